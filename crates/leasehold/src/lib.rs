@@ -1,0 +1,1 @@
+//! Distributed locks with leases, loss signals and fencing tokens

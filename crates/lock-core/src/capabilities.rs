@@ -1,0 +1,98 @@
+//! What a store can do.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// How a waiter learns that its turn has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Waiting {
+    /// First come, first served, and the store tells the next in line.
+    QueueWithPush,
+    /// First come, first served; the next in line finds out when it asks again.
+    Queue,
+    /// No queue: whoever asks first after the release.
+    Poll,
+}
+
+/// What the client's requests can rely on about their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ordering {
+    /// Requests take effect in the order in which they were handed over.
+    InOrder,
+    /// Requests may overtake each other, for instance on the connections of a pool.
+    Unordered,
+}
+
+/// What the keeper's renewals depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// The keeper has a connection of its own: nothing the user does can starve a renewal.
+    Isolated,
+    /// Renewals share the client that the user handed in.
+    Shared,
+}
+
+/// What remains of the tokens when the store starts again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Durability {
+    /// Tokens survive a crash of the store and of its machine.
+    Durable,
+    /// After a loss of data, tokens continue above the old ones as long as the store's clock does.
+    ClockFloor,
+    /// Tokens and locks live as long as this process.
+    Process,
+}
+
+/// What a store can do, known once it is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// The backend's name, such as `sqlite`.
+    pub backend: &'static str,
+    /// How waiters are woken.
+    pub waiting: Waiting,
+    /// What may overtake what.
+    pub ordering: Ordering,
+    /// Whether renewals are isolated.
+    pub isolation: Isolation,
+    /// What remains of the tokens.
+    pub durability: Durability,
+}
+
+impl Capabilities {
+    /// Describes a store; the most modest of everything but what is named here is assumed.
+    pub const fn new(backend: &'static str, waiting: Waiting, durability: Durability) -> Self {
+        Self { backend, waiting, ordering: Ordering::Unordered, isolation: Isolation::Shared, durability }
+    }
+
+    /// With this order of requests.
+    #[must_use]
+    pub const fn with_ordering(mut self, ordering: Ordering) -> Self {
+        self.ordering = ordering;
+        self
+    }
+
+    /// With this isolation of the keeper.
+    #[must_use]
+    pub const fn with_isolation(mut self, isolation: Isolation) -> Self {
+        self.isolation = isolation;
+        self
+    }
+}
+
+impl fmt::Display for Capabilities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: waiting {:?}, order {:?}, keeper {:?}, tokens {:?}",
+            self.backend, self.waiting, self.ordering, self.isolation, self.durability
+        )
+    }
+}

@@ -1,0 +1,102 @@
+//! Looking at locks from outside, for people and operators.
+
+use std::time::Duration;
+
+use crate::{Holder, LockName};
+
+/// A held lock, as its store sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The lock.
+    pub name: LockName,
+    /// Who holds it.
+    pub holder: Holder,
+    /// How long until the lease ends if nobody renews it; `None` where the store keeps it for ever.
+    pub remaining: Option<Duration>,
+    /// How many wait in the store's queue; 0 where it has none.
+    pub waiters: u32,
+}
+
+/// Where a listing goes on. Opaque; made by the backend that reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor(pub String);
+
+/// Which locks to list, and how many at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// A glob over names: `*` for any text, `?` for one character. Everything else stands for itself.
+    pub pattern: String,
+    /// Where to go on, from the page before; `None` to begin.
+    pub cursor: Option<Cursor>,
+    /// About how many entries to return at most; a store may return fewer, even none, before the end.
+    pub limit: u32,
+}
+
+/// Some held locks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The entries, in the store's order; a lock that changes hands meanwhile may be missed or come twice.
+    pub entries: Vec<Entry>,
+    /// Where to go on; `None` at the end.
+    pub next: Option<Cursor>,
+}
+
+/// What a revocation answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Revoked {
+    /// The lease was ended.
+    Revoked,
+    /// Another lease holds the lock than the one named by its token, or none does. Nothing was changed.
+    NotHeld,
+}
+
+/// Whether `name` matches the glob `pattern` (`*` any text, `?` one character).
+pub fn glob_matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                retry = Some((p, n));
+                p += 1;
+            }
+            Some(&c) if c == '?' || c == name[n] => {
+                p += 1;
+                n += 1;
+            }
+            _ => match retry {
+                Some((star, taken)) => {
+                    retry = Some((star, taken + 1));
+                    p = star + 1;
+                    n = taken + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|&c| c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_match_whole_names() {
+        for (pattern, name) in [
+            ("*", ""),
+            ("*", "a"),
+            ("a*c", "abbc"),
+            ("a*c", "ac"),
+            ("?b?", "abc"),
+            ("a*b*c", "aXbYbZc"),
+            ("inv[1]*", "inv[1]2"),
+        ] {
+            assert!(glob_matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [("", "a"), ("a", ""), ("a*c", "abcd"), ("?", "ab"), ("*x", "y"), ("a?", "a")] {
+            assert!(!glob_matches(pattern, name), "{pattern} {name}");
+        }
+    }
+}

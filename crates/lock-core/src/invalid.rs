@@ -1,0 +1,61 @@
+//! The one error for input that never became a value.
+
+use std::fmt;
+
+/// Input that was refused before anything was touched.
+///
+/// Names what was given, what is allowed and what to do, so that it can be shown to a person as it is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} {given} is not valid: {problem}; {remedy}")]
+pub struct Invalid {
+    what: &'static str,
+    given: Given,
+    problem: String,
+    remedy: String,
+}
+
+/// What was given, shortened and with control characters escaped, so that it can go to a terminal or a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Given(String);
+
+const GIVEN_CHARS_MAX: usize = 60;
+
+impl Invalid {
+    /// Describes a refused input: the thing's name, what was given, what is wrong, and what to do instead.
+    ///
+    /// Pass a redacted `given` where the input may hold a secret.
+    pub fn new(
+        what: &'static str,
+        given: impl fmt::Display,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self { what, given: Given::shortened(&given.to_string()), problem: problem.into(), remedy: remedy.into() }
+    }
+
+    /// Names the kind of input, such as `lock name` or `ttl`.
+    pub fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// Says what to do instead.
+    pub fn remedy(&self) -> &str {
+        &self.remedy
+    }
+}
+
+impl Given {
+    fn shortened(text: &str) -> Self {
+        let mut shown: String = text.chars().take(GIVEN_CHARS_MAX).flat_map(char::escape_debug).collect();
+        if text.chars().nth(GIVEN_CHARS_MAX).is_some() {
+            shown.push_str("...");
+        }
+        Self(shown)
+    }
+}
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.0)
+    }
+}

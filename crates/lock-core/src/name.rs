@@ -1,0 +1,101 @@
+//! The name of a lock, parsed once.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::Invalid;
+
+/// The name of a lock: 1 to 512 bytes of UTF-8 without control characters, not beginning with `leasehold:`.
+///
+/// Everything that holds a `LockName` may rely on that; no layer checks it again. Cloning is cheap.
+///
+/// ```
+/// use lock_core::LockName;
+/// let name: LockName = "invoice:42".parse()?;
+/// assert_eq!(name.as_str(), "invoice:42");
+/// assert!("leasehold:q".parse::<LockName>().is_err());
+/// # Ok::<(), lock_core::Invalid>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockName(Arc<str>);
+
+impl LockName {
+    /// The longest name, in bytes. Chosen: long enough for a path, short enough for every store's key.
+    pub const BYTES_MAX: usize = 512;
+
+    /// The beginning that names of the library's own keys have, and that no lock may have.
+    pub const RESERVED_PREFIX: &'static str = "leasehold:";
+
+    /// Shows the name as it was given.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for LockName {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let refuse = |problem: &str, remedy: &str| Err(Invalid::new("lock name", text, problem, remedy));
+        if text.is_empty() {
+            return refuse("it is empty", "give a name of 1 to 512 bytes");
+        }
+        if text.len() > Self::BYTES_MAX {
+            return refuse(
+                &format!("it has {} bytes", text.len()),
+                "give a name of 1 to 512 bytes, for instance a hash of the long one",
+            );
+        }
+        if text.chars().any(char::is_control) {
+            return refuse("it holds a control character", "leave out line ends, tabs and other control characters");
+        }
+        if text.starts_with(Self::RESERVED_PREFIX) {
+            return refuse("names that begin with \"leasehold:\" are reserved", "choose another beginning");
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+impl Borrow<str> for LockName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_parsed_once_and_bounded() {
+        for good in ["a", "invoice:42", "nightly report", "späť", &"x".repeat(512)] {
+            assert_eq!(good.parse::<LockName>().unwrap().as_str(), good);
+        }
+        for bad in ["", "a\nb", "a\0", "\u{7f}", "leasehold:x", &"x".repeat(513)] {
+            assert!(bad.parse::<LockName>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_input_and_the_remedy_on_one_line() {
+        let refusal = "a\nb".parse::<LockName>().unwrap_err().to_string();
+        assert_eq!(
+            refusal,
+            "lock name \"a\\nb\" is not valid: it holds a control character; leave out line ends, tabs and other control characters"
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! Who owns a lease.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Invalid;
+
+/// The identity of one lease: 16 random bytes, made before its first request.
+///
+/// Whoever knows the owner can renew and release the lease, so it is a secret: `Debug` shows the first two bytes
+/// only, and it must come from the operating system's random source. Never a host, a thread or a process.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner([u8; 16]);
+
+impl Owner {
+    /// Makes an owner of bytes that come from a cryptographic random source.
+    pub fn from_random(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The owner of this waiter's next attempt, after one whose outcome is not known.
+    ///
+    /// As hard to guess as the first one, and as unlikely to be met elsewhere.
+    #[must_use]
+    pub fn successor(self) -> Self {
+        Self(u128::from_be_bytes(self.0).wrapping_add(1).to_be_bytes())
+    }
+
+    /// Writes the owner in full as 32 hexadecimal digits, for the wire only.
+    pub fn to_wire(self) -> String {
+        format!("{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+impl FromStr for Owner {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let digits_only = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        match u128::from_str_radix(text, 16) {
+            Ok(number) if digits_only => Ok(Self(number.to_be_bytes())),
+            _ => Err(Invalid::new(
+                "owner",
+                "(hidden)",
+                "it is not 32 hexadecimal digits",
+                "pass on what the store holds",
+            )),
+        }
+    }
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Owner({:02x}{:02x}..)", self.0[0], self.0[1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wire_form_comes_back() {
+        let owner = Owner::from_random([0xab; 16]);
+        assert_eq!(owner.to_wire().parse::<Owner>().unwrap(), owner);
+        assert!("+b".repeat(16).parse::<Owner>().is_err());
+        assert!("ab".parse::<Owner>().is_err());
+    }
+
+    #[test]
+    fn debug_does_not_give_the_owner_away() {
+        assert_eq!(format!("{:?}", Owner::from_random([0xab; 16])), "Owner(abab..)");
+    }
+
+    #[test]
+    fn successors_differ() {
+        let owner = Owner::from_random([0xff; 16]);
+        assert_eq!(owner.successor(), Owner::from_random([0; 16]));
+        assert_ne!(owner.successor(), owner);
+    }
+}

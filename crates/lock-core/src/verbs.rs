@@ -1,0 +1,172 @@
+//! What is said to a store, and what it answers: the words of acquire, renew, release and fence.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::{FencingToken, LockName, Note, Owner, TokenRange, Ttl, Width};
+
+/// What kind of hold is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Mode {
+    /// Nobody else holds the lock meanwhile.
+    #[default]
+    Exclusive,
+}
+
+/// Whether a claim would like a place in the store's queue if the lock is held.
+///
+/// A wish: a store without a queue answers [`Answer::Busy`] all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Queueing {
+    /// Take a place, or refresh the one this owner has.
+    Wanted,
+    /// Answer at once and keep nothing.
+    Unwanted,
+}
+
+/// A request for a lease.
+///
+/// Asking again with the same owner gives the same tokens **and re-arms the ttl**; asking again from the queue
+/// refreshes the place. That one re-ask is refresh, safety poll and re-check after a reconnect.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The lock.
+    pub name: LockName,
+    /// Who asks; fresh for every lease.
+    pub owner: Owner,
+    /// The kind of hold.
+    pub mode: Mode,
+    /// How long the store should keep the lease.
+    pub ttl: Ttl,
+    /// How many tokens to draw.
+    pub width: Width,
+    /// The highest token this client has seen for the name: a grant has to be above it.
+    pub floor: Option<FencingToken>,
+    /// Who asks, for people.
+    pub note: Note,
+    /// Whether to take a place in the queue.
+    pub queueing: Queueing,
+}
+
+/// What the store granted to an owner: a range of tokens, for a ttl.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The lock.
+    pub name: LockName,
+    /// Who holds it.
+    pub owner: Owner,
+    /// The tokens of the turns under this lease.
+    pub tokens: TokenRange,
+    /// What a renewal asks the store for.
+    pub ttl: Ttl,
+}
+
+/// What an acquire answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The owner holds the lock, for `valid_for` from when the store said so.
+    Granted {
+        /// The grant.
+        lease: Lease,
+        /// How long the store keeps it, at most the ttl asked for.
+        valid_for: Duration,
+    },
+    /// The owner has a place in the queue, for `valid_for`, unless it asks again.
+    Queued {
+        /// Its place, 1 for the next in line.
+        position: u32,
+        /// How long until the present lease ends, if nobody renews it and the store can tell.
+        remaining: Option<Duration>,
+        /// How long the store keeps the place.
+        valid_for: Duration,
+        /// Who holds the lock now.
+        holder: Holder,
+    },
+    /// Somebody else holds the lock, and nothing was kept.
+    Busy {
+        /// How long until the present lease ends, if nobody renews it and the store can tell.
+        remaining: Option<Duration>,
+        /// Who holds the lock now.
+        holder: Holder,
+    },
+}
+
+/// Who holds a lock, as far as the store can tell. For people; it carries no authority.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// A holder of this library's.
+    Leasehold {
+        /// The tokens of its lease.
+        tokens: TokenRange,
+        /// What it says of itself.
+        note: Note,
+    },
+    /// Something that keeps a lock in a layout we respect but did not write.
+    Foreign,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Leasehold { note, .. } => note.fmt(f),
+            Self::Foreign => f.write_str("something other than leasehold"),
+        }
+    }
+}
+
+/// What a renewal answers for one lease. A renewal never creates anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewed {
+    /// The lease runs for `valid_for` from when the store said so.
+    Renewed {
+        /// How long the store keeps it.
+        valid_for: Duration,
+    },
+    /// The store knows no such lease any more.
+    NotHeld,
+}
+
+/// Whether everything that was asked for an owner has been answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Certainty {
+    /// Every request of this owner was answered.
+    Answered,
+    /// A request of this owner may still be under way: the store should refuse it if it arrives later.
+    Unknown,
+}
+
+/// A request to give up an owner's lease or its place in the queue, whichever there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parting {
+    /// The lock.
+    pub name: LockName,
+    /// Whose hold or place; never anybody else's.
+    pub owner: Owner,
+    /// The ttl of its claims: how long a late one could do harm.
+    pub ttl: Ttl,
+    /// Whether a claim of this owner may still be under way.
+    pub certainty: Certainty,
+}
+
+/// What a release answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Released {
+    /// The lock was held by the owner and is free, or was handed to the next in line.
+    Released,
+    /// The owner left the queue.
+    Left,
+    /// The owner had neither.
+    NotHeld,
+}
+
+/// What a fence answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fenced {
+    /// This is still the stored grant.
+    Acknowledged,
+    /// The owner holds the lock no more.
+    NotHeld,
+    /// A higher token is known.
+    Higher(FencingToken),
+}

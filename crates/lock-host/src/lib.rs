@@ -1,0 +1,9 @@
+//! What the core refuses to know: a clock that counts suspend, randomness, and this host.
+//!
+//! Everything here is colourless: both faces and the backends use it, and it decides nothing about leases.
+
+mod clock;
+mod host;
+
+pub use clock::{Clock, HostClock, ManualClock, SharedClock};
+pub use host::{boot_id, host_name, new_owner, note, random_u64};

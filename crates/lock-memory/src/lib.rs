@@ -1,0 +1,1 @@
+//! The reference backend: a store in this process, on a clock you can move

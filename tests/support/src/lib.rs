@@ -1,0 +1,1 @@
+//! Real servers, a faulty proxy and processes for tests.
