@@ -1,0 +1,115 @@
+//! How a user wants to hold a lock.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Invalid, Moment, Ttl, human_duration};
+
+/// How a lock is asked for and held. Unknown fields are refused when it is read from a configuration.
+///
+/// ```
+/// let options: lock_core::LockOptions = serde_json::from_str(r#"{ "ttl": "10s", "wait": "5s", "why": "nightly" }"#)?;
+/// assert_eq!(options.ttl.to_string(), "10s");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct LockOptions {
+    /// How long the store keeps the lease when nobody renews it: 30 s. Renewal goes on whatever it is.
+    pub ttl: Ttl,
+    /// How long to wait for the lock; `None` for as long as it takes.
+    #[serde(with = "human_duration::option")]
+    pub wait: Option<Duration>,
+    /// Why the lock is held, for people who look: at most 200 bytes.
+    pub why: String,
+    /// How long the lock is held at most, renewals included; `None` for as long as the holder likes.
+    #[serde(with = "human_duration::option")]
+    pub max_hold: Option<Duration>,
+}
+
+impl LockOptions {
+    /// Sets the ttl from a duration.
+    ///
+    /// # Errors
+    /// `Invalid` where the duration is not a [`Ttl`].
+    pub fn set_ttl(&mut self, ttl: Duration) -> Result<(), Invalid> {
+        self.ttl = Ttl::new(ttl)?;
+        Ok(())
+    }
+
+    /// Refuses what no lock can be held by.
+    ///
+    /// # Errors
+    /// `Invalid` for a `max_hold` of zero.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        match self.max_hold {
+            Some(Duration::ZERO) => Err(Invalid::new(
+                "max_hold",
+                "0s",
+                "nothing can be done in it",
+                "give a longer duration, or leave it out",
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// How patient a waiter is that begins to wait `now`.
+    pub fn patience(&self, now: Moment) -> Patience {
+        match self.wait {
+            None => Patience::Forever,
+            Some(Duration::ZERO) => Patience::Never,
+            Some(wait) => Patience::Until(now + wait),
+        }
+    }
+}
+
+/// How long a waiter waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Not at all: the first answer counts.
+    Never,
+    /// Until this moment.
+    Until(Moment),
+    /// For as long as it takes.
+    Forever,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_fields_are_refused() {
+        let refusal = serde_json::from_str::<LockOptions>(r#"{ "tll": "10s" }"#).unwrap_err();
+        assert!(refusal.to_string().contains("unknown field `tll`"), "{refusal}");
+        assert_eq!(serde_json::from_str::<LockOptions>("{}").unwrap(), LockOptions::default());
+    }
+
+    #[test]
+    fn options_have_a_human_form() {
+        let mut options = LockOptions { wait: Some(Duration::from_secs(5)), ..LockOptions::default() };
+        options.set_ttl(Duration::from_secs(10)).unwrap();
+        let text = serde_json::to_string(&options).unwrap();
+        assert_eq!(text, r#"{"ttl":"10s","wait":"5s","why":"","max_hold":null}"#);
+        assert!(options.set_ttl(Duration::ZERO).is_err());
+    }
+
+    #[test]
+    fn patience_counts_from_now() {
+        let now = Moment::from_nanos(5);
+        assert_eq!(LockOptions::default().patience(now), Patience::Forever);
+        let options = LockOptions { wait: Some(Duration::from_nanos(2)), ..LockOptions::default() };
+        assert_eq!(options.patience(now), Patience::Until(Moment::from_nanos(7)));
+        let options = LockOptions { wait: Some(Duration::ZERO), ..LockOptions::default() };
+        assert_eq!(options.patience(now), Patience::Never);
+    }
+
+    #[test]
+    fn a_hold_of_no_length_is_refused() {
+        let options = LockOptions { max_hold: Some(Duration::ZERO), ..LockOptions::default() };
+        assert!(options.validate().is_err());
+        assert!(LockOptions::default().validate().is_ok());
+    }
+}

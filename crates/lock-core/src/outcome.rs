@@ -1,0 +1,93 @@
+//! How asking for a lock and giving it up can end.
+
+use std::time::Duration;
+
+use crate::{BackendError, FencingToken, Holder, Invalid, LockName, LossReason};
+
+/// Why a lock was not acquired. Nothing is left behind at the store, or it is being cleared.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcquireError {
+    /// The name or an option is not valid; nothing was asked.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The wait was over before the lock was free.
+    #[error("waited {} for the lock \"{name}\"; it is held by {}", humantime::format_duration(*waited), holder_text(holder.as_ref()))]
+    TimedOut {
+        /// The lock.
+        name: LockName,
+        /// How long was waited, in whole milliseconds.
+        waited: Duration,
+        /// Who held it when the store last said.
+        holder: Option<Holder>,
+    },
+    /// The store granted a token that is not above one that this client has had: it lost its memory.
+    ///
+    /// The grant was given back: its token would lock every writer out that checks tokens.
+    #[error(
+        "the store forgot the lock \"{name}\": it granted token {token}, but {floor} was granted before; restore the store's token counter, or wait until its clock is past that"
+    )]
+    Forgotten {
+        /// The lock.
+        name: LockName,
+        /// What the store granted.
+        token: FencingToken,
+        /// The highest token that this client has had.
+        floor: FencingToken,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The client was closed.
+    #[error("the client was closed")]
+    Closed,
+}
+
+fn holder_text(holder: Option<&Holder>) -> String {
+    holder.map_or_else(|| "somebody".to_owned(), ToString::to_string)
+}
+
+/// Why a waiter was turned away.
+#[derive(Clone, Debug)]
+pub enum Refusal {
+    /// It would not wait, and the lock is held: an answer, not an error.
+    Busy {
+        /// Who holds it, as far as is known.
+        holder: Option<Holder>,
+    },
+    /// An error.
+    Error(AcquireError),
+}
+
+/// How giving up a lock ended.
+#[derive(Clone, Debug)]
+pub enum Ended {
+    /// The lock was held until now, and was released or passed on.
+    Released,
+    /// The hold had been lost before.
+    AlreadyLost(LossReason),
+}
+
+/// Why a hold could not be verified at the store.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerifyError {
+    /// The lock is not held any more.
+    #[error(transparent)]
+    Lost(#[from] crate::Lost),
+    /// The store failed; the hold may or may not be good.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+}
+
+/// Why work under a lock did not come to its end.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WhileHeldError {
+    /// The lock was not acquired; the work was not begun.
+    #[error(transparent)]
+    Acquire(#[from] AcquireError),
+    /// The lock was lost; the work was stopped, or its result came too late to count.
+    #[error(transparent)]
+    Lost(#[from] crate::Lost),
+}

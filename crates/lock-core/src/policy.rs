@@ -1,0 +1,150 @@
+//! The numbers behind the rules, each with its reason.
+
+use std::time::Duration;
+
+use crate::{Capabilities, Ordering, Ttl, Waiting};
+
+/// The longest time that one request to the store may take, unless it is set: a second.
+const OP_TIMEOUT_MAX: Duration = Duration::from_secs(1);
+/// ... and at most this part of the ttl, so that several tries fit into a lease.
+const OP_TIMEOUT_PART: u32 = 6;
+
+/// How many times a lease is passed on locally before other processes get their turn.
+///
+/// Chosen: it divides the store's work by about ten, and a waiter elsewhere waits for at most so many turns more.
+pub const CHAIN_DEFAULT: u32 = 16;
+
+/// How a station behaves at one store: what may be tuned, and what follows from the store's capabilities.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Policy {
+    /// How long one request may take; `None` for a sixth of the ttl, at most a second.
+    pub op_timeout: Option<Duration>,
+    /// How many times a lease is passed on locally since it was taken from the store; 0 turns it off.
+    pub chain: u32,
+    /// Whether a claim may leave before the release that precedes it was answered.
+    pub ordering: Ordering,
+    /// How waiters of this store are woken.
+    pub waiting: Waiting,
+}
+
+impl Policy {
+    /// The defaults for a store.
+    pub fn new(capabilities: Capabilities) -> Self {
+        Self { op_timeout: None, chain: CHAIN_DEFAULT, ordering: capabilities.ordering, waiting: capabilities.waiting }
+    }
+
+    /// How long one request for a lease of this ttl may take.
+    pub fn within(&self, ttl: Ttl) -> Duration {
+        self.op_timeout.unwrap_or_else(|| OP_TIMEOUT_MAX.min(ttl.get() / OP_TIMEOUT_PART))
+    }
+}
+
+/// What is taken off a lease because two clocks may not run at the same rate: a hundredth and two milliseconds.
+///
+/// # Source
+/// Redis manual, "Distributed locks with Redis", on clock drift; the same allowance as the implementations listed there.
+pub fn drift(valid_for: Duration) -> Duration {
+    valid_for / 100 + Duration::from_millis(2)
+}
+
+/// When asking again makes sense.
+pub(crate) mod pace {
+    use std::time::Duration;
+
+    /// Polls begin at this distance and double up to [`POLL_MAX`].
+    const POLL_MIN: Duration = Duration::from_millis(10);
+    const POLL_MAX: Duration = Duration::from_millis(250);
+    /// Tries after an error begin at this distance and double up to [`RETRY_MAX`].
+    const RETRY_MIN: Duration = Duration::from_millis(50);
+    const RETRY_MAX: Duration = Duration::from_secs(1);
+    /// How long after a lease's presumed end it is asked for, times the place in the queue ...
+    const EXPIRY_SLACK: Duration = Duration::from_millis(10);
+    /// ... up to so many places.
+    const EXPIRY_PLACES_MAX: u32 = 8;
+    /// How often a waiter asks again that is queued where nobody tells it its turn.
+    pub(crate) const SILENT_QUEUE: Duration = Duration::from_millis(100);
+
+    pub(crate) fn poll(tries: u32) -> Duration {
+        doubled(POLL_MIN, tries, POLL_MAX)
+    }
+
+    pub(crate) fn retry(tries: u32) -> Duration {
+        doubled(RETRY_MIN, tries, RETRY_MAX)
+    }
+
+    pub(crate) fn after_expiry(remaining: Duration, position: u32) -> Duration {
+        remaining + EXPIRY_SLACK * position.clamp(1, EXPIRY_PLACES_MAX)
+    }
+
+    fn doubled(first: Duration, tries: u32, most: Duration) -> Duration {
+        first.saturating_mul(1_u32.checked_shl(tries).unwrap_or(u32::MAX)).min(most)
+    }
+}
+
+/// A small random source for jitter, seeded from outside. Not for secrets.
+///
+/// # Source
+/// G. Steele et al., "Fast splittable pseudorandom number generators" (2014): the mixing function of SplitMix64.
+#[derive(Clone, Debug)]
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A duration between half of `duration` and all of it.
+    pub(crate) fn jittered(&mut self, duration: Duration) -> Duration {
+        let half = u64::try_from(duration.as_nanos() / 2).unwrap_or(u64::MAX / 2);
+        Duration::from_nanos(half + self.roll() % (half + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Durability;
+
+    #[test]
+    fn an_operation_may_take_a_sixth_of_the_ttl_but_at_most_a_second() {
+        let mut policy = Policy::new(Capabilities::new("test", Waiting::Poll, Durability::Process));
+        assert_eq!(policy.within("3s".parse().unwrap()), Duration::from_millis(500));
+        assert_eq!(policy.within(Ttl::DEFAULT), Duration::from_secs(1));
+        policy.op_timeout = Some(Duration::from_secs(7));
+        assert_eq!(policy.within(Ttl::DEFAULT), Duration::from_secs(7));
+    }
+
+    #[test]
+    fn drift_is_a_hundredth_and_two_milliseconds() {
+        assert_eq!(drift(Duration::from_secs(30)), Duration::from_millis(302));
+    }
+
+    #[test]
+    fn paces_double_up_to_their_bound() {
+        assert_eq!([pace::poll(0), pace::poll(1), pace::poll(40)], [10, 20, 250].map(Duration::from_millis));
+        assert_eq!([pace::retry(0), pace::retry(2), pace::retry(9)], [50, 200, 1000].map(Duration::from_millis));
+        let second = Duration::from_secs(1);
+        assert_eq!(
+            [0, 3, 99].map(|place| pace::after_expiry(second, place)),
+            [1010, 1030, 1080].map(Duration::from_millis)
+        );
+    }
+
+    #[test]
+    fn jitter_stays_between_half_and_all_and_varies() {
+        let mut dice = Dice::new(1);
+        let rolls: Vec<_> = (0..100).map(|_| dice.jittered(Duration::from_millis(100))).collect();
+        assert!(rolls.iter().all(|d| (50..=100).contains(&d.as_millis())));
+        assert!(rolls.iter().any(|d| d != &rolls[0]));
+        assert_eq!(Dice::new(1).jittered(Duration::ZERO), Duration::ZERO);
+    }
+}

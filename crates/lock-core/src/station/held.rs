@@ -1,0 +1,162 @@
+//! Holding: admission, renewal, local hand-over, loss, the end of a turn.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Station;
+use super::asking::certainty;
+use super::io::{Join, Output};
+use super::line::Waiter;
+use super::state::{Asked, Grant, Held, State};
+use crate::{
+    Answer, BackendError, Ended, FencingToken, Hold, Holder, Lease, LossReason, Moment, Owner, Released, Renewed,
+};
+
+/// A turn is at least this long, so that it is over only once it has begun.
+const SHORTEST_HOLD: Duration = Duration::from_nanos(1);
+
+impl Station {
+    /// Admits the first waiter that fits under a fresh grant, and has the lease kept.
+    pub(super) fn admit_first(&mut self, now: Moment, grant: Grant, asked: Option<Asked>) {
+        let Some(waiter) = self.line.admit(grant.lease.ttl) else { return };
+        let until = grant.until();
+        let Grant { lease, basis, valid_for } = grant;
+        self.outbox.push_back(Output::Keep { lease: lease.clone(), asked_at: basis, valid_for });
+        let token = lease.tokens.low();
+        self.hand_out(now, Held::admitting(now, waiter, UnderLease { lease, token, until, passes: 0, asked }));
+    }
+
+    fn hand_out(&mut self, now: Moment, held: Held) {
+        assert!(now < held.turn_until(), "a turn is admitted only while it is valid");
+        assert!(self.floor.is_none_or(|floor| held.hold.token() > floor), "tokens rise");
+        self.floor = Some(held.hold.token());
+        self.outbox.push_back(Output::Admit { turn: held.turn, hold: Arc::clone(&held.hold) });
+        self.state = State::Held(held);
+    }
+
+    /// The holder is done: the lease is passed on to the next local waiter, or given up.
+    pub(super) fn end_turn(&mut self, now: Moment) {
+        let State::Held(held) = std::mem::replace(&mut self.state, State::Idle) else { return };
+        if !self.pass_on(now, &held) {
+            self.outbox.push_back(Output::Forget(held.lease.owner));
+            self.part(now, held.lease.owner, held.lease.ttl, certainty(held.asked), Some(held.turn));
+        }
+    }
+
+    /// Local hand-over, if the rules allow it: bounded in number, half of the ttl left, a token left, a waiter that fits.
+    fn pass_on(&mut self, now: Moment, held: &Held) -> bool {
+        let passes = held.passes.saturating_add(1);
+        if passes > self.policy.chain || !held.has_half_left(now) {
+            return false;
+        }
+        let Some(token) = held.lease.tokens.nth(u64::from(passes)) else { return false };
+        let Some(waiter) = self.line.admit(held.lease.ttl) else { return false };
+        self.outbox.push_back(Output::Ended { turn: held.turn, result: Ok(Ended::Released) });
+        let under = UnderLease { lease: held.lease.clone(), token, until: held.until, passes, asked: held.asked };
+        self.hand_out(now, Held::admitting(now, waiter, under));
+        true
+    }
+
+    /// What the clock ends: the lease, or the turn by its `max_hold`. Comes before everything else that happens.
+    pub(super) fn expire(&mut self, now: Moment) {
+        let State::Held(held) = &self.state else { return };
+        if now >= held.until {
+            let reason = LossReason::Expired(held.last_error.clone());
+            self.lose(now, reason);
+        } else if held.hold_until.is_some_and(|end| now >= end) {
+            self.lose(now, LossReason::MaxHold);
+        }
+    }
+
+    /// The holder loses its hold: it is told first, and what may be left at the store is released.
+    pub(super) fn lose(&mut self, now: Moment, reason: LossReason) {
+        let held = match std::mem::replace(&mut self.state, State::Idle) {
+            State::Held(held) => held,
+            other @ (State::Idle | State::Asking(..) | State::Waiting(..) | State::Closed) => {
+                self.state = other;
+                return;
+            }
+        };
+        held.hold.lose(reason.clone());
+        self.outbox.push_back(Output::Lose { turn: held.turn, reason });
+        self.outbox.push_back(Output::Forget(held.lease.owner));
+        self.part(now, held.lease.owner, held.lease.ttl, certainty(held.asked), None);
+    }
+
+    /// The store said how a lease stands.
+    pub(super) fn on_standing(
+        &mut self,
+        now: Moment,
+        owner: Owner,
+        asked_at: Moment,
+        standing: Result<Renewed, BackendError>,
+    ) {
+        let State::Held(held) = &mut self.state else { return };
+        if held.lease.owner != owner {
+            return;
+        }
+        match standing {
+            Ok(Renewed::Renewed { valid_for }) => {
+                held.last_error = None;
+                held.extend(&Grant { lease: held.lease.clone(), basis: asked_at, valid_for });
+            }
+            Ok(Renewed::NotHeld) => self.lose(now, LossReason::NotHeld),
+            Err(error) => held.last_error = Some(error),
+        }
+    }
+
+    /// The answer to a claim that was overtaken by the transfer of the lease.
+    pub(super) fn on_late_answer(&mut self, now: Moment, result: Result<Answer, BackendError>) {
+        let State::Held(held) = &mut self.state else { return };
+        let asked = held.asked.take();
+        match (result, asked) {
+            (Ok(Answer::Granted { lease, valid_for }), Some(asked)) if lease == held.lease => {
+                held.extend(&Grant { lease, basis: asked.at, valid_for });
+            }
+            (Ok(Answer::Granted { .. }), _) => self.lose(now, LossReason::NotHeld),
+            // It was answered before the transfer, or is of no account now: renewal tells how the lease stands.
+            (Ok(Answer::Queued { .. } | Answer::Busy { .. }), _) => {}
+            (Err(_), asked) => held.asked = asked,
+        }
+    }
+}
+
+/// What the turns under one lease hand on to each other.
+struct UnderLease {
+    lease: Lease,
+    token: FencingToken,
+    until: Moment,
+    passes: u32,
+    asked: Option<Asked>,
+}
+
+impl Held {
+    /// The waiter's turn under a lease.
+    fn admitting(now: Moment, waiter: Waiter, under: UnderLease) -> Self {
+        let UnderLease { lease, token, until, passes, asked } = under;
+        let Join { turn, max_hold, note, .. } = waiter.join;
+        let hold_until = max_hold.map(|most| now + most.max(SHORTEST_HOLD));
+        let turn_until = hold_until.map_or(until, |end| end.min(until));
+        let hold = Arc::new(Hold::new(lease.clone(), token, turn_until));
+        Self { lease, until, turn, note, hold, hold_until, passes, asked, last_error: None }
+    }
+
+    fn extend(&mut self, grant: &Grant) {
+        self.until = self.until.max(grant.until());
+        self.hold.extend(self.turn_until());
+    }
+
+    /// This hold as those who wait see it.
+    pub(super) fn as_holder(&self) -> Holder {
+        Holder::Leasehold { tokens: self.lease.tokens, note: self.note.clone() }
+    }
+}
+
+/// What a release says to the holder that left.
+pub(super) fn ended(result: &Result<Released, BackendError>) -> Result<Ended, BackendError> {
+    match result {
+        Ok(Released::Released) => Ok(Ended::Released),
+        Ok(Released::Left | Released::NotHeld) => Ok(Ended::AlreadyLost(LossReason::NotHeld)),
+        Err(error) => Err(error.clone()),
+    }
+}

@@ -1,0 +1,140 @@
+//! What goes into a station and what comes out of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{
+    AcquireError, Answer, BackendError, Claim, Ended, Event, Hold, Lease, LossReason, Moment, Note, Owner, Parting,
+    Patience, Refusal, Released, Renewed, Ttl,
+};
+
+/// Names one turn at a station, from joining the line to the end of the hold. Made by the face, unique per station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TurnId(pub u64);
+
+/// Names one action, so that a late reply cannot be taken for another one's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ActionId(pub(super) u64);
+
+/// A local waiter that joins the line.
+#[derive(Clone, Debug)]
+pub struct Join {
+    /// Its turn.
+    pub turn: TurnId,
+    /// A fresh owner, for the lease that this waiter asks for if nobody else does.
+    pub owner: Owner,
+    /// The ttl it wants.
+    pub ttl: Ttl,
+    /// How long it waits.
+    pub patience: Patience,
+    /// How long it holds at most.
+    pub max_hold: Option<Duration>,
+    /// What it says of itself.
+    pub note: Note,
+}
+
+/// Something happened.
+#[derive(Debug)]
+pub enum Input {
+    /// A local waiter joins.
+    Join(Join),
+    /// A waiter gives up, or a holder is done. For a turn that is over already, nothing happens.
+    Leave(TurnId),
+    /// An action was answered.
+    Reply(ActionId, Reply),
+    /// The store said something about the standing of a lease, in a renewal or a fence.
+    Standing {
+        /// Whose lease.
+        owner: Owner,
+        /// When the request was handed out.
+        asked_at: Moment,
+        /// What the store said, or why it did not.
+        standing: Result<Renewed, BackendError>,
+    },
+    /// The store told something unasked.
+    Event(Event),
+    /// Time passed.
+    Tick,
+    /// The client closes: whoever waits is refused, whoever holds loses.
+    Close,
+}
+
+/// What a request of an action was answered.
+#[derive(Debug)]
+pub enum Reply {
+    /// To [`Request::Acquire`].
+    Acquire(Result<Answer, BackendError>),
+    /// To [`Request::Release`].
+    Release(Result<Released, BackendError>),
+}
+
+/// A request for the face to run against the backend, once, in the order in which they come out.
+#[derive(Clone, Debug)]
+pub struct Action {
+    /// Goes back with the reply.
+    pub id: ActionId,
+    /// What to ask.
+    pub request: Request,
+    /// How long it may take. The face answers in the end, with an error of kind `Timeout` if nothing else.
+    pub within: Duration,
+}
+
+/// What is asked of the store.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// The first verb.
+    Acquire(Claim),
+    /// The third verb.
+    Release(Parting),
+}
+
+/// Something for the face to do.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// The waiter has its turn. Test the hold once more before it is handed out.
+    Admit {
+        /// Whose turn.
+        turn: TurnId,
+        /// What its guard knows; the station goes on to extend it.
+        hold: Arc<Hold>,
+    },
+    /// The waiter is turned away.
+    Refuse {
+        /// Whose turn.
+        turn: TurnId,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The holder lost its hold, which says so already: wake whoever waits for that.
+    Lose {
+        /// Whose turn.
+        turn: TurnId,
+        /// Why.
+        reason: LossReason,
+    },
+    /// The holder's leaving was carried out, or failed for now.
+    Ended {
+        /// Whose turn.
+        turn: TurnId,
+        /// How. After an error the station goes on trying in the background until the lease is over.
+        result: Result<Ended, BackendError>,
+    },
+    /// Run this, off the user's own thread of control.
+    Run(Action),
+    /// Have the keeper renew this lease.
+    Keep {
+        /// The lease.
+        lease: Lease,
+        /// When its present grant was asked for.
+        asked_at: Moment,
+        /// How long that was granted for.
+        valid_for: Duration,
+    },
+    /// Have the keeper forget this owner's lease.
+    Forget(Owner),
+}
+
+/// A waiter turned away with an error.
+pub(super) fn refused(turn: TurnId, error: AcquireError) -> Output {
+    Output::Refuse { turn, refusal: Refusal::Error(error) }
+}

@@ -1,0 +1,258 @@
+//! The machine: this client's place at one lock.
+//!
+//! A [`Station`] holds the local waiters of one lock and the lease they share, and decides everything about it:
+//! when to ask, whom to admit, when to pass the lease on to the next local waiter, when a hold is lost, what has to be
+//! released. It does no I/O and reads no clock. A face feeds it [`Input`]s with the present moment, carries out the
+//! [`Output`]s, and ticks it at [`Station::next_wake`].
+//!
+//! ```text
+//!          join                    granted                      turn ends, next local waiter
+//!  Idle ─────────▶ Asking ────────────────────────▶ Held ──────────────────────────────────▶ Held
+//!                  ▲    │ busy, queued, error        ▲  │ turn ends, nobody fit: release
+//!            again │    ▼                            │  │ lost: expired, not held, max_hold
+//!                  Waiting ──────────────────────────┘  ▼
+//!                       handed over by the store       Idle        releases run beside, as farewells
+//! ```
+//!
+//! The rules that it keeps, and asserts:
+//! - A turn is admitted only while its lease is valid, and at most one turn at a time.
+//! - Validity counts from when the request was handed out. Expiry wins over anything that arrives at the same moment.
+//! - An outcome that is not known is followed by a release; the next claim has another owner.
+//! - A grant that nobody wants any more is released at once.
+
+mod asking;
+mod farewell;
+mod held;
+mod io;
+mod line;
+mod state;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use farewell::{Farewell, Farewells, Progress};
+use io::refused;
+pub use io::{Action, ActionId, Input, Join, Output, Reply, Request, TurnId};
+use line::{Line, Waiter};
+use state::{Attempt, State};
+
+use crate::policy::{Dice, pace};
+use crate::{
+    AcquireError, Certainty, FencingToken, Holder, LockName, Moment, Owner, Parting, Patience, Policy, Refusal, Ttl,
+};
+
+/// This client's place at one lock: its local waiters, and the lease they share. See the module's text.
+#[derive(Debug)]
+pub struct Station {
+    name: LockName,
+    policy: Policy,
+    dice: Dice,
+    line: Line,
+    state: State,
+    farewells: Farewells,
+    /// The highest token that was handed out here.
+    floor: Option<FencingToken>,
+    last_action: u64,
+    last_now: Moment,
+    outbox: VecDeque<Output>,
+}
+
+impl Station {
+    /// A station for a lock; `seed` is any random number, for jitter.
+    pub fn new(name: LockName, policy: Policy, seed: u64) -> Self {
+        Self {
+            name,
+            policy,
+            dice: Dice::new(seed),
+            line: Line::default(),
+            state: State::Idle,
+            farewells: Farewells::default(),
+            floor: None,
+            last_action: 0,
+            last_now: Moment::ORIGIN,
+            outbox: VecDeque::new(),
+        }
+    }
+
+    /// Takes in what happened. A `now` before an earlier one counts as that one.
+    pub fn handle_input(&mut self, now: Moment, input: Input) {
+        let now = now.max(self.last_now);
+        self.last_now = now;
+        self.expire(now);
+        match input {
+            Input::Join(join) => self.on_join(now, join),
+            Input::Leave(turn) => self.on_leave(now, turn),
+            Input::Reply(id, Reply::Acquire(result)) => self.on_acquire_reply(now, id, result),
+            Input::Reply(id, Reply::Release(result)) => self.on_release_reply(now, id, result),
+            Input::Standing { owner, asked_at, standing } => self.on_standing(now, owner, asked_at, standing),
+            Input::Event(event) => self.on_event(now, event),
+            Input::Tick => {}
+            Input::Close => self.on_close(now),
+        }
+        self.advance(now);
+    }
+
+    /// The next thing to do; call until it is `None` after each input.
+    #[must_use]
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outbox.pop_front()
+    }
+
+    /// When to tick next, if nothing happens before.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Moment> {
+        let state = match &self.state {
+            State::Waiting(_, again_at) => Some(*again_at),
+            State::Held(held) => Some(held.turn_until()),
+            State::Idle | State::Asking(..) | State::Closed => None,
+        };
+        [state, self.line.next_deadline(), self.farewells.next_due()].into_iter().flatten().min()
+    }
+
+    /// Whether nothing is going on: nobody waits or holds, and nothing is under way. Only the floor would be forgotten.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        matches!(self.state, State::Idle | State::Closed) && self.line.is_empty() && self.farewells.is_empty()
+    }
+
+    fn on_join(&mut self, now: Moment, join: Join) {
+        if matches!(self.state, State::Closed) {
+            self.outbox.push_back(refused(join.turn, AcquireError::Closed));
+            return;
+        }
+        if join.patience == Patience::Never {
+            // What is known may be old by now, and this waiter waits for one answer only.
+            self.ask_again_at(now);
+        }
+        self.line.join(now, join);
+    }
+
+    fn on_leave(&mut self, now: Moment, turn: TurnId) {
+        self.line.leave(turn);
+        if matches!(&self.state, State::Held(held) if held.turn == turn) {
+            self.end_turn(now);
+        }
+    }
+
+    fn on_close(&mut self, now: Moment) {
+        self.refuse_all(&AcquireError::Closed);
+        self.lose(now, crate::LossReason::Closed);
+        self.give_up_attempt(now);
+        self.state = State::Closed;
+    }
+
+    /// What follows from the passing of time and from the state, whatever happened.
+    fn advance(&mut self, now: Moment) {
+        for waiter in self.line.take_overdue(now) {
+            self.refuse_late(now, &waiter);
+        }
+        self.repeat_farewells(now);
+        match &self.state {
+            State::Idle => self.ask_first(now),
+            State::Waiting(attempt, again_at) => {
+                if self.line.first_with(attempt.ttl).is_none() {
+                    self.give_up_attempt(now);
+                    self.ask_first(now);
+                } else if *again_at <= now {
+                    self.ask_again(now);
+                }
+            }
+            State::Held(held) => {
+                let holder = held.as_holder();
+                self.refuse_impatient(Some(&holder));
+            }
+            State::Asking(..) | State::Closed => {}
+        }
+        debug_assert!(self.next_wake().is_none_or(|wake| wake > now), "nothing is left undone");
+    }
+
+    fn refuse_late(&mut self, now: Moment, waiter: &Waiter) {
+        let waited =
+            std::time::Duration::from_millis(u64::try_from(now.since(waiter.since).as_millis()).unwrap_or(u64::MAX));
+        let error = AcquireError::TimedOut { name: self.name.clone(), waited, holder: self.known_holder() };
+        self.outbox.push_back(refused(waiter.join.turn, error));
+    }
+
+    fn refuse_impatient(&mut self, holder: Option<&Holder>) {
+        for waiter in self.line.take_impatient() {
+            let refusal = Refusal::Busy { holder: holder.cloned() };
+            self.outbox.push_back(Output::Refuse { turn: waiter.join.turn, refusal });
+        }
+    }
+
+    fn refuse_all(&mut self, error: &AcquireError) {
+        for waiter in self.line.take_all() {
+            self.outbox.push_back(refused(waiter.join.turn, error.clone()));
+        }
+    }
+
+    fn known_holder(&self) -> Option<Holder> {
+        match &self.state {
+            State::Asking(attempt, _) | State::Waiting(attempt, _) => attempt.holder.clone(),
+            State::Held(held) => Some(held.as_holder()),
+            State::Idle | State::Closed => None,
+        }
+    }
+
+    /// Says farewell to the store for an owner: its lease, its place, or a claim that may still be under way.
+    fn part(&mut self, now: Moment, owner: Owner, ttl: Ttl, certainty: Certainty, turn: Option<TurnId>) {
+        let parting = Parting { name: self.name.clone(), owner, ttl, certainty };
+        let over_at = now + ttl.get() + crate::drift(ttl.get());
+        let farewell = Farewell { parting, turn, progress: Progress::AgainAt(now), tries: 0, over_at };
+        self.say(farewell);
+    }
+
+    fn say(&mut self, mut farewell: Farewell) {
+        let within = self.policy.within(farewell.parting.ttl);
+        let id = self.run(Request::Release(farewell.parting.clone()), within);
+        farewell.progress = Progress::UnderWay(id);
+        self.farewells.push(farewell);
+    }
+
+    fn repeat_farewells(&mut self, now: Moment) {
+        while let Some(farewell) = self.farewells.take_due(now) {
+            if now < farewell.over_at {
+                self.say(farewell);
+            }
+        }
+    }
+
+    fn on_release_reply(&mut self, now: Moment, id: ActionId, result: Result<crate::Released, crate::BackendError>) {
+        let Some(mut farewell) = self.farewells.answered(id) else { return };
+        if let Some(turn) = farewell.turn.take() {
+            self.outbox.push_back(Output::Ended { turn, result: held::ended(&result) });
+        }
+        match result {
+            Err(error) if error.kind().is_transient() => {
+                farewell.progress = Progress::AgainAt(now + self.dice.jittered(pace::retry(farewell.tries)));
+                farewell.tries += 1;
+                self.farewells.push(farewell);
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    fn run(&mut self, request: Request, within: std::time::Duration) -> ActionId {
+        self.last_action += 1;
+        let id = ActionId(self.last_action);
+        self.outbox.push_back(Output::Run(Action { id, request, within }));
+        id
+    }
+
+    /// Ends the attempt, if there is one, leaving nothing of it at the store.
+    fn give_up_attempt(&mut self, now: Moment) {
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Asking(attempt, _) => self.part(now, attempt.owner, attempt.ttl, Certainty::Unknown, None),
+            State::Waiting(attempt, _) => self.leave_queue(now, &attempt),
+            other @ (State::Idle | State::Held(_) | State::Closed) => self.state = other,
+        }
+    }
+
+    fn leave_queue(&mut self, now: Moment, attempt: &Attempt) {
+        if attempt.standing == state::Standing::InQueue {
+            self.part(now, attempt.owner, attempt.ttl, Certainty::Answered, None);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Where a station stands at the store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::io::{ActionId, TurnId};
+use crate::{BackendError, Hold, Holder, Lease, Moment, Note, Owner, Ttl};
+
+/// What is true of this station's lease. Each variant is named for what is true, not for what comes next.
+#[derive(Debug)]
+pub(super) enum State {
+    /// Nothing is asked and nothing is held.
+    Idle,
+    /// A claim is under way.
+    Asking(Attempt, Asked),
+    /// The last claim was answered with no; the next one goes out at a known moment.
+    Waiting(Attempt, Moment),
+    /// One turn holds under a lease.
+    Held(Held),
+    /// The client was closed.
+    Closed,
+}
+
+/// The request under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) id: ActionId,
+    pub(super) at: Moment,
+}
+
+/// One owner's attempt to get a lease, over all its requests.
+#[derive(Clone, Debug)]
+pub(super) struct Attempt {
+    pub(super) owner: Owner,
+    pub(super) ttl: Ttl,
+    /// When a grant by transfer is counted from: the handing out of the latest answered request, or of the first one.
+    pub(super) basis: Moment,
+    pub(super) standing: Standing,
+    /// How many noes in a row, for the pace.
+    pub(super) tries: u32,
+    /// Who held the lock when the store last said.
+    pub(super) holder: Option<Holder>,
+}
+
+/// What the store may know of an attempt's owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Nothing.
+    Outside,
+    /// It has a place in the queue.
+    InQueue,
+}
+
+/// A lease and the turn under it.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) lease: Lease,
+    /// End of the lease as this client may rely on it.
+    pub(super) until: Moment,
+    pub(super) turn: TurnId,
+    pub(super) note: Note,
+    pub(super) hold: Arc<Hold>,
+    /// When `max_hold` ends the turn.
+    pub(super) hold_until: Option<Moment>,
+    /// How many turns the lease has had before this one.
+    pub(super) passes: u32,
+    /// A request of this owner that is still under way.
+    pub(super) asked: Option<Asked>,
+    pub(super) last_error: Option<BackendError>,
+}
+
+impl Held {
+    /// End of the present turn.
+    pub(super) fn turn_until(&self) -> Moment {
+        self.hold_until.map_or(self.until, |end| end.min(self.until))
+    }
+
+    /// Whether enough of the lease is left for another local turn.
+    pub(super) fn has_half_left(&self, now: Moment) -> bool {
+        self.until.since(now) >= self.lease.ttl.get() / 2
+    }
+}
+
+/// A grant as this client may rely on it.
+#[derive(Clone, Debug)]
+pub(super) struct Grant {
+    pub(super) lease: Lease,
+    /// When the request was handed out that the validity counts from.
+    pub(super) basis: Moment,
+    pub(super) valid_for: Duration,
+}
+
+impl Grant {
+    /// The end of the validity: counted from asking, less drift.
+    pub(super) fn until(&self) -> Moment {
+        self.basis + self.valid_for.saturating_sub(crate::drift(self.valid_for))
+    }
+
+    /// Whether so little is left that the owner should ask again before anybody relies on it.
+    pub(super) fn is_stale(&self, now: Moment) -> bool {
+        self.until().since(now) <= self.valid_for / 3
+    }
+}
