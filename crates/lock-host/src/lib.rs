@@ -1,9 +1,13 @@
-//! What the core refuses to know: a clock that counts suspend, randomness, and this host.
+//! What the core refuses to know: a clock that counts suspend, alarms by it, randomness, and this host.
 //!
 //! Everything here is colourless: both faces and the backends use it, and it decides nothing about leases.
 
+mod alarms;
 mod clock;
 mod host;
+mod stations;
 
+pub use alarms::{Alarms, NAP_MAX, Ring};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use host::{boot_id, host_name, new_owner, note, random_u64};
+pub use stations::{StationCell, Stations};

@@ -1,1 +1,48 @@
-//! The reference backend: a store in this process, on a clock you can move
+//! The reference backend: a store in this process, on a clock you can move.
+//!
+//! Queue, transfer and events are here in full, in the plainest code there is: `store` says what the verbs mean, and
+//! every other backend is measured against it. Locks and tokens live as long as the store and never leave the process.
+//! With a manual clock, a test passes hours in no time:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use lock_core::{BlockingBackend, Answer, Claim, Mode, Note, Owner, Queueing, Ttl, Width};
+//! use lock_host::ManualClock;
+//! use lock_memory::MemoryStore;
+//!
+//! let clock = ManualClock::new();
+//! let store = MemoryStore::new(Arc::new(clock.clone()));
+//! let (one, other) = (store.blocking(), store.blocking());
+//! let claim = |byte| Claim {
+//!     name: "invoice:42".parse().unwrap(),
+//!     owner: Owner::from_random([byte; 16]),
+//!     mode: Mode::Exclusive,
+//!     ttl: Ttl::DEFAULT,
+//!     width: Width::ONE,
+//!     floor: None,
+//!     note: Note::from_wire("1@here"),
+//!     queueing: Queueing::Unwanted,
+//! };
+//! assert!(matches!(one.acquire(&claim(1), Ttl::DEFAULT.get())?, Answer::Granted { .. }));
+//! assert!(matches!(other.acquire(&claim(2), Ttl::DEFAULT.get())?, Answer::Busy { .. }));
+//! clock.advance(Ttl::DEFAULT.get());
+//! assert!(matches!(other.acquire(&claim(2), Ttl::DEFAULT.get())?, Answer::Granted { .. }));
+//! # Ok::<(), lock_core::BackendError>(())
+//! ```
+//!
+//! Reading order: `store` (the verbs) · `lock` (what they do to one lock) · `client` (who asks, and where events go) · `nonblocking`, `blocking` (the two
+//! colours) · `config` (URLs) · `faults` (a wrapper that makes any backend fail on command).
+
+pub mod blocking;
+mod client;
+mod config;
+pub mod faults;
+mod lock;
+pub mod nonblocking;
+pub mod store;
+
+pub use client::MemoryStore;
+pub use config::{MemoryConfig, StoreName};
+
+/// The name under which errors and capabilities speak of this backend.
+const BACKEND: &str = "memory";

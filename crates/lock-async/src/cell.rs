@@ -1,0 +1,154 @@
+//! A station together with the waiters and holders of this process.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use lock_core::station::{Input, Output, Station, TurnId};
+use lock_core::{BackendError, Ended, Hold, Moment, Refusal};
+use lock_host::{Alarms, Ring, SharedClock, StationCell};
+use tokio::sync::{Notify, oneshot};
+
+use crate::driver::Driver;
+use crate::keeper::KeeperHandle;
+
+/// Where a cell's outputs go.
+#[derive(Debug)]
+pub(crate) struct Ports {
+    pub(crate) clock: SharedClock,
+    pub(crate) alarms: Alarms,
+    pub(crate) driver: Driver,
+    pub(crate) keeper: KeeperHandle,
+}
+
+/// A station and the seats of those who use it.
+pub(crate) struct Cell {
+    ports: Arc<Ports>,
+    inner: Mutex<Inner>,
+    this: Weak<Self>,
+}
+
+struct Inner {
+    station: Station,
+    seats: BTreeMap<TurnId, Seat>,
+    /// The earliest alarm that is set. A later one is set when it rings.
+    alarm_at: Option<Moment>,
+}
+
+/// What the station's answer to a waiter is.
+pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
+
+/// Where somebody waits for the station's word about its turn.
+pub(crate) struct Seat {
+    pub(crate) verdict: Option<oneshot::Sender<Verdict>>,
+    pub(crate) lost: Arc<Notify>,
+    pub(crate) ended: Option<oneshot::Sender<Result<Ended, BackendError>>>,
+}
+
+impl Cell {
+    pub(crate) fn new(ports: Arc<Ports>, station: Station) -> Arc<Self> {
+        let inner = Mutex::new(Inner { station, seats: BTreeMap::new(), alarm_at: None });
+        Arc::new_cyclic(|this| Self { ports, inner, this: Weak::clone(this) })
+    }
+
+    /// Takes a seat and joins the line.
+    pub(crate) fn join(&self, seat: Seat, join: lock_core::station::Join) {
+        let mut inner = self.lock();
+        inner.seats.insert(join.turn, seat);
+        self.feed(&mut inner, Input::Join(join));
+    }
+
+    /// Leaves the line, or ends the turn; `ended` hears how that went, if the turn is still on.
+    pub(crate) fn leave(&self, turn: TurnId, ended: Option<oneshot::Sender<Result<Ended, BackendError>>>) {
+        let mut inner = self.lock();
+        if let Some(seat) = inner.seats.get_mut(&turn) {
+            seat.ended = ended;
+            self.feed(&mut inner, Input::Leave(turn));
+        }
+    }
+
+    fn feed(&self, inner: &mut Inner, input: Input) {
+        let now = self.ports.clock.now();
+        inner.station.handle_input(now, input);
+        while let Some(output) = inner.station.poll_output() {
+            self.carry_out(inner, now, output);
+        }
+        let wake = inner.station.next_wake();
+        if let Some(at) = wake.filter(|wake| inner.alarm_at.is_none_or(|set| *wake < set)) {
+            inner.alarm_at = Some(at);
+            let this: Weak<Self> = Weak::clone(&self.this);
+            self.ports.alarms.set(at, this);
+        }
+    }
+
+    fn carry_out(&self, inner: &mut Inner, now: Moment, output: Output) {
+        match output {
+            Output::Admit { turn, hold } => inner.tell(turn, Ok(hold)),
+            Output::Refuse { turn, refusal } => {
+                inner.tell(turn, Err(refusal));
+                inner.seats.remove(&turn);
+            }
+            Output::Lose { turn, reason: _ } => {
+                if let Some(seat) = inner.seats.remove(&turn) {
+                    seat.lost.notify_waiters();
+                }
+            }
+            Output::Ended { turn, result } => {
+                if let Some(ended) = inner.seats.remove(&turn).and_then(|seat| seat.ended) {
+                    _ = ended.send(result);
+                }
+            }
+            Output::Run(action) => {
+                if let Some(this) = self.this.upgrade()
+                    && let Err(reply) = self.ports.driver.run(this, action)
+                {
+                    inner.station.handle_input(now, reply);
+                }
+            }
+            Output::Keep { lease, asked_at, valid_for } => self.ports.keeper.keep(lease, asked_at, valid_for),
+            Output::Forget(owner) => self.ports.keeper.forget(owner),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn tell(&mut self, turn: TurnId, verdict: Verdict) {
+        if let Some(sender) = self.seats.get_mut(&turn).and_then(|seat| seat.verdict.take()) {
+            // Nobody listens any more where the acquire was dropped; it leaves in its own name.
+            _ = sender.send(verdict);
+        }
+    }
+}
+
+impl StationCell for Cell {
+    fn handle(&self, input: Input) {
+        self.feed(&mut self.lock(), input);
+    }
+
+    fn close(&self) {
+        self.handle(Input::Close);
+    }
+
+    fn is_idle(&self) -> bool {
+        let inner = self.lock();
+        inner.station.is_idle() && inner.seats.is_empty()
+    }
+}
+
+impl Ring for Cell {
+    fn ring(&self) {
+        let mut inner = self.lock();
+        inner.alarm_at = None;
+        self.feed(&mut inner, Input::Tick);
+    }
+}
+
+impl fmt::Debug for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cell").field("station", &self.lock().station).finish_non_exhaustive()
+    }
+}

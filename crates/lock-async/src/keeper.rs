@@ -1,0 +1,143 @@
+//! Renews leases, on a thread with a runtime and a connection of its own: a starved user runtime does not starve it.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use lock_core::station::Input;
+use lock_core::{AsyncBackend, Batch, Keeper, Lease, Moment, Owner, Tidings};
+use lock_host::{NAP_MAX, SharedClock, StationCell, Stations};
+use tokio::sync::Notify;
+
+use crate::cell::Cell;
+
+/// The way to the keeper.
+pub(crate) struct KeeperHandle(Arc<Desk>);
+
+struct Desk {
+    book: Mutex<Book>,
+    changed: Notify,
+}
+
+struct Book {
+    keeper: Keeper,
+    /// What the thread sleeps for; something earlier has to wake it.
+    planned: Option<Moment>,
+    ended: bool,
+}
+
+impl KeeperHandle {
+    /// Starts the thread. It ends with this handle; if it ends before, every hold of the client is lost.
+    pub(crate) fn start(
+        keeper: Keeper,
+        clock: SharedClock,
+        backend: Arc<dyn AsyncBackend>,
+        stations: Weak<Stations<Cell>>,
+    ) -> io::Result<Self> {
+        let book = Mutex::new(Book { keeper, planned: None, ended: false });
+        let desk = Arc::new(Desk { book, changed: Notify::new() });
+        let leaps = Arc::downgrade(&desk);
+        clock.on_leap(Box::new(move || {
+            if let Some(desk) = leaps.upgrade() {
+                desk.changed.notify_one();
+            }
+        }));
+        let thread = Thread { desk: Arc::clone(&desk), clock, backend, stations };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        std::thread::Builder::new().name("leasehold-keeper".into()).spawn(move || runtime.block_on(thread.run()))?;
+        Ok(Self(desk))
+    }
+
+    pub(crate) fn keep(&self, lease: Lease, asked_at: Moment, valid_for: Duration) {
+        let mut book = self.0.lock();
+        book.keeper.keep(lease, asked_at, valid_for);
+        let next = book.keeper.next_due();
+        if next < book.planned || book.planned.is_none() {
+            self.0.changed.notify_one();
+        }
+    }
+
+    pub(crate) fn forget(&self, owner: Owner) {
+        self.0.lock().keeper.forget(owner);
+    }
+
+    pub(crate) fn lateness_max(&self) -> Duration {
+        self.0.lock().keeper.lateness_max()
+    }
+}
+
+impl Drop for KeeperHandle {
+    fn drop(&mut self) {
+        self.0.lock().ended = true;
+        self.0.changed.notify_one();
+    }
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Thread {
+    desk: Arc<Desk>,
+    clock: SharedClock,
+    backend: Arc<dyn AsyncBackend>,
+    stations: Weak<Stations<Cell>>,
+}
+
+impl Thread {
+    async fn run(self) {
+        let mut under_way: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+        while let Some(nap) = self.send_due(&mut under_way) {
+            tokio::select! {
+                () = self.desk.changed.notified() => {}
+                () = tokio::time::sleep(nap) => {}
+                Some(()) = under_way.next(), if !under_way.is_empty() => {}
+            }
+        }
+    }
+
+    /// Sends what is due, and tells how long to sleep; `None` when all is over.
+    fn send_due<'a>(&'a self, under_way: &mut FuturesUnordered<BoxFuture<'a, ()>>) -> Option<Duration> {
+        let mut book = self.desk.lock();
+        if book.ended {
+            return None;
+        }
+        let now = self.clock.now();
+        while let Some(batch) = book.keeper.take_due(now) {
+            under_way.push(Box::pin(self.renew(batch)));
+        }
+        book.planned = book.keeper.next_due();
+        Some(book.planned.map_or(NAP_MAX, |due| due.since(now).min(NAP_MAX)))
+    }
+
+    async fn renew(&self, batch: Batch) {
+        let result = self.backend.renew(&batch.leases, batch.within).await;
+        let tidings = self.desk.lock().keeper.answered(self.clock.now(), batch, result);
+        let Some(stations) = self.stations.upgrade() else { return };
+        for Tidings { name, owner, asked_at, standing } in tidings {
+            if let Some(cell) = stations.find(&name) {
+                cell.handle(Input::Standing { owner, asked_at, standing });
+            }
+        }
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        // Nobody renews any more, whatever the reason: who holds has to know.
+        if let Some(stations) = self.stations.upgrade() {
+            stations.close();
+        }
+    }
+}
+
+impl fmt::Debug for KeeperHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeeperHandle").field("leases", &self.0.lock().keeper.len()).finish()
+    }
+}

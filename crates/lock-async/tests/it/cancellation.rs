@@ -1,0 +1,89 @@
+//! Futures that are dropped at every point where they wait, and nothing is left behind.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use lock_core::Operation;
+
+use crate::support::{Bench, PATIENCE};
+
+/// Polls a future so many times, letting everything else run in between, then drops it. Tells whether it had ended.
+async fn drop_after<F: Future>(polls: usize, future: F) -> bool {
+    let mut future = pin!(future);
+    for _ in 0..polls {
+        if future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+            return true;
+        }
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+    }
+    false
+}
+
+#[tokio::test]
+async fn an_acquire_dropped_at_any_point_leaves_no_key() {
+    let bench = Bench::new();
+    let client = bench.client();
+    for polls in 0..5 {
+        drop_after(polls, client.mutex("a").acquire()).await;
+        bench.becomes_free("a").await;
+    }
+}
+
+#[tokio::test]
+async fn an_acquire_dropped_with_its_reply_under_way_leaves_no_key() {
+    let bench = Bench::new();
+    let client = bench.client();
+    for polls in 1..4 {
+        bench.faults.hold(Operation::Acquire);
+        assert!(!drop_after(polls, client.mutex("a").acquire()).await, "the reply was held back");
+        assert!(!bench.is_free("a").await, "the store had granted it");
+        bench.faults.let_go(Operation::Acquire);
+        bench.becomes_free("a").await;
+    }
+}
+
+#[tokio::test]
+async fn an_acquire_dropped_in_the_queue_leaves_no_place() {
+    let bench = Bench::new();
+    let (holder, other) = (bench.client(), bench.client());
+    let guard = holder.mutex("a").acquire().await.unwrap();
+    for polls in 1..4 {
+        assert!(!drop_after(polls, other.mutex("a").acquire()).await);
+    }
+    // Whoever has a place would be handed the lock now, and nobody would release it.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    guard.release().await.unwrap();
+    assert!(bench.is_free("a").await);
+}
+
+#[tokio::test]
+async fn releasing_verifying_and_working_can_be_dropped_at_any_point() {
+    let bench = Bench::new();
+    for polls in 0..4 {
+        let client = bench.client();
+        let guard = client.mutex("a").acquire().await.unwrap();
+        drop_after(polls, guard.verify()).await;
+        drop_after(polls, guard.lost()).await;
+        drop_after(polls, guard.release()).await;
+        bench.becomes_free("a").await;
+        drop_after(polls, client.mutex("a").run_while_held(async |_| std::future::pending::<()>().await)).await;
+        bench.becomes_free("a").await;
+        drop_after(polls, client.close()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_waiter_does_not_hold_up_the_next() {
+    let bench = Bench::new();
+    let (holder, other) = (bench.client(), bench.client());
+    let guard = holder.mutex("a").acquire().await.unwrap();
+    drop_after(2, other.mutex("a").acquire()).await;
+    let next = tokio::spawn(async move { other.mutex("a").acquire().await.map(|guard| guard.fencing_token()) });
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    guard.release().await.unwrap();
+    assert!(tokio::time::timeout(PATIENCE, next).await.unwrap().unwrap().is_ok());
+}

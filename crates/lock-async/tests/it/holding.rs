@@ -1,0 +1,143 @@
+use std::time::Duration;
+
+use lock_core::{AcquireError, Ended, ErrorKind, LossReason, Operation, WhileHeldError};
+use lock_memory::faults::Fault;
+
+use crate::support::{Bench, PATIENCE, until};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn a_lock_is_held_and_released() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let guard = client.mutex("a").acquire().await.unwrap();
+    assert!(guard.check().is_ok() && guard.remaining() > 29 * SECOND);
+    assert!(guard.verify().await.is_ok());
+    assert!(!bench.is_free("a").await);
+    assert!(matches!(guard.release().await, Ok(Ended::Released)));
+    assert!(bench.is_free("a").await);
+}
+
+#[tokio::test]
+async fn tokens_rise_and_dropping_releases_in_order() {
+    let bench = Bench::new();
+    let mutex = bench.client().mutex("a");
+    let mut last = 0;
+    for _ in 0..100 {
+        let guard = mutex.try_acquire().await.unwrap().expect("the release before came first");
+        assert!(guard.fencing_token().get() > last);
+        last = guard.fencing_token().get();
+    }
+}
+
+#[tokio::test]
+async fn renewal_outlives_the_ttl() {
+    let bench = Bench::new();
+    let guard = bench.client().mutex("a").ttl(3 * SECOND).acquire().await.unwrap();
+    for renewals in 1..=10 {
+        bench.clock.advance(SECOND);
+        until(|| bench.faults.ran(Operation::Renew) >= renewals && guard.remaining() > 2 * SECOND).await;
+    }
+    assert!(guard.check().is_ok());
+    assert_eq!(bench.faults.calls(Operation::Renew), 10);
+}
+
+#[tokio::test]
+async fn loss_is_told_at_the_deadline_with_the_last_error() {
+    let bench = Bench::new();
+    let guard = bench.client().mutex("a").ttl(3 * SECOND).acquire().await.unwrap();
+    bench.faults.fail_all(Operation::Renew, Fault::Refused(ErrorKind::Unreachable));
+    bench.clock.advance(SECOND);
+    until(|| bench.faults.calls(Operation::Renew) > 0).await;
+    bench.clock.advance(2 * SECOND);
+    assert!(guard.check().is_err());
+    let lost = tokio::time::timeout(PATIENCE, guard.lost()).await.unwrap();
+    assert!(matches!(lost.reason, LossReason::Expired(Some(_))), "{lost}");
+    assert!(matches!(guard.release().await, Ok(Ended::AlreadyLost(LossReason::Expired(_)))));
+}
+
+#[tokio::test]
+async fn a_revoked_lease_is_lost() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let guard = client.mutex("a").acquire().await.unwrap();
+    let inspect = client.inspect().unwrap();
+    inspect.revoke(guard.name(), guard.fencing_token(), SECOND).await.unwrap();
+    assert!(guard.check().is_ok(), "checking is local");
+    assert!(guard.verify().await.is_err());
+    let lost = tokio::time::timeout(PATIENCE, guard.lost()).await.unwrap();
+    assert!(matches!(lost.reason, LossReason::NotHeld));
+}
+
+#[tokio::test]
+async fn max_hold_ends_a_hold_that_is_renewed() {
+    let bench = Bench::new();
+    let guard = bench.client().mutex("a").max_hold(5 * SECOND).acquire().await.unwrap();
+    bench.clock.advance(5 * SECOND);
+    let lost = tokio::time::timeout(PATIENCE, guard.lost()).await.unwrap();
+    assert!(matches!(lost.reason, LossReason::MaxHold));
+    bench.becomes_free("a").await;
+}
+
+#[tokio::test]
+async fn work_stops_when_the_lock_is_lost() {
+    let bench = Bench::new();
+    let client = bench.client();
+    assert_eq!(client.mutex("a").run_while_held(async |guard| guard.fencing_token().get()).await.unwrap(), 1);
+    let mutex = client.mutex("a").max_hold(SECOND);
+    let work = mutex.run_while_held(async |_| {
+        bench.clock.advance(SECOND);
+        std::future::pending::<()>().await;
+    });
+    let outcome = tokio::time::timeout(PATIENCE, work).await.unwrap();
+    assert!(matches!(outcome, Err(WhileHeldError::Lost(_))));
+    bench.becomes_free("a").await;
+}
+
+#[tokio::test]
+async fn closing_ends_holds_and_refuses_what_comes() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let guard = client.mutex("a").acquire().await.unwrap();
+    client.close().await;
+    assert!(matches!(guard.lost().await.reason, LossReason::Closed));
+    assert!(matches!(client.mutex("b").acquire().await, Err(AcquireError::Closed)));
+    assert!(bench.is_free("a").await);
+}
+
+#[tokio::test]
+async fn the_last_handle_going_flushes_the_release() {
+    let bench = Bench::new();
+    drop(bench.client().mutex("a").acquire().await.unwrap());
+    bench.becomes_free("a").await;
+}
+
+#[tokio::test]
+async fn bad_input_is_refused_before_anything_is_asked() {
+    let bench = Bench::new();
+    let client = bench.client();
+    for mutex in [client.mutex(""), client.mutex("a").ttl(Duration::ZERO), client.mutex("a").max_hold(Duration::ZERO)] {
+        assert!(matches!(mutex.acquire().await, Err(AcquireError::Invalid(_))));
+    }
+    assert!(matches!(client.mutex("a").why("x".repeat(201)).acquire().await, Err(AcquireError::Invalid(_))));
+    assert_eq!(bench.faults.calls(Operation::Acquire), 0);
+}
+
+/// The keeper has its own thread: user code that blocks every worker of its runtime loses nothing.
+#[test]
+fn a_blocked_runtime_does_not_delay_renewal() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = lock_memory::MemoryStore::default();
+        let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking())).unwrap();
+        let guard = client.mutex("a").ttl(SECOND).acquire().await.unwrap();
+        let blocked: Vec<_> = (0..2).map(|_| tokio::spawn(async { std::thread::sleep(3 * SECOND) })).collect();
+        std::thread::sleep(3 * SECOND);
+        assert!(guard.check().is_ok());
+        for task in blocked {
+            task.await.unwrap();
+        }
+        assert!(guard.verify().await.is_ok());
+    });
+}

@@ -1,0 +1,7 @@
+//! The tokio face over the reference backend.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
+
+mod cancellation;
+mod holding;
+mod support;
+mod waiting;

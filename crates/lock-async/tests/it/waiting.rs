@@ -1,0 +1,96 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use lock_core::{AcquireError, ErrorKind, Operation};
+use lock_memory::faults::Fault;
+
+use crate::support::{Bench, PATIENCE, until};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn busy_is_an_answer() {
+    let bench = Bench::new();
+    let (one, two) = (bench.client(), bench.client());
+    let guard = one.mutex("a").acquire().await.unwrap();
+    assert!(one.mutex("a").try_acquire().await.unwrap().is_none());
+    assert!(two.mutex("a").try_acquire().await.unwrap().is_none());
+    drop(guard);
+    assert!(one.mutex("a").try_acquire().await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_wait_that_is_over_names_the_holder_and_leaves_nothing() {
+    let bench = Bench::new();
+    let (one, two) = (bench.client(), bench.client());
+    let guard = one.mutex("a").why("nightly").acquire().await.unwrap();
+    let waiting = tokio::spawn({
+        let mutex = two.mutex("a").wait(5 * SECOND);
+        async move { mutex.acquire().await }
+    });
+    until(|| bench.faults.ran(Operation::Acquire) >= 2).await;
+    bench.clock.advance(5 * SECOND);
+    let error = tokio::time::timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap_err();
+    let text = error.to_string();
+    assert!(
+        matches!(error, AcquireError::TimedOut { .. }) && text.contains("nightly") && text.contains("5s"),
+        "{text}"
+    );
+    guard.release().await.unwrap();
+    bench.becomes_free("a").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_waiters_of_several_clients_all_get_their_turn_alone() {
+    let store = lock_memory::MemoryStore::default();
+    let (inside, highest, tasks) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)), 40);
+    let mut running = tokio::task::JoinSet::new();
+    for _ in 0..4 {
+        let client = lock_async::Client::new(Arc::new(store.nonblocking())).unwrap();
+        for _ in 0..tasks / 4 {
+            let (mutex, inside, highest) = (client.mutex("a"), Arc::clone(&inside), Arc::clone(&highest));
+            running.spawn(async move {
+                for _ in 0..10 {
+                    let guard = mutex.acquire().await.unwrap();
+                    assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two at once");
+                    assert!(highest.swap(guard.fencing_token().get(), Ordering::SeqCst) < guard.fencing_token().get());
+                    tokio::task::yield_now().await;
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                }
+            });
+        }
+    }
+    tokio::time::timeout(PATIENCE, running.join_all()).await.unwrap();
+}
+
+#[tokio::test]
+async fn errors_that_pass_are_waited_out() {
+    let bench = Bench::new();
+    bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Unreachable));
+    bench.faults.fail_next(Operation::Acquire, Fault::LostReply);
+    let client = bench.client();
+    let waiting =
+        tokio::spawn(async move { client.mutex("a").acquire().await.map(|guard| guard.fencing_token().get()) });
+    for calls in 1..=3 {
+        until(|| bench.faults.calls(Operation::Acquire) >= calls).await;
+        until(|| waiting.is_finished() || bench.faults.calls(Operation::Acquire) == calls).await;
+        bench.clock.advance(SECOND);
+    }
+    assert_eq!(tokio::time::timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap(), 2);
+}
+
+#[tokio::test]
+async fn errors_that_do_not_pass_and_errors_of_a_try_are_told() {
+    let bench = Bench::new();
+    let client = bench.client();
+    bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Denied));
+    assert!(
+        matches!(client.mutex("a").acquire().await, Err(AcquireError::Backend(error)) if error.kind() == ErrorKind::Denied)
+    );
+    bench.faults.fail_next(Operation::Acquire, Fault::LostReply);
+    assert!(
+        matches!(client.mutex("a").try_acquire().await, Err(AcquireError::Backend(error)) if error.kind() == ErrorKind::Timeout)
+    );
+    bench.becomes_free("a").await;
+}

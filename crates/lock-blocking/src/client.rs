@@ -1,0 +1,154 @@
+//! The client of one store.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use lock_core::station::TurnId;
+use lock_core::{BlockingBackend, BlockingInspect, Capabilities, EventSink, Keeper, LockName, Policy};
+use lock_host::{Alarms, HostClock, SharedClock, Stations};
+
+use crate::Mutex;
+use crate::cell::{Cell, Ports};
+use crate::driver::Driver;
+use crate::keeper::KeeperHandle;
+
+/// A client of one store. Cheap to clone; all clones share their stations and one keeper.
+///
+/// The locks of a client exclude each other as they
+/// exclude those of other processes.
+#[derive(Clone, Debug)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) backend: Arc<dyn BlockingBackend>,
+    pub(crate) policy: Policy,
+    pub(crate) ports: Arc<Ports>,
+    stations: Arc<Stations<Cell>>,
+    turns: AtomicU64,
+}
+
+/// Makes a [`Client`] that differs from the usual.
+#[derive(Debug)]
+pub struct Builder {
+    backend: Arc<dyn BlockingBackend>,
+    policy: Policy,
+    clock: SharedClock,
+}
+
+impl Builder {
+    /// Uses another clock: the one of the store, where that is moved by hand in a test.
+    #[must_use]
+    pub fn clock(mut self, clock: SharedClock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// How long one request may take; a sixth of the ttl but at most a second where nothing is set.
+    #[must_use]
+    pub fn op_timeout(mut self, op_timeout: Option<Duration>) -> Self {
+        self.policy.op_timeout = op_timeout;
+        self
+    }
+
+    /// How many times a lease is passed on between local waiters before other processes get their turn; 0 for never.
+    #[must_use]
+    pub fn chain(mut self, chain: u32) -> Self {
+        self.policy.chain = chain;
+        self
+    }
+
+    /// Makes the client.
+    ///
+    /// # Errors
+    /// Those of starting two threads.
+    pub fn build(self) -> io::Result<Client> {
+        let Self { backend, policy, clock } = self;
+        let stations = Arc::new(Stations::new(policy));
+        let keeper = Keeper::new(policy, lock_host::random_u64()?);
+        let renewing = Arc::clone(&backend).for_keeper();
+        let ports = Arc::new(Ports {
+            alarms: Alarms::start(Arc::clone(&clock))?,
+            driver: Driver::new(Arc::clone(&backend)),
+            keeper: KeeperHandle::start(keeper, Arc::clone(&clock), renewing, Arc::downgrade(&stations))?,
+            clock,
+        });
+        backend.listen(sink(&stations, &ports));
+        Ok(Client { shared: Arc::new(Shared { backend, policy, ports, stations, turns: AtomicU64::new(0) }) })
+    }
+}
+
+impl Client {
+    /// A client of a store, with the usual settings.
+    ///
+    /// # Errors
+    /// Those of starting two threads.
+    pub fn new(backend: Arc<dyn BlockingBackend>) -> io::Result<Self> {
+        Self::builder(backend).build()
+    }
+
+    /// Begins a client with other settings.
+    pub fn builder(backend: Arc<dyn BlockingBackend>) -> Builder {
+        let mut policy = Policy::new(backend.capabilities());
+        // Each thread runs its own actions, so none is sure to come before another.
+        policy.ordering = lock_core::Ordering::Unordered;
+        Builder { backend, policy, clock: Arc::new(HostClock) }
+    }
+
+    /// A lock by its name, to be acquired. The name is checked when it is.
+    pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
+        Mutex::new(Arc::clone(&self.shared), name.as_ref())
+    }
+
+    /// What the store can do.
+    pub fn capabilities(&self) -> Capabilities {
+        self.shared.backend.capabilities()
+    }
+
+    /// The store's view for operators, if it has one.
+    pub fn inspect(&self) -> Option<&dyn BlockingInspect> {
+        self.shared.backend.inspect()
+    }
+
+    /// How late the latest of all renewals went out.
+    pub fn keeper_lateness(&self) -> Duration {
+        self.shared.ports.keeper.lateness_max()
+    }
+
+    /// Ends all holds and waits of this client and of its clones, and waits until the store was told.
+    ///
+    /// Waiters are refused, guards are lost with [`lock_core::LossReason::Closed`]. The store is told once; what it
+    /// does not answer within the operation timeout is left to the ttl.
+    ///
+    /// # Blocking
+    /// For at most one operation timeout per lock in use.
+    pub fn close(&self) {
+        for cell in self.shared.stations.close() {
+            cell.run_pending();
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn cell(&self, name: &LockName) -> io::Result<Arc<Cell>> {
+        self.stations.cell(name, |station| Cell::new(Arc::clone(&self.ports), station))
+    }
+
+    pub(crate) fn next_turn(&self) -> TurnId {
+        TurnId(self.turns.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// Where the store's events go.
+fn sink(stations: &Arc<Stations<Cell>>, ports: &Arc<Ports>) -> EventSink {
+    let (stations, ports) = (Arc::downgrade(stations), Arc::downgrade(ports));
+    EventSink::new(move |event| {
+        if let (Some(stations), Some(ports)) = (stations.upgrade(), ports.upgrade()) {
+            stations.deliver(event, |station| Cell::new(ports, station));
+        }
+    })
+}

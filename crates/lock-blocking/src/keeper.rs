@@ -1,0 +1,131 @@
+//! Renews leases, on a thread with a connection of its own: a busy user does not starve it.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use lock_core::station::Input;
+use lock_core::{Batch, BlockingBackend, Keeper, Lease, Moment, Owner, Tidings};
+use lock_host::{NAP_MAX, SharedClock, StationCell, Stations};
+
+use crate::cell::Cell;
+
+/// The way to the keeper.
+pub(crate) struct KeeperHandle(Arc<Desk>);
+
+struct Desk {
+    book: Mutex<Book>,
+    changed: Condvar,
+}
+
+struct Book {
+    keeper: Keeper,
+    /// What the thread sleeps for; something earlier has to wake it.
+    planned: Option<Moment>,
+    ended: bool,
+}
+
+impl KeeperHandle {
+    /// Starts the thread. It ends with this handle; if it ends before, every hold of the client is lost.
+    pub(crate) fn start(
+        keeper: Keeper,
+        clock: SharedClock,
+        backend: Arc<dyn BlockingBackend>,
+        stations: Weak<Stations<Cell>>,
+    ) -> io::Result<Self> {
+        let book = Mutex::new(Book { keeper, planned: None, ended: false });
+        let desk = Arc::new(Desk { book, changed: Condvar::new() });
+        let leaps = Arc::downgrade(&desk);
+        clock.on_leap(Box::new(move || {
+            if let Some(desk) = leaps.upgrade() {
+                drop(desk.lock());
+                desk.changed.notify_one();
+            }
+        }));
+        let thread = Thread { desk: Arc::clone(&desk), clock, backend, stations };
+        std::thread::Builder::new().name("leasehold-keeper".into()).spawn(move || thread.run())?;
+        Ok(Self(desk))
+    }
+
+    pub(crate) fn keep(&self, lease: Lease, asked_at: Moment, valid_for: Duration) {
+        let mut book = self.0.lock();
+        book.keeper.keep(lease, asked_at, valid_for);
+        let next = book.keeper.next_due();
+        if next < book.planned || book.planned.is_none() {
+            self.0.changed.notify_one();
+        }
+    }
+
+    pub(crate) fn forget(&self, owner: Owner) {
+        self.0.lock().keeper.forget(owner);
+    }
+
+    pub(crate) fn lateness_max(&self) -> Duration {
+        self.0.lock().keeper.lateness_max()
+    }
+}
+
+impl Drop for KeeperHandle {
+    fn drop(&mut self) {
+        self.0.lock().ended = true;
+        self.0.changed.notify_one();
+    }
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Thread {
+    desk: Arc<Desk>,
+    clock: SharedClock,
+    backend: Arc<dyn BlockingBackend>,
+    stations: Weak<Stations<Cell>>,
+}
+
+impl Thread {
+    fn run(self) {
+        let mut book = self.desk.lock();
+        while !book.ended {
+            let now = self.clock.now();
+            if let Some(batch) = book.keeper.take_due(now) {
+                drop(book);
+                self.renew(batch);
+                book = self.desk.lock();
+            } else {
+                book.planned = book.keeper.next_due();
+                let nap = book.planned.map_or(NAP_MAX, |due| due.since(now).min(NAP_MAX));
+                book = self.desk.changed.wait_timeout(book, nap).unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+    }
+
+    fn renew(&self, batch: Batch) {
+        let result = self.backend.renew(&batch.leases, batch.within);
+        let tidings = self.desk.lock().keeper.answered(self.clock.now(), batch, result);
+        let Some(stations) = self.stations.upgrade() else { return };
+        for Tidings { name, owner, asked_at, standing } in tidings {
+            if let Some(cell) = stations.find(&name) {
+                cell.handle(Input::Standing { owner, asked_at, standing });
+            }
+        }
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        // Nobody renews any more, whatever the reason: who holds has to know.
+        if let Some(stations) = self.stations.upgrade() {
+            stations.close();
+        }
+    }
+}
+
+impl fmt::Debug for KeeperHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeeperHandle").field("leases", &self.0.lock().keeper.len()).finish()
+    }
+}

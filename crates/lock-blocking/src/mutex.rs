@@ -1,0 +1,160 @@
+//! A lock by its name, and how to hold it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::Guard;
+use crate::client::Shared;
+use crate::guard::Turn;
+use lock_core::station::Join;
+use lock_core::{AcquireError, Invalid, LockName, LockOptions, Patience, Refusal, WhileHeldError};
+
+/// A lock by its name, and how to hold it. Made by [`Client::mutex`](crate::Client::mutex).
+///
+/// Nothing is asked of the store before [`acquire`](Self::acquire) or one of its kin. An input that is not valid is
+/// told there. Can be acquired again and again.
+#[derive(Clone, Debug)]
+#[must_use = "a mutex does nothing until it is acquired"]
+pub struct Mutex {
+    shared: Arc<Shared>,
+    name: Result<LockName, Invalid>,
+    options: Result<LockOptions, Invalid>,
+}
+
+impl Mutex {
+    pub(crate) fn new(shared: Arc<Shared>, name: &str) -> Self {
+        Self { shared, name: name.parse(), options: Ok(LockOptions::default()) }
+    }
+
+    /// Takes all options at once, for instance from a configuration.
+    pub fn options(mut self, options: LockOptions) -> Self {
+        self.options = Ok(options);
+        self
+    }
+
+    /// How long the store keeps the lease when nobody renews it: 100 ms to 365 days, 30 s if not set.
+    ///
+    /// Renewal goes on whatever it is. A holder that dies is in the way for so long.
+    pub fn ttl(self, ttl: Duration) -> Self {
+        self.set(|options| options.set_ttl(ttl))
+    }
+
+    /// How long [`acquire`](Self::acquire) waits; for as long as it takes if not set.
+    pub fn wait(self, wait: Duration) -> Self {
+        self.set(|options| {
+            options.wait = Some(wait);
+            Ok(())
+        })
+    }
+
+    /// Why the lock is held, for people who look: at most 200 bytes.
+    pub fn why(self, why: impl Into<String>) -> Self {
+        self.set(|options| {
+            options.why = why.into();
+            Ok(())
+        })
+    }
+
+    /// How long the lock is held at most, renewals included; then the guard is lost. No limit if not set.
+    pub fn max_hold(self, max_hold: Duration) -> Self {
+        self.set(|options| {
+            options.max_hold = Some(max_hold);
+            Ok(())
+        })
+    }
+
+    /// Waits for the lock.
+    ///
+    /// # Errors
+    /// `Invalid` for a name or an option that is not valid; `TimedOut` after the wait that was set; `Forgotten` where
+    /// the store lost its memory; `Backend` for errors that do not pass, or did not pass within the wait; `Closed`.
+    ///
+    /// # Blocking
+    /// For as long as was set by [`wait`](Self::wait), and at most an operation timeout more.
+    pub fn acquire(&self) -> Result<Guard, AcquireError> {
+        let (name, options) = self.checked()?;
+        let start = self.shared.ports.clock.now();
+        match self.take_turn(&name, &options, options.patience(start))? {
+            Ok(guard) => Ok(guard),
+            Err(Refusal::Busy { holder }) => Err(AcquireError::TimedOut { name, waited: Duration::ZERO, holder }),
+            Err(Refusal::Error(error)) => Err(error),
+        }
+    }
+
+    /// Takes the lock if it is free; `None` if it is held.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire), but for `TimedOut`: being busy is an answer.
+    ///
+    /// # Blocking
+    /// For an operation timeout or two.
+    pub fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
+        let (name, options) = self.checked()?;
+        match self.take_turn(&name, &options, Patience::Never)? {
+            Ok(guard) => Ok(Some(guard)),
+            Err(Refusal::Busy { .. }) => Ok(None),
+            Err(Refusal::Error(error)) => Err(error),
+        }
+    }
+
+    /// Waits for the lock, works while it is held, and releases it.
+    ///
+    /// A thread cannot be stopped from outside: work that takes long should call [`Guard::check`] between its steps.
+    ///
+    /// # Errors
+    /// `Acquire` if the lock was not acquired; `Lost` if it was lost before the work was done, whose result is dropped.
+    ///
+    /// # Blocking
+    /// As [`acquire`](Self::acquire), then for as long as the work takes, then for an operation timeout.
+    pub fn run_while_held<T>(&self, work: impl FnOnce(&Guard) -> T) -> Result<T, WhileHeldError> {
+        let guard = self.acquire()?;
+        let done = work(&guard);
+        let held = guard.check();
+        // The work is done under the lock; a release that fails is repeated in the background.
+        _ = guard.release();
+        Ok(held.map(|()| done)?)
+    }
+
+    fn take_turn(
+        &self,
+        name: &LockName,
+        options: &LockOptions,
+        patience: Patience,
+    ) -> Result<Result<Guard, Refusal>, AcquireError> {
+        let note = lock_host::note(&options.why)?;
+        let cell = self.shared.cell(name).map_err(no_randomness)?;
+        loop {
+            let owner = lock_host::new_owner().map_err(no_randomness)?;
+            let id = self.shared.next_turn();
+            let max_hold = options.max_hold;
+            let join = Join { turn: id, owner, ttl: options.ttl, patience, max_hold, note: note.clone() };
+            let hold = match cell.join(join) {
+                Ok(hold) => hold,
+                Err(refusal) => return Ok(Err(refusal)),
+            };
+            let turn = Turn::new(Arc::clone(&self.shared), Arc::clone(&cell), id);
+            // A thread that was away for so long that the hold is over has lost it, and joins the line again.
+            if hold.check(self.shared.ports.clock.now()).is_ok() {
+                return Ok(Ok(Guard::new(turn, hold)));
+            }
+        }
+    }
+
+    fn checked(&self) -> Result<(LockName, LockOptions), Invalid> {
+        let options = self.options.clone()?;
+        options.validate()?;
+        Ok((self.name.clone()?, options))
+    }
+
+    fn set(mut self, change: impl FnOnce(&mut LockOptions) -> Result<(), Invalid>) -> Self {
+        self.options = self.options.and_then(|mut options| change(&mut options).map(|()| options));
+        self
+    }
+}
+
+fn no_randomness(error: std::io::Error) -> AcquireError {
+    use lock_core::{BackendError, Effect, ErrorKind, Operation};
+    BackendError::new("host", Operation::Acquire, ErrorKind::Unavailable, Effect::None, "the random source failed")
+        .with_source(error)
+        .into()
+}

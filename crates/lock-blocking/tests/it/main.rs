@@ -1,0 +1,6 @@
+//! The blocking face over the reference backend.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
+
+mod holding;
+mod support;
+mod waiting;

@@ -1,0 +1,104 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use lock_core::{AcquireError, ErrorKind, Operation};
+use lock_memory::faults::Fault;
+
+use crate::support::{Bench, until};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn busy_is_an_answer() {
+    let bench = Bench::new();
+    let (one, two) = (bench.client(), bench.client());
+    let guard = one.mutex("a").acquire().unwrap();
+    assert!(one.mutex("a").try_acquire().unwrap().is_none());
+    assert!(two.mutex("a").try_acquire().unwrap().is_none());
+    drop(guard);
+    assert!(one.mutex("a").try_acquire().unwrap().is_some());
+}
+
+#[test]
+fn a_wait_that_is_over_names_the_holder_and_leaves_nothing() {
+    let bench = Bench::new();
+    let (one, two) = (bench.client(), bench.client());
+    let guard = one.mutex("a").why("nightly").acquire().unwrap();
+    let waiting = std::thread::spawn(move || two.mutex("a").wait(5 * SECOND).acquire());
+    until(|| bench.faults.ran(Operation::Acquire) >= 2);
+    bench.clock.advance(5 * SECOND);
+    let error = waiting.join().unwrap().unwrap_err();
+    let text = error.to_string();
+    assert!(
+        matches!(error, AcquireError::TimedOut { .. }) && text.contains("nightly") && text.contains("5s"),
+        "{text}"
+    );
+    guard.release().unwrap();
+    assert!(bench.is_free("a"), "a waiter clears its place before it returns");
+}
+
+#[test]
+fn many_waiters_of_several_clients_all_get_their_turn_alone() {
+    let store = lock_memory::MemoryStore::default();
+    let (inside, highest) = (AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let client = lock_blocking::Client::new(Arc::new(store.blocking())).unwrap();
+            for _ in 0..5 {
+                let (mutex, inside, highest) = (client.mutex("a"), &inside, &highest);
+                scope.spawn(move || {
+                    for _ in 0..10 {
+                        let guard = mutex.acquire().unwrap();
+                        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two at once");
+                        let token = guard.fencing_token().get();
+                        assert!(highest.swap(token, Ordering::SeqCst) < token);
+                        std::thread::yield_now();
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                    }
+                });
+            }
+        }
+    });
+}
+
+#[test]
+fn errors_that_pass_are_waited_out() {
+    let bench = Bench::new();
+    bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Unreachable));
+    bench.faults.fail_next(Operation::Acquire, Fault::LostReply);
+    let client = bench.client();
+    let waiting = std::thread::spawn(move || client.mutex("a").acquire().unwrap().fencing_token().get());
+    for calls in 1..=3 {
+        until(|| bench.faults.calls(Operation::Acquire) >= calls);
+        bench.clock.advance(SECOND);
+    }
+    assert_eq!(waiting.join().unwrap(), 2);
+}
+
+#[test]
+fn errors_that_do_not_pass_and_errors_of_a_try_are_told() {
+    let bench = Bench::new();
+    let client = bench.client();
+    bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Denied));
+    assert!(
+        matches!(client.mutex("a").acquire(), Err(AcquireError::Backend(error)) if error.kind() == ErrorKind::Denied)
+    );
+    bench.faults.fail_next(Operation::Acquire, Fault::LostReply);
+    assert!(
+        matches!(client.mutex("a").try_acquire(), Err(AcquireError::Backend(error)) if error.kind() == ErrorKind::Timeout)
+    );
+    assert!(bench.is_free("a"), "the release came before the error was told");
+}
+
+#[test]
+fn a_release_that_failed_is_repeated_in_the_background() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let guard = client.mutex("a").acquire().unwrap();
+    bench.faults.fail_next(Operation::Release, Fault::Refused(ErrorKind::Unreachable));
+    assert!(guard.release().is_err());
+    assert!(!bench.is_free("a"));
+    bench.clock.advance(SECOND);
+    bench.becomes_free("a");
+}

@@ -1,0 +1,151 @@
+//! The stations of a client, by name.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lock_core::station::{Input, Station};
+use lock_core::{Event, LockName, Policy};
+
+use crate::random_u64;
+
+/// A station with whatever a face keeps beside it.
+pub trait StationCell: Send + Sync {
+    /// Tells the station what happened and carries out what it says, without blocking for long.
+    fn handle(&self, input: Input);
+
+    /// Closes the station.
+    fn close(&self);
+
+    /// Whether nothing is going on and nobody sits here.
+    fn is_idle(&self) -> bool;
+}
+
+/// The stations of a client. They are made when they are needed; idle ones are let go when there are many.
+pub struct Stations<C> {
+    policy: Policy,
+    cells: Mutex<Cells<C>>,
+}
+
+struct Cells<C> {
+    by_name: HashMap<LockName, Arc<C>>,
+    tidy_at: usize,
+    phase: Phase,
+}
+
+#[derive(PartialEq, Eq)]
+enum Phase {
+    Open,
+    Closed,
+}
+
+/// How many stations are kept without a look at which of them are idle. An idle one remembers its highest token.
+const STATIONS_KEPT: usize = 1024;
+
+impl<C: StationCell> Stations<C> {
+    /// No stations yet.
+    pub fn new(policy: Policy) -> Self {
+        let cells = Cells { by_name: HashMap::new(), tidy_at: STATIONS_KEPT, phase: Phase::Open };
+        Self { policy, cells: Mutex::new(cells) }
+    }
+
+    /// The station of a lock, made if there is none.
+    ///
+    /// # Errors
+    /// The system's random source failing.
+    pub fn cell(&self, name: &LockName, make: impl FnOnce(Station) -> Arc<C>) -> io::Result<Arc<C>> {
+        let mut cells = self.lock();
+        if let Some(cell) = cells.by_name.get(name) {
+            return Ok(Arc::clone(cell));
+        }
+        cells.tidy();
+        let cell = make(Station::new(name.clone(), self.policy, random_u64()?));
+        if cells.phase == Phase::Closed {
+            cell.close();
+        }
+        cells.by_name.insert(name.clone(), Arc::clone(&cell));
+        Ok(cell)
+    }
+
+    /// The station of a lock, if there is one.
+    pub fn find(&self, name: &LockName) -> Option<Arc<C>> {
+        self.lock().by_name.get(name).cloned()
+    }
+
+    /// Passes on what the store told.
+    pub fn deliver(&self, event: Event, make: impl FnOnce(Station) -> Arc<C>) {
+        let cell = match &event {
+            // Somebody has to give a grant back that nobody waits for any more, so a station is made for it.
+            Event::Granted { lease, .. } => self.cell(&lease.name, make).ok(),
+            Event::Freed { name } => self.find(name),
+            Event::RecheckAll | _ => {
+                self.all().iter().for_each(|cell| cell.handle(Input::Event(event.clone())));
+                None
+            }
+        };
+        if let Some(cell) = cell {
+            cell.handle(Input::Event(event));
+        }
+    }
+
+    /// Closes all stations, and those that will be made. Gives them back.
+    pub fn close(&self) -> Vec<Arc<C>> {
+        self.lock().phase = Phase::Closed;
+        let cells = self.all();
+        cells.iter().for_each(|cell| cell.close());
+        cells
+    }
+
+    fn all(&self) -> Vec<Arc<C>> {
+        self.lock().by_name.values().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Cells<C>> {
+        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<C: StationCell> Cells<C> {
+    fn tidy(&mut self) {
+        if self.by_name.len() >= self.tidy_at {
+            self.by_name.retain(|_, cell| Arc::strong_count(cell) > 1 || !cell.is_idle());
+            self.tidy_at = STATIONS_KEPT.max(self.by_name.len() * 2);
+        }
+    }
+}
+
+impl<C> fmt::Debug for Stations<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stations").field("policy", &self.policy).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_core::{Capabilities, Durability, Waiting};
+
+    use super::*;
+
+    struct Quiet;
+
+    impl StationCell for Quiet {
+        fn handle(&self, _: Input) {}
+        fn close(&self) {}
+        fn is_idle(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn idle_stations_are_let_go_when_there_are_many() {
+        let stations = Stations::new(Policy::new(Capabilities::new("test", Waiting::Poll, Durability::Process)));
+        let name = |n: usize| format!("lock {n}").parse().unwrap();
+        let used = stations.cell(&name(0), |_| Arc::new(Quiet)).unwrap();
+        for n in 1..=STATIONS_KEPT {
+            stations.cell(&name(n), |_| Arc::new(Quiet)).unwrap();
+        }
+        assert_eq!(stations.all().len(), 2);
+        assert!(stations.find(&name(0)).is_some_and(|cell| Arc::ptr_eq(&cell, &used)));
+    }
+}

@@ -1,0 +1,97 @@
+//! The store for plain threads. No verb ever waits: the mutex is held for microseconds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::{
+    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim, EventSink, Fenced,
+    FencingToken, Lease, LockName, Parting, Released, Renewed,
+};
+use lock_host::SharedClock;
+
+use crate::client::{CAPABILITIES, Client};
+use crate::{MemoryConfig, MemoryStore};
+
+/// One blocking client of a store in this process.
+///
+/// No verb waits, so `within` never runs out.
+#[derive(Debug)]
+pub struct Memory(Client);
+
+impl Memory {
+    /// The only client of a new store on the host's clock.
+    pub fn new() -> Self {
+        MemoryStore::default().blocking()
+    }
+
+    /// The only client of a new store on `clock`.
+    pub fn with_clock(clock: SharedClock) -> Self {
+        MemoryStore::new(clock).blocking()
+    }
+
+    /// A new client of the store that `config` names.
+    pub fn open(config: &MemoryConfig) -> Self {
+        MemoryStore::open(config).blocking()
+    }
+
+    pub(crate) fn of(client: Client) -> Self {
+        Self(client)
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Backend for Memory {
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
+    }
+
+    fn listen(&self, sink: EventSink) {
+        self.0.listen(sink);
+    }
+}
+
+impl BlockingBackend for Memory {
+    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
+        self
+    }
+
+    fn acquire(&self, claim: &Claim, _within: Duration) -> Result<Answer, BackendError> {
+        self.0.ask(|store, now, client| store.acquire(now, client, claim))
+    }
+
+    fn renew(&self, leases: &[Lease], _within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        Ok(self.0.ask(|store, now, _| store.renew(now, leases)))
+    }
+
+    fn release(&self, parting: &Parting, _within: Duration) -> Result<Released, BackendError> {
+        self.0.ask(|store, now, _| store.release(now, parting))
+    }
+
+    fn fence(&self, lease: &Lease, _within: Duration) -> Result<Fenced, BackendError> {
+        Ok(self.0.ask(|store, now, _| store.fence(now, lease)))
+    }
+
+    fn inspect(&self) -> Option<&dyn BlockingInspect> {
+        Some(self)
+    }
+}
+
+impl BlockingInspect for Memory {
+    fn holder(&self, name: &LockName, _within: Duration) -> Result<Option<Entry>, BackendError> {
+        Ok(self.0.ask(|store, now, _| store.holder(now, name)))
+    }
+
+    fn list(&self, query: &Query, _within: Duration) -> Result<Page, BackendError> {
+        Ok(self.0.ask(|store, now, _| store.list(now, query)))
+    }
+
+    fn revoke(&self, name: &LockName, token: FencingToken, _within: Duration) -> Result<Revoked, BackendError> {
+        self.0.ask(|store, now, _| store.revoke(now, name, token))
+    }
+}

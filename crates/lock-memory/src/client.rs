@@ -1,0 +1,129 @@
+//! One store behind a mutex, its clock, and the clients that share it. Both colours are thin covers of [`Client`].
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lock_core::{Capabilities, Durability, Event, EventSink, Isolation, Moment, Ordering, Waiting};
+use lock_host::{HostClock, SharedClock};
+
+use crate::config::{MemoryConfig, StoreName};
+use crate::store::{ClientId, HandOver, Store};
+use crate::{BACKEND, blocking, nonblocking};
+
+pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Process)
+    .with_ordering(Ordering::InOrder)
+    .with_isolation(Isolation::Isolated);
+
+/// A store that any number of clients of both colours contend for. Cloning gives another handle on the same store.
+#[derive(Clone, Debug)]
+pub struct MemoryStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    clock: SharedClock,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    store: Store,
+    sinks: BTreeMap<ClientId, EventSink>,
+    clients_made: u64,
+}
+
+/// The named stores live as long as the process: a store that came back empty would draw the old tokens again.
+static NAMED: Mutex<BTreeMap<StoreName, MemoryStore>> = Mutex::new(BTreeMap::new());
+
+impl MemoryStore {
+    /// An empty store on `clock`.
+    pub fn new(clock: SharedClock) -> Self {
+        Self { shared: Arc::new(Shared { clock, state: Mutex::default() }) }
+    }
+
+    /// The store that `config` names, on the host's clock; a new one where it names none.
+    pub fn open(config: &MemoryConfig) -> Self {
+        match &config.name {
+            Some(name) => lock(&NAMED).entry(name.clone()).or_default().clone(),
+            None => Self::default(),
+        }
+    }
+
+    /// A new client for tokio.
+    pub fn nonblocking(&self) -> nonblocking::Memory {
+        nonblocking::Memory::of(self.client())
+    }
+
+    /// A new client for plain threads.
+    pub fn blocking(&self) -> blocking::Memory {
+        blocking::Memory::of(self.client())
+    }
+
+    fn client(&self) -> Client {
+        let mut state = lock(&self.shared.state);
+        state.clients_made += 1;
+        Client { store: self.clone(), id: ClientId::new(state.clients_made) }
+    }
+}
+
+impl Default for MemoryStore {
+    /// An empty store on the host's clock.
+    fn default() -> Self {
+        Self::new(Arc::new(HostClock))
+    }
+}
+
+/// One client's access to the store. Its events end when it is dropped; its holds and places last as long as ever.
+#[derive(Debug)]
+pub(crate) struct Client {
+    store: MemoryStore,
+    id: ClientId,
+}
+
+impl Client {
+    /// Runs one verb at the present moment, then tells other clients what it brought them.
+    ///
+    /// The clock is read under the mutex, so that time never runs backwards from verb to verb. Sinks are called
+    /// outside of it, so that whatever they do can ask the store again.
+    pub(crate) fn ask<T>(&self, verb: impl FnOnce(&mut Store, Moment, ClientId) -> T) -> T {
+        let shared = &self.store.shared;
+        let mut state = lock(&shared.state);
+        let answer = verb(&mut state.store, shared.clock.now(), self.id);
+        let deliveries = state.deliveries();
+        drop(state);
+        for (sink, event) in deliveries {
+            sink.deliver(event);
+        }
+        answer
+    }
+
+    pub(crate) fn listen(&self, sink: EventSink) {
+        let earlier = lock(&self.store.shared.state).sinks.insert(self.id, sink);
+        // Outside of the mutex: what a sink owns may be a client of this store.
+        drop(earlier);
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let sink = lock(&self.store.shared.state).sinks.remove(&self.id);
+        drop(sink);
+    }
+}
+
+impl State {
+    fn deliveries(&mut self) -> Vec<(EventSink, Event)> {
+        let sinks = &self.sinks;
+        let deliver = |hand_over: HandOver| {
+            let sink = sinks.get(&hand_over.client)?.clone();
+            Some((sink, Event::Granted { lease: hand_over.lease, valid_for: hand_over.valid_for }))
+        };
+        self.store.take_hand_overs().into_iter().filter_map(deliver).collect()
+    }
+}
+
+/// No verb panics: what poisoned the mutex is a clock of the user's, which is read before anything changes.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,69 @@
+//! Faults on command, for plain threads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::{
+    Answer, BackendError, BlockingBackend, BlockingInspect, Claim, Fenced, FencingToken, Lease, LockName, Operation,
+    Parting, Released, Renewed,
+};
+
+use super::Faulty;
+
+impl<B: BlockingBackend + ?Sized> Faulty<B> {
+    fn pass_blocking<T>(
+        &self,
+        operation: Operation,
+        call: impl FnOnce() -> Result<T, BackendError>,
+    ) -> Result<T, BackendError> {
+        let reply = self.begin(operation)?;
+        let answer = call();
+        self.faults.note_ran(operation);
+        self.faults.wait_let_go(operation);
+        self.end(operation, reply, answer)?
+    }
+}
+
+impl<B: BlockingBackend + ?Sized> BlockingBackend for Faulty<B> {
+    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
+        Arc::new(Faulty { faults: self.faults.clone(), backend: Arc::clone(&self.backend).for_keeper() })
+    }
+
+    fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        self.pass_blocking(Operation::Acquire, || self.backend.acquire(claim, within))
+    }
+
+    fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        self.pass_blocking(Operation::Renew, || self.backend.renew(leases, within))
+    }
+
+    fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
+        self.pass_blocking(Operation::Release, || self.backend.release(parting, within))
+    }
+
+    fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
+        self.pass_blocking(Operation::Fence, || self.backend.fence(lease, within))
+    }
+
+    fn inspect(&self) -> Option<&dyn BlockingInspect> {
+        self.backend.inspect().map(|_| self as &dyn BlockingInspect)
+    }
+}
+
+impl<B: BlockingBackend + ?Sized> BlockingInspect for Faulty<B> {
+    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
+        let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
+        self.pass_blocking(Operation::Inspect, || inspect.holder(name, within))
+    }
+
+    fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
+        let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
+        self.pass_blocking(Operation::Inspect, || inspect.list(query, within))
+    }
+
+    fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
+        let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
+        self.pass_blocking(Operation::Inspect, || inspect.revoke(name, token, within))
+    }
+}

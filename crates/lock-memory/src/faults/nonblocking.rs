@@ -1,0 +1,73 @@
+//! Faults on command, for tokio.
+
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::{
+    Answer, AsyncBackend, AsyncInspect, BackendError, Claim, Fenced, FencingToken, Lease, LockName, Operation, Parting,
+    Released, Renewed,
+};
+
+use super::Faulty;
+
+impl<B: AsyncBackend + ?Sized> Faulty<B> {
+    async fn pass_async<T: Send>(
+        &self,
+        operation: Operation,
+        call: impl Future<Output = Result<T, BackendError>> + Send,
+    ) -> Result<T, BackendError> {
+        let reply = self.begin(operation)?;
+        let answer = call.await;
+        self.faults.note_ran(operation);
+        poll_fn(|context| self.faults.poll_let_go(operation, context)).await;
+        self.end(operation, reply, answer)?
+    }
+}
+
+#[async_trait]
+impl<B: AsyncBackend + ?Sized> AsyncBackend for Faulty<B> {
+    fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
+        Arc::new(Faulty { faults: self.faults.clone(), backend: Arc::clone(&self.backend).for_keeper() })
+    }
+
+    async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        self.pass_async(Operation::Acquire, self.backend.acquire(claim, within)).await
+    }
+
+    async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        self.pass_async(Operation::Renew, self.backend.renew(leases, within)).await
+    }
+
+    async fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
+        self.pass_async(Operation::Release, self.backend.release(parting, within)).await
+    }
+
+    async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
+        self.pass_async(Operation::Fence, self.backend.fence(lease, within)).await
+    }
+
+    fn inspect(&self) -> Option<&dyn AsyncInspect> {
+        self.backend.inspect().map(|_| self as &dyn AsyncInspect)
+    }
+}
+
+#[async_trait]
+impl<B: AsyncBackend + ?Sized> AsyncInspect for Faulty<B> {
+    async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
+        let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
+        self.pass_async(Operation::Inspect, inspect.holder(name, within)).await
+    }
+
+    async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
+        let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
+        self.pass_async(Operation::Inspect, inspect.list(query, within)).await
+    }
+
+    async fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
+        let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
+        self.pass_async(Operation::Inspect, inspect.revoke(name, token, within)).await
+    }
+}

@@ -1,0 +1,172 @@
+//! One lock as the store keeps it: who holds it, who waits, and whose claims come too late.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lock_core::inspect::Entry;
+use lock_core::{
+    Answer, BackendError, Claim, Holder, Lease, LockName, Moment, Note, Owner, Queueing, TokenRange, Ttl, Width,
+};
+
+use crate::store::{ClientId, HandOver};
+
+/// The longest lease of a place, and so the longest a waiter that has stopped can hold the queue up.
+///
+/// Chosen: far above the pauses of a healthy process, far below what people put up with at the head of a queue.
+const PLACE_MAX: Duration = Duration::from_secs(10);
+
+/// A grant. Once its time is over it counts for nothing, though it stays until somebody asks.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    pub(crate) owner: Owner,
+    pub(crate) tokens: TokenRange,
+    pub(crate) until: Moment,
+    note: Note,
+}
+
+impl Hold {
+    pub(crate) fn lives_at(&self, now: Moment) -> bool {
+        now < self.until
+    }
+
+    pub(crate) fn is(&self, lease: &Lease) -> bool {
+        self.owner == lease.owner && self.tokens == lease.tokens
+    }
+
+    pub(crate) fn shown(&self) -> Holder {
+        Holder::Leasehold { tokens: self.tokens, note: self.note.clone() }
+    }
+}
+
+/// A waiter's place, with all that a hand-over needs, since the waiter is not asked then.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) owner: Owner,
+    until: Moment,
+    client: ClientId,
+    ttl: Ttl,
+    width: Width,
+    note: Note,
+}
+
+impl Place {
+    fn new(now: Moment, client: ClientId, claim: &Claim) -> Self {
+        Self {
+            owner: claim.owner,
+            until: now + place_for(claim.ttl),
+            client,
+            ttl: claim.ttl,
+            width: claim.width,
+            note: claim.note.clone(),
+        }
+    }
+}
+
+/// How long a place lasts unless it is refreshed, and a hand-over unless it is renewed.
+fn place_for(ttl: Ttl) -> Duration {
+    ttl.get().min(PLACE_MAX)
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Lock {
+    pub(crate) hold: Option<Hold>,
+    pub(crate) queue: Vec<Place>,
+    /// Owners that left while a claim of theirs was under way, and until when that claim is refused.
+    pub(crate) tombstones: BTreeMap<Owner, Moment>,
+}
+
+impl Lock {
+    /// Drops the places and tombstones whose time is over. An expired hold stays: its owner's release passes it on.
+    pub(crate) fn forget_what_is_over(&mut self, now: Moment) {
+        self.queue.retain(|place| now < place.until);
+        self.tombstones.retain(|_, until| now < *until);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.hold.is_none() && self.queue.is_empty() && self.tombstones.is_empty()
+    }
+
+    pub(crate) fn hold_at(&self, now: Moment) -> Option<&Hold> {
+        self.hold.as_ref().filter(|hold| hold.lives_at(now))
+    }
+
+    /// Stores the claim's hold for its ttl; whoever holds waits no more.
+    pub(crate) fn grant(&mut self, now: Moment, claim: &Claim, tokens: TokenRange) -> Answer {
+        self.drop_place(claim.owner);
+        let until = now + claim.ttl.get();
+        self.hold = Some(Hold { owner: claim.owner, tokens, until, note: claim.note.clone() });
+        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl };
+        Answer::Granted { lease, valid_for: claim.ttl.get() }
+    }
+
+    /// Answers a claim on a lock that `holder` has for the `remaining` time.
+    pub(crate) fn put_off(
+        &mut self,
+        now: Moment,
+        client: ClientId,
+        claim: &Claim,
+        remaining: Duration,
+        holder: Holder,
+    ) -> Answer {
+        let remaining = Some(remaining);
+        match claim.queueing {
+            Queueing::Wanted => {
+                let position = self.take_place(Place::new(now, client, claim));
+                Answer::Queued { position, remaining, valid_for: place_for(claim.ttl), holder }
+            }
+            Queueing::Unwanted => {
+                self.drop_place(claim.owner);
+                Answer::Busy { remaining, holder }
+            }
+        }
+    }
+
+    /// Refreshes the owner's place where it stands, or appends it. Answers its position, 1 for the next in line.
+    fn take_place(&mut self, place: Place) -> u32 {
+        let ahead = self.queue.iter().position(|other| other.owner == place.owner).unwrap_or(self.queue.len());
+        match self.queue.get_mut(ahead) {
+            Some(mine) => *mine = place,
+            None => self.queue.push(place),
+        }
+        count(ahead).saturating_add(1)
+    }
+
+    pub(crate) fn drop_place(&mut self, owner: Owner) -> Option<Place> {
+        let index = self.queue.iter().position(|place| place.owner == owner)?;
+        Some(self.queue.remove(index))
+    }
+
+    /// Ends the hold and gives the lock to the first in the queue, whose places must all be live.
+    ///
+    /// The waiter gets the tokens it asked for, for as long as its place lasts: if it has stopped meanwhile, the next
+    /// need not wait for a whole ttl. Tokens are drawn first, so that a failure changes nothing.
+    pub(crate) fn hand_over(
+        &mut self,
+        now: Moment,
+        name: &LockName,
+        draw: impl FnOnce(Width) -> Result<TokenRange, BackendError>,
+    ) -> Result<Option<HandOver>, BackendError> {
+        let Some(width) = self.queue.first().map(|next| next.width) else {
+            self.hold = None;
+            return Ok(None);
+        };
+        let tokens = draw(width)?;
+        let Place { owner, client, ttl, note, .. } = self.queue.remove(0);
+        let valid_for = place_for(ttl);
+        self.hold = Some(Hold { owner, tokens, until: now + valid_for, note });
+        Ok(Some(HandOver { client, lease: Lease { name: name.clone(), owner, tokens, ttl }, valid_for }))
+    }
+
+    pub(crate) fn entry_at(&self, now: Moment, name: &LockName) -> Option<Entry> {
+        self.hold_at(now).map(|hold| Entry {
+            name: name.clone(),
+            holder: hold.shown(),
+            remaining: Some(hold.until.since(now)),
+            waiters: count(self.queue.iter().filter(|place| now < place.until).count()),
+        })
+    }
+}
+
+fn count(places: usize) -> u32 {
+    u32::try_from(places).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,100 @@
+//! The store for tokio. No verb ever waits: the mutex is held for microseconds and never across an await.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::{
+    Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken,
+    Lease, LockName, Parting, Released, Renewed,
+};
+use lock_host::SharedClock;
+
+use crate::client::{CAPABILITIES, Client};
+use crate::{MemoryConfig, MemoryStore};
+
+/// One async client of a store in this process.
+///
+/// No verb waits, so `within` never runs out; a call takes effect in full when its future is first polled.
+#[derive(Debug)]
+pub struct Memory(Client);
+
+impl Memory {
+    /// The only client of a new store on the host's clock.
+    pub fn new() -> Self {
+        MemoryStore::default().nonblocking()
+    }
+
+    /// The only client of a new store on `clock`.
+    pub fn with_clock(clock: SharedClock) -> Self {
+        MemoryStore::new(clock).nonblocking()
+    }
+
+    /// A new client of the store that `config` names.
+    pub fn open(config: &MemoryConfig) -> Self {
+        MemoryStore::open(config).nonblocking()
+    }
+
+    pub(crate) fn of(client: Client) -> Self {
+        Self(client)
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Backend for Memory {
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
+    }
+
+    fn listen(&self, sink: EventSink) {
+        self.0.listen(sink);
+    }
+}
+
+#[async_trait]
+impl AsyncBackend for Memory {
+    fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
+        self
+    }
+
+    async fn acquire(&self, claim: &Claim, _within: Duration) -> Result<Answer, BackendError> {
+        self.0.ask(|store, now, client| store.acquire(now, client, claim))
+    }
+
+    async fn renew(&self, leases: &[Lease], _within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        Ok(self.0.ask(|store, now, _| store.renew(now, leases)))
+    }
+
+    async fn release(&self, parting: &Parting, _within: Duration) -> Result<Released, BackendError> {
+        self.0.ask(|store, now, _| store.release(now, parting))
+    }
+
+    async fn fence(&self, lease: &Lease, _within: Duration) -> Result<Fenced, BackendError> {
+        Ok(self.0.ask(|store, now, _| store.fence(now, lease)))
+    }
+
+    fn inspect(&self) -> Option<&dyn AsyncInspect> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl AsyncInspect for Memory {
+    async fn holder(&self, name: &LockName, _within: Duration) -> Result<Option<Entry>, BackendError> {
+        Ok(self.0.ask(|store, now, _| store.holder(now, name)))
+    }
+
+    async fn list(&self, query: &Query, _within: Duration) -> Result<Page, BackendError> {
+        Ok(self.0.ask(|store, now, _| store.list(now, query)))
+    }
+
+    async fn revoke(&self, name: &LockName, token: FencingToken, _within: Duration) -> Result<Revoked, BackendError> {
+        self.0.ask(|store, now, _| store.revoke(now, name, token))
+    }
+}

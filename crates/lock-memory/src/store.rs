@@ -1,0 +1,237 @@
+//! What the verbs mean: locks, queues and tokens as plain values, with the time as a parameter.
+//!
+//! Nothing here reads a clock, waits or sends. Each verb runs alone and to its end; what it has to tell others is
+//! collected by [`Store::take_hand_overs`]. A moment at which something ends is a moment at which it has ended.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::time::Duration;
+
+use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
+use lock_core::{
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fenced, FencingToken, Lease, LockName, Mode, Moment,
+    Operation, Parting, Released, Renewed, TokenRange, Width,
+};
+
+use crate::BACKEND;
+use crate::lock::{Hold, Lock};
+
+/// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl.
+const TOMBSTONE_MIN: Duration = Duration::from_secs(1);
+
+/// Which client asks. Told apart only so that a hand-over reaches the one whose claim queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClientId(u64);
+
+impl ClientId {
+    /// The client with this number.
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+/// A lock that went to a waiter while somebody else was asking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandOver {
+    /// The client whose claim had queued.
+    pub client: ClientId,
+    /// What its owner holds now.
+    pub lease: Lease,
+    /// How long the store keeps it, from now.
+    pub valid_for: Duration,
+}
+
+/// The reference store: every lock, one token counter, and the hand-overs that nobody has been told of yet.
+///
+/// It does nothing by itself. When a lease ends while others wait, the lock passes on with the next acquire.
+#[derive(Debug, Default)]
+pub struct Store {
+    last_token: LastToken,
+    locks: BTreeMap<LockName, Lock>,
+    hand_overs: Vec<HandOver>,
+}
+
+/// The highest token that was ever drawn; 0 before the first.
+#[derive(Debug, Default)]
+struct LastToken(u64);
+
+impl LastToken {
+    fn draw(&mut self, operation: Operation, width: Width) -> Result<TokenRange, BackendError> {
+        let tokens = TokenRange::above(self.0, width).map_err(|invalid| {
+            BackendError::new(BACKEND, operation, ErrorKind::Unavailable, Effect::None, "the tokens are used up")
+                .with_source(invalid)
+                .with_remedy("start a new store, and let the resource forget the old one's tokens")
+        })?;
+        self.0 = tokens.high().get();
+        Ok(tokens)
+    }
+}
+
+impl Store {
+    /// A store without locks, whose first token is 1.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Grants the lock to the claim's owner, or says who holds it.
+    ///
+    /// An owner that holds the lock gets the same tokens again and its full ttl. A lock that nobody holds goes to the
+    /// first in the queue, and to whoever asks only where that is the first or nobody waits. Otherwise a claim that
+    /// wants to queue takes or refreshes its place, and one that does not loses the place it may have.
+    ///
+    /// # Errors
+    /// `Protocol` where the claim was given up by a release of unknown certainty, `Unsupported` for another mode than
+    /// exclusive, `Unavailable` where the tokens are used up. None of them changes anything.
+    pub fn acquire(&mut self, now: Moment, client: ClientId, claim: &Claim) -> Result<Answer, BackendError> {
+        refuse_other_modes(claim.mode)?;
+        let lock = self.locks.entry(claim.name.clone()).or_default();
+        lock.forget_what_is_over(now);
+        if lock.tombstones.contains_key(&claim.owner) {
+            return Err(given_up());
+        }
+        if lock.hold_at(now).is_none() && lock.queue.first().is_some_and(|next| next.owner != claim.owner) {
+            let draw = |width| self.last_token.draw(Operation::Acquire, width);
+            self.hand_overs.extend(lock.hand_over(now, &claim.name, draw)?);
+        }
+        match lock.hold_at(now) {
+            None => Ok(lock.grant(now, claim, self.last_token.draw(Operation::Acquire, claim.width)?)),
+            Some(hold) if hold.owner == claim.owner => Ok(lock.grant(now, claim, hold.tokens)),
+            Some(hold) => Ok(lock.put_off(now, client, claim, hold.until.since(now), hold.shown())),
+        }
+    }
+
+    /// Re-arms each lease that is still the stored one to its ttl; answers in their order. Never creates anything.
+    pub fn renew(&mut self, now: Moment, leases: &[Lease]) -> Vec<Renewed> {
+        leases.iter().map(|lease| self.renew_one(now, lease)).collect()
+    }
+
+    fn renew_one(&mut self, now: Moment, lease: &Lease) -> Renewed {
+        let hold = self.locks.get_mut(&lease.name).and_then(|lock| lock.hold.as_mut());
+        match hold {
+            Some(hold) if hold.lives_at(now) && hold.is(lease) => {
+                hold.until = now + lease.ttl.get();
+                Renewed::Renewed { valid_for: lease.ttl.get() }
+            }
+            Some(_) | None => Renewed::NotHeld,
+        }
+    }
+
+    /// Ends the owner's hold and passes the lock on, or drops the owner's place; touches nobody else's.
+    ///
+    /// Where a claim of the owner may still be under way, it will be refused for the ttl, but at least a second.
+    ///
+    /// # Errors
+    /// `Unavailable` where the tokens are used up; then nothing was changed.
+    pub fn release(&mut self, now: Moment, parting: &Parting) -> Result<Released, BackendError> {
+        let lock = self.locks.entry(parting.name.clone()).or_default();
+        lock.forget_what_is_over(now);
+        let released = match &lock.hold {
+            Some(hold) if hold.owner == parting.owner => {
+                let answer = if hold.lives_at(now) { Released::Released } else { Released::NotHeld };
+                let draw = |width| self.last_token.draw(Operation::Release, width);
+                self.hand_overs.extend(lock.hand_over(now, &parting.name, draw)?);
+                answer
+            }
+            Some(_) | None => match lock.drop_place(parting.owner) {
+                Some(_) => Released::Left,
+                None => Released::NotHeld,
+            },
+        };
+        match parting.certainty {
+            Certainty::Answered => {}
+            Certainty::Unknown => {
+                lock.tombstones.insert(parting.owner, now + parting.ttl.get().max(TOMBSTONE_MIN));
+            }
+        }
+        self.forget_if_empty(&parting.name);
+        Ok(released)
+    }
+
+    /// Says whether the lease is still the stored grant.
+    pub fn fence(&self, now: Moment, lease: &Lease) -> Fenced {
+        match self.locks.get(&lease.name).and_then(|lock| lock.hold_at(now)) {
+            Some(hold) if hold.is(lease) => Fenced::Acknowledged,
+            Some(hold) if hold.tokens.low() > lease.tokens.high() => Fenced::Higher(hold.tokens.low()),
+            Some(_) | None => Fenced::NotHeld,
+        }
+    }
+
+    /// Who holds the lock now.
+    pub fn holder(&self, now: Moment, name: &LockName) -> Option<Entry> {
+        self.locks.get(name).and_then(|lock| lock.entry_at(now, name))
+    }
+
+    /// The held locks that match, in the order of their names.
+    pub fn list(&self, now: Moment, query: &Query) -> Page {
+        let begin = query.cursor.as_ref().map_or(Bound::Unbounded, |cursor| Bound::Excluded(cursor.0.as_str()));
+        let mut matching = self
+            .locks
+            .range::<str, _>((begin, Bound::Unbounded))
+            .filter(|(name, _)| glob_matches(&query.pattern, name.as_str()))
+            .filter_map(|(name, lock)| lock.entry_at(now, name));
+        // At least one, or the listing would never come to its end.
+        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).max(1);
+        let entries: Vec<Entry> = matching.by_ref().take(limit).collect();
+        let last = matching.next().and_then(|_| entries.last());
+        let next = last.map(|entry| Cursor(entry.name.as_str().to_owned()));
+        Page { entries, next }
+    }
+
+    /// Ends the lease that spans `token`, whoever owns it, and passes the lock on.
+    ///
+    /// # Errors
+    /// `Unavailable` where the tokens are used up; then nothing was changed.
+    pub fn revoke(&mut self, now: Moment, name: &LockName, token: FencingToken) -> Result<Revoked, BackendError> {
+        let Some(lock) = self.locks.get_mut(name) else { return Ok(Revoked::NotHeld) };
+        let spans = |hold: &Hold| (hold.tokens.low()..=hold.tokens.high()).contains(&token);
+        if !lock.hold_at(now).is_some_and(spans) {
+            return Ok(Revoked::NotHeld);
+        }
+        lock.forget_what_is_over(now);
+        let draw = |width| self.last_token.draw(Operation::Inspect, width);
+        self.hand_overs.extend(lock.hand_over(now, name, draw)?);
+        self.forget_if_empty(name);
+        Ok(Revoked::Revoked)
+    }
+
+    /// The hand-overs since this was last asked, for their clients to be told.
+    pub fn take_hand_overs(&mut self) -> Vec<HandOver> {
+        std::mem::take(&mut self.hand_overs)
+    }
+
+    fn forget_if_empty(&mut self, name: &LockName) {
+        if self.locks.get(name).is_some_and(Lock::is_empty) {
+            self.locks.remove(name);
+        }
+    }
+}
+
+fn refuse_other_modes(mode: Mode) -> Result<(), BackendError> {
+    match mode {
+        Mode::Exclusive => Ok(()),
+        _ => {
+            let message = "this store has exclusive locks only";
+            Err(BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Unsupported, Effect::None, message)
+                .with_remedy("ask for an exclusive lock"))
+        }
+    }
+}
+
+fn given_up() -> BackendError {
+    let message = "this claim was given up";
+    BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Protocol, Effect::None, message)
+        .with_remedy("ask again as another owner")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn used_up_tokens_are_an_error_that_changes_nothing() {
+        let mut last = LastToken(FencingToken::MAX.get() - 1);
+        let error = last.draw(Operation::Acquire, Width::MAX).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None));
+        assert_eq!(last.draw(Operation::Acquire, Width::ONE).unwrap().high(), FencingToken::MAX);
+    }
+}

@@ -1,0 +1,130 @@
+//! Clients of both colours on one store.
+
+use std::sync::{Arc, Mutex};
+
+use lock_core::{
+    Answer, AsyncBackend, AsyncInspect, Backend, BlockingBackend, BlockingInspect, Durability, Event, EventSink,
+    Fenced, Isolation, Ordering, Released, Waiting,
+};
+use lock_host::ManualClock;
+use lock_memory::{MemoryConfig, MemoryStore, blocking, nonblocking};
+
+use crate::support::*;
+
+fn manual() -> (ManualClock, MemoryStore) {
+    let clock = ManualClock::new();
+    let store = MemoryStore::new(Arc::new(clock.clone()));
+    (clock, store)
+}
+
+/// A sink that keeps what it is told.
+fn recorder() -> (EventSink, Arc<Mutex<Vec<Event>>>) {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let sink = EventSink::new({
+        let told = Arc::clone(&told);
+        move |event| told.lock().unwrap().push(event)
+    });
+    (sink, told)
+}
+
+#[test]
+fn the_store_says_what_it_can_do() {
+    let (asynchronous, plain) = (nonblocking::Memory::default(), blocking::Memory::default());
+    let capabilities = asynchronous.capabilities();
+    assert_eq!(capabilities, plain.capabilities());
+    assert_eq!((capabilities.backend, capabilities.waiting), ("memory", Waiting::QueueWithPush));
+    assert_eq!(capabilities.durability, Durability::Process);
+    assert_eq!((capabilities.ordering, capabilities.isolation), (Ordering::InOrder, Isolation::Isolated));
+}
+
+#[tokio::test]
+async fn both_colours_exclude_each_other() {
+    let (clock, store) = manual();
+    let (asynchronous, plain) = (store.nonblocking(), store.blocking());
+    let (lease, _) = granted(asynchronous.acquire(&claim(1), TTL).await.unwrap());
+    assert!(matches!(plain.acquire(&try_claim(2), TTL).unwrap(), Answer::Busy { .. }));
+    assert_eq!(plain.fence(&lease, TTL).unwrap(), Fenced::Acknowledged);
+    clock.advance(TTL);
+    let (taken, _) = granted(plain.acquire(&try_claim(2), TTL).unwrap());
+    assert!(matches!(asynchronous.acquire(&try_claim(1), TTL).await.unwrap(), Answer::Busy { .. }));
+    assert_eq!(asynchronous.fence(&lease, TTL).await.unwrap(), Fenced::Higher(taken.tokens.low()));
+}
+
+#[tokio::test]
+async fn a_hand_over_is_told_to_the_client_that_queued_and_to_nobody_else() {
+    let (_, store) = manual();
+    let (asynchronous, plain) = (store.nonblocking(), store.blocking());
+    let ((sink, async_told), (plain_sink, plain_told)) = (recorder(), recorder());
+    asynchronous.listen(sink);
+    plain.listen(plain_sink);
+    asynchronous.acquire(&claim(1), TTL).await.unwrap();
+    plain.acquire(&claim(2), TTL).unwrap();
+    asynchronous.acquire(&claim(3), TTL).await.unwrap();
+    assert_eq!(asynchronous.release(&parting(1), TTL).await.unwrap(), Released::Released);
+    let told = plain_told.lock().unwrap().clone();
+    assert!(
+        matches!(&told[..], [Event::Granted { lease, valid_for }] if lease.owner == owner(2) && *valid_for == PLACE),
+        "{told:?}"
+    );
+    assert!(async_told.lock().unwrap().is_empty());
+    plain.release(&parting(2), TTL).unwrap();
+    assert_eq!(async_told.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_new_sink_takes_the_place_of_the_earlier_one() {
+    let (_, store) = manual();
+    let (one, other) = (store.blocking(), store.blocking());
+    let ((earlier, earlier_told), (later, later_told)) = (recorder(), recorder());
+    other.listen(earlier);
+    one.acquire(&claim(1), TTL).unwrap();
+    other.acquire(&claim(2), TTL).unwrap();
+    other.listen(later);
+    one.release(&parting(1), TTL).unwrap();
+    assert_eq!((earlier_told.lock().unwrap().len(), later_told.lock().unwrap().len()), (0, 1));
+}
+
+#[test]
+fn a_client_without_a_sink_sees_its_grant_when_it_asks_again() {
+    let (_, store) = manual();
+    let (one, other) = (store.blocking(), store.blocking());
+    one.acquire(&claim(1), TTL).unwrap();
+    other.acquire(&claim(2), TTL).unwrap();
+    one.release(&parting(1), TTL).unwrap();
+    assert_eq!(tokens(&granted(other.acquire(&claim(2), TTL).unwrap()).0), (2, 2));
+}
+
+#[test]
+fn a_sink_may_ask_the_store_and_own_a_client_of_it() {
+    let (_, store) = manual();
+    let (one, other) = (store.blocking(), store.blocking());
+    let looker = store.blocking();
+    other.listen(EventSink::new(move |_| {
+        assert!(BlockingInspect::holder(&looker, &name("invoice:42"), TTL).unwrap().is_some());
+    }));
+    one.acquire(&claim(1), TTL).unwrap();
+    other.acquire(&claim(2), TTL).unwrap();
+    one.release(&parting(1), TTL).unwrap();
+    drop(other);
+    assert!(one.inspect().is_some());
+}
+
+#[tokio::test]
+async fn stores_are_shared_by_name_only() {
+    let named = MemoryConfig::from_url("memory:shared-by-name").unwrap();
+    nonblocking::Memory::open(&named).acquire(&claim(1), TTL).await.unwrap();
+    assert!(matches!(blocking::Memory::open(&named).acquire(&try_claim(2), TTL).unwrap(), Answer::Busy { .. }));
+    let unnamed = MemoryConfig::default();
+    for _ in 0..2 {
+        let own = nonblocking::Memory::open(&unnamed);
+        assert!(AsyncInspect::holder(&own, &name("invoice:42"), TTL).await.unwrap().is_none());
+        granted(own.acquire(&claim(1), TTL).await.unwrap());
+    }
+}
+
+#[test]
+fn nothing_gives_an_owner_away() {
+    let (_, store) = manual();
+    store.blocking().acquire(&claim(0xab), TTL).unwrap();
+    assert!(!format!("{store:?}").contains(&owner(0xab).to_wire()[..6]));
+}

@@ -1,0 +1,122 @@
+//! Faults on command, in both colours.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use lock_core::inspect::Query;
+use lock_core::{AsyncBackend, BlockingBackend, Effect, ErrorKind, Operation, Released};
+use lock_memory::faults::{Fault, Faults, Faulty};
+use lock_memory::{blocking, nonblocking};
+
+use crate::support::*;
+
+fn plain() -> (Faults, Faulty<blocking::Memory>) {
+    let faults = Faults::new();
+    let backend = Faulty::new(blocking::Memory::new(), &faults);
+    (faults, backend)
+}
+
+fn asynchronous() -> (Faults, Faulty<nonblocking::Memory>) {
+    let faults = Faults::new();
+    let backend = Faulty::new(nonblocking::Memory::new(), &faults);
+    (faults, backend)
+}
+
+#[test]
+fn a_refused_call_never_reaches_the_store() {
+    let (faults, backend) = plain();
+    faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Unavailable));
+    let error = backend.acquire(&claim(1), TTL).unwrap_err();
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None));
+    assert_eq!((faults.calls(Operation::Acquire), faults.ran(Operation::Acquire)), (1, 0));
+    assert_eq!(backend.release(&parting(1), TTL).unwrap(), Released::NotHeld);
+}
+
+#[test]
+fn a_call_whose_reply_is_lost_has_taken_effect() {
+    let (faults, backend) = plain();
+    faults.fail_next(Operation::Acquire, Fault::LostReply);
+    let error = backend.acquire(&claim(1), TTL).unwrap_err();
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown));
+    assert_eq!(faults.ran(Operation::Acquire), 1);
+    assert_eq!(backend.release(&parting(1), TTL).unwrap(), Released::Released);
+}
+
+#[tokio::test]
+async fn faults_come_in_order_then_the_standing_one_until_it_is_healed() {
+    let (faults, backend) = asynchronous();
+    faults.fail_all(Operation::Acquire, Fault::Refused(ErrorKind::Unreachable));
+    faults.fail_next(Operation::Acquire, Fault::LostReply);
+    faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Denied));
+    let mut kinds = Vec::new();
+    for _ in 0..4 {
+        kinds.push(backend.acquire(&claim(1), TTL).await.unwrap_err().kind());
+    }
+    assert_eq!(kinds, [ErrorKind::Timeout, ErrorKind::Denied, ErrorKind::Unreachable, ErrorKind::Unreachable]);
+    faults.heal(Operation::Acquire);
+    granted(backend.acquire(&claim(1), TTL).await.unwrap());
+    assert_eq!((faults.calls(Operation::Acquire), faults.ran(Operation::Acquire)), (5, 2));
+    assert_eq!(faults.calls(Operation::Release), 0);
+}
+
+#[test]
+fn a_held_reply_waits_for_the_test_while_the_store_has_run_the_call() {
+    let (faults, backend) = asynchronous();
+    faults.hold(Operation::Acquire);
+    let claim = claim(1);
+    let mut call = pin!(backend.acquire(&claim, TTL));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(call.as_mut().poll(&mut context).is_pending());
+    assert_eq!(faults.ran(Operation::Acquire), 1);
+    assert!(call.as_mut().poll(&mut context).is_pending());
+    faults.let_go(Operation::Acquire);
+    assert!(matches!(call.as_mut().poll(&mut context), Poll::Ready(Ok(_))));
+}
+
+#[tokio::test]
+async fn letting_go_wakes_a_task() {
+    let (faults, backend) = asynchronous();
+    faults.hold(Operation::Acquire);
+    let task = tokio::spawn(async move { backend.acquire(&claim(1), TTL).await });
+    while faults.ran(Operation::Acquire) == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!task.is_finished());
+    faults.let_go(Operation::Acquire);
+    granted(task.await.unwrap().unwrap());
+}
+
+#[test]
+fn letting_go_wakes_a_thread() {
+    let (faults, backend) = plain();
+    faults.hold(Operation::Acquire);
+    faults.fail_next(Operation::Acquire, Fault::LostReply);
+    let thread = std::thread::spawn(move || backend.acquire(&claim(1), TTL));
+    while faults.ran(Operation::Acquire) == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(!thread.is_finished());
+    faults.let_go(Operation::Acquire);
+    assert_eq!(thread.join().unwrap().unwrap_err().kind(), ErrorKind::Timeout);
+}
+
+#[tokio::test]
+async fn the_keeper_and_the_view_for_operators_are_covered_too() {
+    let (faults, backend) = asynchronous();
+    faults.fail_all(Operation::Renew, Fault::Refused(ErrorKind::Unreachable));
+    faults.fail_all(Operation::Inspect, Fault::Refused(ErrorKind::Denied));
+    let query = Query { pattern: "*".into(), cursor: None, limit: 1 };
+    assert_eq!(backend.inspect().unwrap().list(&query, TTL).await.unwrap_err().kind(), ErrorKind::Denied);
+    let keeper = Arc::new(backend).for_keeper();
+    assert_eq!(keeper.capabilities().backend, "memory");
+    assert_eq!(keeper.renew(&[], TTL).await.unwrap_err().kind(), ErrorKind::Unreachable);
+
+    let (faults, backend) = plain();
+    faults.fail_all(Operation::Renew, Fault::Refused(ErrorKind::Unreachable));
+    assert!(backend.inspect().unwrap().list(&query, TTL).is_ok());
+    let keeper = Arc::new(backend).for_keeper();
+    assert_eq!(keeper.renew(&[], TTL).unwrap_err().kind(), ErrorKind::Unreachable);
+}

@@ -1,0 +1,16 @@
+//! The reference store through its public face, on a clock that is moved by hand.
+
+#[cfg(test)]
+mod clients;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod inspecting;
+#[cfg(test)]
+mod queueing;
+#[cfg(test)]
+mod random;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod verbs;

@@ -1,0 +1,76 @@
+//! Claims, leases and moments for the tests.
+
+use std::time::Duration;
+
+use lock_core::{Answer, Certainty, Claim, Lease, LockName, Mode, Moment, Note, Owner, Parting, Queueing, Ttl, Width};
+use lock_memory::store::ClientId;
+
+pub(crate) const ONE: ClientId = ClientId::new(1);
+pub(crate) const TWO: ClientId = ClientId::new(2);
+/// Longer than the longest lease of a place.
+pub(crate) const TTL: Duration = Duration::from_secs(30);
+pub(crate) const PLACE: Duration = Duration::from_secs(10);
+pub(crate) const TICK: Duration = Duration::from_millis(1);
+
+pub(crate) fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+pub(crate) fn at(count: u64) -> Moment {
+    Moment::ORIGIN + seconds(count)
+}
+
+pub(crate) fn name(text: &str) -> LockName {
+    text.parse().unwrap()
+}
+
+pub(crate) fn owner(byte: u8) -> Owner {
+    Owner::from_random([byte; 16])
+}
+
+/// A claim of this owner that would like to queue.
+pub(crate) fn claim(byte: u8) -> Claim {
+    Claim {
+        name: name("invoice:42"),
+        owner: owner(byte),
+        mode: Mode::Exclusive,
+        ttl: Ttl::new(TTL).unwrap(),
+        width: Width::ONE,
+        floor: None,
+        note: Note::new("here", u32::from(byte), "testing").unwrap(),
+        queueing: Queueing::Wanted,
+    }
+}
+
+/// A claim of this owner that would not.
+pub(crate) fn try_claim(byte: u8) -> Claim {
+    Claim { queueing: Queueing::Unwanted, ..claim(byte) }
+}
+
+pub(crate) fn parting(byte: u8) -> Parting {
+    let Claim { name, owner, ttl, .. } = claim(byte);
+    Parting { name, owner, ttl, certainty: Certainty::Answered }
+}
+
+pub(crate) fn unsure_parting(byte: u8) -> Parting {
+    Parting { certainty: Certainty::Unknown, ..parting(byte) }
+}
+
+pub(crate) fn granted(answer: Answer) -> (Lease, Duration) {
+    match answer {
+        Answer::Granted { lease, valid_for } => (lease, valid_for),
+        Answer::Queued { .. } | Answer::Busy { .. } => panic!("not granted: {answer:?}"),
+    }
+}
+
+pub(crate) fn position(answer: Answer) -> u32 {
+    match answer {
+        Answer::Queued { position, .. } => position,
+        Answer::Granted { .. } | Answer::Busy { .. } => panic!("not queued: {answer:?}"),
+    }
+}
+
+/// The first and last token of a lease.
+pub(crate) fn tokens(lease: &Lease) -> (u64, u64) {
+    (lease.tokens.low().get(), lease.tokens.high().get())
+}
