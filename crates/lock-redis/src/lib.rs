@@ -1,1 +1,35 @@
-//! The backend for one standalone Redis
+//! The backend for one standalone Redis, 6.2 or later, or Valkey.
+//!
+//! **Wire.** The key is the lock's name as given (or `PREFIX:NAME`), its value is
+//! `lh1:<owner, 32 hex digits>:<low token>:<high token>:<note>`, and its expiry is the lease's: for redis-py, redsync,
+//! node-redlock and rslock an opaque token in the layout of the Redis manual, so on the same key they exclude us and we
+//! them. A value that is not ours is [`Holder::Foreign`](lock_core::Holder::Foreign); a key of another type is an error
+//! of kind `OtherKind` and never touched. Keys of our own begin with `leasehold:` and are the same under every prefix.
+//!
+//! **Tokens** come from one counter for each database, raised to the server's clock in microseconds when it is missing
+//! and whenever the server is not the one it was last verified against. They rise across restarts and losses of data as
+//! long as the server's clock is not set back by more than the outage; a claim's floor catches the rest.
+//!
+//! **Not guaranteed:** a Redis that fails over, or restarts without its data, forgets who holds what, and so two owners
+//! may hold a lock at once. Their tokens differ, and the resource that checks them is safe.
+//!
+//! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire` (questions, answers) · `failure` (what an error
+//! means) · `connect` (what every connection has in common) · `link`, `nonblocking` (tokio) · `stack`, `blocking` (threads).
+
+pub mod blocking;
+mod config;
+mod connect;
+mod failure;
+#[cfg(feature = "async")]
+mod link;
+#[cfg(feature = "async")]
+pub mod nonblocking;
+mod script;
+mod stack;
+mod value;
+mod wire;
+
+pub use config::RedisConfig;
+
+/// The name under which errors and capabilities speak of this backend.
+const BACKEND: &str = "redis";

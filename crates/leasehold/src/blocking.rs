@@ -1,0 +1,43 @@
+//! The blocking face: the same locks for plain threads, without a runtime.
+
+use std::sync::Arc;
+
+use lock_core::BlockingBackend;
+
+use crate::{BackendConfig, ConnectError};
+
+pub use lock_blocking::{Builder, Client, Guard, Mutex};
+
+/// Opens the store that a URL names, for plain threads. See [`BackendConfig::from_url`] for the forms.
+///
+/// # Errors
+/// `Invalid` before anything was touched; `Backend` if the store cannot be opened; `Host`.
+///
+/// # Blocking
+/// Until the store has answered, for seconds at most.
+pub fn connect(url: &str) -> Result<Client, ConnectError> {
+    connect_to(&BackendConfig::from_url(url)?)
+}
+
+/// Opens the store of a configuration, for plain threads.
+///
+/// # Errors
+/// As [`connect`].
+///
+/// # Blocking
+/// As [`connect`].
+pub fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> {
+    let backend = open(config)?;
+    Ok(Client::builder(backend).op_timeout(config.op_timeout()).build()?)
+}
+
+fn open(config: &BackendConfig) -> Result<Arc<dyn BlockingBackend>, ConnectError> {
+    match *config {
+        #[cfg(feature = "memory")]
+        BackendConfig::Memory(ref config) => Ok(Arc::new(lock_memory::blocking::Memory::open(config))),
+        #[cfg(feature = "sqlite")]
+        BackendConfig::Sqlite(ref config) => Ok(Arc::new(lock_sqlite::blocking::Sqlite::open(config)?)),
+        #[cfg(feature = "redis")]
+        BackendConfig::Redis(ref config) => Ok(Arc::new(lock_redis::blocking::Redis::connect(config)?)),
+    }
+}

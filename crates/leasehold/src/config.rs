@@ -1,0 +1,143 @@
+//! Which store to use: a URL, or a table of a configuration file.
+
+use std::time::Duration;
+
+use lock_core::Invalid;
+use serde::Deserialize;
+
+/// Which store to use, and how. Unknown fields are refused.
+///
+/// In a configuration file it is a table with the name of the backend and that backend's own fields:
+///
+/// ```
+/// # #[cfg(feature = "sqlite")] {
+/// let config: leasehold::BackendConfig =
+///     serde_json::from_str(r#"{ "backend": "sqlite", "path": "/var/lib/shop/locks.db" }"#)?;
+/// # }
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "backend", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum BackendConfig {
+    /// A store in this process.
+    #[cfg(feature = "memory")]
+    Memory(lock_memory::MemoryConfig),
+    /// A file shared by the processes of one machine.
+    #[cfg(feature = "sqlite")]
+    Sqlite(lock_sqlite::SqliteConfig),
+    /// One Redis.
+    #[cfg(feature = "redis")]
+    Redis(lock_redis::RedisConfig),
+}
+
+/// A kind of URL that is known, whether or not this build can use it.
+struct Scheme {
+    name: &'static str,
+    feature: &'static str,
+    parse: Option<fn(&str) -> Result<BackendConfig, Invalid>>,
+}
+
+#[cfg(feature = "memory")]
+const MEMORY: Option<fn(&str) -> Result<BackendConfig, Invalid>> =
+    Some(|url| lock_memory::MemoryConfig::from_url(url).map(BackendConfig::Memory));
+#[cfg(not(feature = "memory"))]
+const MEMORY: Option<fn(&str) -> Result<BackendConfig, Invalid>> = None;
+
+#[cfg(feature = "sqlite")]
+const SQLITE: Option<fn(&str) -> Result<BackendConfig, Invalid>> =
+    Some(|url| lock_sqlite::SqliteConfig::from_url(url).map(BackendConfig::Sqlite));
+#[cfg(not(feature = "sqlite"))]
+const SQLITE: Option<fn(&str) -> Result<BackendConfig, Invalid>> = None;
+
+#[cfg(feature = "redis")]
+const REDIS: Option<fn(&str) -> Result<BackendConfig, Invalid>> =
+    Some(|url| lock_redis::RedisConfig::from_url(url).map(BackendConfig::Redis));
+#[cfg(not(feature = "redis"))]
+const REDIS: Option<fn(&str) -> Result<BackendConfig, Invalid>> = None;
+
+const SCHEMES: [Scheme; 6] = [
+    Scheme { name: "sqlite", feature: "sqlite", parse: SQLITE },
+    Scheme { name: "redis", feature: "redis", parse: REDIS },
+    Scheme { name: "rediss", feature: "tls", parse: REDIS },
+    Scheme { name: "redis+unix", feature: "redis", parse: REDIS },
+    Scheme { name: "unix", feature: "redis", parse: REDIS },
+    Scheme { name: "memory", feature: "memory", parse: MEMORY },
+];
+
+/// How far a mistyped scheme may be from one that is known to be taken for it.
+const TYPOS_MAX: usize = 3;
+
+impl BackendConfig {
+    /// Reads a URL: `sqlite:PATH`, `redis://...`, `rediss://...`, `redis+unix://...` or `memory:`.
+    ///
+    /// # Errors
+    /// `Invalid` for a scheme that is not known, with the nearest one, or that this build leaves out, with the feature
+    /// that brings it; and for what the backend refuses. No part of the URL that may hold a secret is shown.
+    pub fn from_url(url: &str) -> Result<Self, Invalid> {
+        let Some((given, _)) = url.split_once(':') else {
+            return Err(Invalid::new("store URL", "(hidden)", "it has no scheme", format!("write {}", forms())));
+        };
+        let Some(scheme) = SCHEMES.iter().find(|scheme| scheme.name.eq_ignore_ascii_case(given)) else {
+            return Err(unknown(given));
+        };
+        let missing = || {
+            let problem = "this build leaves that store out";
+            Invalid::new("store URL", format!("{given}:..."), problem, format!("build with the feature {}", scheme.feature))
+        };
+        scheme.parse.ok_or_else(missing)?(url)
+    }
+
+    /// How long one request may take, where the configuration says so.
+    pub fn op_timeout(&self) -> Option<Duration> {
+        match *self {
+            #[cfg(feature = "memory")]
+            Self::Memory(_) => None,
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(ref config) => config.op_timeout,
+            #[cfg(feature = "redis")]
+            Self::Redis(ref config) => config.op_timeout(),
+        }
+    }
+}
+
+fn unknown(given: &str) -> Invalid {
+    let near = SCHEMES
+        .iter()
+        .map(|scheme| (strsim::levenshtein(&given.to_ascii_lowercase(), scheme.name), scheme.name))
+        .filter(|(distance, _)| *distance <= TYPOS_MAX)
+        .min();
+    let remedy = match near {
+        Some((_, name)) => format!("did you mean {name}: ?"),
+        None => format!("write {}", forms()),
+    };
+    // Without "://" what stands before the colon may be anything, such as a password; a known scheme is short.
+    let shown: String = given.chars().take(12).collect();
+    Invalid::new("store URL", format!("{shown}:..."), "its scheme is not known", remedy)
+}
+
+fn forms() -> &'static str {
+    "sqlite:PATH, redis://HOST:PORT/DB or memory:"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(url: &str) -> String {
+        BackendConfig::from_url(url).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_mistyped_scheme_gets_a_suggestion() {
+        assert!(refusal("redsi://127.0.0.1").contains("did you mean redis: ?"));
+        assert!(refusal("sqlight:locks.db").contains("did you mean sqlite: ?"));
+        assert!(refusal("postgresql://x").contains("write sqlite:PATH"));
+    }
+
+    #[test]
+    fn what_is_no_url_is_refused_without_showing_it() {
+        let text = refusal("sesame");
+        assert!(text.contains("it has no scheme") && !text.contains("sesame"), "{text}");
+    }
+}

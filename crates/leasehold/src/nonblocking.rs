@@ -1,0 +1,49 @@
+//! Connecting the tokio face.
+
+use std::sync::Arc;
+
+use lock_async::Client;
+use lock_core::AsyncBackend;
+
+use crate::{BackendConfig, ConnectError};
+
+/// Opens the store that a URL names, for tokio. See [`BackendConfig::from_url`] for the forms.
+///
+/// # Errors
+/// `Invalid` before anything was touched; `Backend` if the store cannot be opened; `Host`.
+///
+/// # Cancel safety
+/// Dropping the future closes what was opened; nothing is left at the store.
+///
+/// # Panics
+/// Outside of a tokio runtime.
+pub async fn connect(url: &str) -> Result<Client, ConnectError> {
+    connect_to(&BackendConfig::from_url(url)?).await
+}
+
+/// Opens the store of a configuration, for tokio.
+///
+/// # Errors
+/// As [`connect`].
+///
+/// # Cancel safety
+/// As [`connect`].
+///
+/// # Panics
+/// Outside of a tokio runtime.
+pub async fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> {
+    let backend = open(config).await?;
+    Ok(Client::builder(backend).op_timeout(config.op_timeout()).build()?)
+}
+
+#[cfg_attr(not(feature = "redis"), expect(clippy::unused_async, reason = "opening a Redis awaits"))]
+async fn open(config: &BackendConfig) -> Result<Arc<dyn AsyncBackend>, ConnectError> {
+    match *config {
+        #[cfg(feature = "memory")]
+        BackendConfig::Memory(ref config) => Ok(Arc::new(lock_memory::nonblocking::Memory::open(config))),
+        #[cfg(feature = "sqlite")]
+        BackendConfig::Sqlite(ref config) => Ok(Arc::new(lock_sqlite::nonblocking::Sqlite::open(config)?)),
+        #[cfg(feature = "redis")]
+        BackendConfig::Redis(ref config) => Ok(Arc::new(lock_redis::nonblocking::Redis::connect(config).await?)),
+    }
+}

@@ -1,0 +1,262 @@
+//! Redis for plain threads, over plain sockets.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::{
+    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim, Durability, EventSink,
+    Fenced, FencingToken, Invalid, Isolation, Lease, LockName, Operation, Parting, Released, Renewed, Waiting,
+};
+use redis::{Client, Connection};
+
+use crate::connect::CONNECT_WITHIN;
+use crate::failure::{Failure, Fate, Stage, classify};
+use crate::stack::{Span, Stack, evaluate};
+use crate::wire::{
+    Counting, LEASES_PER_SCRIPT, Look, Question, Renewal, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, Wire, entries,
+};
+use crate::{BACKEND, RedisConfig};
+
+/// A Redis, used from threads over a few connections of its own, or through a pool of the user's.
+///
+/// Every thread that asks uses a connection for itself meanwhile; a few stay open for the next. A pool that is handed in
+/// is shared: the keeper's renewals go through it too, every grant also reads the server's clock, since nobody can tell
+/// when such a pool has connected anew, and its connections keep the socket timeouts of their last use here.
+pub struct Redis {
+    wire: Wire,
+    source: Source,
+}
+
+enum Source {
+    Own(Box<Stack>),
+    #[cfg(feature = "r2d2")]
+    Pool(r2d2::Pool<Client>),
+}
+
+/// A connection for one request.
+enum Handle {
+    Own(Connection),
+    #[cfg(feature = "r2d2")]
+    Pooled(r2d2::PooledConnection<Client>),
+}
+
+impl Redis {
+    /// Connects to the Redis of `config`: the first contact is made now, within a second.
+    ///
+    /// The name of the host is looked up by the system, which may take longer.
+    ///
+    /// # Errors
+    /// Unreachable, refused, or something other than a Redis of the URL's kind. Nothing was changed, except that the
+    /// token counter may have been raised.
+    pub fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
+        let failed = |failure: Failure| failure.into_error(Operation::Connect);
+        let client = Client::open(config.server().clone())
+            .map_err(|error| failed(classify(Stage::Connecting, CONNECT_WITHIN, &error)))?;
+        let stack = Stack::new(client);
+        let first = stack.checkout(Span::from_now(CONNECT_WITHIN)).map_err(failed)?;
+        stack.put_back(first);
+        let wire = Wire { prefix: config.own_prefix().clone(), counting: Counting::Stored };
+        Ok(Self { wire, source: Source::Own(Box::new(stack)) })
+    }
+
+    /// The same Redis with `PREFIX:` before the names of locks.
+    ///
+    /// # Errors
+    /// `Invalid` for a prefix that is empty, long, reserved, or holds a control character.
+    pub fn with_prefix(mut self, prefix: &str) -> Result<Self, Invalid> {
+        self.wire.prefix = prefix.parse()?;
+        Ok(self)
+    }
+
+    fn ask<Q: Question>(&self, question: Q, within: Duration) -> Result<Q::Answer, BackendError> {
+        self.answer(&question, Span::from_now(within)).map_err(|failure| failure.into_error(Q::OPERATION))
+    }
+
+    fn answer<Q: Question>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
+        let call = question.call(&self.wire)?;
+        let mut handle = self.checkout(span)?;
+        let outcome = evaluate(handle.connection(), &call, span);
+        let outcome = outcome.map_err(|error| classify(Stage::Asked, span.within, &error));
+        self.give_back(handle, outcome.as_ref().err());
+        question.read(&self.wire, outcome?)
+    }
+
+    fn checkout(&self, span: Span) -> Result<Handle, Failure> {
+        match &self.source {
+            Source::Own(stack) => stack.checkout(span).map(Handle::Own),
+            #[cfg(feature = "r2d2")]
+            Source::Pool(pool) => {
+                pool.get_timeout(span.left()).map(Handle::Pooled).map_err(|error| Failure::pool(&error))
+            }
+        }
+    }
+
+    fn give_back(&self, handle: Handle, failure: Option<&Failure>) {
+        let broken = failure.is_some_and(|failure| failure.fate() == Fate::Drop);
+        match (&self.source, handle) {
+            (Source::Own(stack), Handle::Own(connection)) if broken => {
+                drop(connection);
+                stack.clear();
+            }
+            (Source::Own(stack), Handle::Own(connection)) => stack.put_back(connection),
+            #[cfg(feature = "r2d2")]
+            (_, _) => {}
+        }
+    }
+}
+
+impl Handle {
+    fn connection(&mut self) -> &mut Connection {
+        match self {
+            Self::Own(connection) => connection,
+            #[cfg(feature = "r2d2")]
+            Self::Pooled(connection) => connection,
+        }
+    }
+}
+
+impl Backend for Redis {
+    fn capabilities(&self) -> Capabilities {
+        let redis = Capabilities::new(BACKEND, Waiting::Poll, Durability::ClockFloor);
+        match &self.source {
+            Source::Own(_) => redis.with_isolation(Isolation::Isolated),
+            #[cfg(feature = "r2d2")]
+            Source::Pool(_) => redis,
+        }
+    }
+
+    fn listen(&self, sink: EventSink) {
+        drop(sink);
+    }
+}
+
+impl BlockingBackend for Redis {
+    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
+        match &self.source {
+            Source::Own(stack) => {
+                Arc::new(Self { wire: self.wire.clone(), source: Source::Own(Box::new(stack.another())) })
+            }
+            #[cfg(feature = "r2d2")]
+            Source::Pool(_) => self,
+        }
+    }
+
+    fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        self.ask(claim, within)
+    }
+
+    fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        let span = Span::from_now(within);
+        let mut answers = Vec::with_capacity(leases.len());
+        for batch in leases.chunks(LEASES_PER_SCRIPT) {
+            match self.answer(&Renewal(batch), span) {
+                Ok(renewed) => answers.extend(renewed),
+                Err(failure) if answers.is_empty() => return Err(failure.into_error(Operation::Renew)),
+                Err(failure) => return Err(failure.after_a_part().into_error(Operation::Renew)),
+            }
+        }
+        Ok(answers)
+    }
+
+    fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
+        self.ask(parting, within)
+    }
+
+    fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
+        self.ask(lease, within)
+    }
+
+    fn inspect(&self) -> Option<&dyn BlockingInspect> {
+        Some(self)
+    }
+}
+
+impl BlockingInspect for Redis {
+    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
+        self.ask(WhoHolds(name), within)
+    }
+
+    fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
+        let span = Span::from_now(within);
+        let failed = |failure: Failure| failure.into_error(Operation::Inspect);
+        let mut page = Page { entries: Vec::new(), next: query.cursor.clone() };
+        for _ in 0..SCANS_PER_PAGE {
+            let scan = Scan { query, cursor: page.next.as_ref() };
+            let (keys, next) = self.answer(&scan, span).map_err(failed)?;
+            for keys in keys.chunks(LEASES_PER_SCRIPT) {
+                let seen = self.answer(&Look(keys), span).map_err(failed)?;
+                page.entries.extend(entries(&self.wire, keys, seen));
+            }
+            page.next = next;
+            if page.next.is_none() || !page.entries.is_empty() {
+                break;
+            }
+        }
+        Ok(page)
+    }
+
+    fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
+        self.ask(Revocation(name, token), within)
+    }
+}
+
+/// Takes the client as an address: connections are made and verified here, the first with the first request.
+impl From<Client> for Redis {
+    fn from(client: Client) -> Self {
+        let wire = Wire { prefix: Default::default(), counting: Counting::Stored };
+        Self { wire, source: Source::Own(Box::new(Stack::new(client))) }
+    }
+}
+
+#[cfg(feature = "r2d2")]
+impl From<r2d2::Pool<Client>> for Redis {
+    fn from(pool: r2d2::Pool<Client>) -> Self {
+        let wire = Wire { prefix: Default::default(), counting: Counting::Clock };
+        Self { wire, source: Source::Pool(pool) }
+    }
+}
+
+/// Bounds the socket of every new connection of an r2d2 pool, whose health check would otherwise wait for ever.
+///
+/// ```no_run
+/// # fn pool() -> Result<(), Box<dyn std::error::Error>> {
+/// let timeouts = lock_redis::blocking::SocketTimeouts::new(std::time::Duration::from_millis(500));
+/// let pool = r2d2::Pool::builder()
+///     .connection_customizer(Box::new(timeouts))
+///     .build(redis::Client::open("redis://127.0.0.1")?)?;
+/// let locks = lock_redis::blocking::Redis::from(pool);
+/// # Ok(())
+/// # }
+/// ```
+#[cfg(feature = "r2d2")]
+#[derive(Clone, Copy, Debug)]
+pub struct SocketTimeouts(Duration);
+
+#[cfg(feature = "r2d2")]
+impl SocketTimeouts {
+    /// Lets each read and write take so long, at least a millisecond.
+    pub fn new(timeout: Duration) -> Self {
+        Self(timeout.max(Duration::from_millis(1)))
+    }
+}
+
+#[cfg(feature = "r2d2")]
+impl r2d2::CustomizeConnection<Connection, redis::RedisError> for SocketTimeouts {
+    fn on_acquire(&self, connection: &mut Connection) -> Result<(), redis::RedisError> {
+        connection.set_read_timeout(Some(self.0))?;
+        connection.set_write_timeout(Some(self.0))
+    }
+}
+
+impl fmt::Debug for Redis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = match &self.source {
+            Source::Own(stack) => stack.client().get_connection_info().addr().to_string(),
+            #[cfg(feature = "r2d2")]
+            Source::Pool(_) => "(handed in)".to_owned(),
+        };
+        f.debug_struct("Redis").field("server", &server).field("prefix", &self.wire.prefix.as_deref()).finish()
+    }
+}

@@ -1,0 +1,271 @@
+//! What a Redis URL says.
+
+use std::fmt;
+use std::time::Duration;
+
+use lock_core::{Invalid, parse_duration};
+use redis::{ConnectionInfo, IntoConnectionInfo};
+use serde::Deserialize;
+use url::Url;
+
+use crate::value::Prefix;
+
+/// Which Redis to use, and how.
+///
+/// Made of a URL, or of a table with `url`, `prefix` and `op_timeout`. `Debug` hides user and password.
+///
+/// ```
+/// # use lock_redis::RedisConfig;
+/// let config = RedisConfig::from_url("redis://app:sesame@127.0.0.1:6379/2?prefix=shop&op_timeout=500ms")?;
+/// assert_eq!(config.prefix(), Some("shop"));
+/// assert!(!format!("{config:?}").contains("sesame"));
+/// # Ok::<(), lock_core::Invalid>(())
+/// ```
+#[derive(Clone, Deserialize)]
+#[serde(try_from = "Table")]
+#[non_exhaustive]
+pub struct RedisConfig {
+    server: ConnectionInfo,
+    shown: String,
+    prefix: Prefix,
+    op_timeout: Option<Duration>,
+}
+
+/// The form of the configuration in a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    url: String,
+    prefix: Option<String>,
+    #[serde(default, with = "lock_core::human_duration::option")]
+    op_timeout: Option<Duration>,
+}
+
+impl RedisConfig {
+    /// Reads `redis://`, `rediss://`, `redis+unix://` or `unix://`, with `prefix` and `op_timeout` in the query.
+    ///
+    /// A socket takes `db`, `user` and `pass` there, too. `rediss://` needs the feature `tls`.
+    ///
+    /// # Errors
+    /// `Invalid`, without user and password, for anything else.
+    pub fn from_url(url: &str) -> Result<Self, Invalid> {
+        let parsed = Url::parse(url)
+            .map_err(|error| refuse(&hidden(url), error.to_string(), "write redis://HOST:PORT/DB, or unix:///PATH"))?;
+        let shown = redacted(&parsed);
+        check_scheme(&parsed, &shown)?;
+        let (own, rest) = split_query(&parsed, &shown)?;
+        let server = rest.into_connection_info().map_err(|error| {
+            let problem = error.detail().map_or_else(|| error.to_string(), str::to_owned);
+            refuse(&shown, problem, "write redis://USER:PASSWORD@HOST:PORT/DB")
+        })?;
+        let prefix = own.prefix.as_deref().map(str::parse).transpose()?.unwrap_or_default();
+        let op_timeout = own.op_timeout.as_deref().map(|text| parse_duration("op_timeout", text)).transpose()?;
+        Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)? })
+    }
+
+    /// What stands before the names of locks, if anything.
+    pub fn prefix(&self) -> Option<&str> {
+        self.prefix.as_deref()
+    }
+
+    /// How long one request may take, where the URL says so.
+    pub fn op_timeout(&self) -> Option<Duration> {
+        self.op_timeout
+    }
+
+    /// The URL without user, password and query, for messages.
+    pub fn shown_url(&self) -> &str {
+        &self.shown
+    }
+
+    pub(crate) fn server(&self) -> &ConnectionInfo {
+        &self.server
+    }
+
+    pub(crate) fn own_prefix(&self) -> &Prefix {
+        &self.prefix
+    }
+}
+
+impl fmt::Debug for RedisConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisConfig")
+            .field("url", &self.shown)
+            .field("prefix", &self.prefix())
+            .field("op_timeout", &self.op_timeout)
+            .finish()
+    }
+}
+
+impl TryFrom<Table> for RedisConfig {
+    type Error = Invalid;
+
+    fn try_from(table: Table) -> Result<Self, Invalid> {
+        let mut config = Self::from_url(&table.url)?;
+        let twice = |what| refuse(&config.shown, format!("{what} is given in the URL and beside it"), "give it once");
+        if table.prefix.is_some() && config.prefix().is_some() {
+            return Err(twice("prefix"));
+        }
+        if table.op_timeout.is_some() && config.op_timeout.is_some() {
+            return Err(twice("op_timeout"));
+        }
+        if let Some(prefix) = table.prefix {
+            config.prefix = prefix.parse()?;
+        }
+        config.op_timeout = positive(table.op_timeout.or(config.op_timeout))?;
+        Ok(config)
+    }
+}
+
+fn check_scheme(url: &Url, shown: &str) -> Result<(), Invalid> {
+    match url.scheme() {
+        "redis" | "unix" | "redis+unix" => {}
+        "rediss" if cfg!(feature = "tls") => {}
+        "rediss" => {
+            let remedy = "build with the feature \"tls\", or use redis:// on a network that you trust";
+            return Err(refuse(shown, "this build has no TLS", remedy));
+        }
+        _ => return Err(refuse(shown, "its scheme is unknown", "use redis://, rediss://, redis+unix:// or unix://")),
+    }
+    match url.fragment() {
+        None => Ok(()),
+        Some(_) => Err(refuse(shown, "it has a fragment (#...)", "leave it out; write # in a password as %23")),
+    }
+}
+
+/// Our own part of a query.
+#[derive(Default)]
+struct Own {
+    prefix: Option<String>,
+    op_timeout: Option<String>,
+}
+
+fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
+    let socket = url.scheme().ends_with("unix");
+    let allowed = if socket { "prefix, op_timeout, db, user, pass" } else { "prefix, op_timeout" };
+    let mut own = Own::default();
+    let mut rest = url.clone();
+    rest.set_query(None);
+    for (key, value) in url.query_pairs() {
+        let slot = match &*key {
+            "prefix" => &mut own.prefix,
+            "op_timeout" => &mut own.op_timeout,
+            "db" | "user" | "pass" if socket => {
+                rest.query_pairs_mut().append_pair(&key, &value);
+                continue;
+            }
+            // Anything but a plain word may be the rest of a password with a bare "?" in it.
+            unknown if unknown.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
+                return Err(refuse(shown, format!("its option \"{key}\" is unknown"), format!("allowed: {allowed}")));
+            }
+            _ => return Err(refuse(shown, "it has an unknown option", format!("allowed: {allowed}; write ? as %3F"))),
+        };
+        if slot.replace(value.into_owned()).is_some() {
+            return Err(refuse(shown, format!("its option \"{key}\" is given twice"), "give it once"));
+        }
+    }
+    Ok((own, rest))
+}
+
+fn positive(timeout: Option<Duration>) -> Result<Option<Duration>, Invalid> {
+    match timeout {
+        Some(Duration::ZERO) => Err(Invalid::new("op_timeout", "0s", "no request is that fast", "give 500ms or so")),
+        other => Ok(other),
+    }
+}
+
+fn refuse(shown: &str, problem: impl Into<String>, remedy: impl Into<String>) -> Invalid {
+    Invalid::new("redis URL", shown, problem, remedy)
+}
+
+/// The URL without what may be secret.
+fn redacted(url: &Url) -> String {
+    if url.cannot_be_a_base() {
+        return hidden(url.as_str());
+    }
+    let mut shown = url.clone();
+    shown.set_query(None);
+    shown.set_fragment(None);
+    let has_user = !shown.username().is_empty() || shown.password().is_some();
+    if has_user && (shown.set_username("***").is_err() || shown.set_password(None).is_err()) {
+        return hidden(url.as_str());
+    }
+    shown.into()
+}
+
+/// The scheme alone, of a URL that cannot be told apart into its parts.
+fn hidden(url: &str) -> String {
+    url.split_once("://").map_or_else(|| "(hidden)".to_owned(), |(scheme, _)| format!("{scheme}://..."))
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::ConnectionAddr;
+
+    use super::*;
+
+    #[test]
+    fn urls_are_read_in_full() {
+        let config =
+            RedisConfig::from_url("redis://app:se%23same@127.0.0.1:7000/2?prefix=shop&op_timeout=500ms").unwrap();
+        assert_eq!(config.server().addr(), &ConnectionAddr::Tcp("127.0.0.1".into(), 7000));
+        assert_eq!(config.server().redis_settings().password(), Some("se#same"));
+        assert_eq!(config.server().redis_settings().db(), 2);
+        assert_eq!((config.prefix(), config.op_timeout()), (Some("shop"), Some(Duration::from_millis(500))));
+        let socket = RedisConfig::from_url("redis+unix:///run/redis.sock?db=3&pass=sesame&prefix=a").unwrap();
+        assert_eq!(socket.server().addr(), &ConnectionAddr::Unix("/run/redis.sock".into()));
+        assert_eq!(socket.server().redis_settings().db(), 3);
+        assert_eq!(RedisConfig::from_url("redis://127.0.0.1").unwrap().prefix(), None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_without_the_password() {
+        for (url, expected) in [
+            ("redis://u:sesame@h:6379/?prefx=a", "allowed: prefix, op_timeout"),
+            ("redis://u:sesame@h/?prefix=a&prefix=b", "given twice"),
+            ("redis://u:sesame@h/?op_timeout=soon", "op_timeout"),
+            ("redis://u:sesame@h/?op_timeout=0s", "op_timeout"),
+            ("redis://u:sesame@h/?prefix=leasehold", "reserved"),
+            ("redis://u:sesame@h/x", "Invalid database number"),
+            ("redis://u:sesame@h:port/", "port"),
+            ("redis://u:sesame@h/#insecure", "fragment"),
+            ("http://u:sesame@h/", "scheme"),
+            ("u:sesame@h", "scheme"),
+            ("redis:u:sesame@h", "hidden"),
+            ("redis://h:1?ses@same", "unknown option"),
+            ("sesame", "hidden"),
+            ("unix:///run/redis.sock?pass=sesame&passs=sesame", "allowed: prefix, op_timeout, db, user, pass"),
+        ] {
+            let refusal = RedisConfig::from_url(url).unwrap_err().to_string();
+            assert!(refusal.contains(expected), "{url}: {refusal}");
+            assert!(!refusal.contains("sesame"), "{refusal}");
+        }
+    }
+
+    #[test]
+    #[cfg(not(feature = "tls"))]
+    fn tls_is_refused_where_it_was_not_built_in() {
+        let refusal = RedisConfig::from_url("rediss://:sesame@h").unwrap_err().to_string();
+        assert_eq!(
+            refusal,
+            "redis URL \"rediss://***@h\" is not valid: this build has no TLS; \
+             build with the feature \"tls\", or use redis:// on a network that you trust"
+        );
+    }
+
+    #[test]
+    fn tables_are_read_like_urls() {
+        let read = |text: &str| serde_json::from_str::<RedisConfig>(text);
+        let config = read(r#"{"url":"redis://:sesame@h","prefix":"shop","op_timeout":"1s"}"#).unwrap();
+        assert_eq!((config.prefix(), config.op_timeout()), (Some("shop"), Some(Duration::from_secs(1))));
+        assert!(!format!("{config:?}").contains("sesame"));
+        for bad in [
+            r#"{"url":"redis://h","prefx":"shop"}"#,
+            r#"{"url":"redis://h?prefix=a","prefix":"b"}"#,
+            r#"{"url":"redis://h?op_timeout=1s","op_timeout":"2s"}"#,
+            r#"{"url":"redis://:sesame@h/x"}"#,
+        ] {
+            assert!(!read(bad).unwrap_err().to_string().contains("sesame"), "{bad}");
+        }
+    }
+}

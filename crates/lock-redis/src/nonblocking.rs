@@ -1,0 +1,302 @@
+//! Redis for tokio.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::{
+    Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, Durability, EventSink, Fenced,
+    FencingToken, Invalid, Isolation, Lease, LockName, Operation, Ordering, Parting, Released, Renewed, Waiting,
+};
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::{Client, Cmd, Pipeline, RedisFuture, Value};
+use tokio::time::{Instant, timeout_at};
+
+use crate::connect::CONNECT_WITHIN;
+use crate::failure::{Failure, Fate, Stage, classify};
+use crate::link::{Link, Live, Patience, evaluate};
+use crate::wire::{
+    Counting, LEASES_PER_SCRIPT, Look, Question, Renewal, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, Wire, entries,
+};
+use crate::{BACKEND, RedisConfig};
+
+/// A Redis, used from tokio over one connection of its own, or through a client of the user's.
+///
+/// With its own connection, requests take effect in order, and tokens are drawn at the price of a counter. A connection,
+/// manager or pool that is handed in is shared: the keeper's renewals go through it too, and every grant also reads
+/// the server's clock, since nobody can tell when such a client has connected anew.
+pub struct Redis {
+    wire: Wire,
+    source: Source,
+}
+
+enum Source {
+    Own(Link),
+    Connection(MultiplexedConnection),
+    #[cfg(feature = "connection-manager")]
+    Manager(redis::aio::ConnectionManager),
+    #[cfg(feature = "deadpool")]
+    Pool(deadpool_redis::Pool),
+}
+
+/// A connection for one request.
+enum Handle {
+    Own(Live),
+    Connection(MultiplexedConnection),
+    #[cfg(feature = "connection-manager")]
+    Manager(redis::aio::ConnectionManager),
+    #[cfg(feature = "deadpool")]
+    Pooled(deadpool_redis::Connection),
+}
+
+impl Redis {
+    /// Connects to the Redis of `config`: the first contact is made now, within a second.
+    ///
+    /// # Errors
+    /// Unreachable, refused, or something other than a Redis of the URL's kind. Nothing was changed, except that the
+    /// token counter may have been raised.
+    ///
+    /// # Cancel safety
+    /// Harmless when dropped.
+    pub async fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
+        let failed = |failure: Failure| failure.into_error(Operation::Connect);
+        let client = Client::open(config.server().clone())
+            .map_err(|error| failed(classify(Stage::Connecting, CONNECT_WITHIN, &error)))?;
+        let link = Link::new(client);
+        link.live().await.map_err(failed)?;
+        let wire = Wire { prefix: config.own_prefix().clone(), counting: Counting::Stored };
+        Ok(Self { wire, source: Source::Own(link) })
+    }
+
+    /// The same Redis with `PREFIX:` before the names of locks.
+    ///
+    /// # Errors
+    /// `Invalid` for a prefix that is empty, long, reserved, or holds a control character.
+    pub fn with_prefix(mut self, prefix: &str) -> Result<Self, Invalid> {
+        self.wire.prefix = prefix.parse()?;
+        Ok(self)
+    }
+
+    fn handed_in(source: Source) -> Self {
+        Self { wire: Wire { prefix: Default::default(), counting: Counting::Clock }, source }
+    }
+
+    async fn ask<Q: Question + Sync>(&self, question: Q, within: Duration) -> Result<Q::Answer, BackendError> {
+        let span = Span { until: Instant::now() + within, within };
+        self.answer(&question, span).await.map_err(|failure| failure.into_error(Q::OPERATION))
+    }
+
+    async fn answer<Q: Question + Sync>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
+        let call = question.call(&self.wire)?;
+        let checkout = timeout_at(span.until, self.checkout()).await;
+        let mut handle = checkout.map_err(|_| Failure::no_connection(span.within))??;
+        let outcome = match timeout_at(span.until, evaluate(&mut handle, &call)).await {
+            Ok(outcome) => outcome.map_err(|error| classify(Stage::Asked, span.within, &error)),
+            Err(_) => Err(Failure::no_answer(span.within)),
+        };
+        self.give_back(handle, span.within, outcome.as_ref().err());
+        question.read(&self.wire, outcome?)
+    }
+
+    async fn checkout(&self) -> Result<Handle, Failure> {
+        match &self.source {
+            Source::Own(link) => link.live().await.map(Handle::Own),
+            Source::Connection(connection) => Ok(Handle::Connection(connection.clone())),
+            #[cfg(feature = "connection-manager")]
+            Source::Manager(manager) => Ok(Handle::Manager(manager.clone())),
+            #[cfg(feature = "deadpool")]
+            Source::Pool(pool) => pool.get().await.map(Handle::Pooled).map_err(|error| Failure::pool(&error)),
+        }
+    }
+
+    fn give_back(&self, handle: Handle, within: Duration, failure: Option<&Failure>) {
+        let broken = failure.is_some_and(|failure| failure.fate() == Fate::Drop);
+        match (&self.source, handle) {
+            (Source::Own(link), Handle::Own(live)) => {
+                let answered = failure.is_none_or(Failure::is_an_answer);
+                if answered {
+                    live.answered();
+                }
+                if broken || (!answered && live.timed_out(within) == Patience::Over) {
+                    link.drop_connection(&live);
+                }
+            }
+            #[cfg(feature = "deadpool")]
+            (_, Handle::Pooled(connection)) if broken => drop(deadpool_redis::Connection::take(connection)),
+            (_, _) => {}
+        }
+    }
+}
+
+/// The time that a request may take.
+#[derive(Clone, Copy)]
+struct Span {
+    until: Instant,
+    within: Duration,
+}
+
+impl Backend for Redis {
+    fn capabilities(&self) -> Capabilities {
+        let redis = Capabilities::new(BACKEND, Waiting::Poll, Durability::ClockFloor);
+        match &self.source {
+            Source::Own(_) => redis.with_ordering(Ordering::InOrder).with_isolation(Isolation::Isolated),
+            Source::Connection(_) => redis.with_ordering(Ordering::InOrder),
+            #[cfg(feature = "connection-manager")]
+            Source::Manager(_) => redis.with_ordering(Ordering::InOrder),
+            #[cfg(feature = "deadpool")]
+            Source::Pool(_) => redis,
+        }
+    }
+
+    fn listen(&self, sink: EventSink) {
+        drop(sink);
+    }
+}
+
+#[async_trait]
+impl AsyncBackend for Redis {
+    fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
+        let Source::Own(link) = &self.source else { return self };
+        Arc::new(Self { wire: self.wire.clone(), source: Source::Own(link.another()) })
+    }
+
+    async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        self.ask(claim, within).await
+    }
+
+    async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        let span = Span { until: Instant::now() + within, within };
+        let mut answers = Vec::with_capacity(leases.len());
+        for batch in leases.chunks(LEASES_PER_SCRIPT) {
+            match self.answer(&Renewal(batch), span).await {
+                Ok(renewed) => answers.extend(renewed),
+                Err(failure) if answers.is_empty() => return Err(failure.into_error(Operation::Renew)),
+                Err(failure) => return Err(failure.after_a_part().into_error(Operation::Renew)),
+            }
+        }
+        Ok(answers)
+    }
+
+    async fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
+        self.ask(parting, within).await
+    }
+
+    async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
+        self.ask(lease, within).await
+    }
+
+    fn inspect(&self) -> Option<&dyn AsyncInspect> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl AsyncInspect for Redis {
+    async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
+        self.ask(WhoHolds(name), within).await
+    }
+
+    async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
+        let span = Span { until: Instant::now() + within, within };
+        let failed = |failure: Failure| failure.into_error(Operation::Inspect);
+        let mut page = Page { entries: Vec::new(), next: query.cursor.clone() };
+        for _ in 0..SCANS_PER_PAGE {
+            let scan = Scan { query, cursor: page.next.as_ref() };
+            let (keys, next) = self.answer(&scan, span).await.map_err(failed)?;
+            for keys in keys.chunks(LEASES_PER_SCRIPT) {
+                let seen = self.answer(&Look(keys), span).await.map_err(failed)?;
+                page.entries.extend(entries(&self.wire, keys, seen));
+            }
+            page.next = next;
+            if page.next.is_none() || !page.entries.is_empty() {
+                break;
+            }
+        }
+        Ok(page)
+    }
+
+    async fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
+        self.ask(Revocation(name, token), within).await
+    }
+}
+
+impl ConnectionLike for Handle {
+    fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        match self {
+            Self::Own(live) => live.connection().req_packed_command(cmd),
+            Self::Connection(connection) => connection.req_packed_command(cmd),
+            #[cfg(feature = "connection-manager")]
+            Self::Manager(manager) => manager.req_packed_command(cmd),
+            #[cfg(feature = "deadpool")]
+            Self::Pooled(connection) => connection.req_packed_command(cmd),
+        }
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        match self {
+            Self::Own(live) => live.connection().req_packed_commands(pipeline, offset, count),
+            Self::Connection(connection) => connection.req_packed_commands(pipeline, offset, count),
+            #[cfg(feature = "connection-manager")]
+            Self::Manager(manager) => manager.req_packed_commands(pipeline, offset, count),
+            #[cfg(feature = "deadpool")]
+            Self::Pooled(connection) => connection.req_packed_commands(pipeline, offset, count),
+        }
+    }
+
+    fn get_db(&self) -> i64 {
+        match self {
+            Self::Own(_) => 0,
+            Self::Connection(connection) => connection.get_db(),
+            #[cfg(feature = "connection-manager")]
+            Self::Manager(manager) => manager.get_db(),
+            #[cfg(feature = "deadpool")]
+            Self::Pooled(connection) => connection.get_db(),
+        }
+    }
+}
+
+/// Takes the client as an address: connections are made and verified here, the first with the first request.
+impl From<Client> for Redis {
+    fn from(client: Client) -> Self {
+        let wire = Wire { prefix: Default::default(), counting: Counting::Stored };
+        Self { wire, source: Source::Own(Link::new(client)) }
+    }
+}
+
+impl From<MultiplexedConnection> for Redis {
+    fn from(connection: MultiplexedConnection) -> Self {
+        Self::handed_in(Source::Connection(connection))
+    }
+}
+
+#[cfg(feature = "connection-manager")]
+impl From<redis::aio::ConnectionManager> for Redis {
+    fn from(manager: redis::aio::ConnectionManager) -> Self {
+        Self::handed_in(Source::Manager(manager))
+    }
+}
+
+#[cfg(feature = "deadpool")]
+impl From<deadpool_redis::Pool> for Redis {
+    fn from(pool: deadpool_redis::Pool) -> Self {
+        Self::handed_in(Source::Pool(pool))
+    }
+}
+
+impl fmt::Debug for Redis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = if let Source::Own(link) = &self.source {
+            link.client().get_connection_info().addr().to_string()
+        } else {
+            "(handed in)".to_owned()
+        };
+        f.debug_struct("Redis").field("server", &server).field("prefix", &self.wire.prefix.as_deref()).finish()
+    }
+}

@@ -1,0 +1,337 @@
+//! Questions to Redis and what its answers say, the same for both colours. No I/O.
+
+use std::time::Duration;
+
+use lock_core::inspect::{Cursor, Entry, Query, Revoked, glob_matches};
+use lock_core::{
+    Answer, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Mode, Operation, Parting, Released, Renewed,
+};
+use redis::{Cmd, FromRedisValue, Script, ToRedisArgs, Value, from_redis_value};
+
+use crate::failure::Failure;
+use crate::script;
+use crate::value::{COUNTER, MARKER, Prefix, Stored, of_lease, of_owner, tombstone};
+
+/// How many leases one renewal script takes, so that nobody else waits for it longer than a fraction of a millisecond.
+pub(crate) const LEASES_PER_SCRIPT: usize = 100;
+/// The shortest life of a tombstone. Chosen: longer than a network holds a request back, but for rare cases.
+const TOMBSTONE_MIN: Duration = Duration::from_secs(10);
+/// How many keys one `SCAN` looks at, at least and at most.
+const SCAN_COUNT: (u32, u32) = (10, 1000);
+
+/// How many steps through the keys one page takes at most while it is empty.
+pub(crate) const SCANS_PER_PAGE: u32 = 20;
+
+/// What a token is drawn above, beside the tokens drawn so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// Nothing: every connection verified the counter before it carried anything.
+    Stored,
+    #[cfg(any(feature = "async", feature = "r2d2"))]
+    /// The server's clock: the connections are not ours, and nobody verified anything.
+    Clock,
+}
+
+/// What is the same for all questions of a client.
+#[derive(Clone, Debug)]
+pub(crate) struct Wire {
+    pub(crate) prefix: Prefix,
+    pub(crate) counting: Counting,
+}
+
+/// One command, and the script to load where the server does not know it.
+pub(crate) struct Call {
+    pub(crate) command: Cmd,
+    pub(crate) script: Option<&'static Script>,
+}
+
+impl Call {
+    fn plain(command: Cmd) -> Self {
+        Self { command, script: None }
+    }
+
+    fn script<K: ToRedisArgs>(script: &'static Script, keys: &[K]) -> Self {
+        let mut command = Cmd::new();
+        command.arg("EVALSHA").arg(script.get_hash()).arg(keys.len()).arg(keys);
+        Self { command, script: Some(script) }
+    }
+
+    fn arg(mut self, arg: impl ToRedisArgs) -> Self {
+        self.command.arg(arg);
+        self
+    }
+}
+
+/// A question to Redis: how it is asked, and how its answer is read.
+pub(crate) trait Question {
+    /// What is being done, for errors.
+    const OPERATION: Operation;
+    /// What an answer says.
+    type Answer;
+
+    /// The command that asks.
+    fn call(&self, wire: &Wire) -> Result<Call, Failure>;
+
+    /// Reads the reply.
+    fn read(&self, wire: &Wire, reply: Value) -> Result<Self::Answer, Failure>;
+}
+
+fn read<T: FromRedisValue>(reply: Value) -> Result<T, Failure> {
+    from_redis_value(reply).map_err(|_| Failure::strange_answer())
+}
+
+/// How long until a key expires; `None` for ever.
+fn remaining(pttl: i64) -> Option<Duration> {
+    u64::try_from(pttl).ok().map(Duration::from_millis)
+}
+
+impl Question for &Claim {
+    const OPERATION: Operation = Operation::Acquire;
+    type Answer = Answer;
+
+    fn call(&self, wire: &Wire) -> Result<Call, Failure> {
+        if self.mode != Mode::Exclusive {
+            return Err(Failure::unsupported("only exclusive locks"));
+        }
+        let key = wire.prefix.key(&self.name);
+        let tombstone = tombstone(&key, self.owner);
+        let call = Call::script(&script::ACQUIRE, &[key.as_str(), COUNTER, &tombstone])
+            .arg(of_owner(self.owner))
+            .arg(self.ttl.as_millis())
+            .arg(self.width.get())
+            .arg(self.floor.map_or(0, FencingToken::get))
+            .arg(self.note.to_wire())
+            .arg(match wire.counting {
+                Counting::Stored => "stored",
+                #[cfg(any(feature = "async", feature = "r2d2"))]
+                Counting::Clock => "clock",
+            });
+        Ok(call)
+    }
+
+    fn read(&self, _wire: &Wire, reply: Value) -> Result<Answer, Failure> {
+        let (verdict, value, pttl): (String, Vec<u8>, i64) = read(reply)?;
+        match (verdict.as_str(), Stored::read(&value)) {
+            ("granted", Some(stored)) if stored.owner == self.owner => {
+                let lease = Lease { name: self.name.clone(), owner: self.owner, tokens: stored.tokens, ttl: self.ttl };
+                Ok(Answer::Granted { lease, valid_for: self.ttl.get() })
+            }
+            ("held", _) => Ok(Answer::Busy { remaining: remaining(pttl), holder: Stored::holder(&value) }),
+            _ => Err(Failure::strange_answer()),
+        }
+    }
+}
+
+/// Renews at most [`LEASES_PER_SCRIPT`] leases.
+pub(crate) struct Renewal<'a>(pub(crate) &'a [Lease]);
+
+impl Question for Renewal<'_> {
+    const OPERATION: Operation = Operation::Renew;
+    type Answer = Vec<Renewed>;
+
+    fn call(&self, wire: &Wire) -> Result<Call, Failure> {
+        let keys: Vec<_> = self.0.iter().map(|lease| wire.prefix.key(&lease.name)).collect();
+        let call = Call::script(&script::RENEW, &keys);
+        Ok(self.0.iter().fold(call, |call, lease| call.arg(of_lease(lease)).arg(lease.ttl.as_millis())))
+    }
+
+    fn read(&self, _wire: &Wire, reply: Value) -> Result<Vec<Renewed>, Failure> {
+        let answers: Vec<i64> = read(reply)?;
+        if answers.len() != self.0.len() {
+            return Err(Failure::strange_answer());
+        }
+        let read_one = |(lease, answer): (&Lease, i64)| match answer {
+            1 => Renewed::Renewed { valid_for: lease.ttl.get() },
+            _ => Renewed::NotHeld,
+        };
+        Ok(self.0.iter().zip(answers).map(read_one).collect())
+    }
+}
+
+impl Question for &Parting {
+    const OPERATION: Operation = Operation::Release;
+    type Answer = Released;
+
+    fn call(&self, wire: &Wire) -> Result<Call, Failure> {
+        let key = wire.prefix.key(&self.name);
+        let tombstone = tombstone(&key, self.owner);
+        let life = match self.certainty {
+            Certainty::Answered => Duration::ZERO,
+            Certainty::Unknown => self.ttl.get().max(TOMBSTONE_MIN),
+        };
+        let call = Call::script(&script::RELEASE, &[key.as_str(), &tombstone]);
+        Ok(call.arg(of_owner(self.owner)).arg(u64::try_from(life.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    fn read(&self, _wire: &Wire, reply: Value) -> Result<Released, Failure> {
+        match read::<i64>(reply)? {
+            0 => Ok(Released::NotHeld),
+            _ => Ok(Released::Released),
+        }
+    }
+}
+
+/// What a key holds.
+pub(crate) enum Seen {
+    /// Nothing.
+    Nothing,
+    /// A value that is no string.
+    OtherKind,
+    /// A string, perhaps cut, and how long until it expires.
+    Value(Vec<u8>, Option<Duration>),
+}
+
+/// Looks at keys, as they are in Redis.
+pub(crate) struct Look<'a>(pub(crate) &'a [Vec<u8>]);
+
+impl Question for Look<'_> {
+    const OPERATION: Operation = Operation::Inspect;
+    type Answer = Vec<Seen>;
+
+    fn call(&self, _wire: &Wire) -> Result<Call, Failure> {
+        Ok(Call::script(&script::LOOK, self.0))
+    }
+
+    fn read(&self, _wire: &Wire, reply: Value) -> Result<Vec<Seen>, Failure> {
+        let parts: Vec<Value> = read(reply)?;
+        if parts.len() != self.0.len() * 2 {
+            return Err(Failure::strange_answer());
+        }
+        parts.chunks_exact(2).map(seen).collect()
+    }
+}
+
+fn seen(pair: &[Value]) -> Result<Seen, Failure> {
+    match pair {
+        [Value::Nil, _] => Ok(Seen::Nothing),
+        [Value::BulkString(value), Value::Int(pttl)] => Ok(Seen::Value(value.clone(), remaining(*pttl))),
+        [Value::Int(_), _] => Ok(Seen::OtherKind),
+        _ => Err(Failure::strange_answer()),
+    }
+}
+
+/// Looks at the one key of a lock.
+fn look_at(wire: &Wire, name: &LockName) -> Call {
+    Call::script(&script::LOOK, &[wire.prefix.key(name)])
+}
+
+fn seen_one(reply: Value) -> Result<Seen, Failure> {
+    seen(&read::<Vec<Value>>(reply)?)
+}
+
+impl Question for &Lease {
+    const OPERATION: Operation = Operation::Fence;
+    type Answer = Fenced;
+
+    fn call(&self, wire: &Wire) -> Result<Call, Failure> {
+        Ok(look_at(wire, &self.name))
+    }
+
+    fn read(&self, _wire: &Wire, reply: Value) -> Result<Fenced, Failure> {
+        let Seen::Value(value, _) = seen_one(reply)? else { return Ok(Fenced::NotHeld) };
+        match Stored::read(&value) {
+            Some(stored) if stored.owner == self.owner && stored.tokens == self.tokens => Ok(Fenced::Acknowledged),
+            Some(stored) if stored.tokens.low() > self.tokens.high() => Ok(Fenced::Higher(stored.tokens.low())),
+            Some(_) | None => Ok(Fenced::NotHeld),
+        }
+    }
+}
+
+/// Who holds a lock.
+pub(crate) struct WhoHolds<'a>(pub(crate) &'a LockName);
+
+impl Question for WhoHolds<'_> {
+    const OPERATION: Operation = Operation::Inspect;
+    type Answer = Option<Entry>;
+
+    fn call(&self, wire: &Wire) -> Result<Call, Failure> {
+        Ok(look_at(wire, self.0))
+    }
+
+    fn read(&self, _wire: &Wire, reply: Value) -> Result<Option<Entry>, Failure> {
+        match seen_one(reply)? {
+            Seen::Nothing => Ok(None),
+            Seen::OtherKind => Err(Failure::other_kind()),
+            Seen::Value(value, remaining) => {
+                Ok(Some(Entry { name: self.0.clone(), holder: Stored::holder(&value), remaining, waiters: 0 }))
+            }
+        }
+    }
+}
+
+/// One step through all keys: the locks that match, and where to go on.
+pub(crate) struct Scan<'a> {
+    pub(crate) query: &'a Query,
+    pub(crate) cursor: Option<&'a Cursor>,
+}
+
+impl Question for Scan<'_> {
+    const OPERATION: Operation = Operation::Inspect;
+    type Answer = (Vec<Vec<u8>>, Option<Cursor>);
+
+    fn call(&self, wire: &Wire) -> Result<Call, Failure> {
+        let cursor: u64 = match self.cursor {
+            None => 0,
+            Some(cursor) => cursor.0.parse().map_err(|_| Failure::unsupported("this cursor is not from a Redis"))?,
+        };
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg(wire.prefix.scan_pattern(&self.query.pattern));
+        scan.arg("COUNT").arg(self.query.limit.clamp(SCAN_COUNT.0, SCAN_COUNT.1)).arg("TYPE").arg("string");
+        Ok(Call::plain(scan))
+    }
+
+    fn read(&self, wire: &Wire, reply: Value) -> Result<Self::Answer, Failure> {
+        let (next, keys): (String, Vec<Vec<u8>>) = read(reply)?;
+        let matches =
+            |key: &Vec<u8>| wire.prefix.name(key).is_some_and(|name| glob_matches(&self.query.pattern, name.as_str()));
+        Ok((keys.into_iter().filter(matches).collect(), (next != "0").then_some(Cursor(next))))
+    }
+}
+
+/// The locks of ours among the keys that were looked at.
+pub(crate) fn entries(wire: &Wire, keys: &[Vec<u8>], seen: Vec<Seen>) -> Vec<Entry> {
+    let entry = |(key, seen): (&Vec<u8>, Seen)| match seen {
+        Seen::Value(value, remaining) if Stored::read(&value).is_some() => {
+            Some(Entry { name: wire.prefix.name(key)?, holder: Stored::holder(&value), remaining, waiters: 0 })
+        }
+        Seen::Value(..) | Seen::Nothing | Seen::OtherKind => None,
+    };
+    keys.iter().zip(seen).filter_map(entry).collect()
+}
+
+/// Ends the lease that spans a token.
+pub(crate) struct Revocation<'a>(pub(crate) &'a LockName, pub(crate) FencingToken);
+
+impl Question for Revocation<'_> {
+    const OPERATION: Operation = Operation::Inspect;
+    type Answer = Revoked;
+
+    fn call(&self, wire: &Wire) -> Result<Call, Failure> {
+        Ok(Call::script(&script::REVOKE, &[wire.prefix.key(self.0)]).arg(self.1.get()))
+    }
+
+    fn read(&self, _wire: &Wire, reply: Value) -> Result<Revoked, Failure> {
+        match read::<i64>(reply)? {
+            0 => Ok(Revoked::NotHeld),
+            _ => Ok(Revoked::Revoked),
+        }
+    }
+}
+
+/// The first words on a new connection: asks who the server is, and loads the scripts, so that no later request has to
+/// be sent twice and so overtaken.
+pub(crate) fn greeting() -> redis::Pipeline {
+    let mut greeting = redis::pipe();
+    greeting.cmd("INFO").arg("server");
+    for text in script::TEXTS {
+        greeting.cmd("SCRIPT").arg("LOAD").arg(text);
+    }
+    greeting
+}
+
+/// Verifies the counter against the server that answered the greeting.
+pub(crate) fn verification(greeted: Vec<Value>) -> Result<Call, Failure> {
+    let info: String = read(greeted.into_iter().next().unwrap_or_default())?;
+    let run_id = info.lines().find_map(|line| line.strip_prefix("run_id:")).ok_or_else(Failure::strange_answer)?;
+    Ok(Call::script(&script::VERIFY, &[COUNTER, MARKER]).arg(run_id.trim()))
+}

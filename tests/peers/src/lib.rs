@@ -1,0 +1,1 @@
+//! leasehold beside other lock libraries on one key; see `tests/`.

@@ -1,0 +1,32 @@
+//! rslock and leasehold on one key of one Redis exclude each other.
+
+use std::time::Duration;
+
+use rslock::LockManager;
+use test_support::RedisServer;
+
+const TTL: Duration = Duration::from_secs(10);
+
+#[tokio::test]
+async fn each_excludes_the_other_and_frees_for_it() {
+    let server = RedisServer::start();
+    let theirs = LockManager::new(vec![server.url()]);
+    let ours = leasehold::connect(&server.url()).await.unwrap();
+    let name = "invoice:42";
+
+    let held = theirs.lock(name.as_bytes(), TTL).await.expect("rslock takes a free lock");
+    assert!(ours.mutex(name).try_acquire().await.unwrap().is_none(), "held by rslock");
+    theirs.unlock(&held).await;
+
+    let guard = ours.mutex(name).try_acquire().await.unwrap().expect("rslock has released it");
+    assert!(theirs.lock(name.as_bytes(), TTL).await.is_err(), "held by leasehold");
+    guard.release().await.unwrap();
+    let held = theirs.lock(name.as_bytes(), TTL).await.expect("leasehold has released it");
+
+    let waiting = tokio::spawn(async move { ours.mutex(name).acquire().await });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!waiting.is_finished(), "waits for rslock");
+    theirs.unlock(&held).await;
+    let guard = tokio::time::timeout(TTL, waiting).await.expect("rslock has released it").unwrap().unwrap();
+    assert!(guard.check().is_ok());
+}

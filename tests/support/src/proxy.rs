@@ -1,0 +1,272 @@
+//! A TCP proxy on loopback that breaks connections on command.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::must;
+
+/// How often an idle pump looks whether it is still wanted.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What becomes of a connection whose replies were dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterDrop {
+    /// It stays open, and later replies are dropped too.
+    Keep,
+    /// It is cut at the first reply.
+    Cut,
+}
+
+/// What the proxy does to bytes and connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing: everything goes through.
+    None,
+    /// Bytes of both directions are held back until the fault ends, and then delivered.
+    Hold,
+    /// Bytes from the server are swallowed.
+    DropReplies(AfterDrop),
+    /// New connections are accepted and closed at once; the others go on.
+    Refuse,
+    /// All bytes arrive this much later.
+    Delay(Duration),
+}
+
+/// A proxy in front of a server on 127.0.0.1. Dropping it cuts everything.
+#[derive(Debug)]
+pub struct Proxy {
+    port: u16,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    fired: AtomicU64,
+    server: u16,
+}
+
+#[derive(Debug)]
+struct State {
+    fault: Fault,
+    connections: Vec<[TcpStream; 2]>,
+    closing: Closing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closing {
+    No,
+    Yes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    ToServer,
+    ToClient,
+}
+
+/// Whether a pump goes on.
+enum Pumped {
+    On,
+    End,
+}
+
+impl Proxy {
+    /// Starts a proxy in front of a server's port.
+    pub fn start(server: u16) -> Self {
+        let listener = must("bind the proxy", TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
+        let port = must("look at the proxy's port", listener.local_addr()).port();
+        let state = Mutex::new(State { fault: Fault::None, connections: Vec::new(), closing: Closing::No });
+        let shared = Arc::new(Shared { state, changed: Condvar::new(), fired: AtomicU64::new(0), server });
+        let accepting = Arc::clone(&shared);
+        thread::spawn(move || accept(&listener, &accepting));
+        Self { port, shared }
+    }
+
+    /// The port on 127.0.0.1 for clients.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Begins a fault, in place of the one before, and counts how often it fires from now on.
+    pub fn set(&self, fault: Fault) {
+        self.shared.lock().fault = fault;
+        self.shared.fired.store(0, Ordering::SeqCst);
+        self.shared.changed.notify_all();
+    }
+
+    /// Ends the fault: what was held back is delivered. Its count stays.
+    pub fn heal(&self) {
+        self.shared.lock().fault = Fault::None;
+        self.shared.changed.notify_all();
+    }
+
+    /// Cuts every open connection and answers how many there were.
+    pub fn cut(&self) -> usize {
+        let connections = std::mem::take(&mut self.shared.lock().connections);
+        let open = connections.iter().filter(|[client, _]| client.peer_addr().is_ok()).count();
+        for stream in connections.iter().flatten() {
+            stream.shutdown(Shutdown::Both).ok();
+        }
+        open
+    }
+
+    /// How often the present or last fault fired: pieces held, dropped or delayed, connections refused.
+    pub fn fired(&self) -> u64 {
+        self.shared.fired.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.shared.lock().closing = Closing::Yes;
+        self.shared.changed.notify_all();
+        self.cut();
+        // Wakes the accepting thread, so that it sees that it is over.
+        TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).ok();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self) {
+        self.fired.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Waits while bytes are held back, and answers the fault that then applies.
+    fn wait_while_held(&self) -> Fault {
+        let mut state = self.lock();
+        if state.fault == Fault::Hold {
+            self.count();
+        }
+        while state.fault == Fault::Hold && state.closing == Closing::No {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.fault
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    for client in listener.incoming() {
+        let Ok(client) = client else { continue };
+        let state = shared.lock();
+        if state.closing == Closing::Yes {
+            return;
+        }
+        let fault = state.fault;
+        drop(state);
+        if fault == Fault::Refuse {
+            shared.count();
+        } else if let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, shared.server)) {
+            join(shared, client, server);
+        }
+    }
+}
+
+fn join(shared: &Arc<Shared>, client: TcpStream, server: TcpStream) {
+    let (Ok(client_end), Ok(server_end)) = (client.try_clone(), server.try_clone()) else { return };
+    let (Ok(client_out), Ok(server_out)) = (client.try_clone(), server.try_clone()) else { return };
+    client.set_nodelay(true).ok();
+    server.set_nodelay(true).ok();
+    shared.lock().connections.push([client_end, server_end]);
+    let (to_server, to_client) = (Arc::clone(shared), Arc::clone(shared));
+    thread::spawn(move || pump(&to_server, client, server_out, Direction::ToServer));
+    thread::spawn(move || pump(&to_client, server, client_out, Direction::ToClient));
+}
+
+fn pump(shared: &Shared, mut from: TcpStream, mut to: TcpStream, direction: Direction) {
+    from.set_read_timeout(Some(LOOK_EVERY)).ok();
+    let mut piece = [0; 16 * 1024];
+    loop {
+        match from.read(&mut piece) {
+            Ok(0) => break,
+            Ok(length) => match pass(shared, &piece[..length], &mut to, direction) {
+                Pumped::On => {}
+                Pumped::End => break,
+            },
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                if shared.lock().closing == Closing::Yes {
+                    break;
+                }
+            }
+            Err(_) => break,
+        }
+    }
+    // Only what this pump wrote to is ended: held bytes still arrive after their sender has gone.
+    to.shutdown(Shutdown::Write).ok();
+    from.shutdown(Shutdown::Read).ok();
+}
+
+fn pass(shared: &Shared, piece: &[u8], to: &mut TcpStream, direction: Direction) -> Pumped {
+    match (shared.wait_while_held(), direction) {
+        (Fault::DropReplies(after), Direction::ToClient) => {
+            shared.count();
+            return if after == AfterDrop::Cut { Pumped::End } else { Pumped::On };
+        }
+        (Fault::Delay(by), _) => {
+            shared.count();
+            thread::sleep(by);
+        }
+        (Fault::None | Fault::Hold | Fault::Refuse | Fault::DropReplies(_), _) => {}
+    }
+    if to.write_all(piece).is_ok() { Pumped::On } else { Pumped::End }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RedisServer;
+
+    fn ping(proxy: &Proxy) -> redis::RedisResult<String> {
+        let client = redis::Client::open(("127.0.0.1", proxy.port())).unwrap();
+        let mut connection = client.get_connection_with_timeout(Duration::from_secs(2))?;
+        connection.set_read_timeout(Some(Duration::from_millis(300)))?;
+        redis::cmd("PING").query(&mut connection)
+    }
+
+    #[test]
+    fn faults_fire_and_heal() {
+        let server = RedisServer::start();
+        let proxy = Proxy::start(server.port());
+        assert_eq!(ping(&proxy).unwrap(), "PONG");
+        for fault in [Fault::Hold, Fault::DropReplies(AfterDrop::Cut), Fault::Refuse] {
+            proxy.set(fault);
+            assert!(ping(&proxy).is_err(), "{fault:?}");
+            assert!(proxy.fired() > 0, "{fault:?}");
+            proxy.heal();
+            assert_eq!(ping(&proxy).unwrap(), "PONG");
+        }
+        proxy.set(Fault::Delay(Duration::from_millis(20)));
+        assert_eq!(ping(&proxy).unwrap(), "PONG");
+        assert!(proxy.fired() > 0);
+    }
+
+    #[test]
+    fn held_bytes_arrive_later_even_if_the_sender_has_gone() {
+        let server = RedisServer::start();
+        let proxy = Proxy::start(server.port());
+        let client = redis::Client::open(("127.0.0.1", proxy.port())).unwrap();
+        let mut connection = client.get_connection().unwrap();
+        proxy.set(Fault::Hold);
+        connection.send_packed_command(&redis::cmd("SET").arg("late").arg(1).get_packed_command()).unwrap();
+        drop(connection);
+        thread::sleep(Duration::from_millis(100));
+        assert_eq!(server.command::<Option<u8>>(&["GET", "late"]), None);
+        proxy.heal();
+        for _ in 0..500 {
+            if server.command::<Option<u8>>(&["GET", "late"]) == Some(1) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the held bytes never arrived");
+    }
+}

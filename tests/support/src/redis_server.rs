@@ -1,0 +1,267 @@
+//! A real redis-server on a loopback port of its own.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::{must, signals, temp_dir};
+
+/// How long a server may take until it answers. Chosen: a loaded machine starts one in well under a second.
+const START_WITHIN: Duration = Duration::from_secs(20);
+/// How often a start is tried again on another port, since a free port may be taken before the server binds it.
+const START_TRIES: u32 = 5;
+
+/// How to start a server. By default it writes nothing to disk and wants no password.
+#[derive(Clone, Debug, Default)]
+pub struct RedisOptions {
+    password: Option<String>,
+    arguments: Vec<String>,
+}
+
+impl RedisOptions {
+    /// Writes every change to an append-only file at once, so that a killed server comes back with its data.
+    #[must_use]
+    pub fn append_only(self) -> Self {
+        self.arguments(&["--appendonly", "yes", "--appendfsync", "always"])
+    }
+
+    /// Wants this password of everybody.
+    #[must_use]
+    pub fn require_password(mut self, password: &str) -> Self {
+        self.password = Some(password.to_owned());
+        self
+    }
+
+    /// With more arguments for the server's command line, such as `--maxmemory 2mb`.
+    #[must_use]
+    pub fn arguments(mut self, arguments: &[&str]) -> Self {
+        self.arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
+        self
+    }
+}
+
+/// A running redis-server. It is killed, and its data removed, when this is dropped.
+#[derive(Debug)]
+pub struct RedisServer {
+    process: Child,
+    directory: TempDir,
+    port: u16,
+    options: RedisOptions,
+}
+
+/// The data of a server at some moment, to go back to.
+#[derive(Debug)]
+pub struct DataCopy(TempDir);
+
+impl RedisServer {
+    /// Starts a server with the defaults and waits until it answers.
+    pub fn start() -> Self {
+        Self::start_with(RedisOptions::default())
+    }
+
+    /// Starts a server and waits until it answers.
+    pub fn start_with(options: RedisOptions) -> Self {
+        for _ in 0..START_TRIES {
+            let directory = temp_dir();
+            let port = free_port();
+            let process = spawn(directory.path(), port, &options);
+            let mut server = Self { process, directory, port, options: options.clone() };
+            if server.answers() {
+                return server;
+            }
+        }
+        panic!("redis-server did not start on {START_TRIES} ports in a row");
+    }
+
+    /// The port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The URL of the server, with its password.
+    pub fn url(&self) -> String {
+        self.url_at(self.port)
+    }
+
+    /// The URL of this server when reached through another port, such as that of a proxy.
+    pub fn url_at(&self, port: u16) -> String {
+        match &self.options.password {
+            Some(password) => format!("redis://:{password}@127.0.0.1:{port}"),
+            None => format!("redis://127.0.0.1:{port}"),
+        }
+    }
+
+    /// The server's process id.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Ends the server at once (`SIGKILL`) and waits until it is gone.
+    pub fn kill(&mut self) {
+        self.process.kill().ok();
+        must("wait for the killed redis-server", self.process.wait());
+    }
+
+    /// Freezes the server (`SIGSTOP`): connections and requests go through, answers never come.
+    pub fn stop(&self) {
+        signals::stop(self.pid());
+    }
+
+    /// Lets a frozen server go on; it then runs what was sent meanwhile.
+    pub fn resume(&self) {
+        signals::resume(self.pid());
+    }
+
+    /// Kills the server and starts it again on the same port with the data it had on disk.
+    pub fn restart_with_data(&mut self) {
+        self.kill();
+        self.restart();
+    }
+
+    /// Kills the server and starts it again on the same port with nothing.
+    pub fn restart_empty(&mut self) {
+        self.kill();
+        self.directory = temp_dir();
+        self.restart();
+    }
+
+    /// Kills the server and starts it again on the same port with data from earlier.
+    pub fn restart_from(&mut self, copy: &DataCopy) {
+        self.kill();
+        self.directory = temp_dir();
+        copy_tree(copy.0.path(), self.directory.path());
+        self.restart();
+    }
+
+    /// Copies what the server has on disk now.
+    pub fn copy_data(&self) -> DataCopy {
+        let copy = temp_dir();
+        copy_tree(self.directory.path(), copy.path());
+        DataCopy(copy)
+    }
+
+    /// A plain connection of the redis crate to this server.
+    pub fn connection(&self) -> redis::Connection {
+        let client = must("read the server's own URL", redis::Client::open(self.url()));
+        must("connect to redis-server", client.get_connection_with_timeout(START_WITHIN))
+    }
+
+    /// Runs one command, such as `&["SET", "key", "value"]`, on a connection of its own.
+    pub fn command<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
+        must(&format!("run {words:?}"), request(words).query(&mut self.connection()))
+    }
+
+    fn restart(&mut self) {
+        self.process = spawn(self.directory.path(), self.port, &self.options);
+        assert!(self.answers(), "redis-server did not start again on port {}", self.port);
+    }
+
+    /// Waits until the server answers; false if it ended instead.
+    fn answers(&mut self) -> bool {
+        let deadline = Instant::now() + START_WITHIN;
+        while Instant::now() < deadline {
+            if self.process.try_wait().is_ok_and(|ended| ended.is_some()) {
+                return false;
+            }
+            if self.answers_once() {
+                return true;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        panic!("redis-server on port {} did not answer within {START_WITHIN:?}:\n{}", self.port, self.log());
+    }
+
+    fn answers_once(&self) -> bool {
+        let Ok(client) = redis::Client::open(self.url()) else { return false };
+        let Ok(mut connection) = client.get_connection_with_timeout(Duration::from_secs(1)) else { return false };
+        redis::cmd("PING").query::<String>(&mut connection).is_ok()
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.directory.path().join(LOG)).unwrap_or_default()
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+const LOG: &str = "redis.log";
+
+fn spawn(directory: &Path, port: u16, options: &RedisOptions) -> Child {
+    let log = must("make the log of redis-server", File::create(directory.join(LOG)));
+    let mut command = Command::new("redis-server");
+    command
+        .current_dir(directory)
+        .args(["--bind", "127.0.0.1", "--save", "", "--daemonize", "no"])
+        .args(["--port", &port.to_string()])
+        .args(&options.arguments)
+        .stdin(Stdio::null())
+        .stderr(must("share the log of redis-server", log.try_clone()))
+        .stdout(log);
+    if let Some(password) = &options.password {
+        command.args(["--requirepass", password]);
+    }
+    match command.spawn() {
+        Ok(process) => process,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            panic!("redis-server is not installed; install it with: apt-get install redis-server")
+        }
+        Err(error) => panic!("start redis-server: {error}"),
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = must("bind a free port", TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
+    must("look at the free port", listener.local_addr()).port()
+}
+
+fn request(words: &[&str]) -> redis::Cmd {
+    let mut request = redis::Cmd::new();
+    for word in words {
+        request.arg(word);
+    }
+    request
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    for entry in must("list the data of redis-server", fs::read_dir(from)) {
+        let entry = must("list the data of redis-server", entry);
+        let target = to.join(entry.file_name());
+        if must("look at the data of redis-server", entry.file_type()).is_dir() {
+            must("copy the data of redis-server", fs::create_dir(&target));
+            copy_tree(&entry.path(), &target);
+        } else if entry.file_name() != OsStr::new(LOG) {
+            must("copy the data of redis-server", fs::copy(entry.path(), &target));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_keeps_or_loses_its_data_as_asked() {
+        let mut server = RedisServer::start_with(RedisOptions::default().append_only().require_password("sesame"));
+        server.command::<()>(&["SET", "key", "one"]);
+        let early = server.copy_data();
+        server.command::<()>(&["SET", "key", "two"]);
+        server.restart_with_data();
+        assert_eq!(server.command::<String>(&["GET", "key"]), "two");
+        server.restart_from(&early);
+        assert_eq!(server.command::<String>(&["GET", "key"]), "one");
+        server.restart_empty();
+        assert_eq!(server.command::<Option<String>>(&["GET", "key"]), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! `cargo xtask ci`: what lands has to pass.
+
+use anyhow::Result;
+
+use crate::{step, test, tidy};
+
+/// Sets of features that have to build alone.
+const FEATURES: [(&str, &[&str]); 2] = [
+    (
+        "leasehold",
+        &[
+            "",
+            "async",
+            "blocking",
+            "async,memory",
+            "blocking,memory",
+            "async,redis",
+            "blocking,redis",
+            "tls",
+            "r2d2",
+            "deadpool",
+            "full",
+        ],
+    ),
+    ("lock-redis", &["", "async", "tls", "r2d2"]),
+];
+
+/// Runs everything, cheapest knowledge last: tests first, as a user would.
+pub(crate) fn run() -> Result<()> {
+    test::run()?;
+    step::cargo(&["fmt", "--all", "--check"])?;
+    step::cargo(&["clippy", "--workspace", "--all-features", "--all-targets", "--", "-D", "warnings"])?;
+    step::cargo_with(("RUSTDOCFLAGS", "-D warnings"), &["doc", "--workspace", "--all-features", "--no-deps"])?;
+    for (package, sets) in FEATURES {
+        for features in sets {
+            let check = [
+                "clippy",
+                "--package",
+                package,
+                "--no-default-features",
+                "--features",
+                features,
+                "--",
+                "-D",
+                "warnings",
+            ];
+            step::cargo(&check)?;
+        }
+    }
+    tidy::run()?;
+    tidy::readme()
+}

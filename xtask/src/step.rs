@@ -1,0 +1,45 @@
+//! Running one command after another, saying which.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+/// The root of the workspace.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
+/// Runs cargo in the root with these arguments.
+pub(crate) fn cargo(arguments: &[&str]) -> Result<()> {
+    run(command(arguments))
+}
+
+/// Runs cargo in the root with these arguments and one more variable in its environment.
+pub(crate) fn cargo_with(variable: (&str, &str), arguments: &[&str]) -> Result<()> {
+    let mut command = command(arguments);
+    command.env(variable.0, variable.1);
+    run(command)
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Runs a command and fails if it does.
+pub(crate) fn run(mut command: Command) -> Result<()> {
+    let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
+    let line = format!("{program} {}", arguments.join(" "));
+    eprintln!("==> {line}");
+    let start = Instant::now();
+    let status = command.status().with_context(|| format!("cannot run {line}"))?;
+    if !status.success() {
+        bail!("{line} failed ({status})");
+    }
+    eprintln!("==> done in {} s: {line}", start.elapsed().as_secs());
+    Ok(())
+}

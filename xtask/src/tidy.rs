@@ -1,0 +1,92 @@
+//! The house rules that a program can check.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::step::{self, root};
+
+/// Who may depend on whom inside the workspace, tests apart. Arrows run one way: towards the core.
+const EDGES: [(&str, &[&str]); 10] = [
+    ("lock-core", &[]),
+    ("lock-host", &["lock-core"]),
+    ("lock-async", &["lock-core", "lock-host"]),
+    ("lock-blocking", &["lock-core", "lock-host"]),
+    ("lock-memory", &["lock-core", "lock-host"]),
+    ("lock-sqlite", &["lock-core", "lock-host"]),
+    ("lock-redis", &["lock-core", "lock-host"]),
+    ("lock-conformance", &["lock-core", "lock-host", "lock-async", "lock-blocking", "lock-memory"]),
+    ("leasehold", &["lock-core", "lock-async", "lock-blocking", "lock-memory", "lock-sqlite", "lock-redis"]),
+    ("leasehold-cli", &["leasehold", "lock-core", "lock-host"]),
+];
+
+/// What the core must not know.
+const NOT_IN_CORE: [&str; 4] = ["Instant::now", "SystemTime", "thread::", ".await"];
+
+/// Client libraries of which two versions would be two worlds.
+const ONE_VERSION: [&str; 7] = ["redis", "r2d2", "deadpool", "tokio", "rusqlite", "serde", "rustls"];
+
+/// Checks the rules.
+pub(crate) fn run() -> Result<()> {
+    for (package, allowed) in EDGES {
+        dependencies(package, allowed)?;
+    }
+    core_is_pure()?;
+    one_version()
+}
+
+fn dependencies(package: &str, allowed: &[&str]) -> Result<()> {
+    let path = root().join("crates").join(package).join("Cargo.toml");
+    let manifest: toml::Table = fs::read_to_string(&path)?.parse().with_context(|| path.display().to_string())?;
+    let Some(dependencies) = manifest.get("dependencies").and_then(toml::Value::as_table) else { return Ok(()) };
+    for name in dependencies.keys().filter(|name| name.starts_with("lock-") || *name == "leasehold") {
+        ensure!(allowed.contains(&name.as_str()), "{package} must not depend on {name}");
+    }
+    ensure!(package != "lock-core" || !dependencies.contains_key("tokio"), "lock-core must not know a runtime");
+    Ok(())
+}
+
+fn core_is_pure() -> Result<()> {
+    let mut folders = vec![root().join("crates/lock-core/src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path)?;
+            if let Some(found) = NOT_IN_CORE.iter().find(|word| text.contains(**word)) {
+                bail!("{} holds \"{found}\", which the core must not know", path.display());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn one_version() -> Result<()> {
+    let lock: toml::Table = fs::read_to_string(root().join("Cargo.lock"))?.parse()?;
+    let mut versions: BTreeMap<&str, u32> = BTreeMap::new();
+    for package in lock.get("package").and_then(toml::Value::as_array).into_iter().flatten() {
+        if let Some(name) = package.get("name").and_then(toml::Value::as_str) {
+            *versions.entry(name).or_default() += 1;
+        }
+    }
+    for name in ONE_VERSION {
+        ensure!(versions.get(name).is_none_or(|count| *count == 1), "there are two versions of {name} in Cargo.lock");
+    }
+    Ok(())
+}
+
+/// Runs the README's first command, word for word, in a home of its own.
+pub(crate) fn readme() -> Result<()> {
+    let readme = fs::read_to_string(root().join("README.md"))?;
+    let line = readme.lines().find(|line| line.starts_with("cargo run")).context("the README has no first command")?;
+    let home = root().join("target/readme-home");
+    fs::create_dir_all(&home)?;
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(line).current_dir(root()).env("XDG_STATE_HOME", &home).env_remove("LEASEHOLD_URL");
+    step::run(command)
+}
