@@ -71,7 +71,7 @@ impl Cell {
         let now = self.ports.clock.now();
         inner.station.handle_input(now, input);
         while let Some(output) = inner.station.poll_output() {
-            self.carry_out(inner, now, output);
+            self.carry_out(inner, output);
         }
         let wake = inner.station.next_wake();
         if let Some(at) = wake.filter(|wake| inner.alarm_at.is_none_or(|set| *wake < set)) {
@@ -81,7 +81,7 @@ impl Cell {
         }
     }
 
-    fn carry_out(&self, inner: &mut Inner, now: Moment, output: Output) {
+    fn carry_out(&self, inner: &mut Inner, output: Output) {
         match output {
             Output::Admit { turn, hold } => inner.tell(turn, Ok(hold)),
             Output::Refuse { turn, refusal } => {
@@ -99,10 +99,8 @@ impl Cell {
                 }
             }
             Output::Run(action) => {
-                if let Some(this) = self.this.upgrade()
-                    && let Err(reply) = self.ports.driver.run(this, action)
-                {
-                    inner.station.handle_input(now, reply);
+                if let Some(this) = self.this.upgrade() {
+                    self.ports.driver.run(this, action);
                 }
             }
             Output::Keep { lease, asked_at, valid_for } => self.ports.keeper.keep(lease, asked_at, valid_for),

@@ -74,12 +74,10 @@ impl Builder {
         let stations = Arc::new(Stations::new(policy));
         let keeper = Keeper::new(policy, lock_host::random_u64()?);
         let renewing = Arc::clone(&backend).for_keeper();
-        let ports = Arc::new(Ports {
-            alarms: Alarms::start(Arc::clone(&clock))?,
-            driver: Driver::spawn(Arc::clone(&backend)),
-            keeper: KeeperHandle::start(keeper, Arc::clone(&clock), renewing, Arc::downgrade(&stations))?,
-            clock,
-        });
+        let alarms = Alarms::start(Arc::clone(&clock))?;
+        let (driver, inbox) = Driver::spawn(Arc::clone(&backend));
+        let keeper = KeeperHandle::start(keeper, Arc::clone(&clock), renewing, Arc::downgrade(&stations), inbox)?;
+        let ports = Arc::new(Ports { clock, alarms, driver, keeper });
         backend.listen(sink(&stations, &ports));
         Ok(Client { shared: Arc::new(Shared { backend, policy, ports, stations, turns: AtomicU64::new(0) }) })
     }

@@ -1,7 +1,12 @@
 //! Runs actions against the backend, off the users' futures, in the order in which they came.
+//!
+//! Two loops of the same kind: one on the runtime that the client was made on, and one beside the keeper, on the
+//! keeper's runtime and connection. The second one runs what the first one cannot any more because its runtime has
+//! ended: so a guard that is dropped at the end of `main` is released all the same.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc as threads};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -12,55 +17,89 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::cell::Cell;
 
-/// The way to the driver: a task on the runtime that the client was made on.
+/// How long a runtime that ends is held up for releases. Chosen: the longest time that one request takes by default.
+const LAST_WORDS_MAX: Duration = Duration::from_secs(1);
+
+/// The way to both loops.
 pub(crate) struct Driver {
-    errands: mpsc::UnboundedSender<Errand>,
+    here: mpsc::UnboundedSender<Errand>,
+    beside_keeper: mpsc::UnboundedSender<Errand>,
 }
 
-enum Errand {
-    Run(Arc<Cell>, Action),
-    /// Answered when everything before it is done.
-    Flush(oneshot::Sender<()>),
+/// Where the loop beside the keeper finds its errands.
+pub(crate) type Inbox = mpsc::UnboundedReceiver<Errand>;
+
+/// Something to do. It does not get lost: when the runtime ends before it is done, the other loop has it.
+pub(crate) enum Errand {
+    Run(Job),
+    /// Answered by being dropped, when everything before it is done.
+    Flush(Flushed),
+}
+
+/// Who waits for a flush.
+pub(crate) enum Flushed {
+    Task(#[expect(dead_code, reason = "dropping it is the answer")] oneshot::Sender<()>),
+    Thread(#[expect(dead_code, reason = "dropping it is the answer")] threads::Sender<()>),
+}
+
+pub(crate) struct Job {
+    cell: Arc<Cell>,
+    action: Option<Action>,
+    progress: Progress,
+    /// Where it goes if this loop ends; nowhere for the last one.
+    otherwise: Option<mpsc::UnboundedSender<Errand>>,
+}
+
+#[derive(PartialEq, Eq)]
+enum Progress {
+    Waiting,
+    Sent,
 }
 
 impl Driver {
-    /// Spawns the driver. It ends once the client and everything it set going are gone.
-    pub(crate) fn spawn(backend: Arc<dyn AsyncBackend>) -> Self {
-        let (errands, inbox) = mpsc::unbounded_channel();
-        tokio::spawn(drive(backend, inbox));
-        Self { errands }
+    /// Spawns the loop on the present runtime, and gives what the one beside the keeper needs. Both end once the client
+    /// and everything it set going are gone.
+    pub(crate) fn spawn(backend: Arc<dyn AsyncBackend>) -> (Self, Inbox) {
+        let (here, inbox) = mpsc::unbounded_channel();
+        let (beside_keeper, other_inbox) = mpsc::unbounded_channel();
+        tokio::spawn(drive(backend, inbox, Some(LastWords(beside_keeper.clone()))));
+        (Self { here, beside_keeper }, other_inbox)
     }
 
-    /// Has an action run. Where there is no runtime any more, gives its reply back at once.
-    pub(crate) fn run(&self, cell: Arc<Cell>, action: Action) -> Result<(), Input> {
-        self.errands.send(Errand::Run(cell, action)).map_err(|refused| match refused.0 {
-            Errand::Run(_, action) => runtime_gone(&action),
-            Errand::Flush(_) => Input::Tick,
-        })
+    /// Has an action run.
+    pub(crate) fn run(&self, cell: Arc<Cell>, action: Action) {
+        let otherwise = Some(self.beside_keeper.clone());
+        // What cannot be sent is dropped, and so goes to the other loop.
+        _ = self.here.send(Errand::Run(Job { cell, action: Some(action), progress: Progress::Waiting, otherwise }));
     }
 
     /// Waits until everything that was handed over so far is done.
     pub(crate) async fn flush(&self) {
-        let (done, flushed) = oneshot::channel();
-        if self.errands.send(Errand::Flush(done)).is_ok() {
-            // An error means that the driver is gone, and everything with it.
+        for errands in [&self.here, &self.beside_keeper] {
+            let (done, flushed) = oneshot::channel();
+            _ = errands.send(Errand::Flush(Flushed::Task(done)));
             _ = flushed.await;
         }
     }
 }
 
-async fn drive(backend: Arc<dyn AsyncBackend>, mut inbox: mpsc::UnboundedReceiver<Errand>) {
+/// Runs errands until nobody can send any more and all are done.
+pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, inbox: Inbox, last_words: Option<LastWords>) {
+    // Dropped in the reverse order when the runtime ends: no more errands come in, those under way go to the other
+    // loop, and that is waited for.
+    let _last_words = last_words;
     // The futures are polled for the first time in the order in which they were pushed, and so are sent in that order.
     let mut under_way: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
     let mut flushes = Vec::new();
+    let mut inbox = inbox;
     loop {
         if under_way.is_empty() {
             flushes.clear();
         }
         tokio::select! {
             errand = inbox.recv() => match errand {
-                Some(Errand::Run(cell, action)) => under_way.push(Box::pin(run(Arc::clone(&backend), cell, action))),
-                Some(Errand::Flush(done)) => flushes.push(done),
+                Some(Errand::Run(job)) => under_way.push(Box::pin(job.run(Arc::clone(&backend)))),
+                Some(Errand::Flush(flushed)) => flushes.push(flushed),
                 None => break,
             },
             Some(()) = under_way.next(), if !under_way.is_empty() => {}
@@ -69,31 +108,51 @@ async fn drive(backend: Arc<dyn AsyncBackend>, mut inbox: mpsc::UnboundedReceive
     while under_way.next().await.is_some() {}
 }
 
-async fn run(backend: Arc<dyn AsyncBackend>, cell: Arc<Cell>, action: Action) {
-    let Action { id, request, within } = action;
-    let reply = match request {
-        Request::Acquire(claim) => Reply::Acquire(backend.acquire(&claim, within).await),
-        Request::Release(parting) => Reply::Release(backend.release(&parting, within).await),
-    };
-    cell.handle(Input::Reply(id, reply));
+/// Waits, when it is dropped, until the loop beside the keeper has done what it was left, but not for long.
+pub(crate) struct LastWords(mpsc::UnboundedSender<Errand>);
+
+impl Drop for LastWords {
+    fn drop(&mut self) {
+        let (done, flushed) = threads::channel();
+        if self.0.send(Errand::Flush(Flushed::Thread(done))).is_ok() {
+            _ = flushed.recv_timeout(LAST_WORDS_MAX);
+        }
+    }
 }
 
-fn runtime_gone(action: &Action) -> Input {
-    let error = |operation| {
-        BackendError::new(
-            "client",
-            operation,
-            ErrorKind::Unsupported,
-            Effect::None,
-            "the runtime it was made on has ended",
-        )
-        .with_remedy("make the client on a runtime that lives as long as it does")
-    };
-    let reply = match action.request {
-        Request::Acquire(_) => Reply::Acquire(Err(error(Operation::Acquire))),
-        Request::Release(_) => Reply::Release(Err(error(Operation::Release))),
-    };
-    Input::Reply(action.id, reply)
+impl Job {
+    async fn run(mut self, backend: Arc<dyn AsyncBackend>) {
+        let Some(Action { id, request, within }) = self.action.clone() else { return };
+        self.progress = Progress::Sent;
+        let reply = match request {
+            Request::Acquire(claim) => Reply::Acquire(backend.acquire(&claim, within).await),
+            Request::Release(parting) => Reply::Release(backend.release(&parting, within).await),
+        };
+        self.action = None;
+        self.cell.handle(Input::Reply(id, reply));
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        let Some(action) = self.action.take() else { return };
+        match (&action.request, &self.progress) {
+            // A claim is never sent twice: its outcome is not known now, and the station has it released.
+            (Request::Acquire(_), Progress::Sent) => {
+                let message = "the runtime ended before the answer came";
+                let error =
+                    BackendError::new("client", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message);
+                self.cell.handle(Input::Reply(action.id, Reply::Acquire(Err(error))));
+            }
+            (Request::Acquire(_), Progress::Waiting) | (Request::Release(_), _) => {
+                if let Some(other) = self.otherwise.take() {
+                    let cell = Arc::clone(&self.cell);
+                    let job = Self { cell, action: Some(action), progress: Progress::Waiting, otherwise: None };
+                    _ = other.send(Errand::Run(job));
+                }
+            }
+        }
+    }
 }
 
 impl fmt::Debug for Driver {

@@ -13,6 +13,7 @@ use lock_host::{NAP_MAX, SharedClock, StationCell, Stations};
 use tokio::sync::Notify;
 
 use crate::cell::Cell;
+use crate::driver::{self, Inbox};
 
 /// The way to the keeper.
 pub(crate) struct KeeperHandle(Arc<Desk>);
@@ -36,6 +37,7 @@ impl KeeperHandle {
         clock: SharedClock,
         backend: Arc<dyn AsyncBackend>,
         stations: Weak<Stations<Cell>>,
+        errands: Inbox,
     ) -> io::Result<Self> {
         let book = Mutex::new(Book { keeper, planned: None, ended: false });
         let desk = Arc::new(Desk { book, changed: Notify::new() });
@@ -47,7 +49,10 @@ impl KeeperHandle {
         }));
         let thread = Thread { desk: Arc::clone(&desk), clock, backend, stations };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        std::thread::Builder::new().name("leasehold-keeper".into()).spawn(move || runtime.block_on(thread.run()))?;
+        let both = async move {
+            tokio::join!(driver::drive(Arc::clone(&thread.backend), errands, None), thread.run());
+        };
+        std::thread::Builder::new().name("leasehold-keeper".into()).spawn(move || runtime.block_on(both))?;
         Ok(Self(desk))
     }
 

@@ -141,3 +141,43 @@ fn a_blocked_runtime_does_not_delay_renewal() {
         assert!(guard.verify().await.is_ok());
     });
 }
+
+/// A program that drops its guard and ends has released the lock, not left it to its ttl.
+#[test]
+fn a_guard_dropped_as_the_runtime_ends_is_released() {
+    let bench = Bench::new();
+    for runtime in [tokio::runtime::Builder::new_current_thread(), tokio::runtime::Builder::new_multi_thread()] {
+        let runtime = { runtime }.enable_all().build().unwrap();
+        let kept = runtime.block_on(async {
+            let client = bench.client();
+            drop(client.mutex("a").acquire().await.unwrap());
+            drop(client.mutex("b").acquire().await.unwrap());
+            client.mutex("c").acquire().await.unwrap()
+        });
+        drop(runtime);
+        let after = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        after.block_on(async {
+            assert!(bench.is_free("a").await && bench.is_free("b").await && !bench.is_free("c").await);
+            assert!(kept.check().is_ok(), "a guard outlives its runtime: the keeper has its own");
+            drop(kept);
+            bench.becomes_free("c").await;
+        });
+    }
+}
+
+#[test]
+fn a_claim_under_way_as_the_runtime_ends_is_released() {
+    let bench = Bench::new();
+    bench.faults.hold(Operation::Acquire);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mutex = bench.client().mutex("a");
+        tokio::select! {
+            _ = mutex.acquire() => panic!("the reply is held back"),
+            () = until(|| bench.faults.ran(Operation::Acquire) == 1) => {}
+        }
+    });
+    drop(runtime);
+    let after = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    after.block_on(async { assert!(bench.is_free("a").await) });
+}

@@ -1,0 +1,17 @@
+//! A lock in plain threads: `cargo run -p leasehold --features blocking --example blocking`.
+#![expect(clippy::print_stdout, reason = "an example")]
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let file = std::env::temp_dir().join("leasehold-example.db");
+    let locks = leasehold::blocking::connect(&format!("sqlite:{}", file.display()))?;
+    let Some(guard) = locks.mutex("import").why("the example").try_acquire()? else {
+        println!("somebody else is at it");
+        return Ok(());
+    };
+    for batch in 1..=3 {
+        guard.check()?;
+        println!("batch {batch} with token {}", guard.fencing_token());
+    }
+    println!("{:?}", guard.release()?);
+    Ok(())
+}

@@ -1,1 +1,0 @@
-//! Tests across crates and processes.
