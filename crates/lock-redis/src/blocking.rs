@@ -11,12 +11,11 @@ use lock_core::{
 };
 use redis::{Client, Connection};
 
-use crate::connect::CONNECT_WITHIN;
+use crate::connect::{CONNECT_WITHIN, explain};
 use crate::failure::{Failure, Fate, Stage, classify};
+use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
 use crate::stack::{Span, Stack, evaluate};
-use crate::wire::{
-    Counting, LEASES_PER_SCRIPT, Look, Question, Renewal, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, Wire, entries,
-};
+use crate::wire::{Counting, LEASES_PER_SCRIPT, Question, Renewal, Wire};
 use crate::{BACKEND, RedisConfig};
 
 /// A Redis, used from threads over a few connections of its own, or through a pool of the user's.
@@ -43,7 +42,7 @@ enum Handle {
 }
 
 impl Redis {
-    /// Connects to the Redis of `config`: the first contact is made now, within a second.
+    /// Connects to the Redis of `config`: the first contact is made now, and takes about a second at most.
     ///
     /// The name of the host is looked up by the system, which may take longer.
     ///
@@ -55,7 +54,8 @@ impl Redis {
         let client = Client::open(config.server().clone())
             .map_err(|error| failed(classify(Stage::Connecting, CONNECT_WITHIN, &error)))?;
         let stack = Stack::new(client);
-        let first = stack.checkout(Span::from_now(CONNECT_WITHIN)).map_err(failed)?;
+        let first = stack.checkout(Span::from_now(CONNECT_WITHIN));
+        let first = first.map_err(|failure| failed(explain(stack.client(), failure)))?;
         stack.put_back(first);
         let wire = Wire { prefix: config.own_prefix().clone(), counting: Counting::Stored };
         Ok(Self { wire, source: Source::Own(Box::new(stack)) })

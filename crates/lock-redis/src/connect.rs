@@ -1,11 +1,13 @@
 //! What every connection of ours has in common.
 
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{Client, ErrorKind, RedisError, ServerErrorKind};
+use redis::{Client, ConnectionAddr, ErrorKind, RedisError, ServerErrorKind};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Stage, classify};
 
 /// How long a new connection may take, greeting included.
 ///
@@ -15,6 +17,12 @@ pub(crate) const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 
 /// How soon an idle connection asks whether its peer still exists, and how often until it is given up.
 const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(10), Duration::from_secs(5), 3);
+
+/// How long each step of finding out what a server speaks may take.
+const PROBE_WITHIN: Duration = Duration::from_millis(200);
+/// A TLS record that no TLS server accepts; each says so with an alert, whose first byte is 0x15.
+const BAD_HANDSHAKE: &[u8] = &[0x16, 3, 1, 0, 4, 1, 0, 0, 0];
+const ALERT: u8 = 0x15;
 
 /// The same client with the socket options that locks want: small requests leave at once, dead peers are noticed.
 pub(crate) fn tuned(client: &Client) -> Result<Client, Failure> {
@@ -26,7 +34,7 @@ pub(crate) fn tuned(client: &Client) -> Result<Client, Failure> {
     let tcp: TcpSettings = info.tcp_settings().clone().set_nodelay(true).set_keepalive(keepalive);
     let redis = info.redis_settings().clone().set_lib_name("leasehold", env!("CARGO_PKG_VERSION"));
     Client::open(info.set_tcp_settings(tcp).set_redis_settings(redis))
-        .map_err(|error| crate::failure::classify(crate::failure::Stage::Connecting, CONNECT_WITHIN, &error))
+        .map_err(|error| classify(Stage::Connecting, CONNECT_WITHIN, &error))
 }
 
 /// Chooses the cryptography where the program has not chosen any: without a choice, rustls panics.
@@ -41,4 +49,35 @@ fn prepare_tls() {
 /// Whether the server has forgotten the script, so that nothing was run.
 pub(crate) fn has_forgotten_the_script(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
+}
+
+/// Tells TLS where plain was expected, and the reverse, from a server that is just not there: a plain Redis waits in
+/// silence for the rest of a TLS greeting, and a TLS port only hangs up on a plain one.
+pub(crate) fn explain(client: &Client, failure: Failure) -> Failure {
+    if failure.is_an_answer() {
+        return failure;
+    }
+    let addr = client.get_connection_info().addr();
+    if let ConnectionAddr::Tcp(host, port) = addr
+        && matches!(first_byte(host, *port, BAD_HANDSHAKE), Ok(ALERT))
+    {
+        return Failure::speaks_tls();
+    }
+    if let ConnectionAddr::TcpTls { host, port, .. } = addr
+        && matches!(first_byte(host, *port, b"PING\r\n"), Ok(b'+' | b'-'))
+    {
+        return Failure::speaks_no_tls();
+    }
+    failure
+}
+
+fn first_byte(host: &str, port: u16, said: &[u8]) -> io::Result<u8> {
+    let address = (host, port).to_socket_addrs()?.next().ok_or(io::ErrorKind::NotFound)?;
+    let mut stream = TcpStream::connect_timeout(&address, PROBE_WITHIN)?;
+    stream.set_read_timeout(Some(PROBE_WITHIN))?;
+    stream.set_write_timeout(Some(PROBE_WITHIN))?;
+    stream.write_all(said)?;
+    let mut heard = [0];
+    stream.read_exact(&mut heard)?;
+    Ok(heard[0])
 }

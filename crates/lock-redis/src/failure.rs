@@ -65,7 +65,21 @@ impl Failure {
     /// There was no connection in time; nothing was sent.
     pub(crate) fn no_connection(within: Duration) -> Self {
         Self::new(ErrorKind::Unreachable, Effect::None, format!("no connection within {within:?}"))
-            .remedy("see that the server runs at this address and speaks what the URL says (TLS is rediss://)")
+            .remedy("see that the server runs at this address")
+    }
+
+    /// The URL says plain, and the server speaks TLS.
+    pub(crate) fn speaks_tls() -> Self {
+        Self::new(ErrorKind::Config, Effect::None, "the server speaks TLS on this port")
+            .remedy("use rediss:// instead of redis://, or the server's plain port")
+            .dropping()
+    }
+
+    /// The URL says TLS, and the server does not speak it.
+    pub(crate) fn speaks_no_tls() -> Self {
+        Self::new(ErrorKind::Config, Effect::None, "the server does not speak TLS on this port")
+            .remedy("use redis:// instead of rediss://, or the server's TLS port")
+            .dropping()
     }
 
     /// The task that was to make the connection ended with its runtime.
@@ -105,7 +119,6 @@ impl Failure {
     }
 
     /// Whether the server said it, and so is alive.
-    #[cfg(feature = "async")]
     pub(crate) fn is_an_answer(&self) -> bool {
         !matches!(self.kind, ErrorKind::Timeout | ErrorKind::Unreachable)
     }
@@ -171,6 +184,10 @@ fn general(stage: Stage, told: String) -> Failure {
     if told.contains("unknown command") {
         return Failure::new(ErrorKind::Unsupported, Effect::None, told).remedy("use Redis 6.2 or later, or Valkey");
     }
+    // Redis 7.0 does not say which command it denies to a script.
+    if told.contains("can't run this command") {
+        return denied(told).remedy(RIGHTS);
+    }
     if told.contains("max number of clients") {
         return Failure::new(ErrorKind::Unavailable, Effect::None, told).remedy("raise maxclients");
     }
@@ -190,15 +207,10 @@ fn broken(stage: Stage, error: &RedisError) -> Failure {
         return Failure::new(ErrorKind::Config, Effect::None, told).remedy(remedy).dropping();
     }
     if told.contains("corrupt message") || told.contains("InvalidContentType") {
-        return Failure::new(ErrorKind::Config, Effect::None, "the server does not speak TLS")
-            .remedy("use redis:// instead of rediss://, or the server's TLS port")
-            .dropping();
+        return Failure::speaks_no_tls();
     }
     let failure = Failure::new(ErrorKind::Unreachable, effect_at(stage), told).dropping();
     match stage {
-        Stage::Connecting if !error.is_connection_refusal() => {
-            failure.remedy("if the server speaks TLS on this port, use rediss:// instead of redis://")
-        }
         Stage::Connecting => failure.remedy("see that the server runs at this address"),
         Stage::Asked => failure,
     }

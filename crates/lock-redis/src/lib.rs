@@ -13,7 +13,7 @@
 //! **Not guaranteed:** a Redis that fails over, or restarts without its data, forgets who holds what, and so two owners
 //! may hold a lock at once. Their tokens differ, and the resource that checks them is safe.
 //!
-//! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire` (questions, answers) · `failure` (what an error
+//! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `look` (questions, answers) · `failure` (what an error
 //! means) · `connect` (what every connection has in common) · `link`, `nonblocking` (tokio) · `stack`, `blocking` (threads).
 
 pub mod blocking;
@@ -22,6 +22,7 @@ mod connect;
 mod failure;
 #[cfg(feature = "async")]
 mod link;
+mod look;
 #[cfg(feature = "async")]
 pub mod nonblocking;
 mod script;

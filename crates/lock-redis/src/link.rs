@@ -85,19 +85,21 @@ impl Link {
         };
         let outcome = attempt.clone().await;
         let mut state = lock(&self.state);
+        // The task says itself how it ended, unless its runtime ended first.
         if matches!(&*state, State::Connecting(current) if current.ptr_eq(&attempt)) {
-            *state = outcome.as_ref().map_or(State::Down, |live| State::Up(live.clone()));
+            *state = State::Down;
         }
         outcome
     }
 
     /// Connects in a task of its own, so that no caller's deadline undoes the work of the others.
     fn attempt(&self) -> Attempt {
-        let client = self.client.clone();
+        let (client, state) = (self.client.clone(), Arc::clone(&self.state));
         let task = tokio::spawn(async move {
-            timeout(CONNECT_WITHIN, connect(&client))
-                .await
-                .unwrap_or_else(|_| Err(Failure::no_connection(CONNECT_WITHIN)))
+            let outcome = timeout(CONNECT_WITHIN, connect(&client)).await;
+            let outcome = outcome.unwrap_or_else(|_| Err(Failure::no_connection(CONNECT_WITHIN)));
+            *lock(&state) = outcome.as_ref().map_or(State::Down, |live| State::Up(live.clone()));
+            outcome
         });
         async { task.await.unwrap_or_else(|_| Err(Failure::runtime_gone())) }.boxed().shared()
     }
@@ -114,6 +116,10 @@ impl Link {
 impl Live {
     pub(crate) fn connection(&mut self) -> &mut MultiplexedConnection {
         &mut self.connection
+    }
+
+    pub(crate) fn db(&self) -> i64 {
+        self.connection.get_db()
     }
 
     /// The server answered something.

@@ -12,14 +12,14 @@ use lock_core::{
 };
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{Client, Cmd, Pipeline, RedisFuture, Value};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
-use crate::connect::CONNECT_WITHIN;
+use crate::connect::{CONNECT_WITHIN, explain};
 use crate::failure::{Failure, Fate, Stage, classify};
 use crate::link::{Link, Live, Patience, evaluate};
-use crate::wire::{
-    Counting, LEASES_PER_SCRIPT, Look, Question, Renewal, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, Wire, entries,
-};
+use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
+use crate::wire::{Counting, LEASES_PER_SCRIPT, Question, Renewal, Wire};
 use crate::{BACKEND, RedisConfig};
 
 /// A Redis, used from tokio over one connection of its own, or through a client of the user's.
@@ -52,7 +52,7 @@ enum Handle {
 }
 
 impl Redis {
-    /// Connects to the Redis of `config`: the first contact is made now, within a second.
+    /// Connects to the Redis of `config`: the first contact is made now, and takes about a second at most.
     ///
     /// # Errors
     /// Unreachable, refused, or something other than a Redis of the URL's kind. Nothing was changed, except that the
@@ -65,7 +65,12 @@ impl Redis {
         let client = Client::open(config.server().clone())
             .map_err(|error| failed(classify(Stage::Connecting, CONNECT_WITHIN, &error)))?;
         let link = Link::new(client);
-        link.live().await.map_err(failed)?;
+        if let Err(failure) = link.live().await {
+            let client = link.client().clone();
+            let (failure, unexplained) = (failure.clone(), failure);
+            let explained = spawn_blocking(move || explain(&client, failure)).await;
+            return Err(failed(explained.unwrap_or(unexplained)));
+        }
         let wire = Wire { prefix: config.own_prefix().clone(), counting: Counting::Stored };
         Ok(Self { wire, source: Source::Own(link) })
     }
@@ -252,7 +257,7 @@ impl ConnectionLike for Handle {
 
     fn get_db(&self) -> i64 {
         match self {
-            Self::Own(_) => 0,
+            Self::Own(live) => live.db(),
             Self::Connection(connection) => connection.get_db(),
             #[cfg(feature = "connection-manager")]
             Self::Manager(manager) => manager.get_db(),

@@ -1,0 +1,127 @@
+//! Refusals: their kinds, and what they must not say.
+
+use std::thread;
+use std::time::Duration;
+
+use lock_core::{Effect, ErrorKind};
+use lock_redis::{RedisConfig, blocking};
+use test_support::{RedisOptions, RedisServer};
+
+use crate::support::{SOON, both, claim, draw, eventually, refusals};
+
+#[test]
+fn a_wrong_password_is_denied_and_never_shown() {
+    let server = RedisServer::start_with(RedisOptions::default().require_password("sesame"));
+    let wrong = format!("redis://app:opensaysme@127.0.0.1:{}", server.port());
+    let without = format!("redis://127.0.0.1:{}", server.port());
+    for url in [wrong.as_str(), without.as_str()] {
+        for error in refusals(url) {
+            assert_eq!((error.kind(), error.effect()), (ErrorKind::Denied, Effect::None), "{error}");
+            assert!(error.remedy().is_some());
+            assert!(!format!("{error} {error:?}").contains("opensaysme"));
+        }
+    }
+    let config = RedisConfig::from_url(&server.url()).unwrap();
+    let redis = blocking::Redis::connect(&config).unwrap();
+    assert!(!format!("{config:?} {redis:?}").contains("sesame"));
+    for (colour, client) in both(&server.url()) {
+        assert!(!format!("{client:?}").contains("sesame"));
+        draw(&client, colour);
+    }
+}
+
+#[test]
+fn a_missing_right_is_named() {
+    let server = RedisServer::start();
+    let port = server.port();
+    let user = |name: &str, rights: &[&str]| {
+        let mut words = vec!["ACL", "SETUSER", name, "on", ">pw", "~*", "&*"];
+        words.extend(rights);
+        server.command::<()>(&words);
+    };
+    user("greeter", &["+@all", "-info"]);
+    for error in refusals(&format!("redis://greeter:pw@127.0.0.1:{port}")) {
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Denied, Effect::None), "{error}");
+        assert!(error.to_string().contains("info"), "{error}");
+    }
+    user("writer", &["+@all"]);
+    let clients = both(&format!("redis://writer:pw@127.0.0.1:{port}"));
+    user("writer", &["-incrby"]);
+    for (_, client) in &clients {
+        let error = client.acquire(&claim("job"), SOON).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Denied, Effect::None), "{error}");
+        assert!(error.to_string().contains("+incrby"), "{error}");
+    }
+    user("minimal", &["resetkeys", "~shop:*", "~leasehold:*", "-@all"]);
+    let rights = "+eval +evalsha +script +info +time +get +set +del +exists +incrby +pexpire +pttl +scan";
+    user("minimal", &rights.split(' ').collect::<Vec<_>>());
+    for (colour, client) in both(&format!("redis://minimal:pw@127.0.0.1:{port}?prefix=shop")) {
+        draw(&client, colour);
+    }
+}
+
+#[test]
+fn a_database_that_is_not_there_is_a_matter_of_configuration() {
+    let server = RedisServer::start();
+    for error in refusals(&format!("{}/99", server.url())) {
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Config, Effect::None), "{error}");
+    }
+}
+
+#[test]
+#[cfg(feature = "tls")]
+fn tls_to_a_plain_port_is_a_matter_of_configuration() {
+    let server = RedisServer::start();
+    for error in refusals(&format!("rediss://127.0.0.1:{}", server.port())) {
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Config, Effect::None), "{error}");
+        assert!(error.to_string().contains("redis:// instead of rediss://"), "{error}");
+    }
+}
+
+#[test]
+fn a_replica_takes_no_locks() {
+    let server = RedisServer::start();
+    let clients = both(&server.url());
+    server.command::<()>(&["REPLICAOF", "127.0.0.1", "1"]);
+    for (_, client) in &clients {
+        let error = client.acquire(&claim("job"), SOON).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error}");
+        assert!(error.to_string().contains("READONLY"), "{error}");
+    }
+    server.command::<()>(&["REPLICAOF", "NO", "ONE"]);
+    for (colour, client) in &clients {
+        draw(client, colour);
+    }
+}
+
+#[test]
+fn a_server_busy_with_a_script_is_unavailable() {
+    let server = RedisServer::start_with(RedisOptions::default().arguments(&["--lua-time-limit", "10"]));
+    let clients = both(&server.url());
+    let mut endless = server.connection();
+    let running = thread::spawn(move || redis::cmd("EVAL").arg("while true do end").arg(0).exec(&mut endless));
+    for (_, client) in &clients {
+        eventually("the server is busy", || match client.acquire(&claim("job"), Duration::from_secs(2)) {
+            Ok(_) => false,
+            Err(error) => {
+                assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error}");
+                true
+            }
+        });
+    }
+    let kill = redis::cmd("SCRIPT").arg("KILL").exec(&mut server.connection());
+    assert!(kill.is_ok() && running.join().unwrap().is_err());
+}
+
+#[test]
+fn a_damaged_counter_is_not_taken_for_a_lock_of_another_kind() {
+    let server = RedisServer::start();
+    let clients = both(&server.url());
+    server.command::<()>(&["DEL", "leasehold:counter"]);
+    server.command::<()>(&["HSET", "leasehold:counter", "a", "1"]);
+    for (_, client) in &clients {
+        let error = client.acquire(&claim("job"), SOON).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
+    }
+    assert_eq!(server.command::<u8>(&["EXISTS", "job"]), 0);
+}

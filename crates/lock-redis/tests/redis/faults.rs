@@ -1,0 +1,234 @@
+//! Servers that stop, connections that break, replies that never come.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lock_core::{Certainty, Claim, Effect, ErrorKind, Lease, Released, Renewed, TokenRange, Width};
+use test_support::{AfterDrop, Fault, Proxy, RedisOptions, RedisServer};
+
+use crate::support::{COLOURS, SHORT, SOON, both, claim, draw, eventually, granted, is_busy, parting, refusals, take};
+
+fn exists(server: &RedisServer, key: &str) -> bool {
+    server.command(&["EXISTS", key])
+}
+
+#[test]
+fn a_stopped_server_means_unknown_and_the_release_undoes_the_acquire() {
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        draw(&client, colour);
+        let claim = claim(colour);
+        server.stop();
+        let error = client.acquire(&claim, SHORT).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown), "{colour}: {error}");
+        let parting = parting(&claim, Certainty::Unknown);
+        let first = client.release(&parting, SHORT).unwrap_err();
+        server.resume();
+        if colour == "async" {
+            // One connection: the release was sent, and it follows the acquire.
+            assert_eq!((first.kind(), first.effect()), (ErrorKind::Timeout, Effect::Unknown), "{first}");
+        } else {
+            // The release needed a new connection, and says that it was never sent.
+            assert_eq!((first.kind(), first.effect()), (ErrorKind::Unreachable, Effect::None), "{first}");
+            client.release(&parting, SOON).unwrap();
+        }
+        let tombstone = format!("leasehold:{{{colour}}}:t:{}", claim.owner.to_wire());
+        eventually("the release is run", || exists(&server, &tombstone));
+        assert!(!exists(&server, colour), "{colour}: the acquire outlived its release");
+        draw(&client, colour);
+    }
+}
+
+#[test]
+fn a_slow_answer_in_time_is_an_answer() {
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        let before = draw(&client, colour);
+        server.stop();
+        let claim = claim(colour);
+        let answer = thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_secs(2));
+                server.resume();
+            });
+            client.acquire(&claim, 4 * SOON)
+        });
+        assert!(granted(answer).tokens.low() > before, "{colour}");
+    }
+}
+
+#[test]
+fn a_ghost_leaves_nothing() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(server.port());
+    let direct = both(&server.url());
+    for ((colour, far), (_, near)) in both(&server.url_at(proxy.port())).iter().zip(&direct) {
+        draw(far, colour);
+        let claim = claim(colour);
+        proxy.set(Fault::Hold);
+        assert_eq!(far.acquire(&claim, SHORT).unwrap_err().effect(), Effect::Unknown);
+        assert!(proxy.fired() > 0, "nothing was held back");
+        let released = near.release(&parting(&claim, Certainty::Unknown), SOON).unwrap();
+        assert_eq!(released, Released::NotHeld);
+        let before: u64 = evaluations(&server);
+        proxy.heal();
+        eventually("the ghost arrives", || evaluations(&server) > before);
+        assert!(!exists(&server, colour), "{colour}: the ghost took the lock");
+
+        let error = near.acquire(&claim, SOON).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::None));
+        assert!(error.to_string().contains("given up"), "{error}");
+        draw(near, colour);
+        let keys: Vec<String> = server.command(&["KEYS", "leasehold:{*"]);
+        for key in keys {
+            let left: i64 = server.command(&["PTTL", &key]);
+            assert!((20_000..=30_000).contains(&left), "a tombstone lives for {left} ms");
+        }
+    }
+}
+
+/// How many scripts the server has run.
+fn evaluations(server: &RedisServer) -> u64 {
+    let info: String = server.command(&["INFO", "commandstats"]);
+    let line = info.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+    line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse().unwrap())
+}
+
+#[test]
+fn cut_connections_are_made_again() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(server.port());
+    for (colour, connect) in COLOURS {
+        let client = connect(&server.url_at(proxy.port()));
+        draw(&client, colour);
+        for _ in 0..3 {
+            assert!(proxy.cut() > 0, "nothing was cut");
+            let claim = claim(colour);
+            match client.acquire(&claim, SOON) {
+                Ok(_) => {}
+                Err(error) => assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::Unknown)),
+            }
+            client.release(&parting(&claim, Certainty::Unknown), SOON).unwrap();
+            draw(&client, colour);
+        }
+    }
+}
+
+#[test]
+fn a_lost_reply_is_unknown_and_asking_again_finds_the_lease() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(server.port());
+    for (after, kind) in [(AfterDrop::Cut, ErrorKind::Unreachable), (AfterDrop::Keep, ErrorKind::Timeout)] {
+        for (colour, connect) in COLOURS {
+            let client = connect(&server.url_at(proxy.port()));
+            let name = format!("{colour}:{after:?}");
+            draw(&client, &name);
+            let claim = claim(&name);
+            proxy.set(Fault::DropReplies(after));
+            let error = client.acquire(&claim, SHORT).unwrap_err();
+            assert_eq!((error.kind(), error.effect()), (kind, Effect::Unknown), "{colour}: {error}");
+            assert!(proxy.fired() > 0, "no reply was dropped");
+            let stored: String = server.command(&["GET", &name]);
+            // No network gives up single replies and goes on, so the connection ends with the fault.
+            proxy.cut();
+            proxy.heal();
+            eventually("the client is connected again", || client.fence(&some_lease(&claim), SOON).is_ok());
+            let lease = granted(client.acquire(&claim, SOON));
+            assert!(stored.contains(&format!(":{}:", lease.tokens.high())), "other tokens than {stored}");
+            assert_eq!(client.release(&parting(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
+        }
+    }
+}
+
+fn some_lease(claim: &Claim) -> Lease {
+    let tokens = TokenRange::above(1, Width::ONE).unwrap();
+    Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl }
+}
+
+#[test]
+fn a_connection_that_stays_silent_is_replaced() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(server.port());
+    for (colour, connect) in COLOURS {
+        let client = connect(&server.url_at(proxy.port()));
+        draw(&client, colour);
+        proxy.set(Fault::DropReplies(AfterDrop::Keep));
+        // The replies on this connection never come again; only another connection helps.
+        for _ in 0..6 {
+            assert!(client.acquire(&claim(colour), SHORT).unwrap_err().kind().is_transient());
+        }
+        assert!(proxy.fired() > 0);
+        proxy.heal();
+        server.command::<()>(&["FLUSHALL"]);
+        eventually("another connection is used", || client.acquire(&claim(&format!("{colour}:after")), SHORT).is_ok());
+    }
+}
+
+#[test]
+fn nobody_there_is_said_at_once() {
+    let mut server = RedisServer::start();
+    let clients = both(&server.url());
+    server.kill();
+    let begun = Instant::now();
+    for error in refusals(&server.url()) {
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::None), "{error}");
+    }
+    for (_, client) in &clients {
+        let claim = claim("job");
+        eventually("the broken connection is noticed", || {
+            let error = client.acquire(&claim, SOON).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unreachable);
+            error.effect() == Effect::None
+        });
+    }
+    assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_server_that_accepts_and_says_nothing_is_unreachable() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(server.port());
+    for fault in [Fault::Hold, Fault::Refuse] {
+        proxy.set(fault);
+        for error in refusals(&server.url_at(proxy.port())) {
+            assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::None), "{fault:?}: {error}");
+            assert!(error.remedy().is_some());
+        }
+        assert!(proxy.fired() > 0);
+        proxy.heal();
+    }
+}
+
+#[test]
+fn forgotten_scripts_are_loaded_again() {
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        let flush = || server.command::<()>(&["SCRIPT", "FLUSH"]);
+        flush();
+        let (claim, lease) = take(&client, colour);
+        flush();
+        assert!(matches!(client.renew(&[lease], SOON).unwrap()[..], [Renewed::Renewed { .. }]));
+        flush();
+        assert_eq!(client.release(&parting(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
+    }
+}
+
+#[test]
+fn a_full_server_refuses_claims_and_takes_releases() {
+    let server = RedisServer::start_with(RedisOptions::default().arguments(&["--maxmemory-policy", "noeviction"]));
+    for (colour, client) in both(&server.url()) {
+        let (held, lease) = take(&client, colour);
+        server.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
+        let error = client.acquire(&claim("another"), SOON).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error}");
+        is_busy(client.acquire(&claim(colour), SOON));
+        assert!(matches!(client.renew(&[lease], SOON).unwrap()[..], [Renewed::Renewed { .. }]));
+        assert_eq!(client.release(&parting(&held, Certainty::Unknown), SOON).unwrap(), Released::Released);
+        // The tombstone is written even where there was nothing to release.
+        let never = claim("never");
+        assert_eq!(client.release(&parting(&never, Certainty::Unknown), SOON).unwrap(), Released::NotHeld);
+        assert!(exists(&server, &format!("leasehold:{{never}}:t:{}", never.owner.to_wire())));
+        server.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
+        draw(&client, colour);
+    }
+}

@@ -1,0 +1,117 @@
+//! Looking at locks, and ending leases.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::{AsyncInspect, BackendError, BlockingInspect, ErrorKind, FencingToken, Holder, LockName};
+use lock_redis::{RedisConfig, blocking, nonblocking};
+use test_support::RedisServer;
+
+use crate::support::{Client, OnTokio, SOON, both, take};
+
+impl BlockingInspect for OnTokio<nonblocking::Redis> {
+    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
+        self.runtime.block_on(AsyncInspect::holder(&*self.inner, name, within))
+    }
+
+    fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
+        self.runtime.block_on(AsyncInspect::list(&*self.inner, query, within))
+    }
+
+    fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
+        self.runtime.block_on(AsyncInspect::revoke(&*self.inner, name, token, within))
+    }
+}
+
+fn inspectors(url: &str) -> [(&'static str, Box<dyn BlockingInspect>); 2] {
+    let config = RedisConfig::from_url(url).unwrap();
+    let on_tokio = OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap());
+    [("async", Box::new(on_tokio)), ("blocking", Box::new(blocking::Redis::connect(&config).unwrap()))]
+}
+
+fn client(url: &str) -> Client {
+    let [(_, client), _] = both(url);
+    client
+}
+
+/// All names that match, page by page.
+fn names(inspect: &dyn BlockingInspect, pattern: &str, limit: u32) -> BTreeSet<String> {
+    let mut query = Query { pattern: pattern.to_owned(), cursor: None, limit };
+    let mut names = BTreeSet::new();
+    loop {
+        let page = inspect.list(&query, SOON).unwrap();
+        names.extend(page.entries.iter().map(|entry| entry.name.as_str().to_owned()));
+        match page.next {
+            Some(next) => query.cursor = Some(next),
+            None => return names,
+        }
+    }
+}
+
+#[test]
+fn a_holder_is_seen_with_its_note_and_its_time() {
+    let server = RedisServer::start();
+    let client = client(&server.url());
+    let (_, lease) = take(&client, "job");
+    server.command::<()>(&["SET", "plain", "c2VjcmV0"]);
+    server.command::<()>(&["RPUSH", "list", "1"]);
+    for (_, inspect) in inspectors(&server.url()) {
+        let seen = |name: &str| inspect.holder(&name.parse().unwrap(), SOON);
+        let job = seen("job").unwrap().unwrap();
+        assert!(job.remaining.unwrap() > Duration::from_secs(20));
+        match job.holder {
+            Holder::Leasehold { tokens, note } => assert_eq!((tokens, note.why()), (lease.tokens, "testing")),
+            Holder::Foreign => panic!("ours is foreign"),
+        }
+        let plain = seen("plain").unwrap().unwrap();
+        assert_eq!((plain.holder, plain.remaining), (Holder::Foreign, None));
+        assert_eq!(seen("nothing").unwrap(), None);
+        assert_eq!(seen("list").unwrap_err().kind(), ErrorKind::OtherKind);
+    }
+}
+
+#[test]
+fn a_listing_finds_every_lock_of_ours_and_nothing_else() {
+    let server = RedisServer::start();
+    let (bare, shop) = (client(&server.url()), client(&format!("{}?prefix=shop", server.url())));
+    let all: BTreeSet<String> = (0..400).map(|i| format!("inv[{i}]")).collect();
+    for name in &all {
+        take(&bare, name);
+    }
+    take(&bare, "späte");
+    take(&shop, "inv[1]");
+    server.command::<()>(&["SET", "inv[foreign]", "c2VjcmV0"]);
+    server.command::<()>(&["HSET", "inv[hash]", "a", "1"]);
+    for (_, inspect) in inspectors(&server.url()) {
+        let mut expected = all.clone();
+        expected.extend(["späte".to_owned(), "shop:inv[1]".to_owned()]);
+        assert_eq!(names(&*inspect, "*", 50), expected);
+        assert_eq!(names(&*inspect, "inv[*", 1), all);
+        assert_eq!(names(&*inspect, "inv[3]", 100), BTreeSet::from(["inv[3]".to_owned()]));
+        assert_eq!(names(&*inspect, "sp?te", 100), BTreeSet::from(["späte".to_owned()]));
+        assert_eq!(names(&*inspect, "leasehold*", 100), BTreeSet::new());
+        let query = Query { pattern: "*".to_owned(), cursor: None, limit: 50 };
+        let page = inspect.list(&query, SOON).unwrap();
+        assert!((1..400).contains(&page.entries.len()), "{}", page.entries.len());
+    }
+    for (_, inspect) in inspectors(&format!("{}?prefix=shop", server.url())) {
+        assert_eq!(names(&*inspect, "*", 50), BTreeSet::from(["inv[1]".to_owned()]));
+    }
+}
+
+#[test]
+fn a_lease_is_ended_by_its_token_only() {
+    let server = RedisServer::start();
+    let client = client(&server.url());
+    for (colour, inspect) in inspectors(&server.url()) {
+        let (_, lease) = take(&client, colour);
+        let other = FencingToken::new(lease.tokens.high().get() + 1).unwrap();
+        assert_eq!(inspect.revoke(&lease.name, other, SOON).unwrap(), Revoked::NotHeld);
+        assert_eq!(inspect.revoke(&lease.name, lease.tokens.low(), SOON).unwrap(), Revoked::Revoked);
+        assert_eq!(inspect.revoke(&lease.name, lease.tokens.low(), SOON).unwrap(), Revoked::NotHeld);
+        server.command::<()>(&["SET", colour, "c2VjcmV0"]);
+        assert_eq!(inspect.revoke(&lease.name, lease.tokens.low(), SOON).unwrap(), Revoked::NotHeld);
+        take(&client, &format!("{colour}:next"));
+    }
+}

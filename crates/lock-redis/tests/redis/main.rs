@@ -1,0 +1,11 @@
+//! The Redis backend against a real server, in both colours.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod errors;
+mod exclusion;
+mod faults;
+mod inspect;
+mod pools;
+mod support;
+mod tokens;

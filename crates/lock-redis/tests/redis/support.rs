@@ -1,0 +1,156 @@
+//! What the tests share: both colours behind one trait, claims, and patience.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lock_core::{
+    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, EventSink, Fenced,
+    FencingToken, Lease, Mode, Note, Owner, Parting, Queueing, Released, Renewed, Ttl, Width,
+};
+use lock_redis::{RedisConfig, blocking, nonblocking};
+use tokio::runtime::Runtime;
+
+/// How long a request may take that is expected to be answered.
+pub(crate) const SOON: Duration = Duration::from_secs(5);
+/// How long a request may take that is expected to find no answer.
+pub(crate) const SHORT: Duration = Duration::from_millis(300);
+/// How long something may take that must happen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Either colour.
+pub(crate) type Client = Arc<dyn BlockingBackend>;
+
+/// An asynchronous backend, driven from a plain thread.
+#[derive(Debug)]
+pub(crate) struct OnTokio<B: AsyncBackend> {
+    pub(crate) runtime: Runtime,
+    pub(crate) inner: Arc<B>,
+}
+
+impl<B: AsyncBackend> OnTokio<B> {
+    pub(crate) fn new(inner: impl AsyncFnOnce() -> B) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+        let inner = Arc::new(runtime.block_on(inner()));
+        Self { runtime, inner }
+    }
+}
+
+impl<B: AsyncBackend> Backend for OnTokio<B> {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn listen(&self, sink: EventSink) {
+        self.inner.listen(sink);
+    }
+}
+
+impl<B: AsyncBackend> BlockingBackend for OnTokio<B> {
+    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
+        self
+    }
+
+    fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        self.runtime.block_on(self.inner.acquire(claim, within))
+    }
+
+    fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        self.runtime.block_on(self.inner.renew(leases, within))
+    }
+
+    fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
+        self.runtime.block_on(self.inner.release(parting, within))
+    }
+
+    fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
+        self.runtime.block_on(self.inner.fence(lease, within))
+    }
+}
+
+type Connect = fn(&str) -> Client;
+
+/// How to connect a client of each colour.
+pub(crate) const COLOURS: [(&str, Connect); 2] = [("async", on_tokio), ("blocking", on_threads)];
+
+fn on_tokio(url: &str) -> Client {
+    let config = RedisConfig::from_url(url).unwrap();
+    Arc::new(OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap()))
+}
+
+fn on_threads(url: &str) -> Client {
+    Arc::new(blocking::Redis::connect(&RedisConfig::from_url(url).unwrap()).unwrap())
+}
+
+/// One client of each colour.
+pub(crate) fn both(url: &str) -> [(&'static str, Client); 2] {
+    COLOURS.map(|(colour, connect)| (colour, connect(url)))
+}
+
+/// What connecting says, in each colour.
+pub(crate) fn refusals(url: &str) -> [BackendError; 2] {
+    let config = RedisConfig::from_url(url).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let refused = runtime.block_on(nonblocking::Redis::connect(&config)).unwrap_err();
+    [refused, blocking::Redis::connect(&config).unwrap_err()]
+}
+
+pub(crate) fn claim(name: &str) -> Claim {
+    Claim {
+        name: name.parse().unwrap(),
+        owner: lock_host::new_owner().unwrap(),
+        mode: Mode::Exclusive,
+        ttl: Ttl::DEFAULT,
+        width: Width::ONE,
+        floor: None,
+        note: Note::new("here", 1, "testing").unwrap(),
+        queueing: Queueing::Wanted,
+    }
+}
+
+pub(crate) fn parting(claim: &Claim, certainty: Certainty) -> Parting {
+    Parting { name: claim.name.clone(), owner: claim.owner, ttl: claim.ttl, certainty }
+}
+
+#[track_caller]
+pub(crate) fn granted(answer: Result<Answer, BackendError>) -> Lease {
+    match answer {
+        Ok(Answer::Granted { lease, .. }) => lease,
+        other => panic!("not granted: {other:?}"),
+    }
+}
+
+/// Acquires for a new owner, and answers the claim with its lease.
+#[track_caller]
+pub(crate) fn take(client: &Client, name: &str) -> (Claim, Lease) {
+    let claim = claim(name);
+    let lease = granted(client.acquire(&claim, SOON));
+    (claim, lease)
+}
+
+/// Takes and gives back, and answers the token.
+#[track_caller]
+pub(crate) fn draw(client: &Client, name: &str) -> FencingToken {
+    let (claim, lease) = take(client, name);
+    assert_eq!(client.release(&parting(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
+    lease.tokens.high()
+}
+
+#[track_caller]
+pub(crate) fn is_busy(answer: Result<Answer, BackendError>) {
+    assert!(matches!(answer, Ok(Answer::Busy { .. })), "not busy: {answer:?}");
+}
+
+/// Waits until something is so.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "never happened: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+pub(crate) fn owner(byte: u8) -> Owner {
+    Owner::from_random([byte; 16])
+}
