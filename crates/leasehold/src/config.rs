@@ -28,33 +28,32 @@ pub enum BackendConfig {
     Sqlite(lock_sqlite::SqliteConfig),
     /// One Redis.
     #[cfg(feature = "redis")]
-    Redis(lock_redis::RedisConfig),
+    Redis(Box<lock_redis::RedisConfig>),
 }
+
+type Parse = fn(&str) -> Result<BackendConfig, Invalid>;
 
 /// A kind of URL that is known, whether or not this build can use it.
 struct Scheme {
     name: &'static str,
     feature: &'static str,
-    parse: Option<fn(&str) -> Result<BackendConfig, Invalid>>,
+    parse: Option<Parse>,
 }
 
 #[cfg(feature = "memory")]
-const MEMORY: Option<fn(&str) -> Result<BackendConfig, Invalid>> =
-    Some(|url| lock_memory::MemoryConfig::from_url(url).map(BackendConfig::Memory));
+const MEMORY: Option<Parse> = Some(|url| lock_memory::MemoryConfig::from_url(url).map(BackendConfig::Memory));
 #[cfg(not(feature = "memory"))]
-const MEMORY: Option<fn(&str) -> Result<BackendConfig, Invalid>> = None;
+const MEMORY: Option<Parse> = None;
 
 #[cfg(feature = "sqlite")]
-const SQLITE: Option<fn(&str) -> Result<BackendConfig, Invalid>> =
-    Some(|url| lock_sqlite::SqliteConfig::from_url(url).map(BackendConfig::Sqlite));
+const SQLITE: Option<Parse> = Some(|url| lock_sqlite::SqliteConfig::from_url(url).map(BackendConfig::Sqlite));
 #[cfg(not(feature = "sqlite"))]
-const SQLITE: Option<fn(&str) -> Result<BackendConfig, Invalid>> = None;
+const SQLITE: Option<Parse> = None;
 
 #[cfg(feature = "redis")]
-const REDIS: Option<fn(&str) -> Result<BackendConfig, Invalid>> =
-    Some(|url| lock_redis::RedisConfig::from_url(url).map(BackendConfig::Redis));
+const REDIS: Option<Parse> = Some(|url| lock_redis::RedisConfig::from_url(url).map(Box::new).map(BackendConfig::Redis));
 #[cfg(not(feature = "redis"))]
-const REDIS: Option<fn(&str) -> Result<BackendConfig, Invalid>> = None;
+const REDIS: Option<Parse> = None;
 
 const SCHEMES: [Scheme; 6] = [
     Scheme { name: "sqlite", feature: "sqlite", parse: SQLITE },
@@ -83,7 +82,12 @@ impl BackendConfig {
         };
         let missing = || {
             let problem = "this build leaves that store out";
-            Invalid::new("store URL", format!("{given}:..."), problem, format!("build with the feature {}", scheme.feature))
+            Invalid::new(
+                "store URL",
+                format!("{given}:..."),
+                problem,
+                format!("build with the feature {}", scheme.feature),
+            )
         };
         scheme.parse.ok_or_else(missing)?(url)
     }

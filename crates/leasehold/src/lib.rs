@@ -50,10 +50,10 @@
 //! `async` (default) and `blocking` are the faces; `sqlite` (default), `redis` and `memory` the stores. `tls` brings
 //! `rediss://`; `deadpool`, `connection-manager` and `r2d2` take clients that you have already. `full` is everything.
 
-mod config;
-mod connect;
 #[cfg(feature = "blocking")]
 pub mod blocking;
+mod config;
+mod connect;
 #[cfg(feature = "async")]
 mod nonblocking;
 
@@ -63,8 +63,8 @@ pub use connect::ConnectError;
 pub use lock_async::{Builder, Client, Guard, Mutex};
 pub use lock_core as core;
 pub use lock_core::{
-    AcquireError, BackendError, Capabilities, Effect, Ended, ErrorKind, FencingToken, Holder, Invalid, LockName, LockOptions,
-    LossReason, Lost, Note, Ttl, VerifyError, WhileHeldError, inspect,
+    AcquireError, BackendError, Capabilities, Effect, Ended, ErrorKind, FencingToken, Holder, Invalid, LockName,
+    LockOptions, LossReason, Lost, Note, Ttl, VerifyError, WhileHeldError, inspect,
 };
 #[cfg(feature = "memory")]
 pub use lock_memory as memory;

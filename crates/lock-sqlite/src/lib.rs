@@ -1,1 +1,68 @@
-//! The embedded backend: one SQLite file shared by the processes of one machine
+//! The embedded backend: one SQLite file shared by the processes of one machine.
+//!
+//! Nothing has to be installed or running. Whoever opens the same file excludes each other, waits in one queue (first
+//! come, first served), and draws from one counter of fencing tokens, which every commit writes through to the disk.
+//!
+//! # What is guaranteed
+//! - Leases are timed by this boot of the machine and a clock that counts suspend ([`Timing`]): a wall clock that is
+//!   set frees nothing, a reboot frees everything.
+//! - Tokens survive the end of every process and of the machine. A new file begins at the wall clock in microseconds
+//!   since 1970, so tokens rise even after the file was deleted.
+//! - A file that is deleted or replaced under a running client is noticed before the client's next request, which goes
+//!   to the file that has the path now. What was held in the old one is lost, and is answered so. To delete one of the
+//!   two files beside it (`-wal`, `-shm`) while it is in use is to delete it.
+//!
+//! # What is not
+//! - **One machine, one kernel.** Other machines count time from another boot and would see every lease as ended. Known
+//!   network and cluster file systems are refused on Linux; a file that a virtual machine shares with its host, or
+//!   containers in time namespaces of their own, cannot be told and must not share it.
+//! - **The directory has to be shared**, not the file alone: SQLite keeps the other two beside it. A copy that is
+//!   written *into* the file while it is in use damages it.
+//! - A process that is stopped (`SIGSTOP`) in the millisecond of its write keeps the write lock of SQLite: until it
+//!   goes on or ends, others are answered `Unavailable`. A process that dies there releases it at once.
+//! - A disk that hangs makes blocking calls hang with it; the async ones run into their `Timeout`.
+
+#[cfg(not(unix))]
+compile_error!("lock-sqlite tells files apart by device and inode, which only unix systems have");
+
+mod config;
+mod desk;
+mod error;
+mod file;
+mod network;
+mod schema;
+mod session;
+mod store;
+mod tables;
+mod timing;
+mod watcher;
+mod wire;
+mod worker;
+
+pub mod blocking;
+pub mod nonblocking;
+
+pub use config::{Prefix, SqliteConfig};
+pub use timing::Timing;
+
+use lock_core::{Capabilities, Durability, Isolation, Waiting};
+
+pub(crate) const BACKEND: &str = "sqlite";
+
+/// Of both colours; the order of requests is each one's own.
+pub(crate) const CAPABILITIES: Capabilities =
+    Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Durable).with_isolation(Isolation::Isolated);
+
+/// Where the store is and by which clock it lives: what all connections of one client share.
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) path: std::path::PathBuf,
+    pub(crate) prefix: Prefix,
+    pub(crate) timing: Timing,
+}
+
+impl Site {
+    pub(crate) fn new(config: &SqliteConfig, timing: Timing) -> Self {
+        Self { path: config.path.clone(), prefix: config.prefix.clone(), timing }
+    }
+}

@@ -1,0 +1,221 @@
+//! What a case gets: a store of its own, clients of its colour, time and faults.
+
+use std::fmt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lock_core::{Answer, BackendError, Capabilities, Moment, drift};
+use tokio::runtime::Runtime;
+
+use crate::child::{Child, Play};
+use crate::verbs::claim;
+use crate::{Client, Colour, Exemption, Fault, Faults, Guard, Harness, Verbs};
+
+/// How much time passes between two looks of somebody who waits: where the clock is moved by hand, a few times more
+/// than really passes, so that clients keep up with it.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How much later than a lease's end it may be seen to be over: the looks of a busy machine are far between.
+const LATE: Duration = Duration::from_secs(5);
+
+/// One case's store, and the way to it in one colour.
+pub struct Bench {
+    colour: Colour,
+    /// Ends before the harness: what runs on it still uses the store.
+    runtime: Runtime,
+    harness: Box<dyn Harness>,
+    attach: fn(&str) -> Box<dyn Harness>,
+    module: &'static str,
+}
+
+impl Bench {
+    /// A bench with a store that nobody has used, for tests in the module that `suite!` stands in.
+    pub fn new<H: Harness>(colour: Colour, module: &'static str) -> Self {
+        Self::of::<H>(H::new(), colour, module)
+    }
+
+    pub(crate) fn attached<H: Harness>(address: &str, colour: Colour) -> Self {
+        Self::of::<H>(H::attach(address), colour, "")
+    }
+
+    fn of<H: Harness>(harness: H, colour: Colour, module: &'static str) -> Self {
+        Self { colour, runtime: runtime(), harness: Box::new(harness), attach: |at| Box::new(H::attach(at)), module }
+    }
+
+    pub(crate) fn colour(&self) -> Colour {
+        self.colour
+    }
+
+    /// A new client below the faces, in this colour.
+    pub(crate) fn verbs(&self) -> Verbs {
+        match self.colour {
+            Colour::Nonblocking => {
+                let runtime = self.runtime.handle();
+                Verbs::of_nonblocking(self.harness.async_backend(runtime), runtime.clone())
+            }
+            Colour::Blocking => Verbs::of_blocking(self.harness.blocking_backend()),
+        }
+    }
+
+    /// A new client that faults do not strike.
+    pub(crate) fn bystander(&self) -> Verbs {
+        Verbs::of_blocking(self.harness.bystander())
+    }
+
+    /// A new client of this colour's face.
+    pub(crate) fn client(&self) -> Client {
+        self.client_of(self.colour)
+    }
+
+    /// A new client of that colour's face.
+    pub(crate) fn client_of(&self, colour: Colour) -> Client {
+        let clock = self.harness.clock();
+        match colour {
+            Colour::Nonblocking => {
+                let runtime = self.runtime.handle();
+                let backend = self.harness.async_backend(runtime);
+                let _on_it = runtime.enter();
+                let client = lock_async::Client::builder(backend).clock(clock).build().unwrap();
+                Client::Nonblocking(client, runtime.clone())
+            }
+            Colour::Blocking => {
+                let backend = self.harness.blocking_backend();
+                Client::Blocking(lock_blocking::Client::builder(backend).clock(clock).build().unwrap())
+            }
+        }
+    }
+
+    /// The same store as other processes see it, on the host's clock. This bench has to outlive it.
+    pub(crate) fn shared(&self) -> Self {
+        let (attach, module) = (self.attach, self.module);
+        Self { colour: self.colour, runtime: runtime(), harness: attach(&self.address()), attach, module }
+    }
+
+    /// Starts another process that plays a part at this store.
+    pub(crate) fn child(&self, name: &str, ttl: Duration) -> Child {
+        let play = Play { colour: self.colour, name: name.into(), ttl, address: self.address() };
+        Child::start(&play, self.module, self.harness.patience())
+    }
+
+    fn address(&self) -> String {
+        self.harness.address().expect("this store is shared between processes")
+    }
+
+    pub(crate) fn has_address(&self) -> bool {
+        self.harness.address().is_some()
+    }
+
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        self.verbs().capabilities()
+    }
+
+    pub(crate) fn exempt(&self) -> Vec<Exemption> {
+        self.harness.exempt(self.colour)
+    }
+
+    pub(crate) fn faults(&self) -> &dyn Faults {
+        self.harness.faults()
+    }
+
+    /// Does something while a fault lasts, which must strike.
+    pub(crate) fn during<T>(&self, fault: Fault, act: impl FnOnce() -> T) -> T {
+        self.faults().begin(fault);
+        let _end = EndOfFault(self.faults());
+        let done = act();
+        assert!(self.faults().fired() > 0, "the fault never struck: {fault}");
+        done
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.harness.clock().now()
+    }
+
+    pub(crate) fn elapse(&self, by: Duration) {
+        self.harness.elapse(by);
+    }
+
+    /// Waits in small steps until it is so.
+    #[track_caller]
+    pub(crate) fn until(&self, what: &str, mut so: impl FnMut() -> bool) {
+        let begin = Instant::now();
+        while !so() {
+            assert!(begin.elapsed() < self.harness.patience(), "it never came true: {what}");
+            self.pause();
+        }
+    }
+
+    /// Lets a little time pass, for the clients' threads too.
+    pub(crate) fn pause(&self) {
+        self.elapse(LOOK_EVERY);
+        thread::sleep(Duration::from_millis(1));
+    }
+
+    /// Asks again and again until it does not fail with an error that passes.
+    #[track_caller]
+    pub(crate) fn insist<T>(&self, mut ask: impl FnMut() -> Result<T, BackendError>) -> T {
+        let begin = Instant::now();
+        loop {
+            match ask() {
+                Ok(answer) => return answer,
+                Err(error) => {
+                    let goes_on = error.kind().is_transient() && begin.elapsed() < self.harness.patience();
+                    assert!(goes_on, "still: {error}");
+                    self.pause();
+                }
+            }
+        }
+    }
+
+    /// Asks for a lock until it is granted, and tells when that was.
+    #[track_caller]
+    pub(crate) fn taken_over(&self, by: &Verbs, name: &str, no_later_than: Moment) -> Moment {
+        let claim = claim(name);
+        loop {
+            let answer = self.insist(|| by.try_acquire(&claim));
+            let now = self.now();
+            match answer {
+                Answer::Granted { .. } => return now,
+                Answer::Busy { .. } | Answer::Queued { .. } => {
+                    assert!(now < no_later_than + LATE, "{name} is still held, long after its lease is over");
+                }
+            }
+            self.pause();
+        }
+    }
+
+    /// Lets time pass for a holder, whose renewals must keep up with it.
+    #[track_caller]
+    pub(crate) fn keep(&self, guard: &Guard, ttl: Duration, total: Duration) {
+        let end = self.now() + total;
+        while self.now() < end {
+            self.elapse(ttl / 6);
+            let begin = Instant::now();
+            while guard.remaining() < ttl / 2 {
+                assert!(begin.elapsed() < self.harness.patience(), "it is not renewed: {:?}", guard.check());
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+}
+
+/// The earliest moment at which a lease can be over that was granted at some time after `asked_at`.
+pub(crate) fn earliest_end(asked_at: Moment, valid_for: Duration) -> Moment {
+    asked_at + valid_for.saturating_sub(drift(valid_for))
+}
+
+struct EndOfFault<'a>(&'a dyn Faults);
+
+impl Drop for EndOfFault<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+impl fmt::Debug for Bench {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bench").field("colour", &self.colour).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,66 @@
+//! Processes contend for the same locks, and one that dies takes nothing with it for ever.
+
+use std::time::Duration;
+
+use crate::Bench;
+use crate::face::options;
+use crate::verbs::LONG;
+
+/// Long enough for a child to do something in it.
+const TTL: Duration = Duration::from_secs(2);
+
+/// What a process holds, another does not get before it is released, and then with a higher token.
+pub fn processes_exclude_each_other(bench: &Bench) {
+    let mut child = bench.child("a", LONG);
+    child.waits();
+    let held = child.held();
+    let here = bench.shared();
+    let client = here.client();
+    assert!(client.try_acquire("a", &options(LONG)).unwrap().is_none(), "two processes hold it");
+    assert_eq!(child.ask("check"), "held");
+    assert_eq!(child.ask("release"), "Released");
+    let guard = client.try_acquire("a", &options(LONG)).unwrap().expect("nobody holds it");
+    assert!(guard.token().get() > held.token);
+}
+
+/// A process that was killed holds its locks until its leases are over.
+pub fn a_killed_holder_frees_the_lock_after_its_ttl_and_not_before(bench: &Bench) {
+    let mut child = bench.child("a", TTL);
+    child.waits();
+    let held = child.held();
+    child.kill();
+    let here = bench.shared();
+    let over_at = here.taken_over(&here.verbs(), "a", here.now() + TTL);
+    assert!(over_at >= held.until, "over while the killed process could still have been working");
+}
+
+/// A process that was killed while it waited is not waited for.
+pub fn a_killed_waiter_is_not_waited_for(bench: &Bench) {
+    let here = bench.shared();
+    let (one, two) = (here.client(), here.client());
+    let guard = one.acquire("a", &options(LONG)).unwrap();
+    let mut child = bench.child("a", TTL);
+    child.waits();
+    // Time to have asked the store.
+    here.elapse(Duration::from_millis(200));
+    child.kill();
+    let waiter = two.wait_for("a", &options(LONG));
+    here.elapse(Duration::from_millis(100));
+    let released_at = here.now();
+    guard.release().unwrap();
+    here.until("the next one has it", || waiter.is_finished());
+    assert!(here.now().since(released_at) < LONG / 2);
+}
+
+/// A process that stood still past its lease knows it as soon as it goes on.
+pub fn a_stopped_holder_knows_that_it_lost(bench: &Bench) {
+    let mut child = bench.child("a", TTL);
+    child.waits();
+    let held = child.held();
+    child.stop();
+    let here = bench.shared();
+    let over_at = here.taken_over(&here.verbs(), "a", here.now() + TTL);
+    child.resume();
+    assert_eq!(child.ask("check"), "lost");
+    assert!(over_at >= held.until);
+}

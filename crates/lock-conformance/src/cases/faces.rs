@@ -1,0 +1,38 @@
+//! Both faces contend for the same locks.
+
+use super::take_turns;
+use crate::Bench;
+use crate::face::options;
+use crate::verbs::LONG;
+
+/// What one face holds, the other does not get.
+pub fn the_other_face_is_refused(bench: &Bench) {
+    let (one, other) = (bench.client(), bench.client_of(bench.colour().other()));
+    let guard = one.acquire("a", &options(LONG)).unwrap();
+    assert!(other.try_acquire("a", &options(LONG)).unwrap().is_none());
+    let token = guard.token();
+    guard.release().unwrap();
+    let guard = other.try_acquire("a", &options(LONG)).unwrap().expect("nobody holds it");
+    assert!(guard.token() > token);
+    assert!(one.try_acquire("a", &options(LONG)).unwrap().is_none());
+}
+
+/// What one face gives up, the other gets if it waits.
+pub fn the_other_face_is_woken(bench: &Bench) {
+    let (one, other) = (bench.client(), bench.client_of(bench.colour().other()));
+    let guard = one.acquire("a", &options(LONG)).unwrap();
+    let waiter = other.wait_for("a", &options(LONG));
+    (0..20).for_each(|_| bench.pause());
+    assert!(!waiter.is_finished());
+    let released_at = bench.now();
+    guard.release().unwrap();
+    bench.until("the other face has it", || waiter.is_finished());
+    assert!(bench.now().since(released_at) < LONG / 2);
+    waiter.outcome().unwrap().verify().unwrap();
+}
+
+/// Clients of both faces take turns, never two at once.
+pub fn both_faces_never_hold_together(bench: &Bench) {
+    let (one, other) = (bench.colour(), bench.colour().other());
+    take_turns(bench, &[bench.client_of(one), bench.client_of(other), bench.client_of(one)]);
+}

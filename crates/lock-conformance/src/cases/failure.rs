@@ -1,0 +1,134 @@
+//! What goes wrong is told as what it is, in time, and passes without anybody's help.
+
+use std::time::{Duration, Instant};
+
+use lock_core::{AcquireError, Answer, BackendError, Certainty, Effect, ErrorKind, Fenced, Lease, Operation, Renewed, TokenRange};
+
+use crate::face::options;
+use crate::verbs::{LONG, claim};
+use crate::{Bench, Fault, Verbs};
+
+/// How much longer than it may a request takes at most: a busy machine, and nothing else.
+const OVERTIME: Duration = Duration::from_secs(5);
+
+/// Asks with each verb at a store that does not answer; gives the errors back.
+fn ask_everything(verbs: &Verbs) -> [BackendError; 4] {
+    let mine = claim("c");
+    let tokens = TokenRange::above(0, mine.width).unwrap();
+    let lease = Lease { name: mine.name.clone(), owner: mine.owner, tokens, ttl: mine.ttl };
+    [
+        verbs.try_acquire(&mine).expect_err("nobody can know"),
+        verbs.try_renew(std::slice::from_ref(&lease)).expect_err("nobody can know"),
+        verbs.try_release(&mine, Certainty::Answered).expect_err("nobody can know"),
+        verbs.try_fence(&lease).expect_err("nobody can know"),
+    ]
+}
+
+/// A store that cannot be reached does not say that a lock is held, nor that it is free.
+pub fn unreachable_is_not_busy(bench: &Bench) {
+    let (verbs, client) = (bench.verbs(), bench.client());
+    bench.bystander().take(&claim("a"));
+    verbs.refused(&claim("a"));
+    bench.during(Fault::Cut, || {
+        let error = verbs.try_acquire(&claim("a")).expect_err("nobody can know");
+        assert!(matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Timeout), "{error}");
+        let outcome = client.try_acquire("a", &options(LONG));
+        assert!(matches!(outcome, Err(AcquireError::Backend(_))), "{outcome:?}");
+    });
+}
+
+/// Where an error says that surely nothing happened, nothing has.
+pub fn an_effect_of_none_is_true(bench: &Bench) {
+    let (verbs, bystander) = (bench.verbs(), bench.bystander());
+    let mine = claim("a");
+    verbs.release(&mine);
+    let effects = bench.during(Fault::Cut, || {
+        // The first finds the broken connection, the second cannot make another.
+        [(); 2].map(|()| verbs.try_acquire(&mine).expect_err("nobody can know").effect())
+    });
+    if effects == [Effect::None; 2] {
+        bystander.take(&claim("a"));
+    } else {
+        bench.insist(|| verbs.try_release(&mine, Certainty::Unknown));
+        bystander.take(&claim("a"));
+    }
+}
+
+/// An error names its operation and its backend, and its kind says that it may pass.
+pub fn an_error_says_what_was_being_done(bench: &Bench) {
+    let verbs = bench.verbs();
+    let backend = verbs.capabilities().backend;
+    let errors = bench.during(Fault::Cut, || ask_everything(&verbs));
+    let operations = [Operation::Acquire, Operation::Renew, Operation::Release, Operation::Fence];
+    for (error, operation) in errors.into_iter().zip(operations) {
+        assert_eq!(error.operation(), operation, "{error}");
+        assert!(error.kind().is_transient(), "{error}");
+        assert!(error.to_string().starts_with(&format!("{backend} {operation}: ")), "{error}");
+    }
+}
+
+/// After an outage the same client goes on, with the leases that it has.
+pub fn a_client_recovers_by_itself(bench: &Bench) {
+    recover_from(bench, Fault::Cut);
+}
+
+/// The same after a store that did not answer.
+pub fn a_client_recovers_from_a_store_that_hung(bench: &Bench) {
+    recover_from(bench, Fault::Hang);
+}
+
+fn recover_from(bench: &Bench, fault: Fault) {
+    let verbs = bench.verbs().within(Duration::from_millis(500));
+    let mine = claim("a");
+    let lease = verbs.take(&mine);
+    bench.during(fault, || verbs.try_renew(std::slice::from_ref(&lease)).expect_err("nobody can know"));
+    assert_eq!(bench.insist(|| verbs.try_fence(&lease)), Fenced::Acknowledged);
+    let renewed = bench.insist(|| verbs.try_renew(std::slice::from_ref(&lease)));
+    assert!(matches!(renewed[..], [Renewed::Renewed { .. }]), "{renewed:?}");
+    bench.insist(|| verbs.try_release(&mine, Certainty::Answered));
+    bench.insist(|| verbs.try_acquire(&claim("b")));
+}
+
+/// A user who waits does not hear of an outage that passes.
+pub fn a_waiter_waits_out_an_outage(bench: &Bench) {
+    let client = bench.client();
+    let waiter = bench.during(Fault::Cut, || {
+        let waiter = client.wait_for("a", &options(LONG));
+        bench.until("the outage is felt", || bench.faults().fired() > 0);
+        waiter
+    });
+    bench.until("the lock is acquired", || waiter.is_finished());
+    waiter.outcome().unwrap().verify().unwrap();
+}
+
+/// A store that does not answer delays nobody for much longer than was allowed.
+pub fn nothing_takes_longer_than_it_may(bench: &Bench) {
+    let (verbs, client) = (bench.verbs().within(Duration::from_millis(300)), bench.client());
+    let mine = claim("c");
+    let lease = verbs.take(&mine);
+    client.try_acquire("b", &options(LONG)).unwrap().expect("nobody holds it").release().unwrap();
+    bench.during(Fault::Hang, || {
+        let begin = Instant::now();
+        let error = verbs.try_acquire(&mine).expect_err("nobody can know");
+        assert!(error.kind().is_transient(), "{error}");
+        verbs.try_renew(std::slice::from_ref(&lease)).expect_err("nobody can know");
+        verbs.try_release(&mine, Certainty::Answered).expect_err("nobody can know");
+        // A store that takes nothing in may still let itself be read.
+        verbs.try_fence(&lease).ok();
+        assert!(begin.elapsed() < Duration::from_millis(300) * 4 + OVERTIME, "{:?}", begin.elapsed());
+        let begin = Instant::now();
+        assert!(client.try_acquire("a", &options(Duration::from_secs(3))).is_err());
+        assert!(begin.elapsed() < Duration::from_secs(2) + OVERTIME, "{:?}", begin.elapsed());
+    });
+}
+
+/// A store that comes back with its data knows who holds what.
+pub fn holds_survive_a_restart_with_data(bench: &Bench) {
+    let lease = bench.verbs().take(&claim("a"));
+    bench.during(Fault::RestartWithData, || {});
+    let verbs = bench.verbs();
+    let answer = bench.insist(|| verbs.try_acquire(&claim("a")));
+    assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
+    assert_eq!(verbs.fence(&lease), Fenced::Acknowledged);
+    assert!(matches!(verbs.renew(&lease), Renewed::Renewed { .. }));
+}

@@ -1,0 +1,168 @@
+//! What a store says of itself and of its locks is so.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lock_core::inspect::{Entry, Query, Revoked};
+use lock_core::{Event, EventSink, Fenced, FencingToken, Holder, Released, Waiting};
+
+use crate::face::options;
+use crate::need::keeps_a_queue;
+use crate::verbs::{BRIEF, LONG, claim, lasting, waiting_claim};
+use crate::{Bench, Verbs};
+
+/// Every client of a store says the same, before and after it was used.
+pub fn capabilities_do_not_change(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.verbs());
+    let before = one.capabilities();
+    one.take(&claim("a"));
+    two.refused(&claim("a"));
+    assert_eq!((one.capabilities(), two.capabilities()), (before, before));
+    assert!(!before.backend.is_empty());
+}
+
+/// A store with a queue gives a place to whoever wishes for one; a store without answers that the lock is held.
+pub fn places_are_given_as_the_capabilities_say(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.verbs());
+    one.take(&claim("a"));
+    if keeps_a_queue(two.capabilities()) {
+        assert_eq!(two.queued(&waiting_claim("a")), 1);
+    } else {
+        two.refused(&waiting_claim("a"));
+    }
+}
+
+/// A store that pushes tells the next in line, and nobody else; one that does not is seen by asking again.
+pub fn the_next_in_line_is_told_as_the_capabilities_say(bench: &Bench) {
+    let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
+    let (told, told_others) = (record(&two), record(&three));
+    let (first, second) = (claim("a"), waiting_claim("a"));
+    one.take(&first);
+    two.queued(&second);
+    assert_eq!(one.release(&first), Released::Released);
+    if two.capabilities().waiting == Waiting::QueueWithPush {
+        bench.until("the next in line is told", || !told.lock().unwrap().is_empty());
+    } else {
+        bench.elapse(Duration::from_millis(200));
+        assert!(told.lock().unwrap().is_empty(), "told, though the capabilities know nothing of it");
+    }
+    let lease = two.take(&second);
+    for event in told.lock().unwrap().iter() {
+        let Event::Granted { lease: granted, valid_for } = event else { panic!("a grant, and not {event:?}") };
+        assert_eq!((granted.owner, granted.tokens), (lease.owner, lease.tokens));
+        assert!(*valid_for <= LONG);
+    }
+    assert!(told_others.lock().unwrap().is_empty(), "told somebody else");
+}
+
+/// Keeps the grants that a client is told of.
+fn record(verbs: &Verbs) -> Arc<Mutex<Vec<Event>>> {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&told);
+    verbs.listen(EventSink::new(move |event| {
+        if matches!(event, Event::Granted { .. }) {
+            sink.lock().unwrap().push(event);
+        }
+    }));
+    told
+}
+
+/// A client whose guard was dropped finds the lock free when it asks next, whatever order its store keeps.
+pub fn what_was_given_up_first_is_free_first(bench: &Bench) {
+    let client = bench.client();
+    for turn in 0..50 {
+        let guard = client.try_acquire("a", &options(LONG)).unwrap();
+        assert!(guard.is_some(), "turn {turn}: its own release came after its claim");
+    }
+}
+
+/// The view for operators shows name, token, note and what remains.
+pub fn a_holder_is_shown_as_it_is(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.verbs());
+    assert_eq!(two.holder("a"), None);
+    let lease = one.take(&claim("a"));
+    let entry = two.holder("a").expect("it is held");
+    assert_eq!(entry.name, lease.name);
+    assert_eq!(entry.waiters, 0);
+    let remaining = entry.remaining.expect("a lease ends");
+    assert!(remaining <= LONG && remaining > LONG / 2, "{remaining:?}");
+    let Holder::Leasehold { tokens, note } = entry.holder else { panic!("the holder is one of ours") };
+    assert_eq!((tokens, note.why()), (lease.tokens, "conformance"));
+    assert_eq!(note.host(), lock_host::host_name());
+    if keeps_a_queue(two.capabilities()) {
+        two.queued(&waiting_claim("a"));
+        assert_eq!(two.holder("a").map(|entry| entry.waiters), Some(1));
+    }
+}
+
+/// A lease is revoked by its own token only.
+pub fn a_revocation_by_another_token_changes_nothing(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.verbs());
+    let lease = one.take(&claim("a"));
+    let (low, high) = (lease.tokens.low().get(), lease.tokens.high().get());
+    for wrong in [low - 1, high + 1, FencingToken::MAX.get()].into_iter().filter_map(|n| FencingToken::new(n).ok()) {
+        assert_eq!(two.revoke("a", wrong), Revoked::NotHeld, "{wrong} of {}", lease.tokens);
+    }
+    assert_eq!(two.revoke("b", lease.tokens.low()), Revoked::NotHeld);
+    assert_eq!(one.fence(&lease), Fenced::Acknowledged);
+    assert_eq!(two.revoke("a", lease.tokens.low()), Revoked::Revoked);
+    assert_eq!(one.fence(&lease), Fenced::NotHeld);
+    assert_eq!(two.revoke("a", lease.tokens.low()), Revoked::NotHeld);
+    assert!(two.take(&claim("a")).tokens.low() > lease.tokens.high());
+}
+
+/// Page by page, a listing shows every lock that matches, and no other.
+pub fn listings_are_complete(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.verbs());
+    let jobs: Vec<String> = (0..60).map(|number| format!("job:{number}")).collect();
+    let odd = ["jobs", "a job:1", "Job:1", "job[1]", "job\\1", "späť", "100%", "job:1é"];
+    for name in jobs.iter().map(String::as_str).chain(odd) {
+        one.take(&claim(name));
+    }
+    let all: Vec<&str> = jobs.iter().map(String::as_str).chain(odd).collect();
+    let starting = |start: &str| all.iter().copied().filter(|name| name.starts_with(start)).collect::<Vec<_>>();
+    for limit in [1, 7, 1000] {
+        expect_listing(&two, "*", limit, &all);
+        expect_listing(&two, "job:*", limit, &starting("job:"));
+    }
+    expect_listing(&two, "job:1?", 7, &["job:10", "job:11", "job:12", "job:13", "job:14", "job:15", "job:16", "job:17", "job:18", "job:19", "job:1é"]);
+    expect_listing(&two, "job[1]", 7, &["job[1]"]);
+    expect_listing(&two, "job\\*", 7, &["job\\1"]);
+    expect_listing(&two, "sp?ť", 7, &["späť"]);
+    expect_listing(&two, "100%", 7, &["100%"]);
+    expect_listing(&two, "nobody:*", 7, &[]);
+}
+
+/// Nothing changes hands meanwhile, so nothing may be missed.
+fn expect_listing(verbs: &Verbs, pattern: &str, limit: u32, expected: &[&str]) {
+    let mut seen: BTreeMap<String, Entry> = BTreeMap::new();
+    let mut query = Query { pattern: pattern.to_owned(), cursor: None, limit };
+    for _ in 0..1000 {
+        let page = verbs.list(&query);
+        seen.extend(page.entries.into_iter().map(|entry| (entry.name.to_string(), entry)));
+        query.cursor = page.next;
+        if query.cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(query.cursor, None, "{pattern:?}: a listing without an end");
+    let mut expected: Vec<&str> = expected.to_vec();
+    expected.sort_unstable();
+    assert_eq!(seen.keys().collect::<Vec<_>>(), expected, "{pattern:?} by {limit}");
+    assert!(seen.values().all(|entry| matches!(entry.holder, Holder::Leasehold { .. })));
+}
+
+/// What was released, or whose time is over, is held by nobody.
+pub fn what_is_over_is_not_shown(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.verbs());
+    let released = claim("released");
+    one.take(&released);
+    one.take(&lasting(BRIEF, claim("expired")));
+    one.take(&claim("held"));
+    assert_eq!(one.release(&released), Released::Released);
+    bench.elapse(BRIEF + BRIEF / 5);
+    assert_eq!(two.holder("released"), None);
+    assert_eq!(two.holder("expired"), None);
+    expect_listing(&two, "*", 10, &["held"]);
+}

@@ -1,0 +1,120 @@
+//! A request whose answer never came is made good: repeated, or undone.
+
+use lock_core::{AcquireError, BackendError, Certainty, Effect, Fenced, Lease, Released, Renewed};
+
+use crate::face::options;
+use crate::verbs::{LONG, claim, waiting_claim};
+use crate::{Bench, Fault};
+
+/// Asks a question whose answer is lost; the error must say that it may have taken effect.
+#[track_caller]
+fn unanswered<T>(bench: &Bench, ask: impl FnOnce() -> Result<T, BackendError>) {
+    let error = bench.during(Fault::LoseReplies, ask).err().expect("the answer was lost");
+    assert_eq!(error.effect(), Effect::Unknown, "{error}");
+    assert!(error.kind().is_transient(), "{error}");
+}
+
+/// The store kept the grant; the owner gets it by asking again.
+pub fn an_acquire_without_an_answer_can_be_asked_again(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.bystander());
+    let mine = claim("a");
+    one.release(&mine);
+    unanswered(bench, || one.try_acquire(&mine));
+    two.refused(&claim("a"));
+    bench.insist(|| one.try_acquire(&mine));
+    let lease = one.take(&mine);
+    assert_eq!(two.fence(&lease), Fenced::Acknowledged);
+    assert_eq!(one.release(&mine), Released::Released);
+    two.take(&claim("a"));
+}
+
+/// A release of unknown certainty clears whatever the acquire did.
+pub fn an_acquire_without_an_answer_can_be_given_up(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.bystander());
+    let mine = claim("a");
+    one.release(&mine);
+    unanswered(bench, || one.try_acquire(&mine));
+    bench.insist(|| one.try_release(&mine, Certainty::Unknown));
+    two.take(&claim("a"));
+}
+
+/// A lease is still held, and renewed by asking again.
+pub fn a_renewal_without_an_answer_can_be_repeated(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.bystander());
+    let lease = one.take(&claim("a"));
+    unanswered(bench, || one.try_renew(std::slice::from_ref(&lease)));
+    let answers = bench.insist(|| one.try_renew(std::slice::from_ref(&lease)));
+    assert!(matches!(answers[..], [Renewed::Renewed { .. }]), "{answers:?}");
+    assert_eq!(two.fence(&lease), Fenced::Acknowledged);
+}
+
+/// The lock is free after the second release at the latest.
+pub fn a_release_without_an_answer_can_be_repeated(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.bystander());
+    let mine = claim("a");
+    one.take(&mine);
+    unanswered(bench, || one.try_release(&mine, Certainty::Answered));
+    let answer = bench.insist(|| one.try_release(&mine, Certainty::Answered));
+    assert!(matches!(answer, Released::NotHeld | Released::Released), "{answer:?}");
+    two.take(&claim("a"));
+}
+
+/// Asking who holds a lock changes nothing, answered or not.
+pub fn a_fence_without_an_answer_changes_nothing(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.bystander());
+    let lease: Lease = one.take(&claim("a"));
+    unanswered(bench, || one.try_fence(&lease));
+    assert_eq!(bench.insist(|| one.try_fence(&lease)), Fenced::Acknowledged);
+    two.refused(&claim("a"));
+}
+
+/// A claim that was under way when its owner gave up is refused, whether or not an earlier one had succeeded.
+pub fn a_claim_that_arrives_after_its_release_leaves_nothing(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.verbs());
+    let (never_granted, granted_before) = (claim("a"), claim("a"));
+    assert_eq!(one.abandon(&never_granted), Released::NotHeld);
+    assert!(one.try_acquire(&never_granted).is_err(), "a ghost was granted the lock");
+    one.take(&granted_before);
+    assert_eq!(one.abandon(&granted_before), Released::Released);
+    assert!(one.try_acquire(&granted_before).is_err(), "a ghost was granted the lock");
+    two.take(&claim("a"));
+}
+
+/// Nor does it get a place in the queue.
+pub fn a_claim_that_arrives_after_its_release_takes_no_place(bench: &Bench) {
+    let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
+    let (held, ghost) = (claim("a"), waiting_claim("a"));
+    one.take(&held);
+    two.abandon(&ghost);
+    // Whatever it is told, it must not be in the way.
+    two.try_acquire(&ghost).ok();
+    assert_eq!(one.release(&held), Released::Released);
+    three.take(&claim("a"));
+}
+
+/// A user who was told of an error holds nothing, and stands in nobody's way for longer than a moment.
+pub fn a_try_without_an_answer_leaves_nothing(bench: &Bench) {
+    let (client, bystander) = (bench.client(), bench.bystander());
+    client.try_acquire("b", &options(LONG)).unwrap().expect("nobody holds it").release().unwrap();
+    let outcome = bench.during(Fault::LoseReplies, || client.try_acquire("a", &options(LONG)));
+    assert!(matches!(outcome, Err(AcquireError::Backend(_))), "{outcome:?}");
+    let told_at = bench.now();
+    let free_at = bench.taken_over(&bystander, "a", told_at + LONG);
+    assert!(free_at.since(told_at) < LONG / 3, "it was left to its ttl");
+}
+
+/// Somebody who waits gets the lock, though answers were lost meanwhile, and is its only holder.
+pub fn a_wait_survives_lost_answers(bench: &Bench) {
+    let (client, bystander) = (bench.client(), bench.bystander());
+    let waiter = bench.during(Fault::LoseReplies, || {
+        let waiter = client.wait_for("a", &options(LONG));
+        bench.until("an answer is lost", || bench.faults().fired() > 0);
+        waiter
+    });
+    bench.until("the lock is acquired", || waiter.is_finished());
+    let guard = waiter.outcome().unwrap();
+    bystander.refused(&claim("a"));
+    guard.verify().unwrap();
+    guard.release().unwrap();
+    bystander.take(&claim("a"));
+}

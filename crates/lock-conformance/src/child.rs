@@ -1,0 +1,185 @@
+//! Holders and waiters in other processes: the test program itself, started again for one test that plays the part.
+
+use std::env;
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{self, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use lock_core::Moment;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::face::options;
+use crate::{Bench, Colour, Harness};
+
+/// Tells the test program that it is a child, and which part it plays.
+const VARIABLE: &str = "LEASEHOLD_CONFORMANCE_PLAY";
+/// How a child's words begin, among what its test program prints.
+const WORD: &str = "@child ";
+
+/// What a child does: it waits for a lock, holds it, and answers questions about it until its input ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Play {
+    pub(crate) colour: Colour,
+    pub(crate) name: String,
+    pub(crate) ttl: Duration,
+    pub(crate) address: String,
+}
+
+impl Play {
+    fn to_text(&self) -> String {
+        format!("{}\n{}\n{}\n{}", self.colour, self.ttl.as_millis(), self.name, self.address)
+    }
+
+    fn from_text(text: &str) -> Self {
+        let mut lines = text.splitn(4, '\n');
+        let mut next = || lines.next().unwrap();
+        let colour = match next() {
+            "blocking" => Colour::Blocking,
+            _ => Colour::Nonblocking,
+        };
+        let ttl = Duration::from_millis(next().parse().unwrap());
+        Self { colour, ttl, name: next().into(), address: next().into() }
+    }
+}
+
+/// A child, from its parent's side. It is killed when this is dropped.
+pub(crate) struct Child {
+    process: process::Child,
+    words: Receiver<String>,
+    patience: Duration,
+}
+
+/// What a child says when it has the lock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) token: u64,
+    /// Until when it may rely on it, by the host's clock.
+    pub(crate) until: Moment,
+}
+
+impl Child {
+    pub(crate) fn start(play: &Play, module: &str, patience: Duration) -> Self {
+        // The tests of a program are named without the program.
+        let test = match module.split_once("::") {
+            Some((_, path)) => format!("{path}::child_process"),
+            None => "child_process".to_owned(),
+        };
+        let mut process = Command::new(env::current_exe().unwrap())
+            .args(["--exact", &test, "--nocapture"])
+            .env(VARIABLE, play.to_text())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let (sender, words) = mpsc::channel();
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if let Some(word) = line.strip_prefix(WORD) {
+                    sender.send(word.to_owned()).ok();
+                }
+            }
+        });
+        Self { process, words, patience }
+    }
+
+    /// The next thing that the child says.
+    #[track_caller]
+    fn hear(&self) -> String {
+        self.words.recv_timeout(self.patience).expect("the child says something in time")
+    }
+
+    /// Waits until the child has the lock.
+    #[track_caller]
+    pub(crate) fn held(&self) -> Held {
+        let word = self.hear();
+        let mut numbers = word.strip_prefix("held ").unwrap().split(' ').map(|number| number.parse().unwrap());
+        let mut next = || numbers.next().unwrap();
+        Held { token: next(), until: Moment::from_nanos(next()) }
+    }
+
+    /// Waits until the child is about to wait for the lock.
+    #[track_caller]
+    pub(crate) fn waits(&self) {
+        assert_eq!(self.hear(), "waiting");
+    }
+
+    /// Tells the child something and gives its answer back.
+    #[track_caller]
+    pub(crate) fn ask(&mut self, question: &str) -> String {
+        let input = self.process.stdin.as_mut().unwrap();
+        writeln!(input, "{question}").unwrap();
+        self.hear()
+    }
+
+    /// Ends the child at once: it can say goodbye to nobody.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    pub(crate) fn stop(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    pub(crate) fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.process), signal).unwrap();
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// Plays the part that this process was started for, if it was; `suite!` makes the test that calls it.
+pub fn play_child<H: Harness>() {
+    let Ok(text) = env::var(VARIABLE) else { return };
+    let play = Play::from_text(&text);
+    let bench = Bench::attached::<H>(&play.address, play.colour);
+    let client = bench.client();
+    say("waiting");
+    let guard = client.acquire(&play.name, &options(play.ttl)).unwrap();
+    say(&format!("held {} {}", guard.token(), (bench.now() + guard.remaining()).as_nanos()));
+    for question in io::stdin().lines().map_while(Result::ok) {
+        match question.as_str() {
+            "check" => say(if guard.check().is_ok() { "held" } else { "lost" }),
+            "release" => {
+                let ended = guard.release().unwrap();
+                return say(&format!("{ended:?}"));
+            }
+            unknown => panic!("a child does not know what this means: {unknown}"),
+        }
+    }
+}
+
+fn say(word: &str) {
+    let mut out = io::stdout().lock();
+    // The test program may have left a line open.
+    writeln!(out, "\n{WORD}{word}").unwrap();
+    out.flush().unwrap();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_comes_back_from_its_text() {
+        let play = Play {
+            colour: Colour::Blocking,
+            name: "a b".into(),
+            ttl: Duration::from_secs(2),
+            address: "one\ntwo".into(),
+        };
+        assert_eq!(Play::from_text(&play.to_text()), play);
+    }
+}

@@ -1,0 +1,164 @@
+//! The two faces as one: what a user can do, whatever the colour.
+
+use std::thread::JoinHandle as Thread;
+use std::time::Duration;
+
+use lock_core::{AcquireError, BackendError, Ended, FencingToken, LockOptions, Lost, Ttl, VerifyError};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle as Task;
+
+/// A client of either face.
+#[derive(Clone, Debug)]
+pub enum Client {
+    /// Of the tokio face.
+    Nonblocking(lock_async::Client, Handle),
+    /// Of the blocking face.
+    Blocking(lock_blocking::Client),
+}
+
+/// A guard of either face.
+#[derive(Debug)]
+pub enum Guard {
+    /// Of the tokio face.
+    Nonblocking(lock_async::Guard, Handle),
+    /// Of the blocking face.
+    Blocking(lock_blocking::Guard),
+}
+
+/// Somebody who waits for a lock meanwhile.
+#[derive(Debug)]
+pub enum Waiter {
+    /// A task.
+    Nonblocking(Task<Result<lock_async::Guard, AcquireError>>, Handle),
+    /// A thread, and its client.
+    Blocking(Thread<Result<lock_blocking::Guard, AcquireError>>, lock_blocking::Client),
+}
+
+/// Options for a hold: the ttl, and no other limit.
+pub(crate) fn options(ttl: Duration) -> LockOptions {
+    let mut options = LockOptions::default();
+    options.ttl = Ttl::new(ttl).unwrap();
+    options
+}
+
+/// The same with a limit to the waiting.
+pub(crate) fn waiting(wait: Duration, mut options: LockOptions) -> LockOptions {
+    options.wait = Some(wait);
+    options
+}
+
+impl Client {
+    pub(crate) fn acquire(&self, name: &str, options: &LockOptions) -> Result<Guard, AcquireError> {
+        match self {
+            Self::Nonblocking(client, runtime) => {
+                let guard = runtime.block_on(client.mutex(name).options(options.clone()).acquire())?;
+                Ok(Guard::Nonblocking(guard, runtime.clone()))
+            }
+            Self::Blocking(client) => Ok(Guard::Blocking(client.mutex(name).options(options.clone()).acquire()?)),
+        }
+    }
+
+    pub(crate) fn try_acquire(&self, name: &str, options: &LockOptions) -> Result<Option<Guard>, AcquireError> {
+        match self {
+            Self::Nonblocking(client, runtime) => {
+                let guard = runtime.block_on(client.mutex(name).options(options.clone()).try_acquire())?;
+                Ok(guard.map(|guard| Guard::Nonblocking(guard, runtime.clone())))
+            }
+            Self::Blocking(client) => {
+                Ok(client.mutex(name).options(options.clone()).try_acquire()?.map(Guard::Blocking))
+            }
+        }
+    }
+
+    /// Begins to wait for a lock.
+    pub(crate) fn wait_for(&self, name: &str, options: &LockOptions) -> Waiter {
+        match self {
+            Self::Nonblocking(client, runtime) => {
+                let mutex = client.mutex(name).options(options.clone());
+                Waiter::Nonblocking(runtime.spawn(async move { mutex.acquire().await }), runtime.clone())
+            }
+            Self::Blocking(client) => {
+                let mutex = client.mutex(name).options(options.clone());
+                Waiter::Blocking(std::thread::spawn(move || mutex.acquire()), client.clone())
+            }
+        }
+    }
+}
+
+impl Waiter {
+    pub(crate) fn is_finished(&self) -> bool {
+        match self {
+            Self::Nonblocking(task, _) => task.is_finished(),
+            Self::Blocking(thread, _) => thread.is_finished(),
+        }
+    }
+
+    /// What came of the waiting; waits for it.
+    pub(crate) fn outcome(self) -> Result<Guard, AcquireError> {
+        match self {
+            Self::Nonblocking(task, runtime) => Ok(Guard::Nonblocking(runtime.block_on(task).unwrap()?, runtime)),
+            Self::Blocking(thread, _) => Ok(Guard::Blocking(thread.join().unwrap()?)),
+        }
+    }
+
+    /// Stops the waiting: the future is dropped, or, since a thread cannot be, its client is closed.
+    pub(crate) fn cancel(self) {
+        match self {
+            Self::Nonblocking(task, runtime) => {
+                task.abort();
+                assert!(runtime.block_on(task).is_err(), "it had its lock already");
+            }
+            Self::Blocking(thread, client) => {
+                client.close();
+                assert!(matches!(thread.join().unwrap(), Err(AcquireError::Closed)), "it had its lock already");
+            }
+        }
+    }
+}
+
+impl Guard {
+    pub(crate) fn token(&self) -> FencingToken {
+        match self {
+            Self::Nonblocking(guard, _) => guard.fencing_token(),
+            Self::Blocking(guard) => guard.fencing_token(),
+        }
+    }
+
+    pub(crate) fn remaining(&self) -> Duration {
+        match self {
+            Self::Nonblocking(guard, _) => guard.remaining(),
+            Self::Blocking(guard) => guard.remaining(),
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Lost> {
+        match self {
+            Self::Nonblocking(guard, _) => guard.check(),
+            Self::Blocking(guard) => guard.check(),
+        }
+    }
+
+    pub(crate) fn verify(&self) -> Result<(), VerifyError> {
+        match self {
+            Self::Nonblocking(guard, runtime) => runtime.block_on(guard.verify()),
+            Self::Blocking(guard) => guard.verify(),
+        }
+    }
+
+    /// The notice of loss, if it has come.
+    pub(crate) fn lost(&self) -> Option<Lost> {
+        match self {
+            Self::Nonblocking(guard, runtime) => {
+                runtime.block_on(async { tokio::time::timeout(Duration::ZERO, guard.lost()).await.ok() })
+            }
+            Self::Blocking(guard) => guard.lost_within(Duration::ZERO),
+        }
+    }
+
+    pub(crate) fn release(self) -> Result<Ended, BackendError> {
+        match self {
+            Self::Nonblocking(guard, runtime) => runtime.block_on(guard.release()),
+            Self::Blocking(guard) => guard.release(),
+        }
+    }
+}

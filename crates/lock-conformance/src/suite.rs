@@ -1,0 +1,237 @@
+//! The list of all cases, and the tests that are made of it.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use crate::{Bench, Colour, Fault, Harness, Need, cases};
+
+/// Something that must be true of every store, or of every store that has what it needs.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// `group::name`.
+    pub path: &'static str,
+    /// What the store or its harness must have.
+    pub need: Need,
+    /// Panics where it is not true.
+    pub check: fn(&Bench),
+}
+
+/// Calls a macro with all groups of cases. The only list of them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __cases {
+    ($($then:ident)::+ [$($argument:tt)*]) => {
+        $($then)::+! { [$($argument)*]
+            exclusion {
+                a_second_owner_is_refused: Nothing;
+                racing_claims_have_one_winner: Nothing;
+                racing_clients_never_hold_together: Nothing;
+                names_are_independent: Nothing;
+                names_are_compared_byte_by_byte: Nothing;
+                names_that_look_like_keys_of_others_are_independent: Nothing;
+            }
+            ownership {
+                a_stranger_cannot_release: Nothing;
+                a_stranger_cannot_renew: Nothing;
+                a_second_release_is_harmless: Nothing;
+                the_same_owner_gets_the_same_tokens: Nothing;
+                asking_again_re_arms_the_ttl: Nothing;
+                a_renewal_never_creates: Nothing;
+                renewals_are_answered_in_their_order: Nothing;
+                a_fence_knows_the_stored_grant: Nothing;
+                a_waiter_gives_up_its_place: Queue;
+            }
+            time {
+                an_unrenewed_lease_ends: Nothing;
+                no_grant_is_longer_than_asked: Nothing;
+                a_renewal_counts_from_now: Nothing;
+                a_late_renewal_is_refused: Nothing;
+                renewal_outlives_the_ttl: Nothing;
+                a_loss_is_noticed_before_the_store_lets_go: Need::Fault(Fault::Cut);
+            }
+            fencing {
+                tokens_rise_over_releases: Nothing;
+                tokens_rise_over_expiry: Nothing;
+                tokens_rise_for_each_name_whoever_asks: Nothing;
+                a_width_draws_so_many_tokens: Nothing;
+                a_floor_never_lowers_tokens: Nothing;
+                tokens_rise_over_a_restart_with_data: Need::Fault(Fault::RestartWithData);
+                tokens_rise_over_a_restart_without_data: Need::Fault(Fault::RestartEmpty);
+                a_store_that_forgot_is_not_believed: Need::Fault(Fault::RestartEmpty);
+            }
+            unknown {
+                an_acquire_without_an_answer_can_be_asked_again: Need::Fault(Fault::LoseReplies);
+                an_acquire_without_an_answer_can_be_given_up: Need::Fault(Fault::LoseReplies);
+                a_renewal_without_an_answer_can_be_repeated: Need::Fault(Fault::LoseReplies);
+                a_release_without_an_answer_can_be_repeated: Need::Fault(Fault::LoseReplies);
+                a_fence_without_an_answer_changes_nothing: Need::Fault(Fault::LoseReplies);
+                a_claim_that_arrives_after_its_release_leaves_nothing: Nothing;
+                a_claim_that_arrives_after_its_release_takes_no_place: Nothing;
+                a_try_without_an_answer_leaves_nothing: Need::Fault(Fault::LoseReplies);
+                a_wait_survives_lost_answers: Need::Fault(Fault::LoseReplies);
+            }
+            waiting {
+                busy_names_the_holder_and_what_remains: Nothing;
+                without_a_wish_no_place_is_kept: Nothing;
+                a_try_is_answered_at_once: Nothing;
+                a_release_wakes_a_waiter_long_before_the_ttl: Nothing;
+                a_wait_that_is_over_names_the_holder: Nothing;
+                a_cancelled_waiter_leaves_nothing: Nothing;
+                waiters_are_served_in_their_order: Queue;
+                nobody_overtakes_the_queue: Queue;
+                asking_again_keeps_the_place: Queue;
+                a_place_that_is_not_refreshed_is_skipped: Queue;
+                a_hand_over_that_nobody_takes_goes_on: Queue;
+            }
+            failure {
+                unreachable_is_not_busy: Need::Fault(Fault::Cut);
+                an_effect_of_none_is_true: Need::Fault(Fault::Cut);
+                an_error_says_what_was_being_done: Need::Fault(Fault::Cut);
+                a_client_recovers_by_itself: Need::Fault(Fault::Cut);
+                a_waiter_waits_out_an_outage: Need::Fault(Fault::Cut);
+                nothing_takes_longer_than_it_may: Need::Fault(Fault::Hang);
+                a_client_recovers_from_a_store_that_hung: Need::Fault(Fault::Hang);
+                holds_survive_a_restart_with_data: Need::Fault(Fault::RestartWithData);
+            }
+            faces {
+                the_other_face_is_refused: Nothing;
+                the_other_face_is_woken: Nothing;
+                both_faces_never_hold_together: Nothing;
+            }
+            cross_process {
+                processes_exclude_each_other: Processes;
+                a_killed_holder_frees_the_lock_after_its_ttl_and_not_before: Processes;
+                a_killed_waiter_is_not_waited_for: Processes;
+                a_stopped_holder_knows_that_it_lost: Processes;
+            }
+            truth {
+                capabilities_do_not_change: Nothing;
+                places_are_given_as_the_capabilities_say: Nothing;
+                the_next_in_line_is_told_as_the_capabilities_say: Queue;
+                what_was_given_up_first_is_free_first: Nothing;
+                a_holder_is_shown_as_it_is: Inspect;
+                a_revocation_by_another_token_changes_nothing: Inspect;
+                listings_are_complete: Inspect;
+                what_is_over_is_not_shown: Inspect;
+            }
+        }
+    };
+}
+
+macro_rules! table {
+    ([] $($group:ident { $($name:ident: $need:expr;)* })*) => {
+        /// All cases, group by group.
+        pub const CASES: &[Case] = {
+            use Need::{Inspect, Nothing, Processes, Queue};
+            &[$($(Case {
+                path: concat!(stringify!($group), "::", stringify!($name)),
+                need: $need,
+                check: cases::$group::$name,
+            },)*)*]
+        };
+    };
+}
+
+__cases!(table []);
+
+/// Makes one test for each case and face, of a [`Harness`]; in a module of a test program, once.
+///
+/// Beside them, `<face>::account` holds the list of what does not apply against the store, and `child_process` plays
+/// the other processes. The names `nonblocking`, `blocking` and `child_process` are taken by it.
+#[macro_export]
+macro_rules! suite {
+    ($harness:ty) => {
+        $crate::child_process!($harness);
+        $crate::__cases!($crate::__tests [$harness, nonblocking, $crate::Colour::Nonblocking]);
+        $crate::__cases!($crate::__tests [$harness, blocking, $crate::Colour::Blocking]);
+    };
+}
+
+/// Makes the test that plays the other processes of a [`Harness`], where the suite is not run as a whole.
+#[macro_export]
+macro_rules! child_process {
+    ($harness:ty) => {
+        /// Where `child_process` stands.
+        const SUITE_MODULE: &str = module_path!();
+
+        /// Does nothing, unless this process was started to play a part.
+        #[test]
+        fn child_process() {
+            $crate::play_child::<$harness>();
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __tests {
+    ([$harness:ty, $face:ident, $colour:expr] $($group:ident { $($name:ident: $need:expr;)* })*) => {
+        mod $face {
+            use super::*;
+
+            #[test]
+            fn account() {
+                $crate::account::<$harness>($colour);
+            }
+
+            $(mod $group {
+                use super::*;
+
+                $(#[test]
+                fn $name() {
+                    let path = concat!(stringify!($group), "::", stringify!($name));
+                    $crate::run::<$harness>($colour, $crate::case(path), SUITE_MODULE);
+                })*
+            })*
+        }
+    };
+}
+
+/// The case with this path, such as `exclusion::names_are_independent`.
+///
+/// # Panics
+/// Where there is none.
+pub fn case(path: &str) -> &'static Case {
+    CASES.iter().find(|case| case.path == path).unwrap_or_else(|| panic!("there is no case {path}"))
+}
+
+/// Runs a case on a store of its own; where the store lacks what it needs, shows that it lacks it.
+///
+/// # Panics
+/// Where the case is not true, or something is absent without having been listed.
+pub fn run<H: Harness>(colour: Colour, case: &Case, module: &'static str) {
+    let bench = Bench::new::<H>(colour, module);
+    if case.need.is_met(&bench) {
+        return (case.check)(&bench);
+    }
+    let listed = bench.exempt().iter().any(|exemption| exemption.need == case.need);
+    assert!(listed, "{} needs {}; list it in the harness, with the reason why it is absent", case.path, case.need);
+    case.need.check_absence(&bench);
+}
+
+/// Holds what the harness says does not apply against what its store can do, and prints it.
+///
+/// # Panics
+/// Where something is absent and not listed, or listed and not absent.
+pub fn account<H: Harness>(colour: Colour) {
+    let bench = Bench::new::<H>(colour, "");
+    let exempt = bench.exempt();
+    for need in Need::ALL {
+        let listed = exempt.iter().any(|exemption| exemption.need == need);
+        assert_ne!(need.is_met(&bench), listed, "{need}: there, and listed as absent, or neither");
+    }
+    let mut out = io::stderr().lock();
+    writeln!(out, "{}", bench.capabilities()).ok();
+    for exemption in exempt {
+        let cases: Vec<_> = CASES.iter().filter(|case| case.need == exemption.need).map(|case| case.path).collect();
+        let (absent, reason) = (exemption.need, exemption.reason);
+        // Not by a macro, whose text would be shown on failure only.
+        writeln!(out, "{colour}: not applicable, for want of {absent} ({reason}): {}", cases.join(", ")).ok();
+    }
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Case").field("path", &self.path).field("need", &self.need).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,250 @@
+//! The four verbs without their colour, and the claims that cases make.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::{
+    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Certainty, Claim,
+    EventSink, Fenced, FencingToken, Holder, Lease, LockName, Mode, Parting, Queueing, Released, Renewed, Ttl, Width,
+};
+use tokio::runtime::Handle;
+
+/// A ttl that no case outlasts.
+pub(crate) const LONG: Duration = Duration::from_secs(30);
+/// A ttl that cases wait for.
+pub(crate) const BRIEF: Duration = Duration::from_millis(1500);
+/// How long a request may take where that is not the question.
+const WITHIN: Duration = Duration::from_secs(3);
+
+pub(crate) fn lock_name(name: &str) -> LockName {
+    name.parse().unwrap()
+}
+
+/// A claim of an owner of its own, for a long ttl, that wants no place.
+pub(crate) fn claim(name: &str) -> Claim {
+    Claim {
+        name: lock_name(name),
+        owner: lock_host::new_owner().unwrap(),
+        mode: Mode::Exclusive,
+        ttl: Ttl::new(LONG).unwrap(),
+        width: Width::ONE,
+        floor: None,
+        note: lock_host::note("conformance").unwrap(),
+        queueing: Queueing::Unwanted,
+    }
+}
+
+/// One that would like a place.
+pub(crate) fn waiting_claim(name: &str) -> Claim {
+    Claim { queueing: Queueing::Wanted, ..claim(name) }
+}
+
+/// The same claim for another ttl.
+pub(crate) fn lasting(ttl: Duration, claim: Claim) -> Claim {
+    Claim { ttl: Ttl::new(ttl).unwrap(), ..claim }
+}
+
+/// A client of the store, whose requests must succeed unless they begin with `try`.
+#[derive(Debug)]
+pub struct Verbs {
+    backend: Arc<dyn BlockingBackend>,
+    within: Duration,
+}
+
+/// What somebody hears who is put off.
+#[derive(Debug)]
+pub(crate) struct PutOff {
+    pub(crate) remaining: Option<Duration>,
+    pub(crate) holder: Holder,
+}
+
+impl Verbs {
+    pub(crate) fn of_blocking(backend: Arc<dyn BlockingBackend>) -> Self {
+        Self { backend, within: WITHIN }
+    }
+
+    pub(crate) fn of_nonblocking(backend: Arc<dyn AsyncBackend>, runtime: Handle) -> Self {
+        Self::of_blocking(Arc::new(OnRuntime { backend, runtime }))
+    }
+
+    pub(crate) fn within(self, within: Duration) -> Self {
+        Self { within, ..self }
+    }
+
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        self.backend.capabilities()
+    }
+
+    pub(crate) fn listen(&self, sink: EventSink) {
+        self.backend.listen(sink);
+    }
+
+    pub(crate) fn can_inspect(&self) -> bool {
+        self.backend.inspect().is_some()
+    }
+
+    pub(crate) fn try_acquire(&self, claim: &Claim) -> Result<Answer, BackendError> {
+        self.backend.acquire(claim, self.within)
+    }
+
+    pub(crate) fn try_renew(&self, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
+        self.backend.renew(leases, self.within)
+    }
+
+    pub(crate) fn try_release(&self, claim: &Claim, certainty: Certainty) -> Result<Released, BackendError> {
+        let Claim { name, owner, ttl, .. } = claim;
+        let parting = Parting { name: name.clone(), owner: *owner, ttl: *ttl, certainty };
+        self.backend.release(&parting, self.within)
+    }
+
+    pub(crate) fn try_fence(&self, lease: &Lease) -> Result<Fenced, BackendError> {
+        self.backend.fence(lease, self.within)
+    }
+
+    pub(crate) fn try_holder(&self, name: &str) -> Result<Option<Entry>, BackendError> {
+        self.view().holder(&lock_name(name), self.within)
+    }
+
+    /// Acquires; the lock must be granted.
+    #[track_caller]
+    pub(crate) fn take(&self, claim: &Claim) -> Lease {
+        self.granted(claim).0
+    }
+
+    /// Acquires; the lock must be granted. Answers for how long, too.
+    #[track_caller]
+    pub(crate) fn granted(&self, claim: &Claim) -> (Lease, Duration) {
+        match self.try_acquire(claim).unwrap() {
+            Answer::Granted { lease, valid_for } => {
+                assert_eq!((&lease.name, lease.owner), (&claim.name, claim.owner), "a grant for somebody else");
+                (lease, valid_for)
+            }
+            other @ (Answer::Queued { .. } | Answer::Busy { .. }) => panic!("not granted: {other:?}"),
+        }
+    }
+
+    /// Asks; the answer must be that the lock is held, without a place.
+    #[track_caller]
+    pub(crate) fn refused(&self, claim: &Claim) -> PutOff {
+        match self.try_acquire(claim).unwrap() {
+            Answer::Busy { remaining, holder } => PutOff { remaining, holder },
+            other @ (Answer::Queued { .. } | Answer::Granted { .. }) => panic!("not refused: {other:?}"),
+        }
+    }
+
+    /// Asks; the answer must be a place.
+    #[track_caller]
+    pub(crate) fn queued(&self, claim: &Claim) -> u32 {
+        match self.try_acquire(claim).unwrap() {
+            Answer::Queued { position, .. } => position,
+            other @ (Answer::Busy { .. } | Answer::Granted { .. }) => panic!("not queued: {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn renew(&self, lease: &Lease) -> Renewed {
+        let answers = self.try_renew(std::slice::from_ref(lease)).unwrap();
+        assert_eq!(answers.len(), 1, "one lease, other answers");
+        answers[0]
+    }
+
+    #[track_caller]
+    pub(crate) fn release(&self, claim: &Claim) -> Released {
+        self.try_release(claim, Certainty::Answered).unwrap()
+    }
+
+    /// Releases while a claim may still be under way.
+    #[track_caller]
+    pub(crate) fn abandon(&self, claim: &Claim) -> Released {
+        self.try_release(claim, Certainty::Unknown).unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn fence(&self, lease: &Lease) -> Fenced {
+        self.try_fence(lease).unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn holder(&self, name: &str) -> Option<Entry> {
+        self.try_holder(name).unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn list(&self, query: &Query) -> Page {
+        self.view().list(query, self.within).unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn revoke(&self, name: &str, token: FencingToken) -> Revoked {
+        self.view().revoke(&lock_name(name), token, self.within).unwrap()
+    }
+
+    #[track_caller]
+    fn view(&self) -> &dyn BlockingInspect {
+        self.backend.inspect().expect("the store has a view for operators")
+    }
+}
+
+/// A backend for tokio that is waited for: below the faces, one colour is enough for all cases.
+struct OnRuntime {
+    backend: Arc<dyn AsyncBackend>,
+    runtime: Handle,
+}
+
+impl Backend for OnRuntime {
+    fn capabilities(&self) -> Capabilities {
+        self.backend.capabilities()
+    }
+
+    fn listen(&self, sink: EventSink) {
+        self.backend.listen(sink);
+    }
+}
+
+impl BlockingBackend for OnRuntime {
+    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
+        self
+    }
+
+    fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        self.runtime.block_on(self.backend.acquire(claim, within))
+    }
+
+    fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        self.runtime.block_on(self.backend.renew(leases, within))
+    }
+
+    fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
+        self.runtime.block_on(self.backend.release(parting, within))
+    }
+
+    fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
+        self.runtime.block_on(self.backend.fence(lease, within))
+    }
+
+    fn inspect(&self) -> Option<&dyn BlockingInspect> {
+        self.backend.inspect().map(|_| self as &dyn BlockingInspect)
+    }
+}
+
+impl BlockingInspect for OnRuntime {
+    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
+        self.runtime.block_on(self.backend.inspect().unwrap().holder(name, within))
+    }
+
+    fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
+        self.runtime.block_on(self.backend.inspect().unwrap().list(query, within))
+    }
+
+    fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
+        self.runtime.block_on(self.backend.inspect().unwrap().revoke(name, token, within))
+    }
+}
+
+impl fmt::Debug for OnRuntime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.backend.fmt(f)
+    }
+}

@@ -1,0 +1,111 @@
+//! The store for plain threads: a mutex round one connection.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::{
+    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim, EventSink, Fenced,
+    FencingToken, Lease, LockName, Moment, Parting, Released, Renewed,
+};
+use lock_host::{Clock, HostClock};
+
+use crate::store::Store;
+use crate::watcher::Watcher;
+use crate::{CAPABILITIES, Site, SqliteConfig, Timing};
+
+/// One blocking client of a file.
+///
+/// `within` bounds the time that a request waits for others, in this process and elsewhere: beyond it, it fails as
+/// `Unavailable`, and nothing has happened. It does not bound the disk, which the calling thread waits for.
+#[derive(Debug)]
+pub struct Sqlite {
+    site: Arc<Site>,
+    watcher: Arc<Watcher>,
+    store: Mutex<Store>,
+}
+
+impl Sqlite {
+    /// Opens the file, or makes it where it is missing.
+    ///
+    /// # Errors
+    /// `Config` where the directory is missing, on a network file system, or for a file of a newer version; `Denied`
+    /// where the file or its directory cannot be written; `OtherKind` for a file that is not ours. All leave the file
+    /// untouched. `Unavailable` for a full disk.
+    pub fn open(config: &SqliteConfig) -> Result<Self, BackendError> {
+        Self::open_with(config, Timing::of_host())
+    }
+
+    /// The same with leases timed by `timing`, for tests.
+    ///
+    /// # Errors
+    /// Those of [`Sqlite::open`].
+    pub fn open_with(config: &SqliteConfig, timing: Timing) -> Result<Self, BackendError> {
+        let client = Self::unopened(Arc::new(Site::new(config, timing)));
+        client.store.lock().unwrap_or_else(PoisonError::into_inner).open()?;
+        Ok(client)
+    }
+
+    fn unopened(site: Arc<Site>) -> Self {
+        let watcher = Arc::new(Watcher::new(Arc::clone(&site)));
+        let store = Mutex::new(Store::unopened(Arc::clone(&site), Arc::clone(&watcher)));
+        Self { site, watcher, store }
+    }
+
+    fn ask<T>(&self, within: Duration, work: impl FnOnce(&mut Store, Moment) -> T) -> T {
+        let deadline = HostClock.now() + within;
+        // A panic leaves the store without a connection, and it opens another.
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&mut store, deadline)
+    }
+}
+
+impl Backend for Sqlite {
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
+    }
+
+    fn listen(&self, sink: EventSink) {
+        self.watcher.listen(sink);
+    }
+}
+
+impl BlockingBackend for Sqlite {
+    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
+        Arc::new(Self::unopened(Arc::clone(&self.site)))
+    }
+
+    fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        self.ask(within, |store, deadline| store.acquire(claim, deadline))
+    }
+
+    fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        self.ask(within, |store, deadline| store.renew(leases, deadline))
+    }
+
+    fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
+        self.ask(within, |store, deadline| store.release(parting, deadline))
+    }
+
+    fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
+        self.ask(within, |store, deadline| store.fence(lease, deadline))
+    }
+
+    fn inspect(&self) -> Option<&dyn BlockingInspect> {
+        Some(self)
+    }
+}
+
+impl BlockingInspect for Sqlite {
+    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
+        self.ask(within, |store, deadline| store.holder(name, deadline))
+    }
+
+    fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
+        self.ask(within, |store, deadline| store.list(query, deadline))
+    }
+
+    fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
+        self.ask(within, |store, deadline| store.revoke(name, token, deadline))
+    }
+}

@@ -1,0 +1,255 @@
+//! What a `sqlite:` URL says.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use lock_core::{Invalid, LockName, parse_duration};
+use serde::{Deserialize, Serialize};
+
+/// Which file to use, and how.
+///
+/// Made of a URL, or of a table with `path`, `prefix` and `op_timeout`.
+///
+/// ```
+/// # use lock_sqlite::SqliteConfig;
+/// let config = SqliteConfig::from_url("sqlite:/var/lib/shop/locks.db?prefix=shop&op_timeout=500ms")?;
+/// assert_eq!(config.path, std::path::Path::new("/var/lib/shop/locks.db"));
+/// # Ok::<(), lock_core::Invalid>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Table")]
+#[non_exhaustive]
+pub struct SqliteConfig {
+    /// The file. Its directory has to exist; the file itself is made where it is missing.
+    pub path: PathBuf,
+    /// What stands before the names of locks in the file, if anything.
+    #[serde(skip_serializing_if = "Prefix::is_none")]
+    pub prefix: Prefix,
+    /// How long one request may take. For the client; the backend is told with each request.
+    #[serde(with = "lock_core::human_duration::option", skip_serializing_if = "Option::is_none")]
+    pub op_timeout: Option<Duration>,
+}
+
+/// The form of the configuration in a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    path: PathBuf,
+    #[serde(default)]
+    prefix: Prefix,
+    #[serde(default, with = "lock_core::human_duration::option")]
+    op_timeout: Option<Duration>,
+}
+
+impl TryFrom<Table> for SqliteConfig {
+    type Error = Invalid;
+
+    fn try_from(table: Table) -> Result<Self, Invalid> {
+        let op_timeout = positive(table.op_timeout)?;
+        Ok(Self { path: file_path(&table.path)?, prefix: table.prefix, op_timeout })
+    }
+}
+
+impl SqliteConfig {
+    /// The file at `path`, without options.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), prefix: Prefix::default(), op_timeout: None }
+    }
+
+    /// Reads `sqlite:PATH`, with `prefix` and `op_timeout` in the query.
+    ///
+    /// A path that does not begin with `/` is relative to the working directory. Nothing is percent-decoded: a path
+    /// with a question mark needs a table instead of a URL.
+    ///
+    /// # Errors
+    /// `Invalid` for another scheme, a path that names no file, and options that are unknown or given twice.
+    pub fn from_url(url: &str) -> Result<Self, Invalid> {
+        let Some(rest) = url.strip_prefix("sqlite:") else {
+            // Only the scheme is shown: the URL of another store may hold a password.
+            let scheme = url.split_once(':').map_or("(no scheme)", |(scheme, _)| scheme);
+            return Err(refuse(scheme, "its scheme is not \"sqlite\"", "write sqlite:PATH"));
+        };
+        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        if path.starts_with("//") && !path.starts_with("///") {
+            return Err(refuse(url, "it names a host", "write sqlite:PATH, or sqlite:///PATH from the root"));
+        }
+        let mut config = Self::new(file_path(Path::new(path))?);
+        let (prefix, op_timeout) = options(url, query)?;
+        config.prefix = prefix.map(str::parse).transpose()?.unwrap_or_default();
+        config.op_timeout = positive(op_timeout.map(|text| parse_duration("op_timeout", text)).transpose()?)?;
+        Ok(config)
+    }
+}
+
+fn options<'a>(url: &str, query: &'a str) -> Result<(Option<&'a str>, Option<&'a str>), Invalid> {
+    let (mut prefix, mut op_timeout) = (None, None);
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let slot = match key {
+            "prefix" => &mut prefix,
+            "op_timeout" => &mut op_timeout,
+            _ => {
+                let problem = format!("its option \"{}\" is unknown", key.escape_debug());
+                return Err(refuse(url, problem, "allowed: prefix, op_timeout"));
+            }
+        };
+        if slot.replace(value).is_some() {
+            return Err(refuse(url, format!("its option \"{key}\" is given twice"), "give it once"));
+        }
+    }
+    Ok((prefix, op_timeout))
+}
+
+fn file_path(path: &Path) -> Result<PathBuf, Invalid> {
+    if path == Path::new(":memory:") {
+        return Err(refuse(":memory:", "it names no file", "use memory: for locks within one process"));
+    }
+    if path.file_name().is_none() {
+        return Err(refuse(
+            path.display(),
+            "it names no file",
+            "write sqlite:PATH, such as sqlite:/var/lib/app/locks.db",
+        ));
+    }
+    Ok(path.to_owned())
+}
+
+fn positive(timeout: Option<Duration>) -> Result<Option<Duration>, Invalid> {
+    match timeout {
+        Some(Duration::ZERO) => Err(Invalid::new("op_timeout", "0s", "no request is that fast", "give 500ms or so")),
+        other => Ok(other),
+    }
+}
+
+fn refuse(given: impl std::fmt::Display, problem: impl Into<String>, remedy: impl Into<String>) -> Invalid {
+    Invalid::new("sqlite URL", given, problem, remedy)
+}
+
+/// What stands before the names of locks in the file, with a colon between; 1 to 100 bytes, or nothing.
+///
+/// Applications that share a file can so use the same names without meeting.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Prefix(Option<String>);
+
+impl Prefix {
+    /// The longest prefix, in bytes. Chosen: the same as everywhere else.
+    const BYTES_MAX: usize = 100;
+
+    fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// What every key of this prefix begins with.
+    pub(crate) fn beginning(&self) -> String {
+        self.0.as_ref().map_or_else(String::new, |prefix| format!("{prefix}:"))
+    }
+
+    /// The key of a lock in the file.
+    pub(crate) fn key(&self, name: &str) -> String {
+        self.beginning() + name
+    }
+
+    /// The lock of a key; `None` for a key that is no lock under this prefix.
+    pub(crate) fn name(&self, key: &str) -> Option<LockName> {
+        key.strip_prefix(self.beginning().as_str())?.parse().ok()
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let problem = if text.is_empty() || text.len() > Self::BYTES_MAX {
+            "it does not have 1 to 100 bytes"
+        } else if text.chars().any(char::is_control) {
+            "it holds a control character"
+        } else if text == "leasehold" || text.starts_with(LockName::RESERVED_PREFIX) {
+            "names that begin with \"leasehold:\" are reserved"
+        } else {
+            return Ok(Self(Some(text.to_owned())));
+        };
+        Err(Invalid::new("prefix", text, problem, "give a short word such as prefix=shop"))
+    }
+}
+
+impl TryFrom<String> for Prefix {
+    type Error = Invalid;
+
+    fn try_from(text: String) -> Result<Self, Invalid> {
+        text.parse()
+    }
+}
+
+impl From<Prefix> for String {
+    fn from(prefix: Prefix) -> Self {
+        prefix.0.unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read_in_full() {
+        for (url, path) in [
+            ("sqlite:locks.db", "locks.db"),
+            ("sqlite:../a b/locks.db", "../a b/locks.db"),
+            ("sqlite:/a%20b/locks.db", "/a%20b/locks.db"),
+            ("sqlite:///var/locks.db", "///var/locks.db"),
+        ] {
+            assert_eq!(SqliteConfig::from_url(url).unwrap(), SqliteConfig::new(path), "{url}");
+        }
+        let config = SqliteConfig::from_url("sqlite:x.db?prefix=shop&op_timeout=500ms").unwrap();
+        assert_eq!(config.prefix, "shop".parse().unwrap());
+        assert_eq!(config.op_timeout, Some(Duration::from_millis(500)));
+        assert_eq!(SqliteConfig::from_url("sqlite:x.db?").unwrap(), SqliteConfig::new("x.db"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_with_a_remedy() {
+        for (url, expected) in [
+            ("sqlite:", "names no file"),
+            ("sqlite:/", "names no file"),
+            ("sqlite:..", "names no file"),
+            ("sqlite::memory:", "use memory:"),
+            ("sqlite://host/locks.db", "host"),
+            ("sqlite:x.db?prefx=a", "allowed: prefix, op_timeout"),
+            ("sqlite:x.db?prefix=a&prefix=b", "given twice"),
+            ("sqlite:x.db?prefix=", "1 to 100 bytes"),
+            ("sqlite:x.db?prefix=leasehold", "reserved"),
+            ("sqlite:x.db?op_timeout=soon", "op_timeout"),
+            ("sqlite:x.db?op_timeout=0s", "op_timeout"),
+            ("redis://:sesame@host", "scheme"),
+        ] {
+            let refusal = SqliteConfig::from_url(url).unwrap_err().to_string();
+            assert!(refusal.contains(expected), "{url}: {refusal}");
+            assert!(!refusal.contains("sesame"), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn tables_are_strict_and_come_back() {
+        let text = r#"{"path":"locks.db","prefix":"shop","op_timeout":"1s"}"#;
+        let config: SqliteConfig = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&config).unwrap(), text);
+        let bare: SqliteConfig = serde_json::from_str(r#"{"path":"locks.db"}"#).unwrap();
+        assert_eq!(serde_json::to_string(&bare).unwrap(), r#"{"path":"locks.db"}"#);
+        for bad in [r#"{"path":"a","prefx":"b"}"#, r#"{"path":""}"#, r#"{"path":"a","op_timeout":"0s"}"#, "{}"] {
+            assert!(serde_json::from_str::<SqliteConfig>(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_put_on_and_taken_off() {
+        let (bare, shop) = (Prefix::default(), "shop".parse::<Prefix>().unwrap());
+        assert_eq!((bare.key("a"), shop.key("a")), ("a".to_owned(), "shop:a".to_owned()));
+        assert_eq!(shop.name("shop:a").unwrap().as_str(), "a");
+        assert_eq!(bare.name("shop:a").unwrap().as_str(), "shop:a");
+        for other in ["shop", "shop:", "shopa", "a"] {
+            assert_eq!(shop.name(other), None, "{other}");
+        }
+    }
+}

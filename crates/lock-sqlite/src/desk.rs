@@ -1,0 +1,209 @@
+//! What the verbs mean, inside of one transaction.
+//!
+//! A moment at which something ends is a moment at which it has ended.
+
+use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
+use lock_core::{
+    Answer, BackendError, Certainty, Claim, ErrorKind, Fenced, FencingToken, Lease, LockName, Mode, Moment, Operation,
+    Parting, Queueing, Released, Renewed, TokenRange,
+};
+use rusqlite::{Connection, named_params};
+
+use crate::Site;
+use crate::error::{Fault, refusal};
+use crate::wire::{self, Hold, Place, count, nanos, place_for, signed};
+
+/// The tables at one moment. Whoever has a desk is alone with them, or, in a reading transaction, changes nothing.
+pub(crate) struct Desk<'a> {
+    pub(crate) db: &'a Connection,
+    pub(crate) site: &'a Site,
+    pub(crate) now: Moment,
+}
+
+impl<'a> Desk<'a> {
+    /// Inside of a transaction that has begun: the time spent waiting for it is over.
+    pub(crate) fn new(db: &'a Connection, site: &'a Site) -> Self {
+        Self { db, site, now: site.timing.now() }
+    }
+
+    pub(crate) fn acquire(&self, claim: &Claim) -> Result<Answer, Fault> {
+        refuse_other_modes(claim.mode)?;
+        let key = self.key(&claim.name);
+        self.refuse_given_up(&key, claim.owner)?;
+        self.catch_up(claim.floor)?;
+        if self.hold(&key)?.is_none() && self.first_place(&key)?.is_some_and(|next| next.owner != claim.owner) {
+            self.hand_over(&key, Operation::Acquire)?;
+        }
+        match self.hold(&key)? {
+            None => {
+                self.sweep(&key)?;
+                self.grant(&key, claim, self.draw(claim.width, Operation::Acquire)?)
+            }
+            Some(hold) if hold.owner == claim.owner => self.grant(&key, claim, hold.tokens),
+            Some(hold) => self.put_off(&key, claim, &hold),
+        }
+    }
+
+    pub(crate) fn renew(&self, leases: &[Lease]) -> Result<Vec<Renewed>, Fault> {
+        leases.iter().map(|lease| self.renew_one(lease)).collect()
+    }
+
+    fn renew_one(&self, lease: &Lease) -> Result<Renewed, Fault> {
+        let valid_for = lease.ttl.get();
+        let renewed = self.run(
+            wire::RENEW,
+            named_params! {
+                ":name": self.key(&lease.name), ":owner": lease.owner.to_wire(),
+                ":low": signed(lease.tokens.low().get()), ":high": signed(lease.tokens.high().get()),
+                ":boot": self.boot(), ":now": nanos(self.now), ":until": nanos(self.now + valid_for),
+            },
+        )?;
+        Ok(if renewed == 1 { Renewed::Renewed { valid_for } } else { Renewed::NotHeld })
+    }
+
+    pub(crate) fn release(&self, parting: &Parting) -> Result<Released, Fault> {
+        let key = self.key(&parting.name);
+        self.drop_dead_places(&key)?;
+        let left = self.drop_place(&key, parting.owner)?;
+        let holds = self.hold(&key)?.is_some_and(|hold| hold.owner == parting.owner);
+        if self.last_owner(&key)?.is_some_and(|owner| owner == parting.owner.to_wire()) {
+            self.hand_over(&key, Operation::Release)?;
+        }
+        match parting.certainty {
+            Certainty::Answered => {}
+            Certainty::Unknown => self.bury(&key, parting)?,
+        }
+        Ok(match (holds, left) {
+            (true, _) => Released::Released,
+            (false, 1..) => Released::Left,
+            (false, 0) => Released::NotHeld,
+        })
+    }
+
+    pub(crate) fn fence(&self, lease: &Lease) -> Result<Fenced, Fault> {
+        Ok(match self.hold(&self.key(&lease.name))? {
+            Some(hold) if hold.owner == lease.owner && hold.tokens == lease.tokens => Fenced::Acknowledged,
+            Some(hold) if hold.tokens.low() > lease.tokens.high() => Fenced::Higher(hold.tokens.low()),
+            Some(_) | None => Fenced::NotHeld,
+        })
+    }
+
+    pub(crate) fn holder(&self, name: &LockName) -> Result<Option<Entry>, Fault> {
+        let key = self.key(name);
+        self.hold(&key)?.map(|hold| self.entry(&key, name.clone(), &hold)).transpose()
+    }
+
+    pub(crate) fn list(&self, query: &Query) -> Result<Page, Fault> {
+        let prefix = &self.site.prefix;
+        let after = prefix.key(query.cursor.as_ref().map_or("", |cursor| cursor.0.as_str()));
+        // At least one, or the listing would never come to its end.
+        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).max(1);
+        let mut entries = Vec::new();
+        let (mut seen, mut last) = (0, None);
+        for (key, hold) in self.holds_after(&after)? {
+            let Some(name) = prefix.name(&key) else { break };
+            if glob_matches(&query.pattern, name.as_str()) {
+                if entries.len() == limit {
+                    return Ok(Page { entries, next: last.map(Cursor) });
+                }
+                entries.push(self.entry(&key, name.clone(), &hold)?);
+            }
+            seen += 1;
+            last = Some(name.as_str().to_owned());
+        }
+        let next = if seen == wire::SCAN_MAX { last.map(Cursor) } else { None };
+        Ok(Page { entries, next })
+    }
+
+    pub(crate) fn revoke(&self, name: &LockName, token: FencingToken) -> Result<Revoked, Fault> {
+        let key = self.key(name);
+        let spans = |hold: Hold| (hold.tokens.low()..=hold.tokens.high()).contains(&token);
+        if !self.hold(&key)?.is_some_and(spans) {
+            return Ok(Revoked::NotHeld);
+        }
+        self.hand_over(&key, Operation::Inspect)?;
+        Ok(Revoked::Revoked)
+    }
+
+    /// Who holds the lock now, and who is the next in line.
+    pub(crate) fn look(&self, name: &LockName) -> Result<(Option<Hold>, Option<Place>), Fault> {
+        let key = self.key(name);
+        Ok((self.hold(&key)?, self.first_place(&key)?))
+    }
+
+    /// A claim that has seen a higher token than the store shows that the store has forgotten.
+    fn catch_up(&self, floor: Option<FencingToken>) -> Result<(), Fault> {
+        match floor {
+            Some(floor) if floor.get() > self.last_token()? => self.raise_counter(),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Stores the claim's hold for its ttl; whoever holds waits no more.
+    fn grant(&self, key: &str, claim: &Claim, tokens: TokenRange) -> Result<Answer, Fault> {
+        let valid_for = claim.ttl.get();
+        self.drop_place(key, claim.owner)?;
+        self.set_hold(key, claim.owner, tokens, &claim.note, valid_for)?;
+        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl };
+        Ok(Answer::Granted { lease, valid_for })
+    }
+
+    /// Answers a claim on a lock that somebody else holds.
+    fn put_off(&self, key: &str, claim: &Claim, hold: &Hold) -> Result<Answer, Fault> {
+        let (remaining, holder) = (Some(hold.remaining), hold.shown());
+        match claim.queueing {
+            Queueing::Wanted => {
+                let position = self.take_place(key, claim)?;
+                Ok(Answer::Queued { position, remaining, valid_for: place_for(claim.ttl), holder })
+            }
+            Queueing::Unwanted => {
+                self.drop_place(key, claim.owner)?;
+                Ok(Answer::Busy { remaining, holder })
+            }
+        }
+    }
+
+    /// Refreshes the owner's place where it stands, or appends it. Answers its position, 1 for the next in line.
+    fn take_place(&self, key: &str, claim: &Claim) -> Result<u32, Fault> {
+        let owner = claim.owner.to_wire();
+        let (boot, now, until) = (self.boot(), nanos(self.now), nanos(self.now + place_for(claim.ttl)));
+        let (ttl, width, note) = (signed(claim.ttl.as_millis()), signed(claim.width.get()), claim.note.to_wire());
+        let refreshed = self.run(
+            wire::REFRESH_PLACE,
+            named_params! { ":name": key, ":owner": owner, ":ttl": ttl, ":width": width, ":note": note,
+            ":boot": boot, ":now": now, ":until": until },
+        )?;
+        if refreshed == 0 {
+            self.drop_dead_places(key)?;
+            self.run(
+                wire::APPEND_PLACE,
+                named_params! { ":name": key, ":owner": owner, ":ttl": ttl, ":width": width, ":note": note,
+                ":boot": boot, ":until": until },
+            )?;
+        }
+        let place = named_params! { ":name": key, ":owner": owner, ":boot": boot, ":now": now };
+        Ok(count(self.db.prepare_cached(wire::POSITION)?.query_row(place, |row| row.get(0))?))
+    }
+
+    /// Ends the hold and gives the lock to the first live place, for as long as a place lasts: if that waiter has
+    /// stopped meanwhile, the next need not wait for a whole ttl.
+    fn hand_over(&self, key: &str, operation: Operation) -> Result<(), Fault> {
+        let Some(next) = self.first_place(key)? else {
+            self.run(wire::CLEAR_HOLD, named_params! { ":name": key })?;
+            return Ok(());
+        };
+        let tokens = self.draw(next.width, operation)?;
+        self.drop_place(key, next.owner)?;
+        self.set_hold(key, next.owner, tokens, &next.note, place_for(next.ttl))
+    }
+}
+
+fn refuse_other_modes(mode: Mode) -> Result<(), BackendError> {
+    match mode {
+        Mode::Exclusive => Ok(()),
+        _ => {
+            let message = "this store has exclusive locks only";
+            Err(refusal(Operation::Acquire, ErrorKind::Unsupported, message).with_remedy("ask for an exclusive lock"))
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What SQLite's failures mean.
+
+use std::io;
+use std::path::Path;
+
+use lock_core::{BackendError, Effect, ErrorKind, Operation};
+use rusqlite::ErrorCode;
+
+use crate::BACKEND;
+
+const LET_IT_WRITE: &str = "let this user write the file and its directory, where SQLite keeps two more files";
+
+/// Why a piece of work in a transaction was not done.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// By our own rules. Nothing was changed.
+    Refused(BackendError),
+    /// By SQLite.
+    Sql(rusqlite::Error),
+}
+
+impl From<BackendError> for Fault {
+    fn from(error: BackendError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+/// How far a request had come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Nothing was committed.
+    Before,
+    /// The commit itself was under way.
+    Committing,
+}
+
+/// An error before anything happened.
+pub(crate) fn refusal(operation: Operation, kind: ErrorKind, message: impl Into<String>) -> BackendError {
+    BackendError::new(BACKEND, operation, kind, Effect::None, message)
+}
+
+/// The time was over before it began, for somebody else writes or the line is long.
+pub(crate) fn too_busy(operation: Operation, path: &Path) -> BackendError {
+    let message = format!("others are writing {} for too long", path.display());
+    refusal(operation, ErrorKind::Unavailable, message)
+        .with_remedy("try again; if it lasts, look for a stopped process that has the file open")
+}
+
+/// Translates a failure of SQLite.
+pub(crate) fn explain(operation: Operation, stage: Stage, path: &Path, error: rusqlite::Error) -> BackendError {
+    let file = path.display();
+    let (kind, message, remedy) = match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => return too_busy(operation, path),
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+            (ErrorKind::Denied, format!("{file} cannot be opened for writing"), LET_IT_WRITE)
+        }
+        Some(ErrorCode::DiskFull) => {
+            (ErrorKind::Unavailable, format!("the disk of {file} is full"), "make room on that disk")
+        }
+        Some(ErrorCode::NotADatabase) => {
+            let remedy = "choose another path; the file was left untouched";
+            (ErrorKind::OtherKind, format!("{file} is not a SQLite database"), remedy)
+        }
+        Some(ErrorCode::DatabaseCorrupt) => {
+            let remedy = "end every process that uses it and move it away; a new file is made";
+            (ErrorKind::Protocol, format!("{file} is damaged"), remedy)
+        }
+        Some(ErrorCode::SystemIoFailure) => {
+            (ErrorKind::Unavailable, format!("the disk of {file} failed"), "look at the system's log")
+        }
+        Some(ErrorCode::OutOfMemory) => {
+            (ErrorKind::Unavailable, "there is not enough memory".to_owned(), "free some memory")
+        }
+        Some(_) | None => {
+            let remedy = "check that only this library writes the file";
+            (ErrorKind::Protocol, format!("{file} answered with an error"), remedy)
+        }
+    };
+    BackendError::new(BACKEND, operation, kind, effect(stage, kind, &error), message)
+        .with_remedy(remedy)
+        .with_source(error)
+}
+
+/// A full disk stops a commit before its last page is written; after any other failure there, who knows.
+fn effect(stage: Stage, kind: ErrorKind, error: &rusqlite::Error) -> Effect {
+    let full = error.sqlite_error_code() == Some(ErrorCode::DiskFull);
+    match stage {
+        Stage::Committing if !full && kind != ErrorKind::Denied => Effect::Unknown,
+        Stage::Committing | Stage::Before => Effect::None,
+    }
+}
+
+/// Translates a failure of the file system, met while opening.
+pub(crate) fn explain_io(operation: Operation, path: &Path, error: io::Error) -> BackendError {
+    use io::ErrorKind as Io;
+    let met = |kinds: &[Io]| kinds.contains(&error.kind());
+    let (kind, remedy) = if met(&[Io::PermissionDenied, Io::ReadOnlyFilesystem]) {
+        (ErrorKind::Denied, LET_IT_WRITE)
+    } else if met(&[Io::StorageFull, Io::QuotaExceeded]) {
+        (ErrorKind::Unavailable, "make room on that disk")
+    } else if met(&[Io::NotFound, Io::NotADirectory, Io::IsADirectory, Io::AlreadyExists, Io::InvalidFilename]) {
+        (ErrorKind::Config, "choose a path in a directory that exists")
+    } else {
+        (ErrorKind::Unavailable, "look at the limits of this process and the system's log")
+    };
+    refusal(operation, kind, format!("{} cannot be opened: {error}", path.display()))
+        .with_remedy(remedy)
+        .with_source(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    fn explained(code: i32, stage: Stage) -> (ErrorKind, Effect) {
+        let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+        let error = explain(Operation::Acquire, stage, Path::new("/x/locks.db"), error);
+        assert!(error.remedy().is_some(), "{error}");
+        (error.kind(), error.effect())
+    }
+
+    #[test]
+    fn only_a_failed_commit_leaves_a_doubt() {
+        for (code, kind, at_commit) in [
+            (ffi::SQLITE_BUSY, ErrorKind::Unavailable, Effect::None),
+            (ffi::SQLITE_FULL, ErrorKind::Unavailable, Effect::None),
+            (ffi::SQLITE_READONLY, ErrorKind::Denied, Effect::None),
+            (ffi::SQLITE_CANTOPEN, ErrorKind::Denied, Effect::None),
+            (ffi::SQLITE_IOERR, ErrorKind::Unavailable, Effect::Unknown),
+            (ffi::SQLITE_NOTADB, ErrorKind::OtherKind, Effect::Unknown),
+            (ffi::SQLITE_CORRUPT, ErrorKind::Protocol, Effect::Unknown),
+            (ffi::SQLITE_MISUSE, ErrorKind::Protocol, Effect::Unknown),
+        ] {
+            assert_eq!(explained(code, Stage::Before), (kind, Effect::None), "{code}");
+            assert_eq!(explained(code, Stage::Committing), (kind, at_commit), "{code}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The file itself: where it is, whether it is still the same one, and who may make it.
+//!
+//! Never opens a file that SQLite may have open in this process: closing it again would drop SQLite's locks on it.
+//!
+//! # Source
+//! "How To Corrupt An SQLite Database File" of the SQLite manual: locks of POSIX, files unlinked or renamed in use.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use lock_core::{BackendError, ErrorKind, Moment, Operation};
+use lock_host::{Clock, HostClock};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::error::{explain_io, refusal, too_busy};
+use crate::network::refuse_network;
+
+const CONNECT: Operation = Operation::Connect;
+
+/// How often the lock of the directory is asked for. Whoever has it opens a file, which takes a millisecond or so.
+const LOCK_RETRY: Duration = Duration::from_millis(2);
+
+/// What to do where there is no file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// Make a new one.
+    Create,
+    /// Leave it so, and fail.
+    Refuse,
+}
+
+/// The path as it was given, and the three files it leads to.
+#[derive(Debug)]
+pub(crate) struct Location {
+    given: PathBuf,
+    directory: PathBuf,
+    pub(crate) main: PathBuf,
+    wal: PathBuf,
+    shm: PathBuf,
+}
+
+/// Which files have the three paths: device and inode, where there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    main: FileId,
+    wal: FileId,
+    shm: FileId,
+}
+
+type FileId = Option<(u64, u64)>;
+
+/// Held while a file is made, opened or taken over, so that one does it at a time. Ends with the open directory.
+pub(crate) struct DirectoryLock(File);
+
+impl Location {
+    /// Follows symbolic links, since SQLite does: its other two files lie beside the real one.
+    pub(crate) fn find(given: &Path) -> Result<Self, BackendError> {
+        let main = match fs::canonicalize(given) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => missing_file(given)?,
+            found => found.map_err(|error| explain_io(CONNECT, given, error))?,
+        };
+        let directory = main.parent().unwrap_or(Path::new("/")).to_owned();
+        refuse_network(given, &directory)?;
+        let (wal, shm) = (beside(&main, "-wal"), beside(&main, "-shm"));
+        Ok(Self { given: given.to_owned(), directory, main, wal, shm })
+    }
+
+    /// Waits for the lock of the directory until `deadline`.
+    pub(crate) fn lock(&self, deadline: Moment) -> Result<DirectoryLock, BackendError> {
+        let explain = |error: io::Error| explain_io(CONNECT, &self.directory, error);
+        let directory = File::open(&self.directory).map_err(explain)?;
+        loop {
+            match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(DirectoryLock(directory)),
+                Err(rustix::io::Errno::WOULDBLOCK) if HostClock.now() < deadline => thread::sleep(LOCK_RETRY),
+                Err(rustix::io::Errno::WOULDBLOCK) => return Err(too_busy(CONNECT, &self.given)),
+                Err(error) => return Err(explain(error.into())),
+            }
+        }
+    }
+
+    /// Makes sure that there is a plain file on a local disk, and makes it for this user alone where it is missing.
+    pub(crate) fn ensure(&self, lock: &DirectoryLock, missing: Missing) -> Result<(), BackendError> {
+        match (fs::metadata(&self.main), missing) {
+            (Ok(metadata), _) if metadata.is_file() => refuse_network(&self.given, &self.main),
+            (Ok(_), _) => {
+                let message = format!("{} is not a file", self.given.display());
+                Err(refusal(CONNECT, ErrorKind::Config, message).with_remedy("give the path of a file"))
+            }
+            (Err(error), Missing::Create) if error.kind() == io::ErrorKind::NotFound => {
+                self.create(lock).map_err(|error| explain_io(CONNECT, &self.given, error))
+            }
+            (Err(error), _) => Err(explain_io(CONNECT, &self.given, error)),
+        }
+    }
+
+    fn create(&self, lock: &DirectoryLock) -> io::Result<()> {
+        // What a deleted database left behind would be taken for the new one's.
+        self.remove_companions()?;
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.main)?;
+        lock.0.sync_all()
+    }
+
+    /// Takes leave of the `earlier` files, one of which is not at its path any more. They must still be open, so that
+    /// their inodes stand for nothing else.
+    ///
+    /// Where the database itself was replaced, what is left beside it of the earlier one goes: SQLite would mix up
+    /// their pages. Where only a companion was, the database goes, too: others work with the one that was there, so
+    /// that only another file can unite all again.
+    pub(crate) fn disown(&self, _lock: &DirectoryLock, earlier: &Identity) -> Result<(), BackendError> {
+        let disowned = self.identity().and_then(|present| match present.main == earlier.main {
+            true if present == *earlier => Ok(()),
+            true => fs::remove_file(&self.main).and_then(|()| self.remove_companions()),
+            false if present.wal == earlier.wal || present.shm == earlier.shm => self.remove_companions(),
+            false => Ok(()),
+        });
+        disowned.map_err(|error| explain_io(CONNECT, &self.given, error))
+    }
+
+    fn remove_companions(&self) -> io::Result<()> {
+        for path in [&self.wal, &self.shm, &beside(&self.main, "-journal")] {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Which files are there now. Three calls of `stat`, some microseconds.
+    pub(crate) fn identity(&self) -> io::Result<Identity> {
+        Ok(Identity { main: file_id(&self.given)?, wal: file_id(&self.wal)?, shm: file_id(&self.shm)? })
+    }
+}
+
+impl Identity {
+    pub(crate) fn is_same_file(&self, other: &Self) -> bool {
+        self.main == other.main
+    }
+}
+
+fn file_id(path: &Path) -> io::Result<FileId> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(Some((metadata.dev(), metadata.ino()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn missing_file(given: &Path) -> Result<PathBuf, BackendError> {
+    let no_file = || refusal(CONNECT, ErrorKind::Config, format!("{} names no file", given.display()));
+    let name = given.file_name().ok_or_else(no_file)?;
+    let directory = match given.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        Some(_) | None => Path::new("."),
+    };
+    let directory = fs::canonicalize(directory).map_err(|error| {
+        let remedy = format!("create the directory first: mkdir -p {}", directory.display());
+        explain_io(CONNECT, given, error).with_remedy(remedy)
+    })?;
+    Ok(directory.join(name))
+}
+
+fn beside(main: &Path, ending: &str) -> PathBuf {
+    let mut path = OsString::from(main);
+    path.push(ending);
+    path.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn soon() -> Moment {
+        HostClock.now() + Duration::from_millis(50)
+    }
+
+    fn located(directory: &Path) -> Location {
+        Location::find(&directory.join("locks.db")).unwrap()
+    }
+
+    #[test]
+    fn a_new_file_is_for_its_user_alone_and_nothing_of_an_old_one_is_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let location = located(directory.path());
+        fs::write(&location.wal, "old").unwrap();
+        let lock = location.lock(soon()).unwrap();
+        assert_eq!(location.ensure(&lock, Missing::Refuse).unwrap_err().kind(), ErrorKind::Config);
+        location.ensure(&lock, Missing::Create).unwrap();
+        assert_eq!(fs::metadata(&location.main).unwrap().mode() & 0o777, 0o600);
+        assert!(!location.wal.exists());
+        fs::write(&location.wal, "new").unwrap();
+        location.ensure(&lock, Missing::Create).unwrap();
+        assert!(location.wal.exists());
+    }
+
+    #[test]
+    fn companions_of_a_replaced_file_are_removed_and_those_of_the_present_one_are_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let location = located(directory.path());
+        let lock = location.lock(soon()).unwrap();
+        for path in [&location.main, &location.wal, &location.shm] {
+            fs::write(path, "old").unwrap();
+        }
+        let earlier = location.identity().unwrap();
+        location.disown(&lock, &earlier).unwrap();
+        assert!(location.wal.exists() && location.shm.exists());
+
+        let replacement = directory.path().join("copy");
+        fs::write(&replacement, "new").unwrap();
+        fs::rename(&replacement, &location.main).unwrap();
+        assert_ne!(location.identity().unwrap(), earlier);
+        location.disown(&lock, &earlier).unwrap();
+        assert!(!location.wal.exists() && !location.shm.exists());
+    }
+
+    #[test]
+    fn a_database_without_its_companions_goes_and_their_new_ones_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let location = located(directory.path());
+        let lock = location.lock(soon()).unwrap();
+        let write_all = || [&location.main, &location.wal, &location.shm].map(|path| fs::write(path, "").unwrap());
+        write_all();
+        let earlier = location.identity().unwrap();
+        let _open = [&location.main, &location.wal, &location.shm].map(|path| File::open(path).unwrap());
+        fs::remove_file(&location.shm).unwrap();
+        location.disown(&lock, &earlier).unwrap();
+        assert!(!location.main.exists() && !location.wal.exists());
+        write_all();
+        location.disown(&lock, &earlier).unwrap();
+        assert!(location.main.exists() && location.wal.exists() && location.shm.exists());
+    }
+
+    #[test]
+    fn one_at_a_time_opens_files_in_a_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let location = located(directory.path());
+        let lock = location.lock(soon()).unwrap();
+        assert_eq!(location.lock(soon()).err().unwrap().kind(), ErrorKind::Unavailable);
+        drop(lock);
+        location.lock(soon()).unwrap();
+    }
+
+    #[test]
+    fn links_lead_to_the_real_file_and_what_is_no_file_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let real = directory.path().join("real.db");
+        fs::write(&real, "").unwrap();
+        std::os::unix::fs::symlink(&real, directory.path().join("locks.db")).unwrap();
+        assert_eq!(located(directory.path()).main, fs::canonicalize(&real).unwrap());
+
+        let location = Location::find(directory.path()).unwrap();
+        let lock = location.lock(soon()).unwrap();
+        assert_eq!(location.ensure(&lock, Missing::Create).unwrap_err().kind(), ErrorKind::Config);
+
+        let error = Location::find(&directory.path().join("no/locks.db")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.remedy().unwrap().contains("mkdir -p"), "{error}");
+    }
+}

@@ -1,0 +1,74 @@
+//! File systems that several machines share, where this store must not be.
+
+use std::path::Path;
+
+use lock_core::BackendError;
+#[cfg(target_os = "linux")]
+use lock_core::{ErrorKind, Operation};
+
+#[cfg(target_os = "linux")]
+use crate::error::{explain_io, refusal};
+
+/// Refuses a path that is known to be on one of them.
+#[cfg(target_os = "linux")]
+pub(crate) fn refuse_network(given: &Path, path: &Path) -> Result<(), BackendError> {
+    let stat = rustix::fs::statfs(path).map_err(|error| explain_io(Operation::Connect, given, error.into()))?;
+    let Some(system) = u32::try_from(stat.f_type).ok().and_then(shared_file_system) else { return Ok(()) };
+    let message = format!(
+        "{} is on {system}, which other machines write to, and whose locks and shared memory SQLite cannot rely on",
+        given.display()
+    );
+    let remedy = "choose a path on a local disk, or another store, such as redis://, for several machines";
+    Err(refusal(Operation::Connect, ErrorKind::Config, message).with_remedy(remedy))
+}
+
+/// Cannot tell here.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn refuse_network(_given: &Path, _path: &Path) -> Result<(), BackendError> {
+    Ok(())
+}
+
+/// The file systems that several machines share. FUSE is not among them: it may be anything, and containers are on it.
+///
+/// # Source
+/// `statfs(2)` of the Linux manual pages, and the kernel's `linux/magic.h`.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the numbers are those of Linux"))]
+fn shared_file_system(magic: u32) -> Option<&'static str> {
+    Some(match magic {
+        0x6969 => "NFS",
+        0x517b | 0xff53_4d42 | 0xfe53_4d42 => "SMB",
+        0x0102_1997 => "9P",
+        0x5346_414f | 0x6b41_4653 => "AFS",
+        0x00c3_6400 => "Ceph",
+        0x7375_7245 => "Coda",
+        0x564c => "NCP",
+        0x0bd0_0bd0 => "Lustre",
+        0x4750_4653 => "GPFS",
+        0x1983_0326 => "BeeGFS",
+        0x7461_636f => "OCFS2",
+        0x0116_1970 => "GFS2",
+        0x786f_4256 => "a shared folder of VirtualBox",
+        0xbacb_acbc => "a shared folder of VMware",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_systems_of_several_machines_are_refused() {
+        for (magic, name) in [(0x6969, "NFS"), (0xfe53_4d42, "SMB"), (0x0102_1997, "9P")] {
+            assert_eq!(shared_file_system(magic), Some(name));
+        }
+        for local in [
+            0xef53,      /* ext4 */
+            0x9123_683e, /* btrfs */
+            0x0102_1994, /* tmpfs */
+            0x6573_5546, /* FUSE */
+        ] {
+            assert_eq!(shared_file_system(local), None);
+        }
+    }
+}

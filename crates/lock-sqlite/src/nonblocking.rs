@@ -1,0 +1,108 @@
+//! The store for tokio: a thread that owns one connection, and a channel to it. Needs no runtime.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::{
+    Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken,
+    Lease, LockName, Operation, Ordering, Parting, Released, Renewed,
+};
+use lock_host::{Alarms, HostClock};
+
+use crate::watcher::Watcher;
+use crate::worker::{Worker, no_thread};
+use crate::{CAPABILITIES, Site, SqliteConfig, Timing};
+
+/// One async client of a file.
+///
+/// A request that has to wait too long for others fails as `Unavailable`, and nothing has happened; one that the disk
+/// does not answer within its time fails as `Timeout`. Requests take effect in the order in which they are first polled.
+#[derive(Debug)]
+pub struct Sqlite(Worker);
+
+impl Sqlite {
+    /// Opens the file, or makes it where it is missing. Blocks for some milliseconds, or while others open it, for 5 s
+    /// at most.
+    ///
+    /// # Errors
+    /// `Config` where the directory is missing, on a network file system, or for a file of a newer version; `Denied`
+    /// where the file or its directory cannot be written; `OtherKind` for a file that is not ours. All leave the file
+    /// untouched. `Unavailable` for a full disk.
+    pub fn open(config: &SqliteConfig) -> Result<Self, BackendError> {
+        Self::open_with(config, Timing::of_host())
+    }
+
+    /// The same with leases timed by `timing`, for tests.
+    ///
+    /// # Errors
+    /// Those of [`Sqlite::open`].
+    pub fn open_with(config: &SqliteConfig, timing: Timing) -> Result<Self, BackendError> {
+        let alarms = Alarms::start(Arc::new(HostClock)).map_err(|error| no_thread(Operation::Connect, error))?;
+        let site = Arc::new(Site::new(config, timing));
+        let watcher = Arc::new(Watcher::new(Arc::clone(&site)));
+        let worker = Worker::new(site, watcher, Arc::new(alarms));
+        worker.open()?;
+        Ok(Self(worker))
+    }
+}
+
+impl Backend for Sqlite {
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES.with_ordering(Ordering::InOrder)
+    }
+
+    fn listen(&self, sink: EventSink) {
+        self.0.watcher().listen(sink);
+    }
+}
+
+#[async_trait]
+impl AsyncBackend for Sqlite {
+    fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
+        Arc::new(Self(self.0.another()))
+    }
+
+    async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        let claim = claim.clone();
+        self.0.ask(Operation::Acquire, within, move |store, deadline| store.acquire(&claim, deadline)).await
+    }
+
+    async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        let leases = leases.to_vec();
+        self.0.ask(Operation::Renew, within, move |store, deadline| store.renew(&leases, deadline)).await
+    }
+
+    async fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
+        let parting = parting.clone();
+        self.0.ask(Operation::Release, within, move |store, deadline| store.release(&parting, deadline)).await
+    }
+
+    async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
+        let lease = lease.clone();
+        self.0.ask(Operation::Fence, within, move |store, deadline| store.fence(&lease, deadline)).await
+    }
+
+    fn inspect(&self) -> Option<&dyn AsyncInspect> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl AsyncInspect for Sqlite {
+    async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
+        let name = name.clone();
+        self.0.ask(Operation::Inspect, within, move |store, deadline| store.holder(&name, deadline)).await
+    }
+
+    async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
+        let query = query.clone();
+        self.0.ask(Operation::Inspect, within, move |store, deadline| store.list(&query, deadline)).await
+    }
+
+    async fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
+        let name = name.clone();
+        self.0.ask(Operation::Inspect, within, move |store, deadline| store.revoke(&name, token, deadline)).await
+    }
+}

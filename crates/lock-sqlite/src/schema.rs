@@ -1,0 +1,132 @@
+//! The tables, and how a file is told to be ours.
+
+use std::path::Path;
+
+use lock_core::{ErrorKind, Operation};
+use rusqlite::Connection;
+
+use crate::error::{Fault, refusal};
+use crate::timing::wall_micros;
+
+/// What marks a file as ours: "lhlk".
+const APPLICATION_ID: i32 = 0x6c68_6c6b;
+
+/// The layout that this version writes. A newer one is refused, never guessed at.
+const VERSION: i32 = 1;
+
+/// A place is found by name and number, so that a queue is one stretch of one tree.
+const TABLES: &str = "
+CREATE TABLE locks(
+    name TEXT PRIMARY KEY, owner TEXT NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL,
+    note TEXT NOT NULL, boot TEXT NOT NULL, expires_ns INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE queue(
+    name TEXT NOT NULL, place INTEGER NOT NULL, owner TEXT NOT NULL, ttl_ms INTEGER NOT NULL, width INTEGER NOT NULL,
+    note TEXT NOT NULL, boot TEXT NOT NULL, expires_ns INTEGER NOT NULL, PRIMARY KEY(name, place)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE tombstones(
+    name TEXT NOT NULL, owner TEXT NOT NULL, boot TEXT NOT NULL, expires_ns INTEGER NOT NULL, PRIMARY KEY(name, owner)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE counter(one INTEGER PRIMARY KEY CHECK(one = 1), last INTEGER NOT NULL) STRICT;
+";
+
+/// What a file turned out to be.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    Ours,
+    Empty,
+    Newer(i32),
+    Foreign,
+}
+
+/// Checks that the file is ours, or makes it so where it is empty, and sets the connection up. Anything else is left
+/// untouched.
+pub(crate) fn adopt(db: &Connection, path: &Path) -> Result<(), Fault> {
+    match examine(db)? {
+        Found::Ours => set_up(db, path),
+        Found::Empty => {
+            set_up(db, path)?;
+            Ok(initialise(db)?)
+        }
+        Found::Newer(version) => {
+            let message = format!("{} has layout {version}, newer than {VERSION}, which this is for", path.display());
+            let remedy = "update this program, or choose another path";
+            Err(refusal(Operation::Connect, ErrorKind::Config, message).with_remedy(remedy).into())
+        }
+        Found::Foreign => {
+            let message = format!("{} is a database of another application", path.display());
+            let remedy = "choose another path; the file was left untouched";
+            Err(refusal(Operation::Connect, ErrorKind::OtherKind, message).with_remedy(remedy).into())
+        }
+    }
+}
+
+fn examine(db: &Connection) -> rusqlite::Result<Found> {
+    let number = |sql: &str| db.query_row(sql, (), |row| row.get::<_, i32>(0));
+    let tables = number("SELECT count(*) FROM sqlite_schema")?;
+    Ok(match (number("PRAGMA application_id")?, number("PRAGMA user_version")?) {
+        (APPLICATION_ID, VERSION) => Found::Ours,
+        (APPLICATION_ID, version) if version > VERSION => Found::Newer(version),
+        (0, 0) if tables == 0 => Found::Empty,
+        _ => Found::Foreign,
+    })
+}
+
+/// Every commit reaches the disk before it is answered, on macOS through the disk's own cache, too.
+fn set_up(db: &Connection, path: &Path) -> Result<(), Fault> {
+    let mode: String = db.query_row("PRAGMA journal_mode = WAL", (), |row| row.get(0))?;
+    if mode != "wal" {
+        let message = format!("{} is where SQLite cannot share memory (journal mode {mode})", path.display());
+        let remedy = "choose a path on a local disk";
+        return Err(refusal(Operation::Connect, ErrorKind::Config, message).with_remedy(remedy).into());
+    }
+    Ok(db.execute_batch("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")?)
+}
+
+fn initialise(db: &Connection) -> rusqlite::Result<()> {
+    let first = wall_micros();
+    db.execute_batch(&format!(
+        "BEGIN IMMEDIATE; {TABLES}
+         INSERT INTO counter VALUES (1, {first});
+         PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};
+         COMMIT"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn adopted(prepare: &str) -> (ErrorKind, String) {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Connection::open(directory.path().join("locks.db")).unwrap();
+        db.execute_batch(prepare).unwrap();
+        match adopt(&db, Path::new("locks.db")) {
+            Err(Fault::Refused(error)) => (error.kind(), error.to_string()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_empty_file_becomes_ours_and_stays_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("locks.db");
+        let db = Connection::open(&path).unwrap();
+        assert_eq!(examine(&db).unwrap(), Found::Empty);
+        adopt(&db, &path).unwrap();
+        assert_eq!(examine(&db).unwrap(), Found::Ours);
+        adopt(&Connection::open(&path).unwrap(), &path).unwrap();
+        let synchronous: i32 = db.query_row("PRAGMA synchronous", (), |row| row.get(0)).unwrap();
+        assert_eq!(synchronous, 2);
+    }
+
+    #[test]
+    fn other_databases_are_refused() {
+        assert_eq!(adopted("CREATE TABLE t(x)").0, ErrorKind::OtherKind);
+        assert_eq!(adopted("PRAGMA application_id = 7").0, ErrorKind::OtherKind);
+        assert_eq!(adopted("PRAGMA user_version = 1").0, ErrorKind::OtherKind);
+        let (kind, text) = adopted(&format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 2"));
+        assert_eq!(kind, ErrorKind::Config);
+        assert!(text.contains("update this program"), "{text}");
+    }
+}

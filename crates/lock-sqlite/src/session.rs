@@ -1,0 +1,215 @@
+//! One open connection to the file, and its transactions.
+
+use std::thread;
+use std::time::Duration;
+
+use lock_core::{BackendError, ErrorKind, Moment, Operation};
+use lock_host::{Clock, HostClock};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::Site;
+use crate::desk::Desk;
+use crate::error::{Fault, Stage, explain, explain_io, refusal, too_busy};
+use crate::file::{Identity, Location, Missing};
+use crate::schema;
+
+/// How often the write lock is asked for. A commit takes about a millisecond, so longer sleeps would waste the lock.
+const BUSY_RETRY: Duration = Duration::from_micros(500);
+
+/// The longest that SQLite itself waits while a file is opened; it counts in 31 bits.
+const BUSY_MAX: Duration = Duration::from_secs(60);
+
+/// What a request is, for whom it is explained, and until when it may wait for others (not for the disk).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask {
+    pub(crate) operation: Operation,
+    pub(crate) access: Access,
+    pub(crate) deadline: Moment,
+}
+
+/// Which transaction a request needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Sees the last commit, waits for nobody.
+    Read,
+    /// Alone.
+    Write,
+}
+
+/// Whether a transaction runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// On the file that has the path.
+    Here,
+    /// Not: another file has the path now, or none has.
+    Replaced,
+}
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    db: Connection,
+    location: Location,
+    identity: Identity,
+}
+
+impl Session {
+    /// Opens the file that has the path now, in place of `earlier`, whose file was replaced, where there is one.
+    ///
+    /// # Errors
+    /// A file that is not ours, cannot be written or must not be used. It is left untouched.
+    pub(crate) fn open(
+        site: &Site,
+        earlier: &mut Option<Self>,
+        missing: Missing,
+        deadline: Moment,
+    ) -> Result<Self, BackendError> {
+        let location = Location::find(&site.path)?;
+        let lock = location.lock(deadline)?;
+        if let Some(earlier) = earlier {
+            location.disown(&lock, &earlier.identity)?;
+        }
+        // Closed before the new one is opened: closing a file drops this process's locks on all it shares an inode with.
+        let lost = earlier.take().is_some();
+        location.ensure(&lock, missing)?;
+        let expected = location.identity().map_err(|error| explain_io(Operation::Connect, &site.path, error))?;
+        let db = connect(site, &location, deadline)?;
+        let identity = location.identity().map_err(|error| explain_io(Operation::Connect, &site.path, error))?;
+        if !identity.is_same_file(&expected) {
+            return Err(replaced_again(Operation::Connect, site));
+        }
+        let session = Self { db, location, identity };
+        if lost {
+            session.raise_counter(site, deadline)?;
+        }
+        Ok(session)
+    }
+
+    /// Whether the path still leads to the files that this session has open.
+    pub(crate) fn is_current(&self) -> bool {
+        self.location.identity().is_ok_and(|present| present == self.identity)
+    }
+
+    /// A number that changes with every commit of others.
+    pub(crate) fn data_version(&self) -> rusqlite::Result<i64> {
+        self.db.prepare_cached("PRAGMA data_version")?.query_row((), |row| row.get(0))
+    }
+
+    /// Begins a transaction, and then looks whether it runs on the right file: waiting for it may have taken long.
+    pub(crate) fn begin(&self, site: &Site, ask: &Ask) -> Result<Begun, BackendError> {
+        loop {
+            match self.try_begin(ask.access) {
+                Ok(()) if self.is_current() => return Ok(Begun::Here),
+                Ok(()) => {
+                    self.roll_back();
+                    return Ok(Begun::Replaced);
+                }
+                Err(error) => {
+                    self.roll_back();
+                    if !is_busy(&error) {
+                        return Err(explain(ask.operation, Stage::Before, &site.path, error));
+                    }
+                }
+            }
+            if HostClock.now() >= ask.deadline {
+                return Err(too_busy(ask.operation, &site.path));
+            }
+            thread::sleep(BUSY_RETRY);
+        }
+    }
+
+    fn try_begin(&self, access: Access) -> rusqlite::Result<()> {
+        match access {
+            // A snapshot is taken by the first read only.
+            Access::Read => self.db.execute_batch("BEGIN; SELECT last FROM counter"),
+            Access::Write => self.db.prepare_cached("BEGIN IMMEDIATE")?.execute(()).map(drop),
+        }
+    }
+
+    /// Does the work of a transaction that has begun, and commits it. The session comes back unless SQLite failed.
+    pub(crate) fn finish<T>(
+        self,
+        site: &Site,
+        ask: &Ask,
+        work: impl FnOnce(&Desk<'_>) -> Result<T, Fault>,
+    ) -> (Option<Self>, Result<T, BackendError>) {
+        let (stage, fault) = match work(&Desk::new(&self.db, site)) {
+            Ok(done) => match self.commit() {
+                Ok(()) => return (Some(self), Ok(done)),
+                Err(error) => (Stage::Committing, error.into()),
+            },
+            Err(fault) => (Stage::Before, fault),
+        };
+        match fault {
+            Fault::Refused(error) => {
+                self.roll_back();
+                (Some(self), Err(error))
+            }
+            Fault::Sql(error) => (None, Err(explain(ask.operation, stage, &site.path, error))),
+        }
+    }
+
+    fn commit(&self) -> rusqlite::Result<()> {
+        self.db.prepare_cached("COMMIT")?.execute(()).map(drop)
+    }
+
+    fn roll_back(&self) {
+        if !self.db.is_autocommit() {
+            // It fails only where SQLite has rolled back by itself.
+            let _ = self.db.execute_batch("ROLLBACK");
+        }
+    }
+
+    fn raise_counter(&self, site: &Site, deadline: Moment) -> Result<(), BackendError> {
+        let ask = Ask { operation: Operation::Connect, access: Access::Write, deadline };
+        match self.begin(site, &ask)? {
+            Begun::Replaced => Err(replaced_again(ask.operation, site)),
+            Begun::Here => Desk::new(&self.db, site)
+                .raise_counter()
+                .and_then(|()| Ok(self.commit()?))
+                .map_err(|fault| translated(&ask, site, fault)),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.db
+    }
+}
+
+fn connect(site: &Site, location: &Location, deadline: Moment) -> Result<Connection, BackendError> {
+    let ask = Ask { operation: Operation::Connect, access: Access::Write, deadline };
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opened = || -> Result<Connection, Fault> {
+        let db = Connection::open_with_flags(&location.main, flags)?;
+        if db.is_readonly("main")? {
+            let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
+            return Err(rusqlite::Error::SqliteFailure(error, None).into());
+        }
+        db.busy_timeout(deadline.since(HostClock.now()).min(BUSY_MAX))?;
+        // A file that turns out to be somebody else's keeps even its unwritten pages as they are.
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        schema::adopt(&db, &site.path)?;
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+        db.busy_timeout(Duration::ZERO)?;
+        db.set_prepared_statement_cache_capacity(64);
+        Ok(db)
+    };
+    opened().map_err(|fault| translated(&ask, site, fault))
+}
+
+fn translated(ask: &Ask, site: &Site, fault: Fault) -> BackendError {
+    match fault {
+        Fault::Refused(error) => error,
+        Fault::Sql(error) => explain(ask.operation, Stage::Before, &site.path, error),
+    }
+}
+
+pub(crate) fn replaced_again(operation: Operation, site: &Site) -> BackendError {
+    let message = format!("{} is replaced again and again", site.path.display());
+    refusal(operation, ErrorKind::Unavailable, message).with_remedy("find out what replaces the file, and stop it")
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}

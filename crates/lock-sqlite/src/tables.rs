@@ -1,0 +1,146 @@
+//! What a desk finds in the tables and puts there, row by row.
+
+use std::time::Duration;
+
+use lock_core::inspect::Entry;
+use lock_core::{ErrorKind, LockName, Note, Operation, Owner, Parting, TokenRange, Width};
+use rusqlite::{OptionalExtension, Params, Row, named_params};
+
+use crate::desk::Desk;
+use crate::error::{Fault, refusal};
+use crate::timing::wall_micros;
+use crate::wire::{self, Hold, Place, count, nanos, signed, tombstone_for, unsigned};
+
+impl Desk<'_> {
+    pub(crate) fn hold(&self, key: &str) -> Result<Option<Hold>, Fault> {
+        self.live(wire::HOLD, key, Hold::from_row)
+    }
+
+    pub(crate) fn first_place(&self, key: &str) -> Result<Option<Place>, Fault> {
+        self.live(wire::FIRST_PLACE, key, Place::from_row)
+    }
+
+    pub(crate) fn entry(&self, key: &str, name: LockName, hold: &Hold) -> Result<Entry, Fault> {
+        let waiters = self.live(wire::WAITERS, key, |row| row.get(0))?.unwrap_or(0);
+        Ok(Entry { name, holder: hold.shown(), remaining: Some(hold.remaining), waiters: count(waiters) })
+    }
+
+    pub(crate) fn holds_after(&self, key: &str) -> Result<Vec<(String, Hold)>, Fault> {
+        let mut statement = self.db.prepare_cached(wire::LIST)?;
+        let bounds = named_params! {
+            ":name": key, ":limit": wire::SCAN_MAX, ":boot": self.boot(), ":now": nanos(self.now),
+        };
+        let rows = statement.query_map(bounds, |row| Ok((row.get(5)?, Hold::from_row(row)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Who held the lock last, where nobody has cleared it since.
+    pub(crate) fn last_owner(&self, key: &str) -> Result<Option<String>, Fault> {
+        let mut statement = self.db.prepare_cached(wire::LAST_OWNER)?;
+        Ok(statement.query_row(named_params! { ":name": key }, |row| row.get(0)).optional()?)
+    }
+
+    pub(crate) fn set_hold(
+        &self,
+        key: &str,
+        owner: Owner,
+        tokens: TokenRange,
+        note: &Note,
+        valid_for: Duration,
+    ) -> Result<(), Fault> {
+        self.run(
+            wire::SET_HOLD,
+            named_params! {
+                ":name": key, ":owner": owner.to_wire(),
+                ":low": signed(tokens.low().get()), ":high": signed(tokens.high().get()),
+                ":note": note.to_wire(), ":boot": self.boot(), ":until": nanos(self.now + valid_for),
+            },
+        )?;
+        Ok(())
+    }
+
+    pub(crate) fn drop_place(&self, key: &str, owner: Owner) -> Result<usize, Fault> {
+        self.run(wire::DROP_PLACE, named_params! { ":name": key, ":owner": owner.to_wire() })
+    }
+
+    pub(crate) fn drop_dead_places(&self, key: &str) -> Result<(), Fault> {
+        self.run(
+            wire::DROP_DEAD_PLACES,
+            named_params! { ":name": key, ":boot": self.boot(), ":now": nanos(self.now) },
+        )?;
+        Ok(())
+    }
+
+    /// Raises the counter to the wall clock: after a loss, the store may have forgotten tokens.
+    pub(crate) fn raise_counter(&self) -> Result<(), Fault> {
+        self.run(wire::RAISE_LAST_TOKEN, named_params! { ":last": signed(wall_micros()) })?;
+        Ok(())
+    }
+
+    pub(crate) fn last_token(&self) -> Result<u64, Fault> {
+        let last = self.db.prepare_cached(wire::LAST_TOKEN)?.query_row((), |row| row.get(0))?;
+        Ok(unsigned(last))
+    }
+
+    pub(crate) fn draw(&self, width: Width, operation: Operation) -> Result<TokenRange, Fault> {
+        let tokens = TokenRange::above(self.last_token()?, width).map_err(|invalid| {
+            refusal(operation, ErrorKind::Unavailable, "the tokens are used up")
+                .with_source(invalid)
+                .with_remedy("start a new file, and let the resource forget the old one's tokens")
+        })?;
+        self.run(wire::SET_LAST_TOKEN, named_params! { ":last": signed(tokens.high().get()) })?;
+        Ok(tokens)
+    }
+
+    pub(crate) fn refuse_given_up(&self, key: &str, owner: Owner) -> Result<(), Fault> {
+        let (boot, now) = (self.boot(), nanos(self.now));
+        let buried = self
+            .db
+            .prepare_cached(wire::TOMBSTONE)?
+            .exists(named_params! { ":name": key, ":owner": owner.to_wire(), ":boot": boot, ":now": now })?;
+        if !buried {
+            return Ok(());
+        }
+        let error = refusal(Operation::Acquire, ErrorKind::Protocol, "this claim was given up");
+        Err(error.with_remedy("ask again as another owner").into())
+    }
+
+    pub(crate) fn bury(&self, key: &str, parting: &Parting) -> Result<(), Fault> {
+        let until = nanos(self.now + tombstone_for(parting.ttl));
+        let tombstone =
+            named_params! { ":name": key, ":owner": parting.owner.to_wire(), ":boot": self.boot(), ":until": until };
+        self.run(wire::SET_TOMBSTONE, tombstone)?;
+        self.sweep(key)
+    }
+
+    /// Clears what is over, in passing. A dead hold may go although others wait: the lock is as free without it.
+    pub(crate) fn sweep(&self, key: &str) -> Result<(), Fault> {
+        for sweep in wire::SWEEPS {
+            self.run(sweep, named_params! { ":name": key, ":boot": self.boot(), ":now": nanos(self.now) })?;
+        }
+        Ok(())
+    }
+
+    /// The one row about a lock, where there is one that is not over.
+    pub(crate) fn live<T>(
+        &self,
+        sql: &str,
+        key: &str,
+        read: fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, Fault> {
+        let live = named_params! { ":name": key, ":boot": self.boot(), ":now": nanos(self.now) };
+        Ok(self.db.prepare_cached(sql)?.query_row(live, read).optional()?)
+    }
+
+    pub(crate) fn run(&self, sql: &str, params: impl Params) -> Result<usize, Fault> {
+        Ok(self.db.prepare_cached(sql)?.execute(params)?)
+    }
+
+    pub(crate) fn key(&self, name: &LockName) -> String {
+        self.site.prefix.key(name.as_str())
+    }
+
+    pub(crate) fn boot(&self) -> &str {
+        self.site.timing.boot()
+    }
+}

@@ -1,0 +1,88 @@
+//! By which clock leases are timed.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use lock_core::{FencingToken, Moment};
+use lock_host::{Clock, HostClock, SharedClock, boot_id};
+
+/// What stands for a boot where the system has no identity of it.
+const NO_BOOT: &str = "wall-clock";
+
+/// The clock of the leases in a file, and the boot of the machine that it counts from.
+///
+/// Everybody who shares a file has to use the same, which [`Timing::of_host`] does. A lease of another boot has ended.
+///
+/// Where the system gives its boots no identity (macOS), leases are timed by the wall clock instead: they survive a
+/// reboot until their time is over, and end early or late by as much as somebody sets that clock.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    clock: SharedClock,
+    boot: Arc<str>,
+}
+
+impl Timing {
+    /// The clock and the boot of this machine.
+    pub fn of_host() -> Self {
+        match boot_id() {
+            Some(boot) => Self { clock: Arc::new(HostClock), boot: boot.into() },
+            None => Self { clock: Arc::new(WallClock), boot: NO_BOOT.into() },
+        }
+    }
+
+    /// Another clock, for tests.
+    pub fn with_clock(clock: SharedClock) -> Self {
+        Self { clock, boot: boot_id().as_deref().unwrap_or(NO_BOOT).into() }
+    }
+
+    /// The same clock in another boot, for tests.
+    #[must_use]
+    pub fn with_boot(self, boot: &str) -> Self {
+        Self { clock: self.clock, boot: boot.into() }
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    pub(crate) fn boot(&self) -> &str {
+        &self.boot
+    }
+}
+
+/// The wall clock, for systems that cannot tell one boot from another.
+#[derive(Debug)]
+struct WallClock;
+
+impl Clock for WallClock {
+    fn now(&self) -> Moment {
+        Moment::ORIGIN + since_1970()
+    }
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The wall clock in microseconds since 1970, within the bounds of a token. Nothing but tokens depends on it.
+pub(crate) fn wall_micros() -> u64 {
+    u64::try_from(since_1970().as_micros()).unwrap_or(u64::MAX).min(FencingToken::MAX.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_has_a_clock_and_a_boot() {
+        let timing = Timing::of_host();
+        assert!(timing.now() > Moment::ORIGIN);
+        assert_eq!(timing.boot(), Timing::of_host().boot());
+        assert_eq!(timing.with_boot("other").boot(), "other");
+    }
+
+    #[test]
+    fn the_wall_clock_is_a_token() {
+        assert!(FencingToken::new(wall_micros()).is_ok());
+    }
+}

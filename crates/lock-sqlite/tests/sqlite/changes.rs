@@ -1,0 +1,125 @@
+//! Files that are deleted or replaced under running clients.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lock_core::{BlockingBackend, ErrorKind, Fenced, Released, Renewed};
+
+use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, position};
+
+fn beside(rig: &Rig, ending: &str) -> PathBuf {
+    PathBuf::from(format!("{}{ending}", rig.path().display()))
+}
+
+fn is_sound(rig: &Rig) {
+    let report: String = rig.raw().query_row("PRAGMA integrity_check", (), |row| row.get(0)).unwrap();
+    assert_eq!(report, "ok");
+}
+
+#[test]
+fn a_deleted_file_is_a_loss_and_a_new_one_unites_all_clients_again() {
+    let rig = Rig::new();
+    let (here, there) = (rig.client(), rig.client());
+    let mine = claim("a");
+    let lost = granted(here.ask(&mine));
+    position(there.ask(&claim("a")));
+    fs::remove_file(rig.path()).unwrap();
+
+    assert_eq!(here.fence(&lost, WITHIN).unwrap(), Fenced::NotHeld);
+    assert_eq!(here.extend(&lost), Renewed::NotHeld);
+    assert_eq!(here.part(&mine), Released::NotHeld);
+    let found = granted(there.ask(&impatient("a")));
+    assert!(found.tokens.low() > lost.tokens.high());
+    busy(here.ask(&impatient("a")));
+    busy(rig.client().ask(&impatient("a")));
+    is_sound(&rig);
+}
+
+#[test]
+fn whoever_comes_first_after_a_deletion_excludes_the_others() {
+    let rig = Rig::new();
+    let clients: Vec<_> = (0..4).map(|_| rig.client()).collect();
+    for round in 0..20 {
+        fs::remove_file(rig.path()).unwrap();
+        let answers = std::thread::scope(|scope| {
+            let ask = |client| move || granted_or_none(client);
+            let running: Vec<_> = clients.iter().map(|client| scope.spawn(ask(client))).collect();
+            running.into_iter().map(|thread| thread.join().unwrap()).filter(|granted| *granted).count()
+        });
+        assert_eq!(answers, 1, "round {round}");
+        is_sound(&rig);
+    }
+}
+
+fn granted_or_none(client: &lock_sqlite::blocking::Sqlite) -> bool {
+    matches!(client.ask(&impatient("a")), lock_core::Answer::Granted { .. })
+}
+
+#[test]
+fn a_file_that_is_replaced_by_an_old_copy_draws_higher_tokens() {
+    let rig = Rig::new();
+    let client = rig.client();
+    granted(client.ask(&claim("old")));
+    rig.raw().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let copy = rig.directory.path().join("copy");
+    fs::copy(rig.path(), &copy).unwrap();
+    let lost = granted(client.ask(&claim("a")));
+
+    fs::rename(&copy, rig.path()).unwrap();
+    assert_eq!(client.extend(&lost), Renewed::NotHeld);
+    busy(client.ask(&impatient("old")));
+    assert!(granted(rig.client().ask(&claim("a"))).tokens.low() > lost.tokens.high());
+    busy(client.ask(&impatient("a")));
+    is_sound(&rig);
+}
+
+#[test]
+fn companions_that_are_deleted_leave_one_store_for_all() {
+    for endings in [&["-shm"][..], &["-wal"], &["-wal", "-shm"]] {
+        let rig = Rig::new();
+        let (here, there) = (rig.client(), rig.client());
+        let before = granted(here.ask(&claim("a")));
+        for ending in endings {
+            fs::remove_file(beside(&rig, ending)).unwrap();
+        }
+        let after = granted(there.ask(&claim("b")));
+        assert!(after.tokens.low() > before.tokens.high(), "{endings:?}");
+        busy(here.ask(&impatient("b")));
+        busy(rig.client().ask(&impatient("b")));
+        is_sound(&rig);
+    }
+}
+
+#[test]
+fn companions_that_were_left_behind_are_not_taken_for_those_of_a_new_file() {
+    let rig = Rig::new();
+    let client = rig.client();
+    granted(client.ask(&claim("a")));
+    let kept = |ending: &str| fs::read(beside(&rig, ending)).unwrap();
+    let (wal, shm) = (kept("-wal"), kept("-shm"));
+    drop(client);
+    fs::remove_file(rig.path()).unwrap();
+    fs::write(beside(&rig, "-wal"), wal).unwrap();
+    fs::write(beside(&rig, "-shm"), shm).unwrap();
+    granted(rig.client().ask(&impatient("a")));
+    is_sound(&rig);
+}
+
+#[test]
+fn a_directory_that_is_moved_away_is_an_error_until_it_is_back() {
+    let rig = Rig::new();
+    let inner = rig.directory.path().join("inner");
+    let moved = rig.directory.path().join("moved");
+    fs::create_dir(&inner).unwrap();
+    let config = lock_sqlite::SqliteConfig::new(inner.join("locks.db"));
+    let client = lock_sqlite::blocking::Sqlite::open_with(&config, rig.timing()).unwrap();
+    let lease = granted(client.ask(&claim("a")));
+    rename(&inner, &moved);
+    assert_eq!(client.renew(std::slice::from_ref(&lease), WITHIN).unwrap_err().kind(), ErrorKind::Config);
+    rename(&moved, &inner);
+    assert!(matches!(client.extend(&lease), Renewed::Renewed { .. }));
+}
+
+fn rename(from: &Path, to: &Path) {
+    fs::rename(from, to).unwrap();
+}

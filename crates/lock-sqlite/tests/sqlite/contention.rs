@@ -1,0 +1,227 @@
+//! Many threads and many processes on one file.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lock_core::{Answer, AsyncBackend, BlockingBackend, Claim, Effect, ErrorKind, Lease};
+use lock_sqlite::SqliteConfig;
+use lock_sqlite::blocking::Sqlite;
+
+use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, parting, position, secs, ttl};
+
+/// Asks until it is this claim's turn.
+fn wait_for(client: &Sqlite, claim: &Claim) -> Lease {
+    let until = Instant::now() + 3 * WITHIN;
+    while Instant::now() < until {
+        match client.ask(claim) {
+            Answer::Granted { lease, .. } => return lease,
+            Answer::Queued { .. } | Answer::Busy { .. } => thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    panic!("never granted");
+}
+
+#[test]
+fn threads_with_clients_of_their_own_exclude_each_other() {
+    let rig = Rig::new();
+    let (inside, tokens) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+    let turns = |client: Sqlite| {
+        for _ in 0..25 {
+            let mine = claim("a");
+            let lease = wait_for(&client, &mine);
+            assert!(!inside.swap(true, Ordering::SeqCst));
+            tokens.lock().unwrap().push(low(&lease));
+            inside.store(false, Ordering::SeqCst);
+            client.part(&mine);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            let client = rig.client();
+            scope.spawn(|| turns(client));
+        }
+    });
+    let tokens = tokens.into_inner().unwrap();
+    assert_eq!(tokens.len(), 150);
+    assert!(tokens.is_sorted_by(|earlier, later| earlier < later), "{tokens:?}");
+}
+
+#[test]
+fn threads_share_one_client() {
+    let rig = Rig::new();
+    let client = rig.client();
+    thread::scope(|scope| {
+        for thread in 0..6 {
+            let client = &client;
+            scope.spawn(move || {
+                for turn in 0..10 {
+                    let mine = claim(&format!("{thread}:{turn}"));
+                    granted(client.ask(&mine));
+                    client.part(&mine);
+                }
+            });
+        }
+    });
+    assert_eq!(rig.rows("locks"), 0);
+}
+
+const DIRECTORY: &str = "LOCK_SQLITE_TEST_DIRECTORY";
+const TURNS: usize = 25;
+
+fn play(part: &str, directory: &Path) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", &format!("contention::{part}"), "--ignored", "--nocapture"]);
+    command.env(DIRECTORY, directory).stdout(Stdio::null()).spawn().unwrap()
+}
+
+fn played_on() -> (std::path::PathBuf, Sqlite) {
+    let directory = std::path::PathBuf::from(std::env::var_os(DIRECTORY).unwrap());
+    let client = Sqlite::open(&SqliteConfig::new(directory.join("locks.db"))).unwrap();
+    (directory, client)
+}
+
+/// A sum that only comes out right if nobody else reads between a read and its write.
+#[test]
+fn processes_exclude_each_other() {
+    let rig = Rig::new();
+    let sum = rig.directory.path().join("sum");
+    fs::write(&sum, "0").unwrap();
+    let players: Vec<_> = (0..4).map(|_| play("adds_up", rig.directory.path())).collect();
+    for mut player in players {
+        assert!(player.wait().unwrap().success());
+    }
+    assert_eq!(fs::read_to_string(&sum).unwrap(), (4 * TURNS).to_string());
+    let log = fs::read_to_string(rig.directory.path().join("tokens")).unwrap();
+    let tokens: Vec<u64> = log.lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(tokens.len(), 4 * TURNS);
+    assert!(tokens.is_sorted_by(|earlier, later| earlier < later), "{tokens:?}");
+}
+
+#[test]
+#[ignore = "played by another test as a process of its own"]
+fn adds_up() {
+    let (directory, client) = played_on();
+    let sum = directory.join("sum");
+    let mut tokens = OpenOptions::new().append(true).create(true).open(directory.join("tokens")).unwrap();
+    for _ in 0..TURNS {
+        let mine = claim("sum");
+        let lease = wait_for(&client, &mine);
+        let before: usize = fs::read_to_string(&sum).unwrap().parse().unwrap();
+        thread::yield_now();
+        fs::write(&sum, (before + 1).to_string()).unwrap();
+        writeln!(tokens, "{}", low(&lease)).unwrap();
+        client.part(&mine);
+    }
+}
+
+#[test]
+fn a_process_that_is_killed_while_it_writes_leaves_the_file_to_the_others() {
+    let rig = Rig::new();
+    let client = Sqlite::open(&rig.config()).unwrap();
+    for _ in 0..5 {
+        let before = granted(client.ask(&Claim { ttl: ttl("100ms"), ..impatient("before") }));
+        let mut player = play("writes_for_ever", rig.directory.path());
+        // It is at work once tokens rise without us.
+        while low(&granted(client.ask(&claim(&format!("{}", rand()))))) < low(&before) + 40 {
+            thread::sleep(Duration::from_millis(2));
+        }
+        player.kill().unwrap();
+        player.wait().unwrap();
+        let mine = Claim { ttl: ttl("1s"), ..claim("busy") };
+        wait_for(&client, &mine);
+        client.part(&mine);
+        thread::sleep(Duration::from_millis(110));
+    }
+    let report: String = rig.raw().query_row("PRAGMA integrity_check", (), |row| row.get(0)).unwrap();
+    assert_eq!(report, "ok");
+}
+
+fn rand() -> u64 {
+    lock_host::random_u64().unwrap()
+}
+
+#[test]
+#[ignore = "played by another test as a process of its own"]
+fn writes_for_ever() {
+    let (_, client) = played_on();
+    // Not really: a test that fails must not leave it behind.
+    let until = Instant::now() + 3 * WITHIN;
+    while Instant::now() < until {
+        let mine = Claim { ttl: ttl("1s"), ..claim("busy") };
+        wait_for(&client, &mine);
+        client.part(&mine);
+    }
+}
+
+#[test]
+fn a_writer_that_takes_too_long_is_not_waited_for_and_nothing_has_happened() {
+    let rig = Rig::new();
+    let (blocking, nonblocking) = (rig.client(), rig.nonblocking());
+    let writer = rig.raw();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let within = Duration::from_millis(200);
+    let begun = Instant::now();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mine = claim("a");
+    let errors = [
+        blocking.acquire(&mine, within).unwrap_err(),
+        runtime.block_on(nonblocking.acquire(&mine, within)).unwrap_err(),
+    ];
+    assert!(begun.elapsed() < secs(10));
+    for error in errors {
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error}");
+    }
+    // Looking does not need the writer's leave.
+    assert_eq!(blocking.inspect().unwrap().holder(&mine.name, within).unwrap(), None);
+    writer.execute_batch("ROLLBACK").unwrap();
+    granted(blocking.ask(&mine));
+}
+
+#[test]
+fn async_requests_take_effect_in_the_order_in_which_they_were_handed_over() {
+    let rig = Rig::new();
+    let client = rig.nonblocking();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for _ in 0..20 {
+        let (first, second, third) = (claim("a"), claim("a"), claim("a"));
+        let (a, part, b, c) = runtime.block_on(async {
+            let leaving = parting(&first);
+            tokio::join!(
+                client.acquire(&first, WITHIN),
+                client.release(&leaving, WITHIN),
+                client.acquire(&second, WITHIN),
+                client.acquire(&third, WITHIN),
+            )
+        });
+        granted(a.unwrap());
+        assert_eq!(part.unwrap(), lock_core::Released::Released);
+        granted(b.unwrap());
+        assert_eq!(position(c.unwrap()), 1);
+        for claim in [third, second] {
+            runtime.block_on(client.release(&parting(&claim), WITHIN)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_keeper_renews_on_a_connection_of_its_own() {
+    let rig = Rig::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let client = std::sync::Arc::new(rig.nonblocking());
+    let lease = granted(runtime.block_on(client.acquire(&claim("a"), WITHIN)).unwrap());
+    let keeper = AsyncBackend::for_keeper(std::sync::Arc::clone(&client));
+    drop(client);
+    rig.clock.advance(secs(20));
+    runtime.block_on(keeper.renew(std::slice::from_ref(&lease), WITHIN)).unwrap();
+    assert_eq!(busy(rig.client().ask(&impatient("a"))), secs(30));
+    let keeper = BlockingBackend::for_keeper(std::sync::Arc::new(rig.client()));
+    rig.clock.advance(secs(20));
+    keeper.renew(&[lease], WITHIN).unwrap();
+    assert_eq!(busy(rig.client().ask(&impatient("a"))), secs(30));
+}

@@ -1,0 +1,174 @@
+//! What can be at a path, and what cannot be used is left as it was.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use lock_core::{BackendError, Effect, ErrorKind};
+use lock_sqlite::SqliteConfig;
+use lock_sqlite::blocking::Sqlite;
+use rusqlite::config::DbConfig;
+
+use crate::rig::{Ask, Rig, claim, granted};
+
+fn refusal(path: &Path) -> BackendError {
+    let error = Sqlite::open(&SqliteConfig::new(path)).unwrap_err();
+    assert_eq!(error.effect(), Effect::None);
+    assert!(error.remedy().is_some(), "{error}");
+    assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+    error
+}
+
+/// Everything in a directory, by name.
+fn contents(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let mut contents: Vec<_> = paths.map(|path| (path.clone(), fs::read(&path).unwrap())).collect();
+    contents.sort();
+    contents
+}
+
+#[test]
+fn a_new_file_is_for_its_user_alone() {
+    let rig = Rig::new();
+    granted(rig.client().ask(&claim("a")));
+    let _open = rig.client();
+    for entry in fs::read_dir(rig.directory.path()).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(entry.metadata().unwrap().mode() & 0o777, 0o600, "{:?}", entry.file_name());
+    }
+}
+
+#[test]
+fn a_path_that_leads_nowhere_is_refused() {
+    let rig = Rig::new();
+    let error = refusal(&rig.directory.path().join("no/locks.db"));
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert!(error.remedy().unwrap().starts_with("create the directory first"), "{error}");
+    assert_eq!(refusal(rig.directory.path()).kind(), ErrorKind::Config);
+    assert_eq!(contents(rig.directory.path()), []);
+}
+
+#[test]
+fn a_dangling_link_is_refused_and_a_link_is_followed() {
+    let rig = Rig::new();
+    let link = rig.directory.path().join("link.db");
+    std::os::unix::fs::symlink(rig.path(), &link).unwrap();
+    assert_eq!(refusal(&link).kind(), ErrorKind::Config);
+    let direct = rig.client();
+    let through_link = Sqlite::open_with(&SqliteConfig::new(&link), rig.timing()).unwrap();
+    granted(direct.ask(&claim("a")));
+    crate::rig::busy(through_link.ask(&crate::rig::impatient("a")));
+}
+
+#[test]
+fn what_is_no_database_is_left_untouched() {
+    let rig = Rig::new();
+    for garbage in ["x".repeat(10), "these are notes of somebody's\n".repeat(500)] {
+        fs::write(rig.path(), &garbage).unwrap();
+        let before = contents(rig.directory.path());
+        assert_eq!(refusal(&rig.path()).kind(), ErrorKind::OtherKind);
+        assert_eq!(contents(rig.directory.path()), before);
+    }
+}
+
+#[test]
+fn the_database_of_another_application_is_left_untouched() {
+    for mode in ["DELETE", "WAL"] {
+        let rig = Rig::new();
+        let other = rig.raw();
+        // As if it had crashed: what it committed last is in a file beside the database.
+        other.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
+        let write = "CREATE TABLE t(x); INSERT INTO t VALUES (1)";
+        other.execute_batch(&format!("PRAGMA journal_mode = {mode}; {write}")).unwrap();
+        drop(other);
+        let without_index = |(path, _): &(PathBuf, Vec<u8>)| !path.to_str().unwrap().ends_with("-shm");
+        let before: Vec<_> = contents(rig.directory.path()).into_iter().filter(without_index).collect();
+        assert_eq!(refusal(&rig.path()).kind(), ErrorKind::OtherKind);
+        let after: Vec<_> = contents(rig.directory.path()).into_iter().filter(without_index).collect();
+        assert_eq!(after, before);
+        assert_eq!(rig.rows("t"), 1);
+    }
+}
+
+#[test]
+fn a_newer_layout_is_refused_and_left_untouched() {
+    let rig = Rig::new();
+    rig.client();
+    rig.raw().execute_batch("PRAGMA user_version = 99").unwrap();
+    let before = fs::read(rig.path()).unwrap();
+    let error = refusal(&rig.path());
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert!(error.to_string().contains("layout 99"), "{error}");
+    assert_eq!(fs::read(rig.path()).unwrap(), before);
+}
+
+#[test]
+fn an_empty_file_is_taken() {
+    let rig = Rig::new();
+    fs::write(rig.path(), "").unwrap();
+    granted(rig.client().ask(&claim("a")));
+}
+
+/// Modes mean nothing to root, so the refusals are tried by another process, as nobody where this one is root.
+#[test]
+fn a_read_only_file_or_directory_is_refused() {
+    let rig = Rig::new();
+    granted(rig.client().ask(&claim("a")));
+    let (file, directory) = (rig.path(), rig.directory.path());
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let before = contents(directory);
+
+    mode(&file, 0o444);
+    mode(directory, 0o777);
+    assert_denied(&file);
+    assert_eq!(contents(directory), before);
+    mode(&file, 0o666);
+    mode(directory, 0o555);
+    assert_denied(&file);
+    assert_eq!(contents(directory), before);
+    assert_denied(&directory.join("new.db"));
+    assert_eq!(contents(directory), before);
+
+    mode(directory, 0o777);
+    assert_eq!(open_elsewhere(&file), "opened");
+    mode(directory, 0o700);
+}
+
+#[track_caller]
+fn assert_denied(path: &Path) {
+    let outcome = open_elsewhere(path);
+    assert!(outcome.starts_with("Denied") && outcome.contains("let this user write"), "{outcome}");
+}
+
+const PATH: &str = "LOCK_SQLITE_TEST_PATH";
+const OUTCOME: &str = "outcome: ";
+
+fn open_elsewhere(path: &Path) -> String {
+    // Nobody may not be allowed to run the test where it was built.
+    let place = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o755)).tempdir().unwrap();
+    let program = place.path().join("test");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let mut command = Command::new(program);
+    command.args(["--exact", "files::tries_to_open", "--ignored", "--nocapture"]).env(PATH, path).current_dir("/");
+    if rustix::process::geteuid().is_root() {
+        command.uid(65534).gid(65534);
+    }
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let outcome = text.lines().find_map(|line| line.split_once(OUTCOME));
+    outcome.unwrap_or_else(|| panic!("{output:?}")).1.to_owned()
+}
+
+#[test]
+#[ignore = "played by another test as a process of its own"]
+fn tries_to_open() {
+    let path = std::env::var(PATH).unwrap();
+    let outcome = match Sqlite::open(&SqliteConfig::new(path)) {
+        Ok(_) => "opened".to_owned(),
+        Err(error) => format!("{:?}: {error}", error.kind()),
+    };
+    writeln!(std::io::stdout(), "{OUTCOME}{outcome}").unwrap();
+}

@@ -1,0 +1,96 @@
+//! The view for operators, and prefixes.
+
+use lock_core::inspect::{Page, Query, Revoked};
+use lock_core::{BlockingBackend, FencingToken, Holder, LockName};
+use lock_sqlite::blocking::Sqlite;
+
+use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, position, secs};
+
+fn list(client: &Sqlite, pattern: &str, limit: u32, after: Option<&Page>) -> Page {
+    let cursor = after.and_then(|page| page.next.clone());
+    client.inspect().unwrap().list(&Query { pattern: pattern.to_owned(), cursor, limit }, WITHIN).unwrap()
+}
+
+fn names(page: &Page) -> Vec<&str> {
+    page.entries.iter().map(|entry| entry.name.as_str()).collect()
+}
+
+#[test]
+fn the_holder_is_shown_with_its_queue() {
+    let rig = Rig::new();
+    let client = rig.client();
+    let holder = |name: &LockName| client.inspect().unwrap().holder(name, WITHIN).unwrap();
+    let mine = claim("a");
+    assert_eq!(holder(&mine.name), None);
+    let lease = granted(client.ask(&mine));
+    position(client.ask(&claim("a")));
+    let entry = holder(&mine.name).unwrap();
+    assert_eq!((entry.waiters, entry.remaining), (1, Some(secs(30))));
+    assert_eq!(entry.holder, Holder::Leasehold { tokens: lease.tokens, note: mine.note.clone() });
+    rig.clock.advance(secs(30));
+    assert_eq!(holder(&mine.name), None);
+}
+
+#[test]
+fn listings_go_on_page_by_page() {
+    let rig = Rig::new();
+    let client = rig.client();
+    for name in ["a:1", "a:2", "a:3", "b:1", "c:1"] {
+        granted(client.ask(&claim(name)));
+    }
+    let first = list(&client, "*:1", 2, None);
+    assert_eq!(names(&first), ["a:1", "b:1"]);
+    let second = list(&client, "*:1", 2, Some(&first));
+    assert_eq!((names(&second), &second.next), (vec!["c:1"], &None));
+    assert_eq!(list(&client, "?:2", 10, None).entries.len(), 1);
+    assert_eq!(names(&list(&client, "nothing*", 10, None)), Vec::<&str>::new());
+    rig.clock.advance(secs(30));
+    assert_eq!(names(&list(&client, "*", 10, None)), Vec::<&str>::new());
+}
+
+#[test]
+fn a_page_looks_at_a_bounded_number_of_locks() {
+    let rig = Rig::new();
+    let client = rig.client();
+    granted(client.ask(&claim("zebra")));
+    rig.raw()
+        .execute_batch(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
+             INSERT INTO locks SELECT 'lock:' || i, owner, low, high, note, boot, expires_ns FROM n, locks",
+        )
+        .unwrap();
+    let first = list(&client, "z*", 10, None);
+    let second = list(&client, "z*", 10, Some(&first));
+    let third = list(&client, "z*", 10, Some(&second));
+    assert_eq!([&first, &second, &third].map(|page| names(page).len()), [0, 0, 1]);
+    assert_eq!(third.next, None);
+}
+
+#[test]
+fn a_lease_is_ended_by_any_of_its_tokens_and_by_no_other() {
+    let rig = Rig::new();
+    let client = rig.client();
+    let inspect = client.inspect().unwrap();
+    let mine = claim("a");
+    let lease = granted(client.ask(&mine));
+    let waiter = claim("a");
+    position(client.ask(&waiter));
+    let other = FencingToken::new(lease.tokens.high().get() + 1).unwrap();
+    assert_eq!(inspect.revoke(&mine.name, other, WITHIN).unwrap(), Revoked::NotHeld);
+    assert_eq!(inspect.revoke(&mine.name, lease.tokens.high(), WITHIN).unwrap(), Revoked::Revoked);
+    assert_eq!(inspect.revoke(&mine.name, lease.tokens.high(), WITHIN).unwrap(), Revoked::NotHeld);
+    granted(client.ask(&waiter));
+}
+
+#[test]
+fn prefixes_keep_applications_apart_and_are_taken_off_again() {
+    let rig = Rig::new();
+    let (bare, shop, shop2) = (rig.client(), rig.with_prefix("shop"), rig.with_prefix("shop2"));
+    granted(shop.ask(&claim("a")));
+    granted(shop2.ask(&claim("a")));
+    granted(bare.ask(&claim("a")));
+    busy(shop.ask(&impatient("a")));
+    busy(bare.ask(&impatient("shop:a")));
+    assert_eq!(names(&list(&shop, "*", 10, None)), ["a"]);
+    assert_eq!(names(&list(&bare, "*", 10, None)), ["a", "shop2:a", "shop:a"]);
+}

@@ -1,0 +1,12 @@
+//! The embedded store on real files, real threads and real processes.
+
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod changes;
+mod contention;
+mod files;
+mod inspect;
+mod rig;
+mod timing;
+mod turns;
+mod watching;

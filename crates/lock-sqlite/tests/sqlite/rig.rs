@@ -1,0 +1,147 @@
+//! What the tests share: a directory, a clock that is moved by hand, and clients of both colours.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::{
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Lease, Mode, Parting, Queueing, Released, Renewed, Ttl,
+    Width,
+};
+use lock_host::{ManualClock, new_owner, note};
+use lock_sqlite::{SqliteConfig, Timing, blocking, nonblocking};
+use tempfile::TempDir;
+
+/// Long enough for any machine; nothing waits for so long where all is well.
+pub(crate) const WITHIN: Duration = Duration::from_secs(20);
+
+pub(crate) struct Rig {
+    pub(crate) directory: TempDir,
+    pub(crate) clock: ManualClock,
+}
+
+impl Rig {
+    pub(crate) fn new() -> Self {
+        Self { directory: TempDir::new().unwrap(), clock: ManualClock::new() }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.directory.path().join("locks.db")
+    }
+
+    pub(crate) fn config(&self) -> SqliteConfig {
+        SqliteConfig::new(self.path())
+    }
+
+    pub(crate) fn timing(&self) -> Timing {
+        Timing::with_clock(Arc::new(self.clock.clone()))
+    }
+
+    /// A client with a connection of its own, as another process has it.
+    pub(crate) fn client(&self) -> blocking::Sqlite {
+        blocking::Sqlite::open_with(&self.config(), self.timing()).unwrap()
+    }
+
+    pub(crate) fn nonblocking(&self) -> nonblocking::Sqlite {
+        nonblocking::Sqlite::open_with(&self.config(), self.timing()).unwrap()
+    }
+
+    pub(crate) fn with_prefix(&self, prefix: &str) -> blocking::Sqlite {
+        let mut config = self.config();
+        config.prefix = prefix.parse().unwrap();
+        blocking::Sqlite::open_with(&config, self.timing()).unwrap()
+    }
+
+    /// A connection of nobody's, to look behind the scenes.
+    pub(crate) fn raw(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.path()).unwrap()
+    }
+
+    pub(crate) fn rows(&self, table: &str) -> i64 {
+        self.raw().query_row(&format!("SELECT count(*) FROM {table}"), (), |row| row.get(0)).unwrap()
+    }
+}
+
+pub(crate) fn ttl(text: &str) -> Ttl {
+    text.parse().unwrap()
+}
+
+pub(crate) fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// A claim of a new owner that would queue.
+pub(crate) fn claim(name: &str) -> Claim {
+    Claim {
+        name: name.parse().unwrap(),
+        owner: new_owner().unwrap(),
+        mode: Mode::Exclusive,
+        ttl: Ttl::DEFAULT,
+        width: Width::ONE,
+        floor: None,
+        note: note("testing").unwrap(),
+        queueing: Queueing::Wanted,
+    }
+}
+
+pub(crate) fn impatient(name: &str) -> Claim {
+    Claim { queueing: Queueing::Unwanted, ..claim(name) }
+}
+
+pub(crate) fn parting(claim: &Claim) -> Parting {
+    Parting { name: claim.name.clone(), owner: claim.owner, ttl: claim.ttl, certainty: Certainty::Answered }
+}
+
+/// The verbs with what the tests do not care about left out.
+pub(crate) trait Ask {
+    fn ask(&self, claim: &Claim) -> Answer;
+    fn part(&self, claim: &Claim) -> Released;
+    fn extend(&self, lease: &Lease) -> Renewed;
+    fn refusal(&self, claim: &Claim) -> BackendError;
+}
+
+impl Ask for blocking::Sqlite {
+    fn ask(&self, claim: &Claim) -> Answer {
+        self.acquire(claim, WITHIN).unwrap()
+    }
+
+    fn part(&self, claim: &Claim) -> Released {
+        self.release(&parting(claim), WITHIN).unwrap()
+    }
+
+    fn extend(&self, lease: &Lease) -> Renewed {
+        self.renew(std::slice::from_ref(lease), WITHIN).unwrap()[0]
+    }
+
+    fn refusal(&self, claim: &Claim) -> BackendError {
+        self.acquire(claim, WITHIN).unwrap_err()
+    }
+}
+
+#[track_caller]
+pub(crate) fn granted(answer: Answer) -> Lease {
+    match answer {
+        Answer::Granted { lease, .. } => lease,
+        other @ (Answer::Queued { .. } | Answer::Busy { .. }) => panic!("not granted: {other:?}"),
+    }
+}
+
+#[track_caller]
+pub(crate) fn position(answer: Answer) -> u32 {
+    match answer {
+        Answer::Queued { position, .. } => position,
+        other @ (Answer::Granted { .. } | Answer::Busy { .. }) => panic!("not queued: {other:?}"),
+    }
+}
+
+#[track_caller]
+pub(crate) fn busy(answer: Answer) -> Duration {
+    match answer {
+        Answer::Busy { remaining, .. } => remaining.unwrap(),
+        other @ (Answer::Granted { .. } | Answer::Queued { .. }) => panic!("not busy: {other:?}"),
+    }
+}
+
+pub(crate) fn low(lease: &Lease) -> u64 {
+    lease.tokens.low().get()
+}

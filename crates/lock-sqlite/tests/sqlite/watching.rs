@@ -1,0 +1,139 @@
+//! Waiters hear their turn, across connections.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use lock_core::{Backend, Claim, Event, EventSink};
+
+use crate::rig::{Ask, Rig, WITHIN, claim, granted, position, secs, ttl};
+
+/// Long enough that an event that is not wanted would have come: some dozen looks.
+const A_WHILE: Duration = Duration::from_millis(200);
+
+fn ear(client: &impl Backend) -> Receiver<Event> {
+    let (sender, events) = mpsc::channel();
+    client.listen(EventSink::new(move |event| drop(sender.send(event))));
+    events
+}
+
+#[track_caller]
+fn assert_silent(events: &Receiver<Event>) {
+    assert_eq!(events.recv_timeout(A_WHILE), Err(RecvTimeoutError::Timeout));
+}
+
+#[test]
+fn a_release_elsewhere_is_heard_as_a_grant() {
+    let rig = Rig::new();
+    let (here, there) = (rig.client(), rig.client());
+    let (near, far) = (ear(&here), ear(&there));
+    let (holder, waiter) = (claim("a"), claim("a"));
+    granted(there.ask(&holder));
+    position(here.ask(&waiter));
+    assert_silent(&near);
+    there.part(&holder);
+    let Event::Granted { lease, valid_for } = near.recv_timeout(WITHIN).unwrap() else { panic!("no grant") };
+    assert_eq!(valid_for, secs(10));
+    assert_eq!(granted(here.ask(&waiter)), lease);
+    assert_silent(&near);
+    assert_silent(&far);
+}
+
+#[test]
+fn a_grant_before_the_watcher_knows_its_waiter_is_heard_too() {
+    let rig = Rig::new();
+    let (here, there) = (rig.client(), rig.client());
+    for _ in 0..20 {
+        let events = ear(&here);
+        let (holder, waiter) = (claim("a"), claim("a"));
+        granted(there.ask(&holder));
+        std::thread::scope(|scope| {
+            scope.spawn(|| there.part(&holder));
+            here.ask(&waiter);
+        });
+        let lease = granted(here.ask(&waiter));
+        // Either the answer or the event comes first; both say the same.
+        if let Ok(event) = events.recv_timeout(Duration::from_millis(20)) {
+            assert!(matches!(event, Event::Granted { lease: heard, .. } if heard == lease));
+        }
+        here.part(&waiter);
+    }
+}
+
+#[test]
+fn the_end_of_a_lease_is_heard_by_the_first_in_line_only() {
+    let rig = Rig::new();
+    let (first, second) = (rig.client(), rig.client());
+    let (first_ear, second_ear) = (ear(&first), ear(&second));
+    granted(rig.client().ask(&Claim { ttl: ttl("5s"), ..claim("a") }));
+    let (early, late) = (claim("a"), claim("a"));
+    assert_eq!((position(first.ask(&early)), position(second.ask(&late))), (1, 2));
+    assert_silent(&first_ear);
+    rig.clock.advance(secs(5));
+    assert_eq!(first_ear.recv_timeout(WITHIN), Ok(Event::Freed { name: early.name.clone() }));
+    assert_silent(&second_ear);
+    granted(first.ask(&early));
+    assert_silent(&second_ear);
+    first.part(&early);
+    assert!(matches!(second_ear.recv_timeout(WITHIN), Ok(Event::Granted { .. })));
+}
+
+#[test]
+fn the_end_of_the_place_before_it_wakes_the_next() {
+    let rig = Rig::new();
+    let client = rig.client();
+    let events = ear(&client);
+    granted(client.ask(&Claim { ttl: ttl("15s"), ..claim("a") }));
+    position(rig.client().ask(&claim("a"))); // which nobody refreshes
+    rig.clock.advance(secs(8));
+    let waiter = claim("a");
+    assert_eq!(position(client.ask(&waiter)), 2);
+    rig.clock.advance(secs(1));
+    assert_silent(&events);
+    rig.clock.advance(secs(6));
+    assert_eq!(events.recv_timeout(WITHIN), Ok(Event::Freed { name: waiter.name.clone() }));
+    granted(client.ask(&waiter));
+}
+
+#[test]
+fn who_left_hears_nothing_more() {
+    let rig = Rig::new();
+    let client = rig.client();
+    let events = ear(&client);
+    let (holder, waiter, lapsed) = (claim("a"), claim("a"), claim("a"));
+    granted(client.ask(&holder));
+    position(client.ask(&waiter));
+    position(client.ask(&lapsed));
+    client.part(&waiter);
+    rig.clock.advance(secs(10));
+    client.part(&holder);
+    assert_silent(&events);
+}
+
+#[test]
+fn waiters_hear_that_the_file_was_replaced() {
+    let rig = Rig::new();
+    let client = rig.client();
+    let events = ear(&client);
+    granted(client.ask(&claim("a")));
+    let waiter = claim("a");
+    position(client.ask(&waiter));
+    assert_silent(&events);
+    std::fs::remove_file(rig.path()).unwrap();
+    assert_eq!(events.recv_timeout(WITHIN), Ok(Event::RecheckAll));
+    granted(client.ask(&waiter));
+}
+
+#[test]
+fn a_listener_of_the_other_colour_hears_the_same() {
+    let rig = Rig::new();
+    let (here, there) = (rig.nonblocking(), rig.client());
+    let events = ear(&here);
+    let (holder, waiter) = (claim("a"), claim("a"));
+    granted(there.ask(&holder));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let ask = || runtime.block_on(lock_core::AsyncBackend::acquire(&here, &waiter, WITHIN)).unwrap();
+    position(ask());
+    there.part(&holder);
+    let Event::Granted { lease, .. } = events.recv_timeout(WITHIN).unwrap() else { panic!("no grant") };
+    assert_eq!(granted(ask()), lease);
+}
