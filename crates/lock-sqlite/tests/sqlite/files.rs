@@ -152,7 +152,7 @@ fn open_elsewhere(path: &Path) -> String {
     let program = place.path().join("test");
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let mut command = Command::new(program);
-    command.args(["--exact", "files::tries_to_open", "--ignored", "--nocapture"]).env(PATH, path).current_dir("/");
+    command.args(["--exact", "files::tries_to_open", "--nocapture"]).env(PATH, path).current_dir("/");
     if rustix::process::geteuid().is_root() {
         command.uid(65534).gid(65534);
     }
@@ -162,10 +162,10 @@ fn open_elsewhere(path: &Path) -> String {
     outcome.unwrap_or_else(|| panic!("{output:?}")).1.to_owned()
 }
 
+/// Played by another test as a process of its own; does nothing otherwise.
 #[test]
-#[ignore = "played by another test as a process of its own"]
 fn tries_to_open() {
-    let path = std::env::var(PATH).unwrap();
+    let Ok(path) = std::env::var(PATH) else { return };
     let outcome = match Sqlite::open(&SqliteConfig::new(path)) {
         Ok(_) => "opened".to_owned(),
         Err(error) => format!("{:?}: {error}", error.kind()),
