@@ -3,12 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use lock_core::{Invalid, parse_duration};
+use lock_core::{Invalid, Prefix, parse_duration};
 use redis::{ConnectionInfo, IntoConnectionInfo};
 use serde::Deserialize;
 use url::Url;
-
-use crate::value::Prefix;
 
 /// Which Redis to use, and how.
 ///

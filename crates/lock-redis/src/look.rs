@@ -8,7 +8,7 @@ use redis::Value;
 
 use crate::failure::Failure;
 use crate::script;
-use crate::value::Stored;
+use crate::value::{Stored, name_of, scan_pattern};
 use crate::wire::{Call, Question, Wire, read, remaining};
 
 /// How many keys one `SCAN` looks at, at least and at most.
@@ -58,7 +58,7 @@ fn seen(pair: &[Value]) -> Result<Seen, Failure> {
 
 /// Looks at the one key of a lock.
 pub(crate) fn look_at(wire: &Wire, name: &LockName) -> Call {
-    Call::script(&script::LOOK, &[wire.prefix.key(name)])
+    Call::script(&script::LOOK, &[wire.prefix.key(name.as_str())])
 }
 
 pub(crate) fn seen_one(reply: Value) -> Result<Seen, Failure> {
@@ -103,15 +103,16 @@ impl Question for Scan<'_> {
             Some(cursor) => cursor.0.parse().map_err(|_| Failure::unsupported("this cursor is not from a Redis"))?,
         };
         let mut scan = redis::cmd("SCAN");
-        scan.arg(cursor).arg("MATCH").arg(wire.prefix.scan_pattern(&self.query.pattern));
+        scan.arg(cursor).arg("MATCH").arg(scan_pattern(&wire.prefix, &self.query.pattern));
         scan.arg("COUNT").arg(self.query.limit.clamp(SCAN_COUNT.0, SCAN_COUNT.1)).arg("TYPE").arg("string");
         Ok(Call::plain(scan))
     }
 
     fn read(&self, wire: &Wire, reply: Value) -> Result<Self::Answer, Failure> {
         let (next, keys): (String, Vec<Vec<u8>>) = read(reply)?;
-        let matches =
-            |key: &Vec<u8>| wire.prefix.name(key).is_some_and(|name| glob_matches(&self.query.pattern, name.as_str()));
+        let matches = |key: &Vec<u8>| {
+            name_of(&wire.prefix, key).is_some_and(|name| glob_matches(&self.query.pattern, name.as_str()))
+        };
         Ok((keys.into_iter().filter(matches).collect(), (next != "0").then_some(Cursor(next))))
     }
 }
@@ -120,7 +121,7 @@ impl Question for Scan<'_> {
 pub(crate) fn entries(wire: &Wire, keys: &[Vec<u8>], seen: Vec<Seen>) -> Vec<Entry> {
     let entry = |(key, seen): (&Vec<u8>, Seen)| match seen {
         Seen::Value(value, remaining) if Stored::read(&value).is_some() => {
-            Some(Entry { name: wire.prefix.name(key)?, holder: Stored::holder(&value), remaining, waiters: 0 })
+            Some(Entry { name: name_of(&wire.prefix, key)?, holder: Stored::holder(&value), remaining, waiters: 0 })
         }
         Seen::Value(..) | Seen::Nothing | Seen::OtherKind => None,
     };
@@ -135,7 +136,7 @@ impl Question for Revocation<'_> {
     type Answer = Revoked;
 
     fn call(&self, wire: &Wire) -> Result<Call, Failure> {
-        Ok(Call::script(&script::REVOKE, &[wire.prefix.key(self.0)]).arg(self.1.get()))
+        Ok(Call::script(&script::REVOKE, &[wire.prefix.key(self.0.as_str())]).arg(self.1.get()))
     }
 
     fn read(&self, _wire: &Wire, reply: Value) -> Result<Revoked, Failure> {

@@ -1,8 +1,6 @@
 //! The keys, and the value of a held lock: `lh1:OWNER:LOW:HIGH:NOTE`.
 
-use std::str::FromStr;
-
-use lock_core::{FencingToken, Holder, Invalid, Lease, LockName, Note, Owner, TokenRange};
+use lock_core::{FencingToken, Holder, Lease, LockName, Note, Owner, Prefix, TokenRange};
 
 /// How every value of ours begins: the layout and its version.
 const LAYOUT: &str = "lh1:";
@@ -12,47 +10,22 @@ pub(crate) const COUNTER: &str = "leasehold:counter";
 /// The `run_id` of the server that the counter was last verified against.
 pub(crate) const MARKER: &str = "leasehold:marker";
 
-/// What stands before the names of locks, with a colon between.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Prefix(Option<String>);
+/// The lock of a key; `None` for a key that is no lock under this prefix.
+pub(crate) fn name_of(prefix: &Prefix, key: &[u8]) -> Option<LockName> {
+    prefix.name(std::str::from_utf8(key).ok()?)
+}
 
-impl Prefix {
-    /// The longest prefix, in bytes. Chosen: as short as any sensible one, so that keys stay short.
-    const BYTES_MAX: usize = 100;
-
-    pub(crate) fn as_deref(&self) -> Option<&str> {
-        self.0.as_deref()
-    }
-
-    /// The key of a lock.
-    pub(crate) fn key(&self, name: &LockName) -> String {
-        match &self.0 {
-            Some(prefix) => format!("{prefix}:{name}"),
-            None => name.as_str().to_owned(),
+/// A pattern for `SCAN` that matches at least the keys of the locks that the glob matches.
+pub(crate) fn scan_pattern(prefix: &Prefix, glob: &str) -> String {
+    let mut pattern = literal(&prefix.beginning());
+    for c in glob.chars() {
+        match c {
+            // Redis' `?` is one byte, ours one character.
+            '*' | '?' => pattern.push('*'),
+            other => pattern.push_str(&literal(other.encode_utf8(&mut [0; 4]))),
         }
     }
-
-    /// The lock of a key; `None` for a key that is no lock under this prefix.
-    pub(crate) fn name(&self, key: &[u8]) -> Option<LockName> {
-        let key = std::str::from_utf8(key).ok()?;
-        match &self.0 {
-            Some(prefix) => key.strip_prefix(prefix)?.strip_prefix(':')?.parse().ok(),
-            None => key.parse().ok(),
-        }
-    }
-
-    /// A pattern for `SCAN` that matches at least the keys of the locks that the glob matches.
-    pub(crate) fn scan_pattern(&self, glob: &str) -> String {
-        let mut pattern = self.0.as_ref().map_or_else(String::new, |prefix| format!("{}:", literal(prefix)));
-        for c in glob.chars() {
-            match c {
-                // Redis' `?` is one byte, ours one character.
-                '*' | '?' => pattern.push('*'),
-                other => pattern.push_str(&literal(other.encode_utf8(&mut [0; 4]))),
-            }
-        }
-        pattern
-    }
+    pattern
 }
 
 fn literal(text: &str) -> String {
@@ -64,23 +37,6 @@ fn literal(text: &str) -> String {
         literal.push(c);
     }
     literal
-}
-
-impl FromStr for Prefix {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let problem = if text.is_empty() || text.len() > Self::BYTES_MAX {
-            "it does not have 1 to 100 bytes"
-        } else if text.chars().any(char::is_control) {
-            "it holds a control character"
-        } else if text == "leasehold" || text.starts_with(LockName::RESERVED_PREFIX) {
-            "keys that begin with \"leasehold:\" are reserved"
-        } else {
-            return Ok(Self(Some(text.to_owned())));
-        };
-        Err(Invalid::new("prefix", text, problem, "give a short word such as prefix=shop, for keys such as shop:NAME"))
-    }
 }
 
 /// The key that says that an owner's claims to a lock were given up.
@@ -151,31 +107,17 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_names_behind_the_prefix() {
-        let name: LockName = "invoice:42".parse().unwrap();
-        let (bare, shop): (Prefix, Prefix) = (Prefix::default(), "shop".parse().unwrap());
-        assert_eq!(bare.key(&name), "invoice:42");
-        assert_eq!(shop.key(&name), "shop:invoice:42");
-        assert_eq!(shop.name(b"shop:invoice:42"), Some(name));
-        for other in ["shop", "shop:", "shopinvoice:42", "invoice:42"] {
-            assert_eq!(shop.name(other.as_bytes()), None, "{other}");
+    fn keys_of_our_own_are_no_locks() {
+        for key in [COUNTER.as_bytes(), MARKER.as_bytes(), b"\xff"] {
+            assert_eq!(name_of(&Prefix::default(), key), None);
         }
-        assert_eq!(bare.name(COUNTER.as_bytes()), None);
-        assert_eq!(bare.name(b"\xff"), None);
         assert_eq!(tombstone("a", Owner::from_random([1; 16])), format!("leasehold:{{a}}:t:{}", "01".repeat(16)));
-    }
-
-    #[test]
-    fn prefixes_are_bounded() {
-        for bad in ["", "leasehold", "leasehold:x", "a\nb", &"x".repeat(101)] {
-            assert!(bad.parse::<Prefix>().is_err(), "{bad:?}");
-        }
     }
 
     #[test]
     fn patterns_are_escaped_for_scan() {
         let shop: Prefix = "sh*p".parse().unwrap();
-        assert_eq!(shop.scan_pattern("inv[1]*?"), "sh\\*p:inv\\[1\\]**");
-        assert_eq!(Prefix::default().scan_pattern("a-b^\\"), "a\\-b\\^\\\\");
+        assert_eq!(scan_pattern(&shop, "inv[1]*?"), "sh\\*p:inv\\[1\\]**");
+        assert_eq!(scan_pattern(&Prefix::default(), "a-b^\\"), "a\\-b\\^\\\\");
     }
 }

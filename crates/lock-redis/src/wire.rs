@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use lock_core::{Answer, Certainty, Claim, Fenced, FencingToken, Lease, Mode, Operation, Parting, Released, Renewed};
+use lock_core::{
+    Answer, Certainty, Claim, Fenced, FencingToken, Lease, Mode, Operation, Parting, Prefix, Released, Renewed,
+};
 use redis::{Cmd, FromRedisValue, Script, ToRedisArgs, Value, from_redis_value};
 
 use crate::failure::Failure;
 use crate::look::{Seen, look_at, seen_one};
 use crate::script;
-use crate::value::{COUNTER, MARKER, Prefix, Stored, of_lease, of_owner, tombstone};
+use crate::value::{COUNTER, MARKER, Stored, of_lease, of_owner, tombstone};
 
 /// How many leases one renewal script takes, so that nobody else waits for it longer than a fraction of a millisecond.
 pub(crate) const LEASES_PER_SCRIPT: usize = 100;
@@ -86,7 +88,7 @@ impl Question for &Claim {
         if self.mode != Mode::Exclusive {
             return Err(Failure::unsupported("only exclusive locks"));
         }
-        let key = wire.prefix.key(&self.name);
+        let key = wire.prefix.key(self.name.as_str());
         let tombstone = tombstone(&key, self.owner);
         let call = Call::script(&script::ACQUIRE, &[key.as_str(), COUNTER, &tombstone])
             .arg(of_owner(self.owner))
@@ -123,7 +125,7 @@ impl Question for Renewal<'_> {
     type Answer = Vec<Renewed>;
 
     fn call(&self, wire: &Wire) -> Result<Call, Failure> {
-        let keys: Vec<_> = self.0.iter().map(|lease| wire.prefix.key(&lease.name)).collect();
+        let keys: Vec<_> = self.0.iter().map(|lease| wire.prefix.key(lease.name.as_str())).collect();
         let call = Call::script(&script::RENEW, &keys);
         Ok(self.0.iter().fold(call, |call, lease| call.arg(of_lease(lease)).arg(lease.ttl.as_millis())))
     }
@@ -146,7 +148,7 @@ impl Question for &Parting {
     type Answer = Released;
 
     fn call(&self, wire: &Wire) -> Result<Call, Failure> {
-        let key = wire.prefix.key(&self.name);
+        let key = wire.prefix.key(self.name.as_str());
         let tombstone = tombstone(&key, self.owner);
         let life = match self.certainty {
             Certainty::Answered => Duration::ZERO,

@@ -1,10 +1,9 @@
 //! What a `sqlite:` URL says.
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
-use lock_core::{Invalid, LockName, parse_duration};
+use lock_core::{Invalid, Prefix, parse_duration};
 use serde::{Deserialize, Serialize};
 
 /// Which file to use, and how.
@@ -126,68 +125,6 @@ fn refuse(given: impl std::fmt::Display, problem: impl Into<String>, remedy: imp
     Invalid::new("sqlite URL", given, problem, remedy)
 }
 
-/// What stands before the names of locks in the file, with a colon between; 1 to 100 bytes, or nothing.
-///
-/// Applications that share a file can so use the same names without meeting.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Prefix(Option<String>);
-
-impl Prefix {
-    /// The longest prefix, in bytes. Chosen: the same as everywhere else.
-    const BYTES_MAX: usize = 100;
-
-    fn is_none(&self) -> bool {
-        self.0.is_none()
-    }
-
-    /// What every key of this prefix begins with.
-    pub(crate) fn beginning(&self) -> String {
-        self.0.as_ref().map_or_else(String::new, |prefix| format!("{prefix}:"))
-    }
-
-    /// The key of a lock in the file.
-    pub(crate) fn key(&self, name: &str) -> String {
-        self.beginning() + name
-    }
-
-    /// The lock of a key; `None` for a key that is no lock under this prefix.
-    pub(crate) fn name(&self, key: &str) -> Option<LockName> {
-        key.strip_prefix(self.beginning().as_str())?.parse().ok()
-    }
-}
-
-impl FromStr for Prefix {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let problem = if text.is_empty() || text.len() > Self::BYTES_MAX {
-            "it does not have 1 to 100 bytes"
-        } else if text.chars().any(char::is_control) {
-            "it holds a control character"
-        } else if text == "leasehold" || text.starts_with(LockName::RESERVED_PREFIX) {
-            "names that begin with \"leasehold:\" are reserved"
-        } else {
-            return Ok(Self(Some(text.to_owned())));
-        };
-        Err(Invalid::new("prefix", text, problem, "give a short word such as prefix=shop"))
-    }
-}
-
-impl TryFrom<String> for Prefix {
-    type Error = Invalid;
-
-    fn try_from(text: String) -> Result<Self, Invalid> {
-        text.parse()
-    }
-}
-
-impl From<Prefix> for String {
-    fn from(prefix: Prefix) -> Self {
-        prefix.0.unwrap_or_default()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,17 +176,6 @@ mod tests {
         assert_eq!(serde_json::to_string(&bare).unwrap(), r#"{"path":"locks.db"}"#);
         for bad in [r#"{"path":"a","prefx":"b"}"#, r#"{"path":""}"#, r#"{"path":"a","op_timeout":"0s"}"#, "{}"] {
             assert!(serde_json::from_str::<SqliteConfig>(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_prefix_is_put_on_and_taken_off() {
-        let (bare, shop) = (Prefix::default(), "shop".parse::<Prefix>().unwrap());
-        assert_eq!((bare.key("a"), shop.key("a")), ("a".to_owned(), "shop:a".to_owned()));
-        assert_eq!(shop.name("shop:a").unwrap().as_str(), "a");
-        assert_eq!(bare.name("shop:a").unwrap().as_str(), "shop:a");
-        for other in ["shop", "shop:", "shopa", "a"] {
-            assert_eq!(shop.name(other), None, "{other}");
         }
     }
 }

@@ -42,10 +42,10 @@ mod worker;
 pub mod blocking;
 pub mod nonblocking;
 
-pub use config::{Prefix, SqliteConfig};
+pub use config::SqliteConfig;
 pub use timing::Timing;
 
-use lock_core::{Capabilities, Durability, Isolation, Waiting};
+use lock_core::{Capabilities, Durability, Isolation, Prefix, Waiting};
 
 pub(crate) const BACKEND: &str = "sqlite";
 
