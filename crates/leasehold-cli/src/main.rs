@@ -1,1 +1,65 @@
-fn main() {}
+//! The `leasehold` command: distributed locks for shell scripts and for people.
+//!
+//! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
+//! (who holds what) · `store`, `locks` (where the locks are).
+
+mod args;
+mod demo;
+mod exit;
+mod held;
+mod locks;
+mod look;
+mod report;
+mod run;
+mod store;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use self::args::{Cli, Command};
+use self::demo::paused;
+use self::exit::Exit;
+use self::run::{guard, start};
+
+fn main() -> ExitCode {
+    let line: Vec<OsString> = std::env::args_os().collect();
+    // Our own helper processes; no part of what users are offered.
+    let exit = match line.get(1).and_then(|role| role.to_str()) {
+        Some(guard::ROLE) => parsed(&line[1..], guard::main),
+        Some(start::ROLE) => parsed(&line[1..], start::main),
+        Some(paused::ROLE) => parsed(&line[1..], paused::main),
+        Some(_) | None => parsed(&line, dispatch),
+    };
+    exit.into()
+}
+
+fn parsed<A: Parser>(line: &[OsString], run: impl FnOnce(&A) -> Exit) -> Exit {
+    match A::try_parse_from(line) {
+        Ok(args) => run(&args),
+        Err(error) => {
+            // Help and version come this way too, to standard output; nobody is left to tell if that is gone.
+            let _ = error.print();
+            if error.use_stderr() { Exit::Usage } else { Exit::Done }
+        }
+    }
+}
+
+fn dispatch(cli: &Cli) -> Exit {
+    let outcome = match &cli.command {
+        Command::Run(args) => Ok(run::run(args)),
+        Command::Ls(args) => look::ls(args),
+        Command::Show(args) => look::show(args),
+        Command::Demo(args) => demo::run(args),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "leasehold", &mut script);
+            report::print(String::from_utf8_lossy(&script).trim_end())
+        }
+    };
+    outcome.unwrap_or_else(|failure| {
+        report::say_error(&failure.message);
+        failure.exit
+    })
+}

@@ -1,0 +1,205 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+use lock_core::{Invalid, LockName, Note, Ttl, parse_duration};
+
+use crate::demo::args::DemoArgs;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  the command's own code, or 128+n if signal n ended it
+  75   somebody else holds the lock, or the wait is over (see --busy-code)
+  76   the lease was lost before the command ended, whatever its own code
+  69   the store cannot be reached, does not answer in time, or its disk is full
+  77   the store refuses this client, or is read-only
+  78   the configuration or the URL cannot work
+  64   the command line cannot be understood
+  126  the command cannot be executed      127  there is no such command
+  130  Ctrl-C while waiting                125  leasehold itself failed";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  leasehold run nightly-backup -- ./backup.sh         wait for the lock, then run
+  leasehold run -n deploy -- make deploy              give up at once if it is held (exit code 75)
+  leasehold run -n -E 0 sync -- ./sync.sh             for cron: skip this time, without a complaint
+  leasehold run -w 5m --why 'release 1.4' deploy -- ./deploy.sh
+  LEASEHOLD_URL=redis://db1 leasehold run report -- sh -c './report --fence \"$LEASEHOLD_FENCE\"'
+
+The command finds LEASEHOLD_NAME, LEASEHOLD_FENCE (the fencing token), LEASEHOLD_TTL_MS and LEASEHOLD_HELD in its \
+environment.
+
+It runs in a process group of its own, which is dead before the lease can expire, even if leasehold is killed or \
+stopped: SIGTERM first, SIGKILL after the grace. What the command leaves running in its group is ended with it. Not \
+reached: what has left the group (setsid, daemons, the jobs of an interactive shell) and what runs as another user.";
+
+const EXAMPLES: &str = "\
+Examples:
+  leasehold run nightly-backup -- ./backup.sh         run a command while holding a lock
+  leasehold ls                                        who holds what
+  leasehold show nightly-backup                       one lock
+
+Without a URL the locks live in a file of yours on this machine: they hold among all your processes \
+here. For locks among machines give --url or LEASEHOLD_URL, such as redis://host.";
+
+/// Runs commands under distributed locks.
+#[derive(Debug, Parser)]
+#[command(name = "leasehold", version, after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Hold a lock while a command runs.
+    #[command(override_usage = "leasehold run [OPTIONS] NAME -- COMMAND [ARGUMENTS]...", after_help = RUN_EXAMPLES, after_long_help = format!("{RUN_EXAMPLES}\n\n{EXIT_CODES}"))]
+    Run(RunArgs),
+    /// List the locks that are held.
+    Ls(LsArgs),
+    /// Show who holds a lock.
+    Show(ShowArgs),
+    /// Show why locks are built as they are.
+    Demo(DemoArgs),
+    /// Print a completion script for a shell.
+    #[command(
+        after_help = "Example:\n  leasehold completions bash > ~/.local/share/bash-completion/completions/leasehold"
+    )]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+/// Where the locks are.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    /// The store; give a URL that holds a password by the environment instead.
+    ///
+    /// For instance redis://host, sqlite:/path/to/file. Without one, a file in your state directory:
+    /// $XDG_STATE_HOME/leasehold/locks.db, or ~/.local/state/leasehold/locks.db.
+    #[arg(long, value_name = "URL", env = "LEASEHOLD_URL", hide_env_values = true)]
+    pub(crate) url: Option<String>,
+}
+
+/// `leasehold run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Give up at once if the lock is held.
+    #[arg(short, long, conflicts_with = "wait")]
+    pub(crate) no_wait: bool,
+    /// Wait at most so long; without it, for ever.
+    #[arg(short, long, value_name = "DURATION", value_parser = wait)]
+    pub(crate) wait: Option<Duration>,
+    /// The exit code for "busy" and "the wait is over".
+    #[arg(short = 'E', long, value_name = "CODE", default_value_t = crate::exit::BUSY)]
+    pub(crate) busy_code: u8,
+    /// How long the store keeps the lock after this machine falls silent.
+    #[arg(long, value_name = "DURATION", default_value_t = Ttl::DEFAULT)]
+    pub(crate) ttl: Ttl,
+    /// How long the command has between SIGTERM and SIGKILL when the lease is lost; a sixth of the ttl, at most 5s,
+    /// unless given.
+    #[arg(long, value_name = "DURATION", value_parser = grace)]
+    pub(crate) grace: Option<Duration>,
+    /// Why the lock is held, for whoever waits.
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = why)]
+    pub(crate) why: String,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Print no messages at all.
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Say what is being done.
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// Print the outcome as one line of JSON on standard error, in place of messages.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The name of the lock.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: LockName,
+    /// The command and its arguments, best behind `--`.
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// `leasehold ls`.
+#[derive(Debug, Args)]
+pub(crate) struct LsArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Print one JSON array in place of the table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Which names: `*` stands for any text, `?` for one character.
+    #[arg(value_name = "PATTERN", default_value = "*")]
+    pub(crate) pattern: String,
+}
+
+/// `leasehold show`.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Print one JSON object in place of the table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The name of the lock.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: LockName,
+}
+
+fn wait(text: &str) -> Result<Duration, Invalid> {
+    parse_duration("wait", text)
+}
+
+fn grace(text: &str) -> Result<Duration, Invalid> {
+    parse_duration("grace", text)
+}
+
+fn why(text: &str) -> Result<String, Invalid> {
+    Note::new("", 0, text).map(|_| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_command_keeps_its_own_options() {
+        let cli = Cli::try_parse_from(["leasehold", "run", "-n", "a", "make", "-j4", "--ttl", "x"]).unwrap();
+        let Command::Run(run) = cli.command else { panic!("not run") };
+        assert_eq!(run.command, ["make", "-j4", "--ttl", "x"]);
+        assert!(run.no_wait);
+        let cli = Cli::try_parse_from(["leasehold", "run", "a", "-w", "5s", "--", "-strange", "--"]).unwrap();
+        let Command::Run(run) = cli.command else { panic!("not run") };
+        assert_eq!(run.command, ["-strange", "--"]);
+        assert_eq!(run.wait, Some(Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for bad in [
+            &["run", "a"][..],
+            &["run", "leasehold:x", "true"],
+            &["run", "--ttl", "soon", "a", "true"],
+            &["run", "-n", "-w", "1s", "a", "true"],
+            &["run", "--why", "a\nb", "a", "true"],
+            &["run", "-E", "256", "a", "true"],
+        ] {
+            let line = std::iter::once("leasehold").chain(bad.iter().copied());
+            assert!(Cli::try_parse_from(line).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! How `leasehold` ends: exit codes, and the failures that lead to them.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use lock_core::{BackendError, ErrorKind};
+
+/// The code of "busy" unless `--busy-code` says otherwise.
+///
+/// # Source
+/// `EX_TEMPFAIL` of `sysexits.h`.
+pub(crate) const BUSY: u8 = 75;
+
+/// How `leasehold` ends. The one table of exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Everything that was asked for was done.
+    Done,
+    /// The command's own code.
+    Command(u8),
+    /// The command was ended by this signal.
+    Signalled(i32),
+    /// Somebody else holds the lock, or the wait is over.
+    Busy(u8),
+    /// The lease was lost before the command ended.
+    Lost,
+    /// The store cannot be reached, does not answer in time, or cannot serve.
+    Unavailable,
+    /// The store refuses this client.
+    Denied,
+    /// Configuration that cannot work.
+    Config,
+    /// The command line cannot be understood.
+    Usage,
+    /// A failure of `leasehold` itself, or of the system underneath.
+    Internal,
+    /// The command was found and cannot be executed.
+    NotExecutable,
+    /// There is no such command.
+    NotFound,
+    /// This signal came while waiting for the lock.
+    Interrupted(i32),
+}
+
+impl Exit {
+    /// The number for the system.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Command(code) | Self::Busy(code) => code,
+            Self::Signalled(signal) | Self::Interrupted(signal) => {
+                u8::try_from(signal).map_or(u8::MAX, |signal| signal.saturating_add(128))
+            }
+            Self::Lost => 76,
+            Self::Unavailable => 69,
+            Self::Denied => 77,
+            Self::Config => 78,
+            Self::Usage => 64,
+            Self::Internal => 125,
+            Self::NotExecutable => 126,
+            Self::NotFound => 127,
+        }
+    }
+
+    /// The outcome in one word, for `--json`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Done | Self::Command(_) | Self::Signalled(_) => "ended",
+            Self::Busy(_) => "busy",
+            Self::Lost => "lost",
+            Self::Interrupted(_) => "interrupted",
+            Self::NotExecutable | Self::NotFound => "not-started",
+            Self::Unavailable | Self::Denied | Self::Config | Self::Usage | Self::Internal => "failed",
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        exit.code().into()
+    }
+}
+
+impl From<ErrorKind> for Exit {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Unavailable => Self::Unavailable,
+            ErrorKind::Denied => Self::Denied,
+            ErrorKind::Config | ErrorKind::Protocol | ErrorKind::Unsupported | ErrorKind::OtherKind => Self::Config,
+            _ => Self::Internal,
+        }
+    }
+}
+
+/// Why nothing more can be done: the exit code, and what happened and what to do about it.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    pub(crate) message: String,
+}
+
+impl Failure {
+    /// `message` says what happened and, behind a semicolon, what to do.
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into() }
+    }
+
+    /// The system refused something that `leasehold` needs.
+    pub(crate) fn system(what: &str, error: impl fmt::Display) -> Self {
+        Self::new(Exit::Internal, format!("{what}: {error}; this is a failure of the system or of leasehold"))
+    }
+}
+
+impl From<BackendError> for Failure {
+    fn from(error: BackendError) -> Self {
+        Self::new(error.kind().into(), error.to_string())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_those_of_the_manual() {
+        let table = [
+            (Exit::Done, 0),
+            (Exit::Command(7), 7),
+            (Exit::Signalled(9), 137),
+            (Exit::Busy(BUSY), 75),
+            (Exit::Lost, 76),
+            (Exit::Unavailable, 69),
+            (Exit::Denied, 77),
+            (Exit::Config, 78),
+            (Exit::Usage, 64),
+            (Exit::Internal, 125),
+            (Exit::NotExecutable, 126),
+            (Exit::NotFound, 127),
+            (Exit::Interrupted(2), 130),
+        ];
+        for (exit, code) in table {
+            assert_eq!(exit.code(), code, "{exit:?}");
+        }
+        assert_eq!(Exit::Signalled(200).code(), 255);
+    }
+
+    #[test]
+    fn kinds_of_errors_have_their_codes() {
+        let table = [
+            (ErrorKind::Config, 78),
+            (ErrorKind::Denied, 77),
+            (ErrorKind::Unreachable, 69),
+            (ErrorKind::Timeout, 69),
+            (ErrorKind::Unavailable, 69),
+            (ErrorKind::Protocol, 78),
+            (ErrorKind::Unsupported, 78),
+            (ErrorKind::OtherKind, 78),
+        ];
+        for (kind, code) in table {
+            assert_eq!(Exit::from(kind).code(), code, "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The library as this program uses it: answers become failures with exit codes, durations become moments.
+
+use std::time::Duration;
+
+use humantime::FormattedDuration;
+use leasehold::ConnectError;
+use leasehold::blocking::{self, Client, Guard};
+use lock_core::inspect::{Entry, Query};
+use lock_core::{
+    AcquireError, BackendError, BlockingInspect, Effect, Ended, ErrorKind, FencingToken, Holder, LockName, Moment,
+    Operation, Ttl,
+};
+use lock_host::{Clock, HostClock};
+
+use crate::exit::{Exit, Failure};
+use crate::report::human;
+use crate::store::StoreUrl;
+
+/// How long a store may take to show its locks.
+const LOOK_WITHIN: Duration = Duration::from_secs(1);
+/// How many entries are asked for at a time.
+const PAGE: u32 = 500;
+
+/// The locks of one store.
+#[derive(Clone, Debug)]
+pub(crate) struct Locks(Client);
+
+/// Which lock is asked for, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    pub(crate) name: LockName,
+    pub(crate) ttl: Ttl,
+    pub(crate) why: String,
+    pub(crate) patience: Patience,
+    pub(crate) busy_code: u8,
+}
+
+/// How long to wait for a lock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Patience {
+    /// Not at all.
+    None,
+    /// At most so long.
+    Until(Duration),
+    /// For ever.
+    Endless,
+}
+
+impl Locks {
+    /// Opens the store.
+    pub(crate) fn connect(store: &StoreUrl) -> Result<Self, Failure> {
+        blocking::connect(store.as_str()).map(Self).map_err(|error| match error {
+            ConnectError::Invalid(invalid) => Failure::new(Exit::Config, invalid.to_string()),
+            ConnectError::Backend(error) => error.into(),
+            ConnectError::Host(_) | _ => Failure::new(Exit::Internal, error.to_string()),
+        })
+    }
+
+    /// Acquires a lock. Blocks for as long as the wish says.
+    pub(crate) fn acquire(&self, wish: &Wish) -> Result<Hold, Failure> {
+        let mutex = self.0.mutex(wish.name.as_str()).ttl(wish.ttl.get()).why(wish.why.as_str());
+        let acquired = match wish.patience {
+            Patience::None => mutex.try_acquire().map_err(|error| refused(error, wish))?,
+            Patience::Until(limit) => Some(mutex.wait(limit).acquire().map_err(|error| refused(error, wish))?),
+            Patience::Endless => Some(mutex.acquire().map_err(|error| refused(error, wish))?),
+        };
+        acquired.map(Hold).ok_or_else(|| self.busy(wish))
+    }
+
+    /// Who holds a lock.
+    pub(crate) fn holder(&self, name: &LockName) -> Result<Option<Entry>, Failure> {
+        Ok(self.inspect()?.holder(name, LOOK_WITHIN)?)
+    }
+
+    /// The held locks that match a glob, all of them.
+    pub(crate) fn list(&self, pattern: &str) -> Result<Vec<Entry>, Failure> {
+        let inspect = self.inspect()?;
+        let mut query = Query { pattern: pattern.to_owned(), cursor: None, limit: PAGE };
+        let mut entries = Vec::new();
+        loop {
+            let page = inspect.list(&query, LOOK_WITHIN)?;
+            entries.extend(page.entries);
+            if page.next.is_none() {
+                return Ok(entries);
+            }
+            query.cursor = page.next;
+        }
+    }
+
+    /// Ends all waits and holds, and tells the store.
+    pub(crate) fn close(&self) {
+        self.0.close();
+    }
+
+    fn inspect(&self) -> Result<&dyn BlockingInspect, Failure> {
+        self.0.inspect().ok_or_else(|| {
+            let backend = self.0.capabilities().backend;
+            let problem = "this store cannot show its locks";
+            BackendError::new(backend, Operation::Inspect, ErrorKind::Unsupported, Effect::None, problem).into()
+        })
+    }
+
+    fn busy(&self, wish: &Wish) -> Failure {
+        let entry = self.holder(&wish.name).ok().flatten();
+        let (holder, left) = entry.map_or((None, None), |entry| (Some(entry.holder), entry.remaining));
+        let left = left.map(|left| format!(", for {} unless renewed", whole_seconds(left))).unwrap_or_default();
+        busy(
+            wish,
+            &format!("{} is held by {}{left}; wait with -w 30s, or without -n", wish.name, name_of(holder.as_ref())),
+        )
+    }
+}
+
+fn refused(error: AcquireError, wish: &Wish) -> Failure {
+    match error {
+        AcquireError::TimedOut { name, waited, holder } => {
+            let waited = human(waited);
+            let holder = name_of(holder.as_ref());
+            busy(
+                wish,
+                &format!("waited {waited} for {name}, which is held by {holder}; wait longer with -w, or ask them"),
+            )
+        }
+        AcquireError::Invalid(invalid) => Failure::new(Exit::Usage, invalid.to_string()),
+        AcquireError::Backend(error) => error.into(),
+        AcquireError::Forgotten { .. } => Failure::new(Exit::Unavailable, error.to_string()),
+        AcquireError::Closed | _ => Failure::new(Exit::Internal, error.to_string()),
+    }
+}
+
+fn busy(wish: &Wish, message: &str) -> Failure {
+    Failure::new(Exit::Busy(wish.busy_code), message)
+}
+
+fn name_of(holder: Option<&Holder>) -> String {
+    holder.map_or_else(|| "somebody".to_owned(), ToString::to_string)
+}
+
+fn whole_seconds(duration: Duration) -> FormattedDuration {
+    human(Duration::from_secs(duration.as_secs().max(1)))
+}
+
+/// A lock that is held.
+#[derive(Debug)]
+pub(crate) struct Hold(Guard);
+
+/// How a release ended.
+#[derive(Debug)]
+pub(crate) enum Parted {
+    /// The lock was held until now.
+    Released,
+    /// It had been lost before, for this reason.
+    AlreadyLost(String),
+    /// The store did not say, for this reason.
+    Unknown(String),
+}
+
+impl Hold {
+    /// The fencing token.
+    pub(crate) fn token(&self) -> FencingToken {
+        self.0.fencing_token()
+    }
+
+    /// The end of the hold, unless it is renewed before.
+    pub(crate) fn deadline(&self) -> Moment {
+        // Read first, so that a pause between the two makes the deadline early, not late.
+        let now = HostClock.now();
+        now + self.0.remaining()
+    }
+
+    /// Why the hold was lost, if it was.
+    pub(crate) fn lost(&self) -> Option<String> {
+        self.0.check().err().map(|lost| lost.reason.to_string())
+    }
+
+    /// Gives the lock up.
+    pub(crate) fn release(self) -> Parted {
+        match self.0.release() {
+            Ok(Ended::Released) => Parted::Released,
+            Ok(Ended::AlreadyLost(reason)) => Parted::AlreadyLost(reason.to_string()),
+            Err(error) => Parted::Unknown(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! `leasehold ls` and `leasehold show`.
+
+use std::time::Duration;
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use lock_core::Holder;
+use lock_core::inspect::Entry;
+use serde::Serialize;
+
+use crate::args::{LsArgs, ShowArgs};
+use crate::exit::{Exit, Failure};
+use crate::locks::Locks;
+use crate::report::{human, millis, print};
+use crate::store::StoreUrl;
+
+/// Lists what is held.
+pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
+    let locks = Locks::connect(&StoreUrl::choose(args.store.url.as_deref())?)?;
+    let mut entries = locks.list(&args.pattern)?;
+    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    entries.dedup_by(|a, b| a.name == b.name);
+    if args.json {
+        return print(&json(&entries.iter().map(Row::from).collect::<Vec<_>>())?);
+    }
+    if entries.is_empty() {
+        return print(&format!("no lock is held that matches {}", args.pattern));
+    }
+    print(&table(&entries))
+}
+
+/// Shows one lock.
+pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
+    let locks = Locks::connect(&StoreUrl::choose(args.store.url.as_deref())?)?;
+    let entry = locks.holder(&args.name)?;
+    if args.json {
+        let row = entry.as_ref().map_or_else(|| Row::free(args.name.as_str()), Row::from);
+        return print(&json(&row)?);
+    }
+    match entry {
+        Some(entry) => print(&table(&[entry])),
+        None => print(&format!("{} is free", args.name)),
+    }
+}
+
+/// One lock, for scripts.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    held: bool,
+    /// Whether the holder is of this library.
+    leasehold: bool,
+    pid: Option<u32>,
+    host: Option<&'a str>,
+    why: Option<&'a str>,
+    /// The highest token of the lease.
+    token: Option<u64>,
+    /// Until the lease ends if nobody renews it; null where the store keeps it for ever.
+    remaining_ms: Option<u64>,
+    waiters: u32,
+}
+
+impl<'a> Row<'a> {
+    fn free(name: &'a str) -> Self {
+        Row {
+            name,
+            held: false,
+            leasehold: false,
+            pid: None,
+            host: None,
+            why: None,
+            token: None,
+            remaining_ms: None,
+            waiters: 0,
+        }
+    }
+}
+
+impl<'a> From<&'a Entry> for Row<'a> {
+    fn from(entry: &'a Entry) -> Self {
+        let remaining_ms = entry.remaining.map(millis);
+        let row = Row { held: true, remaining_ms, waiters: entry.waiters, ..Row::free(entry.name.as_str()) };
+        match &entry.holder {
+            Holder::Leasehold { tokens, note } => Row {
+                leasehold: true,
+                pid: note.pid(),
+                host: Some(note.host()),
+                why: Some(note.why()),
+                token: Some(tokens.high().get()),
+                ..row
+            },
+            Holder::Foreign => row,
+        }
+    }
+}
+
+fn table(entries: &[Entry]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["NAME", "HOLDER", "WHY", "TOKEN", "REMAINING", "WAITERS"]);
+    for entry in entries {
+        table.add_row(cells(entry));
+    }
+    table.trim_fmt()
+}
+
+fn cells(entry: &Entry) -> Vec<Cell> {
+    let (holder, why, token) = match &entry.holder {
+        Holder::Leasehold { tokens, note } => {
+            let place =
+                note.pid().map_or_else(|| note.host().to_owned(), |pid| format!("pid {pid} on {}", note.host()));
+            (place, note.why().to_owned(), tokens.to_string())
+        }
+        Holder::Foreign => (entry.holder.to_string(), String::new(), String::new()),
+    };
+    vec![
+        Cell::new(&entry.name),
+        Cell::new(holder),
+        Cell::new(why),
+        Cell::new(token).set_alignment(CellAlignment::Right),
+        Cell::new(remaining(entry.remaining)).set_alignment(CellAlignment::Right),
+        Cell::new(entry.waiters).set_alignment(CellAlignment::Right),
+    ]
+}
+
+fn remaining(left: Option<Duration>) -> String {
+    left.map_or_else(|| "for ever".to_owned(), |left| human(left).to_string())
+}
+
+fn json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value).map_err(|error| Failure::system("cannot write JSON", error))
+}

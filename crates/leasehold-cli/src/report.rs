@@ -1,0 +1,152 @@
+//! What `leasehold` says: results on standard output; on standard error messages for people, or one JSON line.
+
+use std::io::{ErrorKind, Write};
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use humantime::{FormattedDuration, format_duration};
+use serde::Serialize;
+
+use crate::exit::{Exit, Failure};
+
+/// How much is said, and in which form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// Nothing.
+    Quiet,
+    /// What went wrong.
+    Normal,
+    /// What is being done, too.
+    Verbose,
+    /// Nothing until the one JSON line at the end.
+    Json,
+}
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const PLAIN: Style = Style::new();
+
+/// Says things on standard error, with colour on a terminal only, and keeps warnings for the report.
+#[derive(Debug)]
+pub(crate) struct Voice {
+    tone: Tone,
+    warnings: Vec<String>,
+}
+
+impl Voice {
+    /// A voice in this tone.
+    pub(crate) fn new(tone: Tone) -> Self {
+        Self { tone, warnings: Vec::new() }
+    }
+
+    /// Whether people are told what is being waited for.
+    pub(crate) fn tone(&self) -> Tone {
+        self.tone
+    }
+
+    /// Says what is being done, if asked for.
+    pub(crate) fn note(&self, text: &str) {
+        if self.tone == Tone::Verbose {
+            say(PLAIN, text);
+        }
+    }
+
+    /// Says what did not go as it should but decides nothing.
+    pub(crate) fn warn(&mut self, text: &str) {
+        if matches!(self.tone, Tone::Normal | Tone::Verbose) {
+            say(WARNING, text);
+        }
+        self.warnings.push(text.to_owned());
+    }
+
+    /// Says how it ended.
+    pub(crate) fn close(self, mut report: Report) {
+        report.warnings = self.warnings;
+        match self.tone {
+            Tone::Quiet => {}
+            Tone::Normal | Tone::Verbose => {
+                if let Some(message) = &report.message {
+                    say(ERROR, message);
+                }
+            }
+            Tone::Json => print_json(&report),
+        }
+    }
+}
+
+/// The outcome of `leasehold run --json`, one line.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Report {
+    /// `ended`, `busy`, `lost`, `interrupted`, `not-started` or `failed`.
+    pub(crate) outcome: &'static str,
+    /// The exit code of `leasehold`.
+    pub(crate) exit: u8,
+    /// The lock.
+    pub(crate) name: String,
+    /// The fencing token, where the lock was held.
+    pub(crate) token: Option<u64>,
+    /// How the command ended, where it did.
+    pub(crate) command: Option<CommandEnd>,
+    /// Milliseconds until the lock was held, or was not to be had.
+    pub(crate) waited_ms: u64,
+    /// Milliseconds from then until it was released.
+    pub(crate) held_ms: Option<u64>,
+    /// What happened and what to do.
+    pub(crate) message: Option<String>,
+    /// What did not go as it should but decided nothing.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// How the command ended.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum CommandEnd {
+    /// With this code.
+    Code(u8),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl Report {
+    /// Sets the outcome.
+    pub(crate) fn end(&mut self, exit: Exit) {
+        self.outcome = exit.word();
+        self.exit = exit.code();
+    }
+}
+
+/// A duration for people, to the millisecond.
+pub(crate) fn human(duration: Duration) -> FormattedDuration {
+    format_duration(Duration::from_millis(millis(duration)))
+}
+
+/// A duration for scripts.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Prints a result on standard output.
+pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
+    match writeln!(std::io::stdout().lock(), "{text}") {
+        Ok(()) => Ok(Exit::Done),
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
+        Err(error) => Err(Failure::system("cannot write to standard output", error)),
+    }
+}
+
+/// Says that something failed, outside of `run`.
+pub(crate) fn say_error(text: &str) {
+    say(ERROR, text);
+}
+
+fn say(style: Style, text: &str) {
+    // Nobody is left to tell if standard error is gone.
+    let _ = writeln!(anstream::stderr().lock(), "{style}leasehold:{style:#} {text}");
+}
+
+fn print_json(report: &Report) {
+    if let Ok(line) = serde_json::to_string(report) {
+        let _ = writeln!(std::io::stderr().lock(), "{line}");
+    }
+}

@@ -1,0 +1,205 @@
+//! The guard: a small process that ends the command before the lease can expire.
+//!
+//! It starts the command in a process group of its own and hears of each new end of the lease from `leasehold`. If it
+//! hears nothing more (`leasehold` was stopped) or the line breaks (it was killed), the guard ends the group in time:
+//! SIGTERM first, SIGKILL after the grace. It knows no store and keeps no lease. If the guard dies, `leasehold` ends the
+//! group; if it is stopped, `leasehold` sets it going again, and ends the group itself if that does not help.
+//!
+//! What is not reached: processes that left the group (daemons, `setsid`, the jobs of an interactive shell), processes
+//! of another user (`sudo`), and processes that the kernel holds fast (a dead network file system). If `leasehold` and the
+//! guard are killed at the same moment, the kernel kills the command on Linux, but not what the command started; if both
+//! are stopped at the same moment, nobody is left to act. A machine that was suspended past the deadline ends the command
+//! within about a second after it wakes.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::Stdio;
+use std::time::Duration;
+
+use clap::Parser;
+use lock_core::{Invalid, Moment, parse_duration};
+use lock_host::{Clock, HostClock};
+use rustix::process::{Pid, Signal};
+
+use super::budget::Budget;
+use super::channel::{Channel, sleep_on};
+use super::group::{self, Group, Leader};
+use super::process;
+use super::signals::Signals;
+use super::start;
+use super::watch::{Step, Watch};
+use super::wire::{Cause, Go, Order, Refusal, Status, Tiding};
+use crate::exit::Exit;
+
+/// The role's name on the command line.
+pub(crate) const ROLE: &str = "guard-command";
+
+/// The guard's command line, written by `leasehold run`. Its standard input is the line to `leasehold`.
+#[derive(Debug, Parser)]
+#[command(name = "leasehold guard-command")]
+pub(crate) struct GuardArgs {
+    /// See [`Budget::grace`].
+    #[arg(long, value_parser = duration)]
+    pub(crate) grace: Duration,
+    /// See [`Budget::margin`].
+    #[arg(long, value_parser = duration)]
+    pub(crate) margin: Duration,
+    /// Let the command take the terminal on its standard input.
+    #[arg(long)]
+    pub(crate) foreground: bool,
+    /// The command and its arguments.
+    #[arg(last = true, required = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+fn duration(text: &str) -> Result<Duration, Invalid> {
+    parse_duration("duration", text)
+}
+
+/// Guards one command until it and its group are gone.
+pub(crate) fn main(args: &GuardArgs) -> Exit {
+    process::set_name(c"leasehold-guard");
+    match Guard::begin(args).and_then(Guard::serve) {
+        Ok(()) => Exit::Done,
+        Err(_) => Exit::Internal,
+    }
+}
+
+struct Guard {
+    /// The line to `leasehold`, until it breaks.
+    line: Option<Channel>,
+    /// The line to the starter, until the command is executed in its place.
+    starter: Option<Channel>,
+    group: Group,
+    watch: Watch,
+    signals: Signals,
+}
+
+/// Whether the guard has still something to do.
+enum Duty {
+    Goes,
+    IsOver,
+}
+
+impl Guard {
+    fn begin(args: &GuardArgs) -> io::Result<Self> {
+        group::adopt()?;
+        // Caught and not acted on: whoever signals all of our processes means the command, and leasehold passes it on.
+        let signals = Signals::forwarded_and_children()?;
+        let mut line = Channel::of_stdin()?;
+        let (Order::Deadline(nanos), input) = line.receive_with_file()? else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        let budget = Budget { grace: args.grace, margin: args.margin };
+        let watch = Watch::new(budget, Moment::from_nanos(nanos));
+        let (starter, group) = start(args)?;
+        let mut guard = Self { line: Some(line), starter: Some(starter), group, watch, signals };
+        guard.tell(&Tiding::Started(group.id().as_raw_pid()));
+        if let Some(starter) = &mut guard.starter {
+            starter.send_with_file(&Go, input.as_fd())?;
+        }
+        Ok(guard)
+    }
+
+    fn serve(mut self) -> io::Result<()> {
+        loop {
+            self.hear_leasehold();
+            self.signals.pending();
+            if let Duty::IsOver = self.look_at_command()? {
+                return Ok(());
+            }
+            match self.watch.step(HostClock.now()) {
+                Step::Terminate => self.group.signal(Signal::TERM),
+                Step::Kill => self.group.signal(Signal::KILL),
+                Step::Sleep(within) => self.sleep(within),
+            }
+        }
+    }
+
+    fn sleep(&self, within: Duration) {
+        let lines = [self.line.as_ref(), self.starter.as_ref()].into_iter().flatten().map(Channel::as_fd);
+        let files: Vec<BorrowedFd<'_>> = lines.chain([self.signals.as_fd()]).collect();
+        sleep_on(&files, within);
+    }
+
+    fn hear_leasehold(&mut self) {
+        let Some(line) = &mut self.line else { return };
+        match line.receive() {
+            Ok(orders) => orders.into_iter().for_each(|order| self.follow(order)),
+            // Killed, or not what we take it for: nobody renews the lease any more that we could hear of.
+            Err(_) => {
+                self.line = None;
+                self.watch.end(HostClock.now());
+            }
+        }
+    }
+
+    fn follow(&mut self, order: Order) {
+        match order {
+            Order::Deadline(nanos) => self.watch.extend(Moment::from_nanos(nanos)),
+            Order::Signal(number) => {
+                if let Some(signal) = Signal::from_named_raw(number) {
+                    self.group.signal(signal);
+                }
+            }
+            Order::End => self.watch.end(HostClock.now()),
+        }
+    }
+
+    fn look_at_command(&mut self) -> io::Result<Duty> {
+        let leader = self.group.look()?;
+        // In this order: what the starter says of its failure, it says before it ends.
+        if let Some(refusal) = self.hear_starter() {
+            self.tell(&Tiding::Refused(refusal.0));
+            self.group.bury(self.watch.deadline());
+            return Ok(Duty::IsOver);
+        }
+        match leader {
+            Leader::Unchanged => Ok(Duty::Goes),
+            Leader::Stopped => Ok(self.tell(&Tiding::Stopped)),
+            Leader::Continued => Ok(self.tell(&Tiding::Continued)),
+            Leader::Ended(status) => Ok(self.bury(status)),
+        }
+    }
+
+    fn hear_starter(&mut self) -> Option<Refusal> {
+        match self.starter.as_mut()?.receive() {
+            Ok(refusals) => refusals.first().copied(),
+            // The end of the line is the beginning of the command.
+            Err(_) => {
+                self.starter = None;
+                None
+            }
+        }
+    }
+
+    /// Ends what the command left behind. The leader stays unreaped until that was signalled, see [`Group`].
+    fn bury(&mut self, status: Status) -> Duty {
+        self.group.signal(Signal::KILL);
+        let cause = if self.watch.is_ending() { Cause::Lease } else { Cause::Itself };
+        self.tell(&Tiding::Ended { status, cause });
+        self.group.bury(self.watch.deadline());
+        Duty::IsOver
+    }
+
+    fn tell(&mut self, tiding: &Tiding) -> Duty {
+        if let Some(line) = &mut self.line {
+            // A broken line is noticed where it is read.
+            let _ = line.send(tiding);
+        }
+        Duty::Goes
+    }
+}
+
+fn start(args: &GuardArgs) -> io::Result<(Channel, Group)> {
+    let (starter, input): (Channel, OwnedFd) = Channel::pair()?;
+    let mut command = process::ourselves(start::ROLE)?;
+    command.arg("--guard").arg(std::process::id().to_string());
+    if args.foreground {
+        command.arg("--foreground");
+    }
+    let child = command.arg("--").args(&args.command).stdin(Stdio::from(input)).spawn()?;
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
+    Ok((starter, Group::led_by(pid)))
+}

@@ -1,0 +1,66 @@
+//! The starter: the process that becomes the command.
+//!
+//! It is started by the guard in a group of its own, waits for the guard's word, takes the terminal if the command is
+//! to have it, and executes the command in its own place. On Linux it asks the kernel first to be killed when the guard
+//! dies: so the command (not what it started) dies even if `leasehold` and the guard are killed at the same moment.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::{CommandExt, parent_id};
+use std::process::Command;
+
+use clap::Parser;
+
+use super::channel::Channel;
+use super::terminal;
+use super::wire::{Go, Refusal};
+use crate::exit::Exit;
+
+/// The role's name on the command line.
+pub(crate) const ROLE: &str = "start-command";
+
+/// The starter's command line, written by the guard.
+#[derive(Debug, Parser)]
+#[command(name = "leasehold start-command")]
+pub(crate) struct StartArgs {
+    /// The process id of the guard.
+    #[arg(long)]
+    pub(crate) guard: u32,
+    /// Take the terminal on standard input.
+    #[arg(long)]
+    pub(crate) foreground: bool,
+    /// The command and its arguments.
+    #[arg(last = true, required = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Becomes the command; comes back only if that failed.
+pub(crate) fn main(args: &StartArgs) -> Exit {
+    let Ok((mut guard, error)) = become_command(args) else { return Exit::Internal };
+    // If the guard is gone, there is nobody to tell.
+    let _ = guard.send(&Refusal(error.raw_os_error().unwrap_or(0)));
+    if error.kind() == io::ErrorKind::NotFound { Exit::NotFound } else { Exit::NotExecutable }
+}
+
+fn become_command(args: &StartArgs) -> io::Result<(Channel, io::Error)> {
+    die_with_parent()?;
+    if parent_id() != args.guard {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let mut guard = Channel::of_stdin()?;
+    let (Go, input) = guard.receive_with_file()?;
+    rustix::stdio::dup2_stdin(&input)?;
+    if args.foreground {
+        // Without the terminal the command can still do its work.
+        let _ = terminal::take_for_this_group();
+    }
+    let (program, arguments) = args.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let error = Command::new(program).args(arguments).exec();
+    Ok((guard, error))
+}
+
+fn die_with_parent() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! Watches over a running command: renewals to the guard, signals to the command, and its end back.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use lock_core::Moment;
+use lock_host::{Clock, HostClock};
+use signal_hook::consts::{SIGINT, SIGKILL};
+
+use super::budget::Budget;
+use super::channel::sleep_on;
+use super::child::Child;
+use super::signals::Signals;
+use super::terminal::Terminal;
+use super::wire::{Cause, Order, Status, Tiding};
+use crate::locks::Hold;
+use crate::report::Voice;
+
+/// How often the lease is looked at. Chosen: an order of magnitude under the smallest grace and margin.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How it ended between the command and its lease.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// The command ended by itself, or by a signal that was passed on.
+    Ended(Status),
+    /// The lease was lost, for this reason, and the command was ended.
+    Lost(String),
+    /// The lease ended before anybody told that the command had. It was killed from here, if it could be.
+    Unreported,
+    /// The system would not execute the command.
+    Refused(io::Error),
+    /// The guard died, and the command was killed.
+    Unguarded,
+}
+
+/// Everything that a running command needs to be watched.
+#[derive(Debug)]
+pub(crate) struct Supervisor<'a> {
+    child: Child,
+    hold: &'a Hold,
+    signals: &'a mut Signals,
+    terminal: Option<&'a Terminal>,
+    voice: &'a mut Voice,
+    budget: Budget,
+    deadline: Moment,
+    lost: Option<String>,
+    interrupts: u32,
+}
+
+impl<'a> Supervisor<'a> {
+    /// Watches over `child`, which was started under a lease that ends at `deadline`.
+    pub(crate) fn new(
+        child: Child,
+        deadline: Moment,
+        budget: Budget,
+        hold: &'a Hold,
+        signals: &'a mut Signals,
+        terminal: Option<&'a Terminal>,
+        voice: &'a mut Voice,
+    ) -> Self {
+        Self { child, hold, signals, terminal, voice, budget, deadline, lost: None, interrupts: 0 }
+    }
+
+    /// Watches until the command and its group are gone, or the lease is.
+    pub(crate) fn watch(mut self) -> Verdict {
+        let verdict = self.watch_to_verdict();
+        self.child.bury(self.deadline);
+        verdict
+    }
+
+    fn watch_to_verdict(&mut self) -> Verdict {
+        loop {
+            match self.child.tidings() {
+                Ok(tidings) => {
+                    if let Some(verdict) = tidings.into_iter().find_map(|tiding| self.heed(tiding)) {
+                        return verdict;
+                    }
+                }
+                Err(_) => {
+                    self.child.kill();
+                    return Verdict::Unguarded;
+                }
+            }
+            self.pass_signals_on();
+            self.follow_lease();
+            self.child.wake_guard();
+            if let Some(verdict) = self.backstop() {
+                return verdict;
+            }
+            sleep_on(&[self.child.as_fd(), self.signals.as_fd()], TICK);
+        }
+    }
+
+    fn heed(&mut self, tiding: Tiding) -> Option<Verdict> {
+        match tiding {
+            Tiding::Started(_) => None,
+            Tiding::Stopped => {
+                self.stopped();
+                None
+            }
+            Tiding::Continued => {
+                if let (Some(terminal), Some(group)) = (self.terminal, self.child.group()) {
+                    terminal.lend(group.id());
+                }
+                None
+            }
+            Tiding::Refused(number) => Some(Verdict::Refused(io::Error::from_raw_os_error(number))),
+            Tiding::Ended { status, cause } => Some(match (self.lost.take(), cause) {
+                (Some(reason), _) => Verdict::Lost(reason),
+                (None, Cause::Lease) => Verdict::Lost("it could not be renewed in time".to_owned()),
+                (None, Cause::Itself) => Verdict::Ended(status),
+            }),
+        }
+    }
+
+    /// `leasehold` itself does not stop with the command: nobody would renew the lease.
+    fn stopped(&mut self) {
+        if let Some(terminal) = self.terminal {
+            terminal.take_back();
+        }
+        let group = self.child.group().map_or(0, |group| group.id().as_raw_pid());
+        self.voice.warn(&format!(
+            "the command was stopped and the lock stays held meanwhile; continue it with: kill -CONT -- -{group}"
+        ));
+    }
+
+    fn pass_signals_on(&mut self) {
+        for signal in self.signals.pending() {
+            self.interrupts += u32::from(signal == SIGINT);
+            let insists = signal == SIGINT && self.interrupts > 1;
+            self.child.order(Order::Signal(if insists { SIGKILL } else { signal }));
+        }
+    }
+
+    fn follow_lease(&mut self) {
+        if self.lost.is_some() {
+            return;
+        }
+        match self.hold.lost() {
+            Some(reason) => {
+                self.lost = Some(reason);
+                self.child.order(Order::End);
+            }
+            None => {
+                self.deadline = self.hold.deadline();
+                self.child.extend(self.deadline);
+            }
+        }
+    }
+
+    /// Where the guard did not end the command in time (it was stopped, say), it is ended from here.
+    fn backstop(&mut self) -> Option<Verdict> {
+        let now = HostClock.now();
+        if now >= self.deadline - self.budget.margin / 2 {
+            self.child.kill();
+        }
+        (now >= self.deadline).then_some(Verdict::Unreported)
+    }
+}

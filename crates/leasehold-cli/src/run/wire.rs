@@ -1,0 +1,64 @@
+//! What `leasehold`, its guard and the command about to start say to each other: one JSON object a line.
+
+use serde::{Deserialize, Serialize};
+
+/// From `leasehold` to the guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Order {
+    /// The lease ends at this reading of the host's clock, in nanoseconds. The first order, and after each renewal.
+    Deadline(u64),
+    /// Send this signal to the group.
+    Signal(i32),
+    /// End the group: the lease is lost.
+    End,
+}
+
+/// From the guard to `leasehold`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Tiding {
+    /// The group is there, with this number; the command starts as soon as this was sent.
+    Started(i32),
+    /// The command cannot be executed, by this error number of the system.
+    Refused(i32),
+    /// The command was stopped.
+    Stopped,
+    /// The command goes on.
+    Continued,
+    /// The command ended, and SIGKILL was sent to what it left in its group. The guard goes when all that is gone.
+    Ended {
+        /// How it ended.
+        status: Status,
+        /// Why it ended.
+        cause: Cause,
+    },
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Status {
+    /// With this code.
+    Code(u8),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// Why a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Cause {
+    /// By itself, or by a signal that was passed on.
+    Itself,
+    /// The guard ended it, since the lease was about to end.
+    Lease,
+}
+
+/// From the guard to the starter, with the command's standard input: the guard's watch is on, go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Go;
+
+/// From the starter to the guard: the command cannot be executed, by this error number of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Refusal(pub(crate) i32);

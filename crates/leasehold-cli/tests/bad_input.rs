@@ -1,0 +1,98 @@
+//! Input that cannot work: a clear error, the right code, nothing changed, no secret shown.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use support::leasehold::{Leasehold, code, text};
+use test_support::{RedisOptions, RedisServer};
+
+/// Runs a command that must not come to be run, and checks what is said.
+fn refused(leasehold: &Leasehold, options: &str, expected: i32, words: &[&str]) {
+    let output = leasehold.run(options, "touch ran");
+    let said = text(&output.stderr);
+    assert_eq!(code(output.status), expected, "{options}: {said}");
+    for word in words {
+        assert!(said.contains(word), "{options}: {word:?} is missing in: {said}");
+    }
+    assert!(!said.contains("sesame"), "a secret was shown: {said}");
+    assert!(!leasehold.scratch.file("ran").exists(), "{options}: the command ran");
+}
+
+#[test]
+fn names_and_durations() {
+    let leasehold = Leasehold::new();
+    let long = "x".repeat(513);
+    refused(&leasehold, &long, 64, &["lock name", "513 bytes", "1 to 512 bytes"]);
+    refused(&leasehold, "leasehold:a", 64, &["leasehold:a", "reserved"]);
+    refused(&leasehold, "--ttl 0s a", 64, &["ttl", "0s", "100ms"]);
+    refused(&leasehold, "--ttl 366d a", 64, &["ttl", "365 days"]);
+    refused(&leasehold, "--ttl 4s --grace 4s a", 64, &["4s", "--ttl", "--grace"]);
+    refused(&leasehold, "--ttl 1s a", 64, &["1s", "--ttl"]);
+    refused(&leasehold, "--ttl soon a", 64, &["soon", "500ms"]);
+    for name in ["", "a\nb", "a\u{7}"] {
+        let output = leasehold.command("run").args([name, "--", "true"]).output().unwrap();
+        assert_eq!(code(output.status), 64, "{name:?}");
+        assert!(text(&output.stderr).contains("lock name"), "{output:?}");
+    }
+    assert!(!leasehold.database().exists(), "nothing was touched");
+}
+
+#[test]
+fn urls() {
+    let leasehold = Leasehold::new();
+    refused(&leasehold, "--url redsi://:sesame@h a", 78, &["redsi", "did you mean redis:"]);
+    refused(&leasehold, "--url postgresql://x a", 78, &["postgresql", "sqlite:PATH"]);
+    refused(&leasehold, "--url sesame a", 78, &["no scheme"]);
+    refused(&leasehold, "--url redis://:sesame@h:99999 a", 78, &["port"]);
+    refused(&leasehold, "--url redis://h/?prefx=a a", 78, &["prefx", "prefix"]);
+    refused(&leasehold, "--url memory: a", 78, &["memory:", "sqlite:PATH"]);
+    refused(&leasehold, "--url redis://127.0.0.1:1 a", 69, &["refused"]);
+}
+
+#[test]
+fn a_redis_that_refuses() {
+    let leasehold = Leasehold::new();
+    let server = RedisServer::start_with(RedisOptions::default().require_password("sesame"));
+    let port = server.port();
+    refused(&leasehold, &format!("--url redis://127.0.0.1:{port} a"), 77, &["PASSWORD"]);
+    refused(&leasehold, &format!("--url redis://:not-sesame@127.0.0.1:{port} a"), 77, &["password"]);
+    refused(&leasehold, &format!("--url rediss://127.0.0.1:{port} a"), 78, &["TLS", "redis://"]);
+    assert_eq!(server.command::<u64>(&["DBSIZE"]), 0, "nothing was changed");
+}
+
+#[test]
+fn a_key_of_another_kind_and_a_full_redis() {
+    let leasehold = Leasehold::new();
+    let server = RedisServer::start();
+    let () = server.command(&["RPUSH", "a", "sesame"]);
+    refused(&leasehold, &format!("--url {} a", server.url()), 78, &["another kind", "untouched"]);
+    assert_eq!(server.command::<Vec<String>>(&["LRANGE", "a", "0", "-1"]), ["sesame"]);
+    let () = server.command(&["CONFIG", "SET", "maxmemory", "1"]);
+    refused(&leasehold, &format!("-w 1s --url {} b", server.url()), 69, &["memory"]);
+}
+
+#[test]
+fn files_that_cannot_be_used() {
+    let leasehold = Leasehold::new();
+    refused(&leasehold, "--url sqlite:no/such/folder/locks.db a", 78, &["mkdir"]);
+    refused(&leasehold, "--url sqlite: a", 78, &["sqlite:PATH"]);
+    let text = leasehold.scratch.file("notes.txt");
+    std::fs::write(&text, "sesame: not a database, and long enough to be looked at as one\n".repeat(40)).unwrap();
+    let before = std::fs::read(&text).unwrap();
+    refused(&leasehold, "--url sqlite:notes.txt a", 78, &["not a SQLite database", "untouched"]);
+    assert_eq!(std::fs::read(&text).unwrap(), before);
+}
+
+#[test]
+fn somebody_elses_database_stays_as_it_is() {
+    let leasehold = Leasehold::new();
+    let path = leasehold.scratch.file("shop.db");
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute_batch("CREATE TABLE invoice (id); INSERT INTO invoice VALUES (1)")
+        .unwrap();
+    let before = std::fs::read(&path).unwrap();
+    refused(&leasehold, "--url sqlite:shop.db a", 78, &["shop.db"]);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}

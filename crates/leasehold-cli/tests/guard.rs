@@ -1,0 +1,205 @@
+//! The guard process by itself, with the test in the place of `leasehold run`.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+#[allow(dead_code, reason = "the test plays one side only")]
+#[path = "../src/run/channel.rs"]
+mod channel;
+#[allow(dead_code, reason = "the test plays one side only")]
+#[path = "../src/run/wire.rs"]
+mod wire;
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use lock_core::Moment;
+use lock_host::{Clock, HostClock};
+use rustix::process::{Pid, Signal, kill_process};
+
+use channel::Channel;
+use support::{STUBBORN, Scratch, wait_for, wait_for_death};
+use wire::{Cause, Order, Status, Tiding};
+
+const LEASE: Duration = Duration::from_secs(3);
+const GRACE: &str = "500ms";
+const MARGIN: &str = "700ms";
+
+/// A guard whose `leasehold run` is the test.
+struct Guarded {
+    process: Child,
+    line: Option<Channel>,
+    scratch: Scratch,
+    deadline: Moment,
+}
+
+impl Guarded {
+    fn start(command: &[&str]) -> Self {
+        Self::start_under(LEASE, command)
+    }
+
+    fn start_under(lease: Duration, command: &[&str]) -> Self {
+        let scratch = Scratch::new();
+        let (mut line, theirs) = Channel::pair().unwrap();
+        let process = Command::new(env!("CARGO_BIN_EXE_leasehold"))
+            .args(["guard-command", "--grace", GRACE, "--margin", MARGIN, "--"])
+            .args(command)
+            .current_dir(scratch.path())
+            .stdin(Stdio::from(theirs))
+            .spawn()
+            .unwrap();
+        let deadline = HostClock.now() + lease;
+        let null = File::open("/dev/null").unwrap();
+        line.send_with_file(&Order::Deadline(deadline.as_nanos()), null.as_fd()).unwrap();
+        Self { process, line: Some(line), scratch, deadline }
+    }
+
+    fn shell(script: &str) -> Self {
+        Self::start(&["sh", "-c", script])
+    }
+
+    fn order(&mut self, order: &Order) {
+        self.line.as_mut().unwrap().send(order).unwrap();
+    }
+
+    fn extend(&mut self, lease: Duration) {
+        self.deadline = HostClock.now() + lease;
+        self.order(&Order::Deadline(self.deadline.as_nanos()));
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.process), signal).unwrap();
+    }
+
+    /// Waits for the one tiding that is looked for, and passes over the others.
+    fn await_tiding(&mut self, wanted: impl Fn(&Tiding) -> bool) -> Tiding {
+        let line = self.line.as_mut().unwrap();
+        wait_for("a tiding", || line.receive::<Tiding>().unwrap().into_iter().find(&wanted))
+    }
+
+    fn await_end(&mut self) -> (Status, Cause) {
+        let ended = self.await_tiding(|tiding| matches!(tiding, Tiding::Ended { .. }));
+        let Tiding::Ended { status, cause } = ended else { panic!("{ended:?}") };
+        (status, cause)
+    }
+
+    fn assert_dead_before_deadline(&self, pids: &[i32]) {
+        wait_for_death(pids);
+        let now = HostClock.now();
+        assert!(now < self.deadline, "dead {:?} after the deadline", now.since(self.deadline));
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // Not before what it guards is dead: a guard that is killed first leaves its grandchildren alone.
+        self.line = None;
+        if std::thread::panicking() {
+            let _ = self.process.kill();
+        }
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn a_leasehold_that_falls_silent_has_its_group_ended_before_the_deadline() {
+    let mut guarded = Guarded::shell(STUBBORN);
+    let pids = guarded.scratch.pids_of("pids");
+    assert_eq!(pids.len(), 2);
+    assert!(pids.iter().all(|&pid| support::is_alive(pid)));
+    guarded.assert_dead_before_deadline(&pids);
+    assert_eq!(guarded.await_end(), (Status::Signal(9), Cause::Lease));
+}
+
+#[test]
+fn a_leasehold_that_dies_has_its_group_ended_at_once() {
+    // So long that nothing but the death can be the reason.
+    let lease = support::PATIENCE * 10;
+    let mut guarded = Guarded::start_under(lease, &["sh", "-c", "sleep 60 & echo $$ $! > pids; wait"]);
+    let pids = guarded.scratch.pids_of("pids");
+    guarded.line = None;
+    guarded.assert_dead_before_deadline(&pids);
+    assert!(guarded.process.wait().unwrap().success());
+}
+
+#[test]
+fn an_order_to_end_is_followed_with_a_grace() {
+    let mut guarded =
+        Guarded::shell("trap 'echo asked > asked; exit 3' TERM; echo $$ > pids; while :; do sleep 0.1; done");
+    let pids = guarded.scratch.pids_of("pids");
+    guarded.order(&Order::End);
+    guarded.assert_dead_before_deadline(&pids);
+    assert_eq!(guarded.await_end(), (Status::Code(3), Cause::Lease));
+    assert_eq!(guarded.scratch.text_of("asked"), "asked\n");
+}
+
+#[test]
+fn a_renewal_lets_the_command_run_on_to_its_own_end() {
+    let mut guarded = Guarded::shell("sleep 4; exit 7");
+    guarded.extend(support::PATIENCE);
+    assert_eq!(guarded.await_end(), (Status::Code(7), Cause::Itself));
+}
+
+#[test]
+fn signals_reach_the_whole_group() {
+    let script = "trap 'echo got >> leader; exit 5' USR1; \
+                  sh -c 'trap \"echo got > child; exit\" USR1; echo ready > ready; while :; do sleep 0.1; done' & \
+                  while :; do sleep 0.1; done";
+    let mut guarded = Guarded::shell(script);
+    guarded.scratch.text_of("ready");
+    guarded.order(&Order::Signal(signal_hook::consts::SIGUSR1));
+    assert_eq!(guarded.await_end(), (Status::Code(5), Cause::Itself));
+    assert_eq!(guarded.scratch.text_of("leader"), "got\n");
+}
+
+#[test]
+fn what_a_command_leaves_in_its_group_ends_with_it() {
+    let mut guarded = Guarded::shell("sleep 60 & echo $$ $! > pids; exit 0");
+    let pids = guarded.scratch.pids_of("pids");
+    assert_eq!(guarded.await_end(), (Status::Code(0), Cause::Itself));
+    guarded.process.wait().unwrap();
+    assert!(pids.iter().all(|&pid| !support::is_alive(pid)), "the guard goes when all is gone");
+}
+
+#[test]
+fn a_guard_that_is_killed_takes_the_command_with_it() {
+    let guarded = Guarded::shell("echo $$ > pids; exec sleep 60");
+    let pids = guarded.scratch.pids_of("pids");
+    guarded.signal(Signal::KILL);
+    guarded.assert_dead_before_deadline(&pids);
+}
+
+#[test]
+fn a_guard_outlives_signals_that_are_meant_for_the_command() {
+    let mut guarded = Guarded::shell("echo $$ > pids; sleep 1; exit 4");
+    guarded.scratch.text_of("pids");
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2] {
+        guarded.signal(signal);
+    }
+    assert_eq!(guarded.await_end(), (Status::Code(4), Cause::Itself));
+}
+
+#[test]
+fn a_stopped_command_is_told_of_and_still_ended_in_time() {
+    // A shell that is just starting a command is not reported as stopped before that command goes on.
+    let mut guarded = Guarded::shell("echo $$ > pids; exec sleep 60");
+    let pids = guarded.scratch.pids_of("pids");
+    guarded.order(&Order::Signal(signal_hook::consts::SIGSTOP));
+    guarded.await_tiding(|tiding| *tiding == Tiding::Stopped);
+    guarded.assert_dead_before_deadline(&pids);
+    assert_eq!(guarded.await_end(), (Status::Signal(15), Cause::Lease));
+}
+
+#[test]
+fn a_command_that_cannot_be_executed_is_refused_with_the_systems_number() {
+    let mut guarded = Guarded::start(&["./no-such-command"]);
+    let refused = guarded.await_tiding(|tiding| matches!(tiding, Tiding::Refused(_)));
+    assert_eq!(refused, Tiding::Refused(rustix::io::Errno::NOENT.raw_os_error()));
+    let mut guarded = Guarded::start(&["/"]);
+    let refused = guarded.await_tiding(|tiding| matches!(tiding, Tiding::Refused(_)));
+    assert_eq!(refused, Tiding::Refused(rustix::io::Errno::ACCESS.raw_os_error()));
+}

@@ -1,0 +1,247 @@
+//! `leasehold run` as a script sees it: exit codes, environment, waiting, messages.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+
+use rustix::process::Signal;
+use serde_json::json;
+use support::leasehold::{Leasehold, Running, code, report, text};
+use support::{is_alive, wait_for};
+
+/// Holds a lock until the file `done` is there.
+const HOLD: &str = "echo held > held; while [ ! -e done ]; do sleep 0.02; done";
+
+#[test]
+fn the_commands_own_code_comes_back() {
+    let leasehold = Leasehold::new();
+    for own in [0, 1, 7, 75, 255] {
+        assert_eq!(code(leasehold.run("a", &format!("exit {own}")).status), own);
+    }
+    assert_eq!(code(leasehold.run("a", "kill -TERM $$").status), 128 + 15);
+    assert_eq!(code(leasehold.run("a", "kill -KILL $$").status), 128 + 9);
+}
+
+#[test]
+fn what_cannot_be_executed_is_126_or_127_and_the_lock_is_free_again() {
+    let leasehold = Leasehold::new();
+    std::fs::write(leasehold.scratch.file("plain"), "no program").unwrap();
+    for (program, expected) in [("./plain", 126), ("./nowhere", 127), ("no-such-command-anywhere", 127)] {
+        let output = leasehold.command("run -n a --").arg(program).output().unwrap();
+        assert_eq!(code(output.status), expected);
+        assert!(text(&output.stderr).contains(program));
+        assert_eq!(code(leasehold.run("-n a", "true").status), 0);
+    }
+}
+
+#[test]
+fn the_command_finds_its_lock_in_the_environment_and_tokens_rise() {
+    let leasehold = Leasehold::new();
+    let mut last = 0;
+    for _ in 0..3 {
+        let output = leasehold.run("--ttl 20s a:b", "echo $LEASEHOLD_NAME $LEASEHOLD_TTL_MS $LEASEHOLD_FENCE");
+        let line = text(&output.stdout);
+        let token: u64 = line.trim().strip_prefix("a:b 20000 ").unwrap().parse().unwrap();
+        assert!(token > last, "{token} after {last}");
+        last = token;
+    }
+}
+
+#[test]
+fn the_command_has_our_standard_input_and_output() {
+    let leasehold = Leasehold::new();
+    std::fs::write(leasehold.scratch.file("input"), "some text\n").unwrap();
+    let input = std::fs::File::open(leasehold.scratch.file("input")).unwrap();
+    let output = leasehold.script("a", "cat; echo problem >&2").stdin(input).output().unwrap();
+    assert_eq!((text(&output.stdout).as_str(), text(&output.stderr).as_str()), ("some text\n", "problem\n"));
+}
+
+#[test]
+fn a_held_lock_is_busy_at_once_or_after_the_wait() {
+    let leasehold = Leasehold::new();
+    let holder = leasehold.start("--why nightly a", HOLD, "held");
+    for (options, expected) in [("-n a", 75), ("-n -E 3 a", 3), ("-w 300ms a", 75), ("-w 300ms -E 0 a", 0)] {
+        let output = leasehold.run(options, "echo ran > ran");
+        assert_eq!(code(output.status), expected, "{options}");
+        assert!(text(&output.stderr).contains("nightly"), "{}", text(&output.stderr));
+    }
+    assert_eq!(code(leasehold.run("-n b", "true").status), 0, "another name is free");
+    std::fs::write(leasehold.scratch.file("done"), "").unwrap();
+    assert_eq!(code(holder.end().status), 0);
+    assert_eq!(code(leasehold.run("-n a", "true").status), 0);
+    assert!(!leasehold.scratch.file("ran").exists());
+}
+
+#[test]
+fn a_waiter_runs_after_the_holder_and_not_before() {
+    let leasehold = Leasehold::new();
+    let holder = leasehold.start("a", HOLD, "held");
+    let waiter = Running::spawn(leasehold.script("-w 20s a", "ls done"));
+    leasehold.await_waiters("a", 1);
+    std::fs::write(leasehold.scratch.file("done"), "").unwrap();
+    assert_eq!(code(waiter.end().status), 0);
+    assert_eq!(code(holder.end().status), 0);
+}
+
+#[test]
+fn a_nested_run_of_the_same_name_is_busy_at_once() {
+    let leasehold = Leasehold::new();
+    let inner = format!("{} run a:1 -- true", env!("CARGO_BIN_EXE_leasehold"));
+    let output = leasehold.run("a:1", &inner);
+    assert_eq!(code(output.status), 75);
+    assert!(text(&output.stderr).contains("runs under"), "{}", text(&output.stderr));
+    let other = format!("{} run a:2 -- true", env!("CARGO_BIN_EXE_leasehold"));
+    assert_eq!(code(leasehold.run("a:1", &other).status), 0);
+}
+
+#[test]
+fn the_state_directory_is_private_and_never_guessed() {
+    let leasehold = Leasehold::new();
+    assert_eq!(code(leasehold.run("a", "true").status), 0);
+    let mode = std::fs::metadata(leasehold.scratch.file("leasehold")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    assert!(leasehold.database().exists());
+    let homeless = leasehold.script("a", "true").env_remove("XDG_STATE_HOME").output().unwrap();
+    assert_eq!(code(homeless.status), 78);
+    assert!(text(&homeless.stderr).contains("HOME"));
+    let home = leasehold.scratch.path();
+    let at_home = leasehold.script("a", "true").env_remove("XDG_STATE_HOME").env("HOME", home).status().unwrap();
+    assert_eq!(code(at_home), 0);
+    assert!(leasehold.scratch.file(".local/state/leasehold/locks.db").exists());
+}
+
+#[test]
+fn a_configuration_that_cannot_work_is_78() {
+    let leasehold = Leasehold::new();
+    for url in ["memory:", "nonsense", "strange://host"] {
+        let output = leasehold.script("a", "true").env("LEASEHOLD_URL", url).output().unwrap();
+        assert_eq!(code(output.status), 78, "{url}: {}", text(&output.stderr));
+    }
+    let output = leasehold.script("a", "true").env("XDG_STATE_HOME", "/dev/null").output().unwrap();
+    assert_eq!(code(output.status), 78);
+}
+
+#[test]
+fn a_store_that_is_not_there_is_69() {
+    let leasehold = Leasehold::new();
+    let output = leasehold.run("--url redis://127.0.0.1:1 a", "true");
+    assert_eq!(code(output.status), 69, "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_command_line_that_cannot_be_understood_is_64() {
+    let leasehold = Leasehold::new();
+    for line in
+        ["", "run", "run a", "run -n -w 1s a true", "run --ttl 1s a true", "run --ttl 30s --grace 29s a true", "x"]
+    {
+        assert_eq!(code(leasehold.command(line).output().unwrap().status), 64, "{line}");
+    }
+    assert_eq!(code(leasehold.command("run leasehold:x true").output().unwrap().status), 64);
+    assert!(!leasehold.scratch.file("leasehold").exists(), "nothing was touched");
+    for line in ["--version", "--help", "run --help", "completions bash"] {
+        assert_eq!(code(leasehold.command(line).output().unwrap().status), 0, "{line}");
+    }
+}
+
+#[test]
+fn the_outcome_can_be_had_as_json() {
+    let leasehold = Leasehold::new();
+    let ended = report(&leasehold.run("--json a", "exit 3"));
+    assert_eq!(
+        (&ended["outcome"], &ended["exit"], &ended["command"]),
+        (&json!("ended"), &json!(3), &json!({"code": 3}))
+    );
+    assert!(ended["token"].as_u64().unwrap() > 0);
+    let killed = report(&leasehold.run("--json a", "kill -9 $$"));
+    assert_eq!((&killed["exit"], &killed["command"]), (&json!(137), &json!({"signal": 9})));
+    let nested = leasehold.command("run --json a -- ./nowhere").output().unwrap();
+    assert_eq!((&report(&nested)["outcome"], &report(&nested)["exit"]), (&json!("not-started"), &json!(127)));
+    let _holder = leasehold.start("a", HOLD, "held");
+    let busy = report(&leasehold.run("-n --json a", "true"));
+    assert_eq!((&busy["outcome"], &busy["exit"], &busy["token"]), (&json!("busy"), &json!(75), &json!(null)));
+    std::fs::write(leasehold.scratch.file("done"), "").unwrap();
+}
+
+#[test]
+fn quiet_is_silent_and_verbose_tells_a_story() {
+    let leasehold = Leasehold::new();
+    let quiet = leasehold.command("run -q a -- ./nowhere").output().unwrap();
+    assert_eq!((code(quiet.status), text(&quiet.stderr).as_str()), (127, ""));
+    let verbose = text(&leasehold.run("-v a", "true").stderr);
+    assert!(verbose.contains("got a with token") && verbose.contains("released a"), "{verbose}");
+    assert!(!verbose.contains('\x1b'), "colour is for terminals");
+}
+
+#[test]
+fn a_signal_while_waiting_leaves_no_trace() {
+    let leasehold = Leasehold::new();
+    let holder = leasehold.start("a", HOLD, "held");
+    for (signal, expected) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let waiter = Running::spawn(leasehold.script("-v a", "echo ran > ran"));
+        leasehold.await_waiters("a", 1);
+        waiter.signal(signal);
+        assert_eq!(code(waiter.end().status), expected);
+        assert_eq!(leasehold.json("show a")["waiters"], 0, "its place is left, not merely over some time");
+    }
+    std::fs::write(leasehold.scratch.file("done"), "").unwrap();
+    assert_eq!(code(holder.end().status), 0);
+    assert_eq!(code(leasehold.run("-n a", "true").status), 0);
+    assert!(!leasehold.scratch.file("ran").exists());
+}
+
+#[test]
+fn signals_are_passed_on_and_a_second_interrupt_kills() {
+    let leasehold = Leasehold::new();
+    let polite = "trap 'exit 9' TERM; echo r > ready; while :; do sleep 0.05; done";
+    let running = leasehold.start("a", polite, "ready");
+    running.signal(Signal::TERM);
+    assert_eq!(code(running.end().status), 9);
+    let deaf = "trap 'echo heard > heard' INT; echo r > ready2; while :; do sleep 0.05; done";
+    let running = leasehold.start("a", deaf, "ready2");
+    running.signal(Signal::INT);
+    leasehold.scratch.text_of("heard");
+    running.signal(Signal::INT);
+    assert_eq!(code(running.end().status), 137);
+}
+
+#[test]
+fn what_was_ignored_stays_ignored() {
+    let leasehold = Leasehold::new();
+    let script = "echo r > ready; while [ ! -e done ]; do sleep 0.02; done; exit 6";
+    let line = format!("trap '' HUP; exec {} run a -- sh -c '{script}'", env!("CARGO_BIN_EXE_leasehold"));
+    let mut shell = leasehold.program("sh");
+    shell.args(["-c", &line]);
+    let running = Running::spawn(shell);
+    leasehold.scratch.text_of("ready");
+    running.signal(Signal::HUP);
+    std::fs::write(leasehold.scratch.file("done"), "").unwrap();
+    assert_eq!(code(running.end().status), 6);
+}
+
+#[test]
+fn what_a_command_leaves_behind_ends_before_the_lock_is_free() {
+    let leasehold = Leasehold::new();
+    let output = leasehold.run("a", "sleep 60 > /dev/null 2>&1 & echo $! > pids; exit 5");
+    assert_eq!(code(output.status), 5);
+    assert!(leasehold.scratch.pids_of("pids").iter().all(|&pid| !is_alive(pid)));
+}
+
+#[test]
+fn ls_and_show_tell_who_holds_what() {
+    let leasehold = Leasehold::new();
+    assert_eq!(leasehold.json("ls"), json!([]));
+    let _holder = leasehold.start("--why nightly job:1", HOLD, "held");
+    let row = wait_for("the row", || leasehold.json("ls job:*").as_array().unwrap().first().cloned());
+    assert_eq!((&row["name"], &row["why"], &row["held"]), (&json!("job:1"), &json!("nightly"), &json!(true)));
+    assert!(row["pid"].is_u64() && row["token"].is_u64() && row["remaining_ms"].is_u64());
+    assert_eq!(leasehold.json("ls other*"), json!([]));
+    assert_eq!(leasehold.json("show job:1")["token"], row["token"]);
+    assert_eq!(leasehold.json("show job:2")["held"], json!(false));
+    let table = text(&leasehold.command("ls").output().unwrap().stdout);
+    let (header, line) = table.split_once('\n').unwrap();
+    assert!(header.trim_start().starts_with("NAME") && line.contains("nightly") && line.contains("pid "), "{table}");
+    std::fs::write(leasehold.scratch.file("done"), "").unwrap();
+}

@@ -1,0 +1,71 @@
+//! What the tests of the command share: processes that tell their numbers, and whether they still run.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops where it cannot go on")]
+
+pub(crate) mod leasehold;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// Nothing in these tests takes as long; it only bounds a hang.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A directory of a test, with files that its processes write.
+pub(crate) struct Scratch(TempDir);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// Waits for a file with at least one whole line and returns its text.
+    pub(crate) fn text_of(&self, name: &str) -> String {
+        let path = self.file(name);
+        wait_for(&format!("{name} to be written"), || {
+            std::fs::read_to_string(&path).ok().filter(|text| text.ends_with('\n'))
+        })
+    }
+
+    /// The process numbers in a file.
+    pub(crate) fn pids_of(&self, name: &str) -> Vec<i32> {
+        self.text_of(name).split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+    }
+}
+
+/// Asks again and again until there is an answer.
+pub(crate) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether a process still runs; one that is only waiting to be reaped does not.
+pub(crate) fn is_alive(pid: i32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+    !matches!(state, Some('Z' | 'X') | None)
+}
+
+/// Waits until none of these processes runs.
+pub(crate) fn wait_for_death(pids: &[i32]) {
+    wait_for(&format!("the death of {pids:?}"), || pids.iter().all(|&pid| !is_alive(pid)).then_some(()));
+}
+
+/// A command that starts a child of its own, writes both numbers to `pids` in its directory, and ignores SIGTERM.
+pub(crate) const STUBBORN: &str = "trap '' TERM; sleep 60 & echo $$ $! > pids; wait; wait; sleep 60";
