@@ -25,8 +25,6 @@ struct Desk {
 
 struct Book {
     keeper: Keeper,
-    /// What the thread sleeps for; something earlier has to wake it.
-    planned: Option<Moment>,
     ended: bool,
 }
 
@@ -39,7 +37,7 @@ impl KeeperHandle {
         stations: Weak<Stations<Cell>>,
         errands: Inbox,
     ) -> io::Result<Self> {
-        let book = Mutex::new(Book { keeper, planned: None, ended: false });
+        let book = Mutex::new(Book { keeper, ended: false });
         let desk = Arc::new(Desk { book, changed: Notify::new() });
         let leaps = Arc::downgrade(&desk);
         clock.on_leap(Box::new(move || {
@@ -57,10 +55,7 @@ impl KeeperHandle {
     }
 
     pub(crate) fn keep(&self, lease: Lease, asked_at: Moment, valid_for: Duration) {
-        let mut book = self.0.lock();
-        book.keeper.keep(lease, asked_at, valid_for);
-        let next = book.keeper.next_due();
-        if next < book.planned || book.planned.is_none() {
+        if self.0.lock().keeper.keep(lease, asked_at, valid_for) {
             self.0.changed.notify_one();
         }
     }
@@ -116,8 +111,7 @@ impl Thread {
         while let Some(batch) = book.keeper.take_due(now) {
             under_way.push(Box::pin(self.renew(batch)));
         }
-        book.planned = book.keeper.next_due();
-        Some(book.planned.map_or(NAP_MAX, |due| due.since(now).min(NAP_MAX)))
+        Some(book.keeper.plan().map_or(NAP_MAX, |due| due.since(now).min(NAP_MAX)))
     }
 
     async fn renew(&self, batch: Batch) {

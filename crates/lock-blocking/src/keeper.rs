@@ -21,8 +21,6 @@ struct Desk {
 
 struct Book {
     keeper: Keeper,
-    /// What the thread sleeps for; something earlier has to wake it.
-    planned: Option<Moment>,
     ended: bool,
 }
 
@@ -34,7 +32,7 @@ impl KeeperHandle {
         backend: Arc<dyn BlockingBackend>,
         stations: Weak<Stations<Cell>>,
     ) -> io::Result<Self> {
-        let book = Mutex::new(Book { keeper, planned: None, ended: false });
+        let book = Mutex::new(Book { keeper, ended: false });
         let desk = Arc::new(Desk { book, changed: Condvar::new() });
         let leaps = Arc::downgrade(&desk);
         clock.on_leap(Box::new(move || {
@@ -49,10 +47,7 @@ impl KeeperHandle {
     }
 
     pub(crate) fn keep(&self, lease: Lease, asked_at: Moment, valid_for: Duration) {
-        let mut book = self.0.lock();
-        book.keeper.keep(lease, asked_at, valid_for);
-        let next = book.keeper.next_due();
-        if next < book.planned || book.planned.is_none() {
+        if self.0.lock().keeper.keep(lease, asked_at, valid_for) {
             self.0.changed.notify_one();
         }
     }
@@ -96,8 +91,7 @@ impl Thread {
                 self.renew(batch);
                 book = self.desk.lock();
             } else {
-                book.planned = book.keeper.next_due();
-                let nap = book.planned.map_or(NAP_MAX, |due| due.since(now).min(NAP_MAX));
+                let nap = book.keeper.plan().map_or(NAP_MAX, |due| due.since(now).min(NAP_MAX));
                 book = self.desk.changed.wait_timeout(book, nap).unwrap_or_else(PoisonError::into_inner).0;
             }
         }

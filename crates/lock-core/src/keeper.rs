@@ -22,6 +22,8 @@ pub struct Keeper {
     dice: Dice,
     kept: BTreeMap<Owner, Kept>,
     due: BTreeSet<(Moment, Owner)>,
+    /// What whoever renews sleeps for; something earlier has to wake it.
+    planned: Option<Moment>,
     lateness_max: Duration,
 }
 
@@ -65,17 +67,22 @@ impl Keeper {
             dice: Dice::new(seed),
             kept: BTreeMap::new(),
             due: BTreeSet::new(),
+            planned: None,
             lateness_max: Duration::ZERO,
         }
     }
 
     /// Takes a lease in that was asked for at `asked_at` and granted for `valid_for`.
-    pub fn keep(&mut self, lease: Lease, asked_at: Moment, valid_for: Duration) {
+    ///
+    /// Tells whether whoever renews has to be woken, because this is due before anything that it plans for.
+    #[must_use]
+    pub fn keep(&mut self, lease: Lease, asked_at: Moment, valid_for: Duration) -> bool {
         let owner = lease.owner;
         self.forget(owner);
         self.kept.insert(owner, Kept { lease, due: None, valid_for });
         let due = asked_at + self.period(valid_for);
         self.schedule(owner, due);
+        self.planned.is_none_or(|planned| due < planned)
     }
 
     /// Lets a lease go.
@@ -98,6 +105,12 @@ impl Keeper {
     /// When the next renewal is due.
     pub fn next_due(&self) -> Option<Moment> {
         self.due.first().map(|(due, _)| *due)
+    }
+
+    /// Until when whoever renews may sleep, if nothing wakes it before.
+    pub fn plan(&mut self) -> Option<Moment> {
+        self.planned = self.next_due();
+        self.planned
     }
 
     /// How late the latest renewal went out, measured against its due time: a busy machine shows here first.
@@ -208,7 +221,7 @@ mod tests {
     fn keeping(leases: u8) -> Keeper {
         let mut keeper = keeper();
         for n in 0..leases {
-            keeper.keep(lease(n), START, TTL);
+            assert!(keeper.keep(lease(n), START, TTL), "nothing is planned yet");
         }
         keeper
     }
@@ -284,8 +297,9 @@ mod tests {
     fn a_lease_that_is_kept_anew_has_one_renewal_only() {
         let mut keeper = keeping(1);
         let batch = keeper.take_due(seconds(10)).unwrap();
-        keeper.keep(lease(0), seconds(10), TTL);
-        keeper.keep(lease(0), seconds(10), TTL);
+        for _ in 0..2 {
+            assert!(keeper.keep(lease(0), seconds(10), TTL));
+        }
         keeper.answered(seconds(10), batch, Ok(vec![Renewed::Renewed { valid_for: TTL }]));
         assert_eq!(std::iter::from_fn(|| keeper.take_due(seconds(20))).count(), 1);
         assert_eq!(keeper.next_due(), None);
@@ -297,5 +311,15 @@ mod tests {
         let batch = keeper.take_due(seconds(10)).unwrap();
         assert!(keeper.answered(seconds(10), batch, Ok(Vec::new())).is_empty());
         assert!(keeper.next_due().unwrap() <= seconds(11));
+    }
+
+    #[test]
+    fn only_what_is_due_earlier_wakes() {
+        let mut keeper = keeping(1);
+        assert_eq!(keeper.plan(), keeper.next_due());
+        assert!(!keeper.keep(lease(1), seconds(5), TTL));
+        assert!(keeper.keep(lease(2), START, TTL / 2));
+        keeper.forget(lease(2).owner);
+        assert!(keeper.keep(lease(2), START, TTL / 2), "a plan is changed by planning only");
     }
 }
