@@ -62,6 +62,8 @@ pub(crate) mod pace {
     const EXPIRY_SLACK: Duration = Duration::from_millis(10);
     /// ... up to so many places.
     const EXPIRY_PLACES_MAX: u32 = 8;
+    /// No answer makes a waiter ask again sooner, whatever the store says of times.
+    pub(crate) const SOONEST: Duration = Duration::from_millis(5);
     /// How often a waiter asks again that is queued where nobody tells it its turn.
     pub(crate) const SILENT_QUEUE: Duration = Duration::from_millis(100);
 

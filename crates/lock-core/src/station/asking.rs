@@ -19,7 +19,8 @@ impl Station {
             return;
         }
         let Some((owner, ttl)) = self.line.next_owner() else { return };
-        let attempt = Attempt { owner, ttl, basis: now, standing: Standing::Outside, tries: 0, holder: None };
+        let attempt =
+            Attempt { owner, ttl, basis: now, standing: Standing::Outside, tries: 0, holder: None, trouble: None };
         self.ask(now, attempt);
     }
 
@@ -75,6 +76,7 @@ impl Station {
     fn on_answer(&mut self, now: Moment, mut attempt: Attempt, asked: Asked, result: Result<Answer, BackendError>) {
         if result.is_ok() {
             attempt.basis = asked.at;
+            attempt.trouble = None;
         }
         match result {
             Ok(Answer::Granted { lease, .. }) if lease.owner != attempt.owner || lease.name != self.name => {
@@ -92,7 +94,7 @@ impl Station {
                 self.refuse_impatient(Some(&holder));
                 let refresh = asked.at + valid_for / 3;
                 let wake = self.queue_pace(&holder, remaining, position);
-                self.wait(attempt, holder, refresh.min(now + wake));
+                self.wait(attempt, holder, refresh.min(now + wake).max(now + pace::SOONEST));
             }
             Ok(Answer::Busy { remaining, holder }) => {
                 attempt.standing = Standing::Outside;
@@ -127,8 +129,9 @@ impl Station {
                 self.outbox.push_back(super::refused(waiter.join.turn, error.clone().into()));
             }
         } else {
-            self.refuse_all(&error.into());
+            self.refuse_all(&error.clone().into());
         }
+        attempt.trouble = Some(error);
         // Asking again from the queue means the same as before, so the place is kept. A first claim whose outcome is
         // not known is given up, and the next one has another owner.
         if unsure && !(again && in_queue) {

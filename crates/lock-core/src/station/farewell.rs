@@ -24,7 +24,7 @@ pub(super) enum Progress {
 
 /// All farewells of a station.
 #[derive(Debug, Default)]
-pub(super) struct Farewells(Vec<Farewell>);
+pub(super) struct Farewells(pub(super) Vec<Farewell>);
 
 impl Farewells {
     pub(super) fn push(&mut self, farewell: Farewell) {

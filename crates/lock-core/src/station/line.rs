@@ -14,7 +14,7 @@ pub(super) struct Waiter {
 
 /// The line.
 #[derive(Debug, Default)]
-pub(super) struct Line(VecDeque<Waiter>);
+pub(super) struct Line(pub(super) VecDeque<Waiter>);
 
 impl Line {
     pub(super) fn join(&mut self, now: Moment, join: Join) {

@@ -31,6 +31,7 @@ mod state;
 mod tests;
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use farewell::{Farewell, Farewells, Progress};
 use io::refused;
@@ -40,7 +41,8 @@ use state::{Attempt, State};
 
 use crate::policy::{Dice, pace};
 use crate::{
-    AcquireError, Certainty, FencingToken, Holder, LockName, Moment, Owner, Parting, Patience, Policy, Refusal, Ttl,
+    AcquireError, BackendError, Certainty, FencingToken, Holder, LockName, Moment, Owner, Parting, Patience, Policy,
+    Refusal, Ttl,
 };
 
 /// This client's place at one lock: its local waiters, and the lease they share. See the module's text.
@@ -81,6 +83,7 @@ impl Station {
         let now = now.max(self.last_now);
         self.last_now = now;
         self.expire(now);
+        self.refuse_overdue(now);
         match input {
             Input::Join(join) => self.on_join(now, join),
             Input::Leave(turn) => self.on_leave(now, turn),
@@ -145,9 +148,7 @@ impl Station {
 
     /// What follows from the passing of time and from the state, whatever happened.
     fn advance(&mut self, now: Moment) {
-        for waiter in self.line.take_overdue(now) {
-            self.refuse_late(now, &waiter);
-        }
+        self.refuse_overdue(now);
         self.repeat_farewells(now);
         match &self.state {
             State::Idle => self.ask_first(now),
@@ -168,10 +169,21 @@ impl Station {
         debug_assert!(self.next_wake().is_none_or(|wake| wake > now), "nothing is left undone");
     }
 
+    fn refuse_overdue(&mut self, now: Moment) {
+        for waiter in self.line.take_overdue(now) {
+            self.refuse_late(now, &waiter);
+        }
+    }
+
     fn refuse_late(&mut self, now: Moment, waiter: &Waiter) {
-        let waited =
-            std::time::Duration::from_millis(u64::try_from(now.since(waiter.since).as_millis()).unwrap_or(u64::MAX));
-        let error = AcquireError::TimedOut { name: self.name.clone(), waited, holder: self.known_holder() };
+        let error = match self.trouble() {
+            Some(trouble) => AcquireError::Backend(trouble.clone()),
+            None => AcquireError::TimedOut {
+                name: self.name.clone(),
+                waited: whole_millis(now.since(waiter.since)),
+                holder: self.known_holder(),
+            },
+        };
         self.outbox.push_back(refused(waiter.join.turn, error));
     }
 
@@ -185,6 +197,14 @@ impl Station {
     fn refuse_all(&mut self, error: &AcquireError) {
         for waiter in self.line.take_all() {
             self.outbox.push_back(refused(waiter.join.turn, error.clone()));
+        }
+    }
+
+    /// Why the store does not answer, if it does not.
+    fn trouble(&self) -> Option<&BackendError> {
+        match &self.state {
+            State::Asking(attempt, _) | State::Waiting(attempt, _) => attempt.trouble.as_ref(),
+            State::Idle | State::Held(_) | State::Closed => None,
         }
     }
 
@@ -219,7 +239,7 @@ impl Station {
         }
     }
 
-    fn on_release_reply(&mut self, now: Moment, id: ActionId, result: Result<crate::Released, crate::BackendError>) {
+    fn on_release_reply(&mut self, now: Moment, id: ActionId, result: Result<crate::Released, BackendError>) {
         let Some(mut farewell) = self.farewells.answered(id) else { return };
         if let Some(turn) = farewell.turn.take() {
             self.outbox.push_back(Output::Ended { turn, result: held::ended(&result) });
@@ -234,7 +254,7 @@ impl Station {
         }
     }
 
-    fn run(&mut self, request: Request, within: std::time::Duration) -> ActionId {
+    fn run(&mut self, request: Request, within: Duration) -> ActionId {
         self.last_action += 1;
         let id = ActionId(self.last_action);
         self.outbox.push_back(Output::Run(Action { id, request, within }));
@@ -255,4 +275,8 @@ impl Station {
             self.part(now, attempt.owner, attempt.ttl, Certainty::Answered, None);
         }
     }
+}
+
+fn whole_millis(duration: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }

@@ -40,6 +40,8 @@ pub(super) struct Attempt {
     pub(super) tries: u32,
     /// Who held the lock when the store last said.
     pub(super) holder: Option<Holder>,
+    /// Why the store has not said anything since.
+    pub(super) trouble: Option<BackendError>,
 }
 
 /// What the store may know of an attempt's owner.

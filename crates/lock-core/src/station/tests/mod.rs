@@ -1,1 +1,10 @@
+//! Tests of the machine, from a table of all it does to random play against a small store.
 
+mod model;
+mod property;
+mod rig;
+mod scenario;
+mod sharing;
+mod table;
+mod words;
+mod world;

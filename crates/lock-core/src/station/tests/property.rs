@@ -1,0 +1,205 @@
+//! Random play: clients come, go, sleep and wait while the network delays, loses and repeats.
+//!
+//! A failure prints the steps that led to it and keeps their seed in `proptest-regressions`, from where it is played
+//! again first. `PROPTEST_CASES` plays more games, `PROPTEST_RNG_SEED` the same ones again.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::super::Join;
+use super::rig::{millis, ttl};
+use super::world::{CLIENTS, Way, World};
+use crate::{Capabilities, Durability, Event, Note, Ordering, Owner, Patience, Policy, Waiting};
+
+/// Every way in which a store wakes those who wait.
+const WAITINGS: [Waiting; 3] = [Waiting::QueueWithPush, Waiting::Queue, Waiting::Poll];
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Somebody wants the lock.
+    Join { client: usize, wait: Wait, ttl: &'static str, max_hold: Option<Duration> },
+    /// Somebody gives up or is done.
+    Leave { client: usize, pick: usize },
+    /// A request reaches the store.
+    Carry { pick: usize },
+    /// An answer reaches its client.
+    Answer { pick: usize },
+    /// A request or an answer is lost.
+    Lose { pick: usize },
+    /// A request comes back at once.
+    Fail { pick: usize },
+    /// News reach their client, and may do so again later.
+    Tell { pick: usize, again: Again },
+    /// News are lost.
+    Miss { pick: usize },
+    /// A hint for no reason.
+    Hint { client: usize, event: Event },
+    /// Everything under way arrives, a few times over, in the order in which it was sent.
+    Flow { rounds: usize },
+    /// Time passes for all.
+    Pass { millis: u64 },
+    /// Time passes, and one client notices nothing of it.
+    Sleep { client: usize, millis: u64 },
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Wait {
+    Not,
+    For(u64),
+    Forever,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Again {
+    Never,
+    Later,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let client = 0..CLIENTS;
+    let pick = any::<usize>();
+    let wait = prop_oneof![Just(Wait::Not), (1..5_000_u64).prop_map(Wait::For), Just(Wait::Forever)];
+    let ttls = prop_oneof![4 => Just("3s"), 1 => Just("30s")];
+    let max_hold = proptest::option::weighted(0.2, (1..5_000_u64).prop_map(millis));
+    let again = prop_oneof![3 => Just(Again::Never), 1 => Just(Again::Later)];
+    let hints = prop_oneof![Just(Event::RecheckAll), Just(Event::Freed { name: "a".parse().unwrap() })];
+    let long = prop_oneof![4 => 0..200_u64, 2 => 200..2_000_u64, 1 => 2_000..40_000_u64];
+    prop_oneof![
+        4 => (client.clone(), wait, ttls, max_hold)
+            .prop_map(|(client, wait, ttl, max_hold)| Step::Join { client, wait, ttl, max_hold }),
+        3 => (client.clone(), pick).prop_map(|(client, pick)| Step::Leave { client, pick }),
+        5 => pick.prop_map(|pick| Step::Carry { pick }),
+        5 => pick.prop_map(|pick| Step::Answer { pick }),
+        1 => pick.prop_map(|pick| Step::Lose { pick }),
+        1 => pick.prop_map(|pick| Step::Fail { pick }),
+        3 => (pick, again).prop_map(|(pick, again)| Step::Tell { pick, again }),
+        1 => pick.prop_map(|pick| Step::Miss { pick }),
+        1 => (client.clone(), hints).prop_map(|(client, event)| Step::Hint { client, event }),
+        4 => (1..4_usize).prop_map(|rounds| Step::Flow { rounds }),
+        4 => long.clone().prop_map(|millis| Step::Pass { millis }),
+        1 => (client, long).prop_map(|(client, millis)| Step::Sleep { client, millis }),
+    ]
+}
+
+impl World {
+    fn play(&mut self, step: Step) {
+        match step {
+            Step::Join { client, wait, ttl, max_hold } => self.play_join(client, wait, ttl, max_hold),
+            Step::Leave { client, pick } => {
+                let there = &self.clients[client];
+                let mut turns = there.waiters.keys().copied().chain(there.holder.as_ref().map(|(turn, _)| *turn));
+                let among = there.waiters.len() + usize::from(there.holder.is_some());
+                if let Some(turn) = turns.nth(pick % among.max(1)) {
+                    self.leave(client, turn);
+                }
+            }
+            Step::Carry { pick } => _ = self.pick(pick, under_way).map(|index| self.carry(index)),
+            Step::Answer { pick } => _ = self.pick(pick, answered).map(|index| self.answer(index)),
+            Step::Fail { pick } => {
+                _ = self.pick(pick, |way| matches!(way, Way::There)).map(|index| self.fail(index));
+            }
+            Step::Lose { pick } => {
+                let index = self.pick(pick, |way| matches!(way, Way::There | Way::Back(_)));
+                _ = index.map(|index| self.net[index].way = Way::Lost);
+            }
+            Step::Tell { pick, again } => self.play_tell(pick, again),
+            Step::Miss { pick } => _ = self.pick_news(pick).map(|index| self.store.news.remove(index)),
+            Step::Hint { client, event } => self.event(client, &event),
+            Step::Flow { rounds } => self.flow(rounds),
+            Step::Pass { millis: time } => self.pass(millis(time), None),
+            Step::Sleep { client, millis: time } => self.pass(millis(time), Some(client)),
+        }
+    }
+
+    fn play_join(&mut self, client: usize, wait: Wait, ttl_text: &str, max_hold: Option<Duration>) {
+        let (turn, owner) = self.next_turn();
+        let patience = match wait {
+            Wait::Not => Patience::Never,
+            Wait::For(time) => Patience::Until(self.now + millis(time)),
+            Wait::Forever => Patience::Forever,
+        };
+        let (owner, note) = (Owner::from_random(owner), Note::from_wire("1@test"));
+        self.join(client, Join { turn, owner, ttl: ttl(ttl_text), patience, max_hold, note });
+    }
+
+    fn play_tell(&mut self, pick: usize, again: Again) {
+        let Some(index) = self.pick_news(pick) else { return };
+        let (client, event) = match again {
+            Again::Never => self.store.news.remove(index),
+            Again::Later => self.store.news[index].clone(),
+        };
+        self.event(client, &event);
+    }
+
+    fn flow(&mut self, rounds: usize) {
+        for _ in 0..rounds {
+            while let Some(index) = self.net.iter().position(|letter| under_way(&letter.way)) {
+                self.carry(index);
+            }
+            for (client, event) in std::mem::take(&mut self.store.news) {
+                self.event(client, &event);
+            }
+            while let Some(index) = self.net.iter().position(|letter| answered(&letter.way)) {
+                self.answer(index);
+            }
+        }
+    }
+
+    fn pick(&self, pick: usize, which: fn(&Way) -> bool) -> Option<usize> {
+        let fitting: Vec<_> = (0..self.net.len()).filter(|index| which(&self.net[*index].way)).collect();
+        fitting.get(pick % fitting.len().max(1)).copied()
+    }
+
+    fn pick_news(&self, pick: usize) -> Option<usize> {
+        let count = self.store.news.len();
+        (count > 0).then(|| pick % count)
+    }
+}
+
+fn under_way(way: &Way) -> bool {
+    matches!(way, Way::There | Way::Ghost)
+}
+
+fn answered(way: &Way) -> bool {
+    matches!(way, Way::Back(_))
+}
+
+fn policy(waiting: Waiting, ordering: Ordering, chain: u32) -> Policy {
+    let mut policy = Policy::new(Capabilities::new("model", waiting, Durability::Process).with_ordering(ordering));
+    policy.chain = chain;
+    policy
+}
+
+fn policies() -> impl Strategy<Value = Policy> {
+    let orderings = prop_oneof![Just(Ordering::InOrder), Just(Ordering::Unordered)];
+    let chains = prop_oneof![Just(16), 0..3_u32];
+    (proptest::sample::select(&WAITINGS), orderings, chains)
+        .prop_map(|(waiting, ordering, chain)| policy(waiting, ordering, chain))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 250, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_one_holds_and_in_the_end_everybody_did(
+        policy in policies(),
+        seed in any::<u64>(),
+        steps in proptest::collection::vec(step(), 1..150),
+    ) {
+        let mut world = World::new(policy, seed);
+        for step in steps {
+            world.play(step);
+        }
+        world.heal();
+        prop_assert!(world.is_at_rest(), "somebody still waits or holds: {world:?}");
+        // What late claims left at the store is over after the longest ttl; from then on nothing is ever left.
+        world.pass(Duration::from_secs(31), None);
+        prop_assert!(world.store.is_over(world.now), "the store still holds something: {:?}", world.store);
+        for client in 0..CLIENTS {
+            world.play_join(client, Wait::Forever, "3s", None);
+        }
+        world.heal();
+        prop_assert!(world.is_at_rest() && world.store.is_empty(), "something was left behind: {world:?}");
+    }
+}

@@ -1,0 +1,188 @@
+//! A station on the bench: it takes inputs at a moment of the test's choosing and says in words what it does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::state::State;
+use super::super::{ActionId, Input, Join, Output, Reply, Request, Station, TurnId};
+use super::words;
+use crate::{
+    Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Event, FencingToken, Hold, Holder, Lease,
+    Moment, Note, Operation, Ordering, Owner, Patience, Policy, Released, Renewed, TokenRange, Ttl, Waiting,
+};
+
+/// A store with a queue that tells those who wait, and keeps the order of requests.
+pub(super) fn told_in_order() -> Policy {
+    let capabilities = Capabilities::new("test", Waiting::QueueWithPush, Durability::Process);
+    Policy::new(capabilities.with_ordering(Ordering::InOrder))
+}
+
+pub(super) fn ttl(text: &str) -> Ttl {
+    text.parse().unwrap()
+}
+
+pub(super) fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// The owner that the waiter of a turn brings along.
+pub(super) fn owner(turn: u8) -> Owner {
+    Owner::from_random([turn; 16])
+}
+
+pub(super) fn join(turn: u8) -> Join {
+    Join {
+        turn: TurnId(u64::from(turn)),
+        owner: owner(turn),
+        ttl: Ttl::DEFAULT,
+        patience: Patience::Forever,
+        max_hold: None,
+        note: Note::from_wire("1@test"),
+    }
+}
+
+pub(super) fn tokens(low: u64, high: u64) -> TokenRange {
+    TokenRange::new(FencingToken::new(low).unwrap(), FencingToken::new(high).unwrap()).unwrap()
+}
+
+pub(super) fn somebody(low: u64, high: u64) -> Holder {
+    Holder::Leasehold { tokens: tokens(low, high), note: Note::from_wire("2@elsewhere") }
+}
+
+pub(super) fn error(kind: ErrorKind, effect: Effect) -> BackendError {
+    BackendError::new("test", Operation::Acquire, kind, effect, "out of order")
+}
+
+/// No outputs.
+pub(super) fn none() -> [&'static str; 0] {
+    []
+}
+
+pub(super) fn rig() -> Rig {
+    Rig::new(told_in_order())
+}
+
+/// A station that holds under tokens `low..=high`, with so many more local waiters behind the holder.
+pub(super) fn holding(policy: Policy, low: u64, high: u64, waiters: u8) -> Rig {
+    let mut rig = Rig::new(policy);
+    for turn in 1..=waiters + 1 {
+        rig.join(turn);
+    }
+    rig.grant(low, high);
+    rig
+}
+
+pub(super) struct Rig {
+    pub(super) station: Station,
+    pub(super) now: Moment,
+    /// The latest claim that went out.
+    claim: Option<(ActionId, Claim)>,
+    /// The latest release that went out.
+    release: Option<ActionId>,
+}
+
+impl Rig {
+    pub(super) fn new(policy: Policy) -> Self {
+        let station = Station::new("a".parse().unwrap(), policy, 1);
+        Self { station, now: Moment::from_nanos(1_000_000_000_000), claim: None, release: None }
+    }
+
+    /// Feeds one input and tells what came out.
+    pub(super) fn feed(&mut self, input: Input) -> Vec<String> {
+        self.station.handle_input(self.now, input);
+        let outputs: Vec<_> = std::iter::from_fn(|| self.station.poll_output()).collect();
+        for output in &outputs {
+            if let Output::Run(action) = output {
+                match &action.request {
+                    Request::Acquire(claim) => self.claim = Some((action.id, claim.clone())),
+                    Request::Release(_) => self.release = Some(action.id),
+                }
+            }
+        }
+        outputs.iter().map(|output| words::output(self.now, output)).collect()
+    }
+
+    /// Lets time pass without telling the station.
+    pub(super) fn pass(&mut self, time: Duration) {
+        self.now = self.now + time;
+    }
+
+    /// Lets time pass until the station wants to be woken, and wakes it.
+    pub(super) fn wake(&mut self) -> Vec<String> {
+        self.now = self.station.next_wake().expect("the station has something to wait for").max(self.now);
+        self.feed(Input::Tick)
+    }
+
+    pub(super) fn join(&mut self, turn: u8) -> Vec<String> {
+        self.feed(Input::Join(join(turn)))
+    }
+
+    pub(super) fn leave(&mut self, turn: u8) -> Vec<String> {
+        self.feed(Input::Leave(TurnId(u64::from(turn))))
+    }
+
+    /// Answers the latest claim.
+    pub(super) fn answer(&mut self, result: Result<Answer, BackendError>) -> Vec<String> {
+        let id = self.claim.as_ref().expect("a claim went out").0;
+        self.feed(Input::Reply(id, Reply::Acquire(result)))
+    }
+
+    /// Grants these tokens to the owner of the latest claim, for its whole ttl.
+    pub(super) fn grant(&mut self, low: u64, high: u64) -> Vec<String> {
+        let lease = self.lease(low, high);
+        let valid_for = lease.ttl.get();
+        self.answer(Ok(Answer::Granted { lease, valid_for }))
+    }
+
+    pub(super) fn queue(&mut self) -> Vec<String> {
+        let (position, valid_for) = (1, Duration::from_secs(10));
+        self.answer(Ok(Answer::Queued { position, remaining: None, valid_for, holder: somebody(8, 8) }))
+    }
+
+    pub(super) fn fail(&mut self, kind: ErrorKind, effect: Effect) -> Vec<String> {
+        self.answer(Err(error(kind, effect)))
+    }
+
+    /// Tells that the lock was handed over to the owner of the latest claim, for as long as a place lasts.
+    pub(super) fn hand_over(&mut self, low: u64, high: u64) -> Vec<String> {
+        let lease = self.lease(low, high);
+        self.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10) }))
+    }
+
+    /// Answers the latest release.
+    pub(super) fn release(&mut self, result: Result<Released, BackendError>) -> Vec<String> {
+        let id = self.release.expect("a release went out");
+        self.feed(Input::Reply(id, Reply::Release(result)))
+    }
+
+    /// Says how the lease of the latest claim's owner stands, asked at `asked_at`.
+    pub(super) fn standing(&mut self, asked_at: Moment, standing: Result<Renewed, BackendError>) -> Vec<String> {
+        let owner = self.claimant();
+        self.feed(Input::Standing { owner, asked_at, standing })
+    }
+
+    /// Who asked last.
+    pub(super) fn claimant(&self) -> Owner {
+        self.claim.as_ref().expect("a claim went out").1.owner
+    }
+
+    /// What a grant to the latest claim looks like.
+    pub(super) fn lease(&self, low: u64, high: u64) -> Lease {
+        let claim = &self.claim.as_ref().expect("a claim went out").1;
+        Lease { name: claim.name.clone(), owner: claim.owner, tokens: tokens(low, high), ttl: claim.ttl }
+    }
+
+    /// What the present guard knows.
+    pub(super) fn hold(&self) -> Arc<Hold> {
+        let State::Held(held) = &self.station.state else { panic!("nobody holds: {:?}", self.station) };
+        Arc::clone(&held.hold)
+    }
+
+    pub(super) fn claim_id(&self) -> ActionId {
+        self.claim.as_ref().expect("a claim went out").0
+    }
+
+    pub(super) fn state(&self) -> String {
+        words::state(self.now, &self.station)
+    }
+}

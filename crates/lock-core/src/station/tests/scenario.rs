@@ -1,0 +1,257 @@
+//! Stories of one station, told in its own words: taking, waiting, holding, losing, giving up.
+
+use std::time::Duration;
+
+use super::super::{Input, Join};
+use super::rig::{Rig, error, holding, join, millis, none, rig, somebody, told_in_order, ttl};
+use crate::{Answer, Effect, ErrorKind, LossReason, Ordering, Patience, Released, Renewed, Waiting};
+
+#[test]
+fn a_lock_is_taken_and_given_up() {
+    let mut rig = rig();
+    assert_eq!(rig.join(1), ["run #1: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"]);
+    rig.pass(millis(5));
+    // 30 s from asking, less a hundredth and two milliseconds.
+    let admission = ["keep o1: 30000ms, asked 5ms ago", "admit 1: token 7, valid for 29693ms"];
+    assert_eq!(rig.grant(7, 7), admission);
+    assert!(!rig.station.is_idle());
+    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1, all answered, within 1000ms"]);
+    assert_eq!(rig.release(Ok(Released::Released)), ["ended 1: released"]);
+    assert!(rig.station.is_idle());
+    assert_eq!(rig.station.next_wake(), None);
+}
+
+#[test]
+fn a_hold_that_the_store_did_not_know_was_lost_before() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    rig.leave(1);
+    assert_eq!(rig.release(Ok(Released::NotHeld)), ["ended 1: lost before, not held"]);
+}
+
+#[test]
+fn a_grant_that_comes_late_is_asked_for_again_under_the_same_owner() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.pass(Duration::from_secs(20));
+    assert_eq!(rig.grant(7, 7), none());
+    assert_eq!(rig.wake(), ["run #2: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(rig.grant(7, 7), ["keep o1: 30000ms, asked 0ms ago", "admit 1: token 7, valid for 29698ms"]);
+}
+
+#[test]
+fn a_grant_that_comes_after_its_end_admits_nobody() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.pass(Duration::from_secs(31));
+    assert_eq!(rig.grant(7, 7), none());
+}
+
+#[test]
+fn the_end_of_the_lease_beats_a_renewal_at_the_same_instant() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    let end = rig.station.next_wake().unwrap();
+    rig.pass(end.since(rig.now));
+    let lost = ["lose 1: expired", "forget o1", "run #2: release o1, all answered, within 1000ms"];
+    assert_eq!(rig.standing(rig.now, Ok(Renewed::Renewed { valid_for: Duration::from_secs(30) })), lost);
+}
+
+#[test]
+fn a_renewal_counts_from_its_asking_and_never_shortens() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    let start = rig.now;
+    rig.pass(millis(10_000));
+    assert_eq!(
+        rig.standing(start + millis(9_000), Ok(Renewed::Renewed { valid_for: Duration::from_secs(30) })),
+        none()
+    );
+    assert_eq!(rig.state(), "Held by 1 as o1, token 7, for 28698ms");
+    rig.standing(start, Ok(Renewed::Renewed { valid_for: Duration::from_secs(1) }));
+    assert_eq!(rig.state(), "Held by 1 as o1, token 7, for 28698ms");
+    rig.standing(start, Err(error(ErrorKind::Unreachable, Effect::None)));
+    assert_eq!(rig.wake()[0], "lose 1: expired, renewal failed");
+}
+
+#[test]
+fn a_claim_whose_fate_is_unknown_is_released_and_the_next_one_has_another_owner() {
+    let mut rig = rig();
+    rig.join(1);
+    let gone = ["run #2: release o1, claim may be under way, within 1000ms"];
+    assert_eq!(rig.fail(ErrorKind::Timeout, Effect::Unknown), gone);
+    rig.release(Ok(Released::NotHeld));
+    assert_eq!(rig.wake(), ["run #3: acquire o1', ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(rig.fail(ErrorKind::Unreachable, Effect::None), none(), "nothing happened: nothing to clear");
+    assert_eq!(rig.wake(), ["run #4: acquire o1', ttl 30s, width 1, place wanted, within 1000ms"]);
+}
+
+#[test]
+fn a_place_is_kept_when_its_refresh_fails() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.queue();
+    rig.wake();
+    assert_eq!(rig.fail(ErrorKind::Timeout, Effect::Unknown), none());
+    assert_eq!(rig.wake(), ["run #3: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"]);
+}
+
+#[test]
+fn who_gives_up_leaves_the_queue() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.queue();
+    assert_eq!(rig.leave(1), ["run #2: release o1, all answered, within 1000ms"]);
+    assert_eq!(rig.release(Ok(Released::Left)), none());
+    assert!(rig.station.is_idle());
+}
+
+#[test]
+fn a_grant_that_nobody_wants_any_more_is_given_back() {
+    let mut rig = rig();
+    rig.join(1);
+    assert_eq!(rig.leave(1), none());
+    assert_eq!(rig.grant(7, 7), ["run #2: release o1, all answered, within 1000ms"]);
+}
+
+#[test]
+fn a_grant_for_an_owner_that_was_given_up_is_given_back() {
+    let mut rig = rig();
+    rig.join(1);
+    let lease = rig.lease(7, 7);
+    rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    rig.release(Ok(Released::NotHeld));
+    let valid_for = Duration::from_secs(10);
+    let event = Input::Event(crate::Event::Granted { lease, valid_for });
+    assert_eq!(rig.feed(event), ["run #3: release o1, all answered, within 1000ms"]);
+}
+
+#[test]
+fn a_wait_that_is_over_beats_a_grant_at_the_same_instant() {
+    let mut rig = rig();
+    rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + millis(100)), ..join(1) }));
+    rig.pass(millis(100));
+    let late = ["refuse 1: timed out after 100ms, holder not known", "run #2: release o1, all answered, within 1000ms"];
+    assert_eq!(rig.grant(7, 7), late);
+}
+
+#[test]
+fn a_wait_ends_on_time_and_names_the_holder() {
+    let mut rig = rig();
+    rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + millis(100)), ..join(1) }));
+    rig.queue();
+    let late =
+        ["refuse 1: timed out after 100ms, held under token 8", "run #2: release o1, all answered, within 1000ms"];
+    assert_eq!(rig.wake(), late);
+}
+
+#[test]
+fn who_will_not_wait_has_the_first_answer() {
+    let mut rig = rig();
+    let claim = ["run #1: acquire o1, ttl 30s, width 1, no place, within 1000ms"];
+    assert_eq!(rig.feed(Input::Join(Join { patience: Patience::Never, ..join(1) })), claim);
+    let busy = Answer::Busy { remaining: Some(millis(500)), holder: somebody(8, 8) };
+    assert_eq!(rig.answer(Ok(busy)), ["refuse 1: busy, held under token 8"]);
+    assert!(rig.station.is_idle());
+}
+
+#[test]
+fn a_hold_that_was_taken_away_says_so_itself() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    let hold = rig.hold();
+    let lost = ["lose 1: not held", "forget o1", "run #2: release o1, all answered, within 1000ms"];
+    assert_eq!(rig.standing(rig.now, Ok(Renewed::NotHeld)), lost);
+    assert!(matches!(hold.check(rig.now).unwrap_err().reason, LossReason::NotHeld));
+    rig.join(2);
+    rig.grant(8, 8);
+    let hold = rig.hold();
+    rig.feed(Input::Close);
+    assert!(matches!(hold.check(rig.now).unwrap_err().reason, LossReason::Closed));
+}
+
+#[test]
+fn a_hold_ends_after_max_hold_whatever_is_renewed() {
+    let mut rig = rig();
+    rig.feed(Input::Join(Join { max_hold: Some(millis(4_000)), ..join(1) }));
+    assert_eq!(rig.grant(7, 7)[1], "admit 1: token 7, valid for 4000ms");
+    rig.pass(millis(3_000));
+    rig.standing(rig.now, Ok(Renewed::Renewed { valid_for: Duration::from_secs(30) }));
+    assert_eq!(rig.state(), "Held by 1 as o1, token 7, for 1000ms");
+    let lost = ["lose 1: max_hold", "forget o1", "run #2: release o1, all answered, within 1000ms"];
+    assert_eq!(rig.wake(), lost);
+}
+
+#[test]
+fn a_store_that_forgot_its_tokens_admits_nobody() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    rig.leave(1);
+    rig.join(2);
+    let forgotten = ["run #4: release o2, all answered, within 1000ms", "refuse 2: the store forgot, token 7 after 7"];
+    assert_eq!(rig.grant(7, 8), forgotten);
+    assert_eq!(rig.join(3), ["run #5: acquire o3, ttl 30s, width 1, above 7, place wanted, within 1000ms"]);
+    assert_eq!(rig.grant(8, 8)[1], "admit 3: token 8, valid for 29698ms");
+}
+
+#[test]
+fn a_release_is_tried_again_until_the_lease_is_over() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    let left_at = rig.now;
+    rig.leave(1);
+    assert_eq!(
+        rig.release(Err(error(ErrorKind::Unreachable, Effect::None))),
+        ["ended 1: error Unreachable, effect None"]
+    );
+    let mut tries = 0;
+    while rig.station.next_wake().is_some() && tries < 100 {
+        if !rig.wake().is_empty() {
+            tries += 1;
+            assert_eq!(rig.release(Err(error(ErrorKind::Timeout, Effect::Unknown))), none(), "it was told once");
+        }
+    }
+    assert!(rig.station.is_idle());
+    assert!((30..=70).contains(&tries), "{tries} tries, up to a second apart");
+    let gone_on_for = rig.now.since(left_at);
+    assert!(gone_on_for > Duration::from_secs(29) && gone_on_for < Duration::from_secs(32), "{gone_on_for:?}");
+}
+
+#[test]
+fn without_order_the_next_claim_waits_for_the_answer_to_the_release() {
+    let mut policy = told_in_order();
+    policy.ordering = Ordering::Unordered;
+    let mut rig = holding(policy, 7, 7, 0);
+    rig.feed(Input::Join(Join { ttl: ttl("10s"), ..join(2) }));
+    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1, all answered, within 1000ms"]);
+    let next = ["ended 1: released", "run #3: acquire o2, ttl 10s, width 1, above 7, place wanted, within 1000ms"];
+    assert_eq!(rig.release(Ok(Released::Released)), next);
+}
+
+#[test]
+fn a_foreign_holder_is_polled_and_never_slept_on_for_ever() {
+    let mut policy = told_in_order();
+    policy.waiting = Waiting::Poll;
+    let mut rig = Rig::new(policy);
+    rig.join(1);
+    for _ in 0..20 {
+        assert_eq!(rig.answer(Ok(Answer::Busy { remaining: None, holder: crate::Holder::Foreign })), none());
+        let pause = rig.station.next_wake().unwrap().since(rig.now);
+        assert!(pause >= millis(5) && pause <= millis(250), "{pause:?}");
+        assert_eq!(rig.wake().len(), 1);
+    }
+}
+
+#[test]
+fn closing_refuses_those_who_wait_and_takes_the_hold_away() {
+    let mut rig = holding(told_in_order(), 7, 8, 1);
+    let closed = ["refuse 2: closed", "lose 1: closed", "forget o1", "run #2: release o1, all answered, within 1000ms"];
+    assert_eq!(rig.feed(Input::Close), closed);
+    assert_eq!(rig.join(3), ["refuse 3: closed"]);
+    assert!(!rig.station.is_idle(), "the release is still under way");
+    assert_eq!(rig.release(Ok(Released::Released)), none());
+    assert!(rig.station.is_idle());
+}
+
+#[test]
+fn closing_clears_a_claim_that_is_under_way() {
+    let mut rig = rig();
+    rig.join(1);
+    let closed = ["refuse 1: closed", "run #2: release o1, claim may be under way, within 1000ms"];
+    assert_eq!(rig.feed(Input::Close), closed);
+    assert_eq!(rig.grant(7, 7), none());
+}

@@ -1,0 +1,150 @@
+//! Stories of leases that change hands: handed over by the store, and passed on from one local waiter to the next.
+
+use super::super::{Input, Join};
+use super::rig::{Rig, holding, join, millis, none, rig, told_in_order, ttl};
+
+#[test]
+fn a_waiter_queues_and_is_handed_the_lock() {
+    let mut rig = rig();
+    rig.join(1);
+    assert_eq!(rig.queue(), none());
+    assert_eq!(rig.state(), "Waiting in the queue as o1, again in 3333ms; line: 1");
+    rig.pass(millis(1_000));
+    assert_eq!(rig.hand_over(9, 9), ["keep o1: 10000ms, asked 1000ms ago", "admit 1: token 9, valid for 8898ms"]);
+    assert_eq!(rig.hand_over(9, 9), none(), "news that come twice change nothing");
+}
+
+#[test]
+fn the_news_may_overtake_the_answer() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.pass(millis(2));
+    assert_eq!(rig.hand_over(9, 9), ["keep o1: 10000ms, asked 2ms ago", "admit 1: token 9, valid for 9896ms"]);
+    assert_eq!(rig.state(), "Held by 1 as o1, token 9, for 9896ms, claim #1 under way");
+    assert_eq!(rig.queue(), none());
+    assert_eq!(rig.state(), "Held by 1 as o1, token 9, for 9896ms");
+    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1, all answered, within 1000ms"]);
+}
+
+#[test]
+fn a_claim_that_is_under_way_still_makes_the_release_say_so() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.hand_over(9, 9);
+    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1, claim may be under way, within 1000ms"]);
+}
+
+#[test]
+fn an_overtaken_grant_extends_the_hold() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.pass(millis(2));
+    rig.hand_over(9, 9);
+    assert_eq!(rig.grant(9, 9), none());
+    assert_eq!(rig.state(), "Held by 1 as o1, token 9, for 29696ms");
+}
+
+#[test]
+fn a_transfer_counts_from_the_latest_answered_request() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.queue();
+    rig.wake();
+    rig.queue();
+    rig.pass(millis(500));
+    let admission = ["keep o1: 10000ms, asked 500ms ago", "admit 1: token 9, valid for 9398ms"];
+    assert_eq!(rig.hand_over(9, 9), admission, "the second request was answered");
+}
+
+#[test]
+fn a_transfer_does_not_count_from_a_request_without_answer() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.queue();
+    rig.wake();
+    rig.pass(millis(500));
+    assert_eq!(rig.hand_over(9, 9), ["keep o1: 10000ms, asked 3833ms ago", "admit 1: token 9, valid for 6064ms"]);
+}
+
+#[test]
+fn a_transfer_with_little_left_is_asked_for_again_before_anybody_is_admitted() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.queue();
+    rig.pass(millis(6_600));
+    rig.feed(Input::Tick);
+    assert_eq!(rig.hand_over(9, 9), none());
+    assert_eq!(rig.state(), "Asking in the queue as o1, claim #2; line: 1");
+    assert_eq!(rig.grant(9, 9), ["keep o1: 30000ms, asked 0ms ago", "admit 1: token 9, valid for 29698ms"]);
+}
+
+#[test]
+fn the_claim_is_as_wide_as_the_line_and_the_lease_goes_down_it_with_rising_tokens() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.queue();
+    rig.join(2);
+    rig.join(3);
+    assert_eq!(rig.wake(), ["run #2: acquire o1, ttl 30s, width 3, place wanted, within 1000ms"]);
+    rig.grant(10, 12);
+    assert_eq!(rig.leave(1), ["ended 1: released", "admit 2: token 11, valid for 29698ms"]);
+    assert_eq!(rig.leave(2), ["ended 2: released", "admit 3: token 12, valid for 29698ms"]);
+    assert_eq!(rig.join(4), none());
+    let handed_back = [
+        "forget o1",
+        "run #3: release o1, all answered, within 1000ms",
+        "run #4: acquire o4, ttl 30s, width 1, above 12, place wanted, within 1000ms",
+    ];
+    assert_eq!(rig.leave(3), handed_back, "the tokens are used up");
+}
+
+#[test]
+fn the_width_is_bounded_by_the_chain_and_by_the_widest_range() {
+    let width = |chain: u32| {
+        let mut policy = told_in_order();
+        policy.chain = chain;
+        let mut rig = Rig::new(policy);
+        for turn in 1..=100 {
+            rig.join(turn);
+        }
+        rig.queue();
+        let [claim] = <[String; 1]>::try_from(rig.wake()).unwrap();
+        claim.split(", ").find_map(|part| part.strip_prefix("width ").map(str::to_owned)).unwrap()
+    };
+    assert_eq!([width(0), width(2), width(1_000)], ["1", "3", "64"]);
+}
+
+#[test]
+fn the_local_chain_is_bounded() {
+    let mut policy = told_in_order();
+    policy.chain = 2;
+    let mut rig = holding(policy, 10, 20, 4);
+    assert_eq!(rig.leave(1)[1], "admit 2: token 11, valid for 29698ms");
+    assert_eq!(rig.leave(2)[1], "admit 3: token 12, valid for 29698ms");
+    assert_eq!(rig.leave(3)[0], "forget o1", "two hand-overs, though tokens and waiters are left");
+}
+
+#[test]
+fn the_lease_is_passed_on_with_half_of_its_ttl_left_and_not_with_less() {
+    let left_after = |passed: u64| {
+        let mut rig = holding(told_in_order(), 10, 12, 1);
+        rig.pass(millis(passed));
+        rig.leave(1).remove(0)
+    };
+    assert_eq!(left_after(14_698), "ended 1: released");
+    assert_eq!(left_after(14_699), "forget o1");
+}
+
+#[test]
+fn a_waiter_with_another_ttl_does_not_share_the_lease() {
+    let mut rig = holding(told_in_order(), 10, 12, 0);
+    rig.feed(Input::Join(Join { ttl: ttl("10s"), ..join(2) }));
+    rig.join(3);
+    assert_eq!(rig.leave(1), ["ended 1: released", "admit 3: token 11, valid for 29698ms"]);
+    let last = [
+        "forget o1",
+        "run #2: release o1, all answered, within 1000ms",
+        "run #3: acquire o2, ttl 10s, width 1, above 11, place wanted, within 1000ms",
+    ];
+    assert_eq!(rig.leave(3), last);
+}

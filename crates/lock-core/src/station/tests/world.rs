@@ -1,0 +1,308 @@
+//! A few clients of one lock, the store, and the network between them, in virtual time.
+//!
+//! Whatever happens, the world checks what must always hold: see [`World::check`] and [`World::carry_out`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::{ActionId, Input, Join, Output, Reply, Request, Station, TurnId};
+use super::model::Store;
+use crate::{
+    BackendError, Batch, Effect, ErrorKind, Event, Hold, Keeper, Moment, Operation, Patience, Policy, Renewed,
+};
+
+/// How many clients there are.
+pub(super) const CLIENTS: usize = 3;
+/// How many things may follow from one input.
+const OUTPUTS_MAX: usize = 100;
+/// How many rounds the healed world may need.
+const ROUNDS_MAX: usize = 20_000;
+
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) now: Moment,
+    pub(super) store: Store,
+    pub(super) clients: Vec<Client>,
+    /// Requests and answers on their way.
+    pub(super) net: Vec<Letter>,
+    turns: u64,
+    /// The highest token that anybody was admitted with.
+    admitted: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) station: Station,
+    keeper: Keeper,
+    pub(super) waiters: BTreeMap<TurnId, Patience>,
+    pub(super) holder: Option<(TurnId, Arc<Hold>)>,
+}
+
+/// A request and, once the store has seen it, its answer.
+#[derive(Debug)]
+pub(super) struct Letter {
+    client: usize,
+    content: Content,
+    deadline: Moment,
+    pub(super) way: Way,
+}
+
+#[derive(Debug)]
+enum Content {
+    Action(ActionId, Request),
+    Renewal(Batch),
+}
+
+/// How far a letter has come.
+#[derive(Debug)]
+pub(super) enum Way {
+    /// To the store.
+    There,
+    /// Back to the client, which has not heard yet.
+    Back(Told),
+    /// Nowhere: its client will run out of time.
+    Lost,
+    /// To the store, though its client has run out of time.
+    Ghost,
+}
+
+#[derive(Debug)]
+pub(super) enum Told {
+    Action(Reply),
+    Renewal(Result<Vec<Renewed>, BackendError>),
+}
+
+impl World {
+    pub(super) fn new(policy: Policy, seed: u64) -> Self {
+        let client = |number: usize| {
+            let seed = seed.wrapping_add(number as u64);
+            let station = Station::new("a".parse().unwrap(), policy, seed);
+            let (waiters, keeper) = (BTreeMap::new(), Keeper::new(policy, seed));
+            Client { station, keeper, waiters, holder: None }
+        };
+        let (now, store) = (Moment::from_nanos(1_000_000_000_000), Store::new(policy.waiting));
+        Self { now, store, clients: (0..CLIENTS).map(client).collect(), net: Vec::new(), turns: 0, admitted: 0 }
+    }
+
+    /// Makes a new turn; its number is in its owner too.
+    pub(super) fn next_turn(&mut self) -> (TurnId, [u8; 16]) {
+        self.turns += 1;
+        (TurnId(self.turns), u128::to_be_bytes(u128::from(self.turns) << 64))
+    }
+
+    pub(super) fn join(&mut self, client: usize, join: Join) {
+        self.clients[client].waiters.insert(join.turn, join.patience);
+        self.feed(client, Input::Join(join));
+    }
+
+    pub(super) fn leave(&mut self, client: usize, turn: TurnId) {
+        self.clients[client].holder.take_if(|(holder, _)| *holder == turn);
+        self.feed(client, Input::Leave(turn));
+        let left = &mut self.clients[client];
+        left.waiters.remove(&turn);
+        assert!(left.holder.as_ref().is_none_or(|(holder, _)| *holder != turn), "who leaves is not admitted");
+    }
+
+    pub(super) fn feed(&mut self, client: usize, input: Input) {
+        self.clients[client].station.handle_input(self.now, input);
+        for _ in 0..OUTPUTS_MAX {
+            let Some(output) = self.clients[client].station.poll_output() else {
+                let wake = self.clients[client].station.next_wake();
+                assert!(wake.is_none_or(|wake| wake > self.now), "client {client} left something undone");
+                self.check();
+                return;
+            };
+            self.carry_out(client, output);
+        }
+        panic!("client {client} has no end of outputs");
+    }
+
+    fn carry_out(&mut self, number: usize, output: Output) {
+        let client = &mut self.clients[number];
+        match output {
+            Output::Admit { turn, hold } => {
+                let patience = client.waiters.remove(&turn).expect("only who waits is admitted");
+                if let Patience::Until(end) = patience {
+                    assert!(self.now < end, "turn {} was admitted after its wait", turn.0);
+                }
+                assert!(hold.check(self.now).is_ok(), "turn {} was admitted too late", turn.0);
+                let token = hold.token().get();
+                assert!(token > self.admitted, "token {token} was admitted after {}", self.admitted);
+                self.admitted = token;
+                assert!(client.holder.replace((turn, hold)).is_none(), "one turn at a time");
+            }
+            Output::Refuse { turn, .. } => _ = client.waiters.remove(&turn).expect("only who waits is refused"),
+            Output::Lose { turn, .. } => {
+                // A holder that leaves at the moment at which it loses is not there any more.
+                let lost = client.holder.take_if(|(holder, _)| *holder == turn);
+                assert!(lost.is_none_or(|(_, hold)| hold.check(self.now).is_err()), "a lost hold says so");
+            }
+            Output::Ended { .. } => {}
+            Output::Run(action) => {
+                let (content, deadline) = (Content::Action(action.id, action.request), self.now + action.within);
+                self.net.push(Letter { client: number, content, deadline, way: Way::There });
+            }
+            Output::Keep { lease, asked_at, valid_for } => _ = client.keeper.keep(lease, asked_at, valid_for),
+            Output::Forget(owner) => client.keeper.forget(owner),
+        }
+    }
+
+    /// What holds at every moment: one holder at most, over all clients, and none that relies on more than the store
+    /// keeps for it.
+    pub(super) fn check(&self) {
+        let holds = self.clients.iter().filter_map(|client| client.holder.as_ref()).map(|(_, hold)| hold);
+        let live: Vec<_> = holds.filter(|hold| hold.check(self.now).is_ok()).collect();
+        assert!(live.len() <= 1, "more than one holds: {live:?}");
+        for hold in live {
+            assert!(
+                self.store.keeps(hold.lease(), hold.valid_until()),
+                "{hold:?} relies on more than {:?}",
+                self.store
+            );
+        }
+    }
+
+    /// The letter reaches the store.
+    pub(super) fn carry(&mut self, index: usize) {
+        let letter = &mut self.net[index];
+        let told = match &letter.content {
+            Content::Action(_, Request::Acquire(claim)) => {
+                Told::Action(Reply::Acquire(Ok(self.store.acquire(self.now, letter.client, claim))))
+            }
+            Content::Action(_, Request::Release(parting)) => {
+                Told::Action(Reply::Release(Ok(self.store.release(self.now, parting))))
+            }
+            Content::Renewal(batch) => Told::Renewal(Ok(self.store.renew(self.now, &batch.leases))),
+        };
+        match letter.way {
+            Way::There => letter.way = Way::Back(told),
+            Way::Ghost => _ = self.net.remove(index),
+            Way::Back(_) | Way::Lost => unreachable!("only what is under way is carried"),
+        }
+    }
+
+    /// The client has its answer.
+    pub(super) fn answer(&mut self, index: usize) {
+        let letter = self.net.remove(index);
+        let Way::Back(told) = letter.way else { unreachable!("only what was answered comes back") };
+        self.tell(letter.client, letter.content, told);
+    }
+
+    /// The letter comes back at once: the store cannot be reached.
+    pub(super) fn fail(&mut self, index: usize) {
+        let letter = self.net.remove(index);
+        let told = failure(&letter.content, ErrorKind::Unreachable);
+        self.tell(letter.client, letter.content, told);
+    }
+
+    fn tell(&mut self, client: usize, content: Content, told: Told) {
+        match (content, told) {
+            (Content::Action(id, _), Told::Action(reply)) => self.feed(client, Input::Reply(id, reply)),
+            (Content::Renewal(batch), Told::Renewal(result)) => {
+                for tidings in self.clients[client].keeper.answered(self.now, batch, result) {
+                    let (owner, asked_at, standing) = (tidings.owner, tidings.asked_at, tidings.standing);
+                    self.feed(client, Input::Standing { owner, asked_at, standing });
+                }
+            }
+            (Content::Action(..), Told::Renewal(_)) | (Content::Renewal(_), Told::Action(_)) => unreachable!(),
+        }
+    }
+
+    pub(super) fn event(&mut self, client: usize, event: &Event) {
+        self.feed(client, Input::Event(event.clone()));
+    }
+
+    /// Lets time pass, waking every client as it wishes but the one that sleeps.
+    pub(super) fn pass(&mut self, time: Duration, asleep: Option<usize>) {
+        let end = self.now + time;
+        while let Some(next) = self.next_due(asleep).filter(|next| *next <= end) {
+            self.now = self.now.max(next);
+            for client in (0..CLIENTS).filter(|client| Some(*client) != asleep) {
+                self.wake(client);
+            }
+        }
+        self.now = end;
+        self.check();
+    }
+
+    /// When anybody who is awake has something to do.
+    pub(super) fn next_due(&self, asleep: Option<usize>) -> Option<Moment> {
+        let awake = |number: &usize| Some(*number) != asleep;
+        let clients = (0..CLIENTS).filter(awake).map(|number| &self.clients[number]);
+        let wakes = clients.flat_map(|client| [client.station.next_wake(), client.keeper.next_due()]).flatten();
+        let waited_for = self.net.iter().filter(|letter| awake(&letter.client) && !matches!(letter.way, Way::Ghost));
+        wakes.chain(waited_for.map(|letter| letter.deadline)).min()
+    }
+
+    fn wake(&mut self, number: usize) {
+        if self.clients[number].station.next_wake().is_some_and(|wake| wake <= self.now) {
+            self.feed(number, Input::Tick);
+        }
+        while let Some(batch) = self.clients[number].keeper.take_due(self.now) {
+            let deadline = self.now + batch.within;
+            self.net.push(Letter { client: number, content: Content::Renewal(batch), deadline, way: Way::There });
+        }
+        let overdue = |letter: &Letter, now| {
+            letter.client == number && letter.deadline <= now && !matches!(letter.way, Way::Ghost)
+        };
+        while let Some(index) = self.net.iter().position(|letter| overdue(letter, self.now)) {
+            let Letter { client, content, deadline, way } = self.net.remove(index);
+            let told = failure(&content, ErrorKind::Timeout);
+            if matches!(way, Way::There) {
+                self.net.push(Letter { client, content: content.copy(), deadline, way: Way::Ghost });
+            }
+            self.tell(client, content, told);
+        }
+    }
+
+    /// Everything works from now on, and holders leave at once: goes on until nobody wants anything any more.
+    pub(super) fn heal(&mut self) {
+        for _ in 0..ROUNDS_MAX {
+            let lost = |letter: &Letter| matches!(letter.way, Way::Lost);
+            while let Some(index) = self.net.iter().position(|letter| !lost(letter)) {
+                if matches!(self.net[index].way, Way::Back(_)) { self.answer(index) } else { self.carry(index) }
+            }
+            for (client, event) in std::mem::take(&mut self.store.news) {
+                self.event(client, &event);
+            }
+            for client in 0..CLIENTS {
+                if let Some((turn, _)) = self.clients[client].holder {
+                    self.leave(client, turn);
+                }
+            }
+            let quiet = self.net.is_empty() && self.store.news.is_empty();
+            if quiet && self.clients.iter().all(|client| client.station.is_idle()) {
+                return;
+            }
+            if quiet || self.net.iter().all(lost) {
+                let next = self.next_due(None).expect("who waits is woken in the end");
+                self.pass(next.since(self.now), None);
+            }
+        }
+        panic!("the world does not come to rest: {self:?}");
+    }
+
+    pub(super) fn is_at_rest(&self) -> bool {
+        let at_rest = |client: &Client| client.station.is_idle() && client.keeper.is_empty();
+        self.clients.iter().all(|client| at_rest(client) && client.waiters.is_empty() && client.holder.is_none())
+    }
+}
+
+impl Content {
+    fn copy(&self) -> Self {
+        match self {
+            Self::Action(id, request) => Self::Action(*id, request.clone()),
+            Self::Renewal(batch) => Self::Renewal(batch.clone()),
+        }
+    }
+}
+
+fn failure(content: &Content, kind: ErrorKind) -> Told {
+    let error = |operation| BackendError::new("model", operation, kind, Effect::None, "did not work");
+    match content {
+        Content::Action(_, Request::Acquire(_)) => Told::Action(Reply::Acquire(Err(error(Operation::Acquire)))),
+        Content::Action(_, Request::Release(_)) => Told::Action(Reply::Release(Err(error(Operation::Release)))),
+        Content::Renewal(_) => Told::Renewal(Err(error(Operation::Renew))),
+    }
+}
