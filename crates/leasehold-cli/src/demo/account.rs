@@ -1,0 +1,45 @@
+//! The account: a balance, and the highest fencing token that it has seen.
+
+use lock_core::FencingToken;
+
+use super::raw::{Fence, Raw};
+use crate::exit::Failure;
+
+/// The account in its store. It keeps no lock of its own: each request is atomic, nothing is between two of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Account {
+    pub(crate) balance: String,
+    pub(crate) highest_token: String,
+}
+
+/// What became of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// It counts.
+    Accepted,
+    /// It came too late: somebody with a higher token was here.
+    Refused,
+}
+
+impl Account {
+    /// What is in it.
+    pub(crate) fn read(&self, raw: &mut dyn Raw) -> Result<u64, Failure> {
+        Ok(raw.get(&self.balance)?.unwrap_or(0))
+    }
+
+    /// Sets the balance, whoever asks.
+    pub(crate) fn write(&self, raw: &mut dyn Raw, balance: u64) -> Result<Written, Failure> {
+        raw.set(&self.balance, balance).map(|()| Written::Accepted)
+    }
+
+    /// Sets the balance, unless somebody with a higher token was here.
+    pub(crate) fn write_fenced(
+        &self,
+        raw: &mut dyn Raw,
+        balance: u64,
+        token: FencingToken,
+    ) -> Result<Written, Failure> {
+        let accepted = raw.set_fenced(&self.balance, balance, Fence { key: &self.highest_token, token })?;
+        Ok(if accepted { Written::Accepted } else { Written::Refused })
+    }
+}

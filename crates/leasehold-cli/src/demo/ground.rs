@@ -1,0 +1,170 @@
+//! Where a demo takes place, and how it leaves no trace.
+
+use std::fs::remove_dir_all;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::thread;
+
+use leasehold::BackendConfig;
+use lock_core::LockName;
+use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::account::Account;
+use super::raw::{Place, Raw};
+use crate::exit::{Exit, Failure};
+use crate::locks::Locks;
+use crate::store::StoreUrl;
+
+/// Where the account and the locks are; all that a worker has to know to find them.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Ground {
+    place: Place,
+    locks: String,
+    prefix: String,
+    /// Held for writing, and never given back, once the demo is interrupted.
+    #[serde(skip)]
+    closed: Arc<RwLock<()>>,
+}
+
+impl Ground {
+    /// Taken by whoever changes the account or a naive lock: nothing is written any more once the demo is interrupted.
+    pub(crate) fn stay_open(&self) -> RwLockReadGuard<'_, ()> {
+        self.closed.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn at(place: Place, locks: String, prefix: String) -> Self {
+        Self { place, locks, prefix, closed: Arc::default() }
+    }
+
+    /// Opens one more connection for the account and the naive locks.
+    pub(crate) fn open_raw(&self) -> Result<Box<dyn Raw>, Failure> {
+        self.place.open()
+    }
+
+    /// Opens one more client of `leasehold`.
+    pub(crate) fn open_locks(&self) -> Result<Locks, Failure> {
+        Locks::connect(&StoreUrl::choose(Some(&self.locks))?)
+    }
+
+    /// The account.
+    pub(crate) fn account(&self) -> Account {
+        Account { balance: format!("{}balance", self.prefix), highest_token: format!("{}token", self.prefix) }
+    }
+
+    /// The key of the naive locks.
+    pub(crate) fn lock_key(&self) -> String {
+        format!("{}naive-lock", self.prefix)
+    }
+
+    /// The name of the lock of `leasehold`.
+    pub(crate) fn lock_name(&self) -> Result<LockName, Failure> {
+        format!("{}lock", self.prefix).parse().map_err(|error| Failure::system("cannot name the lock", error))
+    }
+
+    /// Empties the account and removes the naive lock.
+    pub(crate) fn clear(&self) -> Result<(), Failure> {
+        let mut raw = self.open_raw()?;
+        let Account { balance, highest_token } = self.account();
+        for key in [balance, highest_token, self.lock_key()] {
+            raw.delete(&key)?;
+        }
+        Ok(())
+    }
+
+    fn remove(&self) -> Result<(), Failure> {
+        match &self.place {
+            Place::Redis(_) => self.clear(),
+            // The directory was made for this file and is nobody else's.
+            Place::Sqlite(file) => file.parent().map_or(Ok(()), |directory| {
+                remove_dir_all(directory).map_err(|error| Failure::system("cannot remove the demo's file", error))
+            }),
+        }
+    }
+}
+
+/// A ground that is left as it was found, whatever happens meanwhile.
+pub(crate) struct Tidy {
+    pub(crate) ground: Ground,
+    /// The store, for people, without secrets.
+    pub(crate) shown: String,
+}
+
+impl Tidy {
+    /// Finds out what a URL names, or makes a file in the directory for temporary files.
+    pub(crate) fn open(url: Option<&str>) -> Result<Self, Failure> {
+        let tidy = match url {
+            None => Self::in_file(None)?,
+            Some(url) => Self::at(url)?,
+        };
+        tidy.ground.open_locks()?;
+        tidy.leave_on_signal()?;
+        Ok(tidy)
+    }
+
+    fn at(url: &str) -> Result<Self, Failure> {
+        StoreUrl::choose(Some(url))?.shared()?;
+        let config = BackendConfig::from_url(url).map_err(|error| Failure::new(Exit::Config, error.to_string()))?;
+        match config {
+            BackendConfig::Sqlite(_) => Self::in_file(Some(url)),
+            BackendConfig::Redis(config) => {
+                let prefix = config.prefix().map_or_else(String::new, |prefix| format!("{prefix}:"));
+                let prefix = format!("{prefix}{}", own_prefix()?);
+                let ground = Ground::at(Place::Redis(url.to_owned()), url.to_owned(), prefix);
+                Ok(Self { ground, shown: config.shown_url().to_owned() })
+            }
+            _ => Err(Failure::new(Exit::Config, "the demo knows no such store; give sqlite:PATH or redis://HOST")),
+        }
+    }
+
+    fn in_file(locks: Option<&str>) -> Result<Self, Failure> {
+        let prefix = own_prefix()?;
+        let directory = scratch_directory()?;
+        let own = format!("sqlite:{}", directory.join("locks.db").display());
+        let shown = locks.unwrap_or("a SQLite file of its own").to_owned();
+        let locks = locks.map_or(own, str::to_owned);
+        let place = Place::Sqlite(directory.join("account.db"));
+        Ok(Self { ground: Ground::at(place, locks, prefix), shown })
+    }
+
+    /// Removes everything.
+    ///
+    /// # Errors
+    /// Those of the store; what is left begins with `leasehold-demo:`.
+    pub(crate) fn remove(self) -> Result<(), Failure> {
+        self.ground.remove()
+    }
+
+    fn leave_on_signal(&self) -> Result<(), Failure> {
+        let mut signals =
+            Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(|error| Failure::system("cannot catch signals", error))?;
+        let ground = self.ground.clone();
+        thread::spawn(move || {
+            if let Some(signal) = signals.forever().next() {
+                let _closed = ground.closed.write().unwrap_or_else(PoisonError::into_inner);
+                ground.remove().ok();
+                std::process::exit(Exit::Interrupted(signal).code().into());
+            }
+        });
+        Ok(())
+    }
+}
+
+impl Drop for Tidy {
+    fn drop(&mut self) {
+        // What cannot be removed after a failure is no worse than the failure, which is told.
+        self.ground.remove().ok();
+    }
+}
+
+fn scratch_directory() -> Result<PathBuf, Failure> {
+    let directory = tempfile::Builder::new().prefix("leasehold-demo-").tempdir();
+    let directory = directory.map_err(|error| Failure::system("cannot make a temporary directory", error))?;
+    Ok(directory.keep())
+}
+
+fn own_prefix() -> Result<String, Failure> {
+    let number = lock_host::random_u64().map_err(|error| Failure::system("there is no randomness", error))?;
+    Ok(format!("leasehold-demo:{number:016x}:"))
+}

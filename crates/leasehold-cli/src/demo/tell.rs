@@ -1,0 +1,101 @@
+//! Telling the story while it happens: results on standard output, progress on standard error.
+
+use std::io::{ErrorKind, IsTerminal, Write, stderr};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::stage::{STAGES, Stage};
+use super::story::Story;
+use crate::exit::Failure;
+
+/// How often the spinner turns.
+const TURN: Duration = Duration::from_millis(120);
+
+/// In which form the story is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Paragraph by paragraph, and bars at the end.
+    Text,
+    /// As one object, at the end.
+    Json,
+}
+
+/// Tells the story.
+#[derive(Debug)]
+pub(crate) struct Teller {
+    form: Form,
+    progress: Progress,
+}
+
+#[derive(Debug)]
+enum Progress {
+    Turning(ProgressBar),
+    Lines,
+    Nothing,
+}
+
+impl Teller {
+    /// Shows progress by a spinner on a terminal, by lines elsewhere.
+    pub(crate) fn new(form: Form) -> Self {
+        let progress = match form {
+            Form::Text | Form::Json if stderr().is_terminal() => Progress::Turning(spinner()),
+            Form::Text => Progress::Lines,
+            Form::Json => Progress::Nothing,
+        };
+        Self { form, progress }
+    }
+
+    /// A stage begins.
+    pub(crate) fn announce(&self, number: usize, stage: &Stage) {
+        let text = format!("stage {number} of {}: {}", STAGES.len(), stage.title);
+        match &self.progress {
+            Progress::Turning(bar) => bar.set_message(text),
+            Progress::Lines => {
+                // Nobody is left to tell if standard error is gone.
+                let _ = writeln!(stderr().lock(), "{text}");
+            }
+            Progress::Nothing => {}
+        }
+    }
+
+    /// Tells a part of the story.
+    pub(crate) fn tell(&self, text: &str) -> Result<(), Failure> {
+        match (self.form, &self.progress) {
+            (Form::Json, _) => Ok(()),
+            (Form::Text, Progress::Turning(bar)) => bar.suspend(|| print(text)),
+            (Form::Text, Progress::Lines | Progress::Nothing) => print(text),
+        }
+    }
+
+    /// Tells the end.
+    pub(crate) fn end(self, story: &Story) -> Result<(), Failure> {
+        if let Progress::Turning(bar) = &self.progress {
+            bar.finish_and_clear();
+        }
+        match self.form {
+            Form::Text => print(&story.chart()),
+            Form::Json => {
+                let json = serde_json::to_string(story);
+                print(&json.map_err(|error| Failure::system("cannot write JSON", error))?)
+            }
+        }
+    }
+}
+
+fn spinner() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    bar.enable_steady_tick(TURN);
+    bar.with_style(ProgressStyle::default_spinner())
+}
+
+/// Prints with colour on a terminal only, and not where `NO_COLOR` is set.
+fn print(text: &str) -> Result<(), Failure> {
+    match writeln!(anstream::stdout().lock(), "{text}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::system("cannot write to standard output", error))
+        }
+        // Whoever reads has seen enough.
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
