@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::{step, test, tidy};
 
 /// Sets of features that have to build alone.
-const FEATURES: [(&str, &[&str]); 2] = [
+const FEATURES: [(&str, &[&str]); 3] = [
     (
         "leasehold",
         &[
@@ -23,6 +23,7 @@ const FEATURES: [(&str, &[&str]); 2] = [
         ],
     ),
     ("lock-redis", &["", "async", "tls", "r2d2"]),
+    ("lock-sqlite", &["", "async"]),
 ];
 
 /// Runs everything, cheapest knowledge last: tests first, as a user would.

@@ -34,7 +34,23 @@ pub(crate) fn run() -> Result<()> {
         dependencies(package, allowed)?;
     }
     core_is_pure()?;
+    no_runtime_in_blocking_builds()?;
     one_version()
+}
+
+/// Plain threads need no runtime: a build for them alone does not even hold one.
+fn no_runtime_in_blocking_builds() -> Result<()> {
+    let tree = ["tree", "--package", "leasehold", "--edges", "normal", "--prefix", "none", "--no-default-features"];
+    let output = Command::new("cargo")
+        .args(tree)
+        .args(["--features", "blocking,memory,redis,sqlite"])
+        .current_dir(root())
+        .output()?;
+    ensure!(output.status.success(), "cargo tree failed: {}", String::from_utf8_lossy(&output.stderr));
+    let crates = String::from_utf8(output.stdout)?;
+    ensure!(crates.contains("rusqlite"), "cargo tree listed nothing to look at");
+    ensure!(!crates.lines().any(|line| line.starts_with("tokio ")), "a blocking build depends on tokio");
+    Ok(())
 }
 
 fn dependencies(package: &str, allowed: &[&str]) -> Result<()> {

@@ -37,9 +37,11 @@ mod tables;
 mod timing;
 mod watcher;
 mod wire;
+#[cfg(feature = "async")]
 mod worker;
 
 pub mod blocking;
+#[cfg(feature = "async")]
 pub mod nonblocking;
 
 pub use config::SqliteConfig;
