@@ -125,6 +125,10 @@ impl Bench {
         done
     }
 
+    pub(crate) fn patience(&self) -> Duration {
+        self.harness.patience()
+    }
+
     pub(crate) fn now(&self) -> Moment {
         self.harness.clock().now()
     }
@@ -175,7 +179,7 @@ impl Bench {
             match answer {
                 Answer::Granted { .. } => return now,
                 Answer::Busy { .. } | Answer::Queued { .. } => {
-                    assert!(now < no_later_than + LATE, "{name} is still held, long after its lease is over");
+                    assert!(now < no_later_than + LATE, "{name} is still held, long after it had to be free");
                 }
             }
             self.pause();

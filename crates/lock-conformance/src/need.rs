@@ -130,4 +130,3 @@ impl fmt::Display for Colour {
         })
     }
 }
-

@@ -2,14 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use lock_core::{AcquireError, Answer, BackendError, Certainty, Effect, ErrorKind, Fenced, Lease, Operation, Renewed, TokenRange};
+use lock_core::{
+    AcquireError, Answer, BackendError, Certainty, Effect, ErrorKind, Fenced, Lease, Operation, Renewed, TokenRange,
+};
 
 use crate::face::options;
 use crate::verbs::{LONG, claim};
 use crate::{Bench, Fault, Verbs};
-
-/// How much longer than it may a request takes at most: a busy machine, and nothing else.
-const OVERTIME: Duration = Duration::from_secs(5);
 
 /// Asks with each verb at a store that does not answer; gives the errors back.
 fn ask_everything(verbs: &Verbs) -> [BackendError; 4] {
@@ -107,6 +106,8 @@ pub fn nothing_takes_longer_than_it_may(bench: &Bench) {
     let mine = claim("c");
     let lease = verbs.take(&mine);
     client.try_acquire("b", &options(LONG)).unwrap().expect("nobody holds it").release().unwrap();
+    // A busy machine takes longer than it should, but nothing else does.
+    let overtime = bench.patience() / 4;
     bench.during(Fault::Hang, || {
         let begin = Instant::now();
         let error = verbs.try_acquire(&mine).expect_err("nobody can know");
@@ -115,10 +116,10 @@ pub fn nothing_takes_longer_than_it_may(bench: &Bench) {
         verbs.try_release(&mine, Certainty::Answered).expect_err("nobody can know");
         // A store that takes nothing in may still let itself be read.
         verbs.try_fence(&lease).ok();
-        assert!(begin.elapsed() < Duration::from_millis(300) * 4 + OVERTIME, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < Duration::from_millis(300) * 4 + overtime, "{:?}", begin.elapsed());
         let begin = Instant::now();
         assert!(client.try_acquire("a", &options(Duration::from_secs(3))).is_err());
-        assert!(begin.elapsed() < Duration::from_secs(2) + OVERTIME, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < Duration::from_secs(2) + overtime, "{:?}", begin.elapsed());
     });
 }
 

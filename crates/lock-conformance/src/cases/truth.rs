@@ -126,7 +126,12 @@ pub fn listings_are_complete(bench: &Bench) {
         expect_listing(&two, "*", limit, &all);
         expect_listing(&two, "job:*", limit, &starting("job:"));
     }
-    expect_listing(&two, "job:1?", 7, &["job:10", "job:11", "job:12", "job:13", "job:14", "job:15", "job:16", "job:17", "job:18", "job:19", "job:1é"]);
+    expect_listing(
+        &two,
+        "job:1?",
+        7,
+        &["job:10", "job:11", "job:12", "job:13", "job:14", "job:15", "job:16", "job:17", "job:18", "job:19", "job:1é"],
+    );
     expect_listing(&two, "job[1]", 7, &["job[1]"]);
     expect_listing(&two, "job\\*", 7, &["job\\1"]);
     expect_listing(&two, "sp?ť", 7, &["späť"]);

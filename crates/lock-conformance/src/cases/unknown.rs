@@ -98,9 +98,8 @@ pub fn a_try_without_an_answer_leaves_nothing(bench: &Bench) {
     client.try_acquire("b", &options(LONG)).unwrap().expect("nobody holds it").release().unwrap();
     let outcome = bench.during(Fault::LoseReplies, || client.try_acquire("a", &options(LONG)));
     assert!(matches!(outcome, Err(AcquireError::Backend(_))), "{outcome:?}");
-    let told_at = bench.now();
-    let free_at = bench.taken_over(&bystander, "a", told_at + LONG);
-    assert!(free_at.since(told_at) < LONG / 3, "it was left to its ttl");
+    // Far sooner than by its ttl.
+    bench.taken_over(&bystander, "a", bench.now() + LONG / 6);
 }
 
 /// Somebody who waits gets the lock, though answers were lost meanwhile, and is its only holder.

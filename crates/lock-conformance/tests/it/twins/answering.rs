@@ -1,21 +1,109 @@
-//! What can be wrong with answering: waiting, failure, and what a store says of itself.
+//! Twins that are wrong about answers that were lost, about waiting, and about failure.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use lock_conformance::{Colour, Harness};
-use lock_core::inspect::{Page, Query, Revoked};
+use lock_conformance::Harness;
 use lock_core::{
-    Answer, BackendError, BlockingBackend, BlockingInspect, Capabilities, Certainty, Claim, Effect, ErrorKind,
-    EventSink, FencingToken, Holder, LockName, Owner, Parting, Queueing, Released, Ttl, Waiting,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Fenced, Holder, Lease, Operation,
+    Owner, Parting, Queueing, Released, Renewed, Ttl,
 };
 
-use super::cover::{Breakage, Broken, WITHIN};
+use super::cover::{Breakage, Events, Stores, WITHIN};
 use super::holding::DrawsAnew;
-use super::twin;
+use super::twins;
 
-/// A claim that comes after its release is granted.
+twins! {
+    one_that_takes_a_lost_answer_for_a_lost_request: SureOfNothing,
+        caught by [
+            "unknown::an_acquire_without_an_answer_can_be_asked_again",
+            "unknown::an_acquire_without_an_answer_can_be_given_up",
+            "unknown::a_renewal_without_an_answer_can_be_repeated",
+            "unknown::a_release_without_an_answer_can_be_repeated",
+            "unknown::a_fence_without_an_answer_changes_nothing"
+        ],
+        spared by ["failure::unreachable_is_not_busy"];
+    one_that_lets_ghosts_in: ForgetsPartings,
+        caught by [
+            "unknown::a_claim_that_arrives_after_its_release_leaves_nothing",
+            "unknown::a_claim_that_arrives_after_its_release_takes_no_place"
+        ],
+        spared by ["unknown::an_acquire_without_an_answer_can_be_given_up"];
+    one_that_ignores_who_is_not_sure: IgnoresTheUnsure,
+        caught by [
+            "unknown::a_try_without_an_answer_leaves_nothing", "unknown::an_acquire_without_an_answer_can_be_given_up"
+        ],
+        spared by ["ownership::a_second_release_is_harmless"];
+    one_whose_errors_are_final: FailsForGood,
+        caught by [
+            "unknown::a_wait_survives_lost_answers", "failure::a_waiter_waits_out_an_outage",
+            "failure::an_error_says_what_was_being_done"
+        ],
+        spared by ["exclusion::a_second_owner_is_refused"];
+    one_that_never_comes_back: NeverComesBack,
+        caught by ["failure::a_client_recovers_by_itself", "failure::a_waiter_waits_out_an_outage"],
+        spared by ["failure::unreachable_is_not_busy"];
+    one_that_takes_failure_for_busy: BusyWhenUnreachable,
+        caught by ["failure::unreachable_is_not_busy"],
+        spared by ["exclusion::a_second_owner_is_refused", "failure::a_client_recovers_by_itself"];
+    one_that_does_what_it_says_it_did_not: DoesWhatItRefuses,
+        caught by ["failure::an_effect_of_none_is_true"],
+        spared by ["failure::unreachable_is_not_busy"];
+    one_that_hangs_with_its_store: Hangs,
+        caught by ["failure::nothing_takes_longer_than_it_may", "failure::a_client_recovers_from_a_store_that_hung"],
+        spared by ["failure::a_client_recovers_by_itself"];
+    one_that_names_nobody: NamesNobody,
+        caught by ["waiting::busy_names_the_holder_and_what_remains", "waiting::a_wait_that_is_over_names_the_holder"],
+        spared by ["exclusion::a_second_owner_is_refused"];
+    one_that_queues_who_does_not_wish_it: QueuesEverybody,
+        caught by ["waiting::without_a_wish_no_place_is_kept"],
+        spared by ["exclusion::a_second_owner_is_refused", "waiting::waiters_are_served_in_their_order"];
+    one_that_keeps_the_places_of_who_left: KeepsWhoLeft,
+        caught by [
+            "ownership::a_waiter_gives_up_its_place", "waiting::a_cancelled_waiter_leaves_nothing",
+            "waiting::a_wait_that_is_over_names_the_holder"
+        ],
+        spared by ["waiting::waiters_are_served_in_their_order"];
+    one_that_keeps_no_places: KeepsNoPlaces,
+        caught by ["waiting::waiters_are_served_in_their_order", "waiting::nobody_overtakes_the_queue"],
+        spared by ["waiting::without_a_wish_no_place_is_kept"];
+    one_that_sends_waiters_to_the_end: LosesPlaces,
+        caught by ["waiting::asking_again_keeps_the_place"],
+        spared by ["exclusion::a_second_owner_is_refused", "waiting::nobody_overtakes_the_queue"];
+    one_that_waits_for_the_dead: KeepsDeadPlaces,
+        caught by ["waiting::a_place_that_is_not_refreshed_is_skipped", "waiting::a_hand_over_that_nobody_takes_goes_on"],
+        spared by ["waiting::waiters_are_served_in_their_order"];
+}
+
+/// Tells every failure as one of a request that was never sent.
+#[derive(Default)]
+struct SureOfNothing;
+
+fn unsent(error: BackendError) -> BackendError {
+    BackendError::new("memory", error.operation(), ErrorKind::Unreachable, Effect::None, "surely nothing happened")
+}
+
+impl Breakage for SureOfNothing {
+    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
+        store.acquire(claim, WITHIN).map_err(unsent)
+    }
+
+    fn renew(&self, store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
+        store.renew(leases, WITHIN).map_err(unsent)
+    }
+
+    fn release(&self, store: &dyn BlockingBackend, parting: &Parting) -> Result<Released, BackendError> {
+        store.release(parting, WITHIN).map_err(unsent)
+    }
+
+    fn fence(&self, store: &dyn BlockingBackend, lease: &Lease) -> Result<Fenced, BackendError> {
+        store.fence(lease, WITHIN).map_err(unsent)
+    }
+}
+
+/// Grants a claim that comes after its release.
 #[derive(Default)]
 struct ForgetsPartings;
 
@@ -25,41 +113,219 @@ impl Breakage for ForgetsPartings {
     }
 }
 
-twin!(
-    one_that_lets_ghosts_in,
-    ForgetsPartings,
-    caught by [
-        "unknown::a_claim_that_arrives_after_its_release_leaves_nothing",
-        "unknown::a_claim_that_arrives_after_its_release_takes_no_place"
-    ],
-    spared by ["unknown::an_acquire_without_an_answer_can_be_given_up"]
-);
-
-/// A waiter that asks again goes to the end of the queue.
+/// Does nothing for an owner that does not know whether it holds.
 #[derive(Default)]
-struct LosesPlaces {
-    waiting: Mutex<HashSet<Owner>>,
-}
+struct IgnoresTheUnsure;
 
-impl Breakage for LosesPlaces {
-    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
-        let answer = store.acquire(claim, WITHIN)?;
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        match answer {
-            Answer::Queued { .. } if !waiting.insert(claim.owner) => DrawsAnew.acquire(store, claim),
-            other => Ok(other),
+impl Breakage for IgnoresTheUnsure {
+    fn release(&self, store: &dyn BlockingBackend, parting: &Parting) -> Result<Released, BackendError> {
+        match parting.certainty {
+            Certainty::Answered => store.release(parting, WITHIN),
+            Certainty::Unknown => Ok(Released::NotHeld),
         }
     }
 }
 
-twin!(
-    one_that_sends_waiters_to_the_end,
-    LosesPlaces,
-    caught by ["waiting::asking_again_keeps_the_place"],
-    spared by ["exclusion::a_second_owner_is_refused", "waiting::nobody_overtakes_the_queue"]
-);
+/// Tells every failure as one that will not pass.
+#[derive(Default)]
+struct FailsForGood;
 
-/// Places last for an hour, whoever has them.
+impl Breakage for FailsForGood {
+    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
+        store.acquire(claim, WITHIN).map_err(|error| {
+            BackendError::new("memory", error.operation(), ErrorKind::Denied, error.effect(), "for good")
+        })
+    }
+}
+
+/// A client that has failed once fails for ever.
+#[derive(Default)]
+struct NeverComesBack {
+    failed: AtomicBool,
+}
+
+impl NeverComesBack {
+    fn pass<T>(&self, operation: Operation, answer: Result<T, BackendError>) -> Result<T, BackendError> {
+        if self.failed.fetch_or(answer.is_err(), Ordering::SeqCst) {
+            return Err(BackendError::new("memory", operation, ErrorKind::Unreachable, Effect::Unknown, "still gone"));
+        }
+        answer
+    }
+}
+
+impl Breakage for NeverComesBack {
+    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
+        self.pass(Operation::Acquire, store.acquire(claim, WITHIN))
+    }
+
+    fn renew(&self, store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
+        self.pass(Operation::Renew, store.renew(leases, WITHIN))
+    }
+}
+
+/// Says that somebody else holds the lock, whatever went wrong.
+#[derive(Default)]
+struct BusyWhenUnreachable;
+
+impl Breakage for BusyWhenUnreachable {
+    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
+        store.acquire(claim, WITHIN).or(Ok(Answer::Busy { remaining: None, holder: Holder::Foreign }))
+    }
+}
+
+/// Has done what it says that it could not do.
+#[derive(Default)]
+struct DoesWhatItRefuses {
+    behind: Option<Arc<dyn BlockingBackend>>,
+}
+
+impl Breakage for DoesWhatItRefuses {
+    fn at(stores: &Stores) -> Self {
+        Self { behind: Some(stores.memory.bystander()) }
+    }
+
+    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
+        let answer = store.acquire(claim, WITHIN);
+        if let (Err(_), Some(behind)) = (&answer, &self.behind) {
+            behind.acquire(claim, WITHIN)?;
+        }
+        answer
+    }
+}
+
+/// Waits for a store that hangs, however long it may, and does not notice when it goes on.
+#[derive(Default)]
+struct Hangs {
+    events: Arc<Events>,
+}
+
+impl Hangs {
+    fn wait(&self, operation: Operation) -> Result<(), BackendError> {
+        if self.events.hung.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(500));
+            return Err(BackendError::new("memory", operation, ErrorKind::Timeout, Effect::Unknown, "it hangs"));
+        }
+        Ok(())
+    }
+}
+
+impl Breakage for Hangs {
+    fn at(stores: &Stores) -> Self {
+        Self { events: Arc::clone(&stores.events) }
+    }
+
+    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
+        self.wait(Operation::Acquire)?;
+        store.acquire(claim, WITHIN)
+    }
+
+    fn renew(&self, store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
+        self.wait(Operation::Renew)?;
+        store.renew(leases, WITHIN)
+    }
+
+    fn release(&self, store: &dyn BlockingBackend, parting: &Parting) -> Result<Released, BackendError> {
+        self.wait(Operation::Release)?;
+        store.release(parting, WITHIN)
+    }
+}
+
+/// Does not say who holds a lock.
+#[derive(Default)]
+struct NamesNobody;
+
+impl Breakage for NamesNobody {
+    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
+        let holder = Holder::Foreign;
+        Ok(match store.acquire(claim, WITHIN)? {
+            Answer::Busy { remaining, .. } => Answer::Busy { remaining, holder },
+            Answer::Queued { position, remaining, valid_for, .. } => {
+                Answer::Queued { position, remaining, valid_for, holder }
+            }
+            granted @ Answer::Granted { .. } => granted,
+        })
+    }
+}
+
+/// Gives a place to everybody.
+#[derive(Default)]
+struct QueuesEverybody;
+
+impl Breakage for QueuesEverybody {
+    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
+        match (claim.queueing, store.acquire(&Claim { queueing: Queueing::Wanted, ..claim.clone() }, WITHIN)?) {
+            (Queueing::Unwanted, Answer::Queued { remaining, holder, .. }) => Ok(Answer::Busy { remaining, holder }),
+            (Queueing::Unwanted | Queueing::Wanted, answer) => Ok(answer),
+        }
+    }
+}
+
+/// The owners that have been given a place.
+#[derive(Default)]
+struct Waiting(Mutex<HashSet<Owner>>);
+
+impl Waiting {
+    /// Notes what an owner was told; answers whether it had a place before.
+    fn note(&self, owner: Owner, answer: &Answer) -> bool {
+        let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match answer {
+            Answer::Queued { .. } => !owners.insert(owner),
+            Answer::Granted { .. } | Answer::Busy { .. } => owners.remove(&owner),
+        }
+    }
+
+    fn has(&self, owner: Owner) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&owner)
+    }
+}
+
+/// Lets nobody leave the queue.
+#[derive(Default)]
+struct KeepsWhoLeft(Waiting);
+
+impl Breakage for KeepsWhoLeft {
+    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
+        let answer = store.acquire(claim, WITHIN)?;
+        self.0.note(claim.owner, &answer);
+        Ok(answer)
+    }
+
+    fn release(&self, store: &dyn BlockingBackend, parting: &Parting) -> Result<Released, BackendError> {
+        if self.0.has(parting.owner) { Ok(Released::Left) } else { store.release(parting, WITHIN) }
+    }
+}
+
+/// Says that it gave a place, and gave none.
+#[derive(Default)]
+struct KeepsNoPlaces;
+
+impl Breakage for KeepsNoPlaces {
+    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
+        let answer = store.acquire(claim, WITHIN)?;
+        if matches!(answer, Answer::Queued { .. }) {
+            let Claim { name, owner, ttl, .. } = claim.clone();
+            store.release(&Parting { name, owner, ttl, certainty: Certainty::Answered }, WITHIN)?;
+        }
+        Ok(answer)
+    }
+}
+
+/// A waiter that asks again goes to the end of the queue.
+#[derive(Default)]
+struct LosesPlaces(Waiting);
+
+impl Breakage for LosesPlaces {
+    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
+        let answer = store.acquire(claim, WITHIN)?;
+        let waited = self.0.note(claim.owner, &answer);
+        match answer {
+            Answer::Queued { .. } if waited => DrawsAnew.acquire(store, claim),
+            Answer::Queued { .. } | Answer::Granted { .. } | Answer::Busy { .. } => Ok(answer),
+        }
+    }
+}
+
+/// Keeps the places of the dead for as long as others'.
 #[derive(Default)]
 struct KeepsDeadPlaces;
 
@@ -72,167 +338,3 @@ impl Breakage for KeepsDeadPlaces {
         store.acquire(&Claim { ttl, ..claim.clone() }, WITHIN)
     }
 }
-
-twin!(
-    one_that_waits_for_the_dead,
-    KeepsDeadPlaces,
-    caught by ["waiting::a_place_that_is_not_refreshed_is_skipped", "waiting::a_hand_over_that_nobody_takes_goes_on"],
-    spared by ["waiting::waiters_are_served_in_their_order"]
-);
-
-/// Whatever goes wrong, somebody else holds the lock.
-#[derive(Default)]
-struct BusyWhenUnreachable;
-
-impl Breakage for BusyWhenUnreachable {
-    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
-        store.acquire(claim, WITHIN).or(Ok(Answer::Busy { remaining: None, holder: Holder::Foreign }))
-    }
-}
-
-twin!(
-    one_that_takes_failure_for_busy,
-    BusyWhenUnreachable,
-    caught by ["failure::unreachable_is_not_busy", "failure::an_error_says_what_was_being_done"],
-    spared by ["exclusion::a_second_owner_is_refused", "failure::a_client_recovers_by_itself"]
-);
-
-/// An answer that was lost is told as a request that was never sent.
-#[derive(Default)]
-struct SureOfNothing;
-
-impl Breakage for SureOfNothing {
-    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
-        store.acquire(claim, WITHIN).map_err(|error| {
-            let (kind, operation) = (ErrorKind::Unreachable, error.operation());
-            BackendError::new("memory", operation, kind, Effect::None, "surely nothing happened")
-        })
-    }
-}
-
-twin!(
-    one_that_takes_a_lost_answer_for_a_lost_request,
-    SureOfNothing,
-    caught by ["unknown::an_acquire_without_an_answer_can_be_asked_again"],
-    spared by ["failure::unreachable_is_not_busy"]
-);
-
-/// What it says was not done, it has done.
-#[derive(Default)]
-struct DoesWhatItRefuses {
-    behind: Option<Arc<dyn BlockingBackend>>,
-}
-
-impl Breakage for DoesWhatItRefuses {
-    fn at(harness: &Broken<Self>) -> Self {
-        Self { behind: Some(harness.memory.bystander()) }
-    }
-
-    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
-        let answer = store.acquire(claim, WITHIN);
-        if let (Err(_), Some(behind)) = (&answer, &self.behind) {
-            behind.acquire(claim, WITHIN)?;
-        }
-        answer
-    }
-}
-
-twin!(
-    one_that_does_what_it_says_it_did_not,
-    DoesWhatItRefuses,
-    caught by ["failure::an_effect_of_none_is_true"],
-    spared by ["failure::unreachable_is_not_busy"]
-);
-
-/// Each colour has a store of its own.
-#[derive(Default)]
-struct TwoStores;
-
-impl Breakage for TwoStores {
-    fn reach(harness: &Broken<Self>, colour: Colour) -> Arc<dyn BlockingBackend> {
-        match colour {
-            Colour::Nonblocking => harness.memory.blocking_backend(),
-            Colour::Blocking => harness.other.blocking_backend(),
-        }
-    }
-}
-
-twin!(
-    one_with_a_store_for_each_face,
-    TwoStores,
-    caught by ["faces::the_other_face_is_refused", "faces::the_other_face_is_woken", "faces::both_faces_never_hold_together"],
-    spared by ["exclusion::a_second_owner_is_refused"]
-);
-
-/// Says that it polls, and queues.
-#[derive(Default)]
-struct DeniesItsQueue;
-
-impl Breakage for DeniesItsQueue {
-    fn capabilities(&self, store: &dyn BlockingBackend) -> Capabilities {
-        let mut capabilities = store.capabilities();
-        capabilities.waiting = Waiting::Poll;
-        capabilities
-    }
-}
-
-twin!(
-    one_that_denies_its_queue,
-    DeniesItsQueue,
-    caught by ["truth::places_are_given_as_the_capabilities_say", "waiting::waiters_are_served_in_their_order"],
-    spared by ["truth::capabilities_do_not_change"]
-);
-
-/// Says that it pushes, and tells nobody.
-#[derive(Default)]
-struct TellsNobody;
-
-impl Breakage for TellsNobody {
-    fn listen(&self, _store: &dyn BlockingBackend, sink: EventSink) {
-        drop(sink);
-    }
-}
-
-twin!(
-    one_that_promises_to_tell_and_does_not,
-    TellsNobody,
-    caught by ["truth::the_next_in_line_is_told_as_the_capabilities_say"],
-    spared by ["waiting::waiters_are_served_in_their_order"]
-);
-
-/// A revocation ends whatever lease there is.
-#[derive(Default)]
-struct RevokesAnything;
-
-impl Breakage for RevokesAnything {
-    fn revoke(&self, view: &dyn BlockingInspect, name: &LockName, _: FencingToken) -> Result<Revoked, BackendError> {
-        match view.holder(name, WITHIN)?.map(|entry| entry.holder) {
-            Some(Holder::Leasehold { tokens, .. }) => view.revoke(name, tokens.low(), WITHIN),
-            Some(Holder::Foreign) | None => Ok(Revoked::NotHeld),
-        }
-    }
-}
-
-twin!(
-    one_that_revokes_by_any_token,
-    RevokesAnything,
-    caught by ["truth::a_revocation_by_another_token_changes_nothing"],
-    spared by ["truth::a_holder_is_shown_as_it_is"]
-);
-
-/// A listing ends after its first page.
-#[derive(Default)]
-struct ListsInPart;
-
-impl Breakage for ListsInPart {
-    fn list(&self, view: &dyn BlockingInspect, query: &Query) -> Result<Page, BackendError> {
-        Ok(Page { next: None, ..view.list(query, WITHIN)? })
-    }
-}
-
-twin!(
-    one_that_lists_a_part,
-    ListsInPart,
-    caught by ["truth::listings_are_complete"],
-    spared by ["truth::what_is_over_is_not_shown"]
-);

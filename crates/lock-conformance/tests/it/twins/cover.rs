@@ -3,10 +3,11 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use lock_conformance::{Colour, Exemption, Faults, Harness};
+use lock_conformance::{Colour, Exemption, Fault, Faults, Harness};
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim,
@@ -20,16 +21,21 @@ use crate::memory::MemoryHarness;
 /// How long anything may take at a store that answers at once.
 pub(crate) const WITHIN: Duration = Duration::from_secs(1);
 
+/// The patience with what should work, in milliseconds.
+pub(crate) const ALL_TIME: u64 = 20_000;
+/// The patience with what will not work: the test waits for it in vain.
+pub(crate) const NO_TIME: u64 = 300;
+
 /// What is broken: whatever is not overridden works.
 pub(crate) trait Breakage: Default + Send + Sync + 'static {
     /// The fault of a new client.
-    fn at(_harness: &Broken<Self>) -> Self {
+    fn at(_stores: &Stores) -> Self {
         Self::default()
     }
 
-    /// The store that a client of this colour reaches.
-    fn reach(harness: &Broken<Self>, _colour: Colour) -> Arc<dyn BlockingBackend> {
-        harness.memory.blocking_backend()
+    /// The store that a new client of this colour reaches.
+    fn reach(stores: &Stores, _colour: Colour) -> Arc<dyn BlockingBackend> {
+        stores.memory.blocking_backend()
     }
 
     fn capabilities(&self, store: &dyn BlockingBackend) -> Capabilities {
@@ -52,32 +58,79 @@ pub(crate) trait Breakage: Default + Send + Sync + 'static {
         store.release(parting, WITHIN)
     }
 
-    fn revoke(&self, view: &dyn BlockingInspect, name: &LockName, token: FencingToken) -> Result<Revoked, BackendError> {
-        view.revoke(name, token, WITHIN)
+    fn fence(&self, store: &dyn BlockingBackend, lease: &Lease) -> Result<Fenced, BackendError> {
+        store.fence(lease, WITHIN)
+    }
+
+    fn holder(&self, view: &dyn BlockingInspect, name: &LockName) -> Result<Option<Entry>, BackendError> {
+        view.holder(name, WITHIN)
     }
 
     fn list(&self, view: &dyn BlockingInspect, query: &Query) -> Result<Page, BackendError> {
         view.list(query, WITHIN)
     }
-}
 
-/// A harness of the broken twin.
-pub(crate) struct Broken<B> {
-    pub(crate) memory: MemoryHarness,
-    /// A second store, for twins that do not always use the same.
-    pub(crate) other: MemoryHarness,
-    breakage: PhantomData<B>,
-}
-
-impl<B: Breakage> Broken<B> {
-    fn twin(&self, colour: Colour) -> Arc<Twin<B>> {
-        Arc::new(Twin { store: B::reach(self, colour), breakage: B::at(self) })
+    fn revoke(
+        &self,
+        view: &dyn BlockingInspect,
+        name: &LockName,
+        token: FencingToken,
+    ) -> Result<Revoked, BackendError> {
+        view.revoke(name, token, WITHIN)
     }
 }
 
-impl<B: Breakage> Harness for Broken<B> {
+/// What a twin is made of.
+pub(crate) struct Stores {
+    pub(crate) memory: MemoryHarness,
+    /// A second store, for twins that do not always use the same.
+    pub(crate) other: MemoryHarness,
+    pub(crate) events: Arc<Events>,
+}
+
+/// The faults that a store in memory does not have by itself: a twin makes of them what is wrong with it.
+#[derive(Default)]
+pub(crate) struct Events {
+    pub(crate) hung: AtomicBool,
+    pub(crate) restarted: AtomicBool,
+}
+
+impl Faults for Stores {
+    fn offers(&self) -> &[Fault] {
+        &Fault::ALL
+    }
+
+    fn begin(&self, fault: Fault) {
+        match fault {
+            Fault::Cut | Fault::LoseReplies => self.memory.faults().begin(fault),
+            Fault::Hang => self.events.hung.store(true, Ordering::SeqCst),
+            Fault::RestartWithData | Fault::RestartEmpty => self.events.restarted.store(true, Ordering::SeqCst),
+        }
+    }
+
+    fn fired(&self) -> u64 {
+        let happened = [&self.events.hung, &self.events.restarted].map(|event| event.load(Ordering::SeqCst));
+        self.memory.faults().fired() + u64::from(happened.contains(&true))
+    }
+
+    fn end(&self) {
+        self.memory.faults().end();
+    }
+}
+
+/// A harness of the broken twin.
+pub(crate) struct Broken<B, const PATIENCE: u64>(Stores, PhantomData<B>);
+
+impl<B: Breakage, const PATIENCE: u64> Broken<B, PATIENCE> {
+    fn twin(&self, colour: Colour) -> Arc<Twin<B>> {
+        Arc::new(Twin { store: B::reach(&self.0, colour), breakage: B::at(&self.0) })
+    }
+}
+
+impl<B: Breakage, const PATIENCE: u64> Harness for Broken<B, PATIENCE> {
     fn new() -> Self {
-        Self { memory: MemoryHarness::new(), other: MemoryHarness::new(), breakage: PhantomData }
+        let stores = Stores { memory: MemoryHarness::new(), other: MemoryHarness::new(), events: Arc::default() };
+        Self(stores, PhantomData)
     }
 
     fn async_backend(&self, _runtime: &Handle) -> Arc<dyn AsyncBackend> {
@@ -89,27 +142,38 @@ impl<B: Breakage> Harness for Broken<B> {
     }
 
     fn bystander(&self) -> Arc<dyn BlockingBackend> {
-        self.memory.bystander()
+        self.0.memory.bystander()
     }
 
     fn clock(&self) -> SharedClock {
-        self.memory.clock()
+        self.0.memory.clock()
     }
 
     fn elapse(&self, by: Duration) {
-        self.memory.elapse(by);
+        self.0.memory.elapse(by);
     }
 
     fn faults(&self) -> &dyn Faults {
-        self.memory.faults()
+        &self.0
     }
 
     fn exempt(&self, colour: Colour) -> Vec<Exemption> {
-        self.memory.exempt(colour)
+        self.0.memory.exempt(colour)
     }
 
     fn patience(&self) -> Duration {
-        Duration::from_secs(1)
+        Duration::from_millis(PATIENCE)
+    }
+}
+
+/// The answer with another grant, if it is one.
+pub(crate) fn regrant(answer: Answer, change: impl FnOnce(Lease, Duration) -> (Lease, Duration)) -> Answer {
+    match answer {
+        Answer::Granted { lease, valid_for } => {
+            let (lease, valid_for) = change(lease, valid_for);
+            Answer::Granted { lease, valid_for }
+        }
+        Answer::Queued { .. } | Answer::Busy { .. } => answer,
     }
 }
 
@@ -152,8 +216,8 @@ impl<B: Breakage> BlockingBackend for Twin<B> {
         self.breakage.release(&*self.store, parting)
     }
 
-    fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.store.fence(lease, within)
+    fn fence(&self, lease: &Lease, _within: Duration) -> Result<Fenced, BackendError> {
+        self.breakage.fence(&*self.store, lease)
     }
 
     fn inspect(&self) -> Option<&dyn BlockingInspect> {
@@ -162,8 +226,8 @@ impl<B: Breakage> BlockingBackend for Twin<B> {
 }
 
 impl<B: Breakage> BlockingInspect for Twin<B> {
-    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        self.view().holder(name, within)
+    fn holder(&self, name: &LockName, _within: Duration) -> Result<Option<Entry>, BackendError> {
+        self.breakage.holder(self.view(), name)
     }
 
     fn list(&self, query: &Query, _within: Duration) -> Result<Page, BackendError> {

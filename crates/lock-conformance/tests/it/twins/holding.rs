@@ -1,28 +1,58 @@
-//! What can be wrong with holding: exclusion, ownership, time and fencing tokens.
+//! Twins that are wrong about who holds what: exclusion and ownership.
+
+use std::marker::PhantomData;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Holder, Lease, LockName, Mode, Owner, Parting, Queueing,
-    Released, Renewed, TokenRange, Ttl, Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Fenced, Holder, Lease, Mode, Parting, Queueing, Released,
+    Renewed, TokenRange, Ttl, Width,
 };
 
-use super::cover::{Breakage, Broken, WITHIN};
-use super::{is_spared, twin};
+use super::cover::{Breakage, WITHIN, regrant};
+use super::twins;
 
-/// Nothing is broken: twins differ from the reference by their fault alone.
-#[derive(Default)]
-struct Sound;
-
-impl Breakage for Sound {}
-
-#[test]
-fn a_twin_without_a_fault_passes() {
-    let needless = ["cross_process", "time::renewal", "exclusion::racing_clients", "faces::both"];
-    let paths: Vec<_> = lock_conformance::CASES
-        .iter()
-        .map(|case| case.path)
-        .filter(|path| !needless.iter().any(|start| path.starts_with(start)))
-        .collect();
-    is_spared::<Broken<Sound>>(module_path!(), &paths);
+twins! {
+    one_that_grants_to_everybody: GrantsToEverybody,
+        caught by [
+            "exclusion::a_second_owner_is_refused", "exclusion::racing_claims_have_one_winner",
+            "exclusion::racing_clients_never_hold_together", "waiting::a_try_is_answered_at_once"
+        ],
+        spared by ["fencing::tokens_rise_over_releases"];
+    one_that_has_one_lock_for_all_names: Folds<AllNames>,
+        caught by ["exclusion::names_are_independent"],
+        spared by ["exclusion::a_second_owner_is_refused"];
+    one_that_folds_case: Folds<Case>,
+        caught by ["exclusion::names_are_compared_byte_by_byte"],
+        spared by ["exclusion::names_are_independent"];
+    one_that_cuts_names_at_a_colon: Folds<Colon>,
+        caught by ["exclusion::names_that_look_like_keys_of_others_are_independent"],
+        spared by ["exclusion::names_are_independent", "exclusion::names_are_compared_byte_by_byte"];
+    one_that_releases_the_locks_of_strangers: ReleasesStrangers,
+        caught by ["ownership::a_stranger_cannot_release", "ownership::a_second_release_is_harmless"],
+        spared by ["exclusion::a_second_owner_is_refused", "time::an_unrenewed_lease_ends"];
+    one_whose_releases_do_nothing: ReleasesNothing,
+        caught by [
+            "exclusion::names_are_independent", "waiting::a_release_wakes_a_waiter_long_before_the_ttl",
+            "faces::the_other_face_is_woken", "truth::what_was_given_up_first_is_free_first"
+        ],
+        spared by ["exclusion::a_second_owner_is_refused"];
+    one_that_renews_for_strangers: RenewsForAnybody,
+        caught by ["ownership::a_stranger_cannot_renew"],
+        spared by ["ownership::a_stranger_cannot_release", "time::a_renewal_counts_from_now"];
+    one_whose_renewals_create: RenewalCreates,
+        caught by ["ownership::a_renewal_never_creates", "time::a_late_renewal_is_refused"],
+        spared by ["ownership::a_stranger_cannot_release"];
+    one_that_answers_in_another_order: AnswersBackwards,
+        caught by ["ownership::renewals_are_answered_in_their_order"],
+        spared by ["time::a_renewal_counts_from_now"];
+    one_that_draws_new_tokens_for_the_same_owner: DrawsAnew,
+        caught by ["ownership::the_same_owner_gets_the_same_tokens"],
+        spared by ["ownership::a_stranger_cannot_release", "fencing::tokens_rise_over_releases"];
+    one_that_forgets_the_ttl_of_who_asks_again: ReArmsNothing,
+        caught by ["ownership::asking_again_re_arms_the_ttl"],
+        spared by ["ownership::the_same_owner_gets_the_same_tokens", "time::an_unrenewed_lease_ends"];
+    one_that_vouches_for_every_lease: AcknowledgesAll,
+        caught by ["ownership::a_fence_knows_the_stored_grant"],
+        spared by ["exclusion::a_second_owner_is_refused"];
 }
 
 /// Whoever asks gets the lock.
@@ -32,40 +62,73 @@ struct GrantsToEverybody;
 impl Breakage for GrantsToEverybody {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
         match store.acquire(claim, WITHIN)? {
-            Answer::Busy { holder: Holder::Leasehold { tokens, .. }, .. } => {
+            Answer::Busy { holder: Holder::Leasehold { tokens, .. }, .. }
+            | Answer::Queued { holder: Holder::Leasehold { tokens, .. }, .. } => {
                 let tokens = TokenRange::above(tokens.high().get() + 1, claim.width).unwrap();
                 let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl };
                 Ok(Answer::Granted { lease, valid_for: claim.ttl.get() })
             }
-            other => Ok(other),
+            answer @ (Answer::Granted { .. } | Answer::Busy { .. } | Answer::Queued { .. }) => Ok(answer),
         }
     }
 }
 
-twin!(
-    one_that_grants_to_everybody,
-    GrantsToEverybody,
-    caught by ["exclusion::a_second_owner_is_refused", "exclusion::racing_claims_have_one_winner"],
-    spared by ["fencing::tokens_rise_over_releases"]
-);
+/// What becomes of a name.
+trait Fold: Default + Send + Sync + 'static {
+    fn fold(name: &str) -> String;
+}
 
-/// Names that differ in their case only are one lock.
+/// Different names are one lock.
 #[derive(Default)]
-struct FoldsCase;
+struct Folds<F>(PhantomData<F>);
 
-impl Breakage for FoldsCase {
+impl<F: Fold> Breakage for Folds<F> {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
-        let name = claim.name.as_str().to_lowercase().parse().unwrap();
-        store.acquire(&Claim { name, ..claim.clone() }, WITHIN)
+        let name = F::fold(claim.name.as_str()).parse().unwrap();
+        let answer = store.acquire(&Claim { name, ..claim.clone() }, WITHIN)?;
+        Ok(regrant(answer, |lease, valid_for| (Lease { name: claim.name.clone(), ..lease }, valid_for)))
+    }
+
+    fn release(&self, store: &dyn BlockingBackend, parting: &Parting) -> Result<Released, BackendError> {
+        let name = F::fold(parting.name.as_str()).parse().unwrap();
+        store.release(&Parting { name, ..parting.clone() }, WITHIN)
+    }
+
+    fn fence(&self, store: &dyn BlockingBackend, lease: &Lease) -> Result<Fenced, BackendError> {
+        let name = F::fold(lease.name.as_str()).parse().unwrap();
+        store.fence(&Lease { name, ..lease.clone() }, WITHIN)
     }
 }
 
-twin!(
-    one_that_folds_case,
-    FoldsCase,
-    caught by ["exclusion::names_are_compared_byte_by_byte"],
-    spared by ["exclusion::a_second_owner_is_refused"]
-);
+#[derive(Default)]
+struct AllNames;
+
+impl Fold for AllNames {
+    fn fold(_name: &str) -> String {
+        "one".into()
+    }
+}
+
+#[derive(Default)]
+struct Case;
+
+impl Fold for Case {
+    fn fold(name: &str) -> String {
+        name.to_lowercase()
+    }
+}
+
+#[derive(Default)]
+struct Colon;
+
+impl Fold for Colon {
+    fn fold(name: &str) -> String {
+        match name.split_once(':') {
+            Some((start, _)) if !start.is_empty() => start.to_owned(),
+            Some(_) | None => name.to_owned(),
+        }
+    }
+}
 
 /// A release ends the hold of whoever holds.
 #[derive(Default)]
@@ -82,12 +145,33 @@ impl Breakage for ReleasesStrangers {
     }
 }
 
-twin!(
-    one_that_releases_the_locks_of_strangers,
-    ReleasesStrangers,
-    caught by ["ownership::a_stranger_cannot_release", "ownership::a_second_release_is_harmless"],
-    spared by ["exclusion::a_second_owner_is_refused", "time::an_unrenewed_lease_ends"]
-);
+/// Says that it released, and does not.
+#[derive(Default)]
+struct ReleasesNothing;
+
+impl Breakage for ReleasesNothing {
+    fn release(&self, _store: &dyn BlockingBackend, _parting: &Parting) -> Result<Released, BackendError> {
+        Ok(Released::Released)
+    }
+}
+
+/// Renews whatever is held, whoever asks.
+#[derive(Default)]
+struct RenewsForAnybody;
+
+impl Breakage for RenewsForAnybody {
+    fn renew(&self, store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
+        let view = store.inspect().unwrap();
+        let renew_one = |lease: &Lease| match view.holder(&lease.name, WITHIN)? {
+            Some(_) => {
+                store.renew(std::slice::from_ref(lease), WITHIN)?;
+                Ok(Renewed::Renewed { valid_for: lease.ttl.get() })
+            }
+            None => Ok(Renewed::NotHeld),
+        };
+        leases.iter().map(renew_one).collect()
+    }
+}
 
 /// A renewal of something that is not there makes it.
 #[derive(Default)]
@@ -95,142 +179,67 @@ struct RenewalCreates;
 
 impl Breakage for RenewalCreates {
     fn renew(&self, store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
-        for lease in leases {
-            store.acquire(&claim_of(lease.name.clone(), lease.owner, lease.ttl), WITHIN)?;
-        }
-        Ok(leases.iter().map(|lease| Renewed::Renewed { valid_for: lease.ttl.get() }).collect())
+        let make = |lease: &Lease| match store.acquire(&claim_of(lease), WITHIN)? {
+            Answer::Granted { valid_for, .. } => Ok(Renewed::Renewed { valid_for }),
+            Answer::Queued { .. } | Answer::Busy { .. } => Ok(Renewed::NotHeld),
+        };
+        leases.iter().map(make).collect()
     }
 }
 
-fn claim_of(name: LockName, owner: Owner, ttl: Ttl) -> Claim {
+fn claim_of(lease: &Lease) -> Claim {
+    let Lease { name, owner, ttl, .. } = lease.clone();
     let note = lock_host::note("").unwrap();
-    let mode = Mode::Exclusive;
-    Claim { name, owner, mode, ttl, width: Width::ONE, floor: None, note, queueing: Queueing::Unwanted }
+    let (mode, width, queueing) = (Mode::Exclusive, Width::ONE, Queueing::Unwanted);
+    Claim { name, owner, mode, ttl, width, floor: None, note, queueing }
 }
 
-twin!(
-    one_whose_renewals_create,
-    RenewalCreates,
-    caught by ["ownership::a_renewal_never_creates", "time::a_late_renewal_is_refused"],
-    spared by ["ownership::a_stranger_cannot_release"]
-);
+/// Answers many renewals from the last to the first.
+#[derive(Default)]
+struct AnswersBackwards;
 
-/// An owner that asks again gets other tokens.
+impl Breakage for AnswersBackwards {
+    fn renew(&self, store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
+        Ok(store.renew(leases, WITHIN)?.into_iter().rev().collect())
+    }
+}
+
+/// An owner that asks again is treated as if it had not asked before.
 #[derive(Default)]
 pub(crate) struct DrawsAnew;
 
 impl Breakage for DrawsAnew {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
-        let parting = Parting {
-            name: claim.name.clone(),
-            owner: claim.owner,
-            ttl: claim.ttl,
-            certainty: Certainty::Answered,
-        };
-        store.release(&parting, WITHIN)?;
+        let Claim { name, owner, ttl, .. } = claim.clone();
+        store.release(&Parting { name, owner, ttl, certainty: Certainty::Answered }, WITHIN)?;
         store.acquire(claim, WITHIN)
     }
 }
 
-twin!(
-    one_that_draws_new_tokens_for_the_same_owner,
-    DrawsAnew,
-    caught by ["ownership::the_same_owner_gets_the_same_tokens", "waiting::asking_again_keeps_the_place"],
-    spared by ["ownership::a_stranger_cannot_release", "fencing::tokens_rise_over_releases"]
-);
-
-/// The store keeps leases for a quarter of the time that it says.
+/// An owner that asks again is told that it holds, for as long as if it had asked for the first time.
 #[derive(Default)]
-struct PromisesTooMuch;
+struct ReArmsNothing;
 
-fn quarter(ttl: Ttl) -> Ttl {
-    Ttl::new(ttl.get() / 4).unwrap_or(Ttl::MIN)
-}
-
-impl Breakage for PromisesTooMuch {
+impl Breakage for ReArmsNothing {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
-        let answer = store.acquire(&Claim { ttl: quarter(claim.ttl), ..claim.clone() }, WITHIN)?;
-        Ok(match answer {
-            Answer::Granted { lease, .. } => {
-                Answer::Granted { lease: Lease { ttl: claim.ttl, ..lease }, valid_for: claim.ttl.get() }
-            }
-            other => other,
-        })
+        let view = store.inspect().unwrap();
+        let before = view.holder(&claim.name, WITHIN)?.and_then(|entry| entry.remaining);
+        let answer = store.acquire(claim, WITHIN)?;
+        if let (Answer::Granted { lease, .. }, Some(before)) = (&answer, before)
+            && let Ok(ttl) = Ttl::new(before)
+        {
+            store.renew(&[Lease { ttl, ..lease.clone() }], WITHIN)?;
+        }
+        Ok(answer)
     }
 }
 
-twin!(
-    one_that_keeps_leases_for_less_than_it_says,
-    PromisesTooMuch,
-    caught by ["time::an_unrenewed_lease_ends", "ownership::asking_again_re_arms_the_ttl"],
-    spared by ["exclusion::a_second_owner_is_refused", "time::no_grant_is_longer_than_asked"]
-);
-
-/// Leases never end.
+/// Acknowledges whatever lease it is asked about.
 #[derive(Default)]
-struct NeverExpires;
+struct AcknowledgesAll;
 
-impl Breakage for NeverExpires {
-    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
-        let answer = store.acquire(&Claim { ttl: Ttl::MAX, ..claim.clone() }, WITHIN)?;
-        Ok(match answer {
-            Answer::Granted { lease, .. } => {
-                Answer::Granted { lease: Lease { ttl: claim.ttl, ..lease }, valid_for: claim.ttl.get() }
-            }
-            other => other,
-        })
+impl Breakage for AcknowledgesAll {
+    fn fence(&self, _store: &dyn BlockingBackend, _lease: &Lease) -> Result<Fenced, BackendError> {
+        Ok(Fenced::Acknowledged)
     }
 }
-
-twin!(
-    one_whose_leases_never_end,
-    NeverExpires,
-    caught by ["time::an_unrenewed_lease_ends", "time::a_late_renewal_is_refused", "fencing::tokens_rise_over_expiry"],
-    spared by ["exclusion::a_second_owner_is_refused"]
-);
-
-/// A renewal says that it moved the end, and did not.
-#[derive(Default)]
-struct RenewsNothing;
-
-impl Breakage for RenewsNothing {
-    fn renew(&self, _store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
-        Ok(leases.iter().map(|lease| Renewed::Renewed { valid_for: lease.ttl.get() }).collect())
-    }
-}
-
-twin!(
-    one_whose_renewals_do_nothing,
-    RenewsNothing,
-    caught by ["time::a_renewal_counts_from_now", "time::renewal_outlives_the_ttl"],
-    spared by ["time::an_unrenewed_lease_ends"]
-);
-
-/// Every grant has the same tokens.
-#[derive(Default)]
-struct TokensRepeat;
-
-impl Breakage for TokensRepeat {
-    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
-        Ok(match store.acquire(claim, WITHIN)? {
-            Answer::Granted { lease, valid_for } => {
-                let tokens = TokenRange::above(6, claim.width).unwrap();
-                Answer::Granted { lease: Lease { tokens, ..lease }, valid_for }
-            }
-            other => other,
-        })
-    }
-}
-
-twin!(
-    one_whose_tokens_repeat,
-    TokensRepeat,
-    caught by [
-        "fencing::tokens_rise_over_releases",
-        "fencing::tokens_rise_over_expiry",
-        "fencing::tokens_rise_for_each_name_whoever_asks",
-        "fencing::a_width_draws_so_many_tokens"
-    ],
-    spared by ["waiting::without_a_wish_no_place_is_kept"]
-);
-

@@ -50,14 +50,13 @@ impl Harness for OneForEachProcess {
     }
 }
 
+pub(super) const CAUGHT: &[&str] = &[
+    "cross_process::processes_exclude_each_other",
+    "cross_process::a_killed_holder_frees_the_lock_after_its_ttl_and_not_before",
+    "cross_process::a_stopped_holder_knows_that_it_lost",
+];
+
 #[test]
 fn one_whose_processes_do_not_see_each_other() {
-    is_caught::<OneForEachProcess>(
-        SUITE_MODULE,
-        &[
-            "cross_process::processes_exclude_each_other",
-            "cross_process::a_killed_holder_frees_the_lock_after_its_ttl_and_not_before",
-            "cross_process::a_stopped_holder_knows_that_it_lost",
-        ],
-    );
+    is_caught::<OneForEachProcess>(SUITE_MODULE, CAUGHT);
 }

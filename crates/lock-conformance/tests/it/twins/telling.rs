@@ -1,0 +1,123 @@
+//! Twins that are wrong about themselves, and about what they hold.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lock_conformance::{Colour, Harness};
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::{BackendError, BlockingBackend, BlockingInspect, Capabilities, EventSink, FencingToken, Holder};
+use lock_core::{LockName, Waiting};
+
+use super::cover::{Breakage, Stores, WITHIN};
+use super::twins;
+
+twins! {
+    one_with_a_store_for_each_face: TwoStores,
+        caught by [
+            "faces::the_other_face_is_refused", "faces::the_other_face_is_woken",
+            "faces::both_faces_never_hold_together"
+        ],
+        spared by ["exclusion::a_second_owner_is_refused"];
+    one_that_denies_its_queue: DeniesItsQueue,
+        caught by ["truth::places_are_given_as_the_capabilities_say"],
+        spared by ["truth::capabilities_do_not_change"];
+    one_that_changes_its_mind: ChangesItsMind,
+        caught by ["truth::capabilities_do_not_change"],
+        spared by ["exclusion::a_second_owner_is_refused"];
+    one_that_promises_to_tell_and_does_not: TellsNobody,
+        caught by ["truth::the_next_in_line_is_told_as_the_capabilities_say"],
+        spared by ["waiting::waiters_are_served_in_their_order"];
+    one_that_shows_nobody: ShowsNobody,
+        caught by ["truth::a_holder_is_shown_as_it_is"],
+        spared by ["truth::listings_are_complete"];
+    one_that_revokes_by_any_token: RevokesAnything,
+        caught by ["truth::a_revocation_by_another_token_changes_nothing"],
+        spared by ["truth::a_holder_is_shown_as_it_is"];
+    one_that_lists_a_part: ListsAPart,
+        caught by ["truth::listings_are_complete"],
+        spared by ["truth::what_is_over_is_not_shown"];
+}
+
+/// Each colour has a store of its own.
+#[derive(Default)]
+struct TwoStores;
+
+impl Breakage for TwoStores {
+    fn reach(stores: &Stores, colour: Colour) -> Arc<dyn BlockingBackend> {
+        match colour {
+            Colour::Nonblocking => stores.memory.blocking_backend(),
+            Colour::Blocking => stores.other.blocking_backend(),
+        }
+    }
+}
+
+fn polling(mut capabilities: Capabilities) -> Capabilities {
+    capabilities.waiting = Waiting::Poll;
+    capabilities
+}
+
+/// Says that it polls, and queues.
+#[derive(Default)]
+struct DeniesItsQueue;
+
+impl Breakage for DeniesItsQueue {
+    fn capabilities(&self, store: &dyn BlockingBackend) -> Capabilities {
+        polling(store.capabilities())
+    }
+}
+
+/// Says something else each time.
+#[derive(Default)]
+struct ChangesItsMind {
+    asked: AtomicBool,
+}
+
+impl Breakage for ChangesItsMind {
+    fn capabilities(&self, store: &dyn BlockingBackend) -> Capabilities {
+        let capabilities = store.capabilities();
+        if self.asked.fetch_xor(true, Ordering::SeqCst) { polling(capabilities) } else { capabilities }
+    }
+}
+
+/// Says that it pushes, and tells nobody.
+#[derive(Default)]
+struct TellsNobody;
+
+impl Breakage for TellsNobody {
+    fn listen(&self, _store: &dyn BlockingBackend, sink: EventSink) {
+        drop(sink);
+    }
+}
+
+/// Shows no holder.
+#[derive(Default)]
+struct ShowsNobody;
+
+impl Breakage for ShowsNobody {
+    fn holder(&self, _view: &dyn BlockingInspect, _name: &LockName) -> Result<Option<Entry>, BackendError> {
+        Ok(None)
+    }
+}
+
+/// Ends whatever lease there is.
+#[derive(Default)]
+struct RevokesAnything;
+
+impl Breakage for RevokesAnything {
+    fn revoke(&self, view: &dyn BlockingInspect, name: &LockName, _: FencingToken) -> Result<Revoked, BackendError> {
+        match view.holder(name, WITHIN)?.map(|entry| entry.holder) {
+            Some(Holder::Leasehold { tokens, .. }) => view.revoke(name, tokens.low(), WITHIN),
+            Some(Holder::Foreign) | None => Ok(Revoked::NotHeld),
+        }
+    }
+}
+
+/// Ends every listing after its first page.
+#[derive(Default)]
+struct ListsAPart;
+
+impl Breakage for ListsAPart {
+    fn list(&self, view: &dyn BlockingInspect, query: &Query) -> Result<Page, BackendError> {
+        Ok(Page { next: None, ..view.list(query, WITHIN)? })
+    }
+}
