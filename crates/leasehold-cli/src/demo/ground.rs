@@ -114,7 +114,9 @@ impl Tidy {
                 let ground = Ground::at(Place::Redis(url.to_owned()), url.to_owned(), prefix);
                 Ok(Self { ground, shown: config.shown_url().to_owned() })
             }
-            _ => Err(Failure::new(Exit::Config, "the demo knows no such store; give sqlite:PATH or redis://HOST")),
+            BackendConfig::Memory(_) | _ => {
+                Err(Failure::new(Exit::Config, "the demo knows no such store; give sqlite:PATH or redis://HOST"))
+            }
         }
     }
 
