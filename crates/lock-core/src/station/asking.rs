@@ -19,8 +19,8 @@ impl Station {
             return;
         }
         let Some((owner, ttl)) = self.line.next_owner() else { return };
-        let attempt =
-            Attempt { owner, ttl, basis: now, standing: Standing::Outside, tries: 0, holder: None, trouble: None };
+        let (standing, certainty) = (Standing::Outside, Certainty::Answered);
+        let attempt = Attempt { owner, ttl, basis: now, standing, certainty, tries: 0, holder: None, trouble: None };
         self.ask(now, attempt);
     }
 
@@ -136,11 +136,13 @@ impl Station {
         // not known is given up, and the next one has another owner.
         if unsure && !(again && in_queue) {
             self.part(now, attempt.owner, attempt.ttl, Certainty::Unknown, None);
-        } else if in_queue && !again {
+        } else if !again {
             self.leave_queue(now, &attempt);
         }
         if again {
-            if unsure && !in_queue {
+            if unsure && in_queue {
+                attempt.certainty = Certainty::Unknown;
+            } else if unsure {
                 (attempt.owner, attempt.ttl) =
                     self.line.next_owner().unwrap_or((attempt.owner.successor(), attempt.ttl));
             }
@@ -154,10 +156,10 @@ impl Station {
     pub(super) fn on_grant(&mut self, now: Moment, mut attempt: Attempt, grant: Grant, asked: Option<Asked>) {
         let token = grant.lease.tokens.low();
         if let Some(floor) = self.floor.filter(|floor| token <= *floor) {
-            self.part(now, attempt.owner, attempt.ttl, certainty(asked), None);
+            self.part(now, attempt.owner, attempt.ttl, attempt.certainty(asked), None);
             self.refuse_all(&AcquireError::Forgotten { name: self.name.clone(), token, floor });
         } else if self.line.first_with(grant.lease.ttl).is_none() {
-            self.part(now, attempt.owner, attempt.ttl, certainty(asked), None);
+            self.part(now, attempt.owner, attempt.ttl, attempt.certainty(asked), None);
         } else if grant.is_stale(now) {
             attempt.standing = Standing::InQueue;
             self.state = match asked {
@@ -165,14 +167,15 @@ impl Station {
                 None => State::Waiting(attempt, now + self.dice.jittered(pace::poll(0))),
             };
         } else {
-            self.admit_first(now, grant, asked);
+            self.admit_first(now, grant, asked, attempt.certainty);
         }
     }
 
     pub(super) fn on_event(&mut self, now: Moment, event: Event) {
         match event {
-            Event::Granted { lease, valid_for } => self.on_transfer(now, lease, valid_for),
+            Event::Granted { lease, .. } if lease.name != self.name => {}
             Event::Freed { name } if name != self.name => {}
+            Event::Granted { lease, valid_for } => self.on_transfer(now, lease, valid_for),
             Event::Freed { .. } | Event::RecheckAll => self.ask_again_at(now),
         }
     }
@@ -190,12 +193,14 @@ impl Station {
                 return;
             }
         };
+        if attempt.is_ahead_of(&lease) {
+            self.state = match asked {
+                Some(asked) => State::Asking(attempt, asked),
+                None => State::Waiting(attempt, now),
+            };
+            return;
+        }
         let grant = Grant { lease, basis: attempt.basis, valid_for };
         self.on_grant(now, attempt, grant, asked);
     }
-}
-
-/// Whether a claim of an owner may still arrive at the store.
-pub(super) fn certainty(asked: Option<Asked>) -> Certainty {
-    if asked.is_some() { Certainty::Unknown } else { Certainty::Answered }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Station;
-use super::asking::certainty;
 use super::io::{Join, Output};
 use super::line::Waiter;
 use super::state::{Asked, Grant, Held, State};
 use crate::{
-    Answer, BackendError, Ended, FencingToken, Hold, Holder, Lease, LossReason, Moment, Owner, Released, Renewed,
+    Answer, BackendError, Certainty, Effect, Ended, FencingToken, Hold, Holder, Lease, LossReason, Moment, Owner,
+    Released, Renewed,
 };
 
 /// A turn is at least this long, so that it is over only once it has begun.
@@ -17,13 +17,16 @@ const SHORTEST_HOLD: Duration = Duration::from_nanos(1);
 
 impl Station {
     /// Admits the first waiter that fits under a fresh grant, and has the lease kept.
-    pub(super) fn admit_first(&mut self, now: Moment, grant: Grant, asked: Option<Asked>) {
+    pub(super) fn admit_first(&mut self, now: Moment, grant: Grant, asked: Option<Asked>, certainty: Certainty) {
         let Some(waiter) = self.line.admit(grant.lease.ttl) else { return };
         let until = grant.until();
         let Grant { lease, basis, valid_for } = grant;
         self.outbox.push_back(Output::Keep { lease: lease.clone(), asked_at: basis, valid_for });
         let token = lease.tokens.low();
-        self.hand_out(now, Held::admitting(now, waiter, UnderLease { lease, token, until, passes: 0, asked }));
+        self.hand_out(
+            now,
+            Held::admitting(now, waiter, UnderLease { lease, token, until, passes: 0, asked, certainty }),
+        );
     }
 
     fn hand_out(&mut self, now: Moment, held: Held) {
@@ -39,7 +42,7 @@ impl Station {
         let State::Held(held) = std::mem::replace(&mut self.state, State::Idle) else { return };
         if !self.pass_on(now, &held) {
             self.outbox.push_back(Output::Forget(held.lease.owner));
-            self.part(now, held.lease.owner, held.lease.ttl, certainty(held.asked), Some(held.turn));
+            self.part(now, held.lease.owner, held.lease.ttl, held.certainty(), Some(held.turn));
         }
     }
 
@@ -52,7 +55,8 @@ impl Station {
         let Some(token) = held.lease.tokens.nth(u64::from(passes)) else { return false };
         let Some(waiter) = self.line.admit(held.lease.ttl) else { return false };
         self.outbox.push_back(Output::Ended { turn: held.turn, result: Ok(Ended::Released) });
-        let under = UnderLease { lease: held.lease.clone(), token, until: held.until, passes, asked: held.asked };
+        let (lease, asked, certainty) = (held.lease.clone(), held.asked, held.certainty);
+        let under = UnderLease { lease, token, until: held.until, passes, asked, certainty };
         self.hand_out(now, Held::admitting(now, waiter, under));
         true
     }
@@ -80,7 +84,7 @@ impl Station {
         held.hold.lose(reason.clone());
         self.outbox.push_back(Output::Lose { turn: held.turn, reason });
         self.outbox.push_back(Output::Forget(held.lease.owner));
-        self.part(now, held.lease.owner, held.lease.ttl, certainty(held.asked), None);
+        self.part(now, held.lease.owner, held.lease.ttl, held.certainty(), None);
     }
 
     /// The store said how a lease stands.
@@ -116,7 +120,8 @@ impl Station {
             (Ok(Answer::Granted { .. }), _) => self.lose(now, LossReason::NotHeld),
             // It was answered before the transfer, or is of no account now: renewal tells how the lease stands.
             (Ok(Answer::Queued { .. } | Answer::Busy { .. }), _) => {}
-            (Err(_), asked) => held.asked = asked,
+            (Err(error), _) if error.effect() == Effect::Unknown => held.certainty = Certainty::Unknown,
+            (Err(_), _) => {}
         }
     }
 }
@@ -128,17 +133,18 @@ struct UnderLease {
     until: Moment,
     passes: u32,
     asked: Option<Asked>,
+    certainty: Certainty,
 }
 
 impl Held {
     /// The waiter's turn under a lease.
     fn admitting(now: Moment, waiter: Waiter, under: UnderLease) -> Self {
-        let UnderLease { lease, token, until, passes, asked } = under;
+        let UnderLease { lease, token, until, passes, asked, certainty } = under;
         let Join { turn, max_hold, note, .. } = waiter.join;
         let hold_until = max_hold.map(|most| now + most.max(SHORTEST_HOLD));
         let turn_until = hold_until.map_or(until, |end| end.min(until));
         let hold = Arc::new(Hold::new(lease.clone(), token, turn_until));
-        Self { lease, until, turn, note, hold, hold_until, passes, asked, last_error: None }
+        Self { lease, until, turn, note, hold, hold_until, passes, asked, certainty, last_error: None }
     }
 
     fn extend(&mut self, grant: &Grant) {

@@ -219,7 +219,8 @@ impl Station {
     /// Says farewell to the store for an owner: its lease, its place, or a claim that may still be under way.
     fn part(&mut self, now: Moment, owner: Owner, ttl: Ttl, certainty: Certainty, turn: Option<TurnId>) {
         let parting = Parting { name: self.name.clone(), owner, ttl, certainty };
-        let over_at = now + ttl.get() + crate::drift(ttl.get());
+        // A request that is under way may re-arm the ttl once more before the release arrives.
+        let over_at = now + self.policy.within(ttl) + ttl.get() + crate::drift(ttl.get());
         let farewell = Farewell { parting, turn, progress: Progress::AgainAt(now), tries: 0, over_at };
         self.say(farewell);
     }
@@ -271,8 +272,8 @@ impl Station {
     }
 
     fn leave_queue(&mut self, now: Moment, attempt: &Attempt) {
-        if attempt.standing == state::Standing::InQueue {
-            self.part(now, attempt.owner, attempt.ttl, Certainty::Answered, None);
+        if attempt.standing == state::Standing::InQueue || attempt.certainty == Certainty::Unknown {
+            self.part(now, attempt.owner, attempt.ttl, attempt.certainty, None);
         }
     }
 }

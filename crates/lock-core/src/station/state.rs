@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::io::{ActionId, TurnId};
-use crate::{BackendError, Hold, Holder, Lease, Moment, Note, Owner, Ttl};
+use crate::{BackendError, Certainty, Hold, Holder, Lease, Moment, Note, Owner, Ttl};
 
 /// What is true of this station's lease. Each variant is named for what is true, not for what comes next.
 #[derive(Debug)]
@@ -36,12 +36,31 @@ pub(super) struct Attempt {
     /// When a grant by transfer is counted from: the handing out of the latest answered request, or of the first one.
     pub(super) basis: Moment,
     pub(super) standing: Standing,
+    /// Whether a claim of this owner went unanswered and so may still arrive.
+    pub(super) certainty: Certainty,
     /// How many noes in a row, for the pace.
     pub(super) tries: u32,
     /// Who held the lock when the store last said.
     pub(super) holder: Option<Holder>,
     /// Why the store has not said anything since.
     pub(super) trouble: Option<BackendError>,
+}
+
+impl Attempt {
+    /// What a release has to say of this owner's claims, if one of them is still under way.
+    pub(super) fn certainty(&self, asked: Option<Asked>) -> Certainty {
+        if asked.is_some() { Certainty::Unknown } else { self.certainty }
+    }
+
+    /// Whether the latest answer may have come after this lease was handed over. The news of a lease that was over by
+    /// then must not be counted from that answer's request; the tokens tell which came first.
+    pub(super) fn is_ahead_of(&self, lease: &Lease) -> bool {
+        match &self.holder {
+            Some(Holder::Leasehold { tokens, .. }) => lease.tokens.low() <= tokens.high(),
+            Some(Holder::Foreign) => true,
+            None => false,
+        }
+    }
 }
 
 /// What the store may know of an attempt's owner.
@@ -68,6 +87,8 @@ pub(super) struct Held {
     pub(super) passes: u32,
     /// A request of this owner that is still under way.
     pub(super) asked: Option<Asked>,
+    /// Whether an earlier one went unanswered and so may still arrive.
+    pub(super) certainty: Certainty,
     pub(super) last_error: Option<BackendError>,
 }
 
@@ -75,6 +96,11 @@ impl Held {
     /// End of the present turn.
     pub(super) fn turn_until(&self) -> Moment {
         self.hold_until.map_or(self.until, |end| end.min(self.until))
+    }
+
+    /// What a release has to say of this owner's claims.
+    pub(super) fn certainty(&self) -> Certainty {
+        if self.asked.is_some() { Certainty::Unknown } else { self.certainty }
     }
 
     /// Whether enough of the lease is left for another local turn.

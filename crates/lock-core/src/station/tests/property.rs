@@ -146,6 +146,12 @@ impl World {
         }
     }
 
+    fn carry_and_answer_last(&mut self) {
+        let last = self.net.len() - 1;
+        self.carry(last);
+        self.answer(last);
+    }
+
     fn pick(&self, pick: usize, which: fn(&Way) -> bool) -> Option<usize> {
         let fitting: Vec<_> = (0..self.net.len()).filter(|index| which(&self.net[*index].way)).collect();
         fitting.get(pick % fitting.len().max(1)).copied()
@@ -202,4 +208,29 @@ proptest! {
         world.heal();
         prop_assert!(world.is_at_rest() && world.store.is_empty(), "something was left behind: {world:?}");
     }
+}
+
+/// A client that slept finds the news of a lease that is over only after it has asked again.
+#[test]
+fn late_news_of_a_lease_that_is_over_admit_nobody() {
+    let mut world = World::new(policy(Waiting::QueueWithPush, Ordering::Unordered, 16), 1);
+    for client in [0, 1] {
+        world.play_join(client, Wait::Forever, "3s", None);
+        world.flow(1);
+    }
+    let (first, _) = world.clients[0].holder.clone().unwrap();
+    world.leave(0, first);
+    world.carry(0);
+    // The lock was handed over to the second client, which sleeps until that is over and the third one holds.
+    world.pass(millis(4_000), Some(1));
+    world.play_join(2, Wait::Forever, "3s", None);
+    world.carry_and_answer_last();
+    world.pass(millis(1), None);
+    world.carry_and_answer_last();
+    assert!(world.clients[2].holder.is_some());
+    let (client, event) = world.store.news.remove(0);
+    world.event(client, &event);
+    assert!(world.clients[1].holder.is_none());
+    world.heal();
+    assert!(world.is_at_rest());
 }

@@ -255,3 +255,28 @@ fn closing_clears_a_claim_that_is_under_way() {
     assert_eq!(rig.feed(Input::Close), closed);
     assert_eq!(rig.grant(7, 7), none());
 }
+
+#[test]
+fn a_release_remembers_a_refresh_that_was_never_answered() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.queue();
+    rig.wake();
+    rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    rig.wake();
+    rig.grant(9, 9);
+    let gone = ["forget o1", "run #4: release o1, claim may be under way, within 1000ms"];
+    assert_eq!(rig.leave(1), gone, "the second claim may still arrive");
+}
+
+#[test]
+fn who_gives_up_after_a_refresh_that_was_never_answered_leaves_for_good() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.queue();
+    rig.wake();
+    rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    rig.wake();
+    rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8) }));
+    assert_eq!(rig.leave(1), ["run #4: release o1, claim may be under way, within 1000ms"]);
+}

@@ -148,3 +148,15 @@ fn a_waiter_with_another_ttl_does_not_share_the_lease() {
     ];
     assert_eq!(rig.leave(3), last);
 }
+
+#[test]
+fn news_that_are_older_than_the_latest_answer_are_asked_about() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.queue();
+    let claim = ["run #2: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"];
+    assert_eq!(rig.hand_over(7, 7), claim, "the store said meanwhile that token 8 holds");
+    assert_eq!(rig.hand_over(7, 7), none());
+    rig.queue();
+    assert_eq!(rig.hand_over(9, 9)[1], "admit 1: token 9, valid for 9898ms");
+}

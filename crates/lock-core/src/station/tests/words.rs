@@ -131,14 +131,22 @@ fn attempt(attempt: &Attempt) -> String {
         Standing::Outside => "outside",
         Standing::InQueue => "in the queue",
     };
-    format!("{standing} as {}", owner(attempt.owner))
+    format!("{standing} as {}{}", owner(attempt.owner), unanswered(attempt.certainty))
 }
 
 fn holding(now: Moment, held: &Held) -> String {
     let asked = held.asked.map_or_else(String::new, |asked| format!(", claim #{} under way", asked.id.0));
+    let unanswered = unanswered(held.certainty);
     let error = if held.last_error.is_some() { ", last renewal failed" } else { "" };
     let (turn, whose, left) = (held.turn.0, owner(held.lease.owner), after(now, held.turn_until()));
-    format!("Held by {turn} as {whose}, token {}, for {left}{asked}{error}", held.hold.token())
+    format!("Held by {turn} as {whose}, token {}, for {left}{asked}{unanswered}{error}", held.hold.token())
+}
+
+fn unanswered(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Answered => "",
+        Certainty::Unknown => ", a claim unanswered",
+    }
 }
 
 fn after(now: Moment, then: Moment) -> String {

@@ -2,14 +2,16 @@
 //!
 //! Whatever happens, the world checks what must always hold: see [`World::check`] and [`World::carry_out`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::super::state::State;
 use super::super::{ActionId, Input, Join, Output, Reply, Request, Station, TurnId};
 use super::model::Store;
 use crate::{
-    BackendError, Batch, Effect, ErrorKind, Event, Hold, Keeper, Moment, Operation, Patience, Policy, Renewed,
+    BackendError, Batch, Certainty, Effect, ErrorKind, Event, Hold, Keeper, Moment, Operation, Owner, Parting,
+    Patience, Policy, Renewed,
 };
 
 /// How many clients there are.
@@ -37,6 +39,8 @@ pub(super) struct Client {
     keeper: Keeper,
     pub(super) waiters: BTreeMap<TurnId, Patience>,
     pub(super) holder: Option<(TurnId, Arc<Hold>)>,
+    /// The owners whose releases said that a claim may still arrive.
+    parted: BTreeSet<Owner>,
 }
 
 /// A request and, once the store has seen it, its answer.
@@ -79,7 +83,7 @@ impl World {
             let seed = seed.wrapping_add(number as u64);
             let station = Station::new("a".parse().unwrap(), policy, seed);
             let (waiters, keeper) = (BTreeMap::new(), Keeper::new(policy, seed));
-            Client { station, keeper, waiters, holder: None }
+            Client { station, keeper, waiters, holder: None, parted: BTreeSet::new() }
         };
         let (now, store) = (Moment::from_nanos(1_000_000_000_000), Store::new(policy.waiting));
         Self { now, store, clients: (0..CLIENTS).map(client).collect(), net: Vec::new(), turns: 0, admitted: 0 }
@@ -111,6 +115,7 @@ impl World {
                 let wake = self.clients[client].station.next_wake();
                 assert!(wake.is_none_or(|wake| wake > self.now), "client {client} left something undone");
                 self.check();
+                self.check_claims();
                 return;
             };
             self.carry_out(client, output);
@@ -140,6 +145,9 @@ impl World {
             }
             Output::Ended { .. } => {}
             Output::Run(action) => {
+                if let Request::Release(Parting { owner, certainty: Certainty::Unknown, .. }) = &action.request {
+                    client.parted.insert(*owner);
+                }
                 let (content, deadline) = (Content::Action(action.id, action.request), self.now + action.within);
                 self.net.push(Letter { client: number, content, deadline, way: Way::There });
             }
@@ -160,6 +168,20 @@ impl World {
                 "{hold:?} relies on more than {:?}",
                 self.store
             );
+        }
+    }
+
+    /// A claim that may still arrive is remembered, or its release said so.
+    fn check_claims(&self) {
+        for letter in self.net.iter().filter(|letter| matches!(letter.way, Way::There | Way::Ghost)) {
+            let Content::Action(_, Request::Acquire(claim)) = &letter.content else { continue };
+            let client = &self.clients[letter.client];
+            let known = match &client.station.state {
+                State::Asking(attempt, _) | State::Waiting(attempt, _) => attempt.owner == claim.owner,
+                State::Held(held) => held.lease.owner == claim.owner,
+                State::Idle | State::Closed => false,
+            };
+            assert!(known || client.parted.contains(&claim.owner), "a late claim would not be cleared: {letter:?}");
         }
     }
 
