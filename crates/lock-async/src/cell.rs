@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use lock_core::station::{Input, Output, Station, TurnId};
 use lock_core::{BackendError, Ended, Hold, Moment, Refusal};
-use lock_host::{Alarms, Ring, SharedClock, StationCell};
+use lock_host::{Alarms, Ring, Ringer, SharedClock, StationCell};
 use tokio::sync::{Notify, oneshot};
 
 use crate::driver::Driver;
@@ -24,6 +24,7 @@ pub(crate) struct Ports {
 /// A station and the seats of those who use it.
 pub(crate) struct Cell {
     ports: Arc<Ports>,
+    ringer: Ringer,
     inner: Mutex<Inner>,
     this: Weak<Self>,
 }
@@ -48,7 +49,8 @@ pub(crate) struct Seat {
 impl Cell {
     pub(crate) fn new(ports: Arc<Ports>, station: Station) -> Arc<Self> {
         let inner = Mutex::new(Inner { station, seats: BTreeMap::new(), alarm_at: None });
-        Arc::new_cyclic(|this| Self { ports, inner, this: Weak::clone(this) })
+        let ringer = ports.alarms.ringer();
+        Arc::new_cyclic(|this| Self { ports, ringer, inner, this: Weak::clone(this) })
     }
 
     /// Takes a seat and joins the line.
@@ -65,6 +67,10 @@ impl Cell {
             seat.ended = ended;
             self.feed(&mut inner, Input::Leave(turn));
         }
+        // Who leaves the line hears no more of its turn.
+        if inner.seats.get(&turn).is_some_and(|seat| seat.verdict.is_some()) {
+            inner.seats.remove(&turn);
+        }
     }
 
     fn feed(&self, inner: &mut Inner, input: Input) {
@@ -77,7 +83,7 @@ impl Cell {
         if let Some(at) = wake.filter(|wake| inner.alarm_at.is_none_or(|set| *wake < set)) {
             inner.alarm_at = Some(at);
             let this: Weak<Self> = Weak::clone(&self.this);
-            self.ports.alarms.set(at, this);
+            self.ports.alarms.set(self.ringer, at, this);
         }
     }
 
@@ -145,8 +151,45 @@ impl Ring for Cell {
     }
 }
 
+impl Drop for Cell {
+    fn drop(&mut self) {
+        self.ports.alarms.unset(self.ringer);
+    }
+}
+
 impl fmt::Debug for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cell").field("station", &self.lock().station).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use lock_core::station::TurnId;
+    use lock_memory::MemoryStore;
+
+    use crate::Client;
+
+    /// A waiter that is cancelled again and again, beside one that stays, leaves nothing behind in this process either.
+    #[tokio::test]
+    async fn cancelled_waiters_leave_no_seats() {
+        let store = MemoryStore::default();
+        let client = Client::new(std::sync::Arc::new(store.nonblocking())).unwrap();
+        let guard = client.mutex("a").acquire().await.unwrap();
+        let waiting = tokio::spawn({
+            let mutex = client.mutex("a");
+            async move { mutex.acquire().await.map(drop) }
+        });
+        for _ in 0..100 {
+            let mutex = client.mutex("a");
+            _ = tokio::time::timeout(Duration::from_micros(10), mutex.acquire()).await;
+        }
+        let cell = client.cell("a");
+        let seats: Vec<TurnId> = cell.lock().seats.keys().copied().collect();
+        assert_eq!(seats.len(), 2, "{seats:?}");
+        drop(guard);
+        waiting.await.unwrap().unwrap();
     }
 }

@@ -78,7 +78,7 @@ impl Builder {
         let (driver, inbox) = Driver::spawn(Arc::clone(&backend));
         let keeper = KeeperHandle::start(keeper, Arc::clone(&clock), renewing, Arc::downgrade(&stations), inbox)?;
         let ports = Arc::new(Ports { clock, alarms, driver, keeper });
-        backend.listen(sink(&stations, &ports));
+        backend.listen(sink(&stations));
         Ok(Client { shared: Arc::new(Shared { backend, policy, ports, stations, turns: AtomicU64::new(0) }) })
     }
 }
@@ -134,6 +134,13 @@ impl Client {
     }
 }
 
+#[cfg(test)]
+impl Client {
+    pub(crate) fn cell(&self, name: &str) -> Arc<Cell> {
+        self.shared.cell(&name.parse().unwrap()).unwrap()
+    }
+}
+
 impl Shared {
     pub(crate) fn cell(&self, name: &LockName) -> io::Result<Arc<Cell>> {
         self.stations.cell(name, |station| Cell::new(Arc::clone(&self.ports), station))
@@ -145,11 +152,11 @@ impl Shared {
 }
 
 /// Where the store's events go.
-fn sink(stations: &Arc<Stations<Cell>>, ports: &Arc<Ports>) -> EventSink {
-    let (stations, ports) = (Arc::downgrade(stations), Arc::downgrade(ports));
+fn sink(stations: &Arc<Stations<Cell>>) -> EventSink {
+    let stations = Arc::downgrade(stations);
     EventSink::new(move |event| {
-        if let (Some(stations), Some(ports)) = (stations.upgrade(), ports.upgrade()) {
-            stations.deliver(event, |station| Cell::new(ports, station));
+        if let Some(stations) = stations.upgrade() {
+            stations.deliver(&event);
         }
     })
 }

@@ -2,7 +2,8 @@
 //!
 //! Two loops of the same kind: one on the runtime that the client was made on, and one beside the keeper, on the
 //! keeper's runtime and connection. The second one runs what the first one cannot any more because its runtime has
-//! ended: so a guard that is dropped at the end of `main` is released all the same.
+//! ended: so a guard that is dropped at the end of `main` is released all the same. (Not one that a task still holds
+//! when the runtime drops that task after the driver: its release is sent, but the process may end before.)
 
 use std::fmt;
 use std::sync::{Arc, mpsc as threads};

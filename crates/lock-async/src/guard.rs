@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use lock_core::station::{Input, TurnId};
 use lock_core::{BackendError, Ended, Fenced, FencingToken, Hold, LockName, LossReason, Lost, Renewed, VerifyError};
-use lock_host::StationCell;
+use lock_host::{NAP_MAX, StationCell};
 use tokio::sync::{Notify, oneshot};
 
 use crate::cell::Cell;
@@ -111,14 +111,21 @@ impl Guard {
             if let Some(lost) = self.hold.lost() {
                 return lost;
             }
-            told.await;
+            let remaining = self.remaining();
+            if remaining.is_zero() {
+                self.turn.cell.handle(Input::Tick);
+            } else {
+                // Told by the alarms, or by our own timer should they be late.
+                _ = tokio::time::timeout(remaining.min(NAP_MAX), told).await;
+            }
         }
     }
 
     /// Releases the lock and waits for the store's answer.
     ///
     /// # Errors
-    /// Those of the store. The release is then repeated in the background until the lease is over.
+    /// Those of the store. The release is then repeated in the background until the lease is over, as long as the client
+    /// lives.
     ///
     /// # Cancel safety
     /// The release is on its way when this is first polled; dropping it gives up the waiting only.

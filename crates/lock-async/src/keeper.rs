@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -46,11 +46,21 @@ impl KeeperHandle {
             }
         }));
         let thread = Thread { desk: Arc::clone(&desk), clock, backend, stations };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let both = async move {
             tokio::join!(driver::drive(Arc::clone(&thread.backend), errands, None), thread.run());
         };
-        std::thread::Builder::new().name("leasehold-keeper".into()).spawn(move || runtime.block_on(both))?;
+        let (tell, told) = mpsc::channel();
+        std::thread::Builder::new().name("leasehold-keeper".into()).spawn(move || {
+            // Made here: where a thread cannot be started, a runtime must not be dropped inside of another one.
+            match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => {
+                    _ = tell.send(Ok(()));
+                    runtime.block_on(both);
+                }
+                Err(error) => _ = tell.send(Err(error)),
+            }
+        })?;
+        told.recv().unwrap_or_else(|_| Err(io::Error::other("the keeper's thread ended at once")))?;
         Ok(Self(desk))
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lock_core::station::{Action, Input, Join, Output, Station, TurnId};
 use lock_core::{BackendError, Ended, Hold, Moment, Refusal};
-use lock_host::{Alarms, NAP_MAX, Ring, SharedClock, StationCell};
+use lock_host::{Alarms, NAP_MAX, Ring, Ringer, SharedClock, StationCell};
 
 use crate::driver::Driver;
 use crate::keeper::KeeperHandle;
@@ -24,7 +24,10 @@ pub(crate) struct Ports {
 /// A station and the seats of those who use it.
 pub(crate) struct Cell {
     ports: Arc<Ports>,
+    ringer: Ringer,
     inner: Mutex<Inner>,
+    /// Rung when nothing is pending and nothing is being run.
+    quiet: Condvar,
     this: Weak<Self>,
 }
 
@@ -35,6 +38,8 @@ struct Inner {
     pending: VecDeque<Action>,
     /// How many threads run actions here, or wait and can be woken to.
     hands: usize,
+    /// How many actions are being run.
+    running: usize,
     /// The earliest alarm that is set. A later one is set when it rings.
     alarm_at: Option<Moment>,
 }
@@ -54,8 +59,10 @@ pub(crate) struct Seat {
 
 impl Cell {
     pub(crate) fn new(ports: Arc<Ports>, station: Station) -> Arc<Self> {
-        let inner = Inner { station, seats: BTreeMap::new(), pending: VecDeque::new(), hands: 0, alarm_at: None };
-        Arc::new_cyclic(|this| Self { ports, inner: Mutex::new(inner), this: Weak::clone(this) })
+        let inner =
+            Inner { station, seats: BTreeMap::new(), pending: VecDeque::new(), hands: 0, running: 0, alarm_at: None };
+        let (ringer, inner, quiet) = (ports.alarms.ringer(), Mutex::new(inner), Condvar::new());
+        Arc::new_cyclic(|this| Self { ports, ringer, inner, quiet, this: Weak::clone(this) })
     }
 
     /// Joins the line and waits for the verdict, running actions meanwhile.
@@ -63,13 +70,13 @@ impl Cell {
         let (turn, mut inner) = (join.turn, self.lock());
         inner.seats.insert(turn, Seat::default());
         self.feed(&mut inner, Input::Join(join));
-        self.work(inner, turn, |inner| {
-            let verdict = inner.seats.get_mut(&turn)?.verdict.take()?;
-            if verdict.is_err() {
-                inner.seats.remove(&turn);
-            }
-            Some(verdict)
-        })
+        let verdict = self.work(inner, turn, |inner| inner.seats.get_mut(&turn)?.verdict.take());
+        if verdict.is_err() {
+            self.lock().seats.remove(&turn);
+            // What a waiter that is turned away leaves behind it clears itself: its process may end now.
+            self.run_pending();
+        }
+        verdict
     }
 
     /// Ends the turn and waits until the store was told, running actions meanwhile; `None` if that was done before.
@@ -101,6 +108,13 @@ impl Cell {
         inner.hands -= 1;
     }
 
+    /// Runs what is pending, and waits for what others run.
+    pub(crate) fn settle(&self) {
+        self.run_pending();
+        let busy = |inner: &mut Inner| inner.running > 0 || !inner.pending.is_empty();
+        drop(self.quiet.wait_while(self.lock(), busy).unwrap_or_else(PoisonError::into_inner));
+    }
+
     /// Runs actions and sleeps in turns, until `done` has something.
     fn work<'a, T>(
         &'a self,
@@ -119,22 +133,21 @@ impl Cell {
             };
         };
         inner.hands -= 1;
-        Self::hand_on(&mut inner);
-        // What a waiter that is turned away leaves behind, nobody else may be there to clear.
-        while inner.hands == 0
-            && let Some(action) = inner.pending.pop_front()
-        {
-            inner = self.run(inner, action);
-        }
+        self.find_hands(&mut inner);
         result
     }
 
-    fn run<'a>(&'a self, inner: MutexGuard<'a, Inner>, action: Action) -> MutexGuard<'a, Inner> {
+    fn run<'a>(&'a self, mut inner: MutexGuard<'a, Inner>, action: Action) -> MutexGuard<'a, Inner> {
+        inner.running += 1;
         drop(inner);
         let reply = self.ports.driver.run(action);
         let mut inner = self.lock();
+        inner.running -= 1;
         self.feed(&mut inner, reply);
         Self::hand_on(&mut inner);
+        if inner.running == 0 && inner.pending.is_empty() {
+            self.quiet.notify_all();
+        }
         inner
     }
 
@@ -160,15 +173,14 @@ impl Cell {
         }
     }
 
-    /// Has what is pending run by threads that are here anyway, or else by a new one: the present one does no I/O.
+    /// Has what is pending run by threads that are here anyway, or else by the driver's: the present one does no I/O.
     fn find_hands(&self, inner: &mut Inner) {
         Self::hand_on(inner);
         if !inner.pending.is_empty()
             && inner.hands == 0
             && let Some(this) = self.this.upgrade()
         {
-            // Without a thread it stays pending until somebody comes; the ttl bounds what that can cost.
-            _ = std::thread::Builder::new().name("leasehold-errand".into()).spawn(move || this.run_pending());
+            self.ports.driver.see_to(this);
         }
     }
 
@@ -182,7 +194,7 @@ impl Cell {
         if let Some(at) = wake.filter(|wake| inner.alarm_at.is_none_or(|set| *wake < set)) {
             inner.alarm_at = Some(at);
             let this: Weak<Self> = Weak::clone(&self.this);
-            self.ports.alarms.set(at, this);
+            self.ports.alarms.set(self.ringer, at, this);
         }
     }
 
@@ -236,6 +248,12 @@ impl Ring for Cell {
         inner.alarm_at = None;
         self.feed(&mut inner, Input::Tick);
         self.find_hands(&mut inner);
+    }
+}
+
+impl Drop for Cell {
+    fn drop(&mut self) {
+        self.ports.alarms.unset(self.ringer);
     }
 }
 

@@ -77,7 +77,7 @@ impl Builder {
             keeper: KeeperHandle::start(keeper, Arc::clone(&clock), renewing, Arc::downgrade(&stations))?,
             clock,
         });
-        backend.listen(sink(&stations, &ports));
+        backend.listen(sink(&stations));
         Ok(Client { shared: Arc::new(Shared { backend, policy, ports, stations, turns: AtomicU64::new(0) }) })
     }
 }
@@ -128,7 +128,7 @@ impl Client {
     /// For at most one operation timeout per lock in use.
     pub fn close(&self) {
         for cell in self.shared.stations.close() {
-            cell.run_pending();
+            cell.settle();
         }
     }
 }
@@ -144,11 +144,11 @@ impl Shared {
 }
 
 /// Where the store's events go.
-fn sink(stations: &Arc<Stations<Cell>>, ports: &Arc<Ports>) -> EventSink {
-    let (stations, ports) = (Arc::downgrade(stations), Arc::downgrade(ports));
+fn sink(stations: &Arc<Stations<Cell>>) -> EventSink {
+    let stations = Arc::downgrade(stations);
     EventSink::new(move |event| {
-        if let (Some(stations), Some(ports)) = (stations.upgrade(), ports.upgrade()) {
-            stations.deliver(event, |station| Cell::new(ports, station));
+        if let Some(stations) = stations.upgrade() {
+            stations.deliver(&event);
         }
     })
 }

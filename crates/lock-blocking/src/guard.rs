@@ -126,14 +126,21 @@ impl Guard {
             if left.is_zero() {
                 return None;
             }
-            self.turn.cell.nap_until_lost(self.turn.id, &self.hold, left.min(NAP_MAX));
+            let remaining = self.remaining();
+            if remaining.is_zero() {
+                self.turn.cell.handle(Input::Tick);
+            } else {
+                // Told by the alarms, or looking ourselves should they be late.
+                self.turn.cell.nap_until_lost(self.turn.id, &self.hold, left.min(remaining).min(NAP_MAX));
+            }
         }
     }
 
     /// Releases the lock and waits for the store's answer.
     ///
     /// # Errors
-    /// Those of the store. The release is then repeated in the background until the lease is over.
+    /// Those of the store. The release is then repeated in the background until the lease is over, as long as the client
+    /// lives.
     ///
     /// # Blocking
     /// For an operation timeout.

@@ -70,7 +70,8 @@ impl Mutex {
     /// the store lost its memory; `Backend` for errors that do not pass, or did not pass within the wait; `Closed`.
     ///
     /// # Blocking
-    /// For as long as was set by [`wait`](Self::wait), and at most an operation timeout more.
+    /// For as long as was set by [`wait`](Self::wait), and at most two operation timeouts more: one for a request that is
+    /// under way then, one for clearing what the wait left at the store.
     pub fn acquire(&self) -> Result<Guard, AcquireError> {
         let (name, options) = self.checked()?;
         let start = self.shared.ports.clock.now();

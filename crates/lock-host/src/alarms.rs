@@ -1,8 +1,9 @@
 //! Wake-ups by a clock that counts suspend.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -22,17 +23,40 @@ pub trait Ring: Send + Sync + 'static {
 /// Rings at given moments, on one thread, which ends with this handle.
 pub struct Alarms(Arc<Clockwork>);
 
+/// One who can be rung, and has one alarm at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ringer(u64);
+
 struct Clockwork {
     clock: SharedClock,
+    ringers: AtomicU64,
     schedule: Mutex<Schedule>,
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct Schedule {
-    alarms: BTreeMap<(Moment, u64), Weak<dyn Ring>>,
-    last: u64,
+    alarms: BTreeMap<(Moment, Ringer), Weak<dyn Ring>>,
+    set: HashMap<Ringer, Moment>,
     ended: bool,
+}
+
+impl Schedule {
+    fn unset(&mut self, ringer: Ringer) {
+        if let Some(at) = self.set.remove(&ringer) {
+            self.alarms.remove(&(at, ringer));
+        }
+    }
+
+    fn next(&self) -> Option<Moment> {
+        self.alarms.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    fn take_due(&mut self, now: Moment) -> Option<Weak<dyn Ring>> {
+        let ((_, ringer), whom) = self.next().filter(|at| *at <= now).and_then(|_| self.alarms.pop_first())?;
+        self.set.remove(&ringer);
+        Some(whom)
+    }
 }
 
 impl Alarms {
@@ -41,7 +65,12 @@ impl Alarms {
     /// # Errors
     /// Those of starting a thread.
     pub fn start(clock: SharedClock) -> io::Result<Self> {
-        let clockwork = Arc::new(Clockwork { clock, schedule: Mutex::default(), changed: Condvar::new() });
+        let clockwork = Arc::new(Clockwork {
+            clock,
+            ringers: AtomicU64::new(0),
+            schedule: Mutex::default(),
+            changed: Condvar::new(),
+        });
         let leaps = Arc::downgrade(&clockwork);
         clockwork.clock.on_leap(Box::new(move || {
             if let Some(clockwork) = leaps.upgrade() {
@@ -54,15 +83,26 @@ impl Alarms {
         Ok(Self(clockwork))
     }
 
-    /// Rings `whom` at a moment, once, unless it is gone by then.
-    pub fn set(&self, at: Moment, whom: Weak<dyn Ring>) {
+    /// A ringer that no other has been.
+    pub fn ringer(&self) -> Ringer {
+        Ringer(self.0.ringers.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Rings `whom` at a moment, once, unless it is gone by then. Replaces the ringer's earlier alarm.
+    pub fn set(&self, ringer: Ringer, at: Moment, whom: Weak<dyn Ring>) {
         let mut schedule = self.0.lock();
-        schedule.last += 1;
-        let key = (at, schedule.last);
-        schedule.alarms.insert(key, whom);
-        if schedule.alarms.first_key_value().is_some_and(|(first, _)| *first == key) {
+        let next = schedule.next();
+        schedule.unset(ringer);
+        schedule.set.insert(ringer, at);
+        schedule.alarms.insert((at, ringer), whom);
+        if next.is_none_or(|next| at < next) {
             self.0.changed.notify_all();
         }
+    }
+
+    /// Takes the ringer's alarm back, if one is set.
+    pub fn unset(&self, ringer: Ringer) {
+        self.0.lock().unset(ringer);
     }
 }
 
@@ -78,15 +118,14 @@ impl Clockwork {
         let mut schedule = self.lock();
         while !schedule.ended {
             let now = self.clock.now();
-            if schedule.alarms.first_key_value().is_some_and(|((at, _), _)| *at <= now) {
-                let due = schedule.alarms.pop_first();
+            if let Some(whom) = schedule.take_due(now) {
                 drop(schedule);
-                if let Some(whom) = due.and_then(|(_, whom)| whom.upgrade()) {
+                if let Some(whom) = whom.upgrade() {
                     whom.ring();
                 }
                 schedule = self.lock();
             } else {
-                let nap = schedule.alarms.first_key_value().map_or(NAP_MAX, |((at, _), _)| at.since(now).min(NAP_MAX));
+                let nap = schedule.next().map_or(NAP_MAX, |at| at.since(now).min(NAP_MAX));
                 schedule = self.changed.wait_timeout(schedule, nap).unwrap_or_else(PoisonError::into_inner).0;
             }
         }
@@ -128,14 +167,34 @@ mod tests {
         let late: Arc<dyn Ring> = Arc::new(Bell(Mutex::new(sender.clone()), "late"));
         let early: Arc<dyn Ring> = Arc::new(Bell(Mutex::new(sender.clone()), "early"));
         let gone: Arc<dyn Ring> = Arc::new(Bell(Mutex::new(sender), "gone"));
-        alarms.set(clock.now() + SOON * 2, Arc::downgrade(&late));
-        alarms.set(clock.now() + SOON, Arc::downgrade(&early));
-        alarms.set(clock.now() + SOON, Arc::downgrade(&gone));
+        alarms.set(alarms.ringer(), clock.now() + SOON * 2, Arc::downgrade(&late));
+        alarms.set(alarms.ringer(), clock.now() + SOON, Arc::downgrade(&early));
+        alarms.set(alarms.ringer(), clock.now() + SOON, Arc::downgrade(&gone));
         drop(gone);
         clock.advance(SOON);
         assert_eq!(rung.recv_timeout(SOON), Ok("early"));
         assert_eq!(rung.try_recv(), Err(mpsc::TryRecvError::Empty));
         clock.advance(SOON);
         assert_eq!(rung.recv_timeout(SOON), Ok("late"));
+    }
+
+    #[test]
+    fn a_ringer_has_one_alarm_at_most() {
+        let clock = ManualClock::new();
+        let alarms = Alarms::start(Arc::new(clock.clone())).unwrap();
+        let (sender, rung) = mpsc::channel();
+        let bell: Arc<dyn Ring> = Arc::new(Bell(Mutex::new(sender), "rung"));
+        let (one, two) = (alarms.ringer(), alarms.ringer());
+        for _ in 0..1000 {
+            alarms.set(one, clock.now() + SOON * 2, Arc::downgrade(&bell));
+            alarms.set(one, clock.now() + SOON, Arc::downgrade(&bell));
+            alarms.set(two, clock.now() + SOON, Arc::downgrade(&bell));
+        }
+        alarms.unset(two);
+        assert_eq!(format!("{alarms:?}"), "Alarms { set: 1 }");
+        clock.advance(SOON * 3);
+        assert_eq!(rung.recv_timeout(SOON), Ok("rung"));
+        assert_eq!(rung.recv_timeout(Duration::from_millis(50)), Err(mpsc::RecvTimeoutError::Timeout));
+        assert_eq!(format!("{alarms:?}"), "Alarms { set: 0 }");
     }
 }

@@ -7,7 +7,7 @@ mod clock;
 mod host;
 mod stations;
 
-pub use alarms::{Alarms, NAP_MAX, Ring};
+pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use host::{boot_id, host_name, new_owner, note, random_u64};
 pub use stations::{StationCell, Stations};

@@ -73,20 +73,14 @@ impl<C: StationCell> Stations<C> {
         self.lock().by_name.get(name).cloned()
     }
 
-    /// Passes on what the store told.
-    pub fn deliver(&self, event: Event, make: impl FnOnce(Station) -> Arc<C>) {
-        let cell = match &event {
-            // Somebody has to give a grant back that nobody waits for any more, so a station is made for it.
-            Event::Granted { lease, .. } => self.cell(&lease.name, make).ok(),
-            Event::Freed { name } => self.find(name),
-            Event::RecheckAll | _ => {
-                self.all().iter().for_each(|cell| cell.handle(Input::Event(event.clone())));
-                None
-            }
+    /// Passes on what the store told. A lock without a station has nobody to tell.
+    pub fn deliver(&self, event: &Event) {
+        let cells = match event {
+            Event::Granted { lease, .. } => self.find(&lease.name).into_iter().collect(),
+            Event::Freed { name } => self.find(name).into_iter().collect(),
+            Event::RecheckAll | _ => self.all(),
         };
-        if let Some(cell) = cell {
-            cell.handle(Input::Event(event));
-        }
+        cells.iter().for_each(|cell| cell.handle(Input::Event(event.clone())));
     }
 
     /// Closes all stations, and those that will be made. Gives them back.

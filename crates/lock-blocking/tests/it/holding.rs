@@ -135,3 +135,26 @@ fn a_loss_reaches_another_thread() {
         assert!(matches!(watching.join().unwrap().reason, LossReason::NotHeld));
     });
 }
+
+/// A store that hangs while many leases end does not cost a thread for each.
+#[test]
+fn many_losses_at_once_start_few_threads() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let guards: Vec<_> = (0..200).map(|n| client.mutex(format!("lock {n}")).acquire().unwrap()).collect();
+    bench.faults.fail_all(Operation::Renew, Fault::Refused(ErrorKind::Unreachable));
+    bench.faults.hold(Operation::Release);
+    let before = threads();
+    bench.clock.advance(60 * SECOND);
+    for guard in &guards {
+        guard.lost_within(PATIENCE).unwrap();
+    }
+    assert!(threads() < before + 20, "{} threads, {before} before", threads());
+    bench.faults.let_go(Operation::Release);
+    drop(guards);
+    bench.becomes_free("lock 199");
+}
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
+}
