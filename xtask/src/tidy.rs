@@ -18,7 +18,10 @@ const EDGES: [(&str, &[&str]); 10] = [
     ("lock-sqlite", &["lock-core", "lock-host"]),
     ("lock-redis", &["lock-core", "lock-host"]),
     ("lock-conformance", &["lock-core", "lock-host", "lock-async", "lock-blocking", "lock-memory"]),
-    ("leasehold", &["lock-core", "lock-async", "lock-blocking", "lock-memory", "lock-sqlite", "lock-redis"]),
+    (
+        "leasehold",
+        &["lock-core", "lock-host", "lock-async", "lock-blocking", "lock-memory", "lock-sqlite", "lock-redis"],
+    ),
     ("leasehold-cli", &["leasehold", "lock-core", "lock-host"]),
 ];
 

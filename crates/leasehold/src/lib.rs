@@ -45,6 +45,42 @@
 //! # fn main() {}
 //! ```
 //!
+//! # Testing your code
+//!
+//! A test needs no server and does not sleep: the store in memory runs on a clock that the test moves.
+//!
+//! ```
+//! # #[cfg(all(feature = "async", feature = "memory"))]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::{sync::Arc, time::Duration};
+//!
+//! let clock = leasehold::ManualClock::new();
+//! let store = leasehold::memory::MemoryStore::new(Arc::new(clock.clone()));
+//! let client = || leasehold::Client::builder(Arc::new(store.nonblocking())).clock(Arc::new(clock.clone())).build();
+//! let (paused, other) = (client()?, client()?);
+//!
+//! let guard = paused.mutex("invoice:42").max_hold(Duration::from_secs(10)).acquire().await?;
+//! clock.advance(Duration::from_secs(10));
+//! assert!(guard.check().is_err());
+//! let later = other.mutex("invoice:42").acquire().await?;
+//! assert!(later.fencing_token() > guard.fencing_token());
+//! # Ok(())
+//! # }
+//! # #[cfg(not(all(feature = "async", feature = "memory")))]
+//! # fn main() {}
+//! ```
+//!
+//! # Configuration
+//!
+//! [`BackendConfig`] says which store, [`LockOptions`] how to hold a lock; both are read by serde from any format, and
+//! refuse fields that they do not know. `connect_to` takes the one, `mutex(name).options(...)` the other:
+//!
+//! ```toml
+//! store = { backend = "redis", url = "redis://db1", prefix = "shop" }
+//! lock = { ttl = "30s", wait = "5s", max_hold = "10m", why = "nightly report" }
+//! ```
+//!
 //! # Features
 //!
 //! `async` (default) and `blocking` are the faces; `sqlite` (default), `redis` and `memory` the stores. `tls` brings
@@ -66,6 +102,7 @@ pub use lock_core::{
     AcquireError, BackendError, Capabilities, Effect, Ended, ErrorKind, FencingToken, Holder, Invalid, LockName,
     LockOptions, LossReason, Lost, Note, Ttl, VerifyError, WhileHeldError, inspect,
 };
+pub use lock_host::{Clock, HostClock, ManualClock, SharedClock};
 #[cfg(feature = "memory")]
 pub use lock_memory as memory;
 #[cfg(feature = "redis")]

@@ -35,6 +35,21 @@ fn configurations_are_read_and_unknown_fields_refused() {
     assert!(read(r#"{ "backend": "zookeeper" }"#).is_err());
 }
 
+/// What the crate's documentation shows.
+#[test]
+fn the_documented_configuration_is_read() {
+    #[derive(serde::Deserialize)]
+    struct Settings {
+        store: BackendConfig,
+        lock: leasehold::LockOptions,
+    }
+    let documentation = include_str!("../src/lib.rs").replace("//! ", "");
+    let text = documentation.split("```toml").nth(1).unwrap().split("```").next().unwrap();
+    let settings: Settings = toml::from_str(text).unwrap();
+    assert!(matches!(settings.store, BackendConfig::Redis(config) if config.prefix() == Some("shop")));
+    assert_eq!(settings.lock.why, "nightly report");
+}
+
 #[tokio::test]
 async fn errors_of_connecting_name_no_secret() {
     for url in

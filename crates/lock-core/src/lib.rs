@@ -1,11 +1,17 @@
 //! The lock itself, without I/O.
 //!
-//! This crate holds the vocabulary, the four verbs that a store offers ([`AsyncBackend`], [`BlockingBackend`]), and
-//! the machine that decides everything about leases. It reads no clock, starts no thread, awaits
-//! nothing and knows no client library: `lock-async` and `lock-blocking` run it, the backend crates translate for it.
+//! A lock that other processes respect is a *lease* in a store: it ends by itself, so that a holder that dies is in the
+//! way for its ttl only. A holder therefore has to know until when it may rely on its lease: its *validity* counts from
+//! when it asked, not from the answer, and ends before the lease does. The *keeper* asks for more in time; if that
+//! fails, the hold is *lost*, and the holder is told why. Since nobody can stop a process that was paused past its
+//! lease, every turn has a *fencing token*, higher than all before, which what the lock protects can check.
 //!
-//! Reading order: `name`, `owner`, `token`, `time` (the words) · `verbs` (what is said to a store) · `backend` (who it
-//! is said to) · `station` (the machine) · `hold` (what a guard knows) · `keeper` (renewal).
+//! The machine that decides all this is the [`station`](station::Station): begin there. What it decides, a face
+//! (`lock-async`, `lock-blocking`) carries out, and a backend translates for its store. So this crate reads no clock,
+//! starts no thread, awaits nothing and knows no client library.
+//!
+//! Then: `verbs` and `backend` (what is said to a store) · `hold` (what a guard knows) · `keeper` (who is renewed when) ·
+//! `policy` (the numbers, with their reasons) · `name`, `owner`, `token`, `time`, `note` (the words).
 
 mod backend;
 mod capabilities;

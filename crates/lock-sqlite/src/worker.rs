@@ -76,12 +76,15 @@ impl Worker {
         let (sender, answer) = oneshot::channel();
         let reply = Arc::new(Reply { operation, within, sender: Mutex::new(Some(sender)) });
         let ring: Arc<dyn Ring> = Arc::<Reply<T>>::clone(&reply);
-        self.alarms.set(now + within, Arc::downgrade(&ring));
+        let ringer = self.alarms.ringer();
+        self.alarms.set(ringer, now + within, Arc::downgrade(&ring));
         drop(ring);
         let deadline = now + within / WAITING_PART.1 * WAITING_PART.0;
         self.submit(Box::new(move |store| reply.send(work(store, deadline))))
             .map_err(|error| no_thread(operation, error))?;
-        answer.await.unwrap_or_else(|_| Err(thread_ended(operation)))
+        let answer = answer.await;
+        self.alarms.unset(ringer);
+        answer.unwrap_or_else(|_| Err(thread_ended(operation)))
     }
 
     fn submit(&self, mut job: Job) -> io::Result<()> {
