@@ -64,6 +64,7 @@ pub(crate) enum Command {
     /// Show who holds a lock.
     Show(ShowArgs),
     /// Show why locks are built as they are.
+    #[command(after_help = "Example:\n  leasehold demo account")]
     Demo(DemoArgs),
     /// Print a completion script for a shell.
     #[command(
@@ -95,11 +96,11 @@ pub(crate) struct RunArgs {
     /// Wait at most so long; without it, for ever.
     #[arg(short, long, value_name = "DURATION", value_parser = wait)]
     pub(crate) wait: Option<Duration>,
-    /// The exit code for "busy" and "the wait is over".
+    /// The exit code for "busy" and "the wait is over"; with 0 nothing is said of it.
     #[arg(short = 'E', long, value_name = "CODE", default_value_t = crate::exit::BUSY)]
     pub(crate) busy_code: u8,
     /// How long the store keeps the lock after this machine falls silent.
-    #[arg(long, value_name = "DURATION", default_value_t = Ttl::DEFAULT)]
+    #[arg(long, value_name = "DURATION", default_value_t = Ttl::DEFAULT, value_parser = ttl, help = ttl_help())]
     pub(crate) ttl: Ttl,
     /// How long the command has between SIGTERM and SIGKILL when the lease is lost; a sixth of the ttl, at most 5s,
     /// unless given.
@@ -145,7 +146,7 @@ pub(crate) struct LsArgs {
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Print one JSON object in place of the table.
+    /// Print one JSON object in place of the table; its `held` says whether anybody holds the lock.
     #[arg(long)]
     pub(crate) json: bool,
     /// The name of the lock.
@@ -155,6 +156,25 @@ pub(crate) struct ShowArgs {
 
 fn wait(text: &str) -> Result<Duration, Invalid> {
     parse_duration("wait", text)
+}
+
+fn ttl(text: &str) -> Result<Ttl, Invalid> {
+    Ttl::new(parse_duration("ttl", text)?).map_err(|_| {
+        let problem = format!("it is not between {} (the smallest without --grace) and 365 days", smallest_ttl());
+        Invalid::new("ttl", text, problem, "give a duration such as 30s; the lease is renewed while the command runs")
+    })
+}
+
+fn ttl_help() -> String {
+    format!(
+        "How long the store keeps the lock after this machine falls silent; {} or more, unless --grace is given; the \
+         command may run longer, as the lease is renewed",
+        smallest_ttl()
+    )
+}
+
+fn smallest_ttl() -> Ttl {
+    crate::run::smallest_ttl(None).unwrap_or(Ttl::DEFAULT)
 }
 
 fn grace(text: &str) -> Result<Duration, Invalid> {

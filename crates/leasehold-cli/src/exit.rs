@@ -62,6 +62,11 @@ impl Exit {
         }
     }
 
+    /// Whether nobody wants to hear of it: who gives "busy" the code of success is not surprised by it.
+    pub(crate) fn goes_without_saying(self) -> bool {
+        self == Self::Busy(0)
+    }
+
     /// The outcome in one word, for `--json`.
     pub(crate) fn word(self) -> &'static str {
         match self {

@@ -3,7 +3,7 @@
 use lock_core::LockName;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::store::StoreUrl;
+use crate::store::Store;
 
 /// The environment variable: `NAME@STORE` for each lock, percent-encoded, with `:` between them.
 pub(crate) const HELD: &str = "LEASEHOLD_HELD";
@@ -26,19 +26,19 @@ impl Held {
     }
 
     /// Whether an ancestor holds this lock: waiting for it would never end.
-    pub(crate) fn contains(&self, name: &LockName, store: &StoreUrl) -> bool {
+    pub(crate) fn contains(&self, name: &LockName, store: &Store) -> bool {
         self.0.contains(&entry(name, store))
     }
 
     /// The value for a child that holds one lock more.
-    pub(crate) fn with(&self, name: &LockName, store: &StoreUrl) -> String {
+    pub(crate) fn with(&self, name: &LockName, store: &Store) -> String {
         let mut all = self.0.clone();
         all.push(entry(name, store));
         all.join(":")
     }
 }
 
-fn entry(name: &LockName, store: &StoreUrl) -> String {
+fn entry(name: &LockName, store: &Store) -> String {
     let encode = |text: &str| utf8_percent_encode(text, ENCODED).to_string();
     format!("{}@{}", encode(name.as_str()), encode(&store.identity()))
 }
@@ -49,8 +49,8 @@ mod tests {
 
     #[test]
     fn what_was_added_is_found_in_the_same_store_only() {
-        let here = StoreUrl::choose(Some("sqlite:/a")).unwrap();
-        let there = StoreUrl::choose(Some("sqlite:/b")).unwrap();
+        let here = Store::choose(Some("sqlite:/a")).unwrap();
+        let there = Store::choose(Some("sqlite:/b")).unwrap();
         let (outer, inner): (LockName, LockName) = ("a:b@c %".parse().unwrap(), "a".parse().unwrap());
         let once = Held::default().with(&outer, &here);
         let twice = Held::parse(&once).with(&inner, &here);

@@ -14,7 +14,7 @@ use lock_host::{Clock, HostClock};
 
 use crate::exit::{Exit, Failure};
 use crate::report::human;
-use crate::store::StoreUrl;
+use crate::store::Store;
 
 /// How long a store may take to show its locks.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
@@ -48,8 +48,9 @@ pub(crate) enum Patience {
 
 impl Locks {
     /// Opens the store.
-    pub(crate) fn connect(store: &StoreUrl) -> Result<Self, Failure> {
-        blocking::connect(store.as_str()).map(Self).map_err(|error| match error {
+    pub(crate) fn connect(store: &Store) -> Result<Self, Failure> {
+        let config = store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
+        blocking::connect_to(&config).map(Self).map_err(|error| match error {
             ConnectError::Invalid(invalid) => Failure::new(Exit::Config, invalid.to_string()),
             ConnectError::Backend(error) => error.into(),
             ConnectError::Host(_) | _ => Failure::new(Exit::Internal, error.to_string()),

@@ -11,11 +11,11 @@ use crate::args::{LsArgs, ShowArgs};
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
 use crate::report::{human, millis, print};
-use crate::store::StoreUrl;
+use crate::store::Store;
 
 /// Lists what is held.
 pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
-    let locks = Locks::connect(&StoreUrl::choose(args.store.url.as_deref())?)?;
+    let locks = Locks::connect(&Store::choose(args.store.url.as_deref())?)?;
     let mut entries = locks.list(&args.pattern)?;
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     entries.dedup_by(|a, b| a.name == b.name);
@@ -30,7 +30,7 @@ pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
 
 /// Shows one lock.
 pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
-    let locks = Locks::connect(&StoreUrl::choose(args.store.url.as_deref())?)?;
+    let locks = Locks::connect(&Store::choose(args.store.url.as_deref())?)?;
     let entry = locks.holder(&args.name)?;
     if args.json {
         let row = entry.as_ref().map_or_else(|| Row::free(args.name.as_str()), Row::from);

@@ -41,9 +41,21 @@ fn parsed<A: Parser>(line: &[OsString], run: impl FnOnce(&A) -> Exit) -> Exit {
         Err(error) => {
             // Help and version come this way too, to standard output; nobody is left to tell if that is gone.
             let _ = error.print();
+            if lacks_command(&error) {
+                report::say_error(NAME_FORGOTTEN);
+            }
             if error.use_stderr() { Exit::Usage } else { Exit::Done }
         }
     }
+}
+
+const NAME_FORGOTTEN: &str = "the first argument is the name of the lock, and the command comes behind it; \
+                              for example: leasehold run nightly-report -- ./report.sh";
+
+/// Whoever runs a command in front of which something else has to stand is apt to forget that.
+fn lacks_command(error: &clap::Error) -> bool {
+    let missing = error.kind() == clap::error::ErrorKind::MissingRequiredArgument;
+    missing && error.to_string().contains("COMMAND")
 }
 
 fn dispatch(cli: &Cli) -> Exit {

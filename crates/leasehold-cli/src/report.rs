@@ -59,11 +59,21 @@ impl Voice {
         self.warnings.push(text.to_owned());
     }
 
+    /// Says what is worth a line though nothing went wrong.
+    pub(crate) fn tell(&self, text: &str) {
+        if matches!(self.tone, Tone::Normal | Tone::Verbose) {
+            say(PLAIN, text);
+        }
+    }
+
     /// Says how it ended.
-    pub(crate) fn close(self, mut report: Report) {
+    pub(crate) fn close(self, mut report: Report, exit: Exit) {
         report.warnings = self.warnings;
+        report.outcome = exit.word();
+        report.exit = exit.code();
         match self.tone {
             Tone::Quiet => {}
+            Tone::Normal if exit.goes_without_saying() => {}
             Tone::Normal | Tone::Verbose => {
                 if let Some(message) = &report.message {
                     say(ERROR, message);
@@ -105,14 +115,6 @@ pub(crate) enum CommandEnd {
     Code(u8),
     /// By this signal.
     Signal(i32),
-}
-
-impl Report {
-    /// Sets the outcome.
-    pub(crate) fn end(&mut self, exit: Exit) {
-        self.outcome = exit.word();
-        self.exit = exit.code();
-    }
 }
 
 /// A duration for people, to the millisecond.

@@ -2,29 +2,40 @@
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
+use leasehold::BackendConfig;
+use leasehold::sqlite::SqliteConfig;
+use lock_core::Invalid;
+use serde::{Deserialize, Serialize};
+
 use crate::exit::{Exit, Failure};
 
-/// The URL of a store, chosen from the command line, the environment or the state directory.
+/// A store, chosen from the command line, the environment or the state directory.
 ///
-/// It may hold a password: it is never printed.
-#[derive(Clone)]
-pub(crate) struct StoreUrl(String);
+/// A URL may hold a password: it is never printed.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) enum Store {
+    /// What somebody wrote.
+    Url(String),
+    /// A SQLite file, whatever is in its path: a URL cannot name them all.
+    File(PathBuf),
+}
 
-impl StoreUrl {
+impl Store {
     /// Takes the URL that was given, or the file in the state directory, whose directory is then there.
     pub(crate) fn choose(given: Option<&str>) -> Result<Self, Failure> {
         match given {
-            Some(url) if !url.is_empty() => Ok(Self(url.to_owned())),
+            Some(url) if !url.is_empty() => Ok(Self::Url(url.to_owned())),
             _ => state_file(),
         }
     }
 
     /// Refuses a store that lives and dies with one process, where several must meet.
     pub(crate) fn shared(self) -> Result<Self, Failure> {
-        if self.0.starts_with("memory:") {
+        if matches!(&self, Self::Url(url) if url.starts_with("memory:")) {
             return Err(Failure::new(
                 Exit::Config,
                 "a memory: store is seen by this one process only and would exclude nobody; \
@@ -34,25 +45,35 @@ impl StoreUrl {
         Ok(self)
     }
 
-    /// The URL for the library.
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
+    /// The store for the library.
+    pub(crate) fn config(&self) -> Result<BackendConfig, Invalid> {
+        match self {
+            Self::Url(url) => BackendConfig::from_url(url),
+            Self::File(path) => Ok(BackendConfig::Sqlite(SqliteConfig::new(path))),
+        }
     }
 
     /// What tells this store from others, without users and passwords.
     pub(crate) fn identity(&self) -> String {
-        let mut pieces = self.0.split("://");
-        let mut identity = pieces.next().unwrap_or_default().to_owned();
-        for piece in pieces {
-            let (authority, rest) = piece.split_at(piece.find(['/', '?', '#', '&']).unwrap_or(piece.len()));
-            let hosts: Vec<_> = authority.split(',').map(|host| host.rsplit('@').next().unwrap_or(host)).collect();
-            identity = format!("{identity}://{}{rest}", hosts.join(","));
+        match self {
+            Self::Url(url) => without_users(url),
+            Self::File(path) => format!("sqlite:{}", path.display()),
         }
-        identity
     }
 }
 
-fn state_file() -> Result<StoreUrl, Failure> {
+fn without_users(url: &str) -> String {
+    let mut pieces = url.split("://");
+    let mut identity = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (authority, rest) = piece.split_at(piece.find(['/', '?', '#', '&']).unwrap_or(piece.len()));
+        let hosts: Vec<_> = authority.split(',').map(|host| host.rsplit('@').next().unwrap_or(host)).collect();
+        identity = format!("{identity}://{}{rest}", hosts.join(","));
+    }
+    identity
+}
+
+fn state_file() -> Result<Store, Failure> {
     let directory = state_directory(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME")).ok_or_else(|| {
         Failure::new(
             Exit::Config,
@@ -61,19 +82,11 @@ fn state_file() -> Result<StoreUrl, Failure> {
         )
     })?;
     DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(|error| {
-        Failure::new(
-            Exit::Config,
-            format!("cannot create {}: {error}; make it writable, or give --url", directory.display()),
-        )
+        let denied = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem].contains(&error.kind());
+        let exit = if denied { Exit::Denied } else { Exit::Config };
+        Failure::new(exit, format!("cannot create {}: {error}; make it writable, or give --url", directory.display()))
     })?;
-    let file = directory.join("locks.db");
-    match file.to_str() {
-        Some(path) => Ok(StoreUrl(format!("sqlite:{path}"))),
-        None => Err(Failure::new(
-            Exit::Config,
-            format!("{} is not UTF-8; set XDG_STATE_HOME to a path that is, or give --url", file.display()),
-        )),
-    }
+    Ok(Store::File(directory.join("locks.db")))
 }
 
 /// # Source
@@ -108,12 +121,12 @@ mod tests {
             ("sqlite:/a@b/locks.db", "sqlite:/a@b/locks.db"),
         ];
         for (url, identity) in table {
-            assert_eq!(StoreUrl(url.to_owned()).identity(), identity);
+            assert_eq!(Store::Url(url.to_owned()).identity(), identity);
         }
     }
 
     #[test]
     fn memory_is_refused_where_processes_must_meet() {
-        assert_eq!(StoreUrl("memory:".to_owned()).shared().err().map(|f| f.exit), Some(Exit::Config));
+        assert_eq!(Store::Url("memory:".to_owned()).shared().err().map(|f| f.exit), Some(Exit::Config));
     }
 }

@@ -25,10 +25,10 @@ fn names_and_durations() {
     let long = "x".repeat(513);
     refused(&leasehold, &long, 64, &["lock name", "513 bytes", "1 to 512 bytes"]);
     refused(&leasehold, "leasehold:a", 64, &["leasehold:a", "reserved"]);
-    refused(&leasehold, "--ttl 0s a", 64, &["ttl", "0s", "100ms"]);
+    refused(&leasehold, "--ttl 0s a", 64, &["ttl", "0s", "between 1s ", "renewed"]);
     refused(&leasehold, "--ttl 366d a", 64, &["ttl", "365 days"]);
     refused(&leasehold, "--ttl 4s --grace 4s a", 64, &["4s", "--ttl", "--grace"]);
-    refused(&leasehold, "--ttl 1s a", 64, &["1s", "--ttl"]);
+    refused(&leasehold, "--ttl 1s a", 64, &["1s", "--ttl", "the smallest --ttl is 1s ", "renewed"]);
     refused(&leasehold, "--ttl soon a", 64, &["soon", "500ms"]);
     for name in ["", "a\nb", "a\u{7}"] {
         let output = leasehold.command("run").args([name, "--", "true"]).output().unwrap();

@@ -63,16 +63,46 @@ fn the_command_has_our_standard_input_and_output() {
 fn a_held_lock_is_busy_at_once_or_after_the_wait() {
     let leasehold = Leasehold::new();
     let holder = leasehold.start("--why nightly a", HOLD, "held");
-    for (options, expected) in [("-n a", 75), ("-n -E 3 a", 3), ("-w 300ms a", 75), ("-w 300ms -E 0 a", 0)] {
+    for (options, expected) in [("-n a", 75), ("-n -E 3 a", 3), ("-w 300ms a", 75), ("-w 300ms -E 0 -v a", 0)] {
         let output = leasehold.run(options, "echo ran > ran");
         assert_eq!(code(output.status), expected, "{options}");
         assert!(text(&output.stderr).contains("nightly"), "{}", text(&output.stderr));
     }
+    let at_once = |options| text(&leasehold.run(options, "true").stderr);
+    assert!(at_once("-w 0s a").contains("wait with -w 30s"), "no wait is no wait");
     assert_eq!(code(leasehold.run("-n b", "true").status), 0, "another name is free");
     std::fs::write(leasehold.scratch.file("done"), "").unwrap();
     assert_eq!(code(holder.end().status), 0);
     assert_eq!(code(leasehold.run("-n a", "true").status), 0);
     assert!(!leasehold.scratch.file("ran").exists());
+}
+
+#[test]
+fn every_ttl_that_is_accepted_works() {
+    let leasehold = Leasehold::new();
+    let refusal = text(&leasehold.run("--ttl 100ms a", "true").stderr);
+    let (_, rest) = refusal.split_once("the smallest --ttl is ").unwrap();
+    let smallest = humantime::parse_duration(rest.split_once(';').unwrap().0).unwrap();
+    let help = text(&leasehold.command("run --help").output().unwrap().stdout);
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains(&format!("{} or more", humantime::format_duration(smallest))), "{help}");
+    for more in (0..=100).step_by(10) {
+        let ttl = format!("{}ms", smallest.as_millis() + more);
+        let output = leasehold.run(&format!("--ttl {ttl} a"), "true");
+        assert_eq!(code(output.status), 0, "{ttl}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_state_directory_may_have_any_name_but_has_to_be_writable() {
+    let leasehold = Leasehold::new();
+    let odd = leasehold.scratch.file("what?prefix=x#%41");
+    let output = leasehold.script("a", "true").env("XDG_STATE_HOME", &odd).output().unwrap();
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+    assert!(odd.join("leasehold/locks.db").exists());
+    // Nobody makes directories there, not even root.
+    let denied = leasehold.script("a", "true").env("XDG_STATE_HOME", "/sys").output().unwrap();
+    assert_eq!(code(denied.status), 77, "{}", text(&denied.stderr));
 }
 
 #[test]
@@ -163,16 +193,6 @@ fn the_outcome_can_be_had_as_json() {
     let busy = report(&leasehold.run("-n --json a", "true"));
     assert_eq!((&busy["outcome"], &busy["exit"], &busy["token"]), (&json!("busy"), &json!(75), &json!(null)));
     std::fs::write(leasehold.scratch.file("done"), "").unwrap();
-}
-
-#[test]
-fn quiet_is_silent_and_verbose_tells_a_story() {
-    let leasehold = Leasehold::new();
-    let quiet = leasehold.command("run -q a -- ./nowhere").output().unwrap();
-    assert_eq!((code(quiet.status), text(&quiet.stderr).as_str()), (127, ""));
-    let verbose = text(&leasehold.run("-v a", "true").stderr);
-    assert!(verbose.contains("got a with token") && verbose.contains("released a"), "{verbose}");
-    assert!(!verbose.contains('\x1b'), "colour is for terminals");
 }
 
 #[test]

@@ -62,7 +62,10 @@ fn a_command_that_is_suspended_is_told_of_and_can_be_ended() {
          leasehold run a -- sh -c 'echo $$ > pid; echo r > ready; sleep 60'; echo code $?",
         &["\x1a", "\x03"],
     );
-    assert!(screen.contains("was stopped") && screen.contains("code 130"), "{screen}");
+    assert!(
+        screen.contains("was stopped") && screen.contains("end it with Ctrl-C") && screen.contains("code 130"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -70,9 +73,10 @@ fn who_waits_on_a_terminal_sees_who_holds_the_lock() {
     let screen = on_a_terminal(
         "trap : INT; leasehold run --why nightly a -- sh -c 'echo r > held; sleep 60' < /dev/null & holder=$!; \
          while [ ! -e held ]; do sleep 0.05; done; (sleep 1.5; echo r > ready) & \
-         leasehold run a -- true; echo code $?; kill $holder; wait",
+         leasehold run -w 5m a -- true; echo code $?; kill $holder; wait",
         &["\x03"],
     );
     assert!(screen.contains("waiting for a, held by pid") && screen.contains("nightly"), "{screen}");
+    assert!(screen.contains("of at most 5m"), "{screen}");
     assert!(screen.contains("code 130"), "{screen}");
 }

@@ -15,13 +15,13 @@ use super::account::Account;
 use super::raw::{Place, Raw};
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
-use crate::store::StoreUrl;
+use crate::store::Store;
 
 /// Where the account and the locks are; all that a worker has to know to find them.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Ground {
     place: Place,
-    locks: String,
+    locks: Store,
     prefix: String,
     /// Held for writing, and never given back, once the demo is interrupted.
     #[serde(skip)]
@@ -34,7 +34,7 @@ impl Ground {
         self.closed.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn at(place: Place, locks: String, prefix: String) -> Self {
+    fn at(place: Place, locks: Store, prefix: String) -> Self {
         Self { place, locks, prefix, closed: Arc::default() }
     }
 
@@ -45,7 +45,7 @@ impl Ground {
 
     /// Opens one more client of `leasehold`.
     pub(crate) fn open_locks(&self) -> Result<Locks, Failure> {
-        Locks::connect(&StoreUrl::choose(Some(&self.locks))?)
+        Locks::connect(&self.locks)
     }
 
     /// The account.
@@ -104,14 +104,14 @@ impl Tidy {
     }
 
     fn at(url: &str) -> Result<Self, Failure> {
-        StoreUrl::choose(Some(url))?.shared()?;
-        let config = BackendConfig::from_url(url).map_err(|error| Failure::new(Exit::Config, error.to_string()))?;
+        let store = Store::choose(Some(url))?.shared()?;
+        let config = store.config().map_err(|error| Failure::new(Exit::Config, error.to_string()))?;
         match config {
             BackendConfig::Sqlite(_) => Self::in_file(Some(url)),
             BackendConfig::Redis(config) => {
                 let prefix = config.prefix().map_or_else(String::new, |prefix| format!("{prefix}:"));
                 let prefix = format!("{prefix}{}", own_prefix()?);
-                let ground = Ground::at(Place::Redis(url.to_owned()), url.to_owned(), prefix);
+                let ground = Ground::at(Place::Redis(url.to_owned()), store, prefix);
                 Ok(Self { ground, shown: config.shown_url().to_owned() })
             }
             BackendConfig::Memory(_) | _ => {
@@ -123,9 +123,8 @@ impl Tidy {
     fn in_file(locks: Option<&str>) -> Result<Self, Failure> {
         let prefix = own_prefix()?;
         let directory = scratch_directory()?;
-        let own = format!("sqlite:{}", directory.join("locks.db").display());
         let shown = locks.unwrap_or("a SQLite file of its own").to_owned();
-        let locks = locks.map_or(own, str::to_owned);
+        let locks = locks.map_or_else(|| Store::File(directory.join("locks.db")), |url| Store::Url(url.to_owned()));
         let place = Place::Sqlite(directory.join("account.db"));
         Ok(Self { ground: Ground::at(place, locks, prefix), shown })
     }

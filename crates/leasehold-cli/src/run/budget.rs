@@ -2,17 +2,20 @@
 
 use std::time::Duration;
 
-use lock_core::Ttl;
+use lock_core::{Ttl, drift};
 
 use crate::exit::{Exit, Failure};
 use crate::report::human;
 
-/// The least time to work that is accepted. Chosen: less would be eaten by one slow renewal.
+/// The least time to work until the first renewal has to be there. Chosen: less would be eaten by one slow renewal.
 pub(crate) const USABLE_MIN: Duration = Duration::from_secs(1);
 const GRACE_DEFAULT_MAX: Duration = Duration::from_secs(5);
 /// Chosen: a busy machine may take a quarter of a second from a due signal to a dead process.
 const MARGIN_MIN: Duration = Duration::from_millis(250);
 const MARGIN_MAX: Duration = Duration::from_secs(1);
+/// What a request for the lock may take, since a lease counts from when it was asked for. Chosen: many times what a
+/// healthy store takes; a slower one is given further chances, see `usable_deadline`.
+const REQUEST: Duration = Duration::from_millis(100);
 
 /// What is kept of each lease for ending the command: SIGTERM `grace + margin` before its end, SIGKILL `margin` before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,32 +29,66 @@ pub(crate) struct Budget {
 impl Budget {
     /// Divides `ttl`: the grace is a sixth of it, at most 5 s, unless given; the margin a tenth, 250 ms to 1 s.
     ///
-    /// Refused where less than a second would be left to work, or less than half of the ttl: the lease is renewed when
-    /// a third of it has passed, and a command must not be ended for a renewal that is a little late.
+    /// Refused where less than a second would be left for the first renewal, or less than half of the ttl: the lease is
+    /// renewed when a third of it has passed, and a command must not be ended for a renewal that is a little late.
     pub(crate) fn new(ttl: Ttl, grace: Option<Duration>) -> Result<Self, Failure> {
+        let budget = Self::divide(ttl, grace);
+        if budget.suffices(ttl) { Ok(budget) } else { Err(budget.too_short(ttl, grace)) }
+    }
+
+    fn divide(ttl: Ttl, grace: Option<Duration>) -> Self {
         let whole = ttl.get();
         let grace = grace.unwrap_or_else(|| (whole / 6).min(GRACE_DEFAULT_MAX));
-        let margin = (whole / 10).clamp(MARGIN_MIN, MARGIN_MAX);
-        let usable = whole.saturating_sub(grace).saturating_sub(margin);
-        if usable >= USABLE_MIN && usable >= whole / 2 {
-            return Ok(Self { grace, margin });
-        }
-        Err(Failure::new(
-            Exit::Usage,
-            format!(
-                "a ttl of {ttl} with a grace of {} and a margin of {} leaves {} to work, which is under a second or \
-                 under half of the ttl; give a longer --ttl or a shorter --grace",
-                human(grace),
-                human(margin),
-                human(usable),
-            ),
-        ))
+        Self { grace, margin: (whole / 10).clamp(MARGIN_MIN, MARGIN_MAX) }
+    }
+
+    fn suffices(self, ttl: Ttl) -> bool {
+        let whole = ttl.get();
+        let usable = whole.saturating_sub(self.kept()).saturating_sub(drift(whole) + REQUEST);
+        usable >= USABLE_MIN && usable >= whole / 2
+    }
+
+    fn too_short(self, ttl: Ttl, grace: Option<Duration>) -> Failure {
+        let smallest = match (smallest_ttl(grace), grace) {
+            (Some(smallest), None) => format!("the smallest --ttl is {smallest}"),
+            (Some(smallest), Some(_)) => format!("the smallest --ttl with this --grace is {smallest}"),
+            (None, _) => "no ttl is long enough for this --grace".to_owned(),
+        };
+        let Self { grace, margin } = self;
+        let message = format!(
+            "a ttl of {ttl} is too short to be renewed in time, since its last {} (a grace of {} and a margin of {}) are \
+             kept for ending the command if that fails; {smallest}; give a longer --ttl or a shorter --grace (the \
+             command may run for as long as it likes: the lease is renewed meanwhile)",
+            human(self.kept()),
+            human(grace),
+            human(margin),
+        );
+        Failure::new(Exit::Usage, message)
     }
 
     /// How much of the lease is kept.
     pub(crate) fn kept(self) -> Duration {
-        self.grace + self.margin
+        self.grace.saturating_add(self.margin)
     }
+}
+
+/// The smallest ttl that [`Budget::new`] accepts with this grace, if there is one.
+pub(crate) fn smallest_ttl(grace: Option<Duration>) -> Option<Ttl> {
+    let suffices = |millis| {
+        let ttl = Ttl::new(Duration::from_millis(millis)).ok()?;
+        Budget::divide(ttl, grace).suffices(ttl).then_some(ttl)
+    };
+    let (mut below, mut enough) = (Ttl::MIN.as_millis() - 1, Ttl::MAX.as_millis());
+    let mut smallest = suffices(enough)?;
+    // A longer ttl leaves more, and a larger part of itself.
+    while enough - below > 1 {
+        let middle = below.midpoint(enough);
+        match suffices(middle) {
+            Some(ttl) => (enough, smallest) = (middle, ttl),
+            None => below = middle,
+        }
+    }
+    Some(smallest)
 }
 
 #[cfg(test)]
@@ -78,5 +115,24 @@ mod tests {
             assert_eq!(failure.exit, Exit::Usage);
             assert!(failure.message.contains("ttl") && failure.message.contains("grace"), "{failure}");
         }
+    }
+
+    #[test]
+    fn the_smallest_ttl_is_where_refusals_end() {
+        for grace in [None, Some(Duration::ZERO), Some(Duration::from_secs(20))] {
+            let smallest = smallest_ttl(grace).unwrap();
+            assert!(Budget::new(smallest, grace).is_ok());
+            let shorter = Ttl::new(smallest.get() - Duration::from_millis(1)).unwrap();
+            let failure = Budget::new(shorter, grace).unwrap_err();
+            assert!(failure.message.contains(&format!(" is {smallest};")), "{failure}");
+        }
+        assert_eq!(smallest_ttl(Some(Duration::MAX)), None);
+    }
+
+    #[test]
+    fn what_a_quick_store_grants_for_the_smallest_ttl_is_usable() {
+        let smallest = smallest_ttl(None).unwrap();
+        let granted = smallest.get() - drift(smallest.get()) - REQUEST;
+        assert!(granted >= Budget::new(smallest, None).unwrap().kept() + USABLE_MIN);
     }
 }

@@ -11,31 +11,31 @@ mod spinner;
 pub(crate) mod start;
 mod supervise;
 mod terminal;
+mod usable;
 mod wait;
 mod watch;
 mod wire;
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
-use lock_core::Moment;
 use lock_host::{Clock, HostClock};
 
-use self::budget::{Budget, USABLE_MIN};
+use self::budget::Budget;
+pub(crate) use self::budget::smallest_ttl;
 use self::child::{Child, Plan};
 use self::signals::Signals;
 use self::supervise::{Supervisor, Verdict};
 use self::terminal::Terminal;
+use self::usable::usable_deadline;
 use self::wire::Status;
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::held::{HELD, Held};
 use crate::locks::{Hold, Locks, Parted, Patience, Wish};
 use crate::report::{CommandEnd, Report, Tone, Voice, human, millis};
-use crate::store::StoreUrl;
-
-/// How often a lease that is too short to begin with is looked at, until its first renewal.
-const RENEWAL_POLL: Duration = Duration::from_millis(20);
+use crate::store::Store;
 
 /// Runs the command under the lock and says how it ended.
 pub(crate) fn run(args: &RunArgs) -> Exit {
@@ -45,8 +45,7 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
         report.message = Some(failure.message);
         failure.exit
     });
-    report.end(exit);
-    voice.close(report);
+    voice.close(report, exit);
     exit
 }
 
@@ -63,7 +62,7 @@ fn tone(args: &RunArgs) -> Tone {
 struct Session<'a> {
     args: &'a RunArgs,
     budget: Budget,
-    store: StoreUrl,
+    store: Store,
     held: Held,
     signals: Signals,
     voice: &'a mut Voice,
@@ -74,7 +73,7 @@ impl<'a> Session<'a> {
     /// Refuses what cannot work, before anything is touched.
     fn prepare(args: &'a RunArgs, voice: &'a mut Voice, report: &'a mut Report) -> Result<Self, Failure> {
         let budget = Budget::new(args.ttl, args.grace)?;
-        let store = StoreUrl::choose(args.store.url.as_deref())?.shared()?;
+        let store = Store::choose(args.store.url.as_deref())?.shared()?;
         let held = Held::from_env();
         if held.contains(&args.name, &store) {
             let message = format!(
@@ -108,7 +107,7 @@ impl<'a> Session<'a> {
 
     fn acquire(&mut self) -> Result<Hold, Failure> {
         let patience = match (self.args.no_wait, self.args.wait) {
-            (true, _) => Patience::None,
+            (true, _) | (false, Some(Duration::ZERO)) => Patience::None,
             (false, Some(limit)) => Patience::Until(limit),
             (false, None) => Patience::Endless,
         };
@@ -131,10 +130,7 @@ impl<'a> Session<'a> {
             budget: self.budget,
             terminal: terminal.as_ref(),
         };
-        let deadline = match usable_deadline(hold, self.budget) {
-            Ok(deadline) => deadline,
-            Err(reason) => return Ok(Verdict::Lost(reason)),
-        };
+        let deadline = usable_deadline(hold, self.args.ttl, self.budget, &mut self.signals)?;
         let child = Child::start(&plan, deadline).map_err(|error| Failure::system("cannot start the guard", error))?;
         let (signals, terminal) = (&mut self.signals, terminal.as_ref());
         Ok(Supervisor::new(child, deadline, self.budget, hold, signals, terminal, self.voice).watch())
@@ -194,11 +190,19 @@ impl<'a> Session<'a> {
     fn refused(&self, error: &io::Error) -> Failure {
         let program = self.args.command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
         if error.kind() == io::ErrorKind::NotFound {
-            let message = format!(
-                "there is no command {program:?}, or the interpreter in its first line is missing; \
-                 check the spelling and PATH"
-            );
+            let advice = if program.contains(char::is_whitespace) {
+                "quote each word by itself, or use sh -c '...'"
+            } else {
+                "check the spelling and PATH"
+            };
+            let message =
+                format!("there is no command {program:?}, or the interpreter in its first line is missing; {advice}");
             return Failure::new(Exit::NotFound, message);
+        }
+        // A name without a slash was looked for in PATH, not here.
+        if program.contains('/') && Path::new(&*program).is_dir() {
+            let message = format!("{program:?} is a directory and cannot be executed; name a program in it");
+            return Failure::new(Exit::NotExecutable, message);
         }
         Failure::new(Exit::NotExecutable, format!("cannot execute {program:?}: {error}; make it executable"))
     }
@@ -210,19 +214,4 @@ fn lost(reason: &str) -> Failure {
          fencing token are refused where tokens are checked"
     );
     Failure::new(Exit::Lost, message)
-}
-
-/// Waits until enough is left of the lease for the command to begin: one that was handed over by another holder may be
-/// short until its first renewal.
-fn usable_deadline(hold: &Hold, budget: Budget) -> Result<Moment, String> {
-    loop {
-        if let Some(reason) = hold.lost() {
-            return Err(reason);
-        }
-        let deadline = hold.deadline();
-        if deadline.since(HostClock.now()) >= budget.kept() + USABLE_MIN {
-            return Ok(deadline);
-        }
-        std::thread::sleep(RENEWAL_POLL);
-    }
 }

@@ -42,6 +42,11 @@ impl Signals {
     }
 }
 
+/// A signal, for people.
+pub(crate) fn name_of(signal: i32) -> &'static str {
+    signal_hook::low_level::signal_name(signal).unwrap_or("a signal")
+}
+
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.get_read().as_fd()

@@ -4,23 +4,27 @@ use std::io::{IsTerminal, stderr};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lock_core::Moment;
 use lock_core::inspect::Entry;
-use lock_core::{LockName, Moment};
 use lock_host::{Clock, HostClock};
 
+use crate::exit::Exit;
+use crate::locks::{Patience, Wish};
 use crate::report::{Tone, Voice, human};
 
 /// How long a wait goes unmentioned.
 const PATIENCE: Duration = Duration::from_millis(300);
+/// How long a wait goes unmentioned in a log, which nobody watches. Chosen: what is over before is no news.
+const LOG_PATIENCE: Duration = Duration::from_secs(3);
 /// How often the holder is looked up.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often the spinner turns.
 const TURN: Duration = Duration::from_millis(120);
 
-/// Shows who holds the lock and how long we have waited: a spinner on a terminal, one line elsewhere with `--verbose`.
+/// Shows who holds the lock and how long we have waited: a spinner on a terminal, one line elsewhere.
 #[derive(Debug)]
 pub(crate) struct Spinner<'a> {
-    name: &'a LockName,
+    wish: &'a Wish,
     since: Moment,
     look_at: Moment,
     form: Form,
@@ -35,15 +39,16 @@ enum Form {
 
 impl<'a> Spinner<'a> {
     /// For a wait that begins now.
-    pub(crate) fn new(name: &'a LockName, voice: &Voice) -> Self {
+    pub(crate) fn new(wish: &'a Wish, voice: &Voice) -> Self {
         let since = HostClock.now();
-        let form = match voice.tone() {
-            Tone::Quiet | Tone::Json => Form::Nothing,
-            Tone::Normal | Tone::Verbose if stderr().is_terminal() => Form::Turning(hidden()),
-            Tone::Normal => Form::Nothing,
-            Tone::Verbose => Form::Line,
+        let (form, patience) = match voice.tone() {
+            Tone::Quiet | Tone::Json => (Form::Nothing, PATIENCE),
+            Tone::Normal | Tone::Verbose if stderr().is_terminal() => (Form::Turning(hidden()), PATIENCE),
+            Tone::Normal if Exit::Busy(wish.busy_code).goes_without_saying() => (Form::Nothing, PATIENCE),
+            Tone::Normal => (Form::Line, LOG_PATIENCE),
+            Tone::Verbose => (Form::Line, PATIENCE),
         };
-        Self { name, since, look_at: since + PATIENCE, form }
+        Self { wish, since, look_at: since + patience, form }
     }
 
     /// Shows what there is to show; asks `look` for the holder about once a second, and only if somebody sees it.
@@ -53,17 +58,17 @@ impl<'a> Spinner<'a> {
             return;
         }
         self.look_at = now + LOOK_EVERY;
-        let text = format!("waiting for {}{}", self.name, held_by(look()));
+        let text = format!("waiting for {}{}", self.wish.name, held_by(look()));
         match &self.form {
             Form::Nothing => {}
             Form::Line => {
-                voice.note(&text);
+                voice.tell(&text);
                 self.form = Form::Nothing;
             }
             Form::Turning(bar) => {
                 let waited = Duration::from_secs(now.since(self.since).as_secs());
                 show(bar);
-                bar.set_message(format!("{text}, {} so far", human(waited)));
+                bar.set_message(format!("{text}, {}", progress(waited, self.wish.patience)));
             }
         }
     }
@@ -86,6 +91,13 @@ fn show(bar: &ProgressBar) {
     if bar.is_hidden() {
         bar.set_draw_target(ProgressDrawTarget::stderr());
         bar.enable_steady_tick(TURN);
+    }
+}
+
+fn progress(waited: Duration, patience: Patience) -> String {
+    match patience {
+        Patience::Until(limit) => format!("{} of at most {}", human(waited), human(limit)),
+        Patience::None | Patience::Endless => format!("{} so far", human(waited)),
     }
 }
 

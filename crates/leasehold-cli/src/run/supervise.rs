@@ -122,7 +122,8 @@ impl<'a> Supervisor<'a> {
         }
         let group = self.child.group().map_or(0, |group| group.id().as_raw_pid());
         self.voice.warn(&format!(
-            "the command was stopped and the lock stays held meanwhile; continue it with: kill -CONT -- -{group}"
+            "the command was stopped and the lock stays held meanwhile; continue it with: kill -CONT -- -{group}, \
+             or end it with Ctrl-C"
         ));
     }
 

@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 use signal_hook::low_level::emulate_default_handler;
 
 use super::channel::sleep_on;
-use super::signals::Signals;
+use super::signals::{self, Signals};
 use super::spinner::Spinner;
 use crate::exit::{Exit, Failure};
 use crate::locks::{Hold, Locks, Wish};
@@ -23,7 +23,7 @@ const LEAVE_WITHIN: Duration = Duration::from_secs(3);
 /// Acquires the lock; a signal that asks for an end leaves the queue instead.
 pub(crate) fn acquire(locks: &Locks, wish: &Wish, signals: &mut Signals, voice: &Voice) -> Result<Hold, Failure> {
     let asking = Asking::begin(locks, wish).map_err(|error| Failure::system("cannot start a thread", error))?;
-    let mut spinner = Spinner::new(&wish.name, voice);
+    let mut spinner = Spinner::new(wish, voice);
     loop {
         sleep_on(&[asking.done.as_fd(), signals.as_fd()], TURN);
         if let Ok(answer) = asking.answer.try_recv() {
@@ -66,7 +66,7 @@ impl Asking {
             // The ttl ends it otherwise.
             let _ = hold.release();
         }
-        let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
+        let name = signals::name_of(signal);
         Failure::new(Exit::Interrupted(signal), format!("gave up waiting on {name}; the command was not started"))
     }
 }

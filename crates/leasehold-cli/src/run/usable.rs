@@ -1,0 +1,150 @@
+//! Whether enough is left of a lease for a command to begin.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use lock_core::{Moment, Ttl};
+use lock_host::{Clock, HostClock};
+use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
+
+use super::budget::{Budget, USABLE_MIN};
+use super::channel::sleep_on;
+use super::signals::{self, Signals};
+use crate::exit::{Exit, Failure};
+use crate::locks::Hold;
+
+/// How often a lease that is too short to begin with is looked at, until its next renewal.
+const RENEWAL_POLL: Duration = Duration::from_millis(20);
+/// After so many ttls without a usable lease the store is too slow: each of them had two renewals or more.
+const PATIENCE_IN_TTLS: u32 = 2;
+
+/// What is asked of a hold here.
+pub(super) trait Lease {
+    /// See [`Hold::deadline`].
+    fn deadline(&self) -> Moment;
+    /// See [`Hold::lost`].
+    fn lost(&self) -> Option<String>;
+}
+
+impl Lease for Hold {
+    fn deadline(&self) -> Moment {
+        Self::deadline(self)
+    }
+
+    fn lost(&self) -> Option<String> {
+        Self::lost(self)
+    }
+}
+
+/// Waits until enough is left of the lease for the command to begin: one that was handed over by another holder, or that
+/// came late, may be short until its next renewal. Given up on a signal that asks for an end, and after two ttls.
+pub(super) fn usable_deadline(
+    lease: &impl Lease,
+    ttl: Ttl,
+    budget: Budget,
+    signals: &mut Signals,
+) -> Result<Moment, Failure> {
+    let give_up_at = HostClock.now() + ttl.get() * PATIENCE_IN_TTLS;
+    loop {
+        if let Some(reason) = lease.lost() {
+            let message = format!("the lease was lost before the command was started: {reason}; run it again");
+            return Err(Failure::new(Exit::Lost, message));
+        }
+        if let Some(signal) = signals.pending().into_iter().find(|signal| asks_for_end(*signal)) {
+            let name = signals::name_of(signal);
+            let message = format!("gave up on {name}; the command was not started and the lock is released");
+            return Err(Failure::new(Exit::Interrupted(signal), message));
+        }
+        let (now, deadline) = (HostClock.now(), lease.deadline());
+        if deadline.since(now) >= budget.kept() + USABLE_MIN {
+            return Ok(deadline);
+        }
+        if now >= give_up_at {
+            return Err(too_slow(ttl));
+        }
+        sleep_on(&[signals.as_fd()], RENEWAL_POLL);
+    }
+}
+
+/// The lock is held already: who stopped here would lose it.
+fn asks_for_end(signal: i32) -> bool {
+    ![SIGWINCH, SIGCONT, SIGTSTP].contains(&signal)
+}
+
+fn too_slow(ttl: Ttl) -> Failure {
+    let message = format!(
+        "the store answers too slowly for a ttl of {ttl}: its answers left too little of the lease for the command to be \
+         started; give a longer --ttl"
+    );
+    Failure::new(Exit::Unavailable, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, PoisonError};
+
+    use signal_hook::consts::{SIGTERM, SIGUSR2};
+    use signal_hook::low_level::raise;
+
+    use super::*;
+
+    /// A lease that always has so much left, however often it is renewed.
+    struct Always(Duration);
+
+    impl Lease for Always {
+        fn deadline(&self) -> Moment {
+            HostClock.now() + self.0
+        }
+
+        fn lost(&self) -> Option<String> {
+            None
+        }
+    }
+
+    struct Gone;
+
+    impl Lease for Gone {
+        fn deadline(&self) -> Moment {
+            HostClock.now()
+        }
+
+        fn lost(&self) -> Option<String> {
+            Some("it expired".to_owned())
+        }
+    }
+
+    const BUDGET: Budget = Budget { grace: Duration::from_millis(300), margin: Duration::from_millis(250) };
+    const SHORT: Always = Always(Duration::from_millis(1500));
+
+    /// A signal reaches every test of this process that listens.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    fn ask(lease: &impl Lease, ttl: &str) -> Result<Moment, Failure> {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        usable_deadline(lease, ttl.parse().unwrap(), BUDGET, &mut Signals::forwarded().unwrap())
+    }
+
+    #[test]
+    fn enough_is_enough_and_too_little_ends_after_two_ttls() {
+        assert!(ask(&Always(Duration::from_millis(1600)), "1h").is_ok());
+        let failure = ask(&SHORT, "100ms").unwrap_err();
+        assert_eq!(failure.exit, Exit::Unavailable);
+        assert!(failure.message.contains("100ms") && failure.message.contains("--ttl"), "{failure}");
+    }
+
+    #[test]
+    fn a_lease_that_is_lost_is_waited_for_no_longer() {
+        assert_eq!(ask(&Gone, "1h").unwrap_err().exit, Exit::Lost);
+    }
+
+    #[test]
+    fn a_signal_ends_it_before_the_command_starts() {
+        for signal in [SIGTERM, SIGUSR2] {
+            let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut signals = Signals::forwarded().unwrap();
+            raise(signal).unwrap();
+            let failure = usable_deadline(&SHORT, "1h".parse().unwrap(), BUDGET, &mut signals).unwrap_err();
+            assert_eq!(failure.exit, Exit::Interrupted(signal));
+        }
+    }
+}

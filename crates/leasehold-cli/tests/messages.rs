@@ -1,0 +1,66 @@
+//! What `leasehold` says to people, and when it says nothing.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use support::leasehold::{Leasehold, Running, code, report, text};
+
+/// Holds a lock until the file `done` is there.
+const HOLD: &str = "echo held > held; while [ ! -e done ]; do sleep 0.02; done";
+
+#[test]
+fn who_skips_without_a_complaint_hears_nothing_but_errors() {
+    let leasehold = Leasehold::new();
+    let _holder = leasehold.start("a", HOLD, "held");
+    for options in ["-n -E 0 a", "-w 100ms -E 0 a", "-q -n -E 0 a"] {
+        let output = leasehold.run(options, "true");
+        assert_eq!((code(output.status), text(&output.stderr).as_str()), (0, ""), "{options}");
+    }
+    let verbose = text(&leasehold.run("-v -n -E 0 a", "true").stderr);
+    assert!(verbose.contains("a is held by"), "{verbose}");
+    assert_eq!(report(&leasehold.run("--json -n -E 0 a", "true"))["outcome"], "busy");
+    let unreachable = leasehold.run("-n -E 0 --url redis://127.0.0.1:1 a", "true");
+    assert_eq!(code(unreachable.status), 69);
+    assert!(!unreachable.stderr.is_empty());
+    std::fs::write(leasehold.scratch.file("done"), "").unwrap();
+}
+
+#[test]
+fn a_long_wait_is_told_once_in_a_log() {
+    let leasehold = Leasehold::new();
+    let _holder = leasehold.start("--why nightly a", HOLD, "held");
+    let waiters = ["-w 6s a", "-w 6s -q a", "-w 6s -E 0 a"].map(|line| Running::spawn(leasehold.script(line, "true")));
+    let [told, quiet, skipping] = waiters.map(|waiter| text(&waiter.end().stderr));
+    assert_eq!(told.matches("waiting for a, held by pid").count(), 1, "{told}");
+    assert!(told.contains("waited 6s"), "{told}");
+    assert_eq!((quiet.as_str(), skipping.as_str()), ("", ""));
+    std::fs::write(leasehold.scratch.file("done"), "").unwrap();
+}
+
+#[test]
+fn what_was_probably_meant_is_said() {
+    let leasehold = Leasehold::new();
+    let said = |line: &[&str], expected: i32| {
+        let output = leasehold.command("run").args(line).output().unwrap();
+        assert_eq!(code(output.status), expected, "{line:?}");
+        text(&output.stderr)
+    };
+    assert!(said(&["./report.sh"], 64).contains("the first argument is the name of the lock"));
+    assert!(said(&["a", "--", "echo hi && echo there"], 127).contains("use sh -c '...'"));
+    assert!(said(&["a", "--", "/tmp"], 126).contains("is a directory"));
+    let demo = leasehold.command("demo").output().unwrap();
+    assert_eq!(code(demo.status), 64);
+    assert!(text(&demo.stderr).contains("leasehold demo account"));
+}
+
+#[test]
+fn quiet_is_silent_and_verbose_tells_a_story() {
+    let leasehold = Leasehold::new();
+    let quiet = leasehold.command("run -q a -- ./nowhere").output().unwrap();
+    assert_eq!((code(quiet.status), text(&quiet.stderr).as_str()), (127, ""));
+    let verbose = text(&leasehold.run("-v a", "true").stderr);
+    assert!(verbose.contains("got a with token") && verbose.contains("released a"), "{verbose}");
+    assert!(!verbose.contains('\x1b'), "colour is for terminals");
+}
