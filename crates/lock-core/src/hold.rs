@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::{BackendError, FencingToken, Lease, LockName, Moment};
@@ -49,19 +49,26 @@ pub struct Lost {
 
 /// One turn as its guard and the client share it.
 ///
-/// Reading it takes no lock: the validity is one atomic number, the loss is written once.
+/// Reading it takes no lock: the validity is one atomic number, the end and the loss are written once.
 #[derive(Debug)]
 pub struct Hold {
     lease: Lease,
     token: FencingToken,
     valid_until: AtomicU64,
+    /// When `max_hold` ends the turn.
+    hold_until: Option<Moment>,
+    /// Whether anybody was told that it ended: from then on no renewal helps.
+    over: AtomicBool,
     lost: OnceLock<LossReason>,
 }
 
 impl Hold {
-    /// A turn under `lease` with this token, valid until this moment unless it is extended.
-    pub fn new(lease: Lease, token: FencingToken, valid_until: Moment) -> Self {
-        Self { lease, token, valid_until: AtomicU64::new(valid_until.as_nanos()), lost: OnceLock::new() }
+    /// A turn under `lease` with this token, valid until this moment unless it is extended, but never beyond
+    /// `hold_until`, where `max_hold` ends it.
+    pub fn new(lease: Lease, token: FencingToken, valid_until: Moment, hold_until: Option<Moment>) -> Self {
+        let (valid_until, over, lost) =
+            (AtomicU64::new(valid_until.as_nanos()), AtomicBool::new(false), OnceLock::new());
+        Self { lease, token, valid_until, hold_until, over, lost }
     }
 
     /// The lease that the turn is under.
@@ -76,24 +83,40 @@ impl Hold {
 
     /// When the hold ends unless it is extended.
     pub fn valid_until(&self) -> Moment {
-        Moment::from_nanos(self.valid_until.load(Ordering::Acquire))
+        let lease_until = self.lease_until();
+        self.hold_until.map_or(lease_until, |end| end.min(lease_until))
     }
 
     /// How much of the hold remains; zero once it is lost.
     pub fn remaining(&self, now: Moment) -> Duration {
-        if self.lost.get().is_some() { Duration::ZERO } else { self.valid_until().since(now) }
+        if self.ended(now).is_some() { Duration::ZERO } else { self.valid_until().since(now) }
     }
 
-    /// Whether the lock is still held. Local and cheap: compares the deadline with `now`.
+    /// Whether the lock is still held. Local and cheap: compares the deadline with `now`. A no is final: no renewal that
+    /// is confirmed later makes it a yes again.
     ///
     /// # Errors
-    /// `Lost`, with the reason.
+    /// `Lost`, with the reason as far as it is known here; [`lost`](Self::lost) may know more a moment later.
     pub fn check(&self, now: Moment) -> Result<(), Lost> {
-        match self.lost.get() {
-            Some(reason) => Err(self.loss(reason.clone())),
-            None if now >= self.valid_until() => Err(self.loss(LossReason::Expired(None))),
-            None => Ok(()),
+        let Some(reason) = self.ended(now) else { return Ok(()) };
+        self.over.store(true, Ordering::Release);
+        Err(self.loss(reason))
+    }
+
+    /// Why the hold is not valid, if it is not.
+    pub(crate) fn ended(&self, now: Moment) -> Option<LossReason> {
+        if let Some(reason) = self.lost.get() {
+            return Some(reason.clone());
         }
+        if !self.over.load(Ordering::Acquire) && now < self.valid_until() {
+            return None;
+        }
+        let held_long_enough = self.hold_until.is_some_and(|end| end <= self.lease_until());
+        Some(if held_long_enough { LossReason::MaxHold } else { LossReason::Expired(None) })
+    }
+
+    fn lease_until(&self) -> Moment {
+        Moment::from_nanos(self.valid_until.load(Ordering::Acquire))
     }
 
     /// Why the hold was lost, once it is.
@@ -101,7 +124,7 @@ impl Hold {
         self.lost.get().map(|reason| self.loss(reason.clone()))
     }
 
-    /// Moves the end of the validity. Never called on a lost hold by a station.
+    /// Moves the end of the validity. Revives no hold that anybody was told is over.
     pub fn extend(&self, valid_until: Moment) {
         self.valid_until.fetch_max(valid_until.as_nanos(), Ordering::Release);
     }
@@ -121,19 +144,19 @@ mod tests {
     use super::*;
     use crate::{Owner, TokenRange, Ttl, Width};
 
-    fn hold() -> Hold {
+    fn hold(hold_until: Option<u64>) -> Hold {
         let lease = Lease {
             name: "a".parse().unwrap(),
             owner: Owner::from_random([1; 16]),
             tokens: TokenRange::above(6, Width::ONE).unwrap(),
             ttl: Ttl::DEFAULT,
         };
-        Hold::new(lease.clone(), lease.tokens.low(), Moment::from_nanos(100))
+        Hold::new(lease.clone(), lease.tokens.low(), Moment::from_nanos(100), hold_until.map(Moment::from_nanos))
     }
 
     #[test]
     fn a_hold_ends_at_its_deadline_to_the_nanosecond() {
-        let hold = hold();
+        let hold = hold(None);
         assert!(hold.check(Moment::from_nanos(99)).is_ok());
         assert_eq!(hold.remaining(Moment::from_nanos(99)), Duration::from_nanos(1));
         let lost = hold.check(Moment::from_nanos(100)).unwrap_err();
@@ -145,7 +168,7 @@ mod tests {
 
     #[test]
     fn extending_never_shortens_and_the_first_loss_stays() {
-        let hold = hold();
+        let hold = hold(None);
         hold.extend(Moment::from_nanos(50));
         assert_eq!(hold.valid_until(), Moment::from_nanos(100));
         hold.extend(Moment::from_nanos(200));
@@ -155,5 +178,30 @@ mod tests {
         assert!(matches!(hold.check(Moment::from_nanos(0)).unwrap_err().reason, LossReason::NotHeld));
         assert!(matches!(hold.lost().unwrap().reason, LossReason::NotHeld));
         assert_eq!(hold.remaining(Moment::from_nanos(0)), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_no_is_final() {
+        let hold = hold(None);
+        assert_eq!(hold.remaining(Moment::from_nanos(100)), Duration::ZERO);
+        hold.extend(Moment::from_nanos(200));
+        assert!(hold.check(Moment::from_nanos(199)).is_ok(), "nobody was told otherwise");
+        assert!(hold.check(Moment::from_nanos(200)).is_err());
+        hold.extend(Moment::from_nanos(300));
+        assert!(matches!(hold.check(Moment::from_nanos(250)).unwrap_err().reason, LossReason::Expired(None)));
+        assert_eq!(hold.remaining(Moment::from_nanos(250)), Duration::ZERO);
+        hold.lose(LossReason::NotHeld);
+        assert!(matches!(hold.check(Moment::from_nanos(250)).unwrap_err().reason, LossReason::NotHeld));
+    }
+
+    #[test]
+    fn the_end_by_max_hold_says_so_and_is_never_extended() {
+        let hold = hold(Some(150));
+        let reason = |now| hold.check(Moment::from_nanos(now)).unwrap_err().reason;
+        assert_eq!(hold.valid_until(), Moment::from_nanos(100));
+        hold.extend(Moment::from_nanos(200));
+        assert_eq!(hold.valid_until(), Moment::from_nanos(150));
+        assert!(matches!(reason(150), LossReason::MaxHold));
+        assert!(matches!(reason(250), LossReason::MaxHold), "that came first");
     }
 }

@@ -119,11 +119,16 @@ impl Keeper {
     }
 
     /// Takes the next batch that is due, if one is. Call again until it is `None`.
+    ///
+    /// Leases that allow a renewal the same time share a batch: a short one would have all others give up early, and a
+    /// long one would have a short one end before its renewal is tried again.
     pub fn take_due(&mut self, now: Moment) -> Option<Batch> {
         let first = self.next_due().filter(|due| *due <= now)?;
         self.lateness_max = self.lateness_max.max(now.since(first));
-        let together: Vec<_> =
-            self.due.iter().take_while(|(due, _)| *due <= now + TOGETHER).take(BATCH_MAX).copied().collect();
+        let within = self.due.first().and_then(|(_, owner)| self.within(owner))?;
+        let soon = self.due.iter().take_while(|(due, _)| *due <= now + TOGETHER);
+        let alike = soon.filter(|(_, owner)| self.within(owner) == Some(within));
+        let together: Vec<_> = alike.take(BATCH_MAX).copied().collect();
         let mut leases = Vec::with_capacity(together.len());
         for (due, owner) in together {
             self.due.remove(&(due, owner));
@@ -132,21 +137,26 @@ impl Keeper {
                 leases.push(kept.lease.clone());
             }
         }
-        let within = leases.iter().map(|lease| self.policy.within(lease.ttl)).min()?;
         Some(Batch { leases, asked_at: now, within })
+    }
+
+    fn within(&self, owner: &Owner) -> Option<Duration> {
+        self.kept.get(owner).map(|kept| self.policy.within(kept.lease.ttl))
     }
 
     /// Takes the answer to a batch in, and tells what each station has to know.
     ///
-    /// An answer that does not fit the batch counts as none: those leases are tried again.
+    /// An answer of another length than the batch counts as none: all its leases are tried again.
     pub fn answered(&mut self, now: Moment, batch: Batch, result: Result<Vec<Renewed>, BackendError>) -> Vec<Tidings> {
-        let mut answers = result.map(Vec::into_iter);
+        let answers: Vec<_> = match result {
+            Ok(answers) if answers.len() == batch.leases.len() => {
+                answers.into_iter().map(|answer| Some(Ok(answer))).collect()
+            }
+            Ok(_) => vec![None; batch.leases.len()],
+            Err(error) => vec![Some(Err(error)); batch.leases.len()],
+        };
         let mut tidings = Vec::with_capacity(batch.leases.len());
-        for lease in batch.leases {
-            let standing = match &mut answers {
-                Ok(answers) => answers.next().map(Ok),
-                Err(error) => Some(Err(error.clone())),
-            };
+        for (lease, standing) in batch.leases.into_iter().zip(answers) {
             self.reschedule(now, lease.owner, batch.asked_at, standing.as_ref());
             let (name, owner) = (lease.name, lease.owner);
             tidings.extend(standing.map(|standing| Tidings { name, owner, asked_at: batch.asked_at, standing }));
@@ -172,15 +182,15 @@ impl Keeper {
             Some(Ok(Renewed::NotHeld)) => self.forget(owner),
             Some(Err(_)) | None => {
                 let pause = self.dice.jittered(kept.valid_for / RETRY_PART);
-                self.schedule(owner, now + pause.min(RETRY_MAX));
+                self.schedule(owner, now + pause.clamp(PAUSE_MIN, RETRY_MAX));
             }
         }
     }
 
-    /// A third of the validity, less a little jitter.
+    /// A third of the validity, less a little jitter, but never without a pause.
     fn period(&mut self, valid_for: Duration) -> Duration {
         let third = valid_for / 3;
-        third - third / 10 + self.dice.jittered(third / 10)
+        (third - third / 10 + self.dice.jittered(third / 10)).max(PAUSE_MIN)
     }
 
     fn schedule(&mut self, owner: Owner, due: Moment) {
@@ -195,6 +205,9 @@ impl Keeper {
 const RETRY_PART: u32 = 30;
 /// ... but at least so often.
 const RETRY_MAX: Duration = Duration::from_millis(500);
+/// No lease is renewed or tried again sooner than this, whatever the store says of times: a validity of nothing would
+/// have the keeper ask without a pause.
+const PAUSE_MIN: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
 mod tests {
@@ -311,6 +324,41 @@ mod tests {
         let batch = keeper.take_due(seconds(10)).unwrap();
         assert!(keeper.answered(seconds(10), batch, Ok(Vec::new())).is_empty());
         assert!(keeper.next_due().unwrap() <= seconds(11));
+    }
+
+    #[test]
+    fn an_answer_of_another_length_says_nothing_of_any_lease() {
+        for length in [1, 3] {
+            let mut keeper = keeping(2);
+            let batch = keeper.take_due(seconds(10)).unwrap();
+            assert!(keeper.answered(seconds(10), batch, Ok(vec![Renewed::NotHeld; length])).is_empty());
+            assert_eq!(keeper.len(), 2);
+            assert!(keeper.next_due().unwrap() <= seconds(11));
+        }
+    }
+
+    #[test]
+    fn leases_that_allow_less_time_go_out_by_themselves() {
+        let mut keeper = keeping(1);
+        let short = Lease { ttl: "100ms".parse().unwrap(), ..lease(1) };
+        _ = keeper.keep(short, START, Duration::from_millis(100));
+        _ = keeper.keep(lease(2), START, TTL);
+        let batches: Vec<_> = std::iter::from_fn(|| keeper.take_due(seconds(10))).collect();
+        let sizes: Vec<_> = batches.iter().map(|batch| (batch.leases.len(), batch.within.as_millis())).collect();
+        assert_eq!(sizes, [(1, 16), (2, 1000)]);
+    }
+
+    #[test]
+    fn a_validity_of_nothing_is_not_renewed_without_a_pause() {
+        let mut keeper = keeping(1);
+        let nothing = Renewed::Renewed { valid_for: Duration::ZERO };
+        let error = BackendError::new("test", Operation::Renew, ErrorKind::Unreachable, Effect::None, "gone");
+        for answer in [Ok(vec![nothing]), Err(error)] {
+            let now = seconds(10).max(keeper.next_due().unwrap());
+            let batch = keeper.take_due(now).unwrap();
+            keeper.answered(now, batch, answer);
+            assert!(keeper.next_due().unwrap().since(now) >= Duration::from_millis(5));
+        }
     }
 
     #[test]

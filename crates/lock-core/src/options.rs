@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Invalid, Moment, Ttl, human_duration};
 
+/// The shortest `max_hold`: a shorter one is most likely over before the waiter is even told of its turn.
+const MAX_HOLD_MIN: Duration = Duration::from_millis(1);
+
 /// How a lock is asked for and held. Unknown fields are refused when it is read from a configuration.
 ///
 /// ```
@@ -24,7 +27,8 @@ pub struct LockOptions {
     pub wait: Option<Duration>,
     /// Why the lock is held, for people who look: at most 200 bytes.
     pub why: String,
-    /// How long the lock is held at most, renewals included; `None` for as long as the holder likes.
+    /// How long the lock is held at most, renewals included: a millisecond or more; `None` for as long as the holder
+    /// likes.
     #[serde(with = "human_duration::option")]
     pub max_hold: Option<Duration>,
 }
@@ -42,13 +46,13 @@ impl LockOptions {
     /// Refuses what no lock can be held by.
     ///
     /// # Errors
-    /// `Invalid` for a `max_hold` of zero.
+    /// `Invalid` for a `max_hold` under a millisecond.
     pub fn validate(&self) -> Result<(), Invalid> {
         match self.max_hold {
-            Some(Duration::ZERO) => Err(Invalid::new(
+            Some(most) if most < MAX_HOLD_MIN => Err(Invalid::new(
                 "max_hold",
-                "0s",
-                "nothing can be done in it",
+                humantime::format_duration(most),
+                "it is under 1ms, and nothing can be done in it",
                 "give a longer duration, or leave it out",
             )),
             Some(_) | None => Ok(()),
@@ -108,8 +112,15 @@ mod tests {
 
     #[test]
     fn a_hold_of_no_length_is_refused() {
-        let options = LockOptions { max_hold: Some(Duration::ZERO), ..LockOptions::default() };
-        assert!(options.validate().is_err());
+        let validated =
+            |most| LockOptions { max_hold: Some(Duration::from_micros(most)), ..LockOptions::default() }.validate();
+        assert!(validated(0).is_err());
+        let text = validated(999).unwrap_err().to_string();
+        assert!(
+            text.contains("max_hold \"999us\"") && text.ends_with("give a longer duration, or leave it out"),
+            "{text}"
+        );
+        assert!(validated(1_000).is_ok());
         assert!(LockOptions::default().validate().is_ok());
     }
 }

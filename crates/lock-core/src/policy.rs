@@ -8,17 +8,24 @@ use crate::{Capabilities, Ordering, Ttl, Waiting};
 const OP_TIMEOUT_MAX: Duration = Duration::from_secs(1);
 /// ... and at most this part of the ttl, so that several tries fit into a lease.
 const OP_TIMEOUT_PART: u32 = 6;
+/// A timeout that is set is at most this part of the ttl: a grant that takes longer is hardly worth having.
+const OP_TIMEOUT_PART_MAX: u32 = 3;
+/// No timeout is shorter, so that every request has a chance.
+const OP_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
 /// How many times a lease is passed on locally before other processes get their turn.
 ///
-/// Chosen: it divides the store's work by about ten, and a waiter elsewhere waits for at most so many turns more.
+/// Chosen: it divides the store's work by about ten. Where the store has a queue, a waiter elsewhere waits for at most
+/// so many turns more. Where it has none, nobody elsewhere is sure of a turn: after so many the lock is free for a
+/// moment, and whoever asks first has it.
 pub const CHAIN_DEFAULT: u32 = 16;
 
 /// How a station behaves at one store: what may be tuned, and what follows from the store's capabilities.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Policy {
-    /// How long one request may take; `None` for a sixth of the ttl, at most a second.
+    /// How long one request may take: at least a millisecond, and at most a third of the ttl, whatever is set here.
+    /// `None` for a sixth of the ttl, at most a second.
     pub op_timeout: Option<Duration>,
     /// How many times a lease is passed on locally since it was taken from the store; 0 turns it off.
     pub chain: u32,
@@ -36,7 +43,9 @@ impl Policy {
 
     /// How long one request for a lease of this ttl may take.
     pub fn within(&self, ttl: Ttl) -> Duration {
-        self.op_timeout.unwrap_or_else(|| OP_TIMEOUT_MAX.min(ttl.get() / OP_TIMEOUT_PART))
+        let most = ttl.get() / OP_TIMEOUT_PART_MAX;
+        let wanted = self.op_timeout.unwrap_or_else(|| OP_TIMEOUT_MAX.min(ttl.get() / OP_TIMEOUT_PART));
+        wanted.min(most).max(OP_TIMEOUT_MIN)
     }
 }
 
@@ -76,7 +85,7 @@ pub(crate) mod pace {
     }
 
     pub(crate) fn after_expiry(remaining: Duration, position: u32) -> Duration {
-        remaining + EXPIRY_SLACK * position.clamp(1, EXPIRY_PLACES_MAX)
+        remaining.saturating_add(EXPIRY_SLACK * position.clamp(1, EXPIRY_PLACES_MAX))
     }
 
     fn doubled(first: Duration, tries: u32, most: Duration) -> Duration {
@@ -126,6 +135,15 @@ mod tests {
     }
 
     #[test]
+    fn a_timeout_that_is_set_leaves_something_of_the_lease() {
+        let mut policy = Policy::new(Capabilities::new("test", Waiting::Poll, Durability::Process));
+        policy.op_timeout = Some(Duration::MAX);
+        assert_eq!(policy.within(Ttl::DEFAULT), Duration::from_secs(10));
+        policy.op_timeout = Some(Duration::ZERO);
+        assert_eq!(policy.within(Ttl::DEFAULT), Duration::from_millis(1));
+    }
+
+    #[test]
     fn drift_is_a_hundredth_and_two_milliseconds() {
         assert_eq!(drift(Duration::from_secs(30)), Duration::from_millis(302));
     }
@@ -139,6 +157,7 @@ mod tests {
             [0, 3, 99].map(|place| pace::after_expiry(second, place)),
             [1010, 1030, 1080].map(Duration::from_millis)
         );
+        assert_eq!(pace::after_expiry(Duration::MAX, 1), Duration::MAX);
     }
 
     #[test]

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use super::Station;
 use super::io::{ActionId, Request};
-use super::state::{Asked, Attempt, Grant, Standing, State};
+use super::state::{Asked, Attempt, Grant, Hint, Standing, State};
 use crate::policy::pace;
 use crate::{
     AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Mode, Moment, Operation,
-    Ordering, Queueing, Waiting,
+    Ordering, Queueing, Ttl, Waiting,
 };
+
+/// So many stale grants in a row are a failure: the store answers too slowly for the ttl, and may go on to do so.
+const STALE_ANSWERS_MAX: u32 = 3;
 
 impl Station {
     /// Begins an attempt for the front waiter.
@@ -19,24 +22,25 @@ impl Station {
             return;
         }
         let Some((owner, ttl)) = self.line.next_owner() else { return };
-        let (standing, certainty) = (Standing::Outside, Certainty::Answered);
-        let attempt = Attempt { owner, ttl, basis: now, standing, certainty, tries: 0, holder: None, trouble: None };
-        self.ask(now, attempt);
+        self.ask(now, Attempt::new(owner, ttl, now));
     }
 
     /// Asks again for the attempt that waits.
     pub(super) fn ask_again(&mut self, now: Moment) {
         if let State::Waiting(mut attempt, _) = std::mem::replace(&mut self.state, State::Idle) {
-            if attempt.standing == Standing::Outside {
+            if attempt.is_unknown_to_store() {
                 attempt.basis = now;
             }
             self.ask(now, attempt);
         }
     }
 
-    pub(super) fn ask_again_at(&mut self, at: Moment) {
-        if let State::Waiting(_, again_at) = &mut self.state {
-            *again_at = at.min(*again_at);
+    /// Has the next claim go out now; behind the one that is under way, if its answer is a no.
+    fn recheck(&mut self, now: Moment) {
+        match &mut self.state {
+            State::Waiting(_, again_at) => *again_at = now.min(*again_at),
+            State::Asking(_, asked) => asked.hint = Hint::MayBeFree,
+            State::Idle | State::Held(_) | State::Closed => {}
         }
     }
 
@@ -57,7 +61,7 @@ impl Station {
         };
         let within = self.policy.within(attempt.ttl);
         let id = self.run(Request::Acquire(claim), within);
-        self.state = State::Asking(attempt, Asked { id, at: now });
+        self.state = State::Asking(attempt, Asked { id, at: now, hint: Hint::Nothing });
     }
 
     pub(super) fn on_acquire_reply(&mut self, now: Moment, id: ActionId, result: Result<Answer, BackendError>) {
@@ -79,14 +83,9 @@ impl Station {
             attempt.trouble = None;
         }
         match result {
-            Ok(Answer::Granted { lease, .. }) if lease.owner != attempt.owner || lease.name != self.name => {
-                let message = "the store granted a lease to another owner than the one that asked";
-                let error =
-                    BackendError::new("backend", Operation::Acquire, ErrorKind::Protocol, Effect::Unknown, message);
-                self.on_ask_error(now, attempt, error);
-            }
             Ok(Answer::Granted { lease, valid_for }) => {
                 let grant = Grant { lease, basis: asked.at, valid_for };
+                attempt.stale_answers += u32::from(grant.is_stale(now));
                 self.on_grant(now, attempt, grant, None);
             }
             Ok(Answer::Queued { position, remaining, valid_for, holder }) => {
@@ -94,14 +93,15 @@ impl Station {
                 self.refuse_impatient(Some(&holder));
                 let refresh = asked.at + valid_for / 3;
                 let wake = self.queue_pace(&holder, remaining, position);
-                self.wait(attempt, holder, refresh.min(now + wake).max(now + pace::SOONEST));
+                let again_at = refresh.min(now + wake).max(now + pace::SOONEST);
+                self.wait(attempt, holder, asked.again_at(now, again_at));
             }
             Ok(Answer::Busy { remaining, holder }) => {
                 attempt.standing = Standing::Outside;
                 self.refuse_impatient(Some(&holder));
                 let poll = self.dice.jittered(pace::poll(attempt.tries));
                 let wake = remaining.map_or(poll, |remaining| poll.min(pace::after_expiry(remaining, 1)));
-                self.wait(attempt, holder, now + wake);
+                self.wait(attempt, holder, asked.again_at(now, now + wake));
             }
             Err(error) => self.on_ask_error(now, attempt, error),
         }
@@ -116,6 +116,7 @@ impl Station {
 
     fn wait(&mut self, mut attempt: Attempt, holder: Holder, again_at: Moment) {
         attempt.holder = Some(holder);
+        attempt.stale_answers = 0;
         attempt.tries = attempt.tries.saturating_add(1);
         self.state = State::Waiting(attempt, again_at);
     }
@@ -125,13 +126,10 @@ impl Station {
         let in_queue = attempt.standing == Standing::InQueue;
         let again = error.kind().is_transient() && self.line.queueing() == Queueing::Wanted;
         if again {
-            for waiter in self.line.take_impatient() {
-                self.outbox.push_back(super::refused(waiter.join.turn, error.clone().into()));
-            }
+            self.fail_impatient(&error);
         } else {
             self.refuse_all(&error.clone().into());
         }
-        attempt.trouble = Some(error);
         // Asking again from the queue means the same as before, so the place is kept. A first claim whose outcome is
         // not known is given up, and the next one has another owner.
         if unsure && !(again && in_queue) {
@@ -143,31 +141,68 @@ impl Station {
             if unsure && in_queue {
                 attempt.certainty = Certainty::Unknown;
             } else if unsure {
-                (attempt.owner, attempt.ttl) =
-                    self.line.next_owner().unwrap_or((attempt.owner.successor(), attempt.ttl));
+                attempt = self.with_next_owner(now, attempt);
             }
-            let again_at = now + self.dice.jittered(pace::retry(attempt.tries));
-            attempt.tries = attempt.tries.saturating_add(1);
-            self.state = State::Waiting(attempt, again_at);
+            self.retry(now, attempt, error);
         }
     }
 
+    fn fail_impatient(&mut self, error: &BackendError) {
+        for waiter in self.line.take_impatient() {
+            self.outbox.push_back(super::refused(waiter.join.turn, error.clone().into()));
+        }
+    }
+
+    /// Goes on under an owner that the store has never heard of, at the same pace.
+    fn with_next_owner(&mut self, now: Moment, attempt: Attempt) -> Attempt {
+        let (owner, ttl) = self.line.next_owner().unwrap_or((attempt.owner.successor(), attempt.ttl));
+        Attempt { tries: attempt.tries, holder: attempt.holder, ..Attempt::new(owner, ttl, now) }
+    }
+
+    fn retry(&mut self, now: Moment, mut attempt: Attempt, error: BackendError) {
+        let again_at = now + self.dice.jittered(pace::retry(attempt.tries));
+        attempt.trouble = Some(error);
+        attempt.tries = attempt.tries.saturating_add(1);
+        self.state = State::Waiting(attempt, again_at);
+    }
+
     /// A grant, by reply or by transfer: somebody is admitted, it is asked for again, or it is given back.
-    pub(super) fn on_grant(&mut self, now: Moment, mut attempt: Attempt, grant: Grant, asked: Option<Asked>) {
+    fn on_grant(&mut self, now: Moment, attempt: Attempt, grant: Grant, asked: Option<Asked>) {
         let token = grant.lease.tokens.low();
-        if let Some(floor) = self.floor.filter(|floor| token <= *floor) {
+        if !attempt.is_granted_by(&grant.lease, &self.name) {
+            let message = "the store granted another lease than the one that was asked for";
+            let error = BackendError::new("backend", Operation::Acquire, ErrorKind::Protocol, Effect::Unknown, message);
+            self.on_ask_error(now, attempt, error);
+        } else if let Some(floor) = self.floor.filter(|floor| token <= *floor) {
             self.part(now, attempt.owner, attempt.ttl, attempt.certainty(asked), None);
             self.refuse_all(&AcquireError::Forgotten { name: self.name.clone(), token, floor });
         } else if self.line.first_with(grant.lease.ttl).is_none() {
             self.part(now, attempt.owner, attempt.ttl, attempt.certainty(asked), None);
         } else if grant.is_stale(now) {
-            attempt.standing = Standing::InQueue;
-            self.state = match asked {
-                Some(asked) => State::Asking(attempt, asked),
-                None => State::Waiting(attempt, now + self.dice.jittered(pace::poll(0))),
-            };
+            self.on_stale_grant(now, attempt, asked);
         } else {
             self.admit_first(now, grant, asked, attempt.certainty);
+        }
+    }
+
+    /// It is asked for again. If those answers are stale too, whoever will not wait is sent away after the second one,
+    /// and the lease is given back after the last.
+    fn on_stale_grant(&mut self, now: Moment, mut attempt: Attempt, asked: Option<Asked>) {
+        attempt.standing = Standing::InQueue;
+        if let Some(asked) = asked {
+            self.state = State::Asking(attempt, asked);
+            return;
+        }
+        let error = too_slow(attempt.ttl);
+        if attempt.stale_answers > 1 {
+            self.fail_impatient(&error);
+        }
+        if attempt.stale_answers < STALE_ANSWERS_MAX {
+            self.state = State::Waiting(attempt, now + self.dice.jittered(pace::poll(0)));
+        } else {
+            self.part(now, attempt.owner, attempt.ttl, attempt.certainty, None);
+            let attempt = self.with_next_owner(now, attempt);
+            self.retry(now, attempt, error);
         }
     }
 
@@ -176,7 +211,7 @@ impl Station {
             Event::Granted { lease, .. } if lease.name != self.name => {}
             Event::Freed { name } if name != self.name => {}
             Event::Granted { lease, valid_for } => self.on_transfer(now, lease, valid_for),
-            Event::Freed { .. } | Event::RecheckAll => self.ask_again_at(now),
+            Event::Freed { .. } | Event::RecheckAll => self.recheck(now),
         }
     }
 
@@ -184,12 +219,10 @@ impl Station {
         let (attempt, asked) = match std::mem::replace(&mut self.state, State::Idle) {
             State::Asking(attempt, asked) if attempt.owner == lease.owner => (attempt, Some(asked)),
             State::Waiting(attempt, _) if attempt.owner == lease.owner => (attempt, None),
+            // An owner that was issued here is the attempt's, or the hold's, or has been parted from: its farewell frees
+            // whatever it was handed. Any other belongs to another client of the same store, which wants its grant.
             other @ (State::Idle | State::Asking(..) | State::Waiting(..) | State::Held(_) | State::Closed) => {
-                let known = matches!(&other, State::Held(held) if held.lease.owner == lease.owner);
                 self.state = other;
-                if !known && !self.farewells.includes(lease.owner) {
-                    self.part(now, lease.owner, lease.ttl, Certainty::Answered, None);
-                }
                 return;
             }
         };
@@ -203,4 +236,10 @@ impl Station {
         let grant = Grant { lease, basis: attempt.basis, valid_for };
         self.on_grant(now, attempt, grant, asked);
     }
+}
+
+fn too_slow(ttl: Ttl) -> BackendError {
+    let message = format!("the store answers too slowly for a ttl of {ttl}");
+    BackendError::new("backend", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)
+        .with_remedy("use a longer ttl")
 }

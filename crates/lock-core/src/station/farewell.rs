@@ -1,7 +1,7 @@
 //! Releases under way: each is tried until it is answered, or until the lease is over anyway.
 
 use super::io::{ActionId, TurnId};
-use crate::{Moment, Owner, Parting};
+use crate::{Moment, Parting};
 
 /// A release that was not answered yet.
 #[derive(Debug)]
@@ -33,10 +33,6 @@ impl Farewells {
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    pub(super) fn includes(&self, owner: Owner) -> bool {
-        self.0.iter().any(|farewell| farewell.parting.owner == owner)
     }
 
     pub(super) fn any_under_way(&self) -> bool {

@@ -64,12 +64,12 @@ impl Station {
     /// What the clock ends: the lease, or the turn by its `max_hold`. Comes before everything else that happens.
     pub(super) fn expire(&mut self, now: Moment) {
         let State::Held(held) = &self.state else { return };
-        if now >= held.until {
-            let reason = LossReason::Expired(held.last_error.clone());
-            self.lose(now, reason);
-        } else if held.hold_until.is_some_and(|end| now >= end) {
-            self.lose(now, LossReason::MaxHold);
-        }
+        let reason = match held.hold.ended(now) {
+            Some(LossReason::Expired(_)) => LossReason::Expired(held.last_error.clone()),
+            Some(reason @ (LossReason::NotHeld | LossReason::MaxHold | LossReason::Closed)) => reason,
+            None => return,
+        };
+        self.lose(now, reason);
     }
 
     /// The holder loses its hold: it is told first, and what may be left at the store is released.
@@ -142,14 +142,13 @@ impl Held {
         let UnderLease { lease, token, until, passes, asked, certainty } = under;
         let Join { turn, max_hold, note, .. } = waiter.join;
         let hold_until = max_hold.map(|most| now + most.max(SHORTEST_HOLD));
-        let turn_until = hold_until.map_or(until, |end| end.min(until));
-        let hold = Arc::new(Hold::new(lease.clone(), token, turn_until));
-        Self { lease, until, turn, note, hold, hold_until, passes, asked, certainty, last_error: None }
+        let hold = Arc::new(Hold::new(lease.clone(), token, until, hold_until));
+        Self { lease, until, turn, note, hold, passes, asked, certainty, last_error: None }
     }
 
     fn extend(&mut self, grant: &Grant) {
         self.until = self.until.max(grant.until());
-        self.hold.extend(self.turn_until());
+        self.hold.extend(self.until);
     }
 
     /// This hold as those who wait see it.

@@ -125,9 +125,10 @@ impl Station {
             self.outbox.push_back(refused(join.turn, AcquireError::Closed));
             return;
         }
-        if join.patience == Patience::Never {
-            // What is known may be old by now, and this waiter waits for one answer only.
-            self.ask_again_at(now);
+        // This waiter waits for one answer only, and what is known may be old by now. A claim that is under way already
+        // is its answer.
+        if let (Patience::Never, State::Waiting(_, again_at)) = (join.patience, &mut self.state) {
+            *again_at = now;
         }
         self.line.join(now, join);
     }

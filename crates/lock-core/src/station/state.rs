@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::io::{ActionId, TurnId};
-use crate::{BackendError, Certainty, Hold, Holder, Lease, Moment, Note, Owner, Ttl};
+use crate::policy::pace;
+use crate::{BackendError, Certainty, Hold, Holder, Lease, LockName, Moment, Note, Owner, Ttl};
 
 /// What is true of this station's lease. Each variant is named for what is true, not for what comes next.
 #[derive(Debug)]
@@ -26,6 +27,24 @@ pub(super) enum State {
 pub(super) struct Asked {
     pub(super) id: ActionId,
     pub(super) at: Moment,
+    pub(super) hint: Hint,
+}
+
+impl Asked {
+    /// When to ask again after a no, which may be older than what the store told since.
+    pub(super) fn again_at(self, now: Moment, at: Moment) -> Moment {
+        match self.hint {
+            Hint::Nothing => at,
+            Hint::MayBeFree => at.min(now + pace::SOONEST),
+        }
+    }
+}
+
+/// What was told while a claim was under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Hint {
+    Nothing,
+    MayBeFree,
 }
 
 /// One owner's attempt to get a lease, over all its requests.
@@ -34,12 +53,17 @@ pub(super) struct Attempt {
     pub(super) owner: Owner,
     pub(super) ttl: Ttl,
     /// When a grant by transfer is counted from: the handing out of the latest answered request, or of the first one.
+    ///
+    /// An answer that is a no moves it even after a claim that went unanswered: at that moment the owner did not hold,
+    /// so it was handed the lock later, or holds it no more, which [`is_ahead_of`](Self::is_ahead_of) finds out.
     pub(super) basis: Moment,
     pub(super) standing: Standing,
     /// Whether a claim of this owner went unanswered and so may still arrive.
     pub(super) certainty: Certainty,
     /// How many noes in a row, for the pace.
     pub(super) tries: u32,
+    /// How many grants in a row were too old when they arrived.
+    pub(super) stale_answers: u32,
     /// Who held the lock when the store last said.
     pub(super) holder: Option<Holder>,
     /// Why the store has not said anything since.
@@ -47,6 +71,23 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
+    pub(super) fn new(owner: Owner, ttl: Ttl, now: Moment) -> Self {
+        let (standing, certainty) = (Standing::Outside, Certainty::Answered);
+        let (tries, stale_answers) = (0, 0);
+        Self { owner, ttl, basis: now, standing, certainty, tries, stale_answers, holder: None, trouble: None }
+    }
+
+    /// Whether a transfer can only follow from a claim that is still to go out. A claim that went unanswered may take a
+    /// place at any time, and be handed the lock before the next one goes out.
+    pub(super) fn is_unknown_to_store(&self) -> bool {
+        self.standing == Standing::Outside && self.certainty == Certainty::Answered
+    }
+
+    /// Whether this is the lease that was asked for.
+    pub(super) fn is_granted_by(&self, lease: &Lease, name: &LockName) -> bool {
+        lease.name == *name && lease.owner == self.owner && lease.ttl == self.ttl
+    }
+
     /// What a release has to say of this owner's claims, if one of them is still under way.
     pub(super) fn certainty(&self, asked: Option<Asked>) -> Certainty {
         if asked.is_some() { Certainty::Unknown } else { self.certainty }
@@ -81,8 +122,6 @@ pub(super) struct Held {
     pub(super) turn: TurnId,
     pub(super) note: Note,
     pub(super) hold: Arc<Hold>,
-    /// When `max_hold` ends the turn.
-    pub(super) hold_until: Option<Moment>,
     /// How many turns the lease has had before this one.
     pub(super) passes: u32,
     /// A request of this owner that is still under way.
@@ -95,7 +134,7 @@ pub(super) struct Held {
 impl Held {
     /// End of the present turn.
     pub(super) fn turn_until(&self) -> Moment {
-        self.hold_until.map_or(self.until, |end| end.min(self.until))
+        self.hold.valid_until()
     }
 
     /// What a release has to say of this owner's claims.

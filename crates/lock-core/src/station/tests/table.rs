@@ -142,7 +142,7 @@ type Feed = fn(&mut Rig) -> Vec<String>;
 /// Validity in which nothing can be done: most of it has passed when the answer is there.
 const LITTLE: Duration = Duration::from_millis(4);
 
-const INPUTS: [(&str, Feed); 39] = [
+const INPUTS: [(&str, Feed); 40] = [
     ("join", |rig| rig.join(NEW)),
     ("join, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..join(NEW) }))),
     ("join, wait is over", |rig| {
@@ -162,6 +162,10 @@ const INPUTS: [(&str, Feed); 39] = [
     ("granted to another owner", |rig| {
         let lease = Lease { owner: owner(STRANGER), ..rig.lease(11, 12) };
         rig.answer(Ok(Answer::Granted { lease, valid_for: Duration::from_secs(30) }))
+    }),
+    ("granted, another ttl", |rig| {
+        let lease = Lease { ttl: ttl("20s"), ..rig.lease(11, 12) };
+        rig.answer(Ok(Answer::Granted { lease, valid_for: Duration::from_secs(20) }))
     }),
     ("granted, not above the floor", |rig| rig.grant(FLOOR, FLOOR + 1)),
     ("queued", Rig::queue),

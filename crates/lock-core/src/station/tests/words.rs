@@ -1,7 +1,7 @@
 //! What a station says and where it stands, as short lines of text: for the table and the scenarios.
 
 use super::super::farewell::Progress;
-use super::super::state::{Asked, Attempt, Held, Standing, State};
+use super::super::state::{Attempt, Held, Hint, Standing, State};
 use super::super::{Action, Output, Request, Station};
 use crate::{
     AcquireError, BackendError, Certainty, Ended, Holder, LossReason, Moment, Owner, Queueing, Refusal, TokenRange,
@@ -107,12 +107,12 @@ fn loss(reason: &LossReason) -> &'static str {
 pub(super) fn state(now: Moment, station: &Station) -> String {
     let mut text = match &station.state {
         State::Idle => "Idle".to_owned(),
-        State::Asking(asker, Asked { id, .. }) => format!("Asking {}, claim #{}", attempt(asker), id.0),
+        State::Asking(asker, asked) => format!("Asking {}, claim #{}{}", attempt(asker), asked.id.0, hint(asked.hint)),
         State::Waiting(asker, again_at) => format!("Waiting {}, again in {}", attempt(asker), after(now, *again_at)),
         State::Held(held) => holding(now, held),
         State::Closed => "Closed".to_owned(),
     };
-    for (index, waiter) in station.line.0.iter().enumerate() {
+    for (index, waiter) in station.line.waiters.iter().enumerate() {
         let joint = if index == 0 { "; line: " } else { ", " };
         text.push_str(&format!("{joint}{}", waiter.join.turn.0));
     }
@@ -124,6 +124,13 @@ pub(super) fn state(now: Moment, station: &Station) -> String {
         text.push_str(&format!("; releasing {}, {progress}", owner(farewell.parting.owner)));
     }
     text
+}
+
+fn hint(hint: Hint) -> &'static str {
+    match hint {
+        Hint::Nothing => "",
+        Hint::MayBeFree => ", may be free meanwhile",
+    }
 }
 
 fn attempt(attempt: &Attempt) -> String {

@@ -1,0 +1,146 @@
+//! Stories of answers and news that come late, at the wrong moment, or for somebody else.
+
+use std::time::Duration;
+
+use super::super::{Input, Join};
+use super::rig::{Rig, join, millis, none, owner, rig, somebody, told_in_order, ttl};
+use crate::{Answer, Effect, ErrorKind, Event, Lease, Patience, Released, Waiting};
+
+/// Grants the latest claim when most of the lease is over.
+fn grant_late(rig: &mut Rig) -> Vec<String> {
+    rig.pass(Duration::from_secs(21));
+    rig.grant(7, 7)
+}
+
+#[test]
+fn a_grant_to_another_client_of_the_same_store_is_left_alone() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.queue();
+    let lease = Lease { owner: owner(99), ..rig.lease(9, 9) };
+    assert_eq!(rig.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10) })), none());
+}
+
+#[test]
+fn a_push_that_crosses_the_release_is_freed_by_that_one() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.queue();
+    assert_eq!(rig.leave(1), ["run #2: release o1, all answered, within 1000ms"]);
+    assert_eq!(rig.hand_over(9, 9), none());
+    assert_eq!(rig.release(Ok(Released::Released)), none());
+    assert!(rig.station.is_idle());
+}
+
+#[test]
+fn a_push_for_a_claim_that_was_abandoned_is_given_back() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.leave(1);
+    assert_eq!(rig.hand_over(9, 9), ["run #2: release o1, claim may be under way, within 1000ms"]);
+}
+
+#[test]
+fn a_store_that_is_too_slow_for_the_ttl_is_asked_three_times_and_then_after_a_pause() {
+    let mut rig = rig();
+    rig.join(1);
+    for claim in ["#2", "#3"] {
+        assert_eq!(grant_late(&mut rig), none());
+        assert_eq!(rig.wake(), [format!("run {claim}: acquire o1, ttl 30s, width 1, place wanted, within 1000ms")]);
+    }
+    assert_eq!(grant_late(&mut rig), ["run #4: release o1, all answered, within 1000ms"]);
+    rig.release(Ok(Released::Released));
+    assert!(rig.station.next_wake().unwrap().since(rig.now) >= millis(25));
+    assert_eq!(rig.wake(), ["run #5: acquire o1', ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(rig.grant(8, 8)[1], "admit 1: token 8, valid for 29698ms");
+}
+
+#[test]
+fn who_waits_for_a_store_that_is_too_slow_is_told_so_in_the_end() {
+    let mut rig = rig();
+    rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + Duration::from_secs(63)), ..join(1) }));
+    for _ in 0..2 {
+        grant_late(&mut rig);
+        rig.wake();
+    }
+    rig.pass(millis(20_900));
+    rig.grant(7, 7);
+    rig.pass(millis(100));
+    assert_eq!(rig.feed(Input::Tick), ["refuse 1: error Timeout, effect Unknown"]);
+}
+
+#[test]
+fn who_will_not_wait_is_not_kept_by_a_second_stale_grant() {
+    let mut rig = rig();
+    rig.feed(Input::Join(Join { patience: Patience::Never, ..join(1) }));
+    assert_eq!(grant_late(&mut rig), none());
+    rig.wake();
+    let refused = ["refuse 1: error Timeout, effect Unknown", "run #3: release o1, all answered, within 1000ms"];
+    assert_eq!(grant_late(&mut rig), refused);
+}
+
+#[test]
+fn a_hint_that_overtakes_a_no_is_not_lost() {
+    for hint in [Event::RecheckAll, Event::Freed { name: "a".parse().unwrap() }] {
+        let mut policy = told_in_order();
+        for waiting in [Waiting::QueueWithPush, Waiting::Poll] {
+            policy.waiting = waiting;
+            let mut rig = Rig::new(policy);
+            rig.join(1);
+            rig.feed(Input::Event(hint.clone()));
+            match waiting {
+                Waiting::Poll => rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8) })),
+                Waiting::Queue | Waiting::QueueWithPush => rig.queue(),
+            };
+            assert!(rig.station.next_wake().unwrap().since(rig.now) <= millis(5));
+            assert_eq!(rig.wake().len(), 1, "it is asked again");
+            rig.queue();
+            assert!(rig.station.next_wake().unwrap().since(rig.now) > millis(5), "once");
+        }
+    }
+}
+
+#[test]
+fn a_grant_for_another_ttl_is_refused_and_not_asked_for_again() {
+    let mut rig = rig();
+    rig.join(1);
+    let lease = Lease { ttl: ttl("20s"), ..rig.lease(7, 7) };
+    let refused =
+        ["refuse 1: error Protocol, effect Unknown", "run #2: release o1, claim may be under way, within 1000ms"];
+    assert_eq!(rig.answer(Ok(Answer::Granted { lease, valid_for: Duration::from_secs(20) })), refused);
+}
+
+/// A claim that went unanswered takes a place after the store said busy, and is handed the lock before the next claim.
+#[test]
+fn a_transfer_to_a_late_claim_does_not_count_from_the_claim_after_it() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.queue();
+    rig.wake();
+    rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    rig.wake();
+    let answered = rig.now;
+    rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8) }));
+    rig.pass(millis(1_000));
+    rig.wake();
+    rig.hand_over(9, 9);
+    assert!(rig.hold().valid_until() <= answered + Duration::from_secs(10));
+}
+
+#[test]
+fn a_store_that_speaks_of_eternity_is_believed() {
+    let mut rig = rig();
+    rig.join(1);
+    assert_eq!(rig.answer(Ok(Answer::Busy { remaining: Some(Duration::MAX), holder: somebody(8, 8) })), none());
+}
+
+#[test]
+fn a_hold_that_told_its_guard_that_it_is_over_is_not_renewed() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.grant(7, 7);
+    let hold = rig.hold();
+    assert!(hold.check(hold.valid_until()).is_err());
+    let lost = ["lose 1: expired", "forget o1", "run #2: release o1, all answered, within 1000ms"];
+    assert_eq!(rig.feed(Input::Tick), lost);
+}
