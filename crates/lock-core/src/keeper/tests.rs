@@ -1,0 +1,154 @@
+use super::*;
+use crate::{Capabilities, Durability, Effect, ErrorKind, Operation, TokenRange, Ttl, Waiting, Width};
+
+const START: Moment = Moment::from_nanos(1_000_000_000_000);
+const TTL: Duration = Duration::from_secs(30);
+
+fn keeper() -> Keeper {
+    Keeper::new(Policy::new(Capabilities::new("test", Waiting::Poll, Durability::Process)), 7)
+}
+
+fn lease(n: u8) -> Lease {
+    let tokens = TokenRange::above(u64::from(n), Width::ONE).unwrap();
+    Lease { name: format!("lock {n}").parse().unwrap(), owner: Owner::from_random([n; 16]), tokens, ttl: Ttl::DEFAULT }
+}
+
+fn keeping(leases: u8) -> Keeper {
+    let mut keeper = keeper();
+    for n in 0..leases {
+        assert!(keeper.keep(lease(n), START, TTL), "nothing is planned yet");
+    }
+    keeper
+}
+
+fn seconds(n: u64) -> Moment {
+    START + Duration::from_secs(n)
+}
+
+#[test]
+fn a_lease_is_renewed_at_a_third_of_its_validity() {
+    let mut keeper = keeping(1);
+    assert!(keeper.take_due(seconds(9)).is_none());
+    let due = keeper.next_due().unwrap();
+    assert!(due >= seconds(9) && due <= seconds(10), "{due:?}");
+    let batch = keeper.take_due(seconds(10)).unwrap();
+    assert_eq!((batch.leases.len(), batch.asked_at, batch.within), (1, seconds(10), Duration::from_secs(1)));
+    assert_eq!(keeper.next_due(), None);
+    assert_eq!(keeper.lateness_max(), seconds(10).since(due));
+}
+
+#[test]
+fn an_answered_renewal_counts_from_asking() {
+    let mut keeper = keeping(1);
+    let batch = keeper.take_due(seconds(10)).unwrap();
+    let tidings = keeper.answered(seconds(11), batch, Ok(vec![Renewed::Renewed { valid_for: TTL }]));
+    assert!(matches!(tidings[0].standing, Ok(Renewed::Renewed { .. })));
+    assert_eq!(tidings[0].asked_at, seconds(10));
+    let due = keeper.next_due().unwrap();
+    assert!(due >= seconds(19) && due <= seconds(20), "{due:?}");
+}
+
+#[test]
+fn what_is_due_together_goes_out_together_in_bounded_batches() {
+    let mut keeper = keeping(250);
+    let late = seconds(60);
+    let sizes: Vec<_> = std::iter::from_fn(|| keeper.take_due(late)).map(|batch| batch.leases.len()).collect();
+    assert_eq!(sizes, [100, 100, 50]);
+    assert_eq!(keeper.len(), 250);
+}
+
+#[test]
+fn an_error_is_retried_soon_and_told() {
+    let mut keeper = keeping(1);
+    let batch = keeper.take_due(seconds(10)).unwrap();
+    let error = BackendError::new("test", Operation::Renew, ErrorKind::Unreachable, Effect::None, "gone");
+    let tidings = keeper.answered(seconds(11), batch, Err(error));
+    assert!(tidings[0].standing.is_err());
+    let due = keeper.next_due().unwrap();
+    assert!(due > seconds(11) && due <= seconds(12), "{due:?}");
+}
+
+#[test]
+fn a_lost_lease_is_told_and_not_renewed_again() {
+    let mut keeper = keeping(2);
+    let batch = keeper.take_due(seconds(10)).unwrap();
+    assert_eq!(batch.leases.len(), 2);
+    let answers = vec![Renewed::NotHeld, Renewed::Renewed { valid_for: TTL }];
+    let tidings = keeper.answered(seconds(10), batch, Ok(answers));
+    assert!(matches!(tidings[0].standing, Ok(Renewed::NotHeld)));
+    assert_eq!(keeper.len(), 1);
+}
+
+#[test]
+fn a_lease_that_was_let_go_under_way_stays_gone() {
+    let mut keeper = keeping(1);
+    let batch = keeper.take_due(seconds(10)).unwrap();
+    keeper.forget(batch.leases[0].owner);
+    keeper.answered(seconds(10), batch, Ok(vec![Renewed::Renewed { valid_for: TTL }]));
+    assert!(keeper.is_empty() && keeper.next_due().is_none());
+}
+
+#[test]
+fn a_lease_that_is_kept_anew_has_one_renewal_only() {
+    let mut keeper = keeping(1);
+    let batch = keeper.take_due(seconds(10)).unwrap();
+    for _ in 0..2 {
+        assert!(keeper.keep(lease(0), seconds(10), TTL));
+    }
+    keeper.answered(seconds(10), batch, Ok(vec![Renewed::Renewed { valid_for: TTL }]));
+    assert_eq!(std::iter::from_fn(|| keeper.take_due(seconds(20))).count(), 1);
+    assert_eq!(keeper.next_due(), None);
+}
+
+#[test]
+fn an_answer_that_is_too_short_is_tried_again() {
+    let mut keeper = keeping(1);
+    let batch = keeper.take_due(seconds(10)).unwrap();
+    assert!(keeper.answered(seconds(10), batch, Ok(Vec::new())).is_empty());
+    assert!(keeper.next_due().unwrap() <= seconds(11));
+}
+
+#[test]
+fn an_answer_of_another_length_says_nothing_of_any_lease() {
+    for length in [1, 3] {
+        let mut keeper = keeping(2);
+        let batch = keeper.take_due(seconds(10)).unwrap();
+        assert!(keeper.answered(seconds(10), batch, Ok(vec![Renewed::NotHeld; length])).is_empty());
+        assert_eq!(keeper.len(), 2);
+        assert!(keeper.next_due().unwrap() <= seconds(11));
+    }
+}
+
+#[test]
+fn leases_that_allow_less_time_go_out_by_themselves() {
+    let mut keeper = keeping(1);
+    let short = Lease { ttl: "100ms".parse().unwrap(), ..lease(1) };
+    _ = keeper.keep(short, START, Duration::from_millis(100));
+    _ = keeper.keep(lease(2), START, TTL);
+    let batches: Vec<_> = std::iter::from_fn(|| keeper.take_due(seconds(10))).collect();
+    let sizes: Vec<_> = batches.iter().map(|batch| (batch.leases.len(), batch.within.as_millis())).collect();
+    assert_eq!(sizes, [(1, 16), (2, 1000)]);
+}
+
+#[test]
+fn a_validity_of_nothing_is_not_renewed_without_a_pause() {
+    let mut keeper = keeping(1);
+    let nothing = Renewed::Renewed { valid_for: Duration::ZERO };
+    let error = BackendError::new("test", Operation::Renew, ErrorKind::Unreachable, Effect::None, "gone");
+    for answer in [Ok(vec![nothing]), Err(error)] {
+        let now = seconds(10).max(keeper.next_due().unwrap());
+        let batch = keeper.take_due(now).unwrap();
+        keeper.answered(now, batch, answer);
+        assert!(keeper.next_due().unwrap().since(now) >= Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn only_what_is_due_earlier_wakes() {
+    let mut keeper = keeping(1);
+    assert_eq!(keeper.plan(), keeper.next_due());
+    assert!(!keeper.keep(lease(1), seconds(5), TTL));
+    assert!(keeper.keep(lease(2), START, TTL / 2));
+    keeper.forget(lease(2).owner);
+    assert!(keeper.keep(lease(2), START, TTL / 2), "a plan is changed by planning only");
+}
