@@ -37,6 +37,8 @@ type Parse = fn(&str) -> Result<BackendConfig, Invalid>;
 struct Scheme {
     name: &'static str,
     feature: &'static str,
+    /// How to write it, at its shortest.
+    form: &'static str,
     parse: Option<Parse>,
 }
 
@@ -56,13 +58,16 @@ const REDIS: Option<Parse> = Some(|url| lock_redis::RedisConfig::from_url(url).m
 const REDIS: Option<Parse> = None;
 
 const SCHEMES: [Scheme; 6] = [
-    Scheme { name: "sqlite", feature: "sqlite", parse: SQLITE },
-    Scheme { name: "redis", feature: "redis", parse: REDIS },
-    Scheme { name: "rediss", feature: "tls", parse: REDIS },
-    Scheme { name: "redis+unix", feature: "redis", parse: REDIS },
-    Scheme { name: "unix", feature: "redis", parse: REDIS },
-    Scheme { name: "memory", feature: "memory", parse: MEMORY },
+    Scheme { name: "sqlite", feature: "sqlite", form: "sqlite:PATH", parse: SQLITE },
+    Scheme { name: "redis", feature: "redis", form: "redis://HOST", parse: REDIS },
+    Scheme { name: "rediss", feature: "tls", form: "rediss://HOST", parse: REDIS },
+    Scheme { name: "redis+unix", feature: "redis", form: "redis+unix:///PATH", parse: REDIS },
+    Scheme { name: "unix", feature: "redis", form: "unix:///PATH", parse: REDIS },
+    Scheme { name: "memory", feature: "memory", form: "memory:", parse: MEMORY },
 ];
+
+/// The ends of files that are taken for databases.
+const FILE_ENDS: [&str; 4] = [".db", ".db3", ".sqlite", ".sqlite3"];
 
 /// How far a mistyped scheme may be from one that is known to be taken for it.
 const TYPOS_MAX: usize = 3;
@@ -75,7 +80,7 @@ impl BackendConfig {
     /// that brings it; and for what the backend refuses. No part of the URL that may hold a secret is shown.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
         let Some((given, _)) = url.split_once(':') else {
-            return Err(Invalid::new("store URL", "(hidden)", "it has no scheme", format!("write {}", forms())));
+            return Err(no_scheme(url));
         };
         let Some(scheme) = SCHEMES.iter().find(|scheme| scheme.name.eq_ignore_ascii_case(given)) else {
             return Err(unknown(given));
@@ -103,6 +108,24 @@ impl BackendConfig {
             Self::Redis(ref config) => config.op_timeout(),
         }
     }
+}
+
+/// What may be a secret is not repeated; the name of a store or of a file is none.
+fn no_scheme(given: &str) -> Invalid {
+    let (shown, remedy) = if let Some(scheme) = SCHEMES.iter().find(|scheme| scheme.name.eq_ignore_ascii_case(given)) {
+        (given, format!("write {}", scheme.form))
+    } else if looks_like_a_file(given) {
+        (given, format!("did you mean sqlite:{given} ?"))
+    } else {
+        ("(hidden)", format!("write {}", forms()))
+    };
+    Invalid::new("store URL", shown, "it has no scheme", remedy)
+}
+
+fn looks_like_a_file(given: &str) -> bool {
+    let plain = given.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-/".contains(&b));
+    let rooted = ["/", "./", "../"].iter().any(|start| given.starts_with(start)) && !given.ends_with('/');
+    plain && (rooted || FILE_ENDS.iter().any(|end| given.ends_with(end)))
 }
 
 fn unknown(given: &str) -> Invalid {
@@ -140,8 +163,20 @@ mod tests {
     }
 
     #[test]
+    fn a_file_or_a_store_without_a_scheme_gets_a_suggestion() {
+        for path in ["./locks.db", "../locks", "/var/x", "locks.db", "shop/locks.sqlite3"] {
+            assert!(refusal(path).contains(&format!("did you mean sqlite:{path} ?")), "{path}");
+        }
+        for (word, form) in [("redis", "redis://HOST"), ("memory", "memory:"), ("SQLite", "sqlite:PATH")] {
+            assert!(refusal(word).ends_with(&format!("it has no scheme; write {form}")), "{word}");
+        }
+    }
+
+    #[test]
     fn what_is_no_url_is_refused_without_showing_it() {
-        let text = refusal("sesame");
-        assert!(text.contains("it has no scheme") && !text.contains("sesame"), "{text}");
+        for secret in ["sesame", "sesame/+1==", "/sesame+1="] {
+            let text = refusal(secret);
+            assert!(text.contains("it has no scheme") && !text.contains("sesame"), "{text}");
+        }
     }
 }

@@ -11,11 +11,12 @@ use lock_core::{
 };
 use redis::{Client, Connection};
 
-use crate::connect::{CONNECT_WITHIN, explain};
-use crate::failure::{Failure, Fate, Stage, classify};
+use crate::classify::classify;
+use crate::connect::{CONNECT_WITHIN, connecting, explain};
+use crate::failure::{Failure, Fate};
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
 use crate::stack::{Span, Stack, evaluate};
-use crate::wire::{Counting, LEASES_PER_SCRIPT, Question, Renewal, Wire};
+use crate::wire::{LEASES_PER_SCRIPT, Question, Renewal, Wire};
 use crate::{BACKEND, RedisConfig};
 
 /// A Redis, used from threads over a few connections of its own, or through a pool of the user's.
@@ -52,12 +53,12 @@ impl Redis {
     pub fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
         let failed = |failure: Failure| failure.into_error(Operation::Connect);
         let client = Client::open(config.server().clone())
-            .map_err(|error| failed(classify(Stage::Connecting, CONNECT_WITHIN, &error)))?;
+            .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
         let stack = Stack::new(client);
         let first = stack.checkout(Span::from_now(CONNECT_WITHIN));
         let first = first.map_err(|failure| failed(explain(stack.client(), failure)))?;
         stack.put_back(first);
-        let wire = Wire { prefix: config.own_prefix().clone(), counting: Counting::Stored };
+        let wire = Wire::own(stack.client()).with_prefix(config.own_prefix());
         Ok(Self { wire, source: Source::Own(Box::new(stack)) })
     }
 
@@ -78,7 +79,7 @@ impl Redis {
         let call = question.call(&self.wire)?;
         let mut handle = self.checkout(span)?;
         let outcome = evaluate(handle.connection(), &call, span);
-        let outcome = outcome.map_err(|error| classify(Stage::Asked, span.within, &error));
+        let outcome = outcome.map_err(|error| classify(self.wire.asked(span.within), &error));
         self.give_back(handle, outcome.as_ref().err());
         question.read(&self.wire, outcome?)
     }
@@ -205,16 +206,14 @@ impl BlockingInspect for Redis {
 /// Takes the client as an address: connections are made and verified here, the first with the first request.
 impl From<Client> for Redis {
     fn from(client: Client) -> Self {
-        let wire = Wire { prefix: Default::default(), counting: Counting::Stored };
-        Self { wire, source: Source::Own(Box::new(Stack::new(client))) }
+        Self { wire: Wire::own(&client), source: Source::Own(Box::new(Stack::new(client))) }
     }
 }
 
 #[cfg(feature = "r2d2")]
 impl From<r2d2::Pool<Client>> for Redis {
     fn from(pool: r2d2::Pool<Client>) -> Self {
-        let wire = Wire { prefix: Default::default(), counting: Counting::Clock };
-        Self { wire, source: Source::Pool(pool) }
+        Self { wire: Wire::handed_in(), source: Source::Pool(pool) }
     }
 }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 use lock_core::{Invalid, Prefix, parse_duration};
 use redis::{ConnectionInfo, IntoConnectionInfo};
 use serde::Deserialize;
-use url::Url;
+use url::{ParseError, Url};
+
+use crate::classify::words;
 
 /// Which Redis to use, and how.
 ///
@@ -47,15 +49,14 @@ impl RedisConfig {
     /// # Errors
     /// `Invalid`, without user and password, for anything else.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
-        let parsed = Url::parse(url)
-            .map_err(|error| refuse(&hidden(url), error.to_string(), "write redis://HOST:PORT/DB, or unix:///PATH"))?;
+        let parsed = Url::parse(url).map_err(|error| unreadable(url, error))?;
         let shown = redacted(&parsed);
         check_scheme(&parsed, &shown)?;
         let (own, rest) = split_query(&parsed, &shown)?;
-        let server = rest.into_connection_info().map_err(|error| {
-            let problem = error.detail().map_or_else(|| error.to_string(), str::to_owned);
-            refuse(&shown, problem, "write redis://USER:PASSWORD@HOST:PORT/DB")
-        })?;
+        check_parts(&rest, &shown)?;
+        let server = rest
+            .into_connection_info()
+            .map_err(|error| refuse(&shown, words(&error), "write redis://USER:PASSWORD@HOST:PORT/DB"))?;
         let prefix = own.prefix.as_deref().map(str::parse).transpose()?.unwrap_or_default();
         let op_timeout = own.op_timeout.as_deref().map(|text| parse_duration("op_timeout", text)).transpose()?;
         Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)? })
@@ -131,6 +132,42 @@ fn check_scheme(url: &Url, shown: &str) -> Result<(), Invalid> {
     }
 }
 
+/// Refuses, in our words, what the library would refuse in its own.
+fn check_parts(url: &Url, shown: &str) -> Result<(), Invalid> {
+    let asked = url.query_pairs().find(|(key, _)| key == "db").map(|(_, db)| db.into_owned());
+    let (database, remedy) = if is_socket(url) {
+        if url.to_file_path().is_err() {
+            return Err(refuse(shown, "it names a host", "write unix:///PATH, with three slashes"));
+        }
+        (asked.unwrap_or_default(), "write ?db=NUMBER, such as ?db=1")
+    } else {
+        if url.host().is_none() {
+            return Err(no_host(shown));
+        }
+        (url.path().trim_matches('/').to_owned(), "write redis://HOST/NUMBER, such as redis://127.0.0.1/1")
+    };
+    match database.parse::<u32>() {
+        Err(_) if !database.is_empty() => Err(refuse(shown, "its database is not a number", remedy)),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+fn unreadable(url: &str, error: ParseError) -> Invalid {
+    if error == ParseError::EmptyHost {
+        return no_host(&hidden(url));
+    }
+    refuse(&hidden(url), error.to_string(), "write redis://HOST:PORT/DB, or unix:///PATH")
+}
+
+fn no_host(shown: &str) -> Invalid {
+    let remedy = "write redis://HOST, such as redis://127.0.0.1; user, password, port and database are optional";
+    refuse(shown, "it names no host", remedy)
+}
+
+fn is_socket(url: &Url) -> bool {
+    url.scheme().ends_with("unix")
+}
+
 /// Our own part of a query.
 #[derive(Default)]
 struct Own {
@@ -139,7 +176,7 @@ struct Own {
 }
 
 fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
-    let socket = url.scheme().ends_with("unix");
+    let socket = is_socket(url);
     let allowed = if socket { "prefix, op_timeout, db, user, pass" } else { "prefix, op_timeout" };
     let mut own = Own::default();
     let mut rest = url.clone();
@@ -224,7 +261,18 @@ mod tests {
             ("redis://u:sesame@h/?op_timeout=soon", "op_timeout"),
             ("redis://u:sesame@h/?op_timeout=0s", "op_timeout"),
             ("redis://u:sesame@h/?prefix=leasehold", "reserved"),
-            ("redis://u:sesame@h/x", "Invalid database number"),
+            ("redis://u:sesame@h/x", "its database is not a number; write redis://HOST/NUMBER"),
+            ("redis://u:sesame@h/-1", "not a number"),
+            ("unix:///run/redis.sock?pass=sesame&db=x", "write ?db=NUMBER"),
+            ("unix://redis.sock", "write unix:///PATH"),
+            (
+                "redis://",
+                "names no host; write redis://HOST, such as redis://127.0.0.1; user, password, port and database",
+            ),
+            ("redis:///", "names no host"),
+            ("redis://:6379", "names no host"),
+            ("redis://u:sesame@/1", "names no host"),
+            ("redis://u:sesame@0.0.0.0", "wildcard address"),
             ("redis://u:sesame@h:port/", "port"),
             ("redis://u:sesame@h/#insecure", "fragment"),
             ("http://u:sesame@h/", "scheme"),
@@ -236,7 +284,7 @@ mod tests {
         ] {
             let refusal = RedisConfig::from_url(url).unwrap_err().to_string();
             assert!(refusal.contains(expected), "{url}: {refusal}");
-            assert!(!refusal.contains("sesame"), "{refusal}");
+            assert!(!refusal.contains("sesame") && !refusal.contains("Config"), "{refusal}");
         }
     }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use redis::{Client, ConnectionAddr, ErrorKind, RedisError, ServerErrorKind};
 
-use crate::failure::{Failure, Stage, classify};
+use crate::classify::classify;
+use crate::failure::{Failure, Scene, Stage};
 
 /// How long a new connection may take, greeting included.
 ///
@@ -24,6 +25,24 @@ const PROBE_WITHIN: Duration = Duration::from_millis(200);
 const BAD_HANDSHAKE: &[u8] = &[0x16, 3, 1, 0, 4, 1, 0, 0, 0];
 const ALERT: u8 = 0x15;
 
+/// The server of a client as it is shown to users: without user, password and database.
+pub(crate) fn server_of(client: &Client) -> String {
+    let shown = |scheme: &str, host: &str, port: u16| {
+        if host.contains(':') { format!("{scheme}://[{host}]:{port}") } else { format!("{scheme}://{host}:{port}") }
+    };
+    match client.get_connection_info().addr() {
+        ConnectionAddr::Tcp(host, port) => shown("redis", host, *port),
+        ConnectionAddr::TcpTls { host, port, .. } => shown("rediss", host, *port),
+        ConnectionAddr::Unix(path) => format!("unix://{}", path.display()),
+        other => other.to_string(),
+    }
+}
+
+/// The scene of making a connection.
+pub(crate) fn connecting(server: &str, within: Duration) -> Scene<'_> {
+    Scene { stage: Stage::Connecting, server, within }
+}
+
 /// The same client with the socket options that locks want: small requests leave at once, dead peers are noticed.
 pub(crate) fn tuned(client: &Client) -> Result<Client, Failure> {
     prepare_tls();
@@ -34,7 +53,7 @@ pub(crate) fn tuned(client: &Client) -> Result<Client, Failure> {
     let tcp: TcpSettings = info.tcp_settings().clone().set_nodelay(true).set_keepalive(keepalive);
     let redis = info.redis_settings().clone().set_lib_name("leasehold", env!("CARGO_PKG_VERSION"));
     Client::open(info.set_tcp_settings(tcp).set_redis_settings(redis))
-        .map_err(|error| classify(Stage::Connecting, CONNECT_WITHIN, &error))
+        .map_err(|error| classify(connecting(&server_of(client), CONNECT_WITHIN), &error))
 }
 
 /// Chooses the cryptography where the program has not chosen any: without a choice, rustls panics.
@@ -61,12 +80,12 @@ pub(crate) fn explain(client: &Client, failure: Failure) -> Failure {
     if let ConnectionAddr::Tcp(host, port) = addr
         && matches!(first_byte(host, *port, BAD_HANDSHAKE), Ok(ALERT))
     {
-        return Failure::speaks_tls();
+        return Failure::speaks_tls(&server_of(client));
     }
     if let ConnectionAddr::TcpTls { host, port, .. } = addr
         && matches!(first_byte(host, *port, b"PING\r\n"), Ok(b'+' | b'-'))
     {
-        return Failure::speaks_no_tls();
+        return Failure::speaks_no_tls(&server_of(client));
     }
     failure
 }

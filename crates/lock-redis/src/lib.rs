@@ -17,6 +17,7 @@
 //! means) · `connect` (what every connection has in common) · `link`, `nonblocking` (tokio) · `stack`, `blocking` (threads).
 
 pub mod blocking;
+mod classify;
 mod config;
 mod connect;
 mod failure;

@@ -13,8 +13,9 @@ use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{AsyncConnectionConfig, Client, RedisResult, Value};
 use tokio::time::timeout;
 
-use crate::connect::{CONNECT_WITHIN, has_forgotten_the_script, tuned};
-use crate::failure::{Failure, Stage, classify};
+use crate::classify::classify;
+use crate::connect::{CONNECT_WITHIN, connecting, has_forgotten_the_script, server_of, tuned};
+use crate::failure::Failure;
 use crate::wire::{Call, greeting, verification};
 
 /// How many requests may wait for the socket. Chosen: more than a busy client has tasks, so that none waits to wait.
@@ -97,7 +98,7 @@ impl Link {
         let (client, state) = (self.client.clone(), Arc::clone(&self.state));
         let task = tokio::spawn(async move {
             let outcome = timeout(CONNECT_WITHIN, connect(&client)).await;
-            let outcome = outcome.unwrap_or_else(|_| Err(Failure::no_connection(CONNECT_WITHIN)));
+            let outcome = outcome.unwrap_or_else(|_| Err(Failure::no_connection(&server_of(&client), CONNECT_WITHIN)));
             *lock(&state) = outcome.as_ref().map_or(State::Down, |live| State::Up(live.clone()));
             outcome
         });
@@ -146,7 +147,8 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 async fn connect(client: &Client) -> Result<Live, Failure> {
-    let failed = |error| classify(Stage::Connecting, CONNECT_WITHIN, &error);
+    let server = server_of(client);
+    let failed = |error| classify(connecting(&server, CONNECT_WITHIN), &error);
     // Our own deadlines stand round every call, so the library's would only blur who gave up.
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(None)

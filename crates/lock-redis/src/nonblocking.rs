@@ -15,11 +15,12 @@ use redis::{Client, Cmd, Pipeline, RedisFuture, Value};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
-use crate::connect::{CONNECT_WITHIN, explain};
-use crate::failure::{Failure, Fate, Stage, classify};
+use crate::classify::classify;
+use crate::connect::{CONNECT_WITHIN, connecting, explain};
+use crate::failure::{Failure, Fate};
 use crate::link::{Link, Live, Patience, evaluate};
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
-use crate::wire::{Counting, LEASES_PER_SCRIPT, Question, Renewal, Wire};
+use crate::wire::{LEASES_PER_SCRIPT, Question, Renewal, Wire};
 use crate::{BACKEND, RedisConfig};
 
 /// A Redis, used from tokio over one connection of its own, or through a client of the user's.
@@ -63,7 +64,7 @@ impl Redis {
     pub async fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
         let failed = |failure: Failure| failure.into_error(Operation::Connect);
         let client = Client::open(config.server().clone())
-            .map_err(|error| failed(classify(Stage::Connecting, CONNECT_WITHIN, &error)))?;
+            .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
         let link = Link::new(client);
         if let Err(failure) = link.live().await {
             let client = link.client().clone();
@@ -71,7 +72,7 @@ impl Redis {
             let explained = spawn_blocking(move || explain(&client, failure)).await;
             return Err(failed(explained.unwrap_or(unexplained)));
         }
-        let wire = Wire { prefix: config.own_prefix().clone(), counting: Counting::Stored };
+        let wire = Wire::own(link.client()).with_prefix(config.own_prefix());
         Ok(Self { wire, source: Source::Own(link) })
     }
 
@@ -85,7 +86,7 @@ impl Redis {
     }
 
     fn handed_in(source: Source) -> Self {
-        Self { wire: Wire { prefix: Default::default(), counting: Counting::Clock }, source }
+        Self { wire: Wire::handed_in(), source }
     }
 
     async fn ask<Q: Question + Sync>(&self, question: Q, within: Duration) -> Result<Q::Answer, BackendError> {
@@ -96,10 +97,10 @@ impl Redis {
     async fn answer<Q: Question + Sync>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
         let call = question.call(&self.wire)?;
         let checkout = timeout_at(span.until, self.checkout()).await;
-        let mut handle = checkout.map_err(|_| Failure::no_connection(span.within))??;
+        let mut handle = checkout.map_err(|_| Failure::no_connection(&self.wire.server, span.within))??;
         let outcome = match timeout_at(span.until, evaluate(&mut handle, &call)).await {
-            Ok(outcome) => outcome.map_err(|error| classify(Stage::Asked, span.within, &error)),
-            Err(_) => Err(Failure::no_answer(span.within)),
+            Ok(outcome) => outcome.map_err(|error| classify(self.wire.asked(span.within), &error)),
+            Err(_) => Err(Failure::no_answer(&self.wire.server, span.within)),
         };
         self.give_back(handle, span.within, outcome.as_ref().err());
         question.read(&self.wire, outcome?)
@@ -270,8 +271,7 @@ impl ConnectionLike for Handle {
 /// Takes the client as an address: connections are made and verified here, the first with the first request.
 impl From<Client> for Redis {
     fn from(client: Client) -> Self {
-        let wire = Wire { prefix: Default::default(), counting: Counting::Stored };
-        Self { wire, source: Source::Own(Link::new(client)) }
+        Self { wire: Wire::own(&client), source: Source::Own(Link::new(client)) }
     }
 }
 

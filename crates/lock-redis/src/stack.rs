@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use redis::{Client, Connection, RedisResult, Value};
 
-use crate::connect::{CONNECT_WITHIN, has_forgotten_the_script, tuned};
-use crate::failure::{Failure, Stage, classify};
+use crate::classify::classify;
+use crate::connect::{CONNECT_WITHIN, connecting, has_forgotten_the_script, server_of, tuned};
+use crate::failure::Failure;
 use crate::wire::{Call, greeting, verification};
 
 /// How many connections are kept while nobody uses them. Chosen: what a busy program uses at once.
@@ -24,6 +25,11 @@ pub(crate) struct Span {
 impl Span {
     pub(crate) fn from_now(within: Duration) -> Self {
         Self { until: Instant::now() + within, within }
+    }
+
+    /// The same with a limit on what is left of it.
+    fn at_most(self, limit: Duration) -> Self {
+        Self { until: self.until.min(Instant::now() + limit), within: self.within.min(limit) }
     }
 
     pub(crate) fn left(&self) -> Duration {
@@ -80,12 +86,13 @@ impl Stack {
 }
 
 fn connect(client: &Client, span: Span) -> Result<Connection, Failure> {
-    let span = Span::from_now(span.left().min(CONNECT_WITHIN));
-    if span.within.is_zero() {
-        return Err(Failure::no_connection(span.within));
+    let span = span.at_most(CONNECT_WITHIN);
+    let (server, left) = (server_of(client), span.left());
+    if left.is_zero() {
+        return Err(Failure::no_connection(&server, span.within));
     }
-    let failed = |error| classify(Stage::Connecting, span.within, &error);
-    let mut connection = tuned(client)?.get_connection_with_timeout(span.within).map_err(failed)?;
+    let failed = |error| classify(connecting(&server, span.within), &error);
+    let mut connection = tuned(client)?.get_connection_with_timeout(left).map_err(failed)?;
     bound(&connection, span).map_err(failed)?;
     let greeted = greeting().query(&mut connection).map_err(failed)?;
     evaluate(&mut connection, &verification(greeted)?, span).map_err(failed)?;

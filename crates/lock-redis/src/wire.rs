@@ -5,9 +5,10 @@ use std::time::Duration;
 use lock_core::{
     Answer, Certainty, Claim, Fenced, FencingToken, Lease, Mode, Operation, Parting, Prefix, Released, Renewed,
 };
-use redis::{Cmd, FromRedisValue, Script, ToRedisArgs, Value, from_redis_value};
+use redis::{Client, Cmd, FromRedisValue, Script, ToRedisArgs, Value, from_redis_value};
 
-use crate::failure::Failure;
+use crate::connect::server_of;
+use crate::failure::{Failure, Scene, Stage};
 use crate::look::{Seen, look_at, seen_one};
 use crate::script;
 use crate::value::{COUNTER, MARKER, Stored, of_lease, of_owner, tombstone};
@@ -31,6 +32,31 @@ pub(crate) enum Counting {
 pub(crate) struct Wire {
     pub(crate) prefix: Prefix,
     pub(crate) counting: Counting,
+    /// The server as it is shown to users.
+    pub(crate) server: String,
+}
+
+impl Wire {
+    /// To the server of a client, over connections that are made here.
+    pub(crate) fn own(client: &Client) -> Self {
+        Self { prefix: Prefix::default(), counting: Counting::Stored, server: server_of(client) }
+    }
+
+    /// To a server that only the connections know which were handed in.
+    #[cfg(any(feature = "async", feature = "r2d2"))]
+    pub(crate) fn handed_in() -> Self {
+        Self { prefix: Prefix::default(), counting: Counting::Clock, server: "the server".to_owned() }
+    }
+
+    pub(crate) fn with_prefix(mut self, prefix: &Prefix) -> Self {
+        self.prefix = prefix.clone();
+        self
+    }
+
+    /// The scene of a request over a connection that is there.
+    pub(crate) fn asked(&self, within: Duration) -> Scene<'_> {
+        Scene { stage: Stage::Asked, server: &self.server, within }
+    }
 }
 
 /// One command, and the script to load where the server does not know it.

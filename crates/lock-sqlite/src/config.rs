@@ -73,12 +73,24 @@ impl SqliteConfig {
         if path.starts_with("//") && !path.starts_with("///") {
             return Err(refuse(url, "it names a host", "write sqlite:PATH, or sqlite:///PATH from the root"));
         }
+        if path.starts_with('~') {
+            return Err(tilde(url, path));
+        }
         let mut config = Self::new(file_path(Path::new(path))?);
         let (prefix, op_timeout) = options(url, query)?;
         config.prefix = prefix.map(str::parse).transpose()?.unwrap_or_default();
         config.op_timeout = positive(op_timeout.map(|text| parse_duration("op_timeout", text)).transpose()?)?;
         Ok(config)
     }
+}
+
+/// A directory named ~ is never what was meant.
+fn tilde(url: &str, path: &str) -> Invalid {
+    let remedy = match path.strip_prefix("~/") {
+        Some(rest) => format!("write $HOME/{}", rest.escape_debug()),
+        None => format!("write the whole path, or ./{} for a file of that name", path.escape_debug()),
+    };
+    refuse(url, "the shell expands ~ only at the beginning of a word", remedy)
 }
 
 fn options<'a>(url: &str, query: &'a str) -> Result<(Option<&'a str>, Option<&'a str>), Invalid> {
@@ -153,6 +165,8 @@ mod tests {
             ("sqlite:..", "names no file"),
             ("sqlite::memory:", "use memory:"),
             ("sqlite://host/locks.db", "host"),
+            ("sqlite:~/x.db?prefix=a", "expands ~ only at the beginning of a word; write $HOME/x.db"),
+            ("sqlite:~ann/x.db", "or ./~ann/x.db for a file"),
             ("sqlite:x.db?prefx=a", "allowed: prefix, op_timeout"),
             ("sqlite:x.db?prefix=a&prefix=b", "given twice"),
             ("sqlite:x.db?prefix=", "1 to 100 bytes"),

@@ -141,10 +141,16 @@ impl<T> Reply<T> {
 
 impl<T: Send + 'static> Ring for Reply<T> {
     fn ring(&self) {
-        let message = format!("no answer from the file within {:?}", self.within);
+        let message = format!("no answer from the file within {:?}", to_the_millisecond(self.within));
         let error = BackendError::new(BACKEND, self.operation, ErrorKind::Timeout, Effect::Unknown, message);
         self.send(Err(error.with_remedy("look whether the disk hangs")));
     }
+}
+
+/// A limit as a person would have written it: what is left of one by the time it is used has crooked microseconds.
+fn to_the_millisecond(limit: Duration) -> Duration {
+    let millis = (limit + Duration::from_micros(500)).as_millis();
+    Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX).max(1))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

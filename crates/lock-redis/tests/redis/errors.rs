@@ -7,7 +7,7 @@ use lock_core::{Effect, ErrorKind};
 use lock_redis::{RedisConfig, blocking};
 use test_support::{RedisOptions, RedisServer};
 
-use crate::support::{SOON, both, claim, draw, eventually, refusals};
+use crate::support::{SHORT, SOON, both, claim, draw, eventually, refusals};
 
 #[test]
 fn a_wrong_password_is_denied_and_never_shown() {
@@ -58,6 +58,55 @@ fn a_missing_right_is_named() {
     for (colour, client) in both(&format!("redis://minimal:pw@127.0.0.1:{port}?prefix=shop")) {
         draw(&client, colour);
     }
+    let elsewhere = format!("redis://minimal:pw@127.0.0.1:{port}/1?prefix=shop");
+    for error in refusals(&elsewhere) {
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Denied, Effect::None), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("NOPERM") && text.contains("+select for a database other than 0"), "{text}");
+        assert!(text.contains(&format!("redis://127.0.0.1:{port} ")) && !text.contains("Response"), "{text}");
+    }
+    user("minimal", &["+select"]);
+    for (colour, client) in both(&elsewhere) {
+        draw(&client, colour);
+    }
+}
+
+#[test]
+fn what_cannot_be_reached_is_named() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (url, expected) in [
+        (
+            format!("redis://app:sesame@{nobody}/1"),
+            format!("redis connect: redis://{nobody} refused the connection; see"),
+        ),
+        ("redis://:sesame@leasehold.invalid".into(), "host of redis://leasehold.invalid:6379 has no address".into()),
+        (
+            "unix:///nowhere/redis.sock?pass=sesame".into(),
+            "unix:///nowhere/redis.sock cannot be reached: No such".into(),
+        ),
+    ] {
+        for error in refusals(&url) {
+            let text = error.to_string();
+            assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::None), "{text}");
+            assert!(text.contains(&expected) && !text.contains("sesame"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_silent_server_is_named_with_the_limit() {
+    let server = RedisServer::start();
+    let clients = both(&server.url());
+    let told = |limit| format!("no answer from redis://127.0.0.1:{} within {limit}", server.port());
+    server.stop();
+    for (_, client) in &clients {
+        let error = client.acquire(&claim("job"), SHORT).unwrap_err().to_string();
+        assert!(error.contains(&told("300ms")), "{error}");
+    }
+    for error in refusals(&server.url()) {
+        assert!(error.to_string().contains(&told("1s")), "{error}");
+    }
+    server.resume();
 }
 
 #[test]

@@ -1,0 +1,308 @@
+//! What an error of Redis or of its client library means, in words of ours: the library's are for programmers.
+
+use std::borrow::Cow;
+
+use lock_core::{Effect, ErrorKind};
+use redis::{ErrorKind as RedisKind, RedisError};
+
+use crate::failure::{Failure, SEE_THERE, Scene, Stage};
+
+/// How much of a server's error is repeated to the user.
+const TOLD_CHARS_MAX: usize = 200;
+
+const RIGHTS: &str = "give the user +eval +evalsha +script +info +time +get +set +del +exists +incrby +pexpire +pttl +scan on \
+                      the keys of its locks and ~leasehold:*, and +select for a database other than 0";
+
+/// Says what an error of the client library means.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library's kinds grow; what is new is strange")]
+pub(crate) fn classify(scene: Scene<'_>, error: &RedisError) -> Failure {
+    if let Some((_, told)) = error.clone().into_server_errors().as_deref().and_then(|errors| errors.first()) {
+        return refusal(scene, told.code(), told.details().unwrap_or_default());
+    }
+    match error.kind() {
+        RedisKind::Io if error.is_timeout() => match scene.stage {
+            Stage::Connecting => Failure::no_connection(scene.server, scene.within).dropping(),
+            Stage::Asked => Failure::no_answer(scene.server, scene.within).dropping(),
+        },
+        RedisKind::Io | RedisKind::Client => broken(scene, error),
+        RedisKind::Parse => not_redis(scene),
+        RedisKind::AuthenticationFailed => denied(format!("{} refused user and password", scene.server))
+            .remedy("check both in the URL; a server without a password refuses any"),
+        RedisKind::InvalidClientConfig if error.to_string().contains("address") => broken(scene, error),
+        RedisKind::InvalidClientConfig => Failure::new(ErrorKind::Config, Effect::None, words(error)),
+        RedisKind::Server(_) => {
+            let details = error.detail().map_or_else(|| words(error), str::to_owned);
+            refusal(scene, lost_code(&details), &details)
+        }
+        _ => Failure::strange_answer(),
+    }
+}
+
+/// The code of a refusal to choose the database, of which the library passes on the rest alone.
+fn lost_code(details: &str) -> &'static str {
+    if details.contains("no permissions") {
+        "NOPERM"
+    } else if details.contains("uthentication required") {
+        "NOAUTH"
+    } else {
+        "ERR"
+    }
+}
+
+/// What an error reply means.
+fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
+    let said = format!("{code} {}", clean(&details));
+    let told = match scene.stage {
+        Stage::Connecting => format!("{} answered: {said}", scene.server),
+        Stage::Asked => said,
+    };
+    let unavailable = |message| Failure::new(ErrorKind::Unavailable, Effect::None, message);
+    match code {
+        "READONLY" => unavailable(told).remedy("connect to the primary").dropping(),
+        "OOM" => unavailable(told).remedy("raise maxmemory, or free memory"),
+        "MISCONF" => unavailable(told).remedy("free the disk, or see the server's log"),
+        "LOADING" | "BUSY" | "MASTERDOWN" | "NOREPLICAS" | "CLUSTERDOWN" | "TRYAGAIN" => unavailable(told),
+        "NOPERM" => denied(told).remedy(RIGHTS),
+        "NOAUTH" => denied(told).remedy("put user and password into the URL, as in redis://USER:PASSWORD@HOST"),
+        "WRONGPASS" | "DENIED" => denied(told),
+        // An error that a script raised, rather than answered, tells where: then it is a key of ours that is damaged.
+        "WRONGTYPE" if !details.contains("script") => Failure::other_kind(),
+        "MOVED" | "ASK" | "CROSSSLOT" => cluster(),
+        "GIVENUP" => Failure::new(ErrorKind::Protocol, Effect::None, "this claim was given up"),
+        "SPENT" => Failure::new(ErrorKind::Protocol, Effect::None, "the fencing tokens are used up")
+            .remedy("the counter leasehold:counter was set too high; see the guarantees before you lower it"),
+        "ERR" => general(scene.stage, told),
+        _ => Failure::new(ErrorKind::Protocol, effect_at(scene.stage), told),
+    }
+}
+
+/// What an error reply without a code of its own means.
+fn general(stage: Stage, told: String) -> Failure {
+    if told.contains("unknown command") {
+        return Failure::new(ErrorKind::Unsupported, Effect::None, told).remedy("use Redis 6.2 or later, or Valkey");
+    }
+    // Redis 7.0 does not say which command it denies to a script.
+    if told.contains("can't run this command") {
+        return denied(told).remedy(RIGHTS);
+    }
+    if told.contains("max number of clients") {
+        return Failure::new(ErrorKind::Unavailable, Effect::None, told).remedy("raise maxclients");
+    }
+    if told.contains("cluster mode") {
+        return cluster();
+    }
+    if told.contains("DB index") || told.contains("switch database") {
+        return Failure::new(ErrorKind::Config, Effect::None, told)
+            .remedy("give a database that the server has")
+            .dropping();
+    }
+    Failure::new(ErrorKind::Protocol, effect_at(stage), told)
+}
+
+/// What a broken connection means.
+fn broken(scene: Scene<'_>, error: &RedisError) -> Failure {
+    let (server, raw) = (scene.server, error.to_string());
+    if raw.contains("certificate:") {
+        return bad_certificate(server, &raw);
+    }
+    if raw.contains("corrupt message") || raw.contains("InvalidContentType") {
+        return Failure::speaks_no_tls(server);
+    }
+    if raw.contains("received fatal alert") || raw.contains("peer is incompatible") {
+        let message = format!("{server} and this client agree on no TLS");
+        return Failure::new(ErrorKind::Config, effect_at(scene.stage), message)
+            .remedy("allow TLS 1.2 or 1.3 without certificates of clients at the server")
+            .dropping();
+    }
+    let unreachable = |message| Failure::new(ErrorKind::Unreachable, effect_at(scene.stage), message).dropping();
+    if raw.contains("lookup address") || error.kind() == RedisKind::InvalidClientConfig {
+        return unreachable(format!("the name of the host of {server} has no address"))
+            .remedy("check how the host is spelt, and that this machine can look names up");
+    }
+    let reason = system_words(&raw);
+    match (scene.stage, reason) {
+        (Stage::Connecting, Some("Connection refused")) => unreachable(format!("{server} refused the connection")),
+        (Stage::Connecting, Some(reason)) => unreachable(format!("{server} cannot be reached: {reason}")),
+        (Stage::Connecting, None) => unreachable(format!("{server} closed the connection")),
+        (Stage::Asked, Some(reason)) => return unreachable(format!("the connection to {server} broke: {reason}")),
+        (Stage::Asked, None) => return unreachable(format!("the connection to {server} broke")),
+    }
+    .remedy(SEE_THERE)
+}
+
+fn bad_certificate(server: &str, raw: &str) -> Failure {
+    let (fault, remedy) = if raw.contains("UnknownIssuer") {
+        ("is signed by an authority that this system does not trust", "make the system trust the server's authority")
+    } else if raw.contains("not valid for") || raw.contains("NotValidForName") {
+        ("is for another name", "use the name that the certificate is for")
+    } else if raw.contains("xpired") {
+        ("has expired", "renew it at the server, or set the clock of this machine right")
+    } else {
+        let remedy = "make the system trust the server's authority, and use the name that the certificate is for";
+        ("is not accepted", remedy)
+    };
+    Failure::new(ErrorKind::Config, Effect::None, format!("the certificate of {server} {fault}"))
+        .remedy(remedy)
+        .dropping()
+}
+
+fn not_redis(scene: Scene<'_>) -> Failure {
+    match scene.stage {
+        Stage::Connecting => {
+            let message = format!("the server at {} does not speak the Redis protocol", scene.server);
+            Failure::new(ErrorKind::Config, Effect::None, message)
+                .remedy("if it speaks TLS on this port, use rediss:// instead of redis://")
+        }
+        Stage::Asked => Failure::strange_answer(),
+    }
+    .dropping()
+}
+
+fn cluster() -> Failure {
+    Failure::unsupported("this server is one of a cluster").remedy("use a standalone server for locks")
+}
+
+fn denied(message: impl Into<Cow<'static, str>>) -> Failure {
+    Failure::new(ErrorKind::Denied, Effect::None, message).dropping()
+}
+
+fn effect_at(stage: Stage) -> Effect {
+    match stage {
+        Stage::Connecting => Effect::None,
+        Stage::Asked => Effect::Unknown,
+    }
+}
+
+/// What the library says, without its name for the kind of error.
+pub(crate) fn words(error: &RedisError) -> String {
+    clean(&error.to_string().replace(&format!(" - {:?}", error.kind()), ""))
+}
+
+/// What a pool says, without the library's name for the kind of error at its end.
+#[cfg(any(feature = "deadpool", feature = "r2d2"))]
+pub(crate) fn pool_words(error: &dyn std::fmt::Display) -> String {
+    let told = clean(error);
+    let told = system_words(&told).unwrap_or(&told);
+    told.split(" - ").next().unwrap_or_default().to_owned()
+}
+
+/// What the operating system says, where it says something.
+fn system_words(raw: &str) -> Option<&str> {
+    raw.rsplit_once(" (os error ").map(|(words, _)| words)
+}
+
+/// A text on one line, shortened, without the arguments of a request, which hold owners.
+fn clean(text: &dyn std::fmt::Display) -> String {
+    let text = text.to_string();
+    let told = text.split(", with args").next().unwrap_or_default();
+    told.chars().filter(|c| !c.is_control()).take(TOLD_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::time::Duration;
+
+    use lock_core::{BackendError, Operation};
+
+    use super::*;
+    use crate::failure::Fate;
+
+    fn scene(stage: Stage) -> Scene<'static> {
+        Scene { stage, server: "redis://127.0.0.1:7391", within: Duration::from_secs(1) }
+    }
+
+    fn told(reply: &str) -> BackendError {
+        let reply = redis::parse_redis_value(format!("-{reply}\r\n").as_bytes()).unwrap();
+        let error = reply.extract_error().unwrap_err();
+        classify(scene(Stage::Asked), &error).into_error(Operation::Acquire)
+    }
+
+    #[test]
+    fn refusals_have_a_kind_and_no_effect() {
+        for (reply, kind) in [
+            ("READONLY You can't write against a read only replica.", ErrorKind::Unavailable),
+            ("LOADING Redis is loading the dataset in memory", ErrorKind::Unavailable),
+            ("BUSY Redis is busy running a script.", ErrorKind::Unavailable),
+            ("MASTERDOWN Link with MASTER is down", ErrorKind::Unavailable),
+            ("MISCONF Redis is configured to save RDB snapshots", ErrorKind::Unavailable),
+            ("OOM command not allowed when used memory > 'maxmemory'.", ErrorKind::Unavailable),
+            ("NOAUTH Authentication required.", ErrorKind::Denied),
+            ("WRONGPASS invalid username-password pair or user is disabled.", ErrorKind::Denied),
+            ("NOPERM User app has no permissions to run the 'evalsha' command", ErrorKind::Denied),
+            ("WRONGTYPE Operation against a key holding the wrong kind of value", ErrorKind::OtherKind),
+            ("MOVED 3999 127.0.0.1:6381", ErrorKind::Unsupported),
+            ("GIVENUP this claim was given up", ErrorKind::Protocol),
+            ("ERR max number of clients reached", ErrorKind::Unavailable),
+        ] {
+            let error = told(reply);
+            assert_eq!((error.kind(), error.effect()), (kind, Effect::None), "{reply}");
+        }
+        assert!(
+            told("NOPERM User app has no permissions to run the 'evalsha' command").to_string().contains("'evalsha'")
+        );
+        assert_eq!(told("ERR something else").effect(), Effect::Unknown);
+        assert_eq!(told("WRONGTYPE Operation .. script: 12ab, on @user_script:9.").kind(), ErrorKind::Protocol);
+    }
+
+    #[test]
+    fn arguments_are_never_repeated() {
+        let error = told("ERR unknown command 'EVALSHA', with args beginning with: 'lh1:abab' ");
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(!format!("{error} {error:?}").contains("abab"));
+    }
+
+    #[test]
+    fn broken_connections_differ_by_stage() {
+        let broken = |kind| RedisError::from(io::Error::from(kind));
+        for (stage, error, kind, effect) in [
+            (Stage::Connecting, broken(io::ErrorKind::ConnectionRefused), ErrorKind::Unreachable, Effect::None),
+            (Stage::Connecting, broken(io::ErrorKind::TimedOut), ErrorKind::Unreachable, Effect::None),
+            (Stage::Asked, broken(io::ErrorKind::BrokenPipe), ErrorKind::Unreachable, Effect::Unknown),
+            (Stage::Asked, broken(io::ErrorKind::WouldBlock), ErrorKind::Timeout, Effect::Unknown),
+        ] {
+            let failure = classify(scene(stage), &error);
+            assert_eq!(failure.fate(), Fate::Drop);
+            let error = failure.into_error(Operation::Release);
+            assert_eq!((error.kind(), error.effect()), (kind, effect));
+        }
+    }
+
+    #[test]
+    fn the_words_are_ours() {
+        let io = |text: &str| RedisError::from(io::Error::other(text));
+        let untold = RedisKind::Server(redis::ServerErrorKind::ResponseError);
+        let select =
+            |details: &str| RedisError::from((untold, "Redis server refused to switch database", details.into()));
+        for (error, kind, expected) in [
+            (
+                io::Error::from_raw_os_error(111).into(),
+                ErrorKind::Unreachable,
+                "redis://127.0.0.1:7391 refused the conn",
+            ),
+            (
+                io::Error::from_raw_os_error(113).into(),
+                ErrorKind::Unreachable,
+                "7391 cannot be reached: No route to host;",
+            ),
+            (
+                io::Error::from(io::ErrorKind::UnexpectedEof).into(),
+                ErrorKind::Unreachable,
+                "7391 closed the connection;",
+            ),
+            (io("failed to lookup address information: Name"), ErrorKind::Unreachable, "has no address; check how"),
+            (io("invalid peer certificate: UnknownIssuer"), ErrorKind::Config, "does not trust; make the system"),
+            (io("received fatal alert: HandshakeFailure"), ErrorKind::Config, "agree on no TLS; allow TLS 1.2"),
+            (select("this user has no permissions"), ErrorKind::Denied, "7391 answered: NOPERM this user has no perm"),
+            (select("Authentication required."), ErrorKind::Denied, "NOAUTH Authentication required.; put user"),
+            (select("DB index is out of range"), ErrorKind::Config, "ERR DB index is out of range; give a database"),
+        ] {
+            let error = classify(scene(Stage::Connecting), &error).into_error(Operation::Connect);
+            let text = error.to_string();
+            assert!(error.kind() == kind && text.contains(expected), "{text}");
+            for internal in ["ResponseError", "InvalidClientConfig", " - ", "os error", "UnknownIssuer", "Failure"] {
+                assert!(!text.contains(internal), "{text}");
+            }
+        }
+    }
+}
