@@ -47,6 +47,6 @@ pub use outcome::{AcquireError, Ended, Refusal, VerifyError, WhileHeldError};
 pub use owner::Owner;
 pub use policy::{CHAIN_DEFAULT, Policy, drift};
 pub use prefix::Prefix;
-pub use time::{Moment, Ttl, human_duration, parse_duration};
+pub use time::{Moment, Ttl, human_duration, parse_duration, to_the_millisecond};
 pub use token::{FencingToken, TokenRange, Width};
 pub use verbs::{Answer, Certainty, Claim, Fenced, Holder, Lease, Mode, Parting, Queueing, Released, Renewed};

@@ -140,6 +140,14 @@ pub fn parse_duration(what: &'static str, text: &str) -> Result<Duration, Invali
     })
 }
 
+/// Rounds a limit to whole milliseconds, at least one, for a message.
+///
+/// So it is shown as a person would have written it: what is left of one by the time it is used has crooked microseconds.
+pub fn to_the_millisecond(limit: Duration) -> Duration {
+    let millis = (limit + Duration::from_micros(500)).as_millis();
+    Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX).max(1))
+}
+
 /// A serde form for durations that people write: `#[serde(with = "lock_core::human_duration")]`.
 pub mod human_duration {
     use std::time::Duration;

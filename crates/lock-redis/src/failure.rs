@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use lock_core::{BackendError, Effect, ErrorKind, Operation};
+use lock_core::{BackendError, Effect, ErrorKind, Operation, to_the_millisecond};
 
 use crate::BACKEND;
 
@@ -137,12 +137,6 @@ impl Failure {
             None => error,
         }
     }
-}
-
-/// A limit as a person would have written it: what is left of one by the time it is used has crooked microseconds.
-fn to_the_millisecond(limit: Duration) -> Duration {
-    let millis = (limit + Duration::from_micros(500)).as_millis();
-    Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX).max(1))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation};
+use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation, to_the_millisecond};
 use lock_host::{Alarms, Clock, HostClock, Ring};
 use tokio::sync::oneshot;
 
@@ -145,12 +145,6 @@ impl<T: Send + 'static> Ring for Reply<T> {
         let error = BackendError::new(BACKEND, self.operation, ErrorKind::Timeout, Effect::Unknown, message);
         self.send(Err(error.with_remedy("look whether the disk hangs")));
     }
-}
-
-/// A limit as a person would have written it: what is left of one by the time it is used has crooked microseconds.
-fn to_the_millisecond(limit: Duration) -> Duration {
-    let millis = (limit + Duration::from_micros(500)).as_millis();
-    Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX).max(1))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
