@@ -104,11 +104,14 @@ fn cut_connections_are_made_again() {
         for _ in 0..3 {
             assert!(proxy.cut() > 0, "nothing was cut");
             let claim = claim(colour);
-            match client.acquire(&claim, SOON) {
-                Ok(_) => {}
-                Err(error) => assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::Unknown)),
-            }
-            client.release(&parting(&claim, Certainty::Unknown), SOON).unwrap();
+            let effect = client.acquire(&claim, SOON).err().map(|error| {
+                assert_eq!(error.kind(), ErrorKind::Unreachable, "{colour}: {error}");
+                error.effect()
+            });
+            let released = client.release(&parting(&claim, Certainty::Unknown), SOON).unwrap();
+            // The cut may have met the next connection while it was being made: then nothing was sent, and has to be so.
+            let nothing_was_held = released == Released::NotHeld;
+            assert!(effect != Some(Effect::None) || nothing_was_held, "{colour}: something happened after all");
             draw(&client, colour);
         }
     }
