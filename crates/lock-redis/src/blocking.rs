@@ -7,16 +7,21 @@ use std::time::Duration;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim, Durability, EventSink,
-    Fenced, FencingToken, Invalid, Isolation, Lease, LockName, Operation, Parting, Released, Renewed, Waiting,
+    Fenced, FencingToken, Invalid, Isolation, Lease, LockName, Operation, Parting, Released, Renewed,
 };
-use redis::{Client, Connection};
+#[cfg(feature = "r2d2")]
+use redis::Connection;
+use redis::{Client, Cmd, RedisResult, Value};
 
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting, explain};
+use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script};
 use crate::failure::{Failure, Fate};
+use crate::inbox::Inbox;
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
-use crate::stack::{Span, Stack, evaluate};
-use crate::wire::{LEASES_PER_SCRIPT, Question, Renewal, Wire};
+#[cfg(feature = "r2d2")]
+use crate::stack::bound;
+use crate::stack::{Socket, Span, Stack};
+use crate::wire::{Call, LEASES_PER_SCRIPT, Question, Renewal, Wire, load};
 use crate::{BACKEND, RedisConfig};
 
 /// A Redis, used from threads over a few connections of its own, or through a pool of the user's.
@@ -37,7 +42,7 @@ enum Source {
 
 /// A connection for one request.
 enum Handle {
-    Own(Connection),
+    Own(Socket),
     #[cfg(feature = "r2d2")]
     Pooled(r2d2::PooledConnection<Client>),
 }
@@ -58,8 +63,8 @@ impl Redis {
         let first = stack.checkout(Span::from_now(CONNECT_WITHIN));
         let first = first.map_err(|failure| failed(explain(stack.client(), failure)))?;
         stack.put_back(first);
-        let wire = Wire::own(stack.client()).with_prefix(config.own_prefix());
-        Ok(Self { wire, source: Source::Own(Box::new(stack)) })
+        let own = Self::own(stack);
+        Ok(Self { wire: own.wire.with_prefix(config.own_prefix()), source: own.source })
     }
 
     /// The same Redis with `PREFIX:` before the names of locks.
@@ -67,8 +72,18 @@ impl Redis {
     /// # Errors
     /// `Invalid` for a prefix that is empty, long, reserved, or holds a control character.
     pub fn with_prefix(mut self, prefix: &str) -> Result<Self, Invalid> {
-        self.wire.prefix = prefix.parse()?;
+        self.wire = self.wire.with_prefix(&prefix.parse()?);
         Ok(self)
+    }
+
+    fn own(stack: Stack) -> Self {
+        let inbox = Inbox::new();
+        let stack = stack.with_ear(inbox.clone());
+        Self { wire: Wire::own(stack.client(), inbox), source: Source::Own(Box::new(stack)) }
+    }
+
+    fn is_told(&self) -> bool {
+        self.wire.inbox.as_ref().is_some_and(|inbox| inbox.is_open())
     }
 
     fn ask<Q: Question>(&self, question: Q, within: Duration) -> Result<Q::Answer, BackendError> {
@@ -76,12 +91,26 @@ impl Redis {
     }
 
     fn answer<Q: Question>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
-        let call = question.call(&self.wire)?;
         let mut handle = self.checkout(span)?;
-        let outcome = evaluate(handle.connection(), &call, span);
+        let outcome = self.evaluate(&mut handle, question, span)?;
         let outcome = outcome.map_err(|error| classify(self.wire.asked(span.within), &error));
         self.give_back(handle, outcome.as_ref().err());
         question.read(&self.wire, outcome?)
+    }
+
+    /// Sends a question; where the server has forgotten its script, on the same connection once more.
+    fn evaluate<Q: Question>(
+        &self,
+        handle: &mut Handle,
+        question: &Q,
+        span: Span,
+    ) -> Result<RedisResult<Value>, Failure> {
+        let Call { command, script } = question.call(&self.wire)?;
+        let outcome = handle.ask(&command, span);
+        let Some(script) = script.filter(|_| outcome.as_ref().is_err_and(has_forgotten_the_script)) else {
+            return Ok(outcome);
+        };
+        Ok(handle.ask(&load(script), span).and_then(|_| handle.ask(&command, span)))
     }
 
     fn checkout(&self, span: Span) -> Result<Handle, Failure> {
@@ -97,11 +126,11 @@ impl Redis {
     fn give_back(&self, handle: Handle, failure: Option<&Failure>) {
         let broken = failure.is_some_and(|failure| failure.fate() == Fate::Drop);
         match (&self.source, handle) {
-            (Source::Own(stack), Handle::Own(connection)) if broken => {
-                drop(connection);
+            (Source::Own(stack), Handle::Own(socket)) if broken => {
+                drop(socket);
                 stack.clear();
             }
-            (Source::Own(stack), Handle::Own(connection)) => stack.put_back(connection),
+            (Source::Own(stack), Handle::Own(socket)) => stack.put_back(socket),
             #[cfg(feature = "r2d2")]
             (_, _) => {}
         }
@@ -109,18 +138,21 @@ impl Redis {
 }
 
 impl Handle {
-    fn connection(&mut self) -> &mut Connection {
+    fn ask(&mut self, command: &Cmd, span: Span) -> RedisResult<Value> {
         match self {
-            Self::Own(connection) => connection,
+            Self::Own(socket) => socket.ask(command, span),
             #[cfg(feature = "r2d2")]
-            Self::Pooled(connection) => connection,
+            Self::Pooled(connection) => {
+                bound(connection, span.left())?;
+                command.query(connection)
+            }
         }
     }
 }
 
 impl Backend for Redis {
     fn capabilities(&self) -> Capabilities {
-        let redis = Capabilities::new(BACKEND, Waiting::Poll, Durability::ClockFloor);
+        let redis = Capabilities::new(BACKEND, self.wire.waiting(), Durability::ClockFloor);
         match &self.source {
             Source::Own(_) => redis.with_isolation(Isolation::Isolated),
             #[cfg(feature = "r2d2")]
@@ -129,7 +161,9 @@ impl Backend for Redis {
     }
 
     fn listen(&self, sink: EventSink) {
-        drop(sink);
+        if let Some(inbox) = &self.wire.inbox {
+            inbox.listen(sink);
+        }
     }
 }
 
@@ -137,7 +171,7 @@ impl BlockingBackend for Redis {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
         match &self.source {
             Source::Own(stack) => {
-                Arc::new(Self { wire: self.wire.clone(), source: Source::Own(Box::new(stack.another())) })
+                Arc::new(Self { wire: self.wire.without_inbox(), source: Source::Own(Box::new(stack.another())) })
             }
             #[cfg(feature = "r2d2")]
             Source::Pool(_) => self,
@@ -145,7 +179,17 @@ impl BlockingBackend for Redis {
     }
 
     fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        self.ask(claim, within)
+        let (span, told) = (Span::from_now(within), self.is_told());
+        let failed = |failure: Failure| failure.into_error(Operation::Acquire);
+        let answer = self.answer(&claim, span).map_err(failed)?;
+        if let (Answer::Queued { .. }, Source::Own(stack), false) = (&answer, &self.source, told) {
+            stack.listen(span);
+            // Its place has to say where it is told.
+            if self.is_told() {
+                return self.answer(&claim, span).map_err(|failure| failed(failure.after_a_part()));
+            }
+        }
+        Ok(answer)
     }
 
     fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
@@ -206,7 +250,7 @@ impl BlockingInspect for Redis {
 /// Takes the client as an address: connections are made and verified here, the first with the first request.
 impl From<Client> for Redis {
     fn from(client: Client) -> Self {
-        Self { wire: Wire::own(&client), source: Source::Own(Box::new(Stack::new(client))) }
+        Self::own(Stack::new(client))
     }
 }
 

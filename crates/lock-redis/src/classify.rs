@@ -10,8 +10,10 @@ use crate::failure::{Failure, SEE_THERE, Scene, Stage};
 /// How much of a server's error is repeated to the user.
 const TOLD_CHARS_MAX: usize = 200;
 
-const RIGHTS: &str = "give the user +eval +evalsha +script +info +time +get +set +del +exists +incrby +pexpire +pttl +scan on \
-                      the keys of its locks and ~leasehold:*, and +select for a database other than 0";
+const RIGHTS: &str = "give the user the rights that docs/wire.md lists: keys of its locks and ~leasehold:*, channels \
+                      &leasehold:inbox:*, and the commands +@scripting +@pubsub +info +time +get +mget +set +del +exists \
+                      +incrby +pexpire +pttl +lpop +rpush +lpos +lrem +llen +hget +hset +hdel +scan, and +select for a \
+                      database other than 0";
 
 /// Says what an error of the client library means.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the library's kinds grow; what is new is strange")]
@@ -26,8 +28,7 @@ pub(crate) fn classify(scene: Scene<'_>, error: &RedisError) -> Failure {
         },
         RedisKind::Io | RedisKind::Client => broken(scene, error),
         RedisKind::Parse => not_redis(scene),
-        RedisKind::AuthenticationFailed => denied(format!("{} refused user and password", scene.server))
-            .remedy("check both in the URL; a server without a password refuses any"),
+        RedisKind::AuthenticationFailed => wrong_password(scene),
         RedisKind::InvalidClientConfig if error.to_string().contains("address") => broken(scene, error),
         RedisKind::InvalidClientConfig => Failure::new(ErrorKind::Config, Effect::None, words(error)),
         RedisKind::Server(_) => {
@@ -64,7 +65,8 @@ fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
         "LOADING" | "BUSY" | "MASTERDOWN" | "NOREPLICAS" | "CLUSTERDOWN" | "TRYAGAIN" => unavailable(told),
         "NOPERM" => denied(told).remedy(RIGHTS),
         "NOAUTH" => denied(told).remedy("put user and password into the URL, as in redis://USER:PASSWORD@HOST"),
-        "WRONGPASS" | "DENIED" => denied(told),
+        "WRONGPASS" => wrong_password(scene),
+        "DENIED" => denied(told),
         // An error that a script raised, rather than answered, tells where: then it is a key of ours that is damaged.
         "WRONGTYPE" if !details.contains("script") => Failure::other_kind(),
         "MOVED" | "ASK" | "CROSSSLOT" => cluster(),
@@ -74,6 +76,11 @@ fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
         "ERR" => general(scene.stage, told),
         _ => Failure::new(ErrorKind::Protocol, effect_at(scene.stage), told),
     }
+}
+
+fn wrong_password(scene: Scene<'_>) -> Failure {
+    denied(format!("{} refused user and password", scene.server))
+        .remedy("check both in the URL; a server without a password refuses any")
 }
 
 /// What an error reply without a code of its own means.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use lock_core::{Invalid, Prefix, parse_duration};
-use redis::{ConnectionInfo, IntoConnectionInfo};
+use redis::{ConnectionInfo, IntoConnectionInfo, ProtocolVersion};
 use serde::Deserialize;
 use url::{ParseError, Url};
 
@@ -44,6 +44,9 @@ struct Table {
 impl RedisConfig {
     /// Reads `redis://`, `rediss://`, `redis+unix://` or `unix://`, with `prefix` and `op_timeout` in the query.
     ///
+    /// `protocol=resp2` there is for servers and proxies that do not speak RESP3 well: waiters then ask every 100 ms for
+    /// their turn instead of being told. A server that does not speak it at all is noticed.
+    ///
     /// A socket takes `db`, `user` and `pass` there, too. `rediss://` needs the feature `tls`.
     ///
     /// # Errors
@@ -57,6 +60,9 @@ impl RedisConfig {
         let server = rest
             .into_connection_info()
             .map_err(|error| refuse(&shown, words(&error), "write redis://USER:PASSWORD@HOST:PORT/DB"))?;
+        let protocol = protocol(own.protocol.as_deref())?;
+        let redis = server.redis_settings().clone().set_protocol(protocol);
+        let server = server.set_redis_settings(redis);
         let prefix = own.prefix.as_deref().map(str::parse).transpose()?.unwrap_or_default();
         let op_timeout = own.op_timeout.as_deref().map(|text| parse_duration("op_timeout", text)).transpose()?;
         Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)? })
@@ -173,11 +179,12 @@ fn is_socket(url: &Url) -> bool {
 struct Own {
     prefix: Option<String>,
     op_timeout: Option<String>,
+    protocol: Option<String>,
 }
 
 fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
     let socket = is_socket(url);
-    let allowed = if socket { "prefix, op_timeout, db, user, pass" } else { "prefix, op_timeout" };
+    let allowed = if socket { "prefix, op_timeout, protocol, db, user, pass" } else { "prefix, op_timeout, protocol" };
     let mut own = Own::default();
     let mut rest = url.clone();
     rest.set_query(None);
@@ -185,6 +192,7 @@ fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
         let slot = match &*key {
             "prefix" => &mut own.prefix,
             "op_timeout" => &mut own.op_timeout,
+            "protocol" => &mut own.protocol,
             "db" | "user" | "pass" if socket => {
                 rest.query_pairs_mut().append_pair(&key, &value);
                 continue;
@@ -200,6 +208,17 @@ fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
         }
     }
     Ok((own, rest))
+}
+
+/// Waiters are told of their turn in RESP3 only.
+fn protocol(wanted: Option<&str>) -> Result<ProtocolVersion, Invalid> {
+    match wanted {
+        None | Some("resp3") => Ok(ProtocolVersion::RESP3),
+        Some("resp2") => Ok(ProtocolVersion::RESP2),
+        Some(other) => {
+            Err(Invalid::new("protocol", other, "Redis has no such protocol", "write resp2, or leave it out"))
+        }
+    }
 }
 
 fn positive(timeout: Option<Duration>) -> Result<Option<Duration>, Invalid> {
@@ -256,10 +275,11 @@ mod tests {
     #[test]
     fn what_is_wrong_is_refused_without_the_password() {
         for (url, expected) in [
-            ("redis://u:sesame@h:6379/?prefx=a", "allowed: prefix, op_timeout"),
+            ("redis://u:sesame@h:6379/?prefx=a", "allowed: prefix, op_timeout, protocol"),
             ("redis://u:sesame@h/?prefix=a&prefix=b", "given twice"),
             ("redis://u:sesame@h/?op_timeout=soon", "op_timeout"),
             ("redis://u:sesame@h/?op_timeout=0s", "op_timeout"),
+            ("redis://u:sesame@h/?protocol=3", "write resp2"),
             ("redis://u:sesame@h/?prefix=leasehold", "reserved"),
             ("redis://u:sesame@h/x", "its database is not a number; write redis://HOST/NUMBER"),
             ("redis://u:sesame@h/-1", "not a number"),
@@ -280,7 +300,10 @@ mod tests {
             ("redis:u:sesame@h", "hidden"),
             ("redis://h:1?ses@same", "unknown option"),
             ("sesame", "hidden"),
-            ("unix:///run/redis.sock?pass=sesame&passs=sesame", "allowed: prefix, op_timeout, db, user, pass"),
+            (
+                "unix:///run/redis.sock?pass=sesame&passs=sesame",
+                "allowed: prefix, op_timeout, protocol, db, user, pass",
+            ),
         ] {
             let refusal = RedisConfig::from_url(url).unwrap_err().to_string();
             assert!(refusal.contains(expected), "{url}: {refusal}");

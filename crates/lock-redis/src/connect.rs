@@ -5,9 +5,8 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{Client, ConnectionAddr, ErrorKind, RedisError, ServerErrorKind};
+use redis::{Client, ConnectionAddr, ErrorKind, ProtocolVersion, RedisError, RedisResult, ServerErrorKind};
 
-use crate::classify::classify;
 use crate::failure::{Failure, Scene, Stage};
 
 /// How long a new connection may take, greeting included.
@@ -44,7 +43,7 @@ pub(crate) fn connecting(server: &str, within: Duration) -> Scene<'_> {
 }
 
 /// The same client with the socket options that locks want: small requests leave at once, dead peers are noticed.
-pub(crate) fn tuned(client: &Client) -> Result<Client, Failure> {
+pub(crate) fn tuned(client: &Client) -> RedisResult<Client> {
     prepare_tls();
     let info = client.get_connection_info().clone();
     let keepalive = info.tcp_settings().keepalive().cloned().unwrap_or_else(|| {
@@ -53,7 +52,19 @@ pub(crate) fn tuned(client: &Client) -> Result<Client, Failure> {
     let tcp: TcpSettings = info.tcp_settings().clone().set_nodelay(true).set_keepalive(keepalive);
     let redis = info.redis_settings().clone().set_lib_name("leasehold", env!("CARGO_PKG_VERSION"));
     Client::open(info.set_tcp_settings(tcp).set_redis_settings(redis))
-        .map_err(|error| classify(connecting(&server_of(client), CONNECT_WITHIN), &error))
+}
+
+/// Whether a connection of this client can be told something unasked.
+#[cfg(feature = "async")]
+pub(crate) fn tells(client: &Client) -> bool {
+    client.get_connection_info().redis_settings().protocol() == ProtocolVersion::RESP3
+}
+
+/// The same client in the older form of the protocol.
+pub(crate) fn speaking_resp2(client: &Client) -> RedisResult<Client> {
+    let info = client.get_connection_info().clone();
+    let redis = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
+    Client::open(info.set_redis_settings(redis))
 }
 
 /// Chooses the cryptography where the program has not chosen any: without a choice, rustls panics.

@@ -13,19 +13,26 @@
 //! **Not guaranteed:** a Redis that fails over, or restarts without its data, forgets who holds what, and so two owners
 //! may hold a lock at once. Their tokens differ, and the resource that checks them is safe.
 //!
-//! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `look` (questions, answers) · `failure` (what an error
-//! means) · `connect` (what every connection has in common) · `link`, `nonblocking` (tokio) · `stack`, `blocking` (threads).
+//! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `look` (questions, answers) · `inbox`
+//! (what Redis tells) · `failure` (what an error means) · `connect` (what every connection has in common) · `outbox`,
+//! `link`, `nonblocking` (tokio) · `stack`, `ear`, `blocking` (threads).
 
 pub mod blocking;
+#[doc(hidden)]
+pub mod by_hand;
 mod classify;
 mod config;
 mod connect;
+mod ear;
 mod failure;
+mod inbox;
 #[cfg(feature = "async")]
 mod link;
 mod look;
 #[cfg(feature = "async")]
 pub mod nonblocking;
+#[cfg(feature = "async")]
+mod outbox;
 mod script;
 mod stack;
 mod value;

@@ -3,29 +3,33 @@
 //! Not redis-rs' connection manager: that one sends the commands that wait as soon as it is connected again, and no
 //! command of a user's may leave before the counter was verified.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
-use redis::aio::{ConnectionLike, MultiplexedConnection};
-use redis::{AsyncConnectionConfig, Client, RedisResult, Value};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, PushInfo, PushKind, RedisResult, Value};
 use tokio::time::timeout;
 
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting, has_forgotten_the_script, server_of, tuned};
+use crate::connect::{CONNECT_WITHIN, connecting, server_of, speaking_resp2, tells, tuned};
 use crate::failure::Failure;
-use crate::wire::{Call, greeting, verification};
+use crate::inbox::{Inbox, Subscription};
+use crate::outbox::Outbox;
+use crate::wire::{greeting, verification};
 
-/// How many requests may wait for the socket. Chosen: more than a busy client has tasks, so that none waits to wait.
-const QUEUE: usize = 1024;
+/// How many writes may wait for the socket.
+const QUEUE: usize = 64;
 /// How many further timeouts a connection may be silent after the first before it is replaced.
 const SILENT_TIMEOUTS: u32 = 2;
 
 /// A connection to one server, made when first needed and again whenever it broke.
 pub(crate) struct Link {
     client: Client,
+    inbox: Option<Arc<Inbox>>,
     state: Arc<Mutex<State>>,
 }
 
@@ -41,7 +45,8 @@ type Attempt = Shared<BoxFuture<'static, Result<Live, Failure>>>;
 /// A connection that verified the counter.
 #[derive(Clone)]
 pub(crate) struct Live {
-    connection: MultiplexedConnection,
+    outbox: Outbox,
+    subscription: Option<Subscription>,
     silence: Arc<Silence>,
 }
 
@@ -60,13 +65,13 @@ pub(crate) enum Patience {
 }
 
 impl Link {
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client, state: Arc::new(Mutex::new(State::Down)) }
+    pub(crate) fn new(client: Client, inbox: Option<Arc<Inbox>>) -> Self {
+        Self { client, inbox, state: Arc::new(Mutex::new(State::Down)) }
     }
 
-    /// Another connection to the same server.
+    /// Another connection to the same server, on which nothing is told.
     pub(crate) fn another(&self) -> Self {
-        Self::new(self.client.clone())
+        Self::new(self.client.clone(), None)
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -95,11 +100,15 @@ impl Link {
 
     /// Connects in a task of its own, so that no caller's deadline undoes the work of the others.
     fn attempt(&self) -> Attempt {
-        let (client, state) = (self.client.clone(), Arc::clone(&self.state));
+        let (client, inbox, state) = (self.client.clone(), self.inbox.clone(), Arc::clone(&self.state));
         let task = tokio::spawn(async move {
-            let outcome = timeout(CONNECT_WITHIN, connect(&client)).await;
+            let outcome = timeout(CONNECT_WITHIN, connect(&client, inbox.as_ref())).await;
             let outcome = outcome.unwrap_or_else(|_| Err(Failure::no_connection(&server_of(&client), CONNECT_WITHIN)));
             *lock(&state) = outcome.as_ref().map_or(State::Down, |live| State::Up(live.clone()));
+            // Whoever is told to ask again finds the connection in its place.
+            if let (Ok(Live { subscription: Some(subscription), .. }), Some(inbox)) = (&outcome, &inbox) {
+                inbox.opened(*subscription);
+            }
             outcome
         });
         async { task.await.unwrap_or_else(|_| Err(Failure::runtime_gone())) }.boxed().shared()
@@ -111,16 +120,17 @@ impl Link {
         if matches!(&*state, State::Up(live) if Arc::ptr_eq(&live.silence, &broken.silence)) {
             *state = State::Down;
         }
+        drop(state);
+        if let (Some(subscription), Some(inbox)) = (broken.subscription, &self.inbox) {
+            inbox.closed(subscription);
+        }
     }
 }
 
 impl Live {
-    pub(crate) fn connection(&mut self) -> &mut MultiplexedConnection {
-        &mut self.connection
-    }
-
-    pub(crate) fn db(&self) -> i64 {
-        self.connection.get_db()
+    /// Sends a command and waits for its answer.
+    pub(crate) async fn ask(&self, command: Cmd) -> RedisResult<Value> {
+        self.outbox.ask(command).await
     }
 
     /// The server answered something.
@@ -146,28 +156,58 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn connect(client: &Client) -> Result<Live, Failure> {
+async fn connect(client: &Client, inbox: Option<&Arc<Inbox>>) -> Result<Live, Failure> {
     let server = server_of(client);
     let failed = |error| classify(connecting(&server, CONNECT_WITHIN), &error);
+    let (mut connection, subscription) = open(&tuned(client).map_err(failed)?, inbox).await.map_err(failed)?;
+    let greeted = greeting().query_async(&mut connection).await.map_err(failed)?;
+    let verification = verification(greeted)?.command;
+    verification.exec_async(&mut connection).await.map_err(failed)?;
+    let silence = Arc::new(Silence { opened: Instant::now(), since: AtomicU64::new(0) });
+    Ok(Live { outbox: Outbox::new(connection), subscription, silence })
+}
+
+/// Opens a connection, and subscribes to the inbox if the server tells clients of anything on connections like this one.
+async fn open(
+    client: &Client,
+    inbox: Option<&Arc<Inbox>>,
+) -> RedisResult<(MultiplexedConnection, Option<Subscription>)> {
     // Our own deadlines stand round every call, so the library's would only blur who gave up.
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(None)
         .set_response_timeout(None)
         .set_pipeline_buffer_size(QUEUE);
-    let client = tuned(client)?;
-    let mut connection = client.get_multiplexed_async_connection_with_config(&config).await.map_err(failed)?;
-    let greeted = greeting().query_async(&mut connection).await.map_err(failed)?;
-    evaluate(&mut connection, &verification(greeted)?).await.map_err(failed)?;
-    Ok(Live { connection, silence: Arc::new(Silence { opened: Instant::now(), since: AtomicU64::new(0) }) })
+    let Some(inbox) = inbox.filter(|_| tells(client)) else {
+        return Ok((client.get_multiplexed_async_connection_with_config(&config).await?, None));
+    };
+    let subscription = inbox.subscribing();
+    let telling = config.clone().set_push_sender(ear(Arc::clone(inbox), subscription));
+    let mut connection = match client.get_multiplexed_async_connection_with_config(&telling).await {
+        Err(error) if error.kind() == ErrorKind::RESP3NotSupported => {
+            let client = speaking_resp2(client)?;
+            return Ok((client.get_multiplexed_async_connection_with_config(&config).await?, None));
+        }
+        outcome => outcome?,
+    };
+    match connection.subscribe(inbox.channel()).await {
+        Ok(()) => Ok((connection, Some(subscription))),
+        // It may not subscribe, and so has to ask.
+        Err(error) if error.clone().into_server_errors().is_some() => Ok((connection, None)),
+        Err(error) => Err(error),
+    }
 }
 
-/// Runs a call; where the server has forgotten the script, on the same connection once more.
-pub(crate) async fn evaluate(connection: &mut (impl ConnectionLike + Send), call: &Call) -> RedisResult<Value> {
-    match (call.command.query_async(connection).await, call.script) {
-        (Err(error), Some(script)) if has_forgotten_the_script(&error) => {
-            script.load_async(connection).await?;
-            call.command.query_async(connection).await
+/// Hears what the server tells, on the connection's own task.
+fn ear(
+    inbox: Arc<Inbox>,
+    subscription: Subscription,
+) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
+    move |told| {
+        match (told.kind, told.data.as_slice()) {
+            (PushKind::Message, [_channel, Value::BulkString(message)]) => inbox.receive(message),
+            (PushKind::Disconnection, _) => inbox.closed(subscription),
+            _ => {}
         }
-        (outcome, _) => outcome,
+        Ok(())
     }
 }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use lock_core::inspect::{Cursor, Entry, Query, Revoked, glob_matches};
 use lock_core::{FencingToken, LockName, Operation};
-use redis::Value;
+use redis::{ToRedisArgs, Value};
 
 use crate::failure::Failure;
 use crate::script;
-use crate::value::{Stored, name_of, scan_pattern};
+use crate::value::{Key, Keys, Stored, name_of, queue_beside, scan_pattern};
 use crate::wire::{Call, Question, Wire, read, remaining};
 
 /// How many keys one `SCAN` looks at, at least and at most.
@@ -23,8 +23,8 @@ pub(crate) enum Seen {
     Nothing,
     /// A value that is no string.
     OtherKind,
-    /// A string, perhaps cut, and how long until it expires.
-    Value(Vec<u8>, Option<Duration>),
+    /// A string, perhaps cut, how long until it expires, and how many wait for it.
+    Value(Vec<u8>, Option<Duration>, u32),
 }
 
 /// Looks at keys, as they are in Redis.
@@ -35,34 +35,45 @@ impl Question for Look<'_> {
     type Answer = Vec<Seen>;
 
     fn call(&self, _wire: &Wire) -> Result<Call, Failure> {
-        Ok(Call::script(&script::LOOK, self.0))
+        let queues: Vec<_> = self.0.iter().map(|key| queue_beside(key)).collect();
+        Ok(look_at(&[self.0, &queues].concat()))
     }
 
     fn read(&self, _wire: &Wire, reply: Value) -> Result<Vec<Seen>, Failure> {
         let parts: Vec<Value> = read(reply)?;
-        if parts.len() != self.0.len() * 2 {
+        if parts.len() != self.0.len() {
             return Err(Failure::strange_answer());
         }
-        parts.chunks_exact(2).map(seen).collect()
+        parts.into_iter().map(seen).collect()
     }
 }
 
-fn seen(pair: &[Value]) -> Result<Seen, Failure> {
-    match pair {
-        [Value::Nil, _] => Ok(Seen::Nothing),
-        [Value::BulkString(value), Value::Int(pttl)] => Ok(Seen::Value(value.clone(), remaining(*pttl))),
-        [Value::Int(_), _] => Ok(Seen::OtherKind),
+fn seen(reply: Value) -> Result<Seen, Failure> {
+    match read::<Vec<Value>>(reply)?.as_slice() {
+        [Value::Nil, _, _] => Ok(Seen::Nothing),
+        [Value::Int(_), _, _] => Ok(Seen::OtherKind),
+        [Value::BulkString(value), Value::Int(pttl), Value::Int(waiters)] => {
+            let waiters = u32::try_from(*waiters).map_err(|_| Failure::strange_answer())?;
+            Ok(Seen::Value(value.clone(), remaining(*pttl), waiters))
+        }
         _ => Err(Failure::strange_answer()),
     }
 }
 
-/// Looks at the one key of a lock.
-pub(crate) fn look_at(wire: &Wire, name: &LockName) -> Call {
-    Call::script(&script::LOOK, &[wire.prefix.key(name.as_str())])
+/// Looks at locks and, after them, at their queues.
+fn look_at<K: ToRedisArgs>(keys: &[K]) -> Call {
+    Call::script(&script::LOOK, keys)
+}
+
+/// Looks at one lock.
+pub(crate) fn look_at_one(wire: &Wire, name: &LockName) -> Call {
+    let keys = Keys::of(&wire.prefix, name);
+    look_at(&[keys.lock(), keys.queue()])
 }
 
 pub(crate) fn seen_one(reply: Value) -> Result<Seen, Failure> {
-    seen(&read::<Vec<Value>>(reply)?)
+    let seen_all: Vec<Value> = read(reply)?;
+    seen(seen_all.into_iter().next().ok_or_else(Failure::strange_answer)?)
 }
 
 /// Who holds a lock.
@@ -73,15 +84,15 @@ impl Question for WhoHolds<'_> {
     type Answer = Option<Entry>;
 
     fn call(&self, wire: &Wire) -> Result<Call, Failure> {
-        Ok(look_at(wire, self.0))
+        Ok(look_at_one(wire, self.0))
     }
 
     fn read(&self, _wire: &Wire, reply: Value) -> Result<Option<Entry>, Failure> {
         match seen_one(reply)? {
             Seen::Nothing => Ok(None),
             Seen::OtherKind => Err(Failure::other_kind()),
-            Seen::Value(value, remaining) => {
-                Ok(Some(Entry { name: self.0.clone(), holder: Stored::holder(&value), remaining, waiters: 0 }))
+            Seen::Value(value, remaining, waiters) => {
+                Ok(Some(Entry { name: self.0.clone(), holder: Stored::holder(&value), remaining, waiters }))
             }
         }
     }
@@ -120,8 +131,8 @@ impl Question for Scan<'_> {
 /// The locks of ours among the keys that were looked at.
 pub(crate) fn entries(wire: &Wire, keys: &[Vec<u8>], seen: Vec<Seen>) -> Vec<Entry> {
     let entry = |(key, seen): (&Vec<u8>, Seen)| match seen {
-        Seen::Value(value, remaining) if Stored::read(&value).is_some() => {
-            Some(Entry { name: name_of(&wire.prefix, key)?, holder: Stored::holder(&value), remaining, waiters: 0 })
+        Seen::Value(value, remaining, waiters) if Stored::read(&value).is_some() => {
+            Some(Entry { name: name_of(&wire.prefix, key)?, holder: Stored::holder(&value), remaining, waiters })
         }
         Seen::Value(..) | Seen::Nothing | Seen::OtherKind => None,
     };
@@ -136,7 +147,9 @@ impl Question for Revocation<'_> {
     type Answer = Revoked;
 
     fn call(&self, wire: &Wire) -> Result<Call, Failure> {
-        Ok(Call::script(&script::REVOKE, &[wire.prefix.key(self.0.as_str())]).arg(self.1.get()))
+        let keys = Keys::of(&wire.prefix, self.0);
+        let keys = [keys.lock(), Key::Counter, keys.queue(), keys.waiters()];
+        Ok(Call::script(script::REVOKE.counting(wire.counting), &keys).arg(self.1.get()))
     }
 
     fn read(&self, _wire: &Wire, reply: Value) -> Result<Revoked, Failure> {

@@ -8,19 +8,20 @@ use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, Durability, EventSink, Fenced,
-    FencingToken, Invalid, Isolation, Lease, LockName, Operation, Ordering, Parting, Released, Renewed, Waiting,
+    FencingToken, Invalid, Isolation, Lease, LockName, Operation, Ordering, Parting, Released, Renewed,
 };
-use redis::aio::{ConnectionLike, MultiplexedConnection};
-use redis::{Client, Cmd, Pipeline, RedisFuture, Value};
+use redis::aio::MultiplexedConnection;
+use redis::{Client, Cmd, RedisResult, Value};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting, explain};
+use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script, tells};
 use crate::failure::{Failure, Fate};
-use crate::link::{Link, Live, Patience, evaluate};
+use crate::inbox::Inbox;
+use crate::link::{Link, Live, Patience};
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
-use crate::wire::{LEASES_PER_SCRIPT, Question, Renewal, Wire};
+use crate::wire::{Call, LEASES_PER_SCRIPT, Question, Renewal, Wire, load};
 use crate::{BACKEND, RedisConfig};
 
 /// A Redis, used from tokio over one connection of its own, or through a client of the user's.
@@ -65,14 +66,17 @@ impl Redis {
         let failed = |failure: Failure| failure.into_error(Operation::Connect);
         let client = Client::open(config.server().clone())
             .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
-        let link = Link::new(client);
+        let inbox = Inbox::new().filter(|_| tells(&client));
+        let link = Link::new(client, inbox.clone());
         if let Err(failure) = link.live().await {
             let client = link.client().clone();
             let (failure, unexplained) = (failure.clone(), failure);
             let explained = spawn_blocking(move || explain(&client, failure)).await;
             return Err(failed(explained.unwrap_or(unexplained)));
         }
-        let wire = Wire::own(link.client()).with_prefix(config.own_prefix());
+        // Where the server would not tell anything, nobody is told.
+        let inbox = inbox.filter(|inbox| inbox.is_open());
+        let wire = Wire::own(link.client(), inbox).with_prefix(config.own_prefix());
         Ok(Self { wire, source: Source::Own(link) })
     }
 
@@ -81,7 +85,7 @@ impl Redis {
     /// # Errors
     /// `Invalid` for a prefix that is empty, long, reserved, or holds a control character.
     pub fn with_prefix(mut self, prefix: &str) -> Result<Self, Invalid> {
-        self.wire.prefix = prefix.parse()?;
+        self.wire = self.wire.with_prefix(&prefix.parse()?);
         Ok(self)
     }
 
@@ -95,15 +99,31 @@ impl Redis {
     }
 
     async fn answer<Q: Question + Sync>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
-        let call = question.call(&self.wire)?;
         let checkout = timeout_at(span.until, self.checkout()).await;
         let mut handle = checkout.map_err(|_| Failure::no_connection(&self.wire.server, span.within))??;
-        let outcome = match timeout_at(span.until, evaluate(&mut handle, &call)).await {
-            Ok(outcome) => outcome.map_err(|error| classify(self.wire.asked(span.within), &error)),
+        let outcome = match timeout_at(span.until, self.evaluate(&mut handle, question)).await {
+            Ok(outcome) => outcome?.map_err(|error| classify(self.wire.asked(span.within), &error)),
             Err(_) => Err(Failure::no_answer(&self.wire.server, span.within)),
         };
         self.give_back(handle, span.within, outcome.as_ref().err());
         question.read(&self.wire, outcome?)
+    }
+
+    /// Sends a question; where the server has forgotten its script, on the same connection once more.
+    async fn evaluate<Q: Question + Sync>(
+        &self,
+        handle: &mut Handle,
+        question: &Q,
+    ) -> Result<RedisResult<Value>, Failure> {
+        let Call { command, script } = question.call(&self.wire)?;
+        let outcome = handle.ask(command).await;
+        let Some(script) = script.filter(|_| outcome.as_ref().is_err_and(has_forgotten_the_script)) else {
+            return Ok(outcome);
+        };
+        Ok(match handle.ask(load(script)).await {
+            Ok(_) => handle.ask(question.call(&self.wire)?.command).await,
+            Err(error) => Err(error),
+        })
     }
 
     async fn checkout(&self) -> Result<Handle, Failure> {
@@ -145,7 +165,7 @@ struct Span {
 
 impl Backend for Redis {
     fn capabilities(&self) -> Capabilities {
-        let redis = Capabilities::new(BACKEND, Waiting::Poll, Durability::ClockFloor);
+        let redis = Capabilities::new(BACKEND, self.wire.waiting(), Durability::ClockFloor);
         match &self.source {
             Source::Own(_) => redis.with_ordering(Ordering::InOrder).with_isolation(Isolation::Isolated),
             Source::Connection(_) => redis.with_ordering(Ordering::InOrder),
@@ -157,7 +177,9 @@ impl Backend for Redis {
     }
 
     fn listen(&self, sink: EventSink) {
-        drop(sink);
+        if let Some(inbox) = &self.wire.inbox {
+            inbox.listen(sink);
+        }
     }
 }
 
@@ -165,7 +187,7 @@ impl Backend for Redis {
 impl AsyncBackend for Redis {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
         let Source::Own(link) = &self.source else { return self };
-        Arc::new(Self { wire: self.wire.clone(), source: Source::Own(link.another()) })
+        Arc::new(Self { wire: self.wire.without_inbox(), source: Source::Own(link.another()) })
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
@@ -228,50 +250,25 @@ impl AsyncInspect for Redis {
     }
 }
 
-impl ConnectionLike for Handle {
-    fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+impl Handle {
+    async fn ask(&mut self, command: Cmd) -> RedisResult<Value> {
         match self {
-            Self::Own(live) => live.connection().req_packed_command(cmd),
-            Self::Connection(connection) => connection.req_packed_command(cmd),
+            Self::Own(live) => live.ask(command).await,
+            Self::Connection(connection) => command.query_async(connection).await,
             #[cfg(feature = "connection-manager")]
-            Self::Manager(manager) => manager.req_packed_command(cmd),
+            Self::Manager(manager) => command.query_async(manager).await,
             #[cfg(feature = "deadpool")]
-            Self::Pooled(connection) => connection.req_packed_command(cmd),
-        }
-    }
-
-    fn req_packed_commands<'a>(
-        &'a mut self,
-        pipeline: &'a Pipeline,
-        offset: usize,
-        count: usize,
-    ) -> RedisFuture<'a, Vec<Value>> {
-        match self {
-            Self::Own(live) => live.connection().req_packed_commands(pipeline, offset, count),
-            Self::Connection(connection) => connection.req_packed_commands(pipeline, offset, count),
-            #[cfg(feature = "connection-manager")]
-            Self::Manager(manager) => manager.req_packed_commands(pipeline, offset, count),
-            #[cfg(feature = "deadpool")]
-            Self::Pooled(connection) => connection.req_packed_commands(pipeline, offset, count),
-        }
-    }
-
-    fn get_db(&self) -> i64 {
-        match self {
-            Self::Own(live) => live.db(),
-            Self::Connection(connection) => connection.get_db(),
-            #[cfg(feature = "connection-manager")]
-            Self::Manager(manager) => manager.get_db(),
-            #[cfg(feature = "deadpool")]
-            Self::Pooled(connection) => connection.get_db(),
+            Self::Pooled(connection) => command.query_async(connection).await,
         }
     }
 }
 
-/// Takes the client as an address: connections are made and verified here, the first with the first request.
+/// Takes the client as an address: connections are made and verified here, the first with the first request. Waiters are
+/// told of their turn where the client says `protocol=resp3`; otherwise they ask.
 impl From<Client> for Redis {
     fn from(client: Client) -> Self {
-        Self { wire: Wire::own(&client), source: Source::Own(Link::new(client)) }
+        let inbox = Inbox::new().filter(|_| tells(&client));
+        Self { wire: Wire::own(&client, inbox.clone()), source: Source::Own(Link::new(client, inbox)) }
     }
 }
 

@@ -1,14 +1,16 @@
 //! Idle connections for threads: taken off the stack, put back, or made.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use redis::{Client, Connection, RedisResult, Value};
+use redis::{Client, Cmd, Connection, RedisResult, Value};
 
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting, has_forgotten_the_script, server_of, tuned};
+use crate::connect::{CONNECT_WITHIN, connecting, server_of, speaking_resp2, tuned};
+use crate::ear::Ear;
 use crate::failure::Failure;
-use crate::wire::{Call, greeting, verification};
+use crate::inbox::Inbox;
+use crate::wire::{greeting, verification};
 
 /// How many connections are kept while nobody uses them. Chosen: what a busy program uses at once.
 const IDLE_MAX: usize = 8;
@@ -40,12 +42,32 @@ impl Span {
 /// Connections to one server, each of which verified the counter.
 pub(crate) struct Stack {
     client: Client,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Vec<Socket>>,
+    ear: Option<Ear>,
+}
+
+/// A connection, and how long its socket waits at present: setting that costs two calls of the system.
+pub(crate) struct Socket {
+    pub(crate) connection: Connection,
+    patience: Duration,
 }
 
 impl Stack {
     pub(crate) fn new(client: Client) -> Self {
-        Self { client, idle: Mutex::new(Vec::new()) }
+        Self { client, idle: Mutex::new(Vec::new()), ear: None }
+    }
+
+    /// With somebody who hears what the server tells.
+    pub(crate) fn with_ear(self, inbox: Option<Arc<Inbox>>) -> Self {
+        let ear = inbox.map(|inbox| Ear::new(self.client.clone(), inbox));
+        Self { ear, ..self }
+    }
+
+    /// Somebody waits to be told.
+    pub(crate) fn listen(&self, span: Span) {
+        if let Some(ear) = &self.ear {
+            ear.needed(span.at_most(CONNECT_WITHIN).left().max(SOCKET_TIMEOUT_MIN));
+        }
     }
 
     /// Other connections to the same server.
@@ -58,19 +80,19 @@ impl Stack {
     }
 
     /// The connection that was used last, or a new one.
-    pub(crate) fn checkout(&self, span: Span) -> Result<Connection, Failure> {
+    pub(crate) fn checkout(&self, span: Span) -> Result<Socket, Failure> {
         let idle = self.idle().pop();
         match idle {
-            Some(connection) => Ok(connection),
+            Some(socket) => Ok(socket),
             None => connect(&self.client, span),
         }
     }
 
     /// Puts a connection back that is still in step, or closes it where enough are idle.
-    pub(crate) fn put_back(&self, connection: Connection) {
+    pub(crate) fn put_back(&self, socket: Socket) {
         let mut idle = self.idle();
         if idle.len() < IDLE_MAX {
-            idle.push(connection);
+            idle.push(socket);
         }
     }
 
@@ -80,42 +102,51 @@ impl Stack {
         drop(broken);
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Socket>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn connect(client: &Client, span: Span) -> Result<Connection, Failure> {
+fn connect(client: &Client, span: Span) -> Result<Socket, Failure> {
     let span = span.at_most(CONNECT_WITHIN);
     let (server, left) = (server_of(client), span.left());
     if left.is_zero() {
         return Err(Failure::no_connection(&server, span.within));
     }
     let failed = |error| classify(connecting(&server, span.within), &error);
-    let mut connection = tuned(client)?.get_connection_with_timeout(left).map_err(failed)?;
-    bound(&connection, span).map_err(failed)?;
-    let greeted = greeting().query(&mut connection).map_err(failed)?;
-    evaluate(&mut connection, &verification(greeted)?, span).map_err(failed)?;
-    Ok(connection)
+    // Nothing is told on these connections.
+    let client = tuned(client).and_then(|client| speaking_resp2(&client)).map_err(failed)?;
+    let connection = client.get_connection_with_timeout(left).map_err(failed)?;
+    let mut socket = Socket { connection, patience: Duration::ZERO };
+    socket.bound(span).map_err(failed)?;
+    let greeted = greeting().query(&mut socket.connection).map_err(failed)?;
+    socket.bound(span).map_err(failed)?;
+    verification(greeted)?.command.exec(&mut socket.connection).map_err(failed)?;
+    Ok(socket)
 }
 
-/// Runs a call; where the server has forgotten the script, on the same connection once more.
-pub(crate) fn evaluate(connection: &mut Connection, call: &Call, span: Span) -> RedisResult<Value> {
-    bound(connection, span)?;
-    match (call.command.query(connection), call.script) {
-        (Err(error), Some(script)) if has_forgotten_the_script(&error) => {
-            bound(connection, span)?;
-            script.load(connection)?;
-            bound(connection, span)?;
-            call.command.query(connection)
+impl Socket {
+    /// Sends a command and waits for its answer until the time is over.
+    pub(crate) fn ask(&mut self, command: &Cmd, span: Span) -> RedisResult<Value> {
+        self.bound(span)?;
+        command.query(&mut self.connection)
+    }
+
+    /// Makes the socket give up when the time is over: by itself it waits for ever. What it waits already is near enough
+    /// where less than a tenth is missing or in excess.
+    fn bound(&mut self, span: Span) -> RedisResult<()> {
+        let left = span.left();
+        if self.patience.abs_diff(left) > left / 10 {
+            bound(&self.connection, left)?;
+            self.patience = left;
         }
-        (outcome, _) => outcome,
+        Ok(())
     }
 }
 
-/// Makes the socket give up when the time is over: by itself it waits for ever.
-fn bound(connection: &Connection, span: Span) -> RedisResult<()> {
-    let left = Some(span.left().max(SOCKET_TIMEOUT_MIN));
-    connection.set_read_timeout(left)?;
-    connection.set_write_timeout(left)
+/// Makes a connection give up after so long.
+pub(crate) fn bound(connection: &Connection, patience: Duration) -> RedisResult<()> {
+    let patience = patience.max(SOCKET_TIMEOUT_MIN);
+    connection.set_read_timeout(Some(patience))?;
+    connection.set_write_timeout(Some(patience))
 }

@@ -1,6 +1,9 @@
 //! The keys, and the value of a held lock: `lh1:OWNER:LOW:HIGH:NOTE`.
 
+use std::fmt;
+
 use lock_core::{FencingToken, Holder, Lease, LockName, Note, Owner, Prefix, TokenRange};
+use redis::{RedisWrite, ToRedisArgs};
 
 /// How every value of ours begins: the layout and its version.
 const LAYOUT: &str = "lh1:";
@@ -39,9 +42,77 @@ fn literal(text: &str) -> String {
     literal
 }
 
-/// The key that says that an owner's claims to a lock were given up.
-pub(crate) fn tombstone(key: &str, owner: Owner) -> String {
-    format!("leasehold:{{{key}}}:t:{}", owner.to_wire())
+/// The keys of one lock.
+#[derive(Clone, Copy)]
+pub(crate) struct Keys<'a>(&'a Prefix, &'a LockName);
+
+/// A key of a script. It is written straight into the command.
+pub(crate) enum Key<'a> {
+    /// The one counter of all locks.
+    Counter,
+    /// The lock itself.
+    Lock(Keys<'a>),
+    /// The owners that wait.
+    Queue(Keys<'a>),
+    /// What each of them asked for.
+    Waiters(Keys<'a>),
+    /// It says that an owner's claims were given up.
+    Tombstone(Keys<'a>, Owner),
+}
+
+impl<'a> Keys<'a> {
+    pub(crate) fn of(prefix: &'a Prefix, name: &'a LockName) -> Self {
+        Self(prefix, name)
+    }
+
+    pub(crate) fn lock(self) -> Key<'a> {
+        Key::Lock(self)
+    }
+
+    pub(crate) fn queue(self) -> Key<'a> {
+        Key::Queue(self)
+    }
+
+    pub(crate) fn waiters(self) -> Key<'a> {
+        Key::Waiters(self)
+    }
+
+    pub(crate) fn tombstone(self, owner: Owner) -> Key<'a> {
+        Key::Tombstone(self, owner)
+    }
+}
+
+impl fmt::Display for Keys<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(prefix) = self.0.as_deref() {
+            f.write_str(prefix)?;
+            f.write_str(":")?;
+        }
+        f.write_str(self.1.as_str())
+    }
+}
+
+impl fmt::Display for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Counter => f.write_str(COUNTER),
+            Self::Lock(keys) => keys.fmt(f),
+            Self::Queue(keys) => write!(f, "leasehold:{{{keys}}}:q"),
+            Self::Waiters(keys) => write!(f, "leasehold:{{{keys}}}:w"),
+            Self::Tombstone(keys, owner) => write!(f, "leasehold:{{{keys}}}:t:{}", owner.to_wire()),
+        }
+    }
+}
+
+impl ToRedisArgs for Key<'_> {
+    fn write_redis_args<W: ?Sized + RedisWrite>(&self, out: &mut W) {
+        out.write_arg_fmt(self);
+    }
+}
+
+/// The queue beside the key of a lock, as it was found.
+pub(crate) fn queue_beside(key: &[u8]) -> Vec<u8> {
+    [b"leasehold:{", key, b"}:q"].concat()
 }
 
 /// How the value of this owner's lease begins, whatever its tokens.
@@ -111,7 +182,13 @@ mod tests {
         for key in [COUNTER.as_bytes(), MARKER.as_bytes(), b"\xff"] {
             assert_eq!(name_of(&Prefix::default(), key), None);
         }
-        assert_eq!(tombstone("a", Owner::from_random([1; 16])), format!("leasehold:{{a}}:t:{}", "01".repeat(16)));
+        let (shop, name): (Prefix, LockName) = ("shop".parse().unwrap(), "a".parse().unwrap());
+        let keys = Keys::of(&shop, &name);
+        assert_eq!(keys.lock().to_string(), "shop:a");
+        assert_eq!(keys.queue().to_string().into_bytes(), queue_beside(b"shop:a"));
+        assert_eq!(keys.waiters().to_string(), "leasehold:{shop:a}:w");
+        let tombstone = keys.tombstone(Owner::from_random([1; 16])).to_string();
+        assert_eq!(tombstone, format!("leasehold:{{shop:a}}:t:{}", "01".repeat(16)));
     }
 
     #[test]

@@ -1,31 +1,25 @@
 //! The verbs as questions to Redis, and what its answers say; the same for both colours. No I/O.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Fenced, FencingToken, Lease, Mode, Operation, Parting, Prefix, Released, Renewed,
+    Answer, Certainty, Claim, Fenced, FencingToken, Lease, Mode, Operation, Parting, Prefix, Queueing, Released,
+    Renewed, TokenRange, Waiting,
 };
-use redis::{Client, Cmd, FromRedisValue, Script, ToRedisArgs, Value, from_redis_value};
+use redis::{Client, Cmd, FromRedisValue, ToRedisArgs, Value, from_redis_value};
 
 use crate::connect::server_of;
 use crate::failure::{Failure, Scene, Stage};
-use crate::look::{Seen, look_at, seen_one};
-use crate::script;
-use crate::value::{COUNTER, MARKER, Stored, of_lease, of_owner, tombstone};
+use crate::inbox::Inbox;
+use crate::look::{Seen, look_at_one, seen_one};
+use crate::script::{self, Counting, Script};
+use crate::value::{COUNTER, Key, Keys, MARKER, Stored, of_lease, of_owner};
 
 /// How many leases one renewal script takes, so that nobody else waits for it longer than a fraction of a millisecond.
 pub(crate) const LEASES_PER_SCRIPT: usize = 100;
 /// The shortest life of a tombstone. Chosen: longer than a network holds a request back, but for rare cases.
 const TOMBSTONE_MIN: Duration = Duration::from_secs(10);
-/// What a token is drawn above, beside the tokens drawn so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counting {
-    /// Nothing: every connection verified the counter before it carried anything.
-    Stored,
-    #[cfg(any(feature = "async", feature = "r2d2"))]
-    /// The server's clock: the connections are not ours, and nobody verified anything.
-    Clock,
-}
 
 /// What is the same for all questions of a client.
 #[derive(Clone, Debug)]
@@ -34,23 +28,38 @@ pub(crate) struct Wire {
     pub(crate) counting: Counting,
     /// The server as it is shown to users.
     pub(crate) server: String,
+    /// Where waiters are told of their grants; nowhere if they have to ask.
+    pub(crate) inbox: Option<Arc<Inbox>>,
 }
 
 impl Wire {
     /// To the server of a client, over connections that are made here.
-    pub(crate) fn own(client: &Client) -> Self {
-        Self { prefix: Prefix::default(), counting: Counting::Stored, server: server_of(client) }
+    pub(crate) fn own(client: &Client, inbox: Option<Arc<Inbox>>) -> Self {
+        Self { prefix: Prefix::default(), counting: Counting::Stored, server: server_of(client), inbox }
     }
 
     /// To a server that only the connections know which were handed in.
     #[cfg(any(feature = "async", feature = "r2d2"))]
     pub(crate) fn handed_in() -> Self {
-        Self { prefix: Prefix::default(), counting: Counting::Clock, server: "the server".to_owned() }
+        let (counting, server) = (Counting::Clock, "the server".to_owned());
+        Self { prefix: Prefix::default(), counting, server, inbox: None }
     }
 
     pub(crate) fn with_prefix(mut self, prefix: &Prefix) -> Self {
         self.prefix = prefix.clone();
+        if let Some(inbox) = &self.inbox {
+            inbox.set_prefix(prefix);
+        }
         self
+    }
+
+    /// The same for a connection on which nobody waits.
+    pub(crate) fn without_inbox(&self) -> Self {
+        Self { inbox: None, ..self.clone() }
+    }
+
+    pub(crate) fn waiting(&self) -> Waiting {
+        if self.inbox.is_some() { Waiting::QueueWithPush } else { Waiting::Queue }
     }
 
     /// The scene of a request over a connection that is there.
@@ -58,6 +67,10 @@ impl Wire {
         Scene { stage: Stage::Asked, server: &self.server, within }
     }
 }
+
+/// What most commands need: room that is made once.
+const ARGS_ROUGHLY: usize = 16;
+const BYTES_ROUGHLY: usize = 512;
 
 /// One command, and the script to load where the server does not know it.
 pub(crate) struct Call {
@@ -70,9 +83,10 @@ impl Call {
         Self { command, script: None }
     }
 
+    /// A script with its keys.
     pub(crate) fn script<K: ToRedisArgs>(script: &'static Script, keys: &[K]) -> Self {
-        let mut command = Cmd::new();
-        command.arg("EVALSHA").arg(script.get_hash()).arg(keys.len()).arg(keys);
+        let mut command = Cmd::with_capacity(ARGS_ROUGHLY, BYTES_ROUGHLY);
+        command.arg("EVALSHA").arg(script.hash()).arg(keys.len()).arg(keys);
         Self { command, script: Some(script) }
     }
 
@@ -114,32 +128,65 @@ impl Question for &Claim {
         if self.mode != Mode::Exclusive {
             return Err(Failure::unsupported("only exclusive locks"));
         }
-        let key = wire.prefix.key(self.name.as_str());
-        let tombstone = tombstone(&key, self.owner);
-        let call = Call::script(&script::ACQUIRE, &[key.as_str(), COUNTER, &tombstone])
+        let keys = Keys::of(&wire.prefix, &self.name);
+        let inbox = match (self.queueing, &wire.inbox) {
+            (Queueing::Unwanted, _) => "",
+            (Queueing::Wanted, Some(inbox)) => inbox.address(),
+            (Queueing::Wanted, None) => Inbox::NONE,
+        };
+        let keys = [keys.lock(), Key::Counter, keys.tombstone(self.owner), keys.queue(), keys.waiters()];
+        let call = Call::script(script::ACQUIRE.counting(wire.counting), &keys)
             .arg(of_owner(self.owner))
             .arg(self.ttl.as_millis())
             .arg(self.width.get())
             .arg(self.floor.map_or(0, FencingToken::get))
             .arg(self.note.to_wire())
-            .arg(match wire.counting {
-                Counting::Stored => "stored",
-                #[cfg(any(feature = "async", feature = "r2d2"))]
-                Counting::Clock => "clock",
-            });
+            .arg(inbox);
         Ok(call)
     }
 
     fn read(&self, _wire: &Wire, reply: Value) -> Result<Answer, Failure> {
-        let (verdict, value, pttl): (String, Vec<u8>, i64) = read(reply)?;
-        match (verdict.as_str(), Stored::read(&value)) {
-            ("granted", Some(stored)) if stored.owner == self.owner => {
-                let lease = Lease { name: self.name.clone(), owner: self.owner, tokens: stored.tokens, ttl: self.ttl };
-                Ok(Answer::Granted { lease, valid_for: self.ttl.get() })
-            }
-            ("held", _) => Ok(Answer::Busy { remaining: remaining(pttl), holder: Stored::holder(&value) }),
-            _ => Err(Failure::strange_answer()),
+        if let Value::Int(low) = reply {
+            return fresh_grant(self, low).ok_or_else(Failure::strange_answer);
         }
+        let parts: Vec<Value> = read(reply)?;
+        answer(self, &parts).ok_or_else(Failure::strange_answer)
+    }
+}
+
+fn fresh_grant(claim: &Claim, low: i64) -> Option<Answer> {
+    let high = low.checked_add_unsigned(claim.width.get() - 1)?;
+    granted(claim, low, high)
+}
+
+fn granted(claim: &Claim, low: i64, high: i64) -> Option<Answer> {
+    let token = |number: i64| FencingToken::new(u64::try_from(number).ok()?).ok();
+    let tokens = TokenRange::new(token(low)?, token(high)?).ok()?;
+    let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl };
+    Some(Answer::Granted { lease, valid_for: claim.ttl.get() })
+}
+
+fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
+    match parts {
+        [Value::BulkString(word), Value::Int(low), Value::Int(high)] if word == b"granted" => {
+            granted(claim, *low, *high)
+        }
+        [Value::BulkString(word), Value::BulkString(value), Value::Int(pttl)] if word == b"held" => {
+            Some(Answer::Busy { remaining: remaining(*pttl), holder: Stored::holder(value) })
+        }
+        [
+            Value::BulkString(word),
+            Value::BulkString(value),
+            Value::Int(pttl),
+            Value::Int(position),
+            Value::Int(place),
+        ] if word == b"queued" => Some(Answer::Queued {
+            position: u32::try_from(*position).ok()?,
+            remaining: remaining(*pttl),
+            valid_for: Duration::from_millis(u64::try_from(*place).ok()?),
+            holder: Stored::holder(value),
+        }),
+        _ => None,
     }
 }
 
@@ -151,21 +198,20 @@ impl Question for Renewal<'_> {
     type Answer = Vec<Renewed>;
 
     fn call(&self, wire: &Wire) -> Result<Call, Failure> {
-        let keys: Vec<_> = self.0.iter().map(|lease| wire.prefix.key(lease.name.as_str())).collect();
+        let keys: Vec<_> = self.0.iter().map(|lease| Keys::of(&wire.prefix, &lease.name).lock()).collect();
         let call = Call::script(&script::RENEW, &keys);
         Ok(self.0.iter().fold(call, |call, lease| call.arg(of_lease(lease)).arg(lease.ttl.as_millis())))
     }
 
     fn read(&self, _wire: &Wire, reply: Value) -> Result<Vec<Renewed>, Failure> {
-        let answers: Vec<i64> = read(reply)?;
-        if answers.len() != self.0.len() {
-            return Err(Failure::strange_answer());
+        let lost: Vec<usize> = read(reply)?;
+        let renewed = |lease: &Lease| Renewed::Renewed { valid_for: lease.ttl.get() };
+        let mut answers: Vec<_> = self.0.iter().map(renewed).collect();
+        for number in lost {
+            *number.checked_sub(1).and_then(|index| answers.get_mut(index)).ok_or_else(Failure::strange_answer)? =
+                Renewed::NotHeld;
         }
-        let read_one = |(lease, answer): (&Lease, i64)| match answer {
-            1 => Renewed::Renewed { valid_for: lease.ttl.get() },
-            _ => Renewed::NotHeld,
-        };
-        Ok(self.0.iter().zip(answers).map(read_one).collect())
+        Ok(answers)
     }
 }
 
@@ -174,22 +220,34 @@ impl Question for &Parting {
     type Answer = Released;
 
     fn call(&self, wire: &Wire) -> Result<Call, Failure> {
-        let key = wire.prefix.key(self.name.as_str());
-        let tombstone = tombstone(&key, self.owner);
-        let life = match self.certainty {
-            Certainty::Answered => Duration::ZERO,
-            Certainty::Unknown => self.ttl.get().max(TOMBSTONE_MIN),
-        };
-        let call = Call::script(&script::RELEASE, &[key.as_str(), &tombstone]);
-        Ok(call.arg(of_owner(self.owner)).arg(u64::try_from(life.as_millis()).unwrap_or(u64::MAX)))
+        let keys = Keys::of(&wire.prefix, &self.name);
+        let script = script::RELEASE.counting(wire.counting);
+        let [lock, queue, waiters] = [keys.lock(), keys.queue(), keys.waiters()];
+        Ok(match self.certainty {
+            Certainty::Answered => {
+                Call::script(script, &[lock, Key::Counter, queue, waiters]).arg(of_owner(self.owner))
+            }
+            Certainty::Unknown => {
+                let tombstone = keys.tombstone(self.owner);
+                Call::script(script, &[lock, Key::Counter, queue, waiters, tombstone])
+                    .arg(of_owner(self.owner))
+                    .arg(to_millis(self.ttl.get().max(TOMBSTONE_MIN)))
+            }
+        })
     }
 
     fn read(&self, _wire: &Wire, reply: Value) -> Result<Released, Failure> {
         match read::<i64>(reply)? {
+            1 => Ok(Released::Released),
+            2 => Ok(Released::Left),
             0 => Ok(Released::NotHeld),
-            _ => Ok(Released::Released),
+            _ => Err(Failure::strange_answer()),
         }
     }
+}
+
+fn to_millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Question for &Lease {
@@ -197,11 +255,11 @@ impl Question for &Lease {
     type Answer = Fenced;
 
     fn call(&self, wire: &Wire) -> Result<Call, Failure> {
-        Ok(look_at(wire, &self.name))
+        Ok(look_at_one(wire, &self.name))
     }
 
     fn read(&self, _wire: &Wire, reply: Value) -> Result<Fenced, Failure> {
-        let Seen::Value(value, _) = seen_one(reply)? else { return Ok(Fenced::NotHeld) };
+        let Seen::Value(value, ..) = seen_one(reply)? else { return Ok(Fenced::NotHeld) };
         match Stored::read(&value) {
             Some(stored) if stored.owner == self.owner && stored.tokens == self.tokens => Ok(Fenced::Acknowledged),
             Some(stored) if stored.tokens.low() > self.tokens.high() => Ok(Fenced::Higher(stored.tokens.low())),
@@ -215,10 +273,17 @@ impl Question for &Lease {
 pub(crate) fn greeting() -> redis::Pipeline {
     let mut greeting = redis::pipe();
     greeting.cmd("INFO").arg("server");
-    for text in script::TEXTS {
-        greeting.cmd("SCRIPT").arg("LOAD").arg(text);
+    for script in script::OWN {
+        greeting.add_command(load(script));
     }
     greeting
+}
+
+/// Loads a script that the server has forgotten.
+pub(crate) fn load(script: &Script) -> Cmd {
+    let mut command = redis::cmd("SCRIPT");
+    command.arg("LOAD").arg(script.text());
+    command
 }
 
 /// Verifies the counter against the server that answered the greeting.

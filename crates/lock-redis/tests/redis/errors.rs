@@ -3,11 +3,11 @@
 use std::thread;
 use std::time::Duration;
 
-use lock_core::{Effect, ErrorKind};
+use lock_core::{Effect, ErrorKind, Waiting};
 use lock_redis::{RedisConfig, blocking};
 use test_support::{RedisOptions, RedisServer};
 
-use crate::support::{SHORT, SOON, both, claim, draw, eventually, refusals};
+use crate::support::{SHORT, SOON, both, claim, draw, eventually, hand_over, refusals};
 
 #[test]
 fn a_wrong_password_is_denied_and_never_shown() {
@@ -17,7 +17,7 @@ fn a_wrong_password_is_denied_and_never_shown() {
     for url in [wrong.as_str(), without.as_str()] {
         for error in refusals(url) {
             assert_eq!((error.kind(), error.effect()), (ErrorKind::Denied, Effect::None), "{error}");
-            assert!(error.remedy().is_some());
+            assert!(error.remedy().is_some(), "{error:?}");
             assert!(!format!("{error} {error:?}").contains("opensaysme"));
         }
     }
@@ -52,12 +52,19 @@ fn a_missing_right_is_named() {
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Denied, Effect::None), "{error}");
         assert!(error.to_string().contains("+incrby"), "{error}");
     }
-    user("minimal", &["resetkeys", "~shop:*", "~leasehold:*", "-@all"]);
-    let rights = "+eval +evalsha +script +info +time +get +set +del +exists +incrby +pexpire +pttl +scan";
+    user("minimal", &["resetkeys", "~shop:*", "~leasehold:*", "resetchannels", "&leasehold:inbox:*", "-@all"]);
+    let rights = "+@scripting +@pubsub +info +time +get +mget +set +del +exists +incrby +pexpire +pttl +lpop +rpush +lpos \
+                  +lrem +llen +hget +hset +hdel +scan";
     user("minimal", &rights.split(' ').collect::<Vec<_>>());
-    for (colour, client) in both(&format!("redis://minimal:pw@127.0.0.1:{port}?prefix=shop")) {
-        draw(&client, colour);
+    let shop = format!("redis://minimal:pw@127.0.0.1:{port}?prefix=shop");
+    for (colour, client) in both(&shop) {
+        hand_over(&client, colour);
     }
+    user("minimal", &["resetchannels"]);
+    let [(_, on_tokio), (_, plain)] = both(&shop);
+    assert_eq!(on_tokio.capabilities().waiting, Waiting::Queue, "it may not subscribe");
+    hand_over(&on_tokio, "on tokio");
+    hand_over(&plain, "plain");
     let elsewhere = format!("redis://minimal:pw@127.0.0.1:{port}/1?prefix=shop");
     for error in refusals(&elsewhere) {
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Denied, Effect::None), "{error}");

@@ -104,7 +104,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         width: Width::ONE,
         floor: None,
         note: Note::new("here", 1, "testing").unwrap(),
-        queueing: Queueing::Wanted,
+        queueing: Queueing::Unwanted,
     }
 }
 
@@ -134,6 +134,19 @@ pub(crate) fn draw(client: &Client, name: &str) -> FencingToken {
     let (claim, lease) = take(client, name);
     assert_eq!(client.release(&parting(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
     lease.tokens.high()
+}
+
+/// Takes a lock and hands it over to one who waits.
+#[track_caller]
+pub(crate) fn hand_over(client: &Client, name: &str) {
+    let (holder, lease) = take(client, name);
+    let waiter = Claim { queueing: Queueing::Wanted, ..claim(name) };
+    let answer = client.acquire(&waiter, SOON);
+    assert!(matches!(answer, Ok(Answer::Queued { position: 1, .. })), "{name}: {answer:?}");
+    assert_eq!(client.release(&parting(&holder, Certainty::Answered), SOON).unwrap(), Released::Released);
+    let next = granted(client.acquire(&waiter, SOON));
+    assert!(next.tokens.low() > lease.tokens.high(), "{name}");
+    assert_eq!(client.release(&parting(&waiter, Certainty::Answered), SOON).unwrap(), Released::Released);
 }
 
 #[track_caller]

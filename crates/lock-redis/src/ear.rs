@@ -1,0 +1,83 @@
+//! The thread that hears what the server tells, over a connection of its own.
+//!
+//! It starts when a waiter first has to wait: who never waits pays for no thread and no connection.
+
+use std::sync::{Arc, Once, Weak};
+use std::thread;
+use std::time::Duration;
+
+use redis::{Client, Connection, RedisResult};
+
+use crate::connect::{CONNECT_WITHIN, speaking_resp2, tuned};
+use crate::inbox::{Inbox, Subscription};
+use crate::stack::bound;
+
+/// How long the thread may outlive its client.
+const BREATH: Duration = Duration::from_secs(1);
+/// How long after a subscription ended the next one is tried; meanwhile waiters have to ask.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Has an inbox listened to as soon as it is needed.
+pub(crate) struct Ear {
+    client: Client,
+    inbox: Arc<Inbox>,
+    started: Once,
+}
+
+impl Ear {
+    pub(crate) fn new(client: Client, inbox: Arc<Inbox>) -> Self {
+        Self { client, inbox, started: Once::new() }
+    }
+
+    /// Somebody waits. The first time, the inbox is opened here, within a time limit; from then on the thread sees to it.
+    pub(crate) fn needed(&self, within: Duration) {
+        self.started.call_once(|| {
+            let opened = open(&self.client, &self.inbox, within);
+            let (client, inbox) = (self.client.clone(), Arc::downgrade(&self.inbox));
+            // Without the thread, waiters go on to ask.
+            _ = thread::Builder::new().name("leasehold-ear".into()).spawn(move || hear(opened, &client, &inbox));
+        });
+    }
+}
+
+/// A connection that is for nothing else any more.
+type Opened = RedisResult<(Connection, Subscription)>;
+
+/// Listens for as long as there is anybody to tell.
+fn hear(opened: Opened, client: &Client, whom: &Weak<Inbox>) {
+    let mut next = Some(opened);
+    while let Some(inbox) = whom.upgrade() {
+        let opened = next.take().unwrap_or_else(|| open(client, &inbox, CONNECT_WITHIN));
+        drop(inbox);
+        // Why it ended does not matter: whoever waits has to ask, and then hears what is wrong.
+        match opened {
+            Ok((connection, subscription)) => listen(connection, subscription, whom),
+            Err(_) => whom.upgrade().iter().for_each(|inbox| inbox.recheck()),
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+fn open(client: &Client, inbox: &Inbox, within: Duration) -> Opened {
+    let client = speaking_resp2(&tuned(client)?)?;
+    let mut connection = client.get_connection_with_timeout(within)?;
+    bound(&connection, within)?;
+    let subscription = inbox.subscribing();
+    redis::cmd("SUBSCRIBE").arg(inbox.channel()).exec(&mut connection)?;
+    bound(&connection, BREATH)?;
+    inbox.opened(subscription);
+    Ok((connection, subscription))
+}
+
+fn listen(mut connection: Connection, subscription: Subscription, whom: &Weak<Inbox>) {
+    let mut messages = connection.as_pubsub();
+    loop {
+        let message = messages.get_message();
+        let Some(inbox) = whom.upgrade() else { return };
+        match message {
+            Ok(message) => inbox.receive(message.get_payload_bytes()),
+            Err(error) if error.is_timeout() => {}
+            Err(_) => return inbox.closed(subscription),
+        }
+    }
+}

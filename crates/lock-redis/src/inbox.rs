@@ -1,0 +1,162 @@
+//! Where the server tells this client of the locks that were handed over to its waiters.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lock_core::{Event, EventSink, FencingToken, Lease, Owner, Prefix, TokenRange, Ttl};
+
+/// A channel of this client's own, and who listens behind it.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    channel: String,
+    /// The subscription that is open; 0 while there is none.
+    open: AtomicU64,
+    subscriptions: AtomicU64,
+    listener: Mutex<Listener>,
+}
+
+/// A subscription that was opened. A later one is not closed by the end of an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Subscription(u64);
+
+#[derive(Debug, Default)]
+struct Listener {
+    prefix: Prefix,
+    sink: Option<EventSink>,
+}
+
+impl Inbox {
+    /// The address of a waiter that is not told.
+    pub(crate) const NONE: &str = "-";
+
+    /// An inbox that nobody else has; none where the system's random source fails.
+    pub(crate) fn new() -> Option<Arc<Self>> {
+        let channel = format!("leasehold:inbox:{}", lock_host::new_owner().ok()?.to_wire());
+        let (open, subscriptions) = (AtomicU64::new(0), AtomicU64::new(0));
+        Some(Arc::new(Self { channel, open, subscriptions, listener: Mutex::default() }))
+    }
+
+    /// The channel to subscribe to.
+    pub(crate) fn channel(&self) -> &str {
+        &self.channel
+    }
+
+    /// Where a waiter is told now.
+    pub(crate) fn address(&self) -> &str {
+        if self.is_open() { &self.channel } else { Self::NONE }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Acquire) != 0
+    }
+
+    /// A subscription begins to be made.
+    pub(crate) fn subscribing(&self) -> Subscription {
+        Subscription(self.subscriptions.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// The subscription was confirmed. Whoever waits has to ask once more: what was told before was not heard.
+    pub(crate) fn opened(&self, subscription: Subscription) {
+        self.open.store(subscription.0, Ordering::Release);
+        self.recheck();
+    }
+
+    /// The subscription ended.
+    pub(crate) fn closed(&self, subscription: Subscription) {
+        let closed = self.open.compare_exchange(subscription.0, 0, Ordering::AcqRel, Ordering::Acquire);
+        if closed.is_ok() {
+            self.recheck();
+        }
+    }
+
+    pub(crate) fn listen(&self, sink: EventSink) {
+        self.listener().sink = Some(sink);
+    }
+
+    pub(crate) fn set_prefix(&self, prefix: &Prefix) {
+        self.listener().prefix = prefix.clone();
+    }
+
+    /// Passes a message on. What is not understood is ignored.
+    pub(crate) fn receive(&self, message: &[u8]) {
+        let event = read(&self.listener().prefix, message);
+        if let Some(event) = event {
+            self.deliver(event);
+        }
+    }
+
+    /// Everybody who waits should ask again.
+    pub(crate) fn recheck(&self) {
+        self.deliver(Event::RecheckAll);
+    }
+
+    fn deliver(&self, event: Event) {
+        let sink = self.listener().sink.clone();
+        if let Some(sink) = sink {
+            sink.deliver(event);
+        }
+    }
+
+    fn listener(&self) -> MutexGuard<'_, Listener> {
+        self.listener.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads `granted OWNER LOW:HIGH TTL PLACE KEY`.
+fn read(prefix: &Prefix, message: &[u8]) -> Option<Event> {
+    let mut words = std::str::from_utf8(message).ok()?.splitn(6, ' ');
+    if words.next()? != "granted" {
+        return None;
+    }
+    let owner: Owner = words.next()?.parse().ok()?;
+    let (low, high) = words.next()?.split_once(':')?;
+    let token = |digits: &str| digits.parse::<FencingToken>().ok();
+    let tokens = TokenRange::new(token(low)?, token(high)?).ok()?;
+    let millis = |digits: &str| digits.parse().ok().map(Duration::from_millis);
+    let ttl = Ttl::new(millis(words.next()?)?).ok()?;
+    let valid_for = millis(words.next()?)?;
+    let name = prefix.name(words.next()?)?;
+    Some(Event::Granted { lease: Lease { name, owner, tokens, ttl }, valid_for })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grants_are_read_and_the_rest_is_ignored() {
+        let shop: Prefix = "shop".parse().unwrap();
+        let owner = "ab".repeat(16);
+        let granted = format!("granted {owner} 7:9 30000 10000 shop:an order");
+        let Some(Event::Granted { lease, valid_for }) = read(&shop, granted.as_bytes()) else { panic!("{granted}") };
+        assert_eq!((lease.name.as_str(), lease.tokens.to_string().as_str()), ("an order", "7..9"));
+        assert_eq!((lease.owner, lease.ttl), (owner.parse().unwrap(), "30s".parse().unwrap()));
+        assert_eq!(valid_for, Duration::from_secs(10));
+        for other in [
+            "",
+            "granted",
+            "revoked",
+            &granted.replace("7:9", "9:7"),
+            &granted.replace("shop:", "shed:"),
+            &granted.replace(" 30000", " -1"),
+            &granted.replace("granted ", "granted  "),
+        ] {
+            assert_eq!(read(&shop, other.as_bytes()), None, "{other}");
+        }
+        assert_eq!(read(&shop, b"\xff"), None);
+    }
+
+    #[test]
+    fn the_end_of_an_earlier_subscription_leaves_the_later_one_open() {
+        let inbox = Inbox::new().unwrap();
+        let (first, second) = (inbox.subscribing(), inbox.subscribing());
+        assert_eq!(inbox.address(), "-");
+        inbox.opened(first);
+        inbox.opened(second);
+        inbox.closed(first);
+        assert_eq!(inbox.address(), inbox.channel());
+        inbox.closed(second);
+        assert_eq!(inbox.address(), "-");
+    }
+}

@@ -1,0 +1,79 @@
+//! What waits to be sent over one connection: all of it goes out in one write.
+
+use std::io;
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::{Cmd, Pipeline, RedisResult, Value};
+use tokio::sync::{mpsc, oneshot};
+
+/// How many requests go out together at most: the first of them waits for the answer to the last. Chosen: as many as a
+/// busy program has under way at once, which one write takes all the same.
+const TOGETHER_MAX: usize = 256;
+
+/// The way out over one connection. Requests leave in the order in which they were handed over.
+#[derive(Clone)]
+pub(crate) struct Outbox(mpsc::UnboundedSender<Letter>);
+
+struct Letter {
+    command: Cmd,
+    answer: oneshot::Sender<RedisResult<Value>>,
+}
+
+impl Outbox {
+    /// Starts the task that sends. It ends with the last handle, once everything was answered.
+    pub(crate) fn new(connection: MultiplexedConnection) -> Self {
+        let (outbox, letters) = mpsc::unbounded_channel();
+        tokio::spawn(send_all(letters, connection));
+        Self(outbox)
+    }
+
+    /// Sends a command and waits for its answer.
+    pub(crate) async fn ask(&self, command: Cmd) -> RedisResult<Value> {
+        let (answer, answered) = oneshot::channel();
+        // What cannot be sent is dropped, and so answered.
+        _ = self.0.send(Letter { command, answer });
+        answered.await.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))?.extract_error()
+    }
+}
+
+async fn send_all(mut letters: mpsc::UnboundedReceiver<Letter>, connection: MultiplexedConnection) {
+    let mut under_way = FuturesUnordered::new();
+    let mut waiting = Vec::new();
+    loop {
+        tokio::select! {
+            biased;
+            count = letters.recv_many(&mut waiting, TOGETHER_MAX) => {
+                if count == 0 {
+                    break;
+                }
+                under_way.push(send(connection.clone(), std::mem::take(&mut waiting)));
+            }
+            Some(()) = under_way.next(), if !under_way.is_empty() => {}
+        }
+    }
+    while under_way.next().await.is_some() {}
+}
+
+async fn send(mut connection: MultiplexedConnection, mut letters: Vec<Letter>) {
+    letters.retain(|letter| !letter.answer.is_closed());
+    if letters.len() > 1 {
+        return send_together(connection, letters).await;
+    }
+    if let Some(Letter { command, answer }) = letters.pop() {
+        _ = answer.send(connection.req_packed_command(&command).await);
+    }
+}
+
+async fn send_together(mut connection: MultiplexedConnection, letters: Vec<Letter>) {
+    let mut pipeline = Pipeline::with_capacity(letters.len());
+    let mut answers = Vec::with_capacity(letters.len());
+    for Letter { command, answer } in letters {
+        pipeline.add_command(command);
+        answers.push(answer);
+    }
+    match connection.req_packed_commands(&pipeline, 0, answers.len()).await {
+        Ok(values) => answers.into_iter().zip(values).for_each(|(answer, value)| _ = answer.send(Ok(value))),
+        Err(error) => answers.into_iter().for_each(|answer| _ = answer.send(Err(error.clone()))),
+    }
+}

@@ -1,0 +1,9 @@
+local counter, marker = KEYS[1], KEYS[2]
+if redis.call('GET', marker) == ARGV[1] then return 0 end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+if (tonumber(redis.call('GET', counter) or '') or 0) < now then
+  redis.call('SET', counter, string.format('%.0f', now))
+end
+redis.call('SET', marker, ARGV[1])
+return 1
