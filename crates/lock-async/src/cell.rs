@@ -1,12 +1,13 @@
 //! A station together with the waiters and holders of this process.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use lock_core::station::{Input, Output, Station, TurnId};
 use lock_core::{BackendError, Ended, Hold, Moment, Refusal};
 use lock_host::{Alarms, Ring, Ringer, SharedClock, StationCell};
+use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, oneshot};
 
 use crate::driver::Driver;
@@ -26,12 +27,14 @@ pub(crate) struct Cell {
     ports: Arc<Ports>,
     ringer: Ringer,
     inner: Mutex<Inner>,
+    /// Told when a hold is lost.
+    lost: Notify,
     this: Weak<Self>,
 }
 
 struct Inner {
     station: Station,
-    seats: BTreeMap<TurnId, Seat>,
+    seats: HashMap<TurnId, Seat>,
     /// The earliest alarm that is set. A later one is set when it rings.
     alarm_at: Option<Moment>,
 }
@@ -42,15 +45,14 @@ pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
 /// Where somebody waits for the station's word about its turn.
 pub(crate) struct Seat {
     pub(crate) verdict: Option<oneshot::Sender<Verdict>>,
-    pub(crate) lost: Arc<Notify>,
     pub(crate) ended: Option<oneshot::Sender<Result<Ended, BackendError>>>,
 }
 
 impl Cell {
     pub(crate) fn new(ports: Arc<Ports>, station: Station) -> Arc<Self> {
-        let inner = Mutex::new(Inner { station, seats: BTreeMap::new(), alarm_at: None });
-        let ringer = ports.alarms.ringer();
-        Arc::new_cyclic(|this| Self { ports, ringer, inner, this: Weak::clone(this) })
+        let inner = Mutex::new(Inner { station, seats: HashMap::new(), alarm_at: None });
+        let (ringer, lost) = (ports.alarms.ringer(), Notify::new());
+        Arc::new_cyclic(|this| Self { ports, ringer, inner, lost, this: Weak::clone(this) })
     }
 
     /// Takes a seat and joins the line.
@@ -71,6 +73,16 @@ impl Cell {
         if inner.seats.get(&turn).is_some_and(|seat| seat.verdict.is_some()) {
             inner.seats.remove(&turn);
         }
+    }
+
+    /// Waits for the next loss of a hold here, from now on, whosever it is.
+    pub(crate) fn a_loss(&self) -> Notified<'_> {
+        self.lost.notified()
+    }
+
+    /// The way to the backend.
+    pub(crate) fn driver(&self) -> &Driver {
+        &self.ports.driver
     }
 
     fn feed(&self, inner: &mut Inner, input: Input) {
@@ -95,9 +107,8 @@ impl Cell {
                 inner.seats.remove(&turn);
             }
             Output::Lose { turn, reason: _ } => {
-                if let Some(seat) = inner.seats.remove(&turn) {
-                    seat.lost.notify_waiters();
-                }
+                inner.seats.remove(&turn);
+                self.lost.notify_waiters();
             }
             Output::Ended { turn, result } => {
                 if let Some(ended) = inner.seats.remove(&turn).and_then(|seat| seat.ended) {

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lock_core::station::TurnId;
-use lock_core::{AsyncBackend, AsyncInspect, Capabilities, EventSink, Keeper, LockName, Policy};
-use lock_host::{Alarms, HostClock, SharedClock, Stations};
+use lock_core::{AsyncBackend, AsyncInspect, Capabilities, EventSink, Keeper, Lateness, LockName, Policy};
+use lock_host::{Alarms, HostClock, Owners, SharedClock, Stations};
 
 use crate::Mutex;
 use crate::cell::{Cell, Ports};
@@ -29,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) policy: Policy,
     pub(crate) ports: Arc<Ports>,
     stations: Arc<Stations<Cell>>,
+    pub(crate) owners: Owners,
     turns: AtomicU64,
 }
 
@@ -79,7 +80,8 @@ impl Builder {
         let keeper = KeeperHandle::start(keeper, Arc::clone(&clock), renewing, Arc::downgrade(&stations), inbox)?;
         let ports = Arc::new(Ports { clock, alarms, driver, keeper });
         backend.listen(sink(&stations));
-        Ok(Client { shared: Arc::new(Shared { backend, policy, ports, stations, turns: AtomicU64::new(0) }) })
+        let (owners, turns) = (Owners::default(), AtomicU64::new(0));
+        Ok(Client { shared: Arc::new(Shared { backend, policy, ports, stations, owners, turns }) })
     }
 }
 
@@ -116,9 +118,9 @@ impl Client {
         self.shared.backend.inspect()
     }
 
-    /// How late the latest of all renewals went out.
-    pub fn keeper_lateness(&self) -> Duration {
-        self.shared.ports.keeper.lateness_max()
+    /// How late renewals go out: a machine or a store that is too slow for the ttl shows here before a lock is lost.
+    pub fn keeper_lateness(&self) -> Lateness {
+        self.shared.ports.keeper.lateness()
     }
 
     /// Ends all holds and waits of this client and of its clones, and waits until the store was told.

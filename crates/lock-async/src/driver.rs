@@ -6,10 +6,11 @@
 //! when the runtime drops that task after the driver: its release is sent, but the process may end before.)
 
 use std::fmt;
+use std::future::poll_fn;
 use std::sync::{Arc, mpsc as threads};
+use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::station::{Action, Input, Reply, Request};
 use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation};
@@ -20,6 +21,9 @@ use crate::cell::Cell;
 
 /// How long a runtime that ends is held up for releases. Chosen: the longest time that one request takes by default.
 const LAST_WORDS_MAX: Duration = Duration::from_secs(1);
+
+/// How many errands are taken in at once. Chosen: a few dozen share one look into the inbox and cost no memory.
+const AT_ONCE: usize = 64;
 
 /// The way to both loops.
 pub(crate) struct Driver {
@@ -47,14 +51,29 @@ pub(crate) struct Job {
     cell: Arc<Cell>,
     action: Option<Action>,
     progress: Progress,
-    /// Where it goes if this loop ends; nowhere for the last one.
-    otherwise: Option<mpsc::UnboundedSender<Errand>>,
+    /// Where it is run.
+    place: Place,
 }
 
 #[derive(PartialEq, Eq)]
 enum Progress {
     Waiting,
     Sent,
+}
+
+#[derive(PartialEq, Eq)]
+enum Place {
+    /// On the client's runtime.
+    Here,
+    /// On the keeper's; there is no other one after it.
+    BesideKeeper,
+}
+
+/// Whether the loop looks into its inbox at once, or has let others go first.
+#[derive(PartialEq, Eq)]
+enum Pace {
+    Prompt,
+    Gathering,
 }
 
 impl Driver {
@@ -69,9 +88,8 @@ impl Driver {
 
     /// Has an action run.
     pub(crate) fn run(&self, cell: Arc<Cell>, action: Action) {
-        let otherwise = Some(self.beside_keeper.clone());
         // What cannot be sent is dropped, and so goes to the other loop.
-        _ = self.here.send(Errand::Run(Job { cell, action: Some(action), progress: Progress::Waiting, otherwise }));
+        _ = self.here.send(Errand::Run(Job::new(cell, action, Place::Here)));
     }
 
     /// Waits until everything that was handed over so far is done.
@@ -90,23 +108,37 @@ pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, inbox: Inbox, last_wor
     // loop, and that is waited for.
     let _last_words = last_words;
     // The futures are polled for the first time in the order in which they were pushed, and so are sent in that order.
-    let mut under_way: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
+    let mut under_way = FuturesUnordered::new();
     let mut flushes = Vec::new();
+    let mut errands = Vec::with_capacity(AT_ONCE);
+    let mut pace = Pace::Prompt;
     let mut inbox = inbox;
-    loop {
+    poll_fn(|cx| {
+        if pace == Pace::Gathering {
+            pace = Pace::Prompt;
+        } else if !under_way.is_empty() && !inbox.is_empty() {
+            // Others are busy too: what they are about to send shall leave together with this.
+            pace = Pace::Gathering;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let mut open = true;
+        while open && let Poll::Ready(count) = inbox.poll_recv_many(cx, &mut errands, AT_ONCE) {
+            open = count > 0;
+            for errand in errands.drain(..) {
+                match errand {
+                    Errand::Run(job) => under_way.push(job.run(&*backend)),
+                    Errand::Flush(flushed) => flushes.push(flushed),
+                }
+            }
+        }
+        while let Poll::Ready(Some(())) = under_way.poll_next_unpin(cx) {}
         if under_way.is_empty() {
             flushes.clear();
         }
-        tokio::select! {
-            errand = inbox.recv() => match errand {
-                Some(Errand::Run(job)) => under_way.push(Box::pin(job.run(Arc::clone(&backend)))),
-                Some(Errand::Flush(flushed)) => flushes.push(flushed),
-                None => break,
-            },
-            Some(()) = under_way.next(), if !under_way.is_empty() => {}
-        }
-    }
-    while under_way.next().await.is_some() {}
+        if open || !under_way.is_empty() { Poll::Pending } else { Poll::Ready(()) }
+    })
+    .await;
 }
 
 /// Waits, when it is dropped, until the loop beside the keeper has done what it was left, but not for long.
@@ -122,13 +154,18 @@ impl Drop for LastWords {
 }
 
 impl Job {
-    async fn run(mut self, backend: Arc<dyn AsyncBackend>) {
-        let Some(Action { id, request, within }) = self.action.clone() else { return };
+    fn new(cell: Arc<Cell>, action: Action, place: Place) -> Self {
+        Self { cell, action: Some(action), progress: Progress::Waiting, place }
+    }
+
+    async fn run(mut self, backend: &dyn AsyncBackend) {
         self.progress = Progress::Sent;
+        let Some(Action { id, request, within }) = &self.action else { return };
         let reply = match request {
-            Request::Acquire(claim) => Reply::Acquire(backend.acquire(&claim, within).await),
-            Request::Release(parting) => Reply::Release(backend.release(&parting, within).await),
+            Request::Acquire(claim) => Reply::Acquire(backend.acquire(claim, *within).await),
+            Request::Release(parting) => Reply::Release(backend.release(parting, *within).await),
         };
+        let id = *id;
         self.action = None;
         self.cell.handle(Input::Reply(id, reply));
     }
@@ -137,21 +174,20 @@ impl Job {
 impl Drop for Job {
     fn drop(&mut self) {
         let Some(action) = self.action.take() else { return };
-        match (&action.request, &self.progress) {
+        match (&action.request, &self.progress, &self.place) {
             // A claim is never sent twice: its outcome is not known now, and the station has it released.
-            (Request::Acquire(_), Progress::Sent) => {
+            (Request::Acquire(_), Progress::Sent, _) => {
                 let message = "the runtime ended before the answer came";
                 let error =
                     BackendError::new("client", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message);
                 self.cell.handle(Input::Reply(action.id, Reply::Acquire(Err(error))));
             }
-            (Request::Acquire(_), Progress::Waiting) | (Request::Release(_), _) => {
-                if let Some(other) = self.otherwise.take() {
-                    let cell = Arc::clone(&self.cell);
-                    let job = Self { cell, action: Some(action), progress: Progress::Waiting, otherwise: None };
-                    _ = other.send(Errand::Run(job));
-                }
+            (Request::Acquire(_), Progress::Waiting, Place::Here) | (Request::Release(_), _, Place::Here) => {
+                let job = Self::new(Arc::clone(&self.cell), action, Place::BesideKeeper);
+                _ = self.cell.driver().beside_keeper.send(Errand::Run(job));
             }
+            (Request::Acquire(_), Progress::Waiting, Place::BesideKeeper)
+            | (Request::Release(_), _, Place::BesideKeeper) => {}
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use lock_core::station::{Input, TurnId};
 use lock_core::{BackendError, Ended, Fenced, FencingToken, Hold, LockName, LossReason, Lost, Renewed, VerifyError};
 use lock_host::{NAP_MAX, StationCell};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 use crate::cell::Cell;
 use crate::client::Shared;
@@ -28,12 +28,11 @@ pub(crate) struct Turn {
     shared: Arc<Shared>,
     cell: Arc<Cell>,
     id: TurnId,
-    lost: Arc<Notify>,
 }
 
 impl Turn {
-    pub(crate) fn new(shared: Arc<Shared>, cell: Arc<Cell>, id: TurnId, lost: Arc<Notify>) -> Self {
-        Self { shared, cell, id, lost }
+    pub(crate) fn new(shared: Arc<Shared>, cell: Arc<Cell>, id: TurnId) -> Self {
+        Self { shared, cell, id }
     }
 }
 
@@ -107,7 +106,7 @@ impl Guard {
     /// Changes nothing; can be dropped and called again.
     pub async fn lost(&self) -> Lost {
         loop {
-            let told = self.turn.lost.notified();
+            let told = self.turn.cell.a_loss();
             if let Some(lost) = self.hold.lost() {
                 return lost;
             }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::station::Input;
-use lock_core::{AsyncBackend, Batch, Keeper, Lease, Moment, Owner, Tidings};
-use lock_host::{NAP_MAX, SharedClock, StationCell, Stations};
+use lock_core::{AsyncBackend, Batch, Keeper, Lateness, Lease, Moment, Owner, Tidings};
+use lock_host::{NAP_MAX, SharedClock, StationCell, Stations, Tray};
 use tokio::sync::Notify;
 
 use crate::cell::Cell;
@@ -19,6 +19,7 @@ use crate::driver::{self, Inbox};
 pub(crate) struct KeeperHandle(Arc<Desk>);
 
 struct Desk {
+    tray: Tray,
     book: Mutex<Book>,
     changed: Notify,
 }
@@ -38,11 +39,11 @@ impl KeeperHandle {
         errands: Inbox,
     ) -> io::Result<Self> {
         let book = Mutex::new(Book { keeper, ended: false });
-        let desk = Arc::new(Desk { book, changed: Notify::new() });
+        let desk = Arc::new(Desk { tray: Tray::default(), book, changed: Notify::new() });
         let leaps = Arc::downgrade(&desk);
         clock.on_leap(Box::new(move || {
             if let Some(desk) = leaps.upgrade() {
-                desk.changed.notify_one();
+                desk.wake();
             }
         }));
         let thread = Thread { desk: Arc::clone(&desk), clock, backend, stations };
@@ -65,28 +66,39 @@ impl KeeperHandle {
     }
 
     pub(crate) fn keep(&self, lease: Lease, asked_at: Moment, valid_for: Duration) {
-        if self.0.lock().keeper.keep(lease, asked_at, valid_for) {
-            self.0.changed.notify_one();
+        if self.0.tray.keep(lease, asked_at, valid_for) {
+            self.0.wake();
         }
     }
 
     pub(crate) fn forget(&self, owner: Owner) {
-        self.0.lock().keeper.forget(owner);
+        self.0.tray.forget(owner);
     }
 
-    pub(crate) fn lateness_max(&self) -> Duration {
-        self.0.lock().keeper.lateness_max()
+    pub(crate) fn lateness(&self) -> Lateness {
+        self.0.lock().keeper.lateness()
     }
 }
 
 impl Drop for KeeperHandle {
     fn drop(&mut self) {
         self.0.lock().ended = true;
-        self.0.changed.notify_one();
+        self.0.wake();
     }
 }
 
 impl Desk {
+    fn wake(&self) {
+        self.changed.notify_one();
+    }
+
+    /// How long to sleep when everything that was due has gone out.
+    fn nap(&self, book: &Book, now: Moment) -> Duration {
+        let nap = book.keeper.next_due().map_or(NAP_MAX, |due| due.since(now).min(NAP_MAX));
+        self.tray.sleep(now + nap);
+        nap
+    }
+
     fn lock(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -117,11 +129,12 @@ impl Thread {
         if book.ended {
             return None;
         }
+        self.desk.tray.look(&mut book.keeper);
         let now = self.clock.now();
         while let Some(batch) = book.keeper.take_due(now) {
             under_way.push(Box::pin(self.renew(batch)));
         }
-        Some(book.keeper.plan().map_or(NAP_MAX, |due| due.since(now).min(NAP_MAX)))
+        Some(self.desk.nap(&book, now))
     }
 
     async fn renew(&self, batch: Batch) {
@@ -147,6 +160,7 @@ impl Drop for Thread {
 
 impl fmt::Debug for KeeperHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeeperHandle").field("leases", &self.0.lock().keeper.len()).finish()
+        let leases = self.0.tray.len() + self.0.lock().keeper.len();
+        f.debug_struct("KeeperHandle").field("leases", &leases).finish()
     }
 }

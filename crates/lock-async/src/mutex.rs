@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lock_core::station::Join;
 use lock_core::{AcquireError, Invalid, LockName, LockOptions, Note, Patience, Refusal, WhileHeldError};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 use crate::Guard;
 use crate::cell::{Cell, Seat, Verdict};
@@ -150,13 +150,12 @@ impl Mutex {
         patience: Patience,
         note: Note,
     ) -> Result<(Turn, oneshot::Receiver<Verdict>), AcquireError> {
-        let owner = lock_host::new_owner().map_err(no_randomness)?;
-        let (sender, verdict) = oneshot::channel();
-        let lost = Arc::new(Notify::new());
         let id = self.shared.next_turn();
+        let owner = self.shared.owners.draw(&id).map_err(no_randomness)?;
+        let (sender, verdict) = oneshot::channel();
         let join = Join { turn: id, owner, ttl: options.ttl, patience, max_hold: options.max_hold, note };
-        let turn = Turn::new(Arc::clone(&self.shared), Arc::clone(cell), id, Arc::clone(&lost));
-        cell.join(Seat { verdict: Some(sender), lost, ended: None }, join);
+        let turn = Turn::new(Arc::clone(&self.shared), Arc::clone(cell), id);
+        cell.join(Seat { verdict: Some(sender), ended: None }, join);
         Ok((turn, verdict))
     }
 

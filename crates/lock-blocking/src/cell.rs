@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use lock_core::station::{Action, Input, Join, Output, Station, TurnId};
@@ -11,6 +10,7 @@ use lock_host::{Alarms, NAP_MAX, Ring, Ringer, SharedClock, StationCell};
 
 use crate::driver::Driver;
 use crate::keeper::KeeperHandle;
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Where a cell's outputs go.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct Cell {
 
 struct Inner {
     station: Station,
-    seats: BTreeMap<TurnId, Seat>,
+    seats: BTreeMap<TurnId, Box<Seat>>,
     /// Actions that nobody runs yet.
     pending: VecDeque<Action>,
     /// How many threads run actions here, or wait and can be woken to.
@@ -59,8 +59,8 @@ pub(crate) struct Seat {
 
 impl Cell {
     pub(crate) fn new(ports: Arc<Ports>, station: Station) -> Arc<Self> {
-        let inner =
-            Inner { station, seats: BTreeMap::new(), pending: VecDeque::new(), hands: 0, running: 0, alarm_at: None };
+        let (seats, pending) = (BTreeMap::new(), VecDeque::with_capacity(1));
+        let inner = Inner { station, seats, pending, hands: 0, running: 0, alarm_at: None };
         let (ringer, inner, quiet) = (ports.alarms.ringer(), Mutex::new(inner), Condvar::new());
         Arc::new_cyclic(|this| Self { ports, ringer, inner, quiet, this: Weak::clone(this) })
     }
@@ -68,7 +68,7 @@ impl Cell {
     /// Joins the line and waits for the verdict, running actions meanwhile.
     pub(crate) fn join(&self, join: Join) -> Verdict {
         let (turn, mut inner) = (join.turn, self.lock());
-        inner.seats.insert(turn, Seat::default());
+        inner.seats.insert(turn, Box::default());
         self.feed(&mut inner, Input::Join(join));
         let verdict = self.work(inner, turn, |inner| inner.seats.get_mut(&turn)?.verdict.take());
         if verdict.is_err() {

@@ -1,18 +1,18 @@
 //! The client of one store.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lock_core::station::TurnId;
-use lock_core::{BlockingBackend, BlockingInspect, Capabilities, EventSink, Keeper, LockName, Policy};
-use lock_host::{Alarms, HostClock, SharedClock, Stations};
+use lock_core::{BlockingBackend, BlockingInspect, Capabilities, EventSink, Keeper, Lateness, LockName, Policy};
+use lock_host::{Alarms, HostClock, Owners, SharedClock, Stations};
 
 use crate::Mutex;
 use crate::cell::{Cell, Ports};
 use crate::driver::Driver;
 use crate::keeper::KeeperHandle;
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// A client of one store. Cheap to clone; all clones share their stations and one keeper.
 ///
@@ -29,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) policy: Policy,
     pub(crate) ports: Arc<Ports>,
     stations: Arc<Stations<Cell>>,
+    pub(crate) owners: Owners,
     turns: AtomicU64,
 }
 
@@ -78,7 +79,8 @@ impl Builder {
             clock,
         });
         backend.listen(sink(&stations));
-        Ok(Client { shared: Arc::new(Shared { backend, policy, ports, stations, turns: AtomicU64::new(0) }) })
+        let (owners, turns) = (Owners::default(), AtomicU64::new(0));
+        Ok(Client { shared: Arc::new(Shared { backend, policy, ports, stations, owners, turns }) })
     }
 }
 
@@ -114,9 +116,9 @@ impl Client {
         self.shared.backend.inspect()
     }
 
-    /// How late the latest of all renewals went out.
-    pub fn keeper_lateness(&self) -> Duration {
-        self.shared.ports.keeper.lateness_max()
+    /// How late renewals go out: a machine or a store that is too slow for the ttl shows here before a lock is lost.
+    pub fn keeper_lateness(&self) -> Lateness {
+        self.shared.ports.keeper.lateness()
     }
 
     /// Ends all holds and waits of this client and of its clones, and waits until the store was told.

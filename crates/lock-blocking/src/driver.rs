@@ -3,13 +3,12 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 use lock_core::station::{Action, Input, Reply, Request};
 use lock_core::{BackendError, BlockingBackend, Effect, ErrorKind, Operation};
 
 use crate::cell::Cell;
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, thread};
 
 /// How many threads look after what nobody waits for. Chosen: one that hangs at the store does not hold up all others.
 const THREADS_MAX: usize = 2;

@@ -1,7 +1,6 @@
 //! Proof of holding a lock.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lock_core::station::{Input, TurnId};
@@ -10,6 +9,7 @@ use lock_host::{NAP_MAX, StationCell};
 
 use crate::cell::Cell;
 use crate::client::Shared;
+use crate::sync::Arc;
 
 /// Proof that the lock is held, until it is released, dropped or lost.
 ///

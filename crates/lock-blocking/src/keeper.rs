@@ -2,19 +2,20 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use lock_core::station::Input;
-use lock_core::{Batch, BlockingBackend, Keeper, Lease, Moment, Owner, Tidings};
-use lock_host::{NAP_MAX, SharedClock, StationCell, Stations};
+use lock_core::{Batch, BlockingBackend, Keeper, Lateness, Lease, Moment, Owner, Tidings};
+use lock_host::{NAP_MAX, SharedClock, StationCell, Stations, Tray};
 
 use crate::cell::Cell;
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak, thread};
 
 /// The way to the keeper.
 pub(crate) struct KeeperHandle(Arc<Desk>);
 
 struct Desk {
+    tray: Tray,
     book: Mutex<Book>,
     changed: Condvar,
 }
@@ -33,42 +34,54 @@ impl KeeperHandle {
         stations: Weak<Stations<Cell>>,
     ) -> io::Result<Self> {
         let book = Mutex::new(Book { keeper, ended: false });
-        let desk = Arc::new(Desk { book, changed: Condvar::new() });
+        let desk = Arc::new(Desk { tray: Tray::default(), book, changed: Condvar::new() });
         let leaps = Arc::downgrade(&desk);
         clock.on_leap(Box::new(move || {
             if let Some(desk) = leaps.upgrade() {
-                drop(desk.lock());
-                desk.changed.notify_one();
+                desk.wake();
             }
         }));
         let thread = Thread { desk: Arc::clone(&desk), clock, backend, stations };
-        std::thread::Builder::new().name("leasehold-keeper".into()).spawn(move || thread.run())?;
+        thread::Builder::new().name("leasehold-keeper".into()).spawn(move || thread.run())?;
         Ok(Self(desk))
     }
 
     pub(crate) fn keep(&self, lease: Lease, asked_at: Moment, valid_for: Duration) {
-        if self.0.lock().keeper.keep(lease, asked_at, valid_for) {
-            self.0.changed.notify_one();
+        if self.0.tray.keep(lease, asked_at, valid_for) {
+            self.0.wake();
         }
     }
 
     pub(crate) fn forget(&self, owner: Owner) {
-        self.0.lock().keeper.forget(owner);
+        self.0.tray.forget(owner);
     }
 
-    pub(crate) fn lateness_max(&self) -> Duration {
-        self.0.lock().keeper.lateness_max()
+    pub(crate) fn lateness(&self) -> Lateness {
+        self.0.lock().keeper.lateness()
     }
 }
 
 impl Drop for KeeperHandle {
     fn drop(&mut self) {
         self.0.lock().ended = true;
-        self.0.changed.notify_one();
+        self.0.wake();
     }
 }
 
 impl Desk {
+    fn wake(&self) {
+        // Whoever looks has gone to sleep, or has not begun to look, once it lets this go.
+        drop(self.lock());
+        self.changed.notify_one();
+    }
+
+    /// How long to sleep when everything that was due has gone out.
+    fn nap(&self, book: &Book, now: Moment) -> Duration {
+        let nap = book.keeper.next_due().map_or(NAP_MAX, |due| due.since(now).min(NAP_MAX));
+        self.tray.sleep(now + nap);
+        nap
+    }
+
     fn lock(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -85,13 +98,14 @@ impl Thread {
     fn run(self) {
         let mut book = self.desk.lock();
         while !book.ended {
+            self.desk.tray.look(&mut book.keeper);
             let now = self.clock.now();
             if let Some(batch) = book.keeper.take_due(now) {
                 drop(book);
                 self.renew(batch);
                 book = self.desk.lock();
             } else {
-                let nap = book.keeper.plan().map_or(NAP_MAX, |due| due.since(now).min(NAP_MAX));
+                let nap = self.desk.nap(&book, now);
                 book = self.desk.changed.wait_timeout(book, nap).unwrap_or_else(PoisonError::into_inner).0;
             }
         }
@@ -120,6 +134,7 @@ impl Drop for Thread {
 
 impl fmt::Debug for KeeperHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeeperHandle").field("leases", &self.0.lock().keeper.len()).finish()
+        let leases = self.0.tray.len() + self.0.lock().keeper.len();
+        f.debug_struct("KeeperHandle").field("leases", &leases).finish()
     }
 }

@@ -7,7 +7,7 @@
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held`.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
 //! - `cell`: a station with the waiters and holders of this process; the threads that wait run its actions. `driver`:
-//!   runs one action. `keeper`: renews, on a thread of its own.
+//!   runs one action. `keeper`: renews, on a thread of its own. `sync`: what all of them meet by.
 
 mod cell;
 mod client;
@@ -15,6 +15,7 @@ mod driver;
 mod guard;
 mod keeper;
 mod mutex;
+mod sync;
 
 pub use client::{Builder, Client};
 pub use guard::Guard;

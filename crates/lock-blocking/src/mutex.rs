@@ -1,11 +1,11 @@
 //! A lock by its name, and how to hold it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Guard;
 use crate::client::Shared;
 use crate::guard::Turn;
+use crate::sync::Arc;
 use lock_core::station::Join;
 use lock_core::{AcquireError, Invalid, LockName, LockOptions, Patience, Refusal, WhileHeldError};
 
@@ -125,8 +125,8 @@ impl Mutex {
         let note = lock_host::note(&options.why)?;
         let cell = self.shared.cell(name).map_err(no_randomness)?;
         loop {
-            let owner = lock_host::new_owner().map_err(no_randomness)?;
             let id = self.shared.next_turn();
+            let owner = self.shared.owners.draw(&id).map_err(no_randomness)?;
             let max_hold = options.max_hold;
             let join = Join { turn: id, owner, ttl: options.ttl, patience, max_hold, note: note.clone() };
             let hold = match cell.join(join) {

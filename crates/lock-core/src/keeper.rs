@@ -22,9 +22,19 @@ pub struct Keeper {
     dice: Dice,
     kept: BTreeMap<Owner, Kept>,
     due: BTreeSet<(Moment, Owner)>,
-    /// What whoever renews sleeps for; something earlier has to wake it.
-    planned: Option<Moment>,
-    lateness_max: Duration,
+    lateness: Lateness,
+}
+
+/// How late renewals go out: the time from when the first of a batch was due to when the batch was handed out.
+///
+/// A keeper that is starved, by a busy machine or by a store that answers slowly while it waits, shows here long before
+/// a lease is lost: a renewal is due at a third of the validity. How long the store then takes to answer is not in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lateness {
+    /// Of the batch that went out last.
+    pub last: Duration,
+    /// Of the batch that was the latest of all.
+    pub max: Duration,
 }
 
 #[derive(Debug)]
@@ -62,27 +72,22 @@ pub struct Tidings {
 impl Keeper {
     /// An empty keeper; `seed` is any random number, for jitter.
     pub fn new(policy: Policy, seed: u64) -> Self {
-        Self {
-            policy,
-            dice: Dice::new(seed),
-            kept: BTreeMap::new(),
-            due: BTreeSet::new(),
-            planned: None,
-            lateness_max: Duration::ZERO,
-        }
+        let lateness = Lateness::default();
+        Self { policy, dice: Dice::new(seed), kept: BTreeMap::new(), due: BTreeSet::new(), lateness }
     }
 
     /// Takes a lease in that was asked for at `asked_at` and granted for `valid_for`.
-    ///
-    /// Tells whether whoever renews has to be woken, because this is due before anything that it plans for.
-    #[must_use]
-    pub fn keep(&mut self, lease: Lease, asked_at: Moment, valid_for: Duration) -> bool {
+    pub fn keep(&mut self, lease: Lease, asked_at: Moment, valid_for: Duration) {
         let owner = lease.owner;
         self.forget(owner);
         self.kept.insert(owner, Kept { lease, due: None, valid_for });
         let due = asked_at + self.period(valid_for);
         self.schedule(owner, due);
-        self.planned.is_none_or(|planned| due < planned)
+    }
+
+    /// No lease that was asked for then and granted for so long is due before this.
+    pub fn soonest_due(asked_at: Moment, valid_for: Duration) -> Moment {
+        asked_at + soonest(valid_for).max(PAUSE_MIN)
     }
 
     /// Lets a lease go.
@@ -107,15 +112,9 @@ impl Keeper {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// Until when whoever renews may sleep, if nothing wakes it before.
-    pub fn plan(&mut self) -> Option<Moment> {
-        self.planned = self.next_due();
-        self.planned
-    }
-
-    /// How late the latest renewal went out, measured against its due time: a busy machine shows here first.
-    pub fn lateness_max(&self) -> Duration {
-        self.lateness_max
+    /// How late renewals go out.
+    pub fn lateness(&self) -> Lateness {
+        self.lateness
     }
 
     /// Takes the next batch that is due, if one is. Call again until it is `None`.
@@ -124,7 +123,8 @@ impl Keeper {
     /// long one would have a short one end before its renewal is tried again.
     pub fn take_due(&mut self, now: Moment) -> Option<Batch> {
         let first = self.next_due().filter(|due| *due <= now)?;
-        self.lateness_max = self.lateness_max.max(now.since(first));
+        let last = now.since(first);
+        self.lateness = Lateness { last, max: self.lateness.max.max(last) };
         let within = self.due.first().and_then(|(_, owner)| self.within(owner))?;
         let soon = self.due.iter().take_while(|(due, _)| *due <= now + TOGETHER);
         let alike = soon.filter(|(_, owner)| self.within(owner) == Some(within));
@@ -189,8 +189,7 @@ impl Keeper {
 
     /// A third of the validity, less a little jitter, but never without a pause.
     fn period(&mut self, valid_for: Duration) -> Duration {
-        let third = valid_for / 3;
-        (third - third / 10 + self.dice.jittered(third / 10)).max(PAUSE_MIN)
+        (soonest(valid_for) + self.dice.jittered(valid_for / 30)).max(PAUSE_MIN)
     }
 
     fn schedule(&mut self, owner: Owner, due: Moment) {
@@ -199,6 +198,11 @@ impl Keeper {
             self.due.insert((due, owner));
         }
     }
+}
+
+/// A third of the validity, less the most that jitter adds.
+fn soonest(valid_for: Duration) -> Duration {
+    valid_for / 3 - valid_for / 30
 }
 
 /// A renewal that failed is tried again after this part of the validity ...

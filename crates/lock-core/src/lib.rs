@@ -39,7 +39,7 @@ pub use error::{BackendError, Effect, ErrorKind, Operation};
 pub use event::{Event, EventSink};
 pub use hold::{Hold, LossReason, Lost};
 pub use invalid::Invalid;
-pub use keeper::{BATCH_MAX, Batch, Keeper, Tidings};
+pub use keeper::{BATCH_MAX, Batch, Keeper, Lateness, Tidings};
 pub use name::LockName;
 pub use note::Note;
 pub use options::{LockOptions, Patience};

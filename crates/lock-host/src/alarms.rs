@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use lock_core::Moment;
 
 use crate::SharedClock;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak, thread};
 
 /// The longest sleep. Timers of the system stand still while it is suspended, so no sleep is trusted for longer.
 pub const NAP_MAX: Duration = Duration::from_secs(1);
@@ -79,7 +79,7 @@ impl Alarms {
             }
         }));
         let running = Arc::clone(&clockwork);
-        std::thread::Builder::new().name("leasehold-alarms".into()).spawn(move || running.run())?;
+        thread::Builder::new().name("leasehold-alarms".into()).spawn(move || running.run())?;
         Ok(Self(clockwork))
     }
 

@@ -1,8 +1,13 @@
 //! This host: its name, its boot, its randomness.
 
+use std::fmt;
+use std::hash::Hash;
 use std::io;
+use std::sync::OnceLock;
 
 use lock_core::{Invalid, Note, Owner};
+
+use crate::Sharded;
 
 /// A fresh owner from the operating system's random source.
 ///
@@ -12,6 +17,41 @@ pub fn new_owner() -> io::Result<Owner> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
     Ok(Owner::from_random(bytes))
+}
+
+/// How many owners are drawn at once. Chosen: asking the system costs as much as the rest of an acquisition, and hardly
+/// more for so many.
+const DRAWN: usize = 16;
+
+/// Fresh owners for the leases of one client, from the operating system's random source.
+///
+/// Drawn a few at a time. A copy of this process that goes on after a `fork` would draw the same ones; it has none of
+/// the client's threads and must not use it anyway.
+#[derive(Default)]
+pub struct Owners(Sharded<Vec<Owner>>);
+
+impl Owners {
+    /// An owner that nobody has had, for whatever `whom` names.
+    ///
+    /// # Errors
+    /// The random source failing, which no working system does.
+    pub fn draw(&self, whom: &impl Hash) -> io::Result<Owner> {
+        let mut drawn = self.0.of(whom);
+        if let Some(owner) = drawn.pop() {
+            return Ok(owner);
+        }
+        let mut bytes = [[0; 16]; DRAWN];
+        getrandom::fill(bytes.as_flattened_mut())?;
+        let [first, rest @ ..] = bytes.map(Owner::from_random);
+        drawn.extend(rest);
+        Ok(first)
+    }
+}
+
+impl fmt::Debug for Owners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Owners")
+    }
 }
 
 /// A random number, for jitter.
@@ -32,7 +72,16 @@ pub fn host_name() -> String {
 /// # Errors
 /// `Invalid` where the reason is too long or holds a control character.
 pub fn note(why: &str) -> Result<Note, Invalid> {
-    Note::new(&host_name(), std::process::id(), why)
+    // Most give no reason, and to ask the system who we are costs as much as half an acquisition.
+    static WITHOUT_REASON: OnceLock<Note> = OnceLock::new();
+    if let Some(note) = WITHOUT_REASON.get().filter(|_| why.is_empty()) {
+        return Ok(note.clone());
+    }
+    let note = Note::new(&host_name(), std::process::id(), why)?;
+    if why.is_empty() {
+        _ = WITHOUT_REASON.set(note.clone());
+    }
+    Ok(note)
 }
 
 /// An identity of this boot of the machine: another one after each reboot. `None` where the system has none.
@@ -43,18 +92,24 @@ pub fn boot_id() -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
     fn owners_are_fresh() {
         assert_ne!(new_owner().unwrap(), new_owner().unwrap());
+        let owners = Owners::default();
+        let drawn: HashSet<Owner> = (0..10_000_u32).map(|n| owners.draw(&n).unwrap()).collect();
+        assert_eq!(drawn.len(), 10_000);
     }
 
     #[test]
     fn the_note_names_this_process() {
-        let note = note("testing").unwrap();
-        assert_eq!(note.pid(), Some(std::process::id()));
-        assert_eq!(note.why(), "testing");
+        for why in ["", "testing", "", "testing"] {
+            let note = note(why).unwrap();
+            assert_eq!((note.pid(), note.why()), (Some(std::process::id()), why));
+        }
     }
 
     #[test]

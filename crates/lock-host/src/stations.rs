@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lock_core::station::{Input, Station};
 use lock_core::{Event, LockName, Policy};
 
-use crate::random_u64;
+use crate::sync::Arc;
+use crate::{Sharded, random_u64};
 
 /// A station with whatever a face keeps beside it.
 pub trait StationCell: Send + Sync {
@@ -25,9 +25,10 @@ pub trait StationCell: Send + Sync {
 /// The stations of a client. They are made when they are needed; idle ones are let go when there are many.
 pub struct Stations<C> {
     policy: Policy,
-    cells: Mutex<Cells<C>>,
+    cells: Sharded<Cells<C>>,
 }
 
+/// Some of them.
 struct Cells<C> {
     by_name: HashMap<LockName, Arc<C>>,
     tidy_at: usize,
@@ -40,14 +41,13 @@ enum Phase {
     Closed,
 }
 
-/// How many stations are kept without a look at which of them are idle. An idle one remembers its highest token.
-const STATIONS_KEPT: usize = 1024;
+/// How many stations each part keeps without a look at which of them are idle. An idle one remembers its highest token.
+const STATIONS_KEPT: usize = 32;
 
 impl<C: StationCell> Stations<C> {
     /// No stations yet.
     pub fn new(policy: Policy) -> Self {
-        let cells = Cells { by_name: HashMap::new(), tidy_at: STATIONS_KEPT, phase: Phase::Open };
-        Self { policy, cells: Mutex::new(cells) }
+        Self { policy, cells: Sharded::default() }
     }
 
     /// The station of a lock, made if there is none.
@@ -55,7 +55,7 @@ impl<C: StationCell> Stations<C> {
     /// # Errors
     /// The system's random source failing.
     pub fn cell(&self, name: &LockName, make: impl FnOnce(Station) -> Arc<C>) -> io::Result<Arc<C>> {
-        let mut cells = self.lock();
+        let mut cells = self.cells.of(name);
         if let Some(cell) = cells.by_name.get(name) {
             return Ok(Arc::clone(cell));
         }
@@ -70,7 +70,7 @@ impl<C: StationCell> Stations<C> {
 
     /// The station of a lock, if there is one.
     pub fn find(&self, name: &LockName) -> Option<Arc<C>> {
-        self.lock().by_name.get(name).cloned()
+        self.cells.of(name).by_name.get(name).cloned()
     }
 
     /// Passes on what the store told. A lock without a station has nobody to tell.
@@ -85,18 +85,20 @@ impl<C: StationCell> Stations<C> {
 
     /// Closes all stations, and those that will be made. Gives them back.
     pub fn close(&self) -> Vec<Arc<C>> {
-        self.lock().phase = Phase::Closed;
+        self.cells.all().for_each(|mut cells| cells.phase = Phase::Closed);
         let cells = self.all();
         cells.iter().for_each(|cell| cell.close());
         cells
     }
 
     fn all(&self) -> Vec<Arc<C>> {
-        self.lock().by_name.values().cloned().collect()
+        self.cells.all().flat_map(|cells| cells.by_name.values().cloned().collect::<Vec<_>>()).collect()
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Cells<C>> {
-        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
+impl<C> Default for Cells<C> {
+    fn default() -> Self {
+        Self { by_name: HashMap::new(), tidy_at: STATIONS_KEPT, phase: Phase::Open }
     }
 }
 
@@ -136,10 +138,11 @@ mod tests {
         let stations = Stations::new(Policy::new(Capabilities::new("test", Waiting::Poll, Durability::Process)));
         let name = |n: usize| format!("lock {n}").parse().unwrap();
         let used = stations.cell(&name(0), |_| Arc::new(Quiet)).unwrap();
-        for n in 1..=STATIONS_KEPT {
+        let many = 100 * STATIONS_KEPT;
+        for n in 1..=many {
             stations.cell(&name(n), |_| Arc::new(Quiet)).unwrap();
         }
-        assert_eq!(stations.all().len(), 2);
+        assert!(stations.all().len() < many / 2);
         assert!(stations.find(&name(0)).is_some_and(|cell| Arc::ptr_eq(&cell, &used)));
     }
 }

@@ -3,5 +3,7 @@
 
 mod cancellation;
 mod holding;
+mod keeping;
+mod recorder;
 mod support;
 mod waiting;

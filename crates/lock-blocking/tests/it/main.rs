@@ -2,5 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
 
 mod holding;
+mod keeping;
+mod recorder;
 mod support;
 mod waiting;

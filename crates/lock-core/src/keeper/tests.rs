@@ -16,7 +16,7 @@ fn lease(n: u8) -> Lease {
 fn keeping(leases: u8) -> Keeper {
     let mut keeper = keeper();
     for n in 0..leases {
-        assert!(keeper.keep(lease(n), START, TTL), "nothing is planned yet");
+        keeper.keep(lease(n), START, TTL);
     }
     keeper
 }
@@ -34,7 +34,32 @@ fn a_lease_is_renewed_at_a_third_of_its_validity() {
     let batch = keeper.take_due(seconds(10)).unwrap();
     assert_eq!((batch.leases.len(), batch.asked_at, batch.within), (1, seconds(10), Duration::from_secs(1)));
     assert_eq!(keeper.next_due(), None);
-    assert_eq!(keeper.lateness_max(), seconds(10).since(due));
+    assert_eq!(keeper.lateness().last, seconds(10).since(due));
+}
+
+#[test]
+fn lateness_is_that_of_sending_the_last_and_the_latest_batch() {
+    let mut keeper = keeping(1);
+    assert_eq!(keeper.lateness(), Lateness::default());
+    let due = keeper.next_due().unwrap();
+    let batch = keeper.take_due(due + Duration::from_secs(2)).unwrap();
+    assert_eq!(keeper.lateness(), Lateness { last: Duration::from_secs(2), max: Duration::from_secs(2) });
+    keeper.answered(seconds(20), batch, Ok(vec![Renewed::Renewed { valid_for: TTL }]));
+    assert_eq!(keeper.lateness().last, Duration::from_secs(2), "what the store takes is not in it");
+    let due = keeper.next_due().unwrap();
+    keeper.take_due(due).unwrap();
+    assert_eq!(keeper.lateness(), Lateness { last: Duration::ZERO, max: Duration::from_secs(2) });
+}
+
+#[test]
+fn nothing_is_due_before_the_soonest() {
+    let mut keeper = keeper();
+    for n in 0..200 {
+        let valid_for = Duration::from_millis(7 * u64::from(n));
+        keeper.keep(lease(n), START, valid_for);
+        assert!(keeper.next_due().unwrap() >= Keeper::soonest_due(START, valid_for));
+        keeper.forget(lease(n).owner);
+    }
 }
 
 #[test]
@@ -93,7 +118,7 @@ fn a_lease_that_is_kept_anew_has_one_renewal_only() {
     let mut keeper = keeping(1);
     let batch = keeper.take_due(seconds(10)).unwrap();
     for _ in 0..2 {
-        assert!(keeper.keep(lease(0), seconds(10), TTL));
+        keeper.keep(lease(0), seconds(10), TTL);
     }
     keeper.answered(seconds(10), batch, Ok(vec![Renewed::Renewed { valid_for: TTL }]));
     assert_eq!(std::iter::from_fn(|| keeper.take_due(seconds(20))).count(), 1);
@@ -123,8 +148,8 @@ fn an_answer_of_another_length_says_nothing_of_any_lease() {
 fn leases_that_allow_less_time_go_out_by_themselves() {
     let mut keeper = keeping(1);
     let short = Lease { ttl: "100ms".parse().unwrap(), ..lease(1) };
-    _ = keeper.keep(short, START, Duration::from_millis(100));
-    _ = keeper.keep(lease(2), START, TTL);
+    keeper.keep(short, START, Duration::from_millis(100));
+    keeper.keep(lease(2), START, TTL);
     let batches: Vec<_> = std::iter::from_fn(|| keeper.take_due(seconds(10))).collect();
     let sizes: Vec<_> = batches.iter().map(|batch| (batch.leases.len(), batch.within.as_millis())).collect();
     assert_eq!(sizes, [(1, 16), (2, 1000)]);
@@ -141,14 +166,4 @@ fn a_validity_of_nothing_is_not_renewed_without_a_pause() {
         keeper.answered(now, batch, answer);
         assert!(keeper.next_due().unwrap().since(now) >= Duration::from_millis(5));
     }
-}
-
-#[test]
-fn only_what_is_due_earlier_wakes() {
-    let mut keeper = keeping(1);
-    assert_eq!(keeper.plan(), keeper.next_due());
-    assert!(!keeper.keep(lease(1), seconds(5), TTL));
-    assert!(keeper.keep(lease(2), START, TTL / 2));
-    keeper.forget(lease(2).owner);
-    assert!(keeper.keep(lease(2), START, TTL / 2), "a plan is changed by planning only");
 }

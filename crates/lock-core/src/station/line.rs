@@ -29,6 +29,10 @@ impl Line {
             Patience::Until(end) => _ = self.deadlines.insert((end, join.turn)),
             Patience::Forever => {}
         }
+        // Most lines are of one, and every station has one.
+        if self.waiters.capacity() == 0 {
+            self.waiters.reserve_exact(1);
+        }
         self.waiters.push_back(Waiter { join, since: now });
     }
 

@@ -45,6 +45,9 @@ use crate::{
     Refusal, Ttl,
 };
 
+/// How many outputs most inputs have: room for more would be kept by every station.
+const OUTPUTS_USUAL: usize = 2;
+
 /// This client's place at one lock: its local waiters, and the lease they share. See the module's text.
 #[derive(Debug)]
 pub struct Station {
@@ -74,7 +77,7 @@ impl Station {
             floor: None,
             last_action: 0,
             last_now: Moment::ORIGIN,
-            outbox: VecDeque::new(),
+            outbox: VecDeque::with_capacity(OUTPUTS_USUAL),
         }
     }
 

@@ -151,7 +151,7 @@ impl World {
                 let (content, deadline) = (Content::Action(action.id, action.request), self.now + action.within);
                 self.net.push(Letter { client: number, content, deadline, way: Way::There });
             }
-            Output::Keep { lease, asked_at, valid_for } => _ = client.keeper.keep(lease, asked_at, valid_for),
+            Output::Keep { lease, asked_at, valid_for } => client.keeper.keep(lease, asked_at, valid_for),
             Output::Forget(owner) => client.keeper.forget(owner),
         }
     }

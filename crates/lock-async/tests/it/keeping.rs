@@ -1,0 +1,97 @@
+//! When the keeper renews, and in which order the store is told things.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_async::Client;
+use lock_core::Operation;
+use lock_memory::faults::Faulty;
+
+use crate::recorder::{Call, Calls, Recorder};
+use crate::support::{Bench, until};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn recorded(bench: &Bench) -> (Client, Calls) {
+    let (recorder, calls) = Recorder::new(Arc::new(Faulty::new(bench.store.nonblocking(), &bench.faults)));
+    let clock = Arc::new(bench.clock.clone());
+    (Client::builder(Arc::new(recorder)).clock(clock).build().unwrap(), calls)
+}
+
+fn assert_pairs(calls: &[Call]) {
+    for pair in calls.chunks(2) {
+        let [Call::Acquire(asked), Call::Release(released)] = pair else { panic!("out of order: {pair:?}") };
+        assert_eq!(asked, released);
+    }
+}
+
+/// What came before leaves no renewals behind: one request for each period, with one lease in it.
+#[tokio::test]
+async fn one_lease_is_renewed_once_in_a_period_whatever_came_before() {
+    let bench = Bench::new();
+    let (client, calls) = recorded(&bench);
+    for pair in 0..1000 {
+        client.mutex(format!("pair {}", pair % 10)).acquire().await.unwrap().release().await.unwrap();
+    }
+    let guard = client.mutex("held").acquire().await.unwrap();
+    let before = calls.lock().unwrap().len();
+    assert_eq!(before, 2001);
+    for period in 1..=5 {
+        bench.clock.advance(10 * SECOND);
+        until(|| calls.lock().unwrap().len() >= before + period && guard.remaining() > 25 * SECOND).await;
+    }
+    let renewals = calls.lock().unwrap().split_off(before);
+    let one = |call: &Call| matches!(call, Call::Renew(owners) if owners.len() == 1);
+    assert!(renewals.len() == 5 && renewals.iter().all(one), "{renewals:?}");
+}
+
+/// Lateness counts from when a renewal was due to when it is sent.
+#[tokio::test]
+async fn a_keeper_that_is_late_shows_it() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let _guard = client.mutex("a").acquire().await.unwrap();
+    assert_eq!(client.keeper_lateness().max, Duration::ZERO);
+    bench.clock.advance(12 * SECOND);
+    until(|| bench.faults.ran(Operation::Renew) == 1).await;
+    let late = client.keeper_lateness();
+    assert!(late.last >= 2 * SECOND && late.last < 3 * SECOND, "{late:?}");
+    bench.clock.advance(10 * SECOND);
+    until(|| bench.faults.ran(Operation::Renew) == 2).await;
+    let now = client.keeper_lateness();
+    assert!(now.last < SECOND && now.max == late.max, "{now:?}");
+}
+
+/// A store that answers slowly holds up no other renewal: they go out side by side, and on time.
+#[tokio::test]
+async fn a_slow_store_does_not_make_the_keeper_late() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let _first = client.mutex("a").acquire().await.unwrap();
+    bench.clock.advance(5 * SECOND);
+    let _second = client.mutex("b").acquire().await.unwrap();
+    bench.faults.hold(Operation::Renew);
+    for renewals in 1..=2 {
+        bench.clock.advance(5 * SECOND);
+        until(|| bench.faults.ran(Operation::Renew) == renewals).await;
+    }
+    assert!(client.keeper_lateness().max < SECOND, "{:?}", client.keeper_lateness());
+    bench.faults.let_go(Operation::Renew);
+}
+
+/// The release is on its way when the guard is gone, nobody waits for its answer, and what is asked next comes after it.
+#[tokio::test]
+async fn a_dropped_guard_is_released_before_what_comes_next() {
+    let bench = Bench::new();
+    let (client, calls) = recorded(&bench);
+    let mutex = client.mutex("a");
+    bench.faults.hold(Operation::Release);
+    for _ in 0..100 {
+        drop(mutex.acquire().await.unwrap());
+    }
+    drop(client.mutex("b").acquire().await.unwrap());
+    let calls = calls.lock().unwrap().clone();
+    assert!(calls.len() > 200, "no release was answered, and none was waited for");
+    assert_pairs(&calls[..200]);
+    bench.faults.let_go(Operation::Release);
+}

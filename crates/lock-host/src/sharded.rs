@@ -1,0 +1,67 @@
+//! What belongs to all stations of a client, spread so that two of them hardly ever meet on a lock.
+
+use std::fmt;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
+
+use crate::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Chosen: many more than a machine for locks has cores, so that two of its threads hardly ever want the same one.
+const SHARDS: usize = 32;
+
+/// Many of a kind behind a mutex each. A key always finds the same one.
+pub struct Sharded<T> {
+    shards: [Shard<T>; SHARDS],
+    /// Who picks names so that they all meet in one shard gains nothing but one mutex for all.
+    hasher: BuildHasherDefault<DefaultHasher>,
+}
+
+/// On cache lines of its own: a lock beside another one's would be as good as one lock.
+#[derive(Default)]
+#[repr(align(128))]
+struct Shard<T>(Mutex<T>);
+
+impl<T> Sharded<T> {
+    /// The one that belongs to a key.
+    pub fn of(&self, key: &(impl Hash + ?Sized)) -> MutexGuard<'_, T> {
+        let hash = self.hasher.hash_one(key);
+        let index = usize::try_from(hash % SHARDS as u64).unwrap_or(0);
+        lock(&self.shards[index].0)
+    }
+
+    /// All of them, one after the other.
+    pub fn all(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
+        self.shards.iter().map(|shard| lock(&shard.0))
+    }
+}
+
+impl<T: Default> Default for Sharded<T> {
+    fn default() -> Self {
+        Self { shards: std::array::from_fn(|_| Shard::default()), hasher: BuildHasherDefault::default() }
+    }
+}
+
+impl<T> fmt::Debug for Sharded<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sharded").field("shards", &SHARDS).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_finds_what_it_left_and_all_are_found() {
+        let sharded = Sharded::<Vec<u32>>::default();
+        for key in 0..1000 {
+            sharded.of(&key).push(key);
+        }
+        assert!((0..1000).all(|key| sharded.of(&key).contains(&key)));
+        assert_eq!(sharded.all().map(|shard| shard.len()).sum::<usize>(), 1000);
+        assert!(sharded.all().all(|shard| shard.len() < 500), "one of them has half of all");
+    }
+}
