@@ -5,17 +5,28 @@ use redis::{Client, Cmd, Pipeline};
 
 use crate::wire::{Question, Wire, greeting};
 
-/// The command for an acquire.
-pub fn acquire(client: &Client, claim: &Claim) -> Option<Cmd> {
-    Some(claim.call(&Wire::own(client, None)).ok()?.command)
-}
+/// Makes the commands for one server.
+#[derive(Debug)]
+pub struct ByHand(Wire);
 
-/// The command for a release.
-pub fn release(client: &Client, parting: &Parting) -> Option<Cmd> {
-    Some(parting.call(&Wire::own(client, None)).ok()?.command)
-}
+impl ByHand {
+    /// For the server of this client.
+    pub fn new(client: &Client) -> Self {
+        Self(Wire::own(client, None))
+    }
 
-/// Loads the scripts.
-pub fn load() -> Pipeline {
-    greeting()
+    /// The command for an acquire.
+    pub fn acquire(&self, claim: &Claim) -> Option<Cmd> {
+        Some(claim.call(&self.0).ok()?.command)
+    }
+
+    /// The command for a release.
+    pub fn release(&self, parting: &Parting) -> Option<Cmd> {
+        Some(parting.call(&self.0).ok()?.command)
+    }
+
+    /// Loads the scripts.
+    pub fn load() -> Pipeline {
+        greeting()
+    }
 }

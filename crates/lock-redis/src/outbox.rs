@@ -1,6 +1,8 @@
 //! What waits to be sent over one connection: all of it goes out in one write.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
@@ -13,26 +15,52 @@ const TOGETHER_MAX: usize = 256;
 
 /// The way out over one connection. Requests leave in the order in which they were handed over.
 #[derive(Clone)]
-pub(crate) struct Outbox(mpsc::UnboundedSender<Letter>);
+pub(crate) struct Outbox {
+    connection: MultiplexedConnection,
+    letters: mpsc::UnboundedSender<Letter>,
+    under_way: Arc<AtomicUsize>,
+}
 
 struct Letter {
     command: Cmd,
     answer: oneshot::Sender<RedisResult<Value>>,
 }
 
+/// Counts a request for as long as it is under way.
+struct UnderWay<'a>(&'a AtomicUsize);
+
+impl<'a> UnderWay<'a> {
+    /// Begins a request, and tells how many others there are.
+    fn begin(count: &'a AtomicUsize) -> (Self, usize) {
+        let others = count.fetch_add(1, Ordering::Relaxed);
+        (Self(count), others)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Outbox {
     /// Starts the task that sends. It ends with the last handle, once everything was answered.
     pub(crate) fn new(connection: MultiplexedConnection) -> Self {
         let (outbox, letters) = mpsc::unbounded_channel();
-        tokio::spawn(send_all(letters, connection));
-        Self(outbox)
+        tokio::spawn(send_all(letters, connection.clone()));
+        Self { connection, letters: outbox, under_way: Arc::default() }
     }
 
     /// Sends a command and waits for its answer.
     pub(crate) async fn ask(&self, command: Cmd) -> RedisResult<Value> {
+        let (_under_way, others) = UnderWay::begin(&self.under_way);
+        // Nothing can be overtaken, and there is nothing to go out with.
+        if others == 0 {
+            return self.connection.clone().req_packed_command(&command).await?.extract_error();
+        }
         let (answer, answered) = oneshot::channel();
         // What cannot be sent is dropped, and so answered.
-        _ = self.0.send(Letter { command, answer });
+        _ = self.letters.send(Letter { command, answer });
         answered.await.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))?.extract_error()
     }
 }
