@@ -1,0 +1,296 @@
+//! A process: real stations and a real keeper, users who want locks, and a backend. It can stand still and end.
+
+mod acting;
+mod backend;
+mod layer;
+mod ledger;
+mod user;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend::{Backend, Heard, What};
+use layer::Layer;
+use ledger::Ledger;
+use lock_core::station::{Action, Input, Output, Request, Station, TurnId};
+use lock_core::{Event, Hold, Keeper, LockName, Moment, Policy, Queueing};
+use user::User;
+pub(crate) use user::{Act, Wait, Wish};
+
+use crate::Mistake;
+use crate::clock::{Clock, Time};
+use crate::env::Env;
+use crate::fault::Fault;
+use crate::network::{ConnId, Farewell, Letter, ProcessId};
+use crate::server::{Ask, Inbox, Seat};
+
+/// So many things may follow from one input.
+const OUTPUTS_MAX: usize = 200;
+
+/// Something that a process hears.
+#[derive(Debug)]
+pub(crate) enum News {
+    Letter(ConnId, Letter),
+    Act(Act),
+}
+
+/// Whether a process moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Motion {
+    Running,
+    /// Nothing reaches it. What comes waits.
+    Stopped,
+}
+
+/// This process at one lock.
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) name: LockName,
+    pub(crate) station: Station,
+    users: BTreeMap<TurnId, User>,
+    holder: Option<(TurnId, Arc<Hold>)>,
+    layer: Layer,
+    pub(crate) ledger: Ledger,
+}
+
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) id: ProcessId,
+    pub(crate) clock: Clock,
+    pub(crate) sites: Vec<Site>,
+    pub(crate) motion: Motion,
+    inbox: Option<Inbox>,
+    keeper: Keeper,
+    backend: Backend,
+    backlog: VecDeque<News>,
+    /// Its timers do not fire before.
+    timers_from: Time,
+    /// How late they may be when it goes on.
+    timers_late: Duration,
+    soon: VecDeque<(usize, Input)>,
+}
+
+/// What a process is made of.
+#[derive(Debug)]
+pub(crate) struct Make<'a> {
+    pub(crate) id: ProcessId,
+    pub(crate) clock: Clock,
+    pub(crate) policy: Policy,
+    pub(crate) inbox: Option<Inbox>,
+    pub(crate) names: &'a [LockName],
+    pub(crate) mistake: Option<Mistake>,
+}
+
+impl Process {
+    pub(crate) fn new(env: &mut Env, make: &Make<'_>) -> Self {
+        let Make { id, clock, policy, inbox, names, mistake } = *make;
+        let mut site = |name: &LockName| {
+            let station = Station::new(name.clone(), policy, env.dice.number());
+            let (name, users, layer) = (name.clone(), BTreeMap::new(), Layer::new(mistake));
+            Site { name, station, users, holder: None, layer, ledger: Ledger::default() }
+        };
+        let sites = names.iter().map(&mut site).collect();
+        Self {
+            id,
+            clock,
+            sites,
+            motion: Motion::Running,
+            inbox,
+            keeper: Keeper::new(policy, env.dice.number()),
+            backend: Backend::new(id, inbox, policy.ordering),
+            backlog: VecDeque::new(),
+            timers_from: Time::START,
+            timers_late: Duration::ZERO,
+            soon: VecDeque::new(),
+        }
+    }
+
+    /// When its timers fire next.
+    pub(crate) fn next_wake(&self) -> Option<Time> {
+        if self.motion == Motion::Stopped {
+            return None;
+        }
+        let stations = self.sites.iter().filter_map(|site| site.station.next_wake());
+        let wake = stations.chain(self.keeper.next_due()).chain(self.backend.next_wake()).min()?;
+        Some(self.clock.when(wake).max(self.timers_from))
+    }
+
+    pub(crate) fn wake(&mut self, env: &mut Env) {
+        let now = self.clock.read(env.now);
+        for site in 0..self.sites.len() {
+            if self.sites[site].station.next_wake().is_some_and(|wake| wake <= now) {
+                self.soon.push_back((site, Input::Tick));
+            }
+        }
+        for heard in self.backend.wake(env, now) {
+            self.heard(now, heard);
+        }
+        while let Some(batch) = self.keeper.take_due(now) {
+            let (deadline, ask) = (now + batch.within, Ask::Renew(batch.leases.clone()));
+            if let Some(heard) = self.backend.submit(env, deadline, What::Renewal(batch), ask) {
+                self.heard(now, heard);
+            }
+        }
+        self.drain(env);
+    }
+
+    /// Takes news in, or keeps them for when it moves again.
+    pub(crate) fn hear(&mut self, env: &mut Env, news: News) {
+        if self.motion == Motion::Stopped {
+            self.backlog.push_back(news);
+            return;
+        }
+        let now = self.clock.read(env.now);
+        match news {
+            News::Letter(conn, Letter::Say(tag, say)) => {
+                if let Some(heard) = self.backend.said(env, conn, tag, say) {
+                    self.heard(now, heard);
+                }
+            }
+            News::Letter(conn, Letter::Push(event)) if self.backend.hears(conn) => self.told(&event),
+            News::Letter(conn, Letter::CutAtClient) => {
+                for heard in self.backend.cut(env, now, conn) {
+                    self.heard(now, heard);
+                }
+            }
+            News::Letter(_, Letter::Push(_) | Letter::Ask(..) | Letter::CutAtServer) => {}
+            News::Act(act) => self.act(env, now, act),
+        }
+        self.drain(env);
+    }
+
+    fn heard(&mut self, now: Moment, heard: Heard) {
+        match heard {
+            Heard::Reply(site, id, reply) => self.soon.push_back((site, Input::Reply(id, reply))),
+            Heard::Reconnected => self.told(&Event::RecheckAll),
+            Heard::Renewal(batch, result) => {
+                for tidings in self.keeper.answered(now, batch, result) {
+                    let site = self.sites.iter().position(|site| site.name == tidings.name);
+                    let (owner, asked_at, standing) = (tidings.owner, tidings.asked_at, tidings.standing);
+                    let standing = Input::Standing { owner, asked_at, standing };
+                    self.soon.extend(site.map(|site| (site, standing)));
+                }
+            }
+        }
+    }
+
+    fn told(&mut self, event: &Event) {
+        for (index, site) in self.sites.iter().enumerate() {
+            let concerned = match event {
+                Event::Granted { lease, .. } => lease.name == site.name,
+                Event::Freed { name } => *name == site.name,
+                Event::RecheckAll | _ => true,
+            };
+            if concerned {
+                self.soon.push_back((index, Input::Event(event.clone())));
+            }
+        }
+    }
+
+    /// Stands still from now on, until it is resumed. Its timers may then be so late.
+    pub(crate) fn stop(&mut self, timers_late: Duration) {
+        self.motion = Motion::Stopped;
+        self.timers_late = timers_late;
+    }
+
+    /// Goes on. What came meanwhile is taken in before the timers fire, or after.
+    pub(crate) fn resume(&mut self, env: &mut Env) {
+        self.motion = Motion::Running;
+        self.timers_from = env.now + env.dice.between(Duration::ZERO, self.timers_late);
+        if self.timers_late.is_zero() && env.dice.chance(500) {
+            self.wake(env);
+        }
+        for news in std::mem::take(&mut self.backlog) {
+            match news {
+                // Whoever reads messages may be the last to run again.
+                News::Letter(conn, push @ Letter::Push(_)) if env.dice.chance(400) => {
+                    let later = env.now + env.dice.millis(0, 50);
+                    env.network.post(later, conn, push);
+                }
+                news @ (News::Letter(..) | News::Act(_)) => self.hear(env, news),
+            }
+        }
+    }
+
+    /// The process ends, and everything in it.
+    pub(crate) fn end(self, env: &mut Env, farewell: Farewell) {
+        for conn in self.backend.conns() {
+            env.leave(conn, farewell);
+        }
+    }
+
+    pub(crate) fn conns(&self) -> Vec<ConnId> {
+        self.backend.conns()
+    }
+
+    /// Whether nobody wants anything here and nothing is going on.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        let at_rest = |site: &Site| site.users.is_empty() && site.station.is_idle();
+        self.sites.iter().all(at_rest) && self.keeper.is_empty()
+    }
+
+    /// Feeds the stations until nothing follows any more.
+    fn drain(&mut self, env: &mut Env) {
+        let now = self.clock.read(env.now);
+        for _ in 0..OUTPUTS_MAX {
+            let Some((index, input)) = self.soon.pop_front() else { return };
+            let site = &mut self.sites[index];
+            let input = site.layer.inward(now, input);
+            site.ledger.heard(&input);
+            let by_push = matches!(&input, Input::Event(Event::Granted { .. }));
+            site.station.handle_input(now, input);
+            while let Some(output) = self.sites[index].station.poll_output() {
+                if by_push && matches!(output, Output::Admit { .. }) {
+                    env.fired(Fault::AdmittedByPush);
+                }
+                self.carry_out(env, now, index, output);
+            }
+        }
+        env.watch.endless(self.id);
+    }
+
+    fn carry_out(&mut self, env: &mut Env, now: Moment, index: usize, output: Output) {
+        let site = &mut self.sites[index];
+        match output {
+            Output::Admit { turn, hold } => self.admit(env, now, index, turn, &hold),
+            Output::Refuse { turn, refusal } => {
+                if let Some(user) = site.users.remove(&turn) {
+                    env.watch.refused(user.wish.wait, &refusal);
+                }
+            }
+            Output::Lose { turn, .. } => {
+                env.fired(Fault::Lost);
+                site.users.remove(&turn);
+                site.holder.take_if(|(holder, _)| *holder == turn);
+            }
+            Output::Ended { .. } => {}
+            Output::Run(action) => self.run(env, now, index, action),
+            Output::Keep { lease, asked_at, valid_for } => self.keeper.keep(lease, asked_at, valid_for),
+            Output::Forget(owner) => self.keeper.forget(owner),
+        }
+    }
+
+    fn run(&mut self, env: &mut Env, now: Moment, index: usize, action: Action) {
+        self.sites[index].ledger.ran(now, &action);
+        if let Some(reply) = self.sites[index].layer.outward(now, &action) {
+            self.soon.push_back((index, Input::Reply(action.id, reply)));
+            return;
+        }
+        let ask = match action.request {
+            Request::Acquire(claim) => {
+                let seat = match (claim.queueing, self.inbox) {
+                    (Queueing::Unwanted, _) => Seat::Unwanted,
+                    (Queueing::Wanted, None) => Seat::Silent,
+                    (Queueing::Wanted, Some(inbox)) => Seat::Told(inbox),
+                };
+                Ask::Acquire(claim, seat)
+            }
+            Request::Release(parting) => Ask::Release(parting),
+        };
+        let what = What::Action(index, action.id);
+        if let Some(heard) = self.backend.submit(env, now + action.within, what, ask) {
+            self.heard(now, heard);
+        }
+    }
+}

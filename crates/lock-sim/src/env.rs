@@ -1,0 +1,107 @@
+//! What everybody in the world shares: the time, the dice, the network, the plans, and those who watch.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use crate::client::Act;
+use crate::clock::Time;
+use crate::diary::Diary;
+use crate::dice::Dice;
+use crate::fault::{Fault, Tally};
+use crate::invariants::Watch;
+use crate::network::{ConnId, Farewell, Network, ProcessId, Tag, Weather};
+use crate::server::Ask;
+
+/// Something that happens by itself at its time.
+#[derive(Debug)]
+pub(crate) enum Plan {
+    /// A user in a process does something.
+    Act(ProcessId, Act),
+    /// A user comes to a process.
+    Arrival(ProcessId),
+    /// A process goes on.
+    Resume(ProcessId),
+    /// A new process takes the place of one that ended.
+    Rebirth,
+    /// Something goes wrong.
+    Mischief,
+    /// The server goes on.
+    Thaw,
+    /// The server starts again.
+    Start,
+    /// The client of the plain layout is done.
+    ForeignDone,
+}
+
+#[derive(Debug)]
+pub(crate) struct Env {
+    pub(crate) now: Time,
+    pub(crate) dice: Dice,
+    pub(crate) tally: Tally,
+    pub(crate) diary: Diary,
+    pub(crate) network: Network,
+    pub(crate) watch: Watch,
+    agenda: BTreeMap<(Time, u64), Plan>,
+    last_number: u64,
+}
+
+impl Env {
+    pub(crate) fn new(seed: u64, weather: Weather) -> Self {
+        Self {
+            now: Time::START,
+            dice: Dice::new(seed),
+            tally: Tally::default(),
+            diary: Diary::default(),
+            network: Network::new(weather),
+            watch: Watch::default(),
+            agenda: BTreeMap::new(),
+            last_number: 0,
+        }
+    }
+
+    pub(crate) fn plan(&mut self, after: Duration, plan: Plan) {
+        let number = self.number();
+        self.agenda.insert((self.now + after, number), plan);
+    }
+
+    pub(crate) fn next_planned(&self) -> Option<Time> {
+        self.agenda.keys().next().map(|(at, _)| *at)
+    }
+
+    pub(crate) fn take_planned(&mut self) -> Option<Plan> {
+        let first = self.agenda.first_entry().filter(|plan| plan.key().0 <= self.now)?;
+        Some(first.remove())
+    }
+
+    /// Forgets the plans of a kind.
+    pub(crate) fn cancel(&mut self, which: impl Fn(&Plan) -> bool) {
+        self.agenda.retain(|_, plan| !which(plan));
+    }
+
+    /// A number that was never used before.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    pub(crate) fn note(&mut self, what: fmt::Arguments<'_>) {
+        self.diary.note(self.now, what);
+    }
+
+    pub(crate) fn fired(&mut self, fault: Fault) {
+        self.tally.count(fault);
+    }
+
+    pub(crate) fn ask(&mut self, conn: ConnId, tag: Tag, ask: Ask) {
+        self.network.ask(self.now, &mut self.dice, &mut self.tally, conn, tag, ask);
+    }
+
+    pub(crate) fn cut(&mut self, conn: ConnId) {
+        self.network.cut(self.now, &mut self.dice, &mut self.tally, conn);
+    }
+
+    pub(crate) fn leave(&mut self, conn: ConnId, farewell: Farewell) {
+        self.network.leave(self.now, &mut self.dice, &mut self.tally, conn, farewell);
+    }
+}

@@ -1,0 +1,119 @@
+//! What can go wrong in the world, and how often it did.
+
+/// Something that goes wrong, or a rare thing that a run must have met to be worth anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Fault {
+    /// A request was lost on its way.
+    RequestLost,
+    /// An answer was lost on its way.
+    AnswerLost,
+    /// An answer came twice.
+    AnswerDoubled,
+    /// A message was lost.
+    PushLost,
+    /// A message came twice.
+    PushDoubled,
+    /// A message overtook an answer that was sent before it.
+    PushOvertook,
+    /// Something took long.
+    Delayed,
+    /// A connection was cut.
+    Cut,
+    /// The server took a connection for alive that nobody was behind any more.
+    HalfOpen,
+    /// A request was sent before the cut, and arrived after its client had connected anew.
+    Ghost,
+    /// A request failed before it was sent.
+    NotSent,
+    /// A process stood still.
+    Paused,
+    /// A process stood still, and its timers longer.
+    Suspended,
+    /// A process ended.
+    Killed,
+    /// The server stood still.
+    Frozen,
+    /// The server started again with its data.
+    RestartedWithData,
+    /// The server started again with nothing.
+    RestartedEmpty,
+    /// The server started again with an old copy of its data.
+    RestartedFromCopy,
+    /// The server's clock was set back, by less than it was away.
+    SetBack,
+    /// The server's data were deleted while it ran.
+    Flushed,
+    /// An operator ended a lease.
+    Revoked,
+    /// A client of the plain layout took the lock.
+    ForeignHeld,
+    /// A lock was handed over to a waiter of a process that was no more.
+    HandedToTheDead,
+    /// A claim was refused for a tombstone.
+    Buried,
+    /// A waiter was admitted by a message.
+    AdmittedByPush,
+    /// A waiter gave up.
+    Cancelled,
+    /// A holder was told that it lost.
+    Lost,
+    /// The resource refused a write for its old token.
+    WriteRefused,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 28] = [
+        Self::RequestLost,
+        Self::AnswerLost,
+        Self::AnswerDoubled,
+        Self::PushLost,
+        Self::PushDoubled,
+        Self::PushOvertook,
+        Self::Delayed,
+        Self::Cut,
+        Self::HalfOpen,
+        Self::Ghost,
+        Self::NotSent,
+        Self::Paused,
+        Self::Suspended,
+        Self::Killed,
+        Self::Frozen,
+        Self::RestartedWithData,
+        Self::RestartedEmpty,
+        Self::RestartedFromCopy,
+        Self::SetBack,
+        Self::Flushed,
+        Self::Revoked,
+        Self::ForeignHeld,
+        Self::HandedToTheDead,
+        Self::Buried,
+        Self::AdmittedByPush,
+        Self::Cancelled,
+        Self::Lost,
+        Self::WriteRefused,
+    ];
+}
+
+/// How often each fault fired.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally([u64; Fault::ALL.len()]);
+
+impl Tally {
+    pub(crate) fn count(&mut self, fault: Fault) {
+        self.0[fault as usize] += 1;
+    }
+
+    /// How often it fired.
+    pub fn of(&self, fault: Fault) -> u64 {
+        self.0[fault as usize]
+    }
+
+    /// Adds those of another run.
+    pub fn add(&mut self, other: &Self) {
+        for (mine, more) in self.0.iter_mut().zip(other.0) {
+            *mine += more;
+        }
+    }
+}

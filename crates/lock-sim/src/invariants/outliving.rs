@@ -1,0 +1,7 @@
+//! No key outlives its lease or its place: after quiet time the store is empty but for the counter and the marker.
+
+use crate::server::Server;
+
+pub(crate) fn check(server: &Server) -> Result<(), String> {
+    if server.data.locks.is_empty() { Ok(()) } else { Err(format!("the store still holds {:?}", server.data)) }
+}

@@ -1,0 +1,20 @@
+//! Who waits without an end is not turned away, and nobody is for a reason that can only be a bug.
+
+use lock_core::{AcquireError, Refusal};
+
+use super::{Rule, Watch};
+use crate::client::Wait;
+
+impl Watch {
+    pub(crate) fn refused(&mut self, wait: Wait, refusal: &Refusal) {
+        let fair = match refusal {
+            Refusal::Busy { .. } => wait == Wait::Not,
+            Refusal::Error(AcquireError::TimedOut { .. }) => matches!(wait, Wait::For(_)),
+            Refusal::Error(AcquireError::Backend(error)) => wait != Wait::Forever && error.kind().is_transient(),
+            Refusal::Error(_) => false,
+        };
+        if !fair {
+            self.report(Rule::Refusals, Err(format!("somebody who waits {wait:?} was turned away: {refusal:?}")));
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Nobody relies on its lease for longer than the store keeps it.
+
+use super::{Holding, Watch};
+use crate::clock::Clock;
+use crate::server::{Server, millis};
+
+/// Stricter than that there is one holder: it sees the gap, whether or not somebody steps into it.
+pub(crate) fn check(watch: &Watch, holdings: &[Holding<'_>], server: &Server, clock: Clock) -> Result<(), String> {
+    for Holding { hold, until } in holdings {
+        let lease = hold.lease();
+        if watch.epoch_of(lease) != Some(watch.epoch()) {
+            continue;
+        }
+        let lock = server.data.locks.get(&lease.name).and_then(|keys| keys.lock.as_ref());
+        let same =
+            lock.filter(|lock| lock.value.owner() == Some(lease.owner) && lock.value.tokens() == Some(lease.tokens));
+        let until = millis(clock.read(*until));
+        if same.is_none_or(|lock| lock.ends < until) {
+            return Err(format!("{hold:?} is relied on until {until}, but the store has {lock:?}"));
+        }
+    }
+    Ok(())
+}

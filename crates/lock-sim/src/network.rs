@@ -1,0 +1,270 @@
+//! The network: connections, and the letters under way on them.
+//!
+//! What is sent over one connection arrives in the order in which it was sent; nothing is certain between connections,
+//! nor about messages. A cut loses the tail of what is under way. What remains of it may arrive long after the client
+//! has connected anew: then it is a ghost.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lock_core::Event;
+
+use crate::clock::Time;
+use crate::dice::Dice;
+use crate::fault::{Fault, Tally};
+use crate::server::{Ask, Say};
+
+/// Names a connection; never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ConnId(pub(crate) u64);
+
+/// Names a request, so that its answer finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Tag(pub(crate) u64);
+
+/// Names a process; never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ProcessId(pub(crate) u64);
+
+/// Something on its way over a connection.
+#[derive(Clone, Debug)]
+pub(crate) enum Letter {
+    /// To the server.
+    Ask(Tag, Ask),
+    /// To the client.
+    Say(Tag, Say),
+    /// To the client, unasked.
+    Push(Event),
+    /// The client sees that the connection is gone.
+    CutAtClient,
+    /// The server sees that the connection is gone.
+    CutAtServer,
+}
+
+/// How likely things go wrong, each in a thousand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weather {
+    pub(crate) lose: u32,
+    pub(crate) double: u32,
+    pub(crate) slow: u32,
+}
+
+impl Weather {
+    pub(crate) const CALM: Self = Self { lose: 0, double: 0, slow: 0 };
+}
+
+/// How long the server takes a connection for alive that nobody is behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Farewell {
+    Said,
+    HalfOpen,
+}
+
+#[derive(Debug)]
+pub(crate) struct Conn {
+    pub(crate) process: ProcessId,
+    /// When the last letter arrives, there and back.
+    there: Time,
+    back: Time,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Whole,
+    /// Nothing that is sent from now on arrives.
+    Cut,
+}
+
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) weather: Weather,
+    conns: BTreeMap<ConnId, Conn>,
+    letters: BTreeMap<(Time, u64), (ConnId, Letter)>,
+    last_number: u64,
+}
+
+/// The longest that a ghost, or anything else, is under way. It is below the shortest life of a tombstone.
+const GHOST_MAX: Duration = Duration::from_secs(5);
+const SLOW_MAX: Duration = Duration::from_millis(2500);
+/// The longest that a message is under way: nothing says that anybody reads it soon.
+const PUSH_MAX: Duration = Duration::from_secs(15);
+const HALF_OPEN_MAX: Duration = Duration::from_secs(30);
+
+impl Network {
+    pub(crate) fn new(weather: Weather) -> Self {
+        Self { weather, conns: BTreeMap::new(), letters: BTreeMap::new(), last_number: 0 }
+    }
+
+    pub(crate) fn connect(&mut self, process: ProcessId) -> ConnId {
+        let id = ConnId(self.number());
+        let (there, back) = (Time::START, Time::START);
+        self.conns.insert(id, Conn { process, there, back, state: State::Whole });
+        id
+    }
+
+    pub(crate) fn process(&self, conn: ConnId) -> Option<ProcessId> {
+        self.conns.get(&conn).map(|conn| conn.process)
+    }
+
+    pub(crate) fn next_due(&self) -> Option<Time> {
+        self.letters.keys().next().map(|(at, _)| *at)
+    }
+
+    pub(crate) fn take_due(&mut self, now: Time) -> Option<(ConnId, Letter)> {
+        let first = self.letters.first_entry().filter(|letter| letter.key().0 <= now)?;
+        Some(first.remove())
+    }
+
+    /// The requests that may still arrive.
+    pub(crate) fn asks(&self) -> impl Iterator<Item = &Ask> {
+        self.letters.values().filter_map(|(_, letter)| match letter {
+            Letter::Ask(_, ask) => Some(ask),
+            Letter::Say(..) | Letter::Push(_) | Letter::CutAtClient | Letter::CutAtServer => None,
+        })
+    }
+
+    pub(crate) fn ask(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId, tag: Tag, ask: Ask) {
+        if self.is_lost(dice, conn) {
+            tally.count(Fault::RequestLost);
+            return;
+        }
+        let at = now + self.delay(dice, tally);
+        let Some(line) = self.conns.get_mut(&conn) else { return };
+        line.there = line.there.max(at);
+        let at = line.there;
+        self.post(at, conn, Letter::Ask(tag, ask));
+    }
+
+    pub(crate) fn say(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId, tag: Tag, say: Say) {
+        if self.is_lost(dice, conn) {
+            tally.count(Fault::AnswerLost);
+            return;
+        }
+        let twice = dice.chance(self.weather.double);
+        let at = now + self.delay(dice, tally);
+        let Some(line) = self.conns.get_mut(&conn) else { return };
+        line.back = line.back.max(at);
+        let at = line.back;
+        if twice {
+            tally.count(Fault::AnswerDoubled);
+            self.post(at, conn, Letter::Say(tag, say.clone()));
+        }
+        self.post(at, conn, Letter::Say(tag, say));
+    }
+
+    /// A message keeps no order, not even with the answers on its connection.
+    pub(crate) fn push(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId, event: Event) {
+        if self.is_lost(dice, conn) {
+            tally.count(Fault::PushLost);
+            return;
+        }
+        let late =
+            if dice.chance(self.weather.slow / 4) { dice.between(Duration::ZERO, PUSH_MAX) } else { Duration::ZERO };
+        let at = now + self.delay(dice, tally) + late;
+        if self.conns.get(&conn).is_some_and(|line| at < line.back) {
+            tally.count(Fault::PushOvertook);
+        }
+        if dice.chance(self.weather.double) {
+            tally.count(Fault::PushDoubled);
+            let again = now + self.delay(dice, tally);
+            self.post(again, conn, Letter::Push(event.clone()));
+        }
+        self.post(at, conn, Letter::Push(event));
+    }
+
+    /// Cuts a connection in the middle. Each side sees it in its own time.
+    pub(crate) fn cut(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId) {
+        let farewell = if dice.chance(300) { Farewell::HalfOpen } else { Farewell::Said };
+        self.leave(now, dice, tally, conn, farewell);
+        let seen = now + dice.millis(0, 2000);
+        self.post(seen, conn, Letter::CutAtClient);
+    }
+
+    /// The client's end is gone. What it sent may still arrive in part; what comes back finds nobody.
+    pub(crate) fn leave(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId, farewell: Farewell) {
+        let Some(line) = self.conns.get_mut(&conn).filter(|line| line.state == State::Whole) else { return };
+        line.state = State::Cut;
+        let arrived = self.lose_tail(now, dice, tally, conn);
+        let seen = match farewell {
+            Farewell::Said => dice.millis(0, 100),
+            Farewell::HalfOpen => {
+                tally.count(Fault::HalfOpen);
+                dice.between(Duration::from_secs(1), HALF_OPEN_MAX)
+            }
+        };
+        self.post(arrived.max(now + seen), conn, Letter::CutAtServer);
+    }
+
+    /// Loses the tail of the requests under way; the others arrive, perhaps much later. Answers when the last one does.
+    fn lose_tail(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId) -> Time {
+        let asks = |letter: &Letter| matches!(letter, Letter::Ask(..));
+        let under_way =
+            |(key, (on, letter)): (&(Time, u64), &(ConnId, Letter))| (*on == conn && asks(letter)).then_some(*key);
+        let keys: Vec<_> = self.letters.iter().filter_map(under_way).collect();
+        let kept = dice.from(0, keys.len());
+        let late = if dice.chance(500) { dice.between(Duration::ZERO, GHOST_MAX - SLOW_MAX) } else { Duration::ZERO };
+        let mut last = now;
+        for (index, key) in keys.into_iter().enumerate() {
+            let Some((_, letter)) = self.letters.remove(&key) else { continue };
+            if index < kept {
+                last = key.0 + late;
+                self.post(last, conn, letter);
+            } else {
+                tally.count(Fault::RequestLost);
+            }
+        }
+        last
+    }
+
+    /// The server ended: nothing arrives there any more; what it said before may.
+    pub(crate) fn server_ended(&mut self, now: Time, dice: &mut Dice) {
+        self.letters.retain(|_, (_, letter)| !matches!(letter, Letter::Ask(..) | Letter::CutAtServer));
+        let whole = self.conns.iter_mut().filter(|(_, conn)| conn.state == State::Whole);
+        let mut cut = Vec::new();
+        for (id, conn) in whole {
+            conn.state = State::Cut;
+            cut.push((*id, conn.back.max(now)));
+        }
+        for (id, at) in cut {
+            self.post(at + dice.millis(0, 500), id, Letter::CutAtClient);
+        }
+    }
+
+    /// Whether the client, or the network, gave the connection up.
+    pub(crate) fn is_left(&self, conn: ConnId) -> bool {
+        self.conns.get(&conn).is_none_or(|conn| conn.state == State::Cut)
+    }
+
+    /// Nobody is there to connect to.
+    pub(crate) fn refuse(&mut self, now: Time, conn: ConnId) {
+        if let Some(line) = self.conns.get_mut(&conn).filter(|line| line.state == State::Whole) {
+            line.state = State::Cut;
+            self.post(now + Duration::from_millis(1), conn, Letter::CutAtClient);
+        }
+    }
+
+    fn is_lost(&self, dice: &mut Dice, conn: ConnId) -> bool {
+        let whole = self.conns.get(&conn).is_some_and(|conn| conn.state == State::Whole);
+        !whole || dice.chance(self.weather.lose)
+    }
+
+    fn delay(&self, dice: &mut Dice, tally: &mut Tally) -> Duration {
+        if dice.chance(self.weather.slow) {
+            tally.count(Fault::Delayed);
+            return dice.between(Duration::from_millis(5), SLOW_MAX);
+        }
+        dice.between(Duration::from_micros(50), Duration::from_millis(1))
+    }
+
+    /// Has a letter arrive then, whatever the weather.
+    pub(crate) fn post(&mut self, at: Time, conn: ConnId, letter: Letter) {
+        let number = self.number();
+        self.letters.insert((at, number), (conn, letter));
+    }
+
+    fn number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+}

@@ -1,0 +1,221 @@
+//! The scripts, as values: what each does to the keys, step by step as in `docs/wire.md`. Each runs alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use lock_core::inspect::Revoked;
+use lock_core::{
+    Answer, Certainty, Claim, Event, Fenced, FencingToken, Lease, LockName, Moment, Owner, Parting, Released, Renewed,
+    TokenRange, Ttl, Width,
+};
+
+use super::keys::{Inbox, Kept, Keys, Millis, Seat, Stored, Waiter, micros, millis};
+use super::{Database, RunId};
+use crate::Mistake;
+use crate::network::ConnId;
+
+/// The longest that a place lasts, and the shortest that a tombstone does.
+const TEN_SECONDS: Millis = 10_000;
+/// How far ahead of the clock a floor may raise the counter: a day.
+const AHEAD_MAX: u64 = 86_400_000_000;
+
+/// Who listens where.
+pub(crate) type Listeners = BTreeMap<Inbox, BTreeSet<ConnId>>;
+
+/// Why a script refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// A tombstone of the owner exists.
+    GivenUp,
+    /// The tokens are used up.
+    Spent,
+}
+
+/// One script while it runs.
+pub(crate) struct Script<'a> {
+    pub(crate) data: &'a mut Database,
+    pub(crate) now: Moment,
+    pub(crate) listeners: &'a Listeners,
+    pub(crate) mistake: Option<Mistake>,
+    /// What it publishes.
+    pub(crate) published: Vec<(Inbox, Event)>,
+    /// What it granted anew, to whomever.
+    pub(crate) granted: Vec<Lease>,
+}
+
+impl Script<'_> {
+    pub(crate) fn acquire(&mut self, claim: &Claim, seat: Seat) -> Result<Answer, Refused> {
+        let now = millis(self.now);
+        let keys = self.keys(&claim.name);
+        if keys.tombstones.contains_key(&claim.owner) {
+            return Err(Refused::GivenUp);
+        }
+        if let Some(lease) = self.again(claim) {
+            return Ok(Answer::Granted { lease, valid_for: claim.ttl.get() });
+        }
+        if self.keys(&claim.name).lock.is_none() {
+            self.hand_over(&claim.name, Some(claim.owner), claim.ttl);
+        }
+        if let Some(held) = self.keys(&claim.name).lock.clone() {
+            return Ok(self.put_off(claim, seat, &held));
+        }
+        let tokens = self.draw(claim.width, claim.floor).ok_or(Refused::Spent)?;
+        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl };
+        let value = Stored::Ours { owner: claim.owner, tokens, note: claim.note.clone() };
+        self.keys(&claim.name).lock = Some(Kept { value, ends: now + claim.ttl.as_millis() });
+        self.granted.push(lease.clone());
+        Ok(Answer::Granted { lease, valid_for: claim.ttl.get() })
+    }
+
+    /// The owner holds already: its ttl is re-armed and its place dropped.
+    fn again(&mut self, claim: &Claim) -> Option<Lease> {
+        let (now, mistake) = (millis(self.now), self.mistake);
+        let keys = self.keys(&claim.name);
+        let lock = keys.lock.as_mut().filter(|lock| lock.value.owner() == Some(claim.owner))?;
+        if mistake != Some(Mistake::NotRearmed) {
+            lock.ends = now + claim.ttl.as_millis();
+        }
+        let tokens = lock.value.tokens()?;
+        keys.leave(claim.owner);
+        Some(Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl })
+    }
+
+    /// Somebody else holds: the claim's place is taken, refreshed or dropped.
+    fn put_off(&mut self, claim: &Claim, seat: Seat, held: &Kept<Stored>) -> Answer {
+        let now = millis(self.now);
+        let remaining = Some(Duration::from_millis(held.ends - now));
+        let holder = held.value.shown();
+        let inbox = match seat {
+            Seat::Unwanted => {
+                self.keys(&claim.name).leave(claim.owner);
+                return Answer::Busy { remaining, holder };
+            }
+            Seat::Silent => None,
+            Seat::Told(inbox) => Some(inbox),
+        };
+        let place = place_of(claim.ttl);
+        let Claim { owner, ttl, width, floor, .. } = *claim;
+        let waiter = Waiter { owner, over: now + place, ttl, width, floor, inbox, note: claim.note.clone() };
+        let position = self.keys(&claim.name).seat(now, place, waiter);
+        let position = u32::try_from(position).unwrap_or(u32::MAX);
+        Answer::Queued { position, remaining, valid_for: Duration::from_millis(place), holder }
+    }
+
+    pub(crate) fn release(&mut self, parting: &Parting) -> Released {
+        let now = millis(self.now);
+        let keys = self.keys(&parting.name);
+        let released = if keys.lock.as_ref().is_some_and(|lock| lock.value.owner() == Some(parting.owner)) {
+            self.free(&parting.name, parting.ttl);
+            Released::Released
+        } else if keys.leave(parting.owner) {
+            Released::Left
+        } else {
+            Released::NotHeld
+        };
+        if parting.certainty == Certainty::Unknown {
+            let life = parting.ttl.as_millis().max(TEN_SECONDS);
+            self.keys(&parting.name).tombstones.insert(parting.owner, now + life);
+        }
+        released
+    }
+
+    pub(crate) fn renew(&mut self, leases: &[Lease]) -> Vec<Renewed> {
+        leases.iter().map(|lease| self.renew_one(lease)).collect()
+    }
+
+    fn renew_one(&mut self, lease: &Lease) -> Renewed {
+        let now = millis(self.now);
+        match &mut self.keys(&lease.name).lock {
+            Some(lock) if lock.value.owner() == Some(lease.owner) && lock.value.tokens() == Some(lease.tokens) => {
+                lock.ends = now + lease.ttl.as_millis();
+                Renewed::Renewed { valid_for: lease.ttl.get() }
+            }
+            Some(_) | None => Renewed::NotHeld,
+        }
+    }
+
+    pub(crate) fn fence(&mut self, lease: &Lease) -> Fenced {
+        let Some(lock) = &self.keys(&lease.name).lock else { return Fenced::NotHeld };
+        match lock.value.tokens() {
+            Some(tokens) if lock.value.owner() == Some(lease.owner) && tokens == lease.tokens => Fenced::Acknowledged,
+            Some(tokens) if tokens.low() > lease.tokens.high() => Fenced::Higher(tokens.low()),
+            Some(_) | None => Fenced::NotHeld,
+        }
+    }
+
+    pub(crate) fn revoke(&mut self, name: &LockName, token: FencingToken) -> Revoked {
+        let tokens = self.keys(name).lock.as_ref().and_then(|lock| lock.value.tokens());
+        if !tokens.is_some_and(|tokens| (tokens.low()..=tokens.high()).contains(&token)) {
+            return Revoked::NotHeld;
+        }
+        self.free(name, Ttl::DEFAULT);
+        Revoked::Revoked
+    }
+
+    /// Raises the counter where the server is not the one that was last verified.
+    pub(crate) fn verify(&mut self, run_id: RunId) {
+        if self.mistake == Some(Mistake::Unverified) || self.data.marker == Some(run_id) {
+            return;
+        }
+        self.data.counter = Some(self.data.counter.unwrap_or(0).max(micros(self.now)));
+        self.data.marker = Some(run_id);
+    }
+
+    fn free(&mut self, name: &LockName, ttl: Ttl) {
+        self.keys(name).lock = None;
+        self.hand_over(name, None, ttl);
+    }
+
+    /// Hands a lock that nobody holds over to the first waiter that lives, unless `me` comes first. `ttl` is the
+    /// caller's, and of no account.
+    fn hand_over(&mut self, name: &LockName, me: Option<Owner>, ttl: Ttl) {
+        let now = millis(self.now);
+        while let Some(waiter) = self.keys(name).pop() {
+            if Some(waiter.owner) == me {
+                return;
+            }
+            if waiter.over <= now || !self.listens(waiter.inbox) {
+                continue;
+            }
+            let Some(tokens) = self.draw(waiter.width, waiter.floor) else { return };
+            let place = place_of(waiter.ttl);
+            let life = if self.mistake == Some(Mistake::ReleasersTtl) { ttl.as_millis() } else { place };
+            let lease = Lease { name: name.clone(), owner: waiter.owner, tokens, ttl: waiter.ttl };
+            let value = Stored::Ours { owner: waiter.owner, tokens, note: waiter.note };
+            self.keys(name).lock = Some(Kept { value, ends: now + life });
+            self.granted.push(lease.clone());
+            if let Some(inbox) = waiter.inbox {
+                let valid_for = Duration::from_millis(place);
+                self.published.push((inbox, Event::Granted { lease, valid_for }));
+            }
+            return;
+        }
+    }
+
+    fn listens(&self, inbox: Option<Inbox>) -> bool {
+        inbox.is_none_or(|inbox| self.listeners.get(&inbox).is_some_and(|conns| !conns.is_empty()))
+    }
+
+    fn draw(&mut self, width: Width, floor: Option<FencingToken>) -> Option<TokenRange> {
+        let floor = floor.map_or(0, FencingToken::get);
+        let mut last = self.data.counter.unwrap_or(0);
+        if last == 0 || last < floor {
+            let clock = micros(self.now);
+            last = last.max(clock).max(floor.min(clock + AHEAD_MAX));
+        }
+        let tokens = TokenRange::above(last, width).ok()?;
+        self.data.counter = Some(tokens.high().get());
+        Some(tokens)
+    }
+
+    fn keys(&mut self, name: &LockName) -> &mut Keys {
+        let keys = self.data.locks.entry(name.clone()).or_default();
+        keys.forget_what_is_over(millis(self.now));
+        keys
+    }
+}
+
+/// How long a place lasts, and a lease that was handed over to it.
+fn place_of(ttl: Ttl) -> Millis {
+    ttl.as_millis().min(TEN_SECONDS)
+}

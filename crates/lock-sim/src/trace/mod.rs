@@ -1,0 +1,241 @@
+//! A trace of the verbs, for the model and for the scripts on a real Redis: both must say the same.
+//!
+//! An [`Author`] makes it up, step by step, from a seed and from what was answered so far. A [`Model`] answers at the
+//! moment that it is told, so that it can follow a real server's clock.
+
+mod met;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use lock_core::{
+    Answer, Certainty, Claim, Event, FencingToken, Lease, LockName, Mode, Moment, Note, Owner, Parting, Queueing, Ttl,
+    Width,
+};
+
+pub use met::Met;
+use met::met_in;
+
+use crate::dice::Dice;
+use crate::network::ConnId;
+use crate::server::Server;
+pub use crate::server::{Ask, Inbox, Refused, Say, Seat};
+
+/// What a step does.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// One of our clients asks.
+    Ask(Ask),
+    /// A client of the plain layout takes a lock that is free, under this value.
+    ForeignSet(LockName, u64, Duration),
+    /// It gives the lock up.
+    ForeignDelete(LockName, u64),
+    /// Time passes.
+    Wait(Duration),
+}
+
+/// What a server said, and what it told whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// The answer.
+    pub say: Say,
+    /// The messages.
+    pub told: Vec<(Inbox, Event)>,
+}
+
+impl Said {
+    /// Whether both say the same, where the time that remains of a lease may differ by so much.
+    pub fn is_like(&self, other: &Self, by: Duration) -> bool {
+        if self.told != other.told {
+            return false;
+        }
+        let (Say::Acquire(Ok(mine)), Say::Acquire(Ok(theirs))) = (&self.say, &other.say) else {
+            return self.say == other.say;
+        };
+        let apart = remaining(mine).unwrap_or_default().abs_diff(remaining(theirs).unwrap_or_default());
+        apart <= by && without_remaining(mine) == without_remaining(theirs)
+    }
+}
+
+fn remaining(answer: &Answer) -> Option<Duration> {
+    match answer {
+        Answer::Queued { remaining, .. } | Answer::Busy { remaining, .. } => *remaining,
+        Answer::Granted { .. } => None,
+    }
+}
+
+fn without_remaining(answer: &Answer) -> Answer {
+    let mut answer = answer.clone();
+    if let Answer::Queued { remaining, .. } | Answer::Busy { remaining, .. } = &mut answer {
+        *remaining = None;
+    }
+    answer
+}
+
+/// The model's side of a trace.
+#[derive(Clone, Debug)]
+pub struct Model(Server);
+
+/// Everybody asks over the same connection here: what it is of account for is the network's.
+const CONN: ConnId = ConnId(0);
+
+impl Model {
+    /// A server whose counter stands there, with somebody at each of these inboxes.
+    pub fn new(now: Moment, counter: u64, inboxes: &[Inbox]) -> Self {
+        let mut server = Server::new(None);
+        for inbox in inboxes {
+            server.run(now, CONN, &Ask::Hello(Some(*inbox)));
+        }
+        server.data.counter = Some(counter);
+        Self(server)
+    }
+
+    /// Runs what is asked at this moment of the server's clock.
+    pub fn ask(&mut self, now: Moment, ask: &Ask) -> Said {
+        let outcome = self.0.run(now, CONN, ask);
+        Said { say: outcome.say, told: outcome.published }
+    }
+
+    /// Loses the counter, and nothing else.
+    pub fn lose_counter(&mut self) {
+        self.0.data.counter = None;
+    }
+
+    /// `SET name value NX PX life`. Tells whether the lock was free.
+    pub fn foreign_set(&mut self, now: Moment, name: &LockName, value: u64, life: Duration) -> bool {
+        self.0.foreign_set(now, name, value, u64::try_from(life.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    /// Compare and delete. Tells whether it was there.
+    pub fn foreign_delete(&mut self, now: Moment, name: &LockName, value: u64) -> bool {
+        self.0.forget_what_is_over(now);
+        self.0.foreign_delete(name, value)
+    }
+}
+
+/// Makes up a trace.
+#[derive(Debug)]
+pub struct Author {
+    dice: Dice,
+    seats: Vec<Seat>,
+    names: Vec<LockName>,
+    claims: Vec<(Claim, Seat)>,
+    /// What each owner was granted, as far as anybody told.
+    leases: BTreeMap<Owner, Lease>,
+    foreign: Option<(LockName, u64)>,
+    owners: u64,
+    met: BTreeSet<Met>,
+}
+
+/// How many owners are in play at a time.
+const OWNERS: usize = 7;
+
+impl Author {
+    /// What this seed makes up, for two locks and clients at these seats.
+    pub fn new(seed: u64, names: Vec<LockName>, seats: Vec<Seat>) -> Self {
+        let (dice, leases, met) = (Dice::new(seed), BTreeMap::new(), BTreeSet::new());
+        let mut author = Self { dice, seats, names, claims: Vec::new(), leases, foreign: None, owners: 0, met };
+        for _ in 0..OWNERS {
+            let claim = author.claim();
+            author.claims.extend(claim);
+        }
+        author
+    }
+
+    /// What the trace has met so far.
+    pub fn met(&self) -> &BTreeSet<Met> {
+        &self.met
+    }
+
+    fn claim(&mut self) -> Option<(Claim, Seat)> {
+        self.owners += 1;
+        let seat = self.dice.pick(&self.seats)?;
+        let millis = self.dice.pick(&[150, 400, 3000, 12_000])?;
+        let name = self.dice.pick(&self.names)?;
+        let queueing = if seat == Seat::Unwanted { Queueing::Unwanted } else { Queueing::Wanted };
+        let claim = Claim {
+            name,
+            owner: Owner::from_random(u128::to_be_bytes(u128::from(self.owners) << 64)),
+            mode: Mode::Exclusive,
+            ttl: Ttl::new(Duration::from_millis(millis)).ok()?,
+            width: Width::for_waiters(self.dice.from(1, 4)),
+            floor: None,
+            note: Note::from_wire("4711@here why not"),
+            queueing,
+        };
+        Some((claim, seat))
+    }
+
+    /// The next step.
+    pub fn step(&mut self) -> Step {
+        let ask = match self.dice.from(0, 99) {
+            0..50 => self.acquire(),
+            50..59 => self.renew(),
+            59..77 => self.release(),
+            77..82 => self.lease().map(Ask::Fence),
+            82..87 => self.lease().map(|lease| Ask::Revoke(lease.name, lease.tokens.high())),
+            87..94 => return self.foreign(),
+            _ => None,
+        };
+        ask.map_or_else(|| Step::Wait(self.dice.millis(0, 180)), Step::Ask)
+    }
+
+    fn acquire(&mut self) -> Option<Ask> {
+        let index = self.dice.from(0, self.claims.len() - 1);
+        if self.dice.chance(60) {
+            self.claims[index] = self.claim()?;
+        }
+        let (mut claim, seat) = self.claims.get(index)?.clone();
+        // Never above what was drawn: then the server's clock would decide.
+        claim.floor = self.lease().filter(|_| self.dice.chance(300)).map(|lease| lease.tokens.high());
+        Some(Ask::Acquire(claim, seat))
+    }
+
+    fn renew(&mut self) -> Option<Ask> {
+        let first = self.lease()?;
+        let more: Vec<_> = (0..self.dice.from(0, 2)).filter_map(|_| self.lease()).collect();
+        let others = more.into_iter().filter(|lease| lease.name != first.name).take(1);
+        Some(Ask::Renew([first.clone()].into_iter().chain(others).collect()))
+    }
+
+    fn release(&mut self) -> Option<Ask> {
+        let (claim, _) = self.dice.pick(&self.claims)?;
+        let certainty = if self.dice.chance(200) { Certainty::Unknown } else { Certainty::Answered };
+        Some(Ask::Release(Parting { name: claim.name, owner: claim.owner, ttl: claim.ttl, certainty }))
+    }
+
+    fn lease(&mut self) -> Option<Lease> {
+        let recent: Vec<_> = self.leases.values().rev().take(OWNERS).cloned().collect();
+        self.dice.pick(&recent)
+    }
+
+    fn foreign(&mut self) -> Step {
+        if let Some((name, value)) = self.foreign.take() {
+            return Step::ForeignDelete(name, value);
+        }
+        self.owners += 1;
+        let Some(name) = self.dice.pick(&self.names) else { return Step::Wait(Duration::ZERO) };
+        self.foreign = Some((name.clone(), self.owners));
+        Step::ForeignSet(name, self.owners, self.dice.millis(50, 300))
+    }
+
+    /// Takes in what was said to a step.
+    pub fn heard(&mut self, said: &Said) {
+        for (_, event) in &said.told {
+            if let Event::Granted { lease, .. } = event {
+                self.leases.insert(lease.owner, lease.clone());
+                self.met.insert(Met::Told);
+            }
+        }
+        if let Say::Acquire(Ok(Answer::Granted { lease, .. })) = &said.say {
+            self.leases.insert(lease.owner, lease.clone());
+        }
+        self.met.extend(met_in(&said.say));
+    }
+}
+
+/// The token of a grant, and nothing where there was none.
+pub fn token_of(said: &Said) -> Option<FencingToken> {
+    let Say::Acquire(Ok(Answer::Granted { lease, .. })) = &said.say else { return None };
+    Some(lease.tokens.low())
+}

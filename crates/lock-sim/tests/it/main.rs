@@ -1,0 +1,6 @@
+//! Many seeds, and every rule turned off once.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod mistakes;
+mod seeds;

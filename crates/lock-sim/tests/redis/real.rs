@@ -1,0 +1,272 @@
+//! The scripts on a real Redis, asked and read without the backend.
+
+use std::time::Duration;
+
+use lock_core::inspect::Revoked;
+use lock_core::{
+    Answer, Certainty, Claim, Event, Fenced, FencingToken, Holder, Lease, LockName, Moment, Note, Owner, Parting,
+    Released, Renewed, TokenRange, Ttl,
+};
+use lock_sim::trace::{Ask, Inbox, Refused, Said, Say, Seat};
+use redis::{Connection, PubSub, Value};
+
+macro_rules! lua {
+    ($($name:literal),+) => {
+        concat!(
+            "local counting, LAST_TOKEN = 'stored', 9007199254740991\n",
+            $(include_str!(concat!("../../../lock-redis/src/scripts/", $name, ".lua"))),+
+        )
+    };
+}
+
+const ACQUIRE: &str = lua!("claim", "queue", "acquire");
+const RELEASE: &str = lua!("part", "queue", "release");
+const REVOKE: &str = lua!("queue", "revoke");
+const RENEW: &str = lua!("renew");
+const LOOK: &str = lua!("look");
+const VERIFY: &str = lua!("verify");
+const FOREIGN_SET: &str = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0";
+const FOREIGN_DELETE: &str = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0";
+
+const COUNTER: &str = "leasehold:counter";
+/// How long a message may take that was sent.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Said after each step where somebody listens: what was told before comes before.
+const NO_MORE: &str = "no more";
+
+/// The real side of a trace.
+pub(crate) struct Real<'a> {
+    connection: Connection,
+    inboxes: PubSub<'a>,
+    listened_to: Vec<Inbox>,
+}
+
+impl<'a> Real<'a> {
+    /// Verifies the counter, and listens to these inboxes.
+    pub(crate) fn new(connection: Connection, listening: &'a mut Connection, inboxes: &[Inbox]) -> Self {
+        let mut pubsub = listening.as_pubsub();
+        pubsub.set_read_timeout(Some(PATIENCE)).unwrap();
+        for inbox in inboxes {
+            pubsub.subscribe(address(*inbox)).unwrap();
+        }
+        let mut real = Self { connection, inboxes: pubsub, listened_to: inboxes.into() };
+        let run_id = "run".to_owned();
+        real.script(VERIFY, &[COUNTER.to_owned(), "leasehold:marker".to_owned()], &[run_id]);
+        real
+    }
+
+    pub(crate) fn now(&mut self) -> Moment {
+        self.script("return 1", &[], &[]).0
+    }
+
+    pub(crate) fn counter(&mut self) -> u64 {
+        redis::cmd("GET").arg(COUNTER).query(&mut self.connection).unwrap()
+    }
+
+    /// Asks, and tells when the script ran and what it said.
+    pub(crate) fn ask(&mut self, ask: &Ask) -> (Moment, Said) {
+        let (at, say) = match ask {
+            Ask::Acquire(claim, seat) => self.acquire(claim, *seat),
+            Ask::Renew(leases) => self.renew(leases),
+            Ask::Release(parting) => self.release(parting),
+            Ask::Fence(lease) => self.fence(lease),
+            Ask::Revoke(name, token) => self.revoke(name, *token),
+            Ask::Hello(_) => panic!("a trace greets nobody"),
+        };
+        let told = self.told();
+        (at, Said { say, told })
+    }
+
+    fn acquire(&mut self, claim: &Claim, seat: Seat) -> (Moment, Say) {
+        let inbox = match seat {
+            Seat::Unwanted => String::new(),
+            Seat::Silent => "-".to_owned(),
+            Seat::Told(inbox) => address(inbox),
+        };
+        let (lock, queue, waiters) = keys(&claim.name);
+        let keys = [lock, COUNTER.to_owned(), tombstone(&claim.name, claim.owner), queue, waiters];
+        let floor = claim.floor.map_or(0, FencingToken::get);
+        let numbers = [claim.ttl.as_millis(), claim.width.get(), floor].map(|number| number.to_string());
+        let [ttl, width, floor] = numbers;
+        let arguments = [mine(claim.owner), ttl, width, floor, claim.note.to_wire().to_owned(), inbox];
+        let (at, reply) = self.script(ACQUIRE, &keys, &arguments);
+        (at, Say::Acquire(acquired(claim, &reply)))
+    }
+
+    fn renew(&mut self, leases: &[Lease]) -> (Moment, Say) {
+        let keys: Vec<_> = leases.iter().map(|lease| lease.name.to_string()).collect();
+        let two = |lease: &Lease| [of_lease(lease), lease.ttl.as_millis().to_string()];
+        let (at, reply) = self.script(RENEW, &keys, &leases.iter().flat_map(two).collect::<Vec<_>>());
+        let lost: Vec<usize> = redis::from_redis_value(reply).unwrap();
+        let renewed = |(index, lease): (usize, &Lease)| match lost.contains(&(index + 1)) {
+            true => Renewed::NotHeld,
+            false => Renewed::Renewed { valid_for: lease.ttl.get() },
+        };
+        (at, Say::Renew(leases.iter().enumerate().map(renewed).collect()))
+    }
+
+    fn release(&mut self, parting: &Parting) -> (Moment, Say) {
+        let (lock, queue, waiters) = keys(&parting.name);
+        let mut keys = vec![lock, COUNTER.to_owned(), queue, waiters];
+        let mut arguments = vec![mine(parting.owner)];
+        if parting.certainty == Certainty::Unknown {
+            keys.push(tombstone(&parting.name, parting.owner));
+            arguments.push(parting.ttl.as_millis().max(10_000).to_string());
+        }
+        let (at, reply) = self.script(RELEASE, &keys, &arguments);
+        let released: usize = redis::from_redis_value(reply).unwrap();
+        let released = [Released::NotHeld, Released::Released, Released::Left][released];
+        (at, Say::Release(released))
+    }
+
+    fn fence(&mut self, lease: &Lease) -> (Moment, Say) {
+        let (lock, queue, _) = keys(&lease.name);
+        let (at, reply) = self.script(LOOK, &[lock, queue], &[]);
+        let [(value, _, _)]: [(Option<String>, i64, i64); 1] = redis::from_redis_value(reply).unwrap();
+        let fenced = match value.as_deref().and_then(parsed) {
+            Some((owner, tokens, _)) if owner == lease.owner && tokens == lease.tokens => Fenced::Acknowledged,
+            Some((_, tokens, _)) if tokens.low() > lease.tokens.high() => Fenced::Higher(tokens.low()),
+            Some(_) | None => Fenced::NotHeld,
+        };
+        (at, Say::Fence(fenced))
+    }
+
+    fn revoke(&mut self, name: &LockName, token: FencingToken) -> (Moment, Say) {
+        let (lock, queue, waiters) = keys(name);
+        let (at, reply) = self.script(REVOKE, &[lock, COUNTER.to_owned(), queue, waiters], &[token.to_string()]);
+        let revoked = if reply == Value::Int(1) { Revoked::Revoked } else { Revoked::NotHeld };
+        (at, Say::Revoke(revoked))
+    }
+
+    pub(crate) fn foreign_set(&mut self, name: &LockName, value: u64, life: Duration) -> (Moment, bool) {
+        let arguments = [value.to_string(), life.as_millis().to_string()];
+        let (at, reply) = self.script(FOREIGN_SET, &[name.to_string()], &arguments);
+        (at, reply == Value::Int(1))
+    }
+
+    pub(crate) fn foreign_delete(&mut self, name: &LockName, value: u64) -> (Moment, bool) {
+        let (at, reply) = self.script(FOREIGN_DELETE, &[name.to_string()], &[value.to_string()]);
+        (at, reply == Value::Int(1))
+    }
+
+    /// Everything that was told since this was asked last.
+    fn told(&mut self) -> Vec<(Inbox, Event)> {
+        let Some(inbox) = self.listened_to.first() else { return Vec::new() };
+        let mut publish = redis::cmd("PUBLISH");
+        publish.arg(address(*inbox)).arg(NO_MORE).exec(&mut self.connection).unwrap();
+        let mut told = Vec::new();
+        loop {
+            let message = self.inboxes.get_message().unwrap();
+            let payload: String = message.get_payload().unwrap();
+            if payload == NO_MORE {
+                return told;
+            }
+            let inbox = self.listened_to.iter().find(|inbox| address(**inbox) == message.get_channel_name()).unwrap();
+            told.push((*inbox, handed_over(&payload)));
+        }
+    }
+
+    /// Runs a script, and tells what the server's clock said when it began.
+    fn script(&mut self, text: &str, keys: &[String], arguments: &[String]) -> (Moment, Value) {
+        // An error in the middle of an array would be taken for one of the whole command.
+        let timed = format!(
+            "local time = redis.call('TIME')\nlocal function script()\n{text}\nend\nlocal said = script()\n\
+             if type(said) == 'table' and said.err then said = {{'refused', said.err}} end\n\
+             return {{time[1], time[2], said}}"
+        );
+        let mut command = redis::cmd("EVAL");
+        command.arg(timed).arg(keys.len()).arg(keys).arg(arguments);
+        let reply: Value = command.query(&mut self.connection).unwrap();
+        let Value::Array(parts) = reply else { panic!("{reply:?}") };
+        let mut parts = parts.into_iter();
+        let mut number = || redis::from_redis_value::<u64>(parts.next().unwrap()).unwrap();
+        let (seconds, micros) = (number(), number());
+        // A `nil` in the end is not there at all.
+        (Moment::from_nanos(seconds * 1_000_000_000 + micros * 1000), parts.next().unwrap_or(Value::Nil))
+    }
+}
+
+fn acquired(claim: &Claim, reply: &Value) -> Result<Answer, Refused> {
+    let granted = |low: i64, high: i64| {
+        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens: range(low, high), ttl: claim.ttl };
+        Ok(Answer::Granted { lease, valid_for: claim.ttl.get() })
+    };
+    if let Value::Int(low) = reply {
+        return granted(*low, low + i64::try_from(claim.width.get()).unwrap() - 1);
+    }
+    let Value::Array(parts) = reply else { panic!("{reply:?}") };
+    match parts.as_slice() {
+        [word, Value::Int(low), Value::Int(high)] if is(word, "granted") => granted(*low, *high),
+        [word, value, Value::Int(left)] if is(word, "held") => {
+            Ok(Answer::Busy { remaining: Some(millis(*left)), holder: holder(value) })
+        }
+        [word, value, Value::Int(left), Value::Int(position), Value::Int(place)] if is(word, "queued") => {
+            let (remaining, position) = (Some(millis(*left)), u32::try_from(*position).unwrap());
+            Ok(Answer::Queued { position, remaining, valid_for: millis(*place), holder: holder(value) })
+        }
+        [word, Value::BulkString(why)] if is(word, "refused") && why.starts_with(b"GIVENUP ") => Err(Refused::GivenUp),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn is(value: &Value, word: &str) -> bool {
+    *value == Value::BulkString(word.into())
+}
+
+fn holder(value: &Value) -> Holder {
+    let text: String = redis::from_redis_value(value.clone()).unwrap();
+    parsed(&text).map_or(Holder::Foreign, |(_, tokens, note)| Holder::Leasehold { tokens, note })
+}
+
+/// What `lh1:<owner>:<low>:<high>:<note>` says.
+fn parsed(value: &str) -> Option<(Owner, TokenRange, Note)> {
+    let mut parts = value.splitn(5, ':');
+    if parts.next() != Some("lh1") {
+        return None;
+    }
+    let owner = parts.next()?.parse().ok()?;
+    let (low, high) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    Some((owner, range(low, high), Note::from_wire(parts.next()?)))
+}
+
+/// What `granted <owner> <low>:<high> <ttl> <place> <key>` says.
+fn handed_over(message: &str) -> Event {
+    let [word, owner, tokens, ttl, place, key] = message.splitn(6, ' ').collect::<Vec<_>>()[..] else {
+        panic!("{message}")
+    };
+    assert_eq!(word, "granted");
+    let (low, high) = tokens.split_once(':').unwrap();
+    let number = |text: &str| millis(text.parse().unwrap());
+    let (owner, tokens) = (owner.parse().unwrap(), range(low.parse().unwrap(), high.parse().unwrap()));
+    let lease = Lease { name: key.parse().unwrap(), owner, tokens, ttl: Ttl::new(number(ttl)).unwrap() };
+    Event::Granted { lease, valid_for: number(place) }
+}
+
+fn range(low: i64, high: i64) -> TokenRange {
+    let token = |number| FencingToken::new(u64::try_from(number).unwrap()).unwrap();
+    TokenRange::new(token(low), token(high)).unwrap()
+}
+
+fn millis(number: i64) -> Duration {
+    Duration::from_millis(u64::try_from(number).unwrap())
+}
+
+fn keys(name: &LockName) -> (String, String, String) {
+    (name.to_string(), format!("leasehold:{{{name}}}:q"), format!("leasehold:{{{name}}}:w"))
+}
+
+fn tombstone(name: &LockName, owner: Owner) -> String {
+    format!("leasehold:{{{name}}}:t:{}", owner.to_wire())
+}
+
+fn mine(owner: Owner) -> String {
+    format!("lh1:{}:", owner.to_wire())
+}
+
+fn of_lease(lease: &Lease) -> String {
+    format!("{}{}:{}:", mine(lease.owner), lease.tokens.low(), lease.tokens.high())
+}
+
+fn address(inbox: Inbox) -> String {
+    format!("leasehold:inbox:{:032x}", inbox.0)
+}
