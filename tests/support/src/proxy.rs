@@ -176,7 +176,9 @@ fn join(shared: &Arc<Shared>, client: TcpStream, server: TcpStream) {
     let (Ok(client_out), Ok(server_out)) = (client.try_clone(), server.try_clone()) else { return };
     client.set_nodelay(true).ok();
     server.set_nodelay(true).ok();
-    shared.lock().connections.push([client_end, server_end]);
+    let connections = &mut shared.lock().connections;
+    connections.retain(|[client, _]| client.peer_addr().is_ok());
+    connections.push([client_end, server_end]);
     let (to_server, to_client) = (Arc::clone(shared), Arc::clone(shared));
     thread::spawn(move || pump(&to_server, client, server_out, Direction::ToServer));
     thread::spawn(move || pump(&to_client, server, client_out, Direction::ToClient));

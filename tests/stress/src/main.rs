@@ -1,0 +1,20 @@
+//! One worker of the stress test; started by it, never by hand.
+
+use std::{panic, process};
+
+use stress::part::{Face, Part};
+use stress::{nonblocking, threads};
+
+fn main() {
+    // A panic anywhere is a failure of the whole worker, which the test sees.
+    let tell = panic::take_hook();
+    panic::set_hook(Box::new(move |what| {
+        tell(what);
+        process::abort();
+    }));
+    let part = Part::from_command_line();
+    match part.face {
+        Face::Async => nonblocking::play(&part),
+        Face::Blocking => threads::play(&part),
+    }
+}

@@ -1,0 +1,221 @@
+//! What a worker does next, from its seed: the same for both faces.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use std::{env, io, process, thread};
+
+use fastrand::Rng;
+use leasehold::{AcquireError, BackendError};
+
+use crate::history::{Leaving, Log, What, now};
+
+/// The lock that most seats of all workers want.
+pub const HOT: &str = "hot";
+/// A lock that fewer want.
+pub const COOL: &str = "cool";
+/// What each seat of a worker wants.
+pub const SEATS: [&str; 4] = [HOT, HOT, HOT, COOL];
+
+/// How long a worker rests after an answer that was no turn.
+pub(crate) const REST: Duration = Duration::from_millis(20);
+/// How long a worker that cannot connect waits before it tries again.
+pub(crate) const RECONNECT: Duration = Duration::from_millis(100);
+
+/// How long a worker lives at most once it was told to end.
+const LINGER: Duration = Duration::from_secs(40);
+
+/// Which face a worker uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Face {
+    /// That for tokio.
+    Async,
+    /// That for plain threads.
+    Blocking,
+}
+
+impl Face {
+    /// As workers are told.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Async => "async",
+            Self::Blocking => "blocking",
+        }
+    }
+}
+
+/// What a worker process was started for.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Its face.
+    pub face: Face,
+    /// The store.
+    pub url: String,
+    /// Where its history goes.
+    pub history: PathBuf,
+    /// What its choices come from.
+    pub seed: u64,
+    /// The ttl of its leases.
+    pub ttl: Duration,
+}
+
+impl Part {
+    /// The command line for this part.
+    pub fn arguments(&self) -> [String; 5] {
+        let (history, ttl) = (self.history.to_str().unwrap().to_owned(), self.ttl.as_millis().to_string());
+        [self.face.word().to_owned(), self.url.clone(), history, self.seed.to_string(), ttl]
+    }
+
+    /// The part that this process was started for.
+    ///
+    /// # Panics
+    /// On a command line that is not one of [`arguments`](Self::arguments).
+    pub fn from_command_line() -> Self {
+        let mut words = env::args().skip(1);
+        let mut next = || words.next().expect("a part");
+        let face = match next().as_str() {
+            "async" => Face::Async,
+            "blocking" => Face::Blocking,
+            other => panic!("there is no face {other}"),
+        };
+        let (url, history) = (next(), PathBuf::from(next()));
+        let (seed, ttl) = (next().parse().unwrap(), Duration::from_millis(next().parse().unwrap()));
+        Self { face, url, history, seed, ttl }
+    }
+}
+
+/// Whether the worker has been told to end: its input is over then.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct End(Arc<AtomicBool>);
+
+impl End {
+    pub(crate) fn of_input() -> Self {
+        let end = Self::default();
+        let told = end.clone();
+        thread::spawn(move || {
+            io::copy(&mut io::stdin(), &mut io::sink()).ok();
+            told.0.store(true, Ordering::SeqCst);
+            // The test has looked long ago; nothing stays behind where it was killed together with the server.
+            thread::sleep(LINGER);
+            process::exit(1);
+        });
+        end
+    }
+
+    pub(crate) fn is_told(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// One waiter and holder of a worker.
+#[derive(Clone, Debug)]
+pub(crate) struct Seat {
+    pub(crate) number: usize,
+    pub(crate) lock: &'static str,
+    pub(crate) ttl: Duration,
+    pub(crate) end: End,
+    log: Arc<Log>,
+    seed: u64,
+}
+
+impl Seat {
+    pub(crate) fn all(part: &Part) -> Vec<Self> {
+        let (log, end) = (Arc::new(Log::open(&part.history).unwrap()), End::of_input());
+        let seat = |(number, lock)| {
+            let (log, end) = (Arc::clone(&log), end.clone());
+            Self { number, lock, ttl: part.ttl, end, log, seed: part.seed ^ number as u64 }
+        };
+        SEATS.into_iter().enumerate().map(seat).collect()
+    }
+
+    pub(crate) fn dice(&self) -> Dice {
+        Dice { rng: Rng::with_seed(self.seed), ttl: self.ttl }
+    }
+
+    pub(crate) fn say(&self, what: What) {
+        self.say_of(now(), what);
+    }
+
+    /// Writes of a moment that was read before the guard was asked.
+    pub(crate) fn say_of(&self, at: u64, what: What) {
+        self.log.say(at, self.number, self.lock, what);
+    }
+}
+
+/// How long a seat waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Waiting {
+    /// For as long as it takes.
+    Forever,
+    /// Not at all.
+    Never,
+    /// With a limit that the lock knows.
+    Limited(Duration),
+    /// Until it changes its mind.
+    Cancelled(Duration),
+}
+
+/// How a seat gives the lock up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Farewell {
+    Release,
+    Drop,
+}
+
+/// What a seat does in its turn: so many steps of work, with a check after each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    pub(crate) steps: u32,
+    pub(crate) step: Duration,
+    pub(crate) farewell: Farewell,
+}
+
+/// The choices of a seat.
+#[derive(Debug)]
+pub(crate) struct Dice {
+    rng: Rng,
+    ttl: Duration,
+}
+
+impl Dice {
+    pub(crate) fn waiting(&mut self) -> Waiting {
+        match self.rng.u32(..10) {
+            0 => Waiting::Never,
+            1 | 2 => Waiting::Limited(self.up_to(self.ttl)),
+            3 | 4 => Waiting::Cancelled(self.up_to(self.ttl / 4)),
+            5.. => Waiting::Forever,
+        }
+    }
+
+    pub(crate) fn work(&mut self) -> Work {
+        let farewell = if self.rng.bool() { Farewell::Release } else { Farewell::Drop };
+        match self.rng.u32(..24) {
+            // Long enough for renewals.
+            0 => Work { steps: 10, step: self.ttl / 8, farewell },
+            1..=4 => Work { steps: 0, step: Duration::ZERO, farewell },
+            5.. => Work { steps: self.rng.u32(1..4), step: self.up_to(Duration::from_millis(4)), farewell },
+        }
+    }
+
+    /// How long a seat rests after its turn.
+    pub(crate) fn rest(&mut self) -> Duration {
+        self.up_to(Duration::from_millis(10))
+    }
+
+    fn up_to(&mut self, most: Duration) -> Duration {
+        Duration::from_micros(self.rng.u64(1_000..=u64::try_from(most.as_micros()).unwrap()))
+    }
+}
+
+/// What an error while waiting is to the history.
+pub(crate) fn leaving(error: &AcquireError) -> Leaving {
+    let passes = |failed: &BackendError| failed.kind().is_transient();
+    if matches!(error, AcquireError::TimedOut { .. }) {
+        Leaving::TimedOut
+    } else if matches!(error, AcquireError::Backend(failed) if passes(failed)) {
+        Leaving::Unavailable
+    } else {
+        Leaving::Refused(error.to_string())
+    }
+}

@@ -1,0 +1,95 @@
+//! A worker with the face for plain threads.
+
+use std::thread::{self, sleep};
+use std::time::Duration;
+
+use leasehold::AcquireError;
+use leasehold::blocking::{Client, Guard};
+
+use crate::history::{Ending, Leaving, What, now};
+use crate::part::{Farewell, Part, RECONNECT, REST, Seat, Waiting, Work, leaving};
+
+/// Plays the part until the input ends.
+pub fn play(part: &Part) {
+    let client = connect(&part.url);
+    thread::scope(|scope| {
+        for seat in Seat::all(part) {
+            let client = &client;
+            scope.spawn(move || sit(&seat, client));
+        }
+    });
+    client.close();
+}
+
+fn connect(url: &str) -> Client {
+    loop {
+        match leasehold::blocking::connect(url) {
+            Ok(client) => return client,
+            Err(_) => sleep(RECONNECT),
+        }
+    }
+}
+
+fn sit(seat: &Seat, client: &Client) {
+    let mut dice = seat.dice();
+    while !seat.end.is_told() {
+        seat.say(What::Waits);
+        match wait(seat, client, dice.waiting()) {
+            Ok(guard) => {
+                take_turn(seat, guard, dice.work());
+                sleep(dice.rest());
+            }
+            Err(leaving) => {
+                seat.say(What::Left(leaving));
+                sleep(REST);
+            }
+        }
+    }
+}
+
+fn wait(seat: &Seat, client: &Client, waiting: Waiting) -> Result<Guard, Leaving> {
+    let mutex = client.mutex(seat.lock).ttl(seat.ttl);
+    let told = |error: AcquireError| leaving(&error);
+    match waiting {
+        Waiting::Forever => mutex.acquire().map_err(told),
+        Waiting::Never => mutex.try_acquire().map_err(told)?.ok_or(Leaving::Busy),
+        // A thread cannot be dropped: what it can do is to wait for a short time.
+        Waiting::Limited(limit) | Waiting::Cancelled(limit) => mutex.wait(limit).acquire().map_err(told),
+    }
+}
+
+fn take_turn(seat: &Seat, guard: Guard, work: Work) {
+    let at = now();
+    if guard.check().is_err() {
+        return seat.say(What::Ended(Ending::Lost));
+    }
+    seat.say_of(at, What::Has(guard.fencing_token().get()));
+    for _ in 0..work.steps {
+        if !still_holds_after(seat, &guard, work.step) {
+            return seat.say(What::Ended(Ending::Lost));
+        }
+    }
+    match work.farewell {
+        Farewell::Drop => {
+            drop(guard);
+            seat.say(What::Ended(Ending::Dropped));
+        }
+        Farewell::Release => {
+            // What failed is repeated in the background.
+            _ = guard.release();
+            seat.say(What::Ended(Ending::Released));
+        }
+    }
+}
+
+fn still_holds_after(seat: &Seat, guard: &Guard, step: Duration) -> bool {
+    if guard.lost_within(step).is_some() {
+        return false;
+    }
+    let at = now();
+    let holds = guard.check().is_ok();
+    if holds {
+        seat.say_of(at, What::Still);
+    }
+    holds
+}
