@@ -1,0 +1,28 @@
+//! Makes the broken twins: a source file with one line changed.
+
+use std::path::Path;
+use std::{env, fs, io};
+
+const LOOKS: &str = "        self.asleep_until.store(LOOKING, Ordering::SeqCst);\n";
+
+fn main() -> io::Result<()> {
+    twin("deaf_alarms", "alarms.rs", "if next.is_none_or(|next| at < next)", "if next.is_some_and(|next| at < next)")?;
+    twin("hasty_tray", "tray.rs", LOOKS, "")
+}
+
+/// Writes a twin of a file of `lock-host` in which `line` reads otherwise. A line that is not there any more is an
+/// error, so that no twin is silently whole.
+fn twin(name: &str, file: &str, line: &str, broken: &str) -> io::Result<()> {
+    let folder = env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?;
+    let path = Path::new(&folder).join("../../crates/lock-host/src").join(file);
+    println!("cargo::rerun-if-changed={}", path.display());
+    let source = fs::read_to_string(&path)?;
+    if source.matches(line).count() != 1 {
+        return Err(io::Error::other(format!("{file} has not exactly one {line:?}: break it elsewhere")));
+    }
+    // An included file cannot begin with the docs of its module.
+    let code: Vec<&str> = source.lines().filter(|line| !line.starts_with("//!")).collect();
+    let code = code.join("\n").replace(line, broken);
+    let folder = env::var("OUT_DIR").map_err(io::Error::other)?;
+    fs::write(Path::new(&folder).join(name).with_extension("rs"), code)
+}

@@ -1,0 +1,11 @@
+//! The same files with one mistake each, which the scheduler has to find. Made by the build script.
+
+/// Alarms that do not wake the sleeper for the first one that is set.
+pub mod deaf_alarms {
+    include!(concat!(env!("OUT_DIR"), "/deaf_alarms.rs"));
+}
+
+/// A tray whose keeper says that it looks when it has looked.
+pub mod hasty_tray {
+    include!(concat!(env!("OUT_DIR"), "/hasty_tray.rs"));
+}

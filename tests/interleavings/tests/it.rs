@@ -1,0 +1,256 @@
+//! Each scenario is run under many schedules; a failure prints the seed, and `SHUTTLE_RANDOM_SEED` runs it again.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
+
+use std::time::Duration;
+
+use interleavings::{Alarms, Client, Clock, ManualClock, Ring, Store, Tray};
+use lock_core::{
+    AcquireError, Capabilities, Durability, Ended, Keeper, Lease, Moment, Owner, Policy, TokenRange, Ttl, Waiting,
+    Width,
+};
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::sync::{Arc, Condvar, Mutex};
+use shuttle::thread;
+
+const SECOND: Duration = Duration::from_secs(1);
+/// Chosen: all scenarios together stay well under the time that a person waits.
+const SCHEDULES: usize = 400;
+
+/// Half of them at random, half with few changes of turn at unlikely places.
+fn schedules(scenario: fn()) {
+    let mut config = shuttle::Config::new();
+    config.stack_size = 512 * 1024;
+    shuttle::Runner::new(RandomScheduler::new(SCHEDULES / 2), config.clone()).run(scenario);
+    shuttle::Runner::new(PctScheduler::new(3, SCHEDULES / 2), config).run(scenario);
+}
+
+struct Bench {
+    clock: ManualClock,
+    store: Store,
+    client: Client,
+}
+
+fn bench() -> Bench {
+    let (clock, store) = (ManualClock::new(), Store::default());
+    let client = Client::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone())).build().unwrap();
+    Bench { clock, store, client }
+}
+
+#[test]
+fn every_waiter_is_admitted() {
+    schedules(|| {
+        let bench = bench();
+        let waiters: Vec<_> = (0..3)
+            .map(|_| {
+                let mutex = bench.client.mutex("a");
+                thread::spawn(move || drop(mutex.acquire().unwrap()))
+            })
+            .collect();
+        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+        assert_eq!(bench.store.holder(), None);
+    });
+}
+
+#[test]
+fn a_waiter_that_gives_up_while_it_is_admitted_leaves_nothing() {
+    schedules(|| {
+        let bench = bench();
+        let guard = bench.client.mutex("a").acquire().unwrap();
+        let mutex = bench.client.mutex("a").wait(SECOND);
+        let waiter = thread::spawn(move || match mutex.acquire() {
+            Ok(guard) => drop(guard),
+            Err(AcquireError::TimedOut { .. }) => {}
+            Err(other) => panic!("{other}"),
+        });
+        let clock = bench.clock.clone();
+        let time = thread::spawn(move || clock.advance(SECOND));
+        assert!(matches!(guard.release(), Ok(Ended::Released)));
+        time.join().unwrap();
+        // It may have begun to wait only now.
+        bench.clock.advance(SECOND);
+        waiter.join().unwrap();
+        bench.client.close();
+        assert_eq!(bench.store.holder(), None);
+    });
+}
+
+#[test]
+fn a_loss_is_told_though_the_guard_is_being_dropped() {
+    schedules(|| {
+        let bench = bench();
+        let guard = Arc::new(bench.client.mutex("a").acquire().unwrap());
+        let other = Arc::clone(&guard);
+        let watcher = thread::spawn(move || other.lost());
+        bench.store.revoke();
+        bench.clock.advance(10 * SECOND);
+        bench.clock.advance(20 * SECOND);
+        drop(guard);
+        watcher.join().unwrap();
+        drop(bench.client.mutex("a").acquire().unwrap());
+        assert_eq!(bench.store.holder(), None);
+    });
+}
+
+#[test]
+fn closing_while_others_join_leaves_nothing() {
+    schedules(|| {
+        let bench = bench();
+        let joining: Vec<_> = (0..2)
+            .map(|_| {
+                let mutex = bench.client.mutex("a");
+                thread::spawn(move || match mutex.acquire() {
+                    Ok(guard) => drop(guard),
+                    Err(AcquireError::Closed) => {}
+                    Err(other) => panic!("{other}"),
+                })
+            })
+            .collect();
+        bench.client.close();
+        joining.into_iter().for_each(|joining| joining.join().unwrap());
+        bench.client.close();
+        assert_eq!(bench.store.holder(), None);
+    });
+}
+
+#[test]
+fn a_renewal_that_meets_the_end_of_a_turn_harms_nobody() {
+    schedules(|| {
+        let bench = bench();
+        let guard = bench.client.mutex("a").acquire().unwrap();
+        let clock = bench.clock.clone();
+        let time = thread::spawn(move || clock.advance(10 * SECOND));
+        assert!(matches!(guard.release(), Ok(Ended::Released)));
+        let next = bench.client.mutex("a").acquire().unwrap();
+        time.join().unwrap();
+        assert!(next.check().is_ok() && bench.store.holder().is_some());
+        assert!(matches!(next.release(), Ok(Ended::Released)));
+        assert!(bench.store.renewals() <= 2);
+    });
+}
+
+#[test]
+fn a_lease_is_renewed_however_its_keeping_meets_the_keeper() {
+    schedules(|| {
+        let bench = bench();
+        let guard = bench.client.mutex("a").acquire().unwrap();
+        bench.clock.advance(10 * SECOND);
+        while bench.store.renewals() == 0 {
+            thread::yield_now();
+        }
+        assert!(guard.check().is_ok());
+    });
+}
+
+#[derive(Default)]
+struct Bell(Mutex<bool>, Condvar);
+
+impl Bell {
+    fn await_ring(&self) {
+        drop(self.1.wait_while(self.0.lock().unwrap(), |rung| !*rung).unwrap());
+    }
+
+    fn note_ring(&self) {
+        *self.0.lock().unwrap() = true;
+        self.1.notify_all();
+    }
+}
+
+impl Ring for Bell {
+    fn ring(&self) {
+        self.note_ring();
+    }
+}
+
+impl interleavings::broken::deaf_alarms::Ring for Bell {
+    fn ring(&self) {
+        self.note_ring();
+    }
+}
+
+/// Two threads set alarms, one takes its own back and sets it again, while time passes: every alarm that is set rings.
+macro_rules! alarms_ring {
+    ($alarms:ty, $ring:path) => {{
+        let clock = ManualClock::new();
+        let alarms = Arc::new(<$alarms>::start(Arc::new(clock.clone())).unwrap());
+        let due = clock.now() + SECOND;
+        let setting: Vec<_> = (0..2)
+            .map(|_| {
+                let alarms = Arc::clone(&alarms);
+                thread::spawn(move || {
+                    let bell = Arc::new(Bell::default());
+                    let ring: Arc<dyn $ring> = bell.clone();
+                    let ringer = alarms.ringer();
+                    alarms.set(ringer, due + SECOND, Arc::downgrade(&ring));
+                    alarms.unset(ringer);
+                    alarms.set(ringer, due, Arc::downgrade(&ring));
+                    bell.await_ring();
+                })
+            })
+            .collect();
+        clock.advance(SECOND);
+        setting.into_iter().for_each(|setting| setting.join().unwrap());
+    }};
+}
+
+#[test]
+fn every_alarm_rings() {
+    schedules(|| alarms_ring!(Alarms, Ring));
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn alarms_that_do_not_wake_the_sleeper_are_found() {
+    schedules(|| {
+        use interleavings::broken::deaf_alarms;
+        alarms_ring!(deaf_alarms::Alarms, deaf_alarms::Ring);
+    });
+}
+
+/// A station leaves word of a lease while the keeper goes from a short nap to a long one, in which it would be too late.
+macro_rules! the_keeper_hears {
+    ($tray:ty) => {{
+        let desk = Arc::new((<$tray>::default(), Mutex::new(keeper()), Condvar::new()));
+        let other = Arc::clone(&desk);
+        let station = thread::spawn(move || {
+            let (tray, keeper, changed) = &*other;
+            if tray.keep(lease(), START, 30 * SECOND) {
+                drop(keeper.lock().unwrap());
+                changed.notify_one();
+            }
+        });
+        let (tray, keeper, changed) = &*desk;
+        let mut keeper = keeper.lock().unwrap();
+        tray.look(&mut keeper);
+        tray.sleep(START + SECOND);
+        tray.look(&mut keeper);
+        while keeper.is_empty() {
+            tray.sleep(START + 60 * SECOND);
+            keeper = changed.wait(keeper).unwrap();
+            tray.look(&mut keeper);
+        }
+        drop(keeper);
+        station.join().unwrap();
+    }};
+}
+
+const START: Moment = Moment::from_nanos(1_000_000_000_000);
+
+fn keeper() -> Keeper {
+    Keeper::new(Policy::new(Capabilities::new("test", Waiting::Poll, Durability::Process)), 7)
+}
+
+fn lease() -> Lease {
+    let tokens = TokenRange::above(0, Width::ONE).unwrap();
+    Lease { name: "a".parse().unwrap(), owner: Owner::from_random([1; 16]), tokens, ttl: Ttl::DEFAULT }
+}
+
+#[test]
+fn the_keeper_hears_of_every_lease_in_time() {
+    schedules(|| the_keeper_hears!(Tray));
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_keeper_that_does_not_say_that_it_looks_is_found() {
+    schedules(|| the_keeper_hears!(interleavings::broken::hasty_tray::Tray));
+}
