@@ -1,0 +1,74 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::scenario::{ALL, Scale, Scenario};
+
+/// How fast leasehold is beside what it is made of, and beside rslock.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask bench")]
+pub(crate) struct Args {
+    /// Shorter runs and fewer rounds: two minutes in all
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Runs this scenario only; can be given several times
+    #[arg(long, value_name = "NAME", value_parser = scenario)]
+    scenario: Vec<&'static Scenario>,
+    /// How many rounds; by default seven of the short scenarios and three of the long ones
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: Option<u32>,
+    /// The seed of the order in each round; drawn, and printed, where none is given
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Writes every figure of every round to a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Writes the tables into a page, between its markers
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Draws the figures into a folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) figures: Option<PathBuf>,
+    /// The program that measures rslock; without it, rslock is left out
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) rslock: Option<PathBuf>,
+}
+
+impl Args {
+    /// What is to be measured.
+    pub(crate) fn scenarios(&self) -> Vec<&'static Scenario> {
+        if self.scenario.is_empty() { ALL.iter().collect() } else { self.scenario.clone() }
+    }
+
+    /// For how long.
+    pub(crate) fn scale(&self) -> Scale {
+        let scale = if self.quick { Scale::QUICK } else { Scale::FULL };
+        match self.rounds {
+            None => scale,
+            Some(rounds) => Scale { rounds, long_rounds: rounds, ..scale },
+        }
+    }
+}
+
+fn scenario(name: &str) -> Result<&'static Scenario, String> {
+    let names = || ALL.map(|scenario| scenario.name).join(", ");
+    Scenario::named(name).ok_or_else(|| format!("there are: {}", names()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Args::command().debug_assert();
+        let args = Args::parse_from(["bench", "--scenario", "one", "--scenario", "crash", "--rounds", "2"]);
+        assert_eq!(args.scenarios().iter().map(|scenario| scenario.name).collect::<Vec<_>>(), ["one", "crash"]);
+        assert_eq!((args.scale().rounds, args.scale().long_rounds), (2, 2));
+        assert!(Args::try_parse_from(["bench", "--scenario", "two"]).is_err());
+    }
+}

@@ -1,0 +1,84 @@
+//! One plain thread.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use bench_measure::{Meter, Pairs, Plan, Report, Subject, Work, now, ready, report};
+use leasehold::blocking::{Mutex, connect};
+
+use super::{bare, by_hand};
+
+/// The name of the lock.
+const NAME: &str = "bench:0";
+
+/// Does the work of a plan on this thread.
+pub(super) fn run(plan: &Plan) -> Result<()> {
+    let Work::Pairs { tasks: 1, warm_up, span, .. } = plan.work else { bail!("one thread does pairs only") };
+    let spans = [warm_up, span];
+    match plan.subject {
+        Subject::Bare => measure(spans, bare_pair(plan)?),
+        Subject::ByHand => measure(spans, hand_pair(plan)?),
+        Subject::Leasehold => {
+            let client = connect(&plan.url)?;
+            let mutex = client.mutex(NAME).ttl(plan.ttl);
+            measure(spans, || ours(&mutex))
+        }
+        Subject::Chain0 | Subject::Rslock | Subject::RslockEager => bail!("not measured on plain threads"),
+    }
+}
+
+fn measure([warm_up, span]: [Duration; 2], mut pair: impl FnMut() -> Result<()>) -> Result<()> {
+    all_pairs(warm_up, &mut pair);
+    ready()?;
+    let meter = Meter::start();
+    let Pairs { times, failed } = all_pairs(span, &mut pair);
+    let (elapsed, processor) = meter.read();
+    let mut found = Report { failed, elapsed, processor, ..Report::default() };
+    found.set_times(times);
+    report(found)
+}
+
+fn all_pairs(span: Duration, pair: &mut impl FnMut() -> Result<()>) -> Pairs {
+    let until = now() + span.as_nanos() as u64;
+    let mut pairs = Pairs::default();
+    while now() < until {
+        let begun = now();
+        pairs.count(begun, pair());
+    }
+    pairs
+}
+
+fn bare_pair(plan: &Plan) -> Result<impl FnMut() -> Result<()>> {
+    let mut connection = redis::Client::open(plan.url.as_str())?.get_connection()?;
+    for load in bare::Commands::scripts() {
+        load.exec(&mut connection)?;
+    }
+    let commands = bare::Commands::new(NAME, plan.ttl);
+    Ok(move || {
+        let value = bare::Commands::value()?;
+        commands.acquire(&value).query::<Option<String>>(&mut connection)?.context("the lock is held")?;
+        let deleted: i64 = commands.release(&value).query(&mut connection)?;
+        ensure!(deleted == 1, "the lock was lost");
+        Ok(())
+    })
+}
+
+fn hand_pair(plan: &Plan) -> Result<impl FnMut() -> Result<()>> {
+    let client = redis::Client::open(plan.url.as_str())?;
+    let mut connection = client.get_connection()?;
+    lock_redis::by_hand::ByHand::load().exec(&mut connection)?;
+    let commands = by_hand::Commands::new(&client, NAME, plan.ttl)?;
+    Ok(move || {
+        let owner = lock_host::new_owner()?;
+        let answer = commands.acquire(owner)?.query(&mut connection)?;
+        ensure!(by_hand::is_granted(answer)?, "the lock is held");
+        let released: i64 = commands.release(owner)?.query(&mut connection)?;
+        ensure!(released == 1, "the lock was lost");
+        Ok(())
+    })
+}
+
+fn ours(mutex: &Mutex) -> Result<()> {
+    mutex.acquire()?.release()?;
+    Ok(())
+}

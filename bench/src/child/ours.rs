@@ -1,0 +1,64 @@
+//! This library.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use bench_measure::{Client, Lock, Plan};
+use leasehold::{Guard, Mutex};
+use lock_redis::RedisConfig;
+use lock_redis::nonblocking::Redis;
+
+/// A client.
+pub(super) struct Ours {
+    client: leasehold::Client,
+    ttl: Duration,
+}
+
+/// A lock of it.
+pub(super) struct OurLock(Mutex);
+
+impl Ours {
+    /// Connects, with another length of the local chain than the usual where one is given.
+    pub(super) async fn connect(plan: &Plan, chain: Option<u32>) -> Result<Self> {
+        let client = match chain {
+            None => leasehold::connect(&plan.url).await?,
+            Some(chain) => {
+                let backend = Redis::connect(&RedisConfig::from_url(&plan.url)?).await?;
+                leasehold::Client::builder(Arc::new(backend)).chain(chain).build()?
+            }
+        };
+        Ok(Self { client, ttl: plan.ttl })
+    }
+}
+
+impl Client for Ours {
+    type Lock = OurLock;
+
+    fn lock(&self, name: &str) -> Result<OurLock> {
+        Ok(OurLock(self.client.mutex(name).ttl(self.ttl)))
+    }
+}
+
+impl Lock for OurLock {
+    type Held = Guard;
+    const RENEWS_BY_ITSELF: bool = true;
+
+    async fn acquire(&self) -> Result<Guard> {
+        Ok(self.0.acquire().await?)
+    }
+
+    async fn release(&self, guard: Guard) -> Result<()> {
+        guard.release().await?;
+        Ok(())
+    }
+
+    async fn let_go(&self, guard: Guard) -> Result<()> {
+        drop(guard);
+        Ok(())
+    }
+
+    fn is_held(&self, guard: &Guard) -> bool {
+        guard.check().is_ok()
+    }
+}

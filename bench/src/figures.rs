@@ -1,0 +1,195 @@
+//! What is measured, and what many rounds of it say together.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// One thing that is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Figure {
+    /// The median of a pair or a hand-over, in microseconds.
+    P50,
+    /// What a hundredth of them took longer than.
+    P99,
+    /// The longest.
+    Max,
+    /// The median of a hand-over, to that of an uncontended pair that was measured at once after it.
+    ToPair,
+    /// Pairs or hand-overs in a second.
+    Rate,
+    /// Commands of clients for one of them.
+    Commands,
+    /// Processor time of the server for one of them, in microseconds.
+    ServerTime,
+    /// Processor time of the clients for one of them, in microseconds.
+    ClientTime,
+    /// Turns of the waiter that had the fewest, for one of the waiter that had the most.
+    Fairness,
+    /// Turns that began before another one had ended.
+    Overlaps,
+    /// What failed.
+    Failed,
+    /// Leases renewed in a second.
+    Renewals,
+    /// Of one core of the server, in percent.
+    ServerShare,
+    /// Of one core of the client, in percent.
+    ClientShare,
+    /// Leases in one script.
+    Batch,
+    /// The median time of a script, in microseconds.
+    Script,
+    /// The slowest script, in microseconds.
+    SlowestScript,
+    /// Memory of the client for one lease, in bytes.
+    ClientLease,
+    /// Memory of the server for one lease, in bytes.
+    ServerLease,
+    /// Memory of the client for one waiter, its task included, in bytes.
+    ClientWaiter,
+    /// Memory of the server for one waiter, in bytes.
+    ServerWaiter,
+    /// From the expiry of a dead holder's lease to the next holder, in milliseconds.
+    AfterExpiry,
+}
+
+/// How rounds are summed up.
+enum Summary {
+    Median,
+    Highest,
+}
+
+impl Figure {
+    /// The head of its column.
+    pub(crate) fn head(self) -> &'static str {
+        match self {
+            Self::P50 => "p50 µs",
+            Self::P99 => "p99 µs",
+            Self::Max => "max µs",
+            Self::ToPair => "to a pair",
+            Self::Rate => "best rate /s",
+            Self::Commands => "commands",
+            Self::ServerTime => "server µs",
+            Self::ClientTime => "client µs",
+            Self::Fairness => "least/most",
+            Self::Overlaps => "overlaps",
+            Self::Failed => "failed",
+            Self::Renewals => "renewals /s",
+            Self::ServerShare => "server core %",
+            Self::ClientShare => "client core %",
+            Self::Batch => "leases a script",
+            Self::Script => "script µs",
+            Self::SlowestScript => "slowest µs",
+            Self::ClientLease => "client B/lease",
+            Self::ServerLease => "server B/lease",
+            Self::ClientWaiter => "client B/waiter",
+            Self::ServerWaiter => "server B/waiter",
+            Self::AfterExpiry => "after expiry ms",
+        }
+    }
+
+    /// Whether its ratios to the raw subjects have columns of their own.
+    pub(crate) fn has_ratios(self) -> bool {
+        matches!(self, Self::P50 | Self::Rate)
+    }
+
+    /// Neighbours on the machine only make rates fall, so the best round says most; of what must not happen, the worst.
+    fn summary(self) -> Summary {
+        match self {
+            Self::Rate | Self::Overlaps | Self::Failed => Summary::Highest,
+            Self::P50
+            | Self::P99
+            | Self::Max
+            | Self::ToPair
+            | Self::Commands
+            | Self::ServerTime
+            | Self::ClientTime
+            | Self::Fairness
+            | Self::Renewals
+            | Self::ServerShare
+            | Self::ClientShare
+            | Self::Batch
+            | Self::Script
+            | Self::SlowestScript
+            | Self::ClientLease
+            | Self::ServerLease
+            | Self::ClientWaiter
+            | Self::ServerWaiter
+            | Self::AfterExpiry => Summary::Median,
+        }
+    }
+}
+
+/// Measured values.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Figures(BTreeMap<Figure, f64>);
+
+impl Figures {
+    pub(crate) fn get(&self, figure: Figure) -> Option<f64> {
+        self.0.get(&figure).copied()
+    }
+
+    /// Takes a value up; what is no number, such as something divided by nothing, is left out.
+    pub(crate) fn with(mut self, figure: Figure, value: f64) -> Self {
+        if value.is_finite() {
+            self.0.insert(figure, value);
+        }
+        self
+    }
+
+    /// What rounds say together.
+    pub(crate) fn of_rounds(rounds: &[Self]) -> Self {
+        let mut columns: BTreeMap<Figure, Vec<f64>> = BTreeMap::new();
+        for (figure, value) in rounds.iter().flat_map(|round| &round.0) {
+            columns.entry(*figure).or_default().push(*value);
+        }
+        let sum_up = |(figure, values): (Figure, Vec<f64>)| match figure.summary() {
+            Summary::Median => (figure, median(values)),
+            Summary::Highest => (figure, values.into_iter().fold(0.0, f64::max)),
+        };
+        Self(columns.into_iter().map(sum_up).collect())
+    }
+
+    /// Each value divided by the one of `base`.
+    pub(crate) fn ratios_to(&self, base: &Self) -> Self {
+        let ratio = |ratios: Self, (figure, value): (&Figure, &f64)| match base.get(*figure) {
+            Some(base) => ratios.with(*figure, value / base),
+            None => ratios,
+        };
+        self.0.iter().fold(Self::default(), ratio)
+    }
+}
+
+/// The middle value, or the mean of both in the middle; nothing has the median 0.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match (values.len() % 2, values.get(middle)) {
+        (_, None) => 0.0,
+        (1, Some(value)) => *value,
+        (_, Some(value)) => f64::midpoint(values[middle - 1], *value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_summed_up_by_their_median_and_rates_by_the_best() {
+        let round = |p50, rate| Figures::default().with(Figure::P50, p50).with(Figure::Rate, rate);
+        let rounds = [round(30.0, 1.0), round(10.0, 3.0), round(20.0, 2.0), Figures::default()];
+        assert_eq!(Figures::of_rounds(&rounds), round(20.0, 3.0));
+        assert_eq!(Figures::of_rounds(&rounds[..2]).get(Figure::P50), Some(20.0));
+        assert_eq!(Figures::of_rounds(&[]), Figures::default());
+    }
+
+    #[test]
+    fn ratios_need_a_base() {
+        let ours = Figures::default().with(Figure::P50, 6.0).with(Figure::Rate, 5.0).with(Figure::Failed, 1.0);
+        let base = Figures::default().with(Figure::P50, 4.0).with(Figure::Failed, 0.0);
+        assert_eq!(ours.ratios_to(&base), Figures::default().with(Figure::P50, 1.5));
+    }
+}

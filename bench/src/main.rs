@@ -1,0 +1,84 @@
+//! `cargo xtask bench`: how fast leasehold is beside what it is made of, and beside another library.
+//!
+//! Absolute times say something of the machine; what carries over are the ratios to two raw loops over the same kind of
+//! connection: the least that a lock needs, and our own scripts without our library round them. All subjects of a
+//! scenario run in turn, in an order that is drawn afresh in every round, each in a process of its own.
+//!
+//! Reading order: `args` · `scenario` (what is measured) · `rounds` (in which order) · `runs` (one run) · `process`,
+//! `server` (both sides of it), `child` (what the processes do) · `hand_over`, `figures` (what it says) · `results`,
+//! `targets`, `table`, `chart`, `page` (how it is shown).
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::float_arithmetic,
+    reason = "figures for people: nothing depends on their last digit"
+)]
+
+mod args;
+mod chart;
+mod child;
+mod figures;
+mod hand_over;
+mod machine;
+mod page;
+mod process;
+mod results;
+mod rounds;
+mod runs;
+mod scenario;
+mod server;
+mod table;
+mod targets;
+
+use std::fs;
+use std::io::{Write, stderr, stdout};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+use self::args::Args;
+use self::results::Results;
+use self::rounds::Rounds;
+
+fn main() -> ExitCode {
+    let mut line = std::env::args().skip(1);
+    let outcome = match line.next() {
+        Some(role) if role == process::ROLE => child::main(line.next()),
+        Some(_) | None => bench(&Args::parse()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to tell if standard error is gone.
+            let _ = writeln!(stderr(), "bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn bench(args: &Args) -> Result<()> {
+    let results = Rounds::new(args)?.run()?;
+    let mut out = stdout().lock();
+    writeln!(out, "{}", table::text(&results))?;
+    keep(args, &results)?;
+    results.complete()
+}
+
+/// Writes the files that were asked for.
+fn keep(args: &Args, results: &Results) -> Result<()> {
+    if let Some(path) = &args.json {
+        fs::write(path, serde_json::to_string_pretty(results)?).with_context(|| path.display().to_string())?;
+    }
+    if let Some(path) = &args.markdown {
+        page::rewrite(path, &table::markdown(results))?;
+    }
+    if let Some(folder) = &args.figures {
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        for (name, drawing) in chart::all(results) {
+            let path = folder.join(name);
+            svg::save(&path, &drawing).with_context(|| path.display().to_string())?;
+        }
+    }
+    Ok(())
+}

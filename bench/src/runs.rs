@@ -1,0 +1,213 @@
+//! One run of one subject in one scenario.
+
+use std::path::Path;
+use std::time::Duration;
+use std::{slice, thread};
+
+use anyhow::{Context, Result};
+use bench_measure::{Ending, Names, Plan, Report, Runtime, Subject, Turn, Work, now};
+use tempfile::TempDir;
+
+use crate::figures::{Figure, Figures, median};
+use crate::hand_over::{HandOvers, Line};
+use crate::process::{Process, Programs};
+use crate::scenario::{Kind, Scale, Scenario};
+use crate::server::{ScriptRun, Server, Stats};
+
+/// The ttl of all scenarios but one.
+const TTL: Duration = Duration::from_secs(10);
+/// The ttl of a holder that dies.
+const TTL_OF_THE_DEAD: Duration = Duration::from_secs(2);
+/// The lock that somebody dies with: the first that a holder holds.
+const LOCK_OF_THE_DEAD: &str = "bench:0";
+/// How many processes wait for a dead holder's lock, and with how many tasks each.
+const HEIRS: (u32, u32) = (2, 4);
+/// How long memory is left to settle.
+const SETTLE: Duration = Duration::from_millis(200);
+
+/// What all runs of a scenario use.
+pub(crate) struct Ground<'a> {
+    pub(crate) server: Server,
+    pub(crate) programs: &'a Programs,
+    pub(crate) scale: Scale,
+    pub(crate) folder: TempDir,
+}
+
+impl Ground<'_> {
+    /// Runs a subject once.
+    pub(crate) fn run(&mut self, scenario: &Scenario, subject: Subject) -> Result<Figures> {
+        self.server.clear()?;
+        match scenario.kind {
+            Kind::Pairs { tasks, runtime, ending } => {
+                let Scale { warm_up, span, .. } = self.scale;
+                self.pairs(&self.plan(subject, runtime, Work::Pairs { tasks, ending, warm_up, span }))
+            }
+            Kind::Contend { waiters, processes } => {
+                let figures = self.contend(subject, waiters, processes)?;
+                if subject == Subject::Chain0 { self.beside_a_pair(figures) } else { Ok(figures) }
+            }
+            Kind::Hold => self.hold(subject),
+            Kind::Memory => self.memory(subject),
+            Kind::Crash => self.crash(subject),
+        }
+    }
+
+    fn plan(&self, subject: Subject, runtime: Runtime, work: Work) -> Plan {
+        Plan { subject, url: self.server.url(), ttl: TTL, runtime, work }
+    }
+
+    /// Starts a process and waits for its first halt.
+    fn start(&self, plan: &Plan) -> Result<Process> {
+        let mut process = self.programs.start(plan)?;
+        process.halted()?;
+        Ok(process)
+    }
+
+    fn pairs(&mut self, plan: &Plan) -> Result<Figures> {
+        let mut process = self.start(plan)?;
+        let before = self.server.stats()?;
+        process.go_on()?;
+        let report = process.report()?;
+        let after = self.server.stats()?;
+        let done = report.done as f64;
+        let micros = |nanos: u64| nanos as f64 / 1e3;
+        Ok(costs(plan.subject, done, slice::from_ref(&report), [&before, &after])
+            .with(Figure::P50, micros(report.p50))
+            .with(Figure::P99, micros(report.p99))
+            .with(Figure::Max, micros(report.max))
+            .with(Figure::Rate, done / report.elapsed.as_secs_f64()))
+    }
+
+    fn contend(&mut self, subject: Subject, waiters: u32, processes: u32) -> Result<Figures> {
+        let Scale { warm_up, span, .. } = self.scale;
+        let file = |process: u32| self.folder.path().join(format!("turns-{process}"));
+        let work = |turns| Work::Contend { waiters: waiters / processes, warm_up, span, turns };
+        let start = |process| self.programs.start(&self.plan(subject, Runtime::CurrentThread, work(file(process))));
+        let mut running = (0..processes).map(start).collect::<Result<Vec<_>>>()?;
+        running.iter_mut().try_for_each(Process::halted)?;
+        let before = self.server.stats()?;
+        running.iter_mut().try_for_each(Process::go_on)?;
+        let reports = running.iter_mut().map(Process::report).collect::<Result<Vec<_>>>()?;
+        let after = self.server.stats()?;
+        let lines = (0..processes).map(|process| read(process, &file(process))).collect::<Result<Vec<_>>>()?;
+        let begun = || reports.iter().map(|report| report.begun);
+        let end = begun().min().unwrap_or(0) + span.as_nanos() as u64;
+        let hand_overs = HandOvers::of(lines, &(begun().max().unwrap_or(0)..end));
+        Ok(hand_overs.figures(costs(subject, hand_overs.count() as f64, &reports, [&before, &after])))
+    }
+
+    /// Measures an uncontended pair of the same library at once after the hand-overs, while the machine is as busy.
+    fn beside_a_pair(&mut self, hand_overs: Figures) -> Result<Figures> {
+        let Scale { warm_up, span, .. } = self.scale;
+        let work = Work::Pairs { tasks: 1, ending: Ending::Awaited, warm_up, span };
+        let pair = self.pairs(&self.plan(Subject::Chain0, Runtime::CurrentThread, work))?;
+        let times = hand_overs.get(Figure::P50).zip(pair.get(Figure::P50));
+        Ok(times.map_or(hand_overs.clone(), |(hand_over, pair)| hand_overs.with(Figure::ToPair, hand_over / pair)))
+    }
+
+    fn hold(&mut self, subject: Subject) -> Result<Figures> {
+        let Scale { leases, held_for, .. } = self.scale;
+        let work = Work::Hold { locks: leases, span: held_for };
+        let mut process = self.start(&self.plan(subject, Runtime::CurrentThread, work))?;
+        let empty = (process.memory()?, self.server.stats()?.memory);
+        process.go_on()?;
+        process.halted()?;
+        thread::sleep(SETTLE);
+        let full = (process.memory()?, self.server.stats()?.memory);
+        self.server.log_commands()?;
+        let before = self.server.stats()?;
+        process.go_on()?;
+        let report = process.report()?;
+        let after = self.server.stats()?;
+        let scripts = self.server.logged_scripts()?;
+        let share = |time: Duration| 100.0 * time.as_secs_f64() / report.elapsed.as_secs_f64();
+        let figures = renewals(&scripts, after.sent_since(&before, &[]), report.elapsed)
+            .with(Figure::Failed, report.failed as f64)
+            .with(Figure::ClientShare, share(report.processor))
+            .with(Figure::ServerShare, share(after.processor.saturating_sub(before.processor)))
+            .with(Figure::ClientLease, each(full.0, empty.0, leases))
+            .with(Figure::ServerLease, each(full.1, empty.1, leases));
+        Ok(figures)
+    }
+
+    fn memory(&mut self, subject: Subject) -> Result<Figures> {
+        let waiters = self.scale.waiters;
+        let work = Work::Hold { locks: waiters, span: Duration::MAX };
+        let mut holder = self.start(&self.plan(subject, Runtime::CurrentThread, work))?;
+        holder.go_on()?;
+        holder.halted()?;
+        let work = Work::Wait { waiters, names: Names::Each("bench".to_owned()) };
+        let mut waiting = self.start(&self.plan(subject, Runtime::CurrentThread, work))?;
+        thread::sleep(SETTLE);
+        let nobody = (waiting.memory()?, self.server.stats()?.memory);
+        waiting.go_on()?;
+        waiting.halted()?;
+        let all = (waiting.memory()?, self.server.stats()?.memory);
+        Ok(Figures::default()
+            .with(Figure::ClientWaiter, each(all.0, nobody.0, waiters))
+            .with(Figure::ServerWaiter, each(all.1, nobody.1, waiters)))
+    }
+
+    fn crash(&mut self, subject: Subject) -> Result<Figures> {
+        let dying = |work| Plan { ttl: TTL_OF_THE_DEAD, ..self.plan(subject, Runtime::CurrentThread, work) };
+        let mut holder = self.start(&dying(Work::Hold { locks: 1, span: Duration::MAX }))?;
+        holder.go_on()?;
+        holder.halted()?;
+        let waiting = || {
+            let names = Names::One(LOCK_OF_THE_DEAD.to_owned());
+            let mut heir = self.start(&dying(Work::Wait { waiters: HEIRS.1, names }))?;
+            heir.go_on()?;
+            Ok(heir)
+        };
+        let mut heirs = (0..HEIRS.0).map(|_| waiting()).collect::<Result<Vec<_>>>()?;
+        heirs.iter_mut().try_for_each(Process::halted)?;
+        heirs.iter_mut().try_for_each(Process::go_on)?;
+        holder.kill();
+        let remaining = self.server.remaining(LOCK_OF_THE_DEAD)?.context("the holder had lost its lock")?;
+        let expiry = now() as f64 / 1e6 + remaining.as_secs_f64() * 1e3;
+        let reports = heirs.iter_mut().map(Process::report).collect::<Result<Vec<_>>>()?;
+        let first = reports.iter().map(|report| report.first_held).min().context("nobody waited")?;
+        Ok(Figures::default().with(Figure::AfterExpiry, first as f64 / 1e6 - expiry))
+    }
+}
+
+/// What one of `done` cost both sides.
+fn costs(subject: Subject, done: f64, reports: &[Report], [before, after]: [&Stats; 2]) -> Figures {
+    let clients: Duration = reports.iter().map(|report| report.processor).sum();
+    let server = after.processor.saturating_sub(before.processor);
+    let failed: u64 = reports.iter().map(|report| report.failed).sum();
+    Figures::default()
+        .with(Figure::Commands, after.sent_since(before, plainly_sent(subject)) as f64 / done)
+        .with(Figure::ServerTime, server.as_secs_f64() * 1e6 / done)
+        .with(Figure::ClientTime, clients.as_secs_f64() * 1e6 / done)
+        .with(Figure::Failed, failed as f64)
+}
+
+/// What a subject sends for a pair beside scripts. Its own scripts, those for renewal apart, do not run that.
+fn plainly_sent(subject: Subject) -> &'static [&'static str] {
+    match subject {
+        Subject::Bare | Subject::Rslock | Subject::RslockEager => &["set"],
+        Subject::ByHand | Subject::Leasehold | Subject::Chain0 => &[],
+    }
+}
+
+fn renewals(scripts: &[ScriptRun], sent: u64, elapsed: Duration) -> Figures {
+    let leases = scripts.iter().map(|script| script.keys).sum::<u64>() as f64;
+    let micros: Vec<f64> = scripts.iter().map(|script| script.took.as_secs_f64() * 1e6).collect();
+    Figures::default()
+        .with(Figure::Renewals, leases / elapsed.as_secs_f64())
+        .with(Figure::Commands, sent as f64 / leases)
+        .with(Figure::Batch, leases / scripts.len() as f64)
+        .with(Figure::SlowestScript, micros.iter().copied().fold(0.0, f64::max))
+        .with(Figure::Script, median(micros))
+}
+
+/// The share of each of `count` in what came to be in use.
+fn each(now: u64, before: u64, count: u32) -> f64 {
+    now.saturating_sub(before) as f64 / f64::from(count)
+}
+
+fn read(process: u32, path: &Path) -> Result<Vec<Line>> {
+    let turns = Turn::read_all(path)?;
+    Ok(turns.into_iter().map(|turn| Line { process, turn }).collect())
+}

@@ -1,0 +1,174 @@
+//! What is measured: the scenarios, by name.
+
+use std::time::Duration;
+
+use bench_measure::{Ending, Runtime, Subject};
+
+use crate::figures::Figure;
+
+use Runtime::{Blocking, CurrentThread, TwoThreads};
+
+/// How a scenario is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Tasks that acquire and release, each its own lock, through one client.
+    Pairs { tasks: u32, runtime: Runtime, ending: Ending },
+    /// Waiters for one lock, shared out over processes.
+    Contend { waiters: u32, processes: u32 },
+    /// Many leases held for long.
+    Hold,
+    /// What waiters take of memory.
+    Memory,
+    /// A holder is killed while others wait.
+    Crash,
+}
+
+/// A scenario.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scenario {
+    /// What it is called on the command line.
+    pub(crate) name: &'static str,
+    /// What stands above its table.
+    pub(crate) title: &'static str,
+    pub(crate) kind: Kind,
+}
+
+/// How long things take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale {
+    pub(crate) warm_up: Duration,
+    /// One round of pairs or hand-overs.
+    pub(crate) span: Duration,
+    /// Rounds of those.
+    pub(crate) rounds: u32,
+    /// Rounds of everything else.
+    pub(crate) long_rounds: u32,
+    /// How many leases are held.
+    pub(crate) leases: u32,
+    /// For how long.
+    pub(crate) held_for: Duration,
+    /// How many waiters the memory is measured with.
+    pub(crate) waiters: u32,
+}
+
+impl Scale {
+    pub(crate) const FULL: Self = Self {
+        warm_up: Duration::from_millis(200),
+        span: Duration::from_secs(1),
+        rounds: 7,
+        long_rounds: 3,
+        leases: 10_000,
+        held_for: Duration::from_secs(30),
+        waiters: 2_000,
+    };
+    pub(crate) const QUICK: Self = Self {
+        warm_up: Duration::from_millis(50),
+        span: Duration::from_millis(250),
+        rounds: 3,
+        long_rounds: 1,
+        leases: 2_000,
+        held_for: Duration::from_secs(8),
+        waiters: 500,
+    };
+}
+
+const fn pairs(tasks: u32, runtime: Runtime) -> Kind {
+    Kind::Pairs { tasks, runtime, ending: Ending::Awaited }
+}
+
+const fn dropped(runtime: Runtime) -> Kind {
+    Kind::Pairs { tasks: 1, runtime, ending: Ending::Dropped }
+}
+
+const fn scenario(name: &'static str, title: &'static str, kind: Kind) -> Scenario {
+    Scenario { name, title, kind }
+}
+
+/// All scenarios, in the order of the tables.
+pub(crate) const ALL: [Scenario; 17] = [
+    scenario("one", "One task, a free lock", pairs(1, CurrentThread)),
+    scenario("one-mt", "One task, a free lock, two worker threads", pairs(1, TwoThreads)),
+    scenario("dropped", "One task, a free lock, the guard is dropped", dropped(CurrentThread)),
+    scenario("dropped-mt", "One task, a free lock, the guard is dropped, two worker threads", dropped(TwoThreads)),
+    scenario("tasks-64", "64 tasks, a free lock each, one client", pairs(64, CurrentThread)),
+    scenario("tasks-64-mt", "64 tasks, a free lock each, one client, two worker threads", pairs(64, TwoThreads)),
+    scenario("tasks-1000", "1000 tasks, a free lock each, one client", pairs(1000, CurrentThread)),
+    scenario("tasks-1000-mt", "1000 tasks, a free lock each, one client, two worker threads", pairs(1000, TwoThreads)),
+    scenario("blocking", "One plain thread, a free lock", pairs(1, Blocking)),
+    scenario("waiters-8", "8 waiters for one lock, one process", Kind::Contend { waiters: 8, processes: 1 }),
+    scenario("waiters-64", "64 waiters for one lock, one process", Kind::Contend { waiters: 64, processes: 1 }),
+    scenario("split-2", "2 waiters for one lock, two processes", Kind::Contend { waiters: 2, processes: 2 }),
+    scenario("split-8", "8 waiters for one lock, two processes", Kind::Contend { waiters: 8, processes: 2 }),
+    scenario("split-64", "64 waiters for one lock, two processes", Kind::Contend { waiters: 64, processes: 2 }),
+    scenario("hold", "Leases that are held and renewed, ttl 10 s", Kind::Hold),
+    scenario("memory", "Memory of waiters, each for a lock of its own", Kind::Memory),
+    scenario("crash", "A holder with a ttl of 2 s is killed while 8 wait in two processes", Kind::Crash),
+];
+
+impl Scenario {
+    /// Who takes part.
+    pub(crate) fn subjects(&self) -> &'static [Subject] {
+        use Subject::{Bare, ByHand, Chain0, Leasehold, Rslock, RslockEager};
+        match self.kind {
+            Kind::Pairs { runtime: Blocking, .. } => &[Bare, ByHand, Leasehold],
+            Kind::Pairs { .. } => &[Bare, ByHand, Leasehold, Rslock],
+            Kind::Contend { .. } => &[Bare, ByHand, Leasehold, Chain0, Rslock, RslockEager],
+            Kind::Hold => &[Bare, Leasehold, Rslock],
+            Kind::Memory => &[Bare, Leasehold, Rslock],
+            Kind::Crash => &[Bare, ByHand, Leasehold, Chain0, Rslock],
+        }
+    }
+
+    /// The columns of its table.
+    pub(crate) fn columns(&self) -> &'static [Figure] {
+        use Figure::{
+            AfterExpiry, Batch, ClientLease, ClientShare, ClientTime, ClientWaiter, Commands, Failed, Fairness, Max,
+            Overlaps, P50, P99, Rate, Renewals, Script, ServerLease, ServerShare, ServerTime, ServerWaiter,
+            SlowestScript, ToPair,
+        };
+        match self.kind {
+            Kind::Pairs { .. } => &[P50, P99, Max, Rate, Commands, ServerTime, ClientTime, Failed],
+            Kind::Contend { .. } => {
+                &[P50, ToPair, P99, Max, Rate, Commands, ServerTime, ClientTime, Fairness, Overlaps, Failed]
+            }
+            Kind::Hold => &[
+                Renewals,
+                Failed,
+                ServerShare,
+                ClientShare,
+                Commands,
+                Batch,
+                Script,
+                SlowestScript,
+                ClientLease,
+                ServerLease,
+            ],
+            Kind::Memory => &[ClientWaiter, ServerWaiter],
+            Kind::Crash => &[AfterExpiry],
+        }
+    }
+
+    pub(crate) fn rounds(&self, scale: &Scale) -> u32 {
+        match self.kind {
+            Kind::Pairs { .. } | Kind::Contend { .. } => scale.rounds,
+            Kind::Hold | Kind::Memory | Kind::Crash => scale.long_rounds,
+        }
+    }
+
+    /// Its place among all.
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        ALL.iter().find(|scenario| scenario.name == name)
+    }
+}
+
+/// What a subject is called in tables.
+pub(crate) fn title(subject: Subject) -> &'static str {
+    match subject {
+        Subject::Bare => "bare pair",
+        Subject::ByHand => "our scripts by hand",
+        Subject::Leasehold => "leasehold",
+        Subject::Chain0 => "leasehold, chain 0",
+        Subject::Rslock => "rslock",
+        Subject::RslockEager => "rslock, 10 ms",
+    }
+}
