@@ -4,8 +4,11 @@
 
 mod errors;
 mod exclusion;
+mod faces;
 mod faults;
 mod inspect;
+mod losses;
 mod pools;
+mod queue;
 mod support;
 mod tokens;

@@ -1,0 +1,188 @@
+//! Clients of both faces for the tests of waiting, in this process and in others.
+
+use std::env;
+use std::io::{self, BufRead, BufReader, Read};
+use std::process::{self, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::{AcquireError, AsyncBackend, BlockingBackend, Capabilities, FencingToken};
+use lock_redis::{RedisConfig, blocking, nonblocking};
+use test_support::{RedisServer, signals};
+use tokio::runtime::Runtime;
+
+/// Tells the test program that it is a child, and what it waits for.
+const VARIABLE: &str = "LEASEHOLD_REDIS_TEST_CHILD";
+
+/// A client of either face.
+pub(crate) enum Face {
+    Async(Runtime, lock_async::Client),
+    Blocking(lock_blocking::Client),
+}
+
+/// A guard of either face, with the runtime that its client lives on.
+pub(crate) enum Held<'a> {
+    Async(&'a Runtime, lock_async::Guard),
+    Blocking(lock_blocking::Guard),
+}
+
+type Connect = fn(&str) -> Face;
+
+/// How to connect a client of each face.
+pub(crate) const FACES: [(&str, Connect); 2] = [("async", on_tokio), ("blocking", on_threads)];
+
+pub(crate) fn on_tokio(url: &str) -> Face {
+    let config = RedisConfig::from_url(url).unwrap();
+    over(async || nonblocking::Redis::connect(&config).await.unwrap())
+}
+
+pub(crate) fn on_threads(url: &str) -> Face {
+    over_blocking(blocking::Redis::connect(&RedisConfig::from_url(url).unwrap()).unwrap())
+}
+
+/// A client of the face for tokio, over a backend that is made on its runtime.
+pub(crate) fn over<B: AsyncBackend>(backend: impl AsyncFnOnce() -> B) -> Face {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let client = runtime.block_on(async { lock_async::Client::new(Arc::new(backend().await)).unwrap() });
+    Face::Async(runtime, client)
+}
+
+pub(crate) fn over_blocking(backend: impl BlockingBackend) -> Face {
+    Face::Blocking(lock_blocking::Client::new(Arc::new(backend)).unwrap())
+}
+
+/// Clients over connections and pools of the user's.
+pub(crate) fn handed_in(server: &RedisServer) -> Vec<Face> {
+    let client = redis::Client::open(server.url()).unwrap();
+    let mut faces = Vec::new();
+    faces.extend([
+        over(async || nonblocking::Redis::from(client.get_multiplexed_async_connection().await.unwrap())),
+        over_blocking(blocking::Redis::from(client.clone())),
+    ]);
+    #[cfg(feature = "deadpool")]
+    {
+        let config = deadpool_redis::Config::from_url(server.url());
+        let pool = config.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap();
+        faces.push(over(async || nonblocking::Redis::from(pool)));
+    }
+    #[cfg(feature = "r2d2")]
+    faces.push(over_blocking(blocking::Redis::from(r2d2::Pool::builder().max_size(2).build(client).unwrap())));
+    faces
+}
+
+impl Face {
+    /// Waits for a lock for as long as it takes.
+    pub(crate) fn acquire(&self, name: &str, ttl: Duration) -> Held<'_> {
+        match self {
+            Self::Async(runtime, client) => {
+                Held::Async(runtime, runtime.block_on(client.mutex(name).ttl(ttl).acquire()).unwrap())
+            }
+            Self::Blocking(client) => Held::Blocking(client.mutex(name).ttl(ttl).acquire().unwrap()),
+        }
+    }
+
+    /// Waits for a lock that is not had, and gives it up: by dropping the future, or after a wait that was set.
+    pub(crate) fn give_up_after(&self, name: &str, ttl: Duration, wait: Duration) {
+        match self {
+            Self::Async(runtime, client) => {
+                let mutex = client.mutex(name).ttl(ttl);
+                let waited = runtime.block_on(async { tokio::time::timeout(wait, mutex.acquire()).await });
+                assert!(waited.is_err(), "it was not held");
+            }
+            Self::Blocking(client) => {
+                let waited = client.mutex(name).ttl(ttl).wait(wait).acquire();
+                assert!(matches!(waited, Err(AcquireError::TimedOut { .. } | AcquireError::Backend(_))), "{waited:?}");
+            }
+        }
+    }
+
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        match self {
+            Self::Async(_, client) => client.capabilities(),
+            Self::Blocking(client) => client.capabilities(),
+        }
+    }
+}
+
+impl Held<'_> {
+    pub(crate) fn token(&self) -> FencingToken {
+        match self {
+            Self::Async(_, guard) => guard.fencing_token(),
+            Self::Blocking(guard) => guard.fencing_token(),
+        }
+    }
+
+    /// Whether the store still has this grant.
+    pub(crate) fn is_stored(&self) -> bool {
+        match self {
+            Self::Async(runtime, guard) => runtime.block_on(guard.verify()).is_ok(),
+            Self::Blocking(guard) => guard.verify().is_ok(),
+        }
+    }
+
+    /// Gives the lock back. Where that fails it is repeated in the background.
+    pub(crate) fn release(self) {
+        match self {
+            Self::Async(runtime, guard) => _ = runtime.block_on(guard.release()),
+            Self::Blocking(guard) => _ = guard.release(),
+        }
+    }
+}
+
+/// A process that waits for a lock and holds it until it is ended. It is killed when this is dropped.
+pub(crate) struct Child {
+    process: process::Child,
+    words: Box<dyn BufRead>,
+}
+
+impl Child {
+    pub(crate) fn start(face: &str, url: &str, name: &str, ttl: Duration) -> Self {
+        let mut process = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "faces::child_process", "--nocapture"])
+            .env(VARIABLE, format!("{face} {url} {name} {}", ttl.as_millis()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let words = Box::new(BufReader::new(process.stdout.take().unwrap()));
+        Self { process, words }
+    }
+
+    /// Waits until the child has the lock.
+    pub(crate) fn holds(&mut self) {
+        let held = self.words.by_ref().lines().any(|line| line.unwrap().ends_with("the child has it"));
+        assert!(held, "the child ended");
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Freezes the process. Its connections stay open.
+    pub(crate) fn freeze(&self) {
+        signals::stop(self.process.id());
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// Plays the child, if this process was started as one.
+#[test]
+#[allow(clippy::print_stdout, reason = "the parent reads it")]
+fn child_process() {
+    let Ok(part) = env::var(VARIABLE) else { return };
+    let words: Vec<&str> = part.split(' ').collect();
+    let [face, url, name, ttl] = words[..] else { panic!("no part: {part}") };
+    let connect = FACES.into_iter().find_map(|(word, connect)| (word == face).then_some(connect)).unwrap();
+    let client = connect(url);
+    let held = client.acquire(name, Duration::from_millis(ttl.parse().unwrap()));
+    println!("the child has it");
+    io::copy(&mut io::stdin(), &mut io::sink()).unwrap();
+    held.release();
+}

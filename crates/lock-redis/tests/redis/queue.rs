@@ -1,0 +1,292 @@
+//! Waiting in line: who is next, who is passed over, and how soon.
+
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+use lock_core::{Answer, Certainty, Claim, FencingToken, Queueing, Released, Waiting};
+use lock_redis::nonblocking;
+use test_support::{Fault, Proxy, RedisServer};
+
+use crate::faces::{Child, FACES, Face, handed_in, on_threads, on_tokio, over};
+use crate::support::{Client, SOON, both, claim, eventually, granted, parting, take};
+
+/// A ttl with a place that is shorter.
+const LONG: Duration = Duration::from_secs(30);
+/// How long something may take that happens at once.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+/// How many wait in the store's queue.
+fn waiting(server: &RedisServer, name: &str) -> usize {
+    server.command(&["LLEN", &format!("leasehold:{{{name}}}:q")])
+}
+
+fn eventually_waiting(server: &RedisServer, name: &str, count: usize) {
+    eventually(&format!("{count} wait for {name}"), || waiting(server, name) == count);
+}
+
+/// Nothing of locks and queues is left at the store, now or soon.
+fn nothing_is_left(server: &RedisServer) {
+    eventually("nothing is left", || {
+        let keys: Vec<String> = server.command(&["KEYS", "*"]);
+        keys.iter().all(|key| ["leasehold:counter", "leasehold:marker"].contains(&key.as_str()) || key.contains(":t:"))
+    });
+}
+
+type Served<'scope> = ScopedJoinHandle<'scope, (FencingToken, Instant)>;
+
+/// Waits for the lock on another thread, and gives it back at once; answers when it was had.
+fn wait_for<'scope, 'env>(
+    scope: &'scope thread::Scope<'scope, 'env>,
+    face: &'env Face,
+    name: &'env str,
+) -> Served<'scope> {
+    scope.spawn(move || {
+        let held = face.acquire(name, LONG);
+        let (token, at) = (held.token(), Instant::now());
+        held.release();
+        (token, at)
+    })
+}
+
+/// Takes a place in the queue.
+#[track_caller]
+fn queue(client: &Client, name: &str) -> Claim {
+    let waiter = Claim { queueing: Queueing::Wanted, ..claim(name) };
+    let answer = client.acquire(&waiter, SOON);
+    assert!(matches!(answer, Ok(Answer::Queued { .. })), "{name}: {answer:?}");
+    waiter
+}
+
+#[track_caller]
+fn release(client: &Client, claim: &Claim) {
+    assert_eq!(client.release(&parting(claim, Certainty::Answered), SOON).unwrap(), Released::Released);
+}
+
+#[test]
+fn first_come_first_served() {
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        let (holder, _) = take(&client, colour);
+        let waiters: Vec<Claim> = (0..5).map(|_| queue(&client, colour)).collect();
+        let (mut last, mut before) = (holder, None);
+        for waiter in waiters {
+            release(&client, &last);
+            let lease = granted(client.acquire(&waiter, SOON));
+            assert!(Some(lease.tokens.low()) > before, "{colour}");
+            (last, before) = (waiter, Some(lease.tokens.high()));
+        }
+        release(&client, &last);
+        nothing_is_left(&server);
+    }
+}
+
+#[test]
+fn what_is_used_is_said() {
+    let server = RedisServer::start();
+    let resp2 = format!("{}?protocol=resp2", server.url());
+    let client = redis::Client::open(server.url()).unwrap();
+    let handed_in = over(async || nonblocking::Redis::from(client.get_multiplexed_async_connection().await.unwrap()));
+    for (face, expected) in [
+        (on_tokio(&server.url()), Waiting::QueueWithPush),
+        (on_threads(&server.url()), Waiting::QueueWithPush),
+        (on_tokio(&resp2), Waiting::Queue),
+        // Threads hear over a subscription of their own, which both protocols have.
+        (on_threads(&resp2), Waiting::QueueWithPush),
+        (handed_in, Waiting::Queue),
+    ] {
+        assert_eq!(face.capabilities().waiting, expected);
+    }
+}
+
+#[test]
+fn a_killed_holder_and_a_killed_waiter_are_in_nobodys_way() {
+    let ttl = Duration::from_secs(2);
+    for (face, connect) in FACES {
+        let server = RedisServer::start();
+        let here = connect(&server.url());
+        let mut holder = Child::start(face, &server.url(), "job", ttl);
+        holder.holds();
+        let mut first = Child::start(face, &server.url(), "job", LONG);
+        eventually_waiting(&server, "job", 1);
+        thread::scope(|scope| {
+            let second = wait_for(scope, &here, "job");
+            eventually_waiting(&server, "job", 2);
+            first.kill();
+            holder.kill();
+            let killed_at = Instant::now();
+            let (_, at) = second.join().unwrap();
+            assert!(at - killed_at < ttl + AT_ONCE, "{face}: served after {:?}", at - killed_at);
+        });
+        nothing_is_left(&server);
+    }
+}
+
+#[test]
+fn a_frozen_waiter_holds_the_queue_up_for_its_place_and_not_for_its_ttl() {
+    let served_after = |face: &'static str| {
+        let server = RedisServer::start();
+        let (holder, next) = (on_tokio(&server.url()), on_threads(&server.url()));
+        let held = holder.acquire("job", LONG);
+        let frozen = Child::start(face, &server.url(), "job", LONG);
+        eventually_waiting(&server, "job", 1);
+        thread::scope(|scope| {
+            let next = wait_for(scope, &next, "job");
+            eventually_waiting(&server, "job", 2);
+            frozen.freeze();
+            let frozen_at = Instant::now();
+            held.release();
+            next.join().unwrap().1 - frozen_at
+        })
+    };
+    thread::scope(|scope| {
+        for (face, after) in FACES.map(|(face, _)| (face, scope.spawn(move || served_after(face)))) {
+            let after = after.join().unwrap();
+            // Before that the lock was the frozen one's.
+            assert!(after > Duration::from_secs(8) && after < Duration::from_secs(16), "{face}: {after:?}");
+        }
+    });
+}
+
+#[test]
+fn a_cancelled_waiter_leaves_the_queue_at_once() {
+    let server = RedisServer::start();
+    let holder = on_threads(&server.url());
+    for (face, connect) in FACES {
+        let held = holder.acquire(face, LONG);
+        let here = connect(&server.url());
+        thread::scope(|scope| {
+            scope.spawn(|| here.give_up_after(face, LONG, AT_ONCE / 2));
+            eventually_waiting(&server, face, 1);
+        });
+        let given_up_at = Instant::now();
+        eventually_waiting(&server, face, 0);
+        assert!(given_up_at.elapsed() < AT_ONCE, "{face}: {:?}", given_up_at.elapsed());
+        held.release();
+    }
+    nothing_is_left(&server);
+}
+
+#[test]
+fn a_grant_that_nobody_wants_any_more_is_passed_on() {
+    for (face, connect) in FACES {
+        let server = RedisServer::start();
+        let proxy = Proxy::start(server.port());
+        let (holder, far) = (on_threads(&server.url()), connect(&server.url_at(proxy.port())));
+        let near = connect(&server.url());
+        let held = holder.acquire("job", LONG);
+        thread::scope(|scope| {
+            let far = scope.spawn(|| far.give_up_after("job", LONG, AT_ONCE));
+            eventually_waiting(&server, "job", 1);
+            let next = wait_for(scope, &near, "job");
+            eventually_waiting(&server, "job", 2);
+            // Its leaving does not get through, so the lock is handed over to it.
+            proxy.set(Fault::Hold);
+            far.join().unwrap();
+            held.release();
+            eventually_waiting(&server, "job", 1);
+            assert!(proxy.fired() > 0 && !next.is_finished());
+            proxy.heal();
+            let healed_at = Instant::now();
+            let (_, at) = next.join().unwrap();
+            assert!(at - healed_at < 2 * AT_ONCE, "{face}: passed on after {:?}", at - healed_at);
+        });
+    }
+}
+
+#[test]
+fn a_foreign_release_is_noticed_soon() {
+    const COMPARE_AND_DELETE: &str =
+        "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) else return 0 end";
+    let server = RedisServer::start();
+    for (face, connect) in FACES {
+        let here = connect(&server.url());
+        let set = ["SET", face, "c2VjcmV0", "NX", "PX", "60000"];
+        assert_eq!(server.command::<Option<String>>(&set).as_deref(), Some("OK"));
+        thread::scope(|scope| {
+            let waiter = wait_for(scope, &here, face);
+            eventually_waiting(&server, face, 1);
+            thread::sleep(Duration::from_millis(500));
+            assert!(!waiter.is_finished(), "{face}: both hold it");
+            assert_eq!(server.command::<u8>(&["EVAL", COMPARE_AND_DELETE, "1", face, "c2VjcmV0"]), 1);
+            let released_at = Instant::now();
+            let (_, at) = waiter.join().unwrap();
+            assert!(at.saturating_duration_since(released_at) < AT_ONCE, "{face}");
+        });
+        let held = here.acquire(face, LONG);
+        assert_eq!(server.command::<Option<String>>(&set), None, "{face}: both hold it");
+        assert_eq!(server.command::<u8>(&["EVAL", COMPARE_AND_DELETE, "1", face, "c2VjcmV0"]), 0);
+        held.release();
+    }
+    nothing_is_left(&server);
+}
+
+#[test]
+fn a_subscription_to_a_pattern_brings_no_dead_waiter_to_life() {
+    let server = RedisServer::start();
+    let mut operator = server.connection();
+    let mut operator = operator.as_pubsub();
+    operator.psubscribe("leasehold:*").unwrap();
+    for (colour, client) in both(&server.url()) {
+        let (holder, _) = take(&client, colour);
+        let dead = both(&server.url()).map(|(_, dead)| {
+            queue(&dead, colour);
+            dead
+        });
+        let last = queue(&client, colour);
+        let channels = || server.command::<Vec<String>>(&["PUBSUB", "CHANNELS", "leasehold:inbox:*"]).len();
+        let with_the_dead = channels();
+        drop(dead);
+        eventually("the dead are gone", || channels() == with_the_dead - 2);
+        release(&client, &holder);
+        granted(client.acquire(&last, SOON));
+        release(&client, &last);
+    }
+    nothing_is_left(&server);
+}
+
+#[test]
+fn a_waiter_whose_connections_are_killed_is_served_all_the_same() {
+    for (face, connect) in FACES {
+        for kind in ["pubsub", "normal"] {
+            let server = RedisServer::start();
+            let (holder, here) = (on_threads(&server.url()), connect(&server.url()));
+            let held = holder.acquire("job", LONG);
+            thread::scope(|scope| {
+                let waiter = wait_for(scope, &here, "job");
+                eventually_waiting(&server, "job", 1);
+                eventually("somebody is killed", || server.command::<u8>(&["CLIENT", "KILL", "TYPE", kind]) > 0);
+                thread::sleep(Duration::from_millis(300));
+                let (token, released_at) = (held.token(), Instant::now());
+                held.release();
+                let (next, at) = waiter.join().unwrap();
+                assert!(next > token, "{face}");
+                assert!(at.saturating_duration_since(released_at) < 2 * AT_ONCE, "{face}, {kind}");
+            });
+            nothing_is_left(&server);
+        }
+    }
+}
+
+#[test]
+fn nobody_is_starved_by_those_who_are_told() {
+    let server = RedisServer::start();
+    let resp2 = format!("{}?protocol=resp2", server.url());
+    let faces = [on_tokio(&server.url()), on_threads(&server.url()), on_tokio(&resp2), on_threads(&resp2)];
+    let faces: Vec<Face> = faces.into_iter().chain(handed_in(&server)).collect();
+    let end = Instant::now() + Duration::from_secs(4);
+    let turns: Vec<u32> = thread::scope(|scope| {
+        let contend = |face: &Face| {
+            let mut turns = 0;
+            while Instant::now() < end {
+                face.acquire("job", LONG).release();
+                turns += 1;
+            }
+            turns
+        };
+        let threads: Vec<_> = faces.iter().map(|face| scope.spawn(move || contend(face))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let (fewest, most) = (turns.iter().min().unwrap(), turns.iter().max().unwrap());
+    assert!(*fewest >= 3 && most <= &(2 * fewest + 2), "{turns:?}");
+    nothing_is_left(&server);
+}
