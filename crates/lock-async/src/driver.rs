@@ -69,13 +69,6 @@ enum Place {
     BesideKeeper,
 }
 
-/// Whether the loop looks into its inbox at once, or has let others go first.
-#[derive(PartialEq, Eq)]
-enum Pace {
-    Prompt,
-    Gathering,
-}
-
 impl Driver {
     /// Spawns the loop on the present runtime, and gives what the one beside the keeper needs. Both end once the client
     /// and everything it set going are gone.
@@ -111,17 +104,8 @@ pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, inbox: Inbox, last_wor
     let mut under_way = FuturesUnordered::new();
     let mut flushes = Vec::new();
     let mut errands = Vec::with_capacity(AT_ONCE);
-    let mut pace = Pace::Prompt;
     let mut inbox = inbox;
     poll_fn(|cx| {
-        if pace == Pace::Gathering {
-            pace = Pace::Prompt;
-        } else if !under_way.is_empty() && !inbox.is_empty() {
-            // Others are busy too: what they are about to send shall leave together with this.
-            pace = Pace::Gathering;
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
         let mut open = true;
         while open && let Poll::Ready(count) = inbox.poll_recv_many(cx, &mut errands, AT_ONCE) {
             open = count > 0;
