@@ -108,6 +108,9 @@ impl Line {
     fn take_first(&mut self, which: impl Fn(&Waiter) -> bool) -> Option<Waiter> {
         let index = self.waiters.iter().position(which)?;
         let taken = self.waiters.remove(index)?;
+        if self.waiters.is_empty() {
+            self.waiters = VecDeque::new();
+        }
         self.uncount(&taken);
         Some(taken)
     }

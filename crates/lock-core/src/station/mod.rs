@@ -45,9 +45,6 @@ use crate::{
     Refusal, Ttl,
 };
 
-/// How many outputs most inputs have: room for more would be kept by every station.
-const OUTPUTS_USUAL: usize = 2;
-
 /// This client's place at one lock: its local waiters, and the lease they share. See the module's text.
 #[derive(Debug)]
 pub struct Station {
@@ -77,7 +74,7 @@ impl Station {
             floor: None,
             last_action: 0,
             last_now: Moment::ORIGIN,
-            outbox: VecDeque::with_capacity(OUTPUTS_USUAL),
+            outbox: VecDeque::new(),
         }
     }
 
@@ -103,7 +100,12 @@ impl Station {
     /// The next thing to do; call until it is `None` after each input.
     #[must_use]
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.outbox.pop_front()
+        let output = self.outbox.pop_front();
+        if output.is_none() {
+            // Most stations wait for something, and there may be many: they keep no room.
+            self.outbox = VecDeque::new();
+        }
+        output
     }
 
     /// When to tick next, if nothing happens before.

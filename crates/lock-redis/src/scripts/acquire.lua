@@ -18,7 +18,7 @@ if held and string.sub(held, 1, #mine) == mine then
   local low, high = string.match(held, '^lh1:%x+:(%d+):(%d+):')
   return {'granted', tonumber(low), tonumber(high)}
 end
-held = held or hand_over(lock, counter, queue, waiters, owner)
+held = held or hand_over(lock, counter, queue, waiters, redis.call('LPOP', queue), owner)
 if not held then return grant() end
 local seen, left = string.sub(held, 1, 600), redis.call('PTTL', lock)
 if inbox == '' then

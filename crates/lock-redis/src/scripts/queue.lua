@@ -26,10 +26,9 @@ local function listens(inbox)
   return subscribers.err or subscribers[2] > 0
 end
 
--- Hands a lock that nobody holds over to the first waiter that lives, unless `me` comes first.
--- Gives the lock's new value, or nothing where nobody was there.
-local function hand_over(lock, counter, queue, waiters, me)
-  local owner = redis.call('LPOP', queue)
+-- Hands a lock that nobody holds over to the first waiter that lives, unless `me` comes first. `owner` was taken from the
+-- queue already. Gives the lock's new value, or nothing where nobody was there.
+local function hand_over(lock, counter, queue, waiters, owner, me)
   if not owner then return end
   local now = milliseconds()
   while owner do
