@@ -1,9 +1,10 @@
 //! Waiting in line: who is next, who is passed over, and how soon.
 
+use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use lock_core::{Answer, Certainty, Claim, FencingToken, Queueing, Released, Waiting};
+use lock_core::{Answer, Certainty, Claim, Event, EventSink, FencingToken, Queueing, Released, Renewed, Waiting};
 use lock_redis::nonblocking;
 use test_support::{Fault, Proxy, RedisServer};
 
@@ -75,6 +76,34 @@ fn first_come_first_served() {
             assert!(Some(lease.tokens.low()) > before, "{colour}");
             (last, before) = (waiter, Some(lease.tokens.high()));
         }
+        release(&client, &last);
+        nothing_is_left(&server);
+    }
+}
+
+/// The next in line is told by the release itself, and by nothing else that is done to the lock.
+#[test]
+fn a_renewal_wakes_nobody_and_a_release_the_next_one_only() {
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        let (told, grants) = mpsc::channel();
+        client.listen(EventSink::new(move |event| {
+            if let Event::Granted { lease, .. } = event {
+                told.send(lease.owner).unwrap();
+            }
+        }));
+        let (holder, lease) = take(&client, colour);
+        let [next, last] = [(); 2].map(|()| queue(&client, colour));
+        for _ in 0..3 {
+            let renewed = client.renew(std::slice::from_ref(&lease), SOON).unwrap();
+            assert!(matches!(renewed[..], [Renewed::Renewed { .. }]), "{colour}");
+        }
+        assert_eq!(grants.recv_timeout(Duration::from_millis(200)), Err(RecvTimeoutError::Timeout), "{colour}");
+        for (holder, next) in [(&holder, &next), (&next, &last)] {
+            release(&client, holder);
+            assert_eq!(grants.recv_timeout(AT_ONCE), Ok(next.owner), "{colour}");
+        }
+        assert_eq!(grants.try_recv(), Err(TryRecvError::Empty), "{colour}");
         release(&client, &last);
         nothing_is_left(&server);
     }
