@@ -14,8 +14,9 @@ use crate::stack::bound;
 
 /// How long the thread may outlive its client.
 const BREATH: Duration = Duration::from_secs(1);
-/// How long after a subscription ended the next one is tried; meanwhile waiters have to ask.
-const PAUSE: Duration = Duration::from_millis(100);
+/// How long after a subscription ended the next one is tried; meanwhile waiters have to ask. It doubles up to the second
+/// one while none can be made: most likely the right to subscribe is missing.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
 /// Has an inbox listened to as soon as it is needed.
 pub(crate) struct Ear {
@@ -33,9 +34,13 @@ impl Ear {
     pub(crate) fn needed(&self, within: Duration) {
         self.started.call_once(|| {
             let opened = open(&self.client, &self.inbox, within);
+            let subscription = opened.as_ref().ok().map(|(_, subscription)| *subscription);
             let (client, inbox) = (self.client.clone(), Arc::downgrade(&self.inbox));
-            // Without the thread, waiters go on to ask.
-            _ = thread::Builder::new().name("leasehold-ear".into()).spawn(move || hear(opened, &client, &inbox));
+            let thread = thread::Builder::new().name("leasehold-ear".into());
+            // Without the thread, waiters have to ask.
+            if let (Err(_), Some(subscription)) = (thread.spawn(move || hear(opened, &client, &inbox)), subscription) {
+                self.inbox.closed(subscription);
+            }
         });
     }
 }
@@ -45,16 +50,19 @@ type Opened = RedisResult<(Connection, Subscription)>;
 
 /// Listens for as long as there is anybody to tell.
 fn hear(opened: Opened, client: &Client, whom: &Weak<Inbox>) {
-    let mut next = Some(opened);
+    let (mut next, mut pause) = (Some(opened), PAUSES.0);
     while let Some(inbox) = whom.upgrade() {
         let opened = next.take().unwrap_or_else(|| open(client, &inbox, CONNECT_WITHIN));
         drop(inbox);
-        // Why it ended does not matter: whoever waits has to ask, and then hears what is wrong.
-        match opened {
-            Ok((connection, subscription)) => listen(connection, subscription, whom),
-            Err(_) => whom.upgrade().iter().for_each(|inbox| inbox.recheck()),
-        }
-        thread::sleep(PAUSE);
+        // Why none could be made does not matter: whoever waits asks, and hears what is wrong.
+        pause = match opened {
+            Ok((connection, subscription)) => {
+                listen(connection, subscription, whom);
+                PAUSES.0
+            }
+            Err(_) => PAUSES.1.min(pause * 2),
+        };
+        thread::sleep(pause);
     }
 }
 

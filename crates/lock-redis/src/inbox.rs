@@ -87,7 +87,7 @@ impl Inbox {
     }
 
     /// Everybody who waits should ask again.
-    pub(crate) fn recheck(&self) {
+    fn recheck(&self) {
         self.deliver(Event::RecheckAll);
     }
 

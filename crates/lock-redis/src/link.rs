@@ -177,16 +177,12 @@ async fn open(
         .set_connection_timeout(None)
         .set_response_timeout(None)
         .set_pipeline_buffer_size(QUEUE);
-    let Some(inbox) = inbox.filter(|_| tells(client)) else {
-        return Ok((client.get_multiplexed_async_connection_with_config(&config).await?, None));
-    };
+    let quiet = async || speaking_resp2(client)?.get_multiplexed_async_connection_with_config(&config).await;
+    let Some(inbox) = inbox.filter(|_| tells(client)) else { return Ok((quiet().await?, None)) };
     let subscription = inbox.subscribing();
     let telling = config.clone().set_push_sender(ear(Arc::clone(inbox), subscription));
     let mut connection = match client.get_multiplexed_async_connection_with_config(&telling).await {
-        Err(error) if error.kind() == ErrorKind::RESP3NotSupported => {
-            let client = speaking_resp2(client)?;
-            return Ok((client.get_multiplexed_async_connection_with_config(&config).await?, None));
-        }
+        Err(error) if error.kind() == ErrorKind::RESP3NotSupported => return Ok((quiet().await?, None)),
         outcome => outcome?,
     };
     match connection.subscribe(inbox.channel()).await {

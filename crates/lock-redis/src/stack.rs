@@ -66,7 +66,8 @@ impl Stack {
     /// Somebody waits to be told.
     pub(crate) fn listen(&self, span: Span) {
         if let Some(ear) = &self.ear {
-            ear.needed(span.at_most(CONNECT_WITHIN).left().max(SOCKET_TIMEOUT_MIN));
+            // It takes two steps, and the claim is to be asked again.
+            ear.needed((span.at_most(CONNECT_WITHIN).left() / 3).max(SOCKET_TIMEOUT_MIN));
         }
     }
 

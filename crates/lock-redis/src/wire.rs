@@ -21,6 +21,10 @@ pub(crate) const LEASES_PER_SCRIPT: usize = 100;
 /// The shortest life of a tombstone. Chosen: longer than a network holds a request back, but for rare cases.
 const TOMBSTONE_MIN: Duration = Duration::from_secs(10);
 
+/// How long a place is said to last while the inbox is closed, so that its owner soon asks again instead of waiting to be
+/// told: a third of it later.
+const UNTOLD_MAX: Duration = Duration::from_millis(300);
+
 /// What is the same for all questions of a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
@@ -145,12 +149,18 @@ impl Question for &Claim {
         Ok(call)
     }
 
-    fn read(&self, _wire: &Wire, reply: Value) -> Result<Answer, Failure> {
+    fn read(&self, wire: &Wire, reply: Value) -> Result<Answer, Failure> {
         if let Value::Int(low) = reply {
             return fresh_grant(self, low).ok_or_else(Failure::strange_answer);
         }
         let parts: Vec<Value> = read(reply)?;
-        answer(self, &parts).ok_or_else(Failure::strange_answer)
+        let mut answer = answer(self, &parts).ok_or_else(Failure::strange_answer)?;
+        if let (Answer::Queued { valid_for, .. }, Some(inbox)) = (&mut answer, &wire.inbox)
+            && !inbox.is_open()
+        {
+            *valid_for = UNTOLD_MAX.min(*valid_for);
+        }
+        Ok(answer)
     }
 }
 
