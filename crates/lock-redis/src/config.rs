@@ -44,8 +44,9 @@ struct Table {
 impl RedisConfig {
     /// Reads `redis://`, `rediss://`, `redis+unix://` or `unix://`, with `prefix` and `op_timeout` in the query.
     ///
-    /// `protocol=resp2` there is for servers and proxies that do not speak RESP3 well: waiters then ask every 100 ms for
-    /// their turn instead of being told. A server that does not speak it at all is noticed.
+    /// `protocol=resp2` there is for servers and proxies that do not speak RESP3 well: waiters of a tokio client then ask
+    /// every 50 to 100 ms for their turn instead of being told. A server that does not speak it at all is noticed. Plain
+    /// threads are told over a subscription of their own, for which RESP2 will do.
     ///
     /// A socket takes `db`, `user` and `pass` there, too. `rediss://` needs the feature `tls`.
     ///

@@ -60,10 +60,19 @@ pub(crate) fn tells(client: &Client) -> bool {
     client.get_connection_info().redis_settings().protocol() == ProtocolVersion::RESP3
 }
 
-/// The same client in the older form of the protocol.
-pub(crate) fn speaking_resp2(client: &Client) -> RedisResult<Client> {
+/// Whether a server refused the newer form of the protocol: it may lack it, or the command that asks for it.
+#[cfg(feature = "async")]
+pub(crate) fn knows_no_resp3(error: &RedisError) -> bool {
+    let told = error.to_string();
+    error.kind() == ErrorKind::RESP3NotSupported
+        || told.contains("NOPROTO")
+        || (told.contains("unknown command") && told.contains("HELLO"))
+}
+
+/// The same client, speaking this form of the protocol.
+pub(crate) fn speaking(client: &Client, protocol: ProtocolVersion) -> RedisResult<Client> {
     let info = client.get_connection_info().clone();
-    let redis = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
+    let redis = info.redis_settings().clone().set_protocol(protocol);
     Client::open(info.set_redis_settings(redis))
 }
 

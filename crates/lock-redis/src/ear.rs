@@ -2,13 +2,14 @@
 //!
 //! It starts when a waiter first has to wait: who never waits pays for no thread and no connection.
 
-use std::sync::{Arc, Once, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use redis::{Client, Connection, RedisResult};
+use redis::{Client, Connection, ProtocolVersion, RedisResult};
 
-use crate::connect::{CONNECT_WITHIN, speaking_resp2, tuned};
+use crate::connect::{CONNECT_WITHIN, speaking, tuned};
 use crate::inbox::{Inbox, Subscription};
 use crate::stack::bound;
 
@@ -22,26 +23,28 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 pub(crate) struct Ear {
     client: Client,
     inbox: Arc<Inbox>,
-    started: Once,
+    started: AtomicBool,
 }
 
 impl Ear {
     pub(crate) fn new(client: Client, inbox: Arc<Inbox>) -> Self {
-        Self { client, inbox, started: Once::new() }
+        Self { client, inbox, started: AtomicBool::new(false) }
     }
 
-    /// Somebody waits. The first time, the inbox is opened here, within a time limit; from then on the thread sees to it.
+    /// Somebody waits. The first to do so opens the inbox, within a time limit; from then on the thread sees to it.
     pub(crate) fn needed(&self, within: Duration) {
-        self.started.call_once(|| {
-            let opened = open(&self.client, &self.inbox, within);
-            let subscription = opened.as_ref().ok().map(|(_, subscription)| *subscription);
-            let (client, inbox) = (self.client.clone(), Arc::downgrade(&self.inbox));
-            let thread = thread::Builder::new().name("leasehold-ear".into());
-            // Without the thread, waiters have to ask.
-            if let (Err(_), Some(subscription)) = (thread.spawn(move || hear(opened, &client, &inbox)), subscription) {
-                self.inbox.closed(subscription);
-            }
-        });
+        // Nobody waits for the first one: who comes meanwhile is asked to ask again.
+        if self.started.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let opened = open(&self.client, &self.inbox, within);
+        let subscription = opened.as_ref().ok().map(|(_, subscription)| *subscription);
+        let (client, inbox) = (self.client.clone(), Arc::downgrade(&self.inbox));
+        let thread = thread::Builder::new().name("leasehold-ear".into());
+        // Without the thread, waiters have to ask.
+        if let (Err(_), Some(subscription)) = (thread.spawn(move || hear(opened, &client, &inbox)), subscription) {
+            self.inbox.closed(subscription);
+        }
     }
 }
 
@@ -67,7 +70,7 @@ fn hear(opened: Opened, client: &Client, whom: &Weak<Inbox>) {
 }
 
 fn open(client: &Client, inbox: &Inbox, within: Duration) -> Opened {
-    let client = speaking_resp2(&tuned(client)?)?;
+    let client = speaking(&tuned(client)?, ProtocolVersion::RESP2)?;
     let mut connection = client.get_connection_with_timeout(within)?;
     bound(&connection, within)?;
     let subscription = inbox.subscribing();

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, PushInfo, PushKind, RedisResult, Value};
+use redis::{AsyncConnectionConfig, Client, Cmd, ProtocolVersion, PushInfo, PushKind, RedisResult, Value};
 use tokio::time::timeout;
 
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting, server_of, speaking_resp2, tells, tuned};
+use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, server_of, speaking, tells, tuned};
 use crate::failure::Failure;
 use crate::inbox::{Inbox, Subscription};
 use crate::outbox::Outbox;
@@ -177,12 +177,13 @@ async fn open(
         .set_connection_timeout(None)
         .set_response_timeout(None)
         .set_pipeline_buffer_size(QUEUE);
-    let quiet = async || speaking_resp2(client)?.get_multiplexed_async_connection_with_config(&config).await;
+    let quiet =
+        async || speaking(client, ProtocolVersion::RESP2)?.get_multiplexed_async_connection_with_config(&config).await;
     let Some(inbox) = inbox.filter(|_| tells(client)) else { return Ok((quiet().await?, None)) };
     let subscription = inbox.subscribing();
     let telling = config.clone().set_push_sender(ear(Arc::clone(inbox), subscription));
     let mut connection = match client.get_multiplexed_async_connection_with_config(&telling).await {
-        Err(error) if error.kind() == ErrorKind::RESP3NotSupported => return Ok((quiet().await?, None)),
+        Err(error) if knows_no_resp3(&error) => return Ok((quiet().await?, None)),
         outcome => outcome?,
     };
     match connection.subscribe(inbox.channel()).await {

@@ -8,7 +8,7 @@ use redis::{ToRedisArgs, Value};
 
 use crate::failure::Failure;
 use crate::script;
-use crate::value::{Key, Keys, Stored, name_of, queue_beside, scan_pattern};
+use crate::value::{Key, Keys, Stored, name_of, scan_pattern, waiters_beside};
 use crate::wire::{Call, Question, Wire, read, remaining};
 
 /// How many keys one `SCAN` looks at, at least and at most.
@@ -35,8 +35,8 @@ impl Question for Look<'_> {
     type Answer = Vec<Seen>;
 
     fn call(&self, _wire: &Wire) -> Result<Call, Failure> {
-        let queues: Vec<_> = self.0.iter().map(|key| queue_beside(key)).collect();
-        Ok(look_at(&[self.0, &queues].concat()))
+        let waiters: Vec<_> = self.0.iter().map(|key| waiters_beside(key)).collect();
+        Ok(look_at(&[self.0, &waiters].concat()))
     }
 
     fn read(&self, _wire: &Wire, reply: Value) -> Result<Vec<Seen>, Failure> {
@@ -60,7 +60,7 @@ fn seen(reply: Value) -> Result<Seen, Failure> {
     }
 }
 
-/// Looks at locks and, after them, at their queues.
+/// Looks at locks and, after them, at what their waiters ask for.
 fn look_at<K: ToRedisArgs>(keys: &[K]) -> Call {
     Call::script(&script::LOOK, keys)
 }
@@ -68,7 +68,7 @@ fn look_at<K: ToRedisArgs>(keys: &[K]) -> Call {
 /// Looks at one lock.
 pub(crate) fn look_at_one(wire: &Wire, name: &LockName) -> Call {
     let keys = Keys::of(&wire.prefix, name);
-    look_at(&[keys.lock(), keys.queue()])
+    look_at(&[keys.lock(), keys.waiters()])
 }
 
 pub(crate) fn seen_one(reply: Value) -> Result<Seen, Failure> {

@@ -11,12 +11,12 @@ use lock_core::{
     FencingToken, Invalid, Isolation, Lease, LockName, Operation, Ordering, Parting, Released, Renewed,
 };
 use redis::aio::MultiplexedConnection;
-use redis::{Client, Cmd, RedisResult, Value};
+use redis::{Client, Cmd, ProtocolVersion, RedisResult, Value};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script, tells};
+use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script, speaking, tells};
 use crate::failure::{Failure, Fate};
 use crate::inbox::Inbox;
 use crate::link::{Link, Live, Patience};
@@ -263,11 +263,12 @@ impl Handle {
     }
 }
 
-/// Takes the client as an address: connections are made and verified here, the first with the first request. Waiters are
-/// told of their turn where the client says `protocol=resp3`; otherwise they ask.
+/// Takes the client as an address: connections are made and verified here, the first with the first request. They speak RESP3,
+/// whatever the client says, so that waiters can be told of their turn; where the server does not, they ask.
 impl From<Client> for Redis {
     fn from(client: Client) -> Self {
-        let inbox = Inbox::new().filter(|_| tells(&client));
+        let client = speaking(&client, ProtocolVersion::RESP3).unwrap_or(client);
+        let inbox = Inbox::new();
         Self { wire: Wire::own(&client, inbox.clone()), source: Source::Own(Link::new(client, inbox)) }
     }
 }

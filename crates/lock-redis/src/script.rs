@@ -93,8 +93,8 @@ pub(crate) static REVOKE: Drawing = drawing!("queue", "revoke");
 /// Answers the numbers of those that are lost, from 1.
 pub(crate) static RENEW: Script = Script::new(include_str!("scripts/renew.lua"));
 
-/// Looks at locks. Keys: locks, then their queues. Answers three for each: the value (nil for none, 0 for another type),
-/// `PTTL`, and the length of the queue.
+/// Looks at locks. Keys: locks, then what their waiters ask for. Answers three for each: the value (nil for none, 0 for
+/// another type), `PTTL`, and how many places are not over.
 pub(crate) static LOOK: Script = Script::new(include_str!("scripts/look.lua"));
 
 /// Verifies the counter against the server's identity. Keys: counter, marker. Arguments: the server's `run_id`.

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use redis::{Client, Cmd, Connection, RedisResult, Value};
+use redis::{Client, Cmd, Connection, ProtocolVersion, RedisResult, Value};
 
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting, server_of, speaking_resp2, tuned};
+use crate::connect::{CONNECT_WITHIN, connecting, server_of, speaking, tuned};
 use crate::ear::Ear;
 use crate::failure::Failure;
 use crate::inbox::Inbox;
@@ -116,7 +116,7 @@ fn connect(client: &Client, span: Span) -> Result<Socket, Failure> {
     }
     let failed = |error| classify(connecting(&server, span.within), &error);
     // Nothing is told on these connections.
-    let client = tuned(client).and_then(|client| speaking_resp2(&client)).map_err(failed)?;
+    let client = tuned(client).and_then(|client| speaking(&client, ProtocolVersion::RESP2)).map_err(failed)?;
     let connection = client.get_connection_with_timeout(left).map_err(failed)?;
     let mut socket = Socket { connection, patience: Duration::ZERO };
     socket.bound(span).map_err(failed)?;

@@ -110,9 +110,9 @@ impl ToRedisArgs for Key<'_> {
     }
 }
 
-/// The queue beside the key of a lock, as it was found.
-pub(crate) fn queue_beside(key: &[u8]) -> Vec<u8> {
-    [b"leasehold:{", key, b"}:q"].concat()
+/// What waiters ask for, beside the key of a lock as it was found.
+pub(crate) fn waiters_beside(key: &[u8]) -> Vec<u8> {
+    [b"leasehold:{", key, b"}:w"].concat()
 }
 
 /// How the value of this owner's lease begins, whatever its tokens.
@@ -185,8 +185,8 @@ mod tests {
         let (shop, name): (Prefix, LockName) = ("shop".parse().unwrap(), "a".parse().unwrap());
         let keys = Keys::of(&shop, &name);
         assert_eq!(keys.lock().to_string(), "shop:a");
-        assert_eq!(keys.queue().to_string().into_bytes(), queue_beside(b"shop:a"));
-        assert_eq!(keys.waiters().to_string(), "leasehold:{shop:a}:w");
+        assert_eq!(keys.waiters().to_string().into_bytes(), waiters_beside(b"shop:a"));
+        assert_eq!(keys.queue().to_string(), "leasehold:{shop:a}:q");
         let tombstone = keys.tombstone(Owner::from_random([1; 16])).to_string();
         assert_eq!(tombstone, format!("leasehold:{{shop:a}}:t:{}", "01".repeat(16)));
     }

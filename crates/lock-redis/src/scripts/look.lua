@@ -1,8 +1,18 @@
 local seen, locks = {}, #KEYS / 2
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local function waiting(waiters)
+  local count = 0
+  for _, waiter in ipairs(redis.call('HVALS', waiters)) do
+    if tonumber(string.match(waiter, '^%d+') or 0) > now then count = count + 1 end
+  end
+  return count
+end
+
 for i = 1, locks do
-  local held, waiting = redis.pcall('GET', KEYS[i]), redis.pcall('LLEN', KEYS[locks + i])
+  local held = redis.pcall('GET', KEYS[i])
   if type(held) == 'table' then held = 0 elseif held then held = string.sub(held, 1, 600) end
-  if type(waiting) == 'table' then waiting = 0 end
-  seen[#seen + 1] = {held, redis.call('PTTL', KEYS[i]), waiting}
+  seen[i] = {held, redis.call('PTTL', KEYS[i]), waiting(KEYS[locks + i])}
 end
 return seen

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use lock_core::{Answer, Certainty, Claim, Event, EventSink, FencingToken, Queueing, Released, Renewed, Waiting};
 use lock_redis::nonblocking;
-use test_support::{Fault, Proxy, RedisServer};
+use test_support::{Fault, Proxy, RedisOptions, RedisServer};
 
 use crate::faces::{Child, FACES, Face, handed_in, on_threads, on_tokio, over};
 use crate::support::{Client, SOON, both, claim, eventually, granted, parting, take};
@@ -318,4 +318,50 @@ fn nobody_is_starved_by_those_who_are_told() {
     let (fewest, most) = (turns.iter().min().unwrap(), turns.iter().max().unwrap());
     assert!(*fewest >= 3 && most <= &(2 * fewest + 2), "{turns:?}");
     nothing_is_left(&server);
+}
+
+/// A server that knows no RESP3 serves all the same, and its leases are renewed.
+#[test]
+fn a_server_without_hello_is_asked_instead() {
+    let options = RedisOptions::default().arguments(&["--rename-command", "HELLO", ""]);
+    let server = RedisServer::start_with(options);
+    let (face, ttl) = (on_tokio(&server.url()), Duration::from_secs(1));
+    assert_eq!(face.capabilities().waiting, Waiting::Queue);
+    let held = face.acquire("job", ttl);
+    let first = held.token();
+    thread::sleep(ttl * 3);
+    assert!(held.is_stored(), "it was renewed");
+    let waiter = on_tokio(&server.url());
+    thread::scope(|scope| {
+        let served = wait_for(scope, &waiter, "job");
+        eventually_waiting(&server, "job", 1);
+        held.release();
+        assert!(served.join().unwrap().0 > first);
+    });
+}
+
+/// A client that may not subscribe any more after it connected anew asks soon, although it was to be told.
+#[test]
+fn a_right_that_is_lost_later_costs_no_waiter_its_turn() {
+    let server = RedisServer::start();
+    let user = |right: &str| server.command::<()>(&["ACL", "SETUSER", "app", "on", ">pw", "~*", "+@all", right]);
+    user("&*");
+    let url = format!("redis://app:pw@127.0.0.1:{}", server.port());
+    let holder = on_threads(&server.url());
+    for face in [on_tokio(&url), on_threads(&url)] {
+        user("&*");
+        face.acquire("job", LONG).release();
+        user("resetchannels");
+        server.command::<i64>(&["CLIENT", "KILL", "USER", "app"]);
+        let held = holder.acquire("job", LONG);
+        thread::scope(|scope| {
+            let served = wait_for(scope, &face, "job");
+            eventually_waiting(&server, "job", 1);
+            thread::sleep(Duration::from_millis(500));
+            let released = Instant::now();
+            held.release();
+            let late = served.join().unwrap().1 - released;
+            assert!(late < AT_ONCE, "{late:?}: {:?}", face.capabilities());
+        });
+    }
 }
