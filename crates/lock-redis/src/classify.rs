@@ -64,7 +64,9 @@ fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
         "MISCONF" => unavailable(told).remedy("free the disk, or see the server's log"),
         "LOADING" | "BUSY" | "MASTERDOWN" | "NOREPLICAS" | "CLUSTERDOWN" | "TRYAGAIN" => unavailable(told),
         "NOPERM" => denied(told).remedy(RIGHTS),
-        "NOAUTH" => denied(told).remedy("put user and password into the URL, as in redis://USER:PASSWORD@HOST"),
+        "NOAUTH" => {
+            denied(told).remedy("put user and password into the URL, as in redis://USER:PASSWORD@HOST").dropping()
+        }
         "WRONGPASS" => wrong_password(scene),
         "DENIED" => denied(told),
         // An error that a script raised, rather than answered, tells where: then it is a key of ours that is damaged.
@@ -81,6 +83,7 @@ fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
 fn wrong_password(scene: Scene<'_>) -> Failure {
     denied(format!("{} refused user and password", scene.server))
         .remedy("check both in the URL; a server without a password refuses any")
+        .dropping()
 }
 
 /// What an error reply without a code of its own means.
@@ -170,7 +173,7 @@ fn cluster() -> Failure {
 }
 
 fn denied(message: impl Into<Cow<'static, str>>) -> Failure {
-    Failure::new(ErrorKind::Denied, Effect::None, message).dropping()
+    Failure::new(ErrorKind::Denied, Effect::None, message)
 }
 
 fn effect_at(stage: Stage) -> Effect {

@@ -87,7 +87,7 @@ fn listen(mut connection: Connection, subscription: Subscription, whom: &Weak<In
         let Some(inbox) = whom.upgrade() else { return };
         match message {
             Ok(message) => inbox.receive(message.get_payload_bytes()),
-            Err(error) if error.is_timeout() => {}
+            Err(error) if error.is_timeout() && inbox.is_opened_by(subscription) => {}
             Err(_) => return inbox.closed(subscription),
         }
     }

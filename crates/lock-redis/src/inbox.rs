@@ -70,6 +70,18 @@ impl Inbox {
         }
     }
 
+    /// The server that was asked knows of no subscription: whatever is open leads elsewhere.
+    pub(crate) fn unheard(&self) {
+        if self.open.swap(0, Ordering::AcqRel) != 0 {
+            self.recheck();
+        }
+    }
+
+    /// Whether this subscription is the one that is open.
+    pub(crate) fn is_opened_by(&self, subscription: Subscription) -> bool {
+        self.open.load(Ordering::Acquire) == subscription.0
+    }
+
     pub(crate) fn listen(&self, sink: EventSink) {
         self.listener().sink = Some(sink);
     }
@@ -158,5 +170,8 @@ mod tests {
         assert_eq!(inbox.address(), inbox.channel());
         inbox.closed(second);
         assert_eq!(inbox.address(), "-");
+        inbox.opened(second);
+        inbox.unheard();
+        assert!(!inbox.is_open() && !inbox.is_opened_by(second));
     }
 }

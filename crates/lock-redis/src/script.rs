@@ -79,7 +79,7 @@ macro_rules! drawing {
 /// Arguments: `lh1:OWNER:`, ttl (ms), width, floor, note, inbox (nothing where the claim does not queue).
 ///
 /// Answers the low token of a fresh grant, or `granted` and the tokens that the owner has already, or `held`, value,
-/// `PTTL`, or `queued`, value, `PTTL`, position, place (ms).
+/// `PTTL`, or `queued`, value, `PTTL`, position, place (ms), and 1 where nobody listens behind the inbox.
 pub(crate) static ACQUIRE: Drawing = drawing!("claim", "queue", "acquire");
 
 /// Gives up a hold or a place. Keys: lock, counter, queue, waiters and, where a claim may still arrive, tombstone.

@@ -155,6 +155,9 @@ impl Question for &Claim {
         }
         let parts: Vec<Value> = read(reply)?;
         let mut answer = answer(self, &parts).ok_or_else(Failure::strange_answer)?;
+        if let (Some(Value::Int(1)), Some(inbox)) = (parts.get(5), &wire.inbox) {
+            inbox.unheard();
+        }
         if let (Answer::Queued { valid_for, .. }, Some(inbox)) = (&mut answer, &wire.inbox)
             && !inbox.is_open()
         {
@@ -190,6 +193,7 @@ fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
             Value::Int(pttl),
             Value::Int(position),
             Value::Int(place),
+            Value::Int(_unheard),
         ] if word == b"queued" => Some(Answer::Queued {
             position: u32::try_from(*position).ok()?,
             remaining: remaining(*pttl),

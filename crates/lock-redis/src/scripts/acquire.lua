@@ -25,6 +25,9 @@ if inbox == '' then
   leave(queue, waiters, owner)
   return {'held', seen, left}
 end
+-- A client may be told at another server than this one, after a failover behind one address.
+local unheard = inbox ~= '-' and not listens(inbox)
+if unheard then inbox = '-' end
 local place = place_of(ttl)
 local waiter = table.concat({string.format('%.0f', milliseconds() + place), ttl, ARGV[3], ARGV[4], inbox, note}, ' ')
 local position
@@ -33,4 +36,4 @@ position = position and position + 1 or redis.call('RPUSH', queue, owner)
 local life = math.max(redis.call('PTTL', waiters), place)
 redis.call('PEXPIRE', queue, life)
 redis.call('PEXPIRE', waiters, life)
-return {'queued', seen, left, position, place}
+return {'queued', seen, left, position, place, unheard and 1 or 0}

@@ -85,20 +85,21 @@ impl Script<'_> {
         let now = millis(self.now);
         let remaining = Some(Duration::from_millis(held.ends - now));
         let holder = held.value.shown();
-        let inbox = match seat {
+        let place = place_of(claim.ttl);
+        let (inbox, said) = match seat {
             Seat::Unwanted => {
                 self.keys(&claim.name).leave(claim.owner);
                 return Answer::Busy { remaining, holder };
             }
-            Seat::Silent => None,
-            Seat::Told(inbox) => Some(inbox),
+            Seat::Silent => (None, place),
+            Seat::Told(inbox) if self.listens(Some(inbox)) => (Some(inbox), place),
+            Seat::Told(_) => (None, place.min(UNHEARD_MAX)),
         };
-        let place = place_of(claim.ttl);
         let Claim { owner, ttl, width, floor, .. } = *claim;
         let waiter = Waiter { owner, over: now + place, ttl, width, floor, inbox, note: claim.note.clone() };
         let position = self.keys(&claim.name).seat(now, place, waiter);
         let position = u32::try_from(position).unwrap_or(u32::MAX);
-        Answer::Queued { position, remaining, valid_for: Duration::from_millis(place), holder }
+        Answer::Queued { position, remaining, valid_for: Duration::from_millis(said), holder }
     }
 
     pub(crate) fn release(&mut self, parting: &Parting) -> Released {
@@ -214,6 +215,9 @@ impl Script<'_> {
         keys
     }
 }
+
+/// How long the backend says that a place lasts where nobody listens behind its inbox, so that its owner asks soon.
+const UNHEARD_MAX: Millis = 300;
 
 /// How long a place lasts, and a lease that was handed over to it.
 fn place_of(ttl: Ttl) -> Millis {

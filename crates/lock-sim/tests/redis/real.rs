@@ -120,8 +120,8 @@ impl<'a> Real<'a> {
     }
 
     fn fence(&mut self, lease: &Lease) -> (Moment, Say) {
-        let (lock, queue, _) = keys(&lease.name);
-        let (at, reply) = self.script(LOOK, &[lock, queue], &[]);
+        let (lock, _, waiters) = keys(&lease.name);
+        let (at, reply) = self.script(LOOK, &[lock, waiters], &[]);
         let [(value, _, _)]: [(Option<String>, i64, i64); 1] = redis::from_redis_value(reply).unwrap();
         let fenced = match value.as_deref().and_then(parsed) {
             Some((owner, tokens, _)) if owner == lease.owner && tokens == lease.tokens => Fenced::Acknowledged,
@@ -200,9 +200,13 @@ fn acquired(claim: &Claim, reply: &Value) -> Result<Answer, Refused> {
         [word, value, Value::Int(left)] if is(word, "held") => {
             Ok(Answer::Busy { remaining: Some(millis(*left)), holder: holder(value) })
         }
-        [word, value, Value::Int(left), Value::Int(position), Value::Int(place)] if is(word, "queued") => {
+        [word, value, Value::Int(left), Value::Int(position), Value::Int(place), Value::Int(unheard)]
+            if is(word, "queued") =>
+        {
             let (remaining, position) = (Some(millis(*left)), u32::try_from(*position).unwrap());
-            Ok(Answer::Queued { position, remaining, valid_for: millis(*place), holder: holder(value) })
+            // As the backend says it.
+            let valid_for = millis(if *unheard == 1 { 300.min(*place) } else { *place });
+            Ok(Answer::Queued { position, remaining, valid_for, holder: holder(value) })
         }
         [word, Value::BulkString(why)] if is(word, "refused") && why.starts_with(b"GIVENUP ") => Err(Refused::GivenUp),
         other => panic!("{other:?}"),
