@@ -7,7 +7,7 @@ use std::time::Duration;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim, Durability, EventSink,
-    Fenced, FencingToken, Invalid, Isolation, Lease, LockName, Operation, Parting, Released, Renewed,
+    Fenced, FencingToken, Invalid, Isolation, Lease, LockName, Operation, Parting, Queueing, Released, Renewed,
 };
 #[cfg(feature = "r2d2")]
 use redis::Connection;
@@ -80,10 +80,6 @@ impl Redis {
         let inbox = Inbox::new();
         let stack = stack.with_ear(inbox.clone());
         Self { wire: Wire::own(stack.client(), inbox), source: Source::Own(Box::new(stack)) }
-    }
-
-    fn is_told(&self) -> bool {
-        self.wire.inbox.as_ref().is_some_and(|inbox| inbox.is_open())
     }
 
     fn ask<Q: Question>(&self, question: Q, within: Duration) -> Result<Q::Answer, BackendError> {
@@ -179,17 +175,20 @@ impl BlockingBackend for Redis {
     }
 
     fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        let (span, told) = (Span::from_now(within), self.is_told());
+        let span = Span::from_now(within);
         let failed = |failure: Failure| failure.into_error(Operation::Acquire);
-        let answer = self.answer(&claim, span).map_err(failed)?;
-        if let (Answer::Queued { .. }, Source::Own(stack), false) = (&answer, &self.source, told) {
-            stack.listen(span);
-            // Its place has to say where it is told.
-            if self.is_told() {
-                return self.answer(&claim, span).map_err(|failure| failed(failure.after_a_part()));
+        if let (Source::Own(stack), Queueing::Wanted) = (&self.source, claim.queueing)
+            && stack.hears_nothing()
+        {
+            // Who takes a place should be told of its turn, and who takes none needs nobody to tell it.
+            let at_once = Claim { queueing: Queueing::Unwanted, ..claim.clone() };
+            let answer = self.answer(&&at_once, span).map_err(failed)?;
+            if !matches!(answer, Answer::Busy { .. }) {
+                return Ok(answer);
             }
+            stack.listen(span);
         }
-        Ok(answer)
+        self.answer(&claim, span).map_err(failed)
     }
 
     fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {

@@ -31,6 +31,10 @@ impl Ear {
         Self { client, inbox, started: AtomicBool::new(false) }
     }
 
+    pub(crate) fn is_started(&self) -> bool {
+        self.started.load(Ordering::Relaxed)
+    }
+
     /// Somebody waits. The first to do so opens the inbox, within a time limit; from then on the thread sees to it.
     pub(crate) fn needed(&self, within: Duration) {
         // Nobody waits for the first one: who comes meanwhile is asked to ask again.

@@ -63,6 +63,11 @@ impl Stack {
         Self { ear, ..self }
     }
 
+    /// Whether nobody has waited yet.
+    pub(crate) fn hears_nothing(&self) -> bool {
+        self.ear.as_ref().is_some_and(|ear| !ear.is_started())
+    }
+
     /// Somebody waits to be told.
     pub(crate) fn listen(&self, span: Span) {
         if let Some(ear) = &self.ear {

@@ -25,7 +25,7 @@ impl Station {
         let token = lease.tokens.low();
         self.hand_out(
             now,
-            Held::admitting(now, waiter, UnderLease { lease, token, until, passes: 0, asked, certainty }),
+            Held::admitting(now, waiter, UnderLease { lease, token, until, valid_for, passes: 0, asked, certainty }),
         );
     }
 
@@ -46,7 +46,8 @@ impl Station {
         }
     }
 
-    /// Local hand-over, if the rules allow it: bounded in number, half of the ttl left, a token left, a waiter that fits.
+    /// Local hand-over, if the rules allow it: bounded in number, half of what was granted left, a token left, a waiter that
+    /// fits.
     fn pass_on(&mut self, now: Moment, held: &Held) -> bool {
         let passes = held.passes.saturating_add(1);
         if passes > self.policy.chain || !held.has_half_left(now) {
@@ -56,7 +57,8 @@ impl Station {
         let Some(waiter) = self.line.admit(held.lease.ttl) else { return false };
         self.outbox.push_back(Output::Ended { turn: held.turn, result: Ok(Ended::Released) });
         let (lease, asked, certainty) = (held.lease.clone(), held.asked, held.certainty);
-        let under = UnderLease { lease, token, until: held.until, passes, asked, certainty };
+        let (until, valid_for) = (held.until, held.valid_for);
+        let under = UnderLease { lease, token, until, valid_for, passes, asked, certainty };
         self.hand_out(now, Held::admitting(now, waiter, under));
         true
     }
@@ -131,6 +133,7 @@ struct UnderLease {
     lease: Lease,
     token: FencingToken,
     until: Moment,
+    valid_for: Duration,
     passes: u32,
     asked: Option<Asked>,
     certainty: Certainty,
@@ -139,15 +142,17 @@ struct UnderLease {
 impl Held {
     /// The waiter's turn under a lease.
     fn admitting(now: Moment, waiter: Waiter, under: UnderLease) -> Self {
-        let UnderLease { lease, token, until, passes, asked, certainty } = under;
+        let UnderLease { lease, token, until, valid_for, passes, asked, certainty } = under;
         let Join { turn, max_hold, note, .. } = waiter.join;
         let hold_until = max_hold.map(|most| now + most.max(SHORTEST_HOLD));
         let hold = Arc::new(Hold::new(lease.clone(), token, until, hold_until));
-        Self { lease, until, turn, note, hold, passes, asked, certainty, last_error: None }
+        Self { lease, until, valid_for, turn, note, hold, passes, asked, certainty, last_error: None }
     }
 
     fn extend(&mut self, grant: &Grant) {
-        self.until = self.until.max(grant.until());
+        if self.until < grant.until() {
+            (self.until, self.valid_for) = (grant.until(), grant.valid_for);
+        }
         self.hold.extend(self.until);
     }
 

@@ -119,6 +119,8 @@ pub(super) struct Held {
     pub(super) lease: Lease,
     /// End of the lease as this client may rely on it.
     pub(super) until: Moment,
+    /// How long the grant or renewal lasts that `until` is of.
+    pub(super) valid_for: Duration,
     pub(super) turn: TurnId,
     pub(super) note: Note,
     pub(super) hold: Arc<Hold>,
@@ -142,9 +144,10 @@ impl Held {
         if self.asked.is_some() { Certainty::Unknown } else { self.certainty }
     }
 
-    /// Whether enough of the lease is left for another local turn.
+    /// Whether enough of the lease is left for another local turn. A lease that was handed over lasts for a place at first,
+    /// which may be less than half of the ttl.
     pub(super) fn has_half_left(&self, now: Moment) -> bool {
-        self.until.since(now) >= self.lease.ttl.get() / 2
+        self.until.since(now) >= self.valid_for / 2
     }
 }
 

@@ -33,6 +33,11 @@ local waiter = table.concat({string.format('%.0f', milliseconds() + place), ttl,
 local position
 if redis.call('HSET', waiters, owner, waiter) == 0 then position = redis.call('LPOS', queue, owner) end
 position = position and position + 1 or redis.call('RPUSH', queue, owner)
+-- While somebody lives, the dead would stay until their turn.
+if position % 16 == 0 then
+  sweep(queue, waiters)
+  position = redis.call('LPOS', queue, owner) + 1
+end
 local life = math.max(redis.call('PTTL', waiters), place)
 redis.call('PEXPIRE', queue, life)
 redis.call('PEXPIRE', waiters, life)

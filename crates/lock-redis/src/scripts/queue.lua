@@ -56,3 +56,11 @@ local function leave(queue, waiters, owner)
   redis.call('LREM', queue, 1, owner)
   return true
 end
+
+-- Drops the places that are over, wherever they are.
+local function sweep(queue, waiters)
+  local now, all = milliseconds(), redis.call('HGETALL', waiters)
+  for i = 1, #all, 2 do
+    if (tonumber(string.match(all[i + 1], '^%d+')) or 0) <= now then leave(queue, waiters, all[i]) end
+  end
+end

@@ -54,7 +54,7 @@ fn a_missing_right_is_named() {
     }
     user("minimal", &["resetkeys", "~shop:*", "~leasehold:*", "resetchannels", "&leasehold:inbox:*", "-@all"]);
     let rights = "+@scripting +@pubsub +info +time +get +mget +set +del +exists +incrby +pexpire +pttl +lpop +rpush +lpos \
-                  +lrem +hget +hset +hdel +hvals +scan";
+                  +lrem +hget +hset +hdel +hvals +hgetall +scan";
     user("minimal", &rights.split(' ').collect::<Vec<_>>());
     let shop = format!("redis://minimal:pw@127.0.0.1:{port}?prefix=shop");
     for (colour, client) in both(&shop) {

@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use lock_core::{Answer, Certainty, Claim, Event, EventSink, FencingToken, Queueing, Released, Renewed, Waiting};
+use lock_core::{Answer, Certainty, Claim, Event, EventSink, FencingToken, Queueing, Released, Renewed, Ttl, Waiting};
 use lock_redis::nonblocking;
 use test_support::{Fault, Proxy, RedisOptions, RedisServer};
 
@@ -318,6 +318,23 @@ fn nobody_is_starved_by_those_who_are_told() {
     let (fewest, most) = (turns.iter().min().unwrap(), turns.iter().max().unwrap());
     assert!(*fewest >= 3 && most <= &(2 * fewest + 2), "{turns:?}");
     nothing_is_left(&server);
+}
+
+/// Those that die are forgotten also while somebody who lives waits behind a holder that stays.
+#[test]
+fn the_dead_do_not_pile_up() {
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        take(&client, colour);
+        queue(&client, colour);
+        for _ in 0..40 {
+            let dies = Claim { queueing: Queueing::Wanted, ttl: Ttl::MIN, ..claim(colour) };
+            assert!(matches!(client.acquire(&dies, SOON), Ok(Answer::Queued { .. })), "{colour}");
+            thread::sleep(Ttl::MIN.get());
+        }
+        let left = waiting(&server, colour);
+        assert!(left <= 16, "{colour}: {left} of 41 are still there");
+    }
 }
 
 /// A server that knows no RESP3 serves all the same, and its leases are renewed.

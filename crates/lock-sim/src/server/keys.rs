@@ -92,6 +92,9 @@ pub(crate) struct Waiter {
     pub(crate) note: Note,
 }
 
+/// Whoever gets a place whose number this divides drops those that are over.
+const SWEPT_AT: usize = 16;
+
 /// All keys of one lock. List and hash of the queue have the same members and the same expiry, so they are one here.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys {
@@ -132,12 +135,18 @@ impl Keys {
     pub(crate) fn seat(&mut self, now: Millis, place: Millis, waiter: Waiter) -> usize {
         let queue = self.queue.get_or_insert_with(|| Kept { value: VecDeque::new(), ends: 0 });
         queue.ends = queue.ends.max(now + place);
-        if let Some(index) = queue.value.iter().position(|other| other.owner == waiter.owner) {
-            queue.value[index] = waiter;
-            return index + 1;
+        let owner = waiter.owner;
+        let place = |queue: &VecDeque<Waiter>| queue.iter().position(|other| other.owner == owner);
+        match place(&queue.value) {
+            Some(index) => queue.value[index] = waiter,
+            None => queue.value.push_back(waiter),
         }
-        queue.value.push_back(waiter);
-        queue.value.len()
+        let position = place(&queue.value).map_or(0, |index| index + 1);
+        if position % SWEPT_AT != 0 {
+            return position;
+        }
+        queue.value.retain(|waiter| now < waiter.over);
+        place(&queue.value).map_or(0, |index| index + 1)
     }
 
     /// The owner that holds, and those that wait.

@@ -99,6 +99,20 @@ fn the_claim_is_as_wide_as_the_line_and_the_lease_goes_down_it_with_rising_token
 }
 
 #[test]
+fn what_was_handed_over_for_a_place_is_passed_on_while_half_of_that_is_left() {
+    for (held_for, passed_on) in [(4_000, true), (5_000, false)] {
+        let mut rig = rig();
+        rig.join(1);
+        rig.join(2);
+        rig.queue();
+        rig.hand_over(9, 10);
+        rig.pass(millis(held_for));
+        let after = rig.leave(1).join(", ");
+        assert_eq!(after.contains("admit 2: token 10"), passed_on, "{after}");
+    }
+}
+
+#[test]
 fn the_width_is_bounded_by_the_chain_and_by_the_widest_range() {
     let width = |chain: u32| {
         let mut policy = told_in_order();
