@@ -61,15 +61,14 @@ impl Results {
 impl Measured {
     /// Sums the rounds of all subjects up.
     pub(crate) fn new(scenario: &'static Scenario, rounds: Vec<(Subject, Vec<Figures>)>) -> Self {
-        let sums: Vec<_> = rounds.iter().map(|(subject, rounds)| (*subject, Figures::of_rounds(rounds))).collect();
-        let base = |base| sums.iter().find(|(subject, _)| *subject == base).map(|(_, figures)| figures.clone());
-        let bare = base(Subject::Bare).unwrap_or_default();
-        let hand = base(Subject::ByHand).unwrap_or_default();
-        let of_subject = |((subject, rounds), (_, figures)): ((Subject, Vec<Figures>), (Subject, Figures))| {
-            let (to_bare, to_hand) = (figures.ratios_to(&bare), figures.ratios_to(&hand));
-            OfSubject { subject, figures, to_bare, to_hand, rounds }
+        let of_subject = |(subject, own): &(Subject, Vec<Figures>)| OfSubject {
+            subject: *subject,
+            figures: Figures::of_rounds(own),
+            to_bare: ratios(own, &rounds, Subject::Bare),
+            to_hand: ratios(own, &rounds, Subject::ByHand),
+            rounds: own.clone(),
         };
-        Self { scenario, subjects: rounds.into_iter().zip(sums).map(of_subject).collect() }
+        Self { scenario, subjects: rounds.iter().map(of_subject).collect() }
     }
 
     pub(crate) fn subject(&self, subject: Subject) -> Option<&OfSubject> {
@@ -79,6 +78,18 @@ impl Measured {
     /// Whether anybody has a value for it.
     pub(crate) fn has(&self, figure: Figure) -> bool {
         self.subjects.iter().any(|subject| subject.figures.get(figure).is_some())
+    }
+}
+
+/// The medians of the ratios in each round, since what disturbs one subject in a round disturbs the others too; but the
+/// ratio of the best rates.
+fn ratios(own: &[Figures], all: &[(Subject, Vec<Figures>)], base: Subject) -> Figures {
+    let Some((_, base)) = all.iter().find(|(subject, _)| *subject == base) else { return Figures::default() };
+    let in_rounds: Vec<_> = own.iter().zip(base).map(|(own, base)| own.ratios_to(base)).collect();
+    let best = Figures::of_rounds(own).ratios_to(&Figures::of_rounds(base));
+    match best.get(Figure::Rate) {
+        Some(rate) => Figures::of_rounds(&in_rounds).with(Figure::Rate, rate),
+        None => Figures::of_rounds(&in_rounds),
     }
 }
 

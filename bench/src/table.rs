@@ -41,8 +41,7 @@ fn whole(results: &Results, look: &Look) -> String {
         parts.push((look.named)(measured.scenario.name));
         parts.push(of_scenario(measured, look.style) + "\n");
     }
-    let all = results.scenarios.len() > 1;
-    let verdicts = results.targets.iter().filter(|verdict| all || verdict.met.is_some());
+    let verdicts = results.targets.iter().filter(|verdict| verdict.met.is_some());
     parts.push((look.heading)("Targets"));
     parts.push(of_targets(verdicts, look.style));
     parts.join("\n")

@@ -102,7 +102,9 @@ impl All<'_> {
     }
 
     fn to(&self, scenario: &str, subject: Subject, figure: Figure, base: Subject) -> Option<f64> {
-        Some(self.value(scenario, subject, figure)? / self.value(scenario, base, figure)?)
+        let measured = self.scenario(scenario)?.subject(subject)?;
+        let ratios = if base == Subject::Bare { &measured.to_bare } else { &measured.to_hand };
+        ratios.get(figure)
     }
 
     fn overlaps(&self) -> Option<f64> {

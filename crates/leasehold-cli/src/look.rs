@@ -23,7 +23,7 @@ pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
         return print(&json(&entries.iter().map(Row::from).collect::<Vec<_>>())?);
     }
     if entries.is_empty() {
-        return print(&format!("no lock is held that matches {}", args.pattern));
+        return print(&format!("no lock of leasehold's is held that matches {}", args.pattern));
     }
     print(&table(&entries))
 }
