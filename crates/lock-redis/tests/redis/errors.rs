@@ -47,11 +47,19 @@ fn a_missing_right_is_named() {
     user("writer", &["+@all"]);
     let clients = both(&format!("redis://writer:pw@127.0.0.1:{port}"));
     user("writer", &["-incrby"]);
+    let connections = || -> Vec<String> {
+        let list: String = server.command(&["CLIENT", "LIST"]);
+        let writers = list.lines().filter(|line| line.contains("user=writer"));
+        writers.filter_map(|line| line.split(' ').next().map(str::to_owned)).collect()
+    };
+    let before = connections();
     for (_, client) in &clients {
         let error = client.acquire(&claim("job"), SOON).unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Denied, Effect::None), "{error}");
         assert!(error.to_string().contains("+incrby"), "{error}");
     }
+    assert!(clients.iter().all(|(_, client)| client.acquire(&claim("another"), SOON).is_err()));
+    assert_eq!(connections(), before, "what is denied to one does not cost the others their connection");
     user("minimal", &["resetkeys", "~shop:*", "~leasehold:*", "resetchannels", "&leasehold:inbox:*", "-@all"]);
     let rights = "+@scripting +@pubsub +info +time +get +mget +set +del +exists +incrby +pexpire +pttl +lpop +rpush +lpos \
                   +lrem +hget +hset +hdel +hvals +hgetall +scan";
