@@ -1,4 +1,5 @@
-//! Faults on command: a cover round any backend that refuses calls, loses replies, holds them back, and counts.
+//! Faults on command: a cover round any backend that refuses calls, loses replies, holds them back, counts and writes
+//! down what was asked.
 //!
 //! ```
 //! use lock_core::{BlockingBackend, Effect, ErrorKind, Operation};
@@ -20,7 +21,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use lock_core::{Backend, BackendError, Capabilities, Effect, ErrorKind, EventSink, Operation};
+use lock_core::{Backend, BackendError, Capabilities, Effect, ErrorKind, EventSink, Operation, Owner};
 
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,17 @@ pub enum Fault {
     LostReply,
 }
 
+/// What was asked of a store, and for whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A lease for this owner.
+    Acquire(Owner),
+    /// The renewal of these owners' leases.
+    Renew(Vec<Owner>),
+    /// The end of this owner's lease or place.
+    Release(Owner),
+}
+
 /// The switches of one or more [`Faulty`] backends. Cloning gives another handle on the same switches.
 #[derive(Clone, Debug, Default)]
 pub struct Faults(Arc<Switches>);
@@ -39,6 +51,7 @@ pub struct Faults(Arc<Switches>);
 #[derive(Debug, Default)]
 struct Switches {
     lines: Mutex<HashMap<Operation, Line>>,
+    asked: Mutex<Vec<Asked>>,
     let_go: Condvar,
 }
 
@@ -109,6 +122,19 @@ impl Faults {
     /// How many calls of `operation` the store has run, whether or not their replies were held or lost.
     pub fn ran(&self, operation: Operation) -> u64 {
         self.line(operation, |line| line.ran)
+    }
+
+    /// What was asked so far, in order, whatever became of it.
+    pub fn asked(&self) -> Vec<Asked> {
+        self.journal().clone()
+    }
+
+    fn note_asked(&self, asked: Asked) {
+        self.journal().push(asked);
+    }
+
+    fn journal(&self) -> MutexGuard<'_, Vec<Asked>> {
+        self.0.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn line<T>(&self, operation: Operation, change: impl FnOnce(&mut Line) -> T) -> T {

@@ -1,26 +1,17 @@
 //! When the keeper renews, and in which order the store is told things.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use lock_async::Client;
 use lock_core::Operation;
-use lock_memory::faults::Faulty;
+use lock_memory::faults::Asked;
 
-use crate::recorder::{Call, Calls, Recorder};
 use crate::support::{Bench, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn recorded(bench: &Bench) -> (Client, Calls) {
-    let (recorder, calls) = Recorder::new(Arc::new(Faulty::new(bench.store.nonblocking(), &bench.faults)));
-    let clock = Arc::new(bench.clock.clone());
-    (Client::builder(Arc::new(recorder)).clock(clock).build().unwrap(), calls)
-}
-
-fn assert_pairs(calls: &[Call]) {
+fn assert_pairs(calls: &[Asked]) {
     for pair in calls.chunks(2) {
-        let [Call::Acquire(asked), Call::Release(released)] = pair else { panic!("out of order: {pair:?}") };
+        let [Asked::Acquire(asked), Asked::Release(released)] = pair else { panic!("out of order: {pair:?}") };
         assert_eq!(asked, released);
     }
 }
@@ -29,19 +20,19 @@ fn assert_pairs(calls: &[Call]) {
 #[tokio::test]
 async fn one_lease_is_renewed_once_in_a_period_whatever_came_before() {
     let bench = Bench::new();
-    let (client, calls) = recorded(&bench);
+    let client = bench.client();
     for pair in 0..1000 {
         client.mutex(format!("pair {}", pair % 10)).acquire().await.unwrap().release().await.unwrap();
     }
     let guard = client.mutex("held").acquire().await.unwrap();
-    let before = calls.lock().unwrap().len();
+    let before = bench.faults.asked().len();
     assert_eq!(before, 2001);
     for period in 1..=5 {
         bench.clock.advance(10 * SECOND);
-        until(|| calls.lock().unwrap().len() >= before + period && guard.remaining() > 25 * SECOND).await;
+        until(|| bench.faults.asked().len() >= before + period && guard.remaining() > 25 * SECOND).await;
     }
-    let renewals = calls.lock().unwrap().split_off(before);
-    let one = |call: &Call| matches!(call, Call::Renew(owners) if owners.len() == 1);
+    let renewals = bench.faults.asked().split_off(before);
+    let one = |call: &Asked| matches!(call, Asked::Renew(owners) if owners.len() == 1);
     assert!(renewals.len() == 5 && renewals.iter().all(one), "{renewals:?}");
 }
 
@@ -83,14 +74,14 @@ async fn a_slow_store_does_not_make_the_keeper_late() {
 #[tokio::test]
 async fn a_dropped_guard_is_released_before_what_comes_next() {
     let bench = Bench::new();
-    let (client, calls) = recorded(&bench);
+    let client = bench.client();
     let mutex = client.mutex("a");
     bench.faults.hold(Operation::Release);
     for _ in 0..100 {
         drop(mutex.acquire().await.unwrap());
     }
     drop(client.mutex("b").acquire().await.unwrap());
-    let calls = calls.lock().unwrap().clone();
+    let calls = bench.faults.asked();
     assert!(calls.len() > 200, "no release was answered, and none was waited for");
     assert_pairs(&calls[..200]);
     bench.faults.let_go(Operation::Release);

@@ -4,6 +4,5 @@
 mod cancellation;
 mod holding;
 mod keeping;
-mod recorder;
 mod support;
 mod waiting;

@@ -3,6 +3,5 @@
 
 mod holding;
 mod keeping;
-mod recorder;
 mod support;
 mod waiting;

@@ -9,7 +9,7 @@ use lock_core::{
     Parting, Released, Renewed,
 };
 
-use super::Faulty;
+use super::{Asked, Faulty};
 
 impl<B: BlockingBackend + ?Sized> Faulty<B> {
     fn pass_blocking<T>(
@@ -31,14 +31,17 @@ impl<B: BlockingBackend + ?Sized> BlockingBackend for Faulty<B> {
     }
 
     fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        self.faults.note_asked(Asked::Acquire(claim.owner));
         self.pass_blocking(Operation::Acquire, || self.backend.acquire(claim, within))
     }
 
     fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        self.faults.note_asked(Asked::Renew(leases.iter().map(|lease| lease.owner).collect()));
         self.pass_blocking(Operation::Renew, || self.backend.renew(leases, within))
     }
 
     fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
+        self.faults.note_asked(Asked::Release(parting.owner));
         self.pass_blocking(Operation::Release, || self.backend.release(parting, within))
     }
 

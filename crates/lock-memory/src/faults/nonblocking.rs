@@ -11,7 +11,7 @@ use lock_core::{
     Released, Renewed,
 };
 
-use super::Faulty;
+use super::{Asked, Faulty};
 
 impl<B: AsyncBackend + ?Sized> Faulty<B> {
     async fn pass_async<T: Send>(
@@ -34,14 +34,17 @@ impl<B: AsyncBackend + ?Sized> AsyncBackend for Faulty<B> {
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        self.faults.note_asked(Asked::Acquire(claim.owner));
         self.pass_async(Operation::Acquire, self.backend.acquire(claim, within)).await
     }
 
     async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        self.faults.note_asked(Asked::Renew(leases.iter().map(|lease| lease.owner).collect()));
         self.pass_async(Operation::Renew, self.backend.renew(leases, within)).await
     }
 
     async fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
+        self.faults.note_asked(Asked::Release(parting.owner));
         self.pass_async(Operation::Release, self.backend.release(parting, within)).await
     }
 
