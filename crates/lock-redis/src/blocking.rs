@@ -7,7 +7,7 @@ use std::time::Duration;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim, Durability, EventSink,
-    Fenced, FencingToken, Invalid, Isolation, Lease, LockName, Operation, Parting, Queueing, Released, Renewed,
+    Fenced, FencingToken, Invalid, Isolation, Lease, LockName, Operation, Parting, Prefix, Queueing, Released, Renewed,
 };
 #[cfg(feature = "r2d2")]
 use redis::Connection;
@@ -63,17 +63,19 @@ impl Redis {
         let first = stack.checkout(Span::from_now(CONNECT_WITHIN));
         let first = first.map_err(|failure| failed(explain(stack.client(), failure)))?;
         stack.put_back(first);
-        let own = Self::own(stack);
-        Ok(Self { wire: own.wire.with_prefix(config.own_prefix()), source: own.source })
+        Ok(Self::own(stack).prefixed(config.own_prefix()))
     }
 
     /// The same Redis with `PREFIX:` before the names of locks.
     ///
     /// # Errors
     /// `Invalid` for a prefix that is empty, long, reserved, or holds a control character.
-    pub fn with_prefix(mut self, prefix: &str) -> Result<Self, Invalid> {
-        self.wire = self.wire.with_prefix(&prefix.parse()?);
-        Ok(self)
+    pub fn with_prefix(self, prefix: &str) -> Result<Self, Invalid> {
+        Ok(self.prefixed(&prefix.parse()?))
+    }
+
+    fn prefixed(self, prefix: &Prefix) -> Self {
+        Self { wire: self.wire.with_prefix(prefix), ..self }
     }
 
     fn own(stack: Stack) -> Self {
@@ -157,9 +159,7 @@ impl Backend for Redis {
     }
 
     fn listen(&self, sink: EventSink) {
-        if let Some(inbox) = &self.wire.inbox {
-            inbox.listen(sink);
-        }
+        self.wire.listen(sink);
     }
 }
 

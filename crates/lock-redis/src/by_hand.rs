@@ -1,9 +1,35 @@
-//! The very commands of this backend, to be sent by hand: what a benchmark measures it against. Not for users.
+//! The very commands and scripts of this backend, to be sent by hand: what a benchmark measures it against, and what a
+//! model of them is compared with. Not for users.
 
 use lock_core::{Claim, Parting};
 use redis::{Client, Cmd, Pipeline};
 
+use crate::script::{self, Counting};
 use crate::wire::{Question, Wire, greeting};
+
+/// The texts of the scripts that connections of ours use.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "each is named for its verb")]
+pub struct Texts {
+    pub acquire: &'static str,
+    pub release: &'static str,
+    pub revoke: &'static str,
+    pub renew: &'static str,
+    pub look: &'static str,
+    pub verify: &'static str,
+}
+
+/// What a model of the scripts has to agree with.
+pub fn texts() -> Texts {
+    Texts {
+        acquire: script::ACQUIRE.counting(Counting::Stored).text(),
+        release: script::RELEASE.counting(Counting::Stored).text(),
+        revoke: script::REVOKE.counting(Counting::Stored).text(),
+        renew: script::RENEW.text(),
+        look: script::LOOK.text(),
+        verify: script::VERIFY.text(),
+    }
+}
 
 /// Makes the commands for one server.
 #[derive(Debug)]

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lock_core::{Event, EventSink, FencingToken, Lease, Owner, Prefix, TokenRange, Ttl};
+use lock_core::{Event, EventSink, Lease, Owner, Prefix, TokenRange, Ttl};
+
+use crate::value::token;
 
 /// A channel of this client's own, and who listens behind it.
 #[derive(Debug)]
@@ -123,7 +125,6 @@ fn read(prefix: &Prefix, message: &[u8]) -> Option<Event> {
     }
     let owner: Owner = words.next()?.parse().ok()?;
     let (low, high) = words.next()?.split_once(':')?;
-    let token = |digits: &str| digits.parse::<FencingToken>().ok();
     let tokens = TokenRange::new(token(low)?, token(high)?).ok()?;
     let millis = |digits: &str| digits.parse().ok().map(Duration::from_millis);
     let ttl = Ttl::new(millis(words.next()?)?).ok()?;

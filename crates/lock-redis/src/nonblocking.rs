@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script, speaking, tells};
+use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script, speaking};
 use crate::failure::{Failure, Fate};
 use crate::inbox::Inbox;
 use crate::link::{Link, Live, Patience};
@@ -66,7 +66,7 @@ impl Redis {
         let failed = |failure: Failure| failure.into_error(Operation::Connect);
         let client = Client::open(config.server().clone())
             .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
-        let inbox = Inbox::new().filter(|_| tells(&client));
+        let inbox = Inbox::new();
         let link = Link::new(client, inbox.clone());
         if let Err(failure) = link.live().await {
             let client = link.client().clone();
@@ -177,9 +177,7 @@ impl Backend for Redis {
     }
 
     fn listen(&self, sink: EventSink) {
-        if let Some(inbox) = &self.wire.inbox {
-            inbox.listen(sink);
-        }
+        self.wire.listen(sink);
     }
 }
 

@@ -55,22 +55,24 @@ impl Drawing {
     }
 }
 
-/// The text of a script that draws tokens.
+/// The text of a script, of its parts.
 macro_rules! text {
+    ($($part:literal),+) => { concat!($(include_str!(concat!("scripts/", $part, ".lua"))),+) };
+}
+
+/// The text of a script that draws tokens.
+macro_rules! drawing_text {
     ($counting:literal, $($part:literal),+) => {
-        concat!(
-            "local counting, LAST_TOKEN = '", $counting, "', 9007199254740991\n",
-            $(include_str!(concat!("scripts/", $part, ".lua"))),+
-        )
+        concat!("local counting, LAST_TOKEN = '", $counting, "', 9007199254740991\n", text!($($part),+))
     };
 }
 
 macro_rules! drawing {
     ($($part:literal),+) => {
         Drawing {
-            stored: Script::new(text!("stored", $($part),+)),
+            stored: Script::new(drawing_text!("stored", $($part),+)),
             #[cfg(any(feature = "async", feature = "r2d2"))]
-            clock: Script::new(text!("clock", $($part),+)),
+            clock: Script::new(drawing_text!("clock", $($part),+)),
         }
     };
 }
@@ -80,26 +82,26 @@ macro_rules! drawing {
 ///
 /// Answers the low token of a fresh grant, or `granted` and the tokens that the owner has already, or `held`, value,
 /// `PTTL`, or `queued`, value, `PTTL`, position, place (ms), and 1 where nobody listens behind the inbox.
-pub(crate) static ACQUIRE: Drawing = drawing!("claim", "queue", "acquire");
+pub(crate) static ACQUIRE: Drawing = drawing!("claim", "clock", "queue", "acquire");
 
 /// Gives up a hold or a place. Keys: lock, counter, queue, waiters and, where a claim may still arrive, tombstone.
 /// Arguments: `lh1:OWNER:`, life of the tombstone (ms). Answers 1 for a hold, 2 for a place, 0 for neither.
-pub(crate) static RELEASE: Drawing = drawing!("part", "queue", "release");
+pub(crate) static RELEASE: Drawing = drawing!("part", "clock", "queue", "release");
 
 /// Ends the lease that spans a token. Keys: lock, counter, queue, waiters. Arguments: token. Answers 1 or 0.
-pub(crate) static REVOKE: Drawing = drawing!("queue", "revoke");
+pub(crate) static REVOKE: Drawing = drawing!("clock", "queue", "revoke");
 
 /// Renews leases. Keys: locks. Arguments, two for each: `lh1:OWNER:LOW:HIGH:`, ttl (ms).
 /// Answers the numbers of those that are lost, from 1.
-pub(crate) static RENEW: Script = Script::new(include_str!("scripts/renew.lua"));
+pub(crate) static RENEW: Script = Script::new(text!("renew"));
 
 /// Looks at locks. Keys: locks, then what their waiters ask for. Answers three for each: the value (nil for none, 0 for
 /// another type), `PTTL`, and how many places are not over.
-pub(crate) static LOOK: Script = Script::new(include_str!("scripts/look.lua"));
+pub(crate) static LOOK: Script = Script::new(text!("clock", "look"));
 
 /// Verifies the counter against the server's identity. Keys: counter, marker. Arguments: the server's `run_id`.
 /// Answers 1 where the server is not the one that was last verified.
-pub(crate) static VERIFY: Script = Script::new(include_str!("scripts/verify.lua"));
+pub(crate) static VERIFY: Script = Script::new(text!("clock", "verify"));
 
 /// The scripts to load when a connection of ours is opened: all that it may need.
 pub(crate) static OWN: [&Script; 6] = [&ACQUIRE.stored, &RELEASE.stored, &REVOKE.stored, &RENEW, &LOOK, &VERIFY];

@@ -151,7 +151,7 @@ impl Stored {
     }
 }
 
-fn token(digits: &str) -> Option<FencingToken> {
+pub(crate) fn token(digits: &str) -> Option<FencingToken> {
     digits.parse().ok()
 }
 

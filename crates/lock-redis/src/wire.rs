@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Fenced, FencingToken, Lease, Mode, Operation, Parting, Prefix, Queueing, Released,
-    Renewed, TokenRange, Waiting,
+    Answer, Certainty, Claim, EventSink, Fenced, FencingToken, Lease, Mode, Operation, Parting, Prefix, Queueing,
+    Released, Renewed, TokenRange, Waiting,
 };
 use redis::{Client, Cmd, FromRedisValue, ToRedisArgs, Value, from_redis_value};
 
@@ -60,6 +60,12 @@ impl Wire {
     /// The same for a connection on which nobody waits.
     pub(crate) fn without_inbox(&self) -> Self {
         Self { inbox: None, ..self.clone() }
+    }
+
+    pub(crate) fn listen(&self, sink: EventSink) {
+        if let Some(inbox) = &self.inbox {
+            inbox.listen(sink);
+        }
     }
 
     pub(crate) fn waiting(&self) -> Waiting {

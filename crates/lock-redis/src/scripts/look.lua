@@ -1,6 +1,4 @@
-local seen, locks = {}, #KEYS / 2
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local seen, locks, now = {}, #KEYS / 2, milliseconds()
 
 local function waiting(waiters)
   local count = 0

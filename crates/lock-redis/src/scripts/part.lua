@@ -5,4 +5,3 @@ local is_mine = type(held) == 'string' and string.sub(held, 1, #mine) == mine
 local first = is_mine and redis.call('LPOP', queue)
 -- Nobody waits and nothing is to be remembered: so most releases end, and nothing more is set up for them.
 if is_mine and not first and not tombstone then return redis.call('DEL', lock) end
-

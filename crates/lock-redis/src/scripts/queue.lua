@@ -2,18 +2,12 @@
 local function draw(counter, width, floor, drawn)
   local high = drawn or redis.call('INCRBY', counter, width)
   if high <= width or high - width < floor or counting == 'clock' then
-    local time = redis.call('TIME')
-    local now = time[1] * 1000000 + time[2]
+    local now = microseconds()
     -- A floor far ahead of the clock is no token of this deployment's and must not use up the numbers.
     high = math.max(high - width, now, math.min(floor, now + 86400000000)) + width
     redis.call('SET', counter, string.format('%.0f', high))
   end
   if high <= LAST_TOKEN then return high - width + 1, high end
-end
-
-local function milliseconds()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
 -- How long a place lasts, and a lease that was handed over to it.

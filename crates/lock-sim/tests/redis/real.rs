@@ -7,24 +7,10 @@ use lock_core::{
     Answer, Certainty, Claim, Event, Fenced, FencingToken, Holder, Lease, LockName, Moment, Note, Owner, Parting,
     Released, Renewed, TokenRange, Ttl,
 };
+use lock_redis::by_hand::texts;
 use lock_sim::trace::{Ask, Inbox, Refused, Said, Say, Seat};
 use redis::{Connection, PubSub, Value};
 
-macro_rules! lua {
-    ($($name:literal),+) => {
-        concat!(
-            "local counting, LAST_TOKEN = 'stored', 9007199254740991\n",
-            $(include_str!(concat!("../../../lock-redis/src/scripts/", $name, ".lua"))),+
-        )
-    };
-}
-
-const ACQUIRE: &str = lua!("claim", "queue", "acquire");
-const RELEASE: &str = lua!("part", "queue", "release");
-const REVOKE: &str = lua!("queue", "revoke");
-const RENEW: &str = lua!("renew");
-const LOOK: &str = lua!("look");
-const VERIFY: &str = lua!("verify");
 const FOREIGN_SET: &str = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0";
 const FOREIGN_DELETE: &str = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0";
 
@@ -51,7 +37,7 @@ impl<'a> Real<'a> {
         }
         let mut real = Self { connection, inboxes: pubsub, listened_to: inboxes.into() };
         let run_id = "run".to_owned();
-        real.script(VERIFY, &[COUNTER.to_owned(), "leasehold:marker".to_owned()], &[run_id]);
+        real.script(texts().verify, &[COUNTER.to_owned(), "leasehold:marker".to_owned()], &[run_id]);
         real
     }
 
@@ -89,14 +75,14 @@ impl<'a> Real<'a> {
         let numbers = [claim.ttl.as_millis(), claim.width.get(), floor].map(|number| number.to_string());
         let [ttl, width, floor] = numbers;
         let arguments = [mine(claim.owner), ttl, width, floor, claim.note.to_wire().to_owned(), inbox];
-        let (at, reply) = self.script(ACQUIRE, &keys, &arguments);
+        let (at, reply) = self.script(texts().acquire, &keys, &arguments);
         (at, Say::Acquire(acquired(claim, &reply)))
     }
 
     fn renew(&mut self, leases: &[Lease]) -> (Moment, Say) {
         let keys: Vec<_> = leases.iter().map(|lease| lease.name.to_string()).collect();
         let two = |lease: &Lease| [of_lease(lease), lease.ttl.as_millis().to_string()];
-        let (at, reply) = self.script(RENEW, &keys, &leases.iter().flat_map(two).collect::<Vec<_>>());
+        let (at, reply) = self.script(texts().renew, &keys, &leases.iter().flat_map(two).collect::<Vec<_>>());
         let lost: Vec<usize> = redis::from_redis_value(reply).unwrap();
         let renewed = |(index, lease): (usize, &Lease)| match lost.contains(&(index + 1)) {
             true => Renewed::NotHeld,
@@ -113,7 +99,7 @@ impl<'a> Real<'a> {
             keys.push(tombstone(&parting.name, parting.owner));
             arguments.push(parting.ttl.as_millis().max(10_000).to_string());
         }
-        let (at, reply) = self.script(RELEASE, &keys, &arguments);
+        let (at, reply) = self.script(texts().release, &keys, &arguments);
         let released: usize = redis::from_redis_value(reply).unwrap();
         let released = [Released::NotHeld, Released::Released, Released::Left][released];
         (at, Say::Release(released))
@@ -121,7 +107,7 @@ impl<'a> Real<'a> {
 
     fn fence(&mut self, lease: &Lease) -> (Moment, Say) {
         let (lock, _, waiters) = keys(&lease.name);
-        let (at, reply) = self.script(LOOK, &[lock, waiters], &[]);
+        let (at, reply) = self.script(texts().look, &[lock, waiters], &[]);
         let [(value, _, _)]: [(Option<String>, i64, i64); 1] = redis::from_redis_value(reply).unwrap();
         let fenced = match value.as_deref().and_then(parsed) {
             Some((owner, tokens, _)) if owner == lease.owner && tokens == lease.tokens => Fenced::Acknowledged,
@@ -133,7 +119,8 @@ impl<'a> Real<'a> {
 
     fn revoke(&mut self, name: &LockName, token: FencingToken) -> (Moment, Say) {
         let (lock, queue, waiters) = keys(name);
-        let (at, reply) = self.script(REVOKE, &[lock, COUNTER.to_owned(), queue, waiters], &[token.to_string()]);
+        let (at, reply) =
+            self.script(texts().revoke, &[lock, COUNTER.to_owned(), queue, waiters], &[token.to_string()]);
         let revoked = if reply == Value::Int(1) { Revoked::Revoked } else { Revoked::NotHeld };
         (at, Say::Revoke(revoked))
     }
