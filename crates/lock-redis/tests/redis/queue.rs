@@ -213,7 +213,8 @@ fn a_grant_that_nobody_wants_any_more_is_passed_on() {
             far.join().unwrap();
             held.release();
             eventually_waiting(&server, "job", 1);
-            assert!(proxy.fired() > 0 && !next.is_finished());
+            eventually("what went to it or came from it is held", || proxy.fired() > 0);
+            assert!(!next.is_finished(), "{face}: the lock went past the one that was first");
             proxy.heal();
             let healed_at = Instant::now();
             let (_, at) = next.join().unwrap();
