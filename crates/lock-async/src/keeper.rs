@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::station::Input;
 use lock_core::{AsyncBackend, Batch, Keeper, Lateness, Lease, Moment, Owner, Tidings};
-use lock_host::{NAP_MAX, SharedClock, StationCell, Stations, Tray};
+use lock_host::{SharedClock, StationCell, Stations, Tray};
 use tokio::sync::Notify;
 
 use crate::cell::Cell;
@@ -92,13 +92,6 @@ impl Desk {
         self.changed.notify_one();
     }
 
-    /// How long to sleep when everything that was due has gone out.
-    fn nap(&self, book: &Book, now: Moment) -> Duration {
-        let nap = book.keeper.next_due().map_or(NAP_MAX, |due| due.since(now).min(NAP_MAX));
-        self.tray.sleep(now + nap);
-        nap
-    }
-
     fn lock(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -134,7 +127,7 @@ impl Thread {
         while let Some(batch) = book.keeper.take_due(now) {
             under_way.push(Box::pin(self.renew(batch)));
         }
-        Some(self.desk.nap(&book, now))
+        Some(self.desk.tray.nap(&book.keeper, now))
     }
 
     async fn renew(&self, batch: Batch) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lock_core::station::Input;
 use lock_core::{Batch, BlockingBackend, Keeper, Lateness, Lease, Moment, Owner, Tidings};
-use lock_host::{NAP_MAX, SharedClock, StationCell, Stations, Tray};
+use lock_host::{SharedClock, StationCell, Stations, Tray};
 
 use crate::cell::Cell;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak, thread};
@@ -75,13 +75,6 @@ impl Desk {
         self.changed.notify_one();
     }
 
-    /// How long to sleep when everything that was due has gone out.
-    fn nap(&self, book: &Book, now: Moment) -> Duration {
-        let nap = book.keeper.next_due().map_or(NAP_MAX, |due| due.since(now).min(NAP_MAX));
-        self.tray.sleep(now + nap);
-        nap
-    }
-
     fn lock(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,7 +98,7 @@ impl Thread {
                 self.renew(batch);
                 book = self.desk.lock();
             } else {
-                let nap = self.desk.nap(&book, now);
+                let nap = self.desk.tray.nap(&book.keeper, now);
                 book = self.desk.changed.wait_timeout(book, nap).unwrap_or_else(PoisonError::into_inner).0;
             }
         }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use lock_core::{Keeper, Lease, Moment, Owner};
 
-use crate::Sharded;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::{NAP_MAX, Sharded};
 
 /// What is said when the keeper looks itself and so has to be told of everything.
 const LOOKING: u64 = u64::MAX;
@@ -17,7 +17,7 @@ const KEPT_MIN: usize = 16;
 
 /// The keeper's tray. A lease that is let go before the keeper looks is never heard of: most are.
 ///
-/// The keeper takes everything in between [`look`](Self::look) and [`sleep`](Self::sleep), and is woken only for what is
+/// The keeper takes everything in between [`look`](Self::look) and [`nap`](Self::nap), and is woken only for what is
 /// due before it would look again.
 pub struct Tray {
     words: Sharded<Words>,
@@ -69,6 +69,13 @@ impl Tray {
             words.kept.drain().for_each(|(_, kept)| keeper.keep(kept.lease, kept.asked_at, kept.valid_for));
             words.kept.shrink_to(KEPT_MIN);
         }
+    }
+
+    /// How long the keeper sleeps if nobody wakes it, when everything that was due has gone out.
+    pub fn nap(&self, keeper: &Keeper, now: Moment) -> Duration {
+        let nap = keeper.next_due().map_or(NAP_MAX, |due| due.since(now).min(NAP_MAX));
+        self.sleep(now + nap);
+        nap
     }
 
     /// Says until when the keeper sleeps, if nobody wakes it.
