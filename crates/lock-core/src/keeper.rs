@@ -180,7 +180,7 @@ impl Keeper {
                 self.schedule(owner, due);
             }
             Some(Ok(Renewed::NotHeld)) => self.forget(owner),
-            Some(Err(_)) | None => {
+            Some(Ok(Renewed::Unsure) | Err(_)) | None => {
                 let pause = self.dice.jittered(kept.valid_for / RETRY_PART);
                 self.schedule(owner, now + pause.clamp(PAUSE_MIN, RETRY_MAX));
             }

@@ -10,7 +10,7 @@
 //! (`lock-async`, `lock-blocking`) carries out, and a backend translates for its store. So this crate reads no clock,
 //! starts no thread, awaits nothing and knows no client library.
 //!
-//! Then: `verbs` and `backend` (what is said to a store) · `hold` (what a guard knows) · `keeper` (who is renewed when) ·
+//! Then: `verbs` and `backend` (what is said to a store), `node` (to one of several) · `hold` (what a guard knows) · `keeper` (who is renewed when) ·
 //! `policy` (the numbers, with their reasons) · `name`, `owner`, `token`, `time`, `note` (the words).
 
 mod backend;
@@ -22,6 +22,7 @@ pub mod inspect;
 mod invalid;
 mod keeper;
 mod name;
+pub mod node;
 mod note;
 mod options;
 mod outcome;

@@ -118,6 +118,12 @@ impl Dice {
         let half = u64::try_from(duration.as_nanos() / 2).unwrap_or(u64::MAX / 2);
         Duration::from_nanos(half + self.roll() % (half + 1))
     }
+
+    /// A duration up to `duration`: those who were refused together come back one by one.
+    pub(crate) fn spread(&mut self, duration: Duration) -> Duration {
+        let all = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX - 1);
+        Duration::from_nanos(self.roll() % (all + 1))
+    }
 }
 
 #[cfg(test)]

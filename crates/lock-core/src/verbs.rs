@@ -125,6 +125,8 @@ pub enum Renewed {
     },
     /// The store knows no such lease any more.
     NotHeld,
+    /// The store cannot tell now, as with an error, but of this lease alone: it is asked again.
+    Unsure,
 }
 
 /// Whether everything that was asked for an owner has been answered.

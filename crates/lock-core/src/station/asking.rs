@@ -99,7 +99,8 @@ impl Station {
             Ok(Answer::Busy { remaining, holder }) => {
                 attempt.standing = Standing::Outside;
                 self.refuse_impatient(Some(&holder));
-                let poll = self.dice.jittered(pace::poll(attempt.tries));
+                let attempt = self.after_a_no(now, attempt);
+                let poll = self.dice.spread(pace::poll(attempt.tries)).max(pace::SOONEST);
                 let wake = remaining.map_or(poll, |remaining| poll.min(pace::after_expiry(remaining, 1)));
                 self.wait(attempt, holder, asked.again_at(now, now + wake));
             }
@@ -150,6 +151,15 @@ impl Station {
     fn fail_impatient(&mut self, error: &BackendError) {
         for waiter in self.line.take_impatient() {
             self.outbox.push_back(super::refused(waiter.join.turn, error.clone().into()));
+        }
+    }
+
+    /// The store kept nothing of a claim that it answered with no. So the next one is another attempt: what nodes of a
+    /// quorum still do about this one cannot touch it.
+    fn after_a_no(&mut self, now: Moment, attempt: Attempt) -> Attempt {
+        match attempt.certainty {
+            Certainty::Answered => self.with_next_owner(now, attempt),
+            Certainty::Unknown => attempt,
         }
     }
 

@@ -107,6 +107,7 @@ impl Station {
                 held.extend(&Grant { lease: held.lease.clone(), basis: asked_at, valid_for });
             }
             Ok(Renewed::NotHeld) => self.lose(now, LossReason::NotHeld),
+            Ok(Renewed::Unsure) => {}
             Err(error) => held.last_error = Some(error),
         }
     }

@@ -1,0 +1,252 @@
+//! What one node of a quorum is asked, and what it answers.
+//!
+//! A node is an ordinary store that also counts: it has one counter F for all its locks, keeps with every grant the token
+//! f that it drew for it, and knows whether it may vote. The contract of [`AsyncQuorumNode::ask`] and
+//! [`BlockingQuorumNode::ask`]:
+//!
+//! - Each request runs alone and to its end. Requests take effect in the order in which they were handed over, as far as
+//!   one connection lasts; each returns within `within`, and a [`Timeout`](crate::ErrorKind::Timeout) is of unknown effect.
+//! - **Acquire.** Where the owner holds already: its stored token, and the ttl is re-armed. Where nobody holds and the owner
+//!   was not given up: f = max(F + width, wish, floor + width), where the wish counts for at most a second more than the
+//!   node's own clock; F becomes f, f is kept with the grant.
+//! - **Fence**, of each lease: acknowledged if its owner still holds and the grant's own f is not above the lease's highest token,
+//!   which then is the token that is kept; the ttl is re-armed. F is raised to the highest token of all these leases,
+//!   whatever the answers. Nothing is created.
+//! - Both only under the epoch that the node votes in at this run; otherwise [`Told::Abstains`], and nothing was changed.
+//! - **Release** always works: it ends the owner's hold, and leaves a tombstone where a claim may still arrive.
+//! - A node that lost its memory has no epoch. It is **marked** with a fresh one and abstains until that is **installed**;
+//!   both compare before they set, so that any number of clients may do it together.
+//!
+//! # Source
+//! S. Sanfilippo, "Distributed locks with Redis" (the quorum). Drawing a token at each node, and committing the highest of
+//! them in a second round against the grant's own token, is this project's; see `docs/guarantees.md`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::{BackendError, Claim, EventSink, Fenced, FencingToken, Holder, Invalid, Lease, Parting, Released};
+
+/// One life of a node's memory: drawn at random when the node was seen to have forgotten, and its own until it forgets again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Epoch(u64);
+
+impl Epoch {
+    /// An epoch of a random number.
+    pub const fn from_random(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl fmt::Debug for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Epoch({self})")
+    }
+}
+
+impl FromStr for Epoch {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let refused = |_| Invalid::new("epoch", text, "it is not hexadecimal", "pass on what the node holds");
+        u64::from_str_radix(text, 16).map(Self).map_err(refused)
+    }
+}
+
+/// Which run of which server answered; another after each start of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(pub String);
+
+/// A reading of a node's clock, in microseconds since 1970: a height for tokens. Readings of two nodes are never compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeTime(pub u64);
+
+/// Whether a node's vote counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It remembers everything since this epoch began.
+    Voting(Epoch),
+    /// It was seen to have forgotten, so long ago by its own clock, and waits until what it may have granted is over.
+    Abstaining {
+        /// The epoch that will begin then.
+        epoch: Epoch,
+        /// How long it has abstained.
+        since: Duration,
+    },
+    /// It has forgotten, and nobody has said so yet.
+    Forgetful,
+}
+
+/// What all clients of a deployment have to agree on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Membership {
+    /// The addresses of all nodes, sorted.
+    pub members: Vec<String>,
+    /// The longest ttl that may be asked for.
+    pub max_ttl: Duration,
+}
+
+/// What a node knows of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The run that answered.
+    pub run: RunId,
+    /// Whether it votes.
+    pub standing: Standing,
+    /// Its counter F: no grant of a voting node had a higher token.
+    pub counter: u64,
+    /// The longest ttl that it granted.
+    pub longest: Duration,
+    /// The deployment it belongs to, where it was ever installed.
+    pub membership: Option<Membership>,
+    /// Its clock.
+    pub clock: NodeTime,
+    /// How it makes room when its memory is full, where that may drop locks.
+    pub evicts: Option<String>,
+}
+
+/// A request to a node.
+#[derive(Clone, Debug)]
+pub enum Ask {
+    /// A grant. It counts as acknowledged where the answer is the wish itself.
+    Acquire {
+        /// Who wants what. An owner asks once.
+        claim: Arc<Claim>,
+        /// The highest token that it would like to have.
+        wish: FencingToken,
+        /// The epoch in which the node is thought to vote.
+        epoch: Epoch,
+    },
+    /// Acknowledgements of leases, and renewals: the test is the same.
+    Fence {
+        /// What was granted, under the tokens that its owner holds it with.
+        leases: Arc<[Lease]>,
+        /// The epoch in which the node is thought to vote.
+        epoch: Epoch,
+    },
+    /// The end of a hold, or of a claim.
+    Release(Arc<Parting>),
+    /// What it knows of itself.
+    Look,
+    /// To abstain under this epoch, unless it votes or abstains already.
+    Mark(Epoch),
+    /// Since when this epoch is known here to abstain elsewhere: from now on, if it was not.
+    Note {
+        /// Whose.
+        epoch: Epoch,
+        /// How long to keep that in mind.
+        keep: Duration,
+    },
+    /// To vote from now on, if it still abstains under this epoch.
+    Install {
+        /// The epoch that begins.
+        epoch: Epoch,
+        /// The counter is raised to this, and to the node's clock.
+        counter: u64,
+        /// The longest ttl in use.
+        longest: Duration,
+        /// The deployment.
+        membership: Arc<Membership>,
+    },
+    /// To belong to another deployment, and to abstain under this epoch.
+    Move {
+        /// The epoch that will begin there.
+        epoch: Epoch,
+        /// The deployment.
+        membership: Arc<Membership>,
+    },
+}
+
+/// What a node answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The owner holds here.
+    Granted {
+        /// The token f that is kept with the grant; `width` tokens end with it.
+        token: FencingToken,
+        /// The node's clock.
+        clock: NodeTime,
+    },
+    /// Somebody else holds here.
+    Held {
+        /// Who.
+        holder: Holder,
+        /// How long until its lease ends, if nobody renews it and the node can tell.
+        remaining: Option<Duration>,
+    },
+    /// The node may not vote in that epoch.
+    Abstains,
+    /// One for each lease.
+    Fenced(Vec<Fenced>),
+    /// The answer to a release.
+    Released(Released),
+    /// The answer to looking, marking, installing and moving: what is true now.
+    View(Box<View>),
+    /// How long an epoch has been noted here, by the node's clock.
+    Noted(Duration),
+}
+
+/// What both colours of a node share.
+pub trait QuorumNode: fmt::Debug + Send + Sync + 'static {
+    /// The node as its deployment lists it, without secrets. Two nodes never have the same.
+    fn address(&self) -> &str;
+
+    /// Sends hints that locks were freed to `sink`, from now on and instead of any earlier sink.
+    fn listen(&self, sink: EventSink);
+}
+
+/// A node that is used from tokio.
+#[async_trait]
+pub trait AsyncQuorumNode: QuorumNode {
+    /// The same node over a connection of its own, for the keeper's runtime.
+    #[must_use]
+    fn for_keeper(&self) -> Self
+    where
+        Self: Sized;
+
+    /// Asks the node; see the contract in the module's header.
+    ///
+    /// # Errors
+    /// Those of the store.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: a dropped request may have taken effect.
+    async fn ask(&self, ask: &Ask, within: Duration) -> Result<Told, BackendError>;
+}
+
+/// A node that is used from plain threads.
+pub trait BlockingQuorumNode: QuorumNode {
+    /// The same node over connections of its own, for the keeper's threads.
+    #[must_use]
+    fn for_keeper(&self) -> Self
+    where
+        Self: Sized;
+
+    /// Asks the node; see the contract in the module's header.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn ask(&self, ask: &Ask, within: Duration) -> Result<Told, BackendError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_comes_back_from_the_wire() {
+        let epoch = Epoch::from_random(0xbeef);
+        assert_eq!(epoch.to_string(), "000000000000beef");
+        assert_eq!(epoch.to_string().parse::<Epoch>().unwrap(), epoch);
+        assert!("x".parse::<Epoch>().is_err());
+    }
+}
