@@ -1,0 +1,265 @@
+//! What a redlock URL says: which nodes, and what they have in common.
+
+use std::fmt;
+use std::time::Duration;
+
+use lock_core::{Invalid, Prefix, Ttl, parse_duration};
+use serde::Deserialize;
+use url::{Url, form_urlencoded};
+
+/// The longest ttl where nothing else is said: five minutes. It is also how long a deployment waits that knows nothing.
+const MAX_TTL: Duration = Duration::from_secs(5 * 60);
+/// Where a node listens whose URL names no port.
+const PORT: u16 = 6379;
+const FORM: &str = "write redlock://HOST:PORT,HOST:PORT,HOST:PORT/DB or redlock://?node=URL&node=URL&node=URL";
+
+/// Which nodes, and how they are used.
+///
+/// Made of a URL, or of a table with `nodes` (their URLs), `max_ttl`, `prefix` and `op_timeout`. `Debug` hides users and passwords.
+///
+/// ```
+/// # use lock_redlock::RedlockConfig;
+/// let config = RedlockConfig::from_url("redlock://:sesame@a:7001,b:7002,c:7003/1?max_ttl=2m")?;
+/// let addresses: Vec<_> = config.nodes().iter().map(|node| node.address()).collect();
+/// assert_eq!(addresses, ["a:7001/1", "b:7002/1", "c:7003/1"]);
+/// assert!(!format!("{config:?}").contains("sesame"));
+/// # Ok::<(), lock_core::Invalid>(())
+/// ```
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Table")]
+#[non_exhaustive]
+pub struct RedlockConfig {
+    nodes: Vec<NodeUrl>,
+    max_ttl: Ttl,
+    prefix: Option<String>,
+    op_timeout: Option<Duration>,
+}
+
+/// Where one node is.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NodeUrl {
+    url: String,
+    address: String,
+}
+
+/// The form of the configuration in a file.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    url: Option<String>,
+    #[serde(default)]
+    nodes: Vec<String>,
+    max_ttl: Option<Ttl>,
+    prefix: Option<String>,
+    #[serde(default, with = "lock_core::human_duration::option")]
+    op_timeout: Option<Duration>,
+}
+
+impl RedlockConfig {
+    /// Reads `redlock://HOST:PORT,HOST:PORT,HOST:PORT/DB`, or `redlock://?node=URL&node=URL&node=URL` where nodes differ in
+    /// their passwords, databases or TLS; with `max_ttl`, `prefix` and `op_timeout` in the query.
+    ///
+    /// A user and a password before the first host are everybody's. An `&` or `#` inside of a node's URL is written `%26` or `%23`.
+    ///
+    /// # Errors
+    /// `Invalid`, without users and passwords, for anything else; also for less than three nodes, or one twice.
+    pub fn from_url(url: &str) -> Result<Self, Invalid> {
+        let rest = url.strip_prefix("redlock://").ok_or_else(|| refuse("its scheme is not redlock://", FORM))?;
+        let (hosts, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let mut table = Table { nodes: nodes_of(hosts)?, ..Table::default() };
+        for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+            table.option(&key, &value)?;
+        }
+        Self::try_from(table)
+    }
+
+    /// The nodes, in the order in which they are named.
+    pub fn nodes(&self) -> &[NodeUrl] {
+        &self.nodes
+    }
+
+    /// The longest ttl that may be asked for.
+    pub fn max_ttl(&self) -> Ttl {
+        self.max_ttl
+    }
+
+    /// What stands before the names of locks, if anything.
+    pub fn prefix(&self) -> Option<&str> {
+        self.prefix.as_deref()
+    }
+
+    /// How long one request may take, where the URL says so.
+    pub fn op_timeout(&self) -> Option<Duration> {
+        self.op_timeout
+    }
+}
+
+impl NodeUrl {
+    /// Takes the URL of one node.
+    fn new(url: String) -> Result<Self, Invalid> {
+        let bad = |problem: &str| Invalid::new("node URL", "(hidden)", problem, FORM);
+        let parsed = Url::parse(&url).map_err(|error| bad(&error.to_string()))?;
+        if let Some((_, db)) = parsed.query_pairs().find(|(key, _)| key == "prefix" || key == "op_timeout") {
+            return Err(bad(&format!(
+                "it has options that all nodes share (\"{db}\"): write them behind the last node"
+            )));
+        }
+        let database = parsed.path().trim_matches('/');
+        let address = match parsed.host_str() {
+            Some(host) => {
+                let (host, port) = (host.to_ascii_lowercase(), parsed.port().unwrap_or(PORT));
+                let database = if database.is_empty() { "0" } else { database };
+                if database == "0" { format!("{host}:{port}") } else { format!("{host}:{port}/{database}") }
+            }
+            None => format!("/{database}"),
+        };
+        Ok(Self { url, address })
+    }
+
+    /// The URL, with its secrets.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Host, port and database, without secrets: the node as its deployment lists it.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+}
+
+impl fmt::Debug for NodeUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.address)
+    }
+}
+
+/// The nodes' URLs of `USER:PASSWORD@HOST:PORT,HOST:PORT/DB`.
+fn nodes_of(hosts: &str) -> Result<Vec<String>, Invalid> {
+    let (user, hosts) = hosts.rsplit_once('@').map_or(("", hosts), |(user, hosts)| (user, hosts));
+    let (hosts, database) = hosts.split_once('/').unwrap_or((hosts, ""));
+    if hosts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let user = if user.is_empty() { String::new() } else { format!("{user}@") };
+    let one = |host: &str| match host.trim() {
+        "" => Err(refuse("it names an empty host", FORM)),
+        host => Ok(format!("redis://{user}{host}/{database}")),
+    };
+    hosts.split(',').map(one).collect()
+}
+
+impl Table {
+    fn option(&mut self, key: &str, value: &str) -> Result<(), Invalid> {
+        let taken = match key {
+            "node" => {
+                self.nodes.push(value.to_owned());
+                false
+            }
+            "max_ttl" => self.max_ttl.replace(value.parse()?).is_some(),
+            "prefix" => self.prefix.replace(value.to_owned()).is_some(),
+            "op_timeout" => self.op_timeout.replace(parse_duration("op_timeout", value)?).is_some(),
+            word if word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
+                let problem = format!("its option \"{word}\" is unknown");
+                return Err(refuse(problem, "allowed: node, max_ttl, prefix, op_timeout"));
+            }
+            _ => return Err(refuse("it has an unknown option", "allowed: node, max_ttl, prefix, op_timeout")),
+        };
+        if taken { Err(refuse(format!("its option \"{key}\" is given twice"), "give it once")) } else { Ok(()) }
+    }
+}
+
+impl TryFrom<Table> for RedlockConfig {
+    type Error = Invalid;
+
+    fn try_from(table: Table) -> Result<Self, Invalid> {
+        if let Some(url) = &table.url {
+            if table.nodes.is_empty() && table.max_ttl.is_none() && table.prefix.is_none() && table.op_timeout.is_none()
+            {
+                return Self::from_url(url);
+            }
+            return Err(refuse("there are settings beside it", "write them all in the URL, or all beside `nodes`"));
+        }
+        let nodes = table.nodes.into_iter().map(NodeUrl::new).collect::<Result<Vec<_>, _>>()?;
+        if nodes.len() < 3 {
+            let problem = format!("it names {} node(s), and a quorum needs at least three", nodes.len());
+            return Err(refuse(problem, "name three or five independent servers; for one, use its own URL"));
+        }
+        for (index, node) in nodes.iter().enumerate() {
+            if nodes[..index].iter().any(|other| other.address == node.address) {
+                return Err(refuse(format!("it names {} twice", node.address), "name each node once"));
+            }
+        }
+        if let Some(prefix) = &table.prefix {
+            prefix.parse::<Prefix>()?;
+        }
+        if table.op_timeout == Some(Duration::ZERO) {
+            return Err(Invalid::new("op_timeout", "0s", "no request is that fast", "give 500ms or so"));
+        }
+        let max_ttl = table.max_ttl.map_or_else(|| Ttl::new(MAX_TTL), Ok)?;
+        Ok(Self { nodes, max_ttl, prefix: table.prefix, op_timeout: table.op_timeout })
+    }
+}
+
+fn refuse(problem: impl Into<String>, remedy: impl Into<String>) -> Invalid {
+    Invalid::new("redlock URL", "redlock://...", problem, remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses(url: &str) -> Vec<String> {
+        RedlockConfig::from_url(url).unwrap().nodes().iter().map(|node| node.address().to_owned()).collect()
+    }
+
+    #[test]
+    fn both_forms_name_the_same_nodes() {
+        let short = "redlock://u:p%40ss@a,b:7002,[::1]:7003/2";
+        let long = "redlock://?node=redis://u:x@A/2&node=rediss://b:7002/2&node=redis://[::1]:7003/2";
+        assert_eq!(addresses(short), ["a:6379/2", "b:7002/2", "[::1]:7003/2"]);
+        assert_eq!(addresses(short), addresses(long));
+        let config = RedlockConfig::from_url(short).unwrap();
+        assert_eq!(config.nodes()[1].url(), "redis://u:p%40ss@b:7002/2");
+        assert_eq!(config.max_ttl().get(), MAX_TTL);
+    }
+
+    #[test]
+    fn options_belong_to_all_nodes() {
+        let config = RedlockConfig::from_url("redlock://a,b,c?max_ttl=90s&prefix=shop&op_timeout=200ms").unwrap();
+        assert_eq!(config.max_ttl().get(), Duration::from_secs(90));
+        assert_eq!((config.prefix(), config.op_timeout()), (Some("shop"), Some(Duration::from_millis(200))));
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_without_the_password() {
+        for (url, expected) in [
+            ("redlock://:sesame@a,b", "2 node(s)"),
+            ("redlock://", "0 node(s)"),
+            ("redlock://:sesame@a,b,b:6379", "b:6379 twice"),
+            ("redlock://:sesame@a,,b", "empty host"),
+            ("redlock://:sesame@a,b,c?max_tl=1m", "allowed: node, max_ttl"),
+            ("redlock://:sesame@a,b,c?max_ttl=1m&max_ttl=2m", "given twice"),
+            ("redlock://:sesame@a,b,c?max_ttl=never", "never"),
+            ("redlock://:sesame@a,b,c?op_timeout=0s", "op_timeout"),
+            ("redlock://:sesame@a,b,c?prefix=leasehold", "reserved"),
+            ("redlock://?node=redis://:sesame@a?prefix=x&node=redis://b&node=redis://c", "all nodes share"),
+            ("redlock://?node=sesame&node=redis://b&node=redis://c", "node URL"),
+            ("redis://:sesame@a", "scheme"),
+        ] {
+            let refusal = RedlockConfig::from_url(url).unwrap_err().to_string();
+            assert!(refusal.contains(expected), "{url}: {refusal}");
+            assert!(!refusal.contains("sesame"), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn tables_are_read_like_urls() {
+        let read = |text: &str| serde_json::from_str::<RedlockConfig>(text);
+        let config = read(r#"{"nodes":["redis://a","redis://:sesame@b","redis://c"],"max_ttl":"1m"}"#).unwrap();
+        assert_eq!((config.nodes().len(), config.max_ttl().as_millis()), (3, 60_000));
+        assert!(!format!("{config:?}").contains("sesame"));
+        assert!(read(r#"{"url":"redlock://a,b,c"}"#).is_ok());
+        assert!(read(r#"{"url":"redlock://a,b,c","max_ttl":"1m"}"#).is_err());
+        assert!(read(r#"{"nodes":["redis://a"]}"#).unwrap_err().to_string().contains("three"));
+    }
+}

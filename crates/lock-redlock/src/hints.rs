@@ -1,0 +1,68 @@
+//! What nodes tell unasked, put together: a lock is worth asking for once a majority has let it go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lock_core::{Event, EventSink, LockName};
+
+use crate::quorum::NodeId;
+
+/// For how many locks hints are counted at a time. Those beyond are passed on at once.
+const COUNTED_MAX: usize = 1024;
+
+/// Counts the nodes that told of each lock.
+#[derive(Debug, Default)]
+struct Counts(BTreeMap<LockName, BTreeSet<NodeId>>);
+
+/// One sink for each of `nodes` nodes, which together tell `sink`.
+pub(crate) fn sinks(nodes: usize, majority: usize, sink: &EventSink) -> Vec<EventSink> {
+    let counts = Arc::new(Mutex::new(Counts::default()));
+    let one = |index| {
+        let (counts, sink) = (Arc::clone(&counts), sink.clone());
+        EventSink::new(move |event| {
+            if let Event::Freed { name } = &event {
+                let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+                if !counts.freed(name, NodeId(index), majority) {
+                    return;
+                }
+            }
+            sink.deliver(event);
+        })
+    };
+    (0..nodes).map(one).collect()
+}
+
+impl Counts {
+    /// Whether a majority has told by now.
+    fn freed(&mut self, name: &LockName, node: NodeId, majority: usize) -> bool {
+        if !self.0.contains_key(name) && self.0.len() >= COUNTED_MAX {
+            self.0.clear();
+        }
+        let told = self.0.entry(name.clone()).or_default();
+        told.insert(node);
+        let enough = told.len() >= majority;
+        if enough {
+            self.0.remove(name);
+        }
+        enough
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_of_a_majority_is_one_hint() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&told);
+        let sinks = sinks(3, 2, &EventSink::new(move |event| heard.lock().unwrap().push(event)));
+        let freed = || Event::Freed { name: "a".parse().unwrap() };
+        for (node, count) in [(0, 0), (0, 0), (2, 1), (1, 1), (0, 2)] {
+            sinks[node].deliver(freed());
+            assert_eq!(told.lock().unwrap().len(), count, "{node}");
+        }
+        sinks[1].deliver(Event::RecheckAll);
+        assert_eq!(told.lock().unwrap().last(), Some(&Event::RecheckAll));
+    }
+}

@@ -1,0 +1,189 @@
+//! The quorum for tokio.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use lock_core::node::AsyncQuorumNode;
+use lock_core::{
+    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Moment, Parting,
+    Released, Renewed, Ttl,
+};
+use lock_host::{HostClock, SharedClock};
+
+use crate::quorum::{Acquire, Errand, Guard, Letter, Outcome, Purpose, Quorum, Release, Renew, Report, Verify};
+use crate::{GUARD_WITHIN, hints, no_randomness, no_verdict, random_epochs};
+
+/// A quorum, used from tokio: every node over one connection in order, and another one for the keeper.
+#[derive(Debug)]
+pub struct Redlock<N> {
+    shared: Arc<Shared<N>>,
+}
+
+#[derive(Debug)]
+struct Shared<N> {
+    nodes: Vec<N>,
+    quorum: Arc<Mutex<Quorum>>,
+    clock: SharedClock,
+}
+
+impl<N: AsyncQuorumNode> Redlock<N> {
+    /// Of these nodes, without asking any: nobody votes until the guard has [passed](Self::pass).
+    ///
+    /// # Errors
+    /// `Config` for less than three nodes, or one twice.
+    pub fn of(nodes: Vec<N>, max_ttl: Ttl) -> Result<Self, BackendError> {
+        Self::on_clock(nodes, max_ttl, Arc::new(HostClock))
+    }
+
+    /// The same on a clock of the caller's.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn on_clock(nodes: Vec<N>, max_ttl: Ttl, clock: SharedClock) -> Result<Self, BackendError> {
+        let addresses: Vec<_> = nodes.iter().map(|node| node.address().to_owned()).collect();
+        let quorum = Arc::new(Mutex::new(Quorum::new(&addresses, max_ttl)?));
+        Ok(Self { shared: Arc::new(Shared { nodes, quorum, clock }) })
+    }
+
+    /// Of these nodes, after a first pass of the guard: all are asked, each for `within` at most.
+    ///
+    /// # Errors
+    /// `Config` where nodes are not what they should be, whatever most nodes say if most cannot be reached. A quorum that
+    /// does not vote yet is no error: what is asked of it says so.
+    ///
+    /// # Cancel safety
+    /// Harmless when dropped: each step of a pass may be the last.
+    pub async fn connect(nodes: Vec<N>, max_ttl: Ttl, within: Duration) -> Result<(Self, Report), BackendError> {
+        let quorum = Self::of(nodes, max_ttl)?;
+        let report = quorum.pass(Purpose::Watch, within).await?;
+        report.check_reached()?;
+        Ok((quorum, report))
+    }
+
+    /// Has the guard pass.
+    ///
+    /// # Errors
+    /// `Config` where nodes are not what they should be.
+    ///
+    /// # Cancel safety
+    /// Harmless when dropped: each step of a pass may be the last.
+    pub async fn pass(&self, purpose: Purpose, within: Duration) -> Result<Report, BackendError> {
+        let epochs = random_epochs(self.shared.nodes.len()).map_err(|error| no_randomness(&error))?;
+        let verdict = self.run(|quorum, now| Guard::begin(quorum, now, purpose, within, epochs)).await;
+        verdict.unwrap_or_else(|| Err(no_verdict()))
+    }
+
+    /// Runs an errand up to its verdict; what is left of it goes on in the background.
+    async fn run<E: Errand>(&self, begin: impl FnOnce(&mut Quorum, Moment) -> E) -> Option<E::Verdict> {
+        let errand = begin(&mut self.shared.quorum(), self.shared.clock.now());
+        let mut course = self.course(errand);
+        let verdict = course.go_on().await;
+        if !course.under_way.is_empty() {
+            course.finish();
+        }
+        self.guard();
+        verdict
+    }
+
+    /// Has the guard pass in the background, where it is time.
+    fn guard(&self) {
+        let now = self.shared.clock.now();
+        let mut quorum = self.shared.quorum();
+        if quorum.wants_guard(now)
+            && let Ok(epochs) = random_epochs(self.shared.nodes.len())
+        {
+            let errand = Guard::begin(&mut quorum, now, Purpose::Watch, GUARD_WITHIN, epochs);
+            drop(quorum);
+            self.course(errand).finish();
+        }
+    }
+
+    fn course<E: Errand>(&self, errand: E) -> Course<N, E> {
+        Course { shared: Arc::clone(&self.shared), errand, under_way: FuturesUnordered::new() }
+    }
+}
+
+impl<N> Shared<N> {
+    fn quorum(&self) -> MutexGuard<'_, Quorum> {
+        self.quorum.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An errand that is being run.
+struct Course<N, E> {
+    shared: Arc<Shared<N>>,
+    errand: E,
+    under_way: FuturesUnordered<BoxFuture<'static, (Letter, Outcome)>>,
+}
+
+impl<N: AsyncQuorumNode, E: Errand> Course<N, E> {
+    /// Goes on to the end in the background.
+    fn finish(mut self) {
+        tokio::spawn(async move { while self.go_on().await.is_some() {} });
+    }
+
+    /// Goes on up to the verdict, or to the end if that fell before.
+    async fn go_on(&mut self) -> Option<E::Verdict> {
+        loop {
+            while let Some(letter) = self.errand.next_letter() {
+                let shared = Arc::clone(&self.shared);
+                self.under_way.push(Box::pin(async move {
+                    let outcome = shared.nodes[letter.node.0].ask(&letter.ask, letter.within).await;
+                    (letter, outcome)
+                }));
+            }
+            if let Some(verdict) = self.errand.take_verdict() {
+                return Some(verdict);
+            }
+            let (letter, outcome) = self.under_way.next().await?;
+            let now = self.shared.clock.now();
+            self.errand.heard(&mut self.shared.quorum(), now, &letter, outcome);
+        }
+    }
+}
+
+impl<N: AsyncQuorumNode> Backend for Redlock<N> {
+    fn capabilities(&self) -> Capabilities {
+        crate::capabilities()
+    }
+
+    fn listen(&self, sink: EventSink) {
+        let majority = self.shared.quorum().majority();
+        let sinks = hints::sinks(self.shared.nodes.len(), majority, &sink);
+        for (node, sink) in self.shared.nodes.iter().zip(sinks) {
+            node.listen(sink);
+        }
+    }
+}
+
+#[async_trait]
+impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
+    fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
+        let Shared { nodes, quorum, clock } = &*self.shared;
+        let nodes = nodes.iter().map(AsyncQuorumNode::for_keeper).collect();
+        Arc::new(Self { shared: Arc::new(Shared { nodes, quorum: Arc::clone(quorum), clock: Arc::clone(clock) }) })
+    }
+
+    async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        let verdict = self.run(|quorum, now| Acquire::begin(quorum, now, claim, within)).await;
+        verdict.unwrap_or_else(|| Err(no_verdict()))
+    }
+
+    async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        let verdict = self.run(|quorum, now| Renew::begin(quorum, now, leases, within)).await;
+        verdict.unwrap_or_else(|| Err(no_verdict()))
+    }
+
+    async fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
+        let verdict = self.run(|quorum, now| Release::begin(quorum, now, parting, within)).await;
+        verdict.unwrap_or_else(|| Err(no_verdict()))
+    }
+
+    async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
+        let verdict = self.run(|quorum, now| Verify::begin(quorum, now, lease, within)).await;
+        verdict.unwrap_or_else(|| Err(no_verdict()))
+    }
+}

@@ -1,0 +1,304 @@
+//! Acquire: a token from each node in round one, the highest of them acknowledged by a majority in round two. Where a
+//! majority drew the same token, as they do where nobody else was there with a higher one, round one was enough.
+//!
+//! A node acknowledges a token T only to the owner that holds there, and only if the grant's own f is not above T; then its
+//! counter is at least T. Two majorities share a node, and there the later holder's f was drawn after that: it is above T,
+//! and so is the later T. No clock, order or duplicate matters to that, while the shared node keeps its counter.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::node::{Ask, Told};
+use lock_core::{
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fenced, FencingToken, Holder, Lease, Moment, Operation,
+    Parting, TokenRange,
+};
+
+use super::{Elector, Errand, Hope, Letter, NodeId, Outcome, Quorum};
+use crate::BACKEND;
+
+/// Nodes that may yet draw the same token are waited for while so many are silent; of fewer, the one that is missing may
+/// have stopped.
+const SILENT_MIN: usize = 2;
+
+/// One claim, over all nodes.
+#[derive(Debug)]
+pub struct Acquire {
+    claim: Arc<Claim>,
+    wish: FencingToken,
+    /// How long each round may take.
+    within: Duration,
+    majority: usize,
+    ballots: Vec<Ballot>,
+    round: Round,
+    letters: VecDeque<Letter>,
+    verdict: Option<Result<Answer, BackendError>>,
+}
+
+/// What came of the claim at one node.
+#[derive(Debug)]
+struct Ballot {
+    elector: Elector,
+    vote: Vote,
+    acknowledged: bool,
+}
+
+#[derive(Debug)]
+enum Vote {
+    Asked,
+    Granted(FencingToken),
+    Held(Holder, Option<Duration>),
+    Failed(BackendError),
+    /// It may not vote; nothing was changed there.
+    Abstained,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Round {
+    One,
+    /// This token is to be acknowledged by so many nodes, of which these have not answered.
+    Two {
+        token: FencingToken,
+        open: usize,
+    },
+    Over,
+}
+
+impl Acquire {
+    /// Asks all voters for grants. It may take `within` in all.
+    pub fn begin(quorum: &mut Quorum, now: Moment, claim: &Claim, within: Duration) -> Self {
+        let mut errand = Self {
+            claim: Arc::new(claim.clone()),
+            wish: quorum.heights.wish(now, claim.width),
+            within: within / 2,
+            majority: quorum.majority(),
+            ballots: Vec::new(),
+            round: Round::One,
+            letters: VecDeque::new(),
+            verdict: None,
+        };
+        if let Some(objection) = ttl_objection(quorum, claim).or_else(|| quorum.objection(now, Operation::Acquire)) {
+            errand.end(Err(objection));
+            return errand;
+        }
+        for elector in quorum.electorate(now) {
+            let ask = Ask::Acquire { claim: Arc::clone(&errand.claim), wish: errand.wish, epoch: elector.epoch };
+            errand.letters.push_back(quorum.letter(elector.node, ask, errand.within));
+            errand.ballots.push(Ballot { elector, vote: Vote::Asked, acknowledged: false });
+        }
+        errand
+    }
+
+    fn vote(&mut self, quorum: &mut Quorum, now: Moment, node: NodeId, outcome: Outcome) {
+        let vote = match outcome {
+            Ok(Told::Granted { token, .. }) => {
+                if token > self.wish {
+                    quorum.heights.was_outbid(now, token);
+                }
+                Vote::Granted(token)
+            }
+            Ok(Told::Held { holder, remaining }) => Vote::Held(holder, remaining),
+            Ok(Told::Abstains) => Vote::Abstained,
+            Ok(_) => Vote::Failed(out_of_turn()),
+            Err(error) => Vote::Failed(error),
+        };
+        if let Some(ballot) = self.ballots.iter_mut().find(|ballot| ballot.elector.node == node) {
+            ballot.vote = vote;
+        }
+        if self.round == Round::One {
+            self.count(quorum, now);
+        }
+    }
+
+    /// Whether round one is decided.
+    fn count(&mut self, quorum: &mut Quorum, now: Moment) {
+        let silent = self.ballots.iter().filter(|ballot| ballot.is_awaited()).count();
+        let granted = self.grants().count();
+        let (agreed, token) = self.agreed();
+        if agreed >= self.majority {
+            self.end(self.granted(token));
+        } else if granted + silent < self.majority {
+            self.give_up(quorum, now);
+        } else if granted >= self.majority && (agreed + silent < self.majority || silent < SILENT_MIN) {
+            self.begin_round_two(quorum, now);
+        }
+    }
+
+    /// How many nodes drew the same token, and which.
+    fn agreed(&self) -> (usize, FencingToken) {
+        let same = |token: FencingToken| (self.grants().filter(|f| *f == token).count(), token);
+        self.grants().map(same).max().unwrap_or((0, self.wish))
+    }
+
+    fn grants(&self) -> impl Iterator<Item = FencingToken> + '_ {
+        self.ballots.iter().filter_map(|ballot| match ballot.vote {
+            Vote::Granted(token) => Some(token),
+            Vote::Asked | Vote::Held(..) | Vote::Failed(_) | Vote::Abstained => None,
+        })
+    }
+
+    /// A grant of exactly T counts as acknowledged. Whoever has not answered is asked, too: the acknowledgement follows the
+    /// grant.
+    fn begin_round_two(&mut self, quorum: &mut Quorum, now: Moment) {
+        let token = self.grants().max().unwrap_or(self.wish);
+        let leases: Arc<[Lease]> = match self.lease(token) {
+            Ok(lease) => Arc::from([lease]),
+            Err(error) => return self.end(Err(error)),
+        };
+        let mut open = 0;
+        for ballot in &mut self.ballots {
+            match ballot.vote {
+                Vote::Granted(own) if own == token => ballot.acknowledged = true,
+                Vote::Granted(_) | Vote::Asked => {
+                    let ask = Ask::Fence { leases: Arc::clone(&leases), epoch: ballot.elector.epoch };
+                    self.letters.push_back(quorum.letter(ballot.elector.node, ask, self.within));
+                    open += 1;
+                }
+                Vote::Held(..) | Vote::Failed(_) | Vote::Abstained => {}
+            }
+        }
+        self.round = Round::Two { token, open };
+        self.count_acknowledged(quorum, now);
+    }
+
+    fn acknowledge(&mut self, quorum: &mut Quorum, now: Moment, node: NodeId, outcome: Outcome) {
+        let Round::Two { open, .. } = &mut self.round else { return };
+        *open -= 1;
+        if let Ok(Told::Fenced(answers)) = outcome
+            && answers == [Fenced::Acknowledged]
+            && let Some(ballot) = self.ballots.iter_mut().find(|ballot| ballot.elector.node == node)
+        {
+            ballot.acknowledged = true;
+        }
+        self.count_acknowledged(quorum, now);
+    }
+
+    /// Whether round two is decided.
+    fn count_acknowledged(&mut self, quorum: &mut Quorum, now: Moment) {
+        let Round::Two { token, open } = self.round else { return };
+        let acknowledged = self.ballots.iter().filter(|ballot| ballot.acknowledged).count();
+        if acknowledged >= self.majority {
+            self.end(self.granted(token));
+        } else if acknowledged + open < self.majority {
+            self.give_up(quorum, now);
+        }
+    }
+
+    fn granted(&self, high: FencingToken) -> Result<Answer, BackendError> {
+        Ok(Answer::Granted { lease: self.lease(high)?, valid_for: self.claim.ttl.get() })
+    }
+
+    fn lease(&self, high: FencingToken) -> Result<Lease, BackendError> {
+        let Claim { name, owner, ttl, width, .. } = &*self.claim;
+        let tokens = TokenRange::above(high.get().saturating_sub(width.get()), *width).map_err(|_| out_of_turn())?;
+        Ok(Lease { name: name.clone(), owner: *owner, tokens, ttl: *ttl })
+    }
+
+    /// A majority cannot be had. What was granted, or still may be, is released everywhere.
+    fn give_up(&mut self, quorum: &mut Quorum, now: Moment) {
+        let answer = self.refused(quorum);
+        for ballot in &self.ballots {
+            let certainty = match &ballot.vote {
+                Vote::Granted(_) => Certainty::Answered,
+                Vote::Asked => Certainty::Unknown,
+                Vote::Failed(error) if error.effect() == Effect::Unknown => Certainty::Unknown,
+                Vote::Failed(_) | Vote::Held(..) | Vote::Abstained => continue,
+            };
+            let parting = Arc::new(parting(quorum, &self.claim, certainty));
+            self.letters.extend(quorum.release(now, ballot.elector.node, &parting, self.within));
+        }
+        self.end(answer);
+    }
+
+    fn refused(&self, quorum: &Quorum) -> Result<Answer, BackendError> {
+        let mut held: Vec<_> = self.ballots.iter().filter_map(Ballot::held).collect();
+        // So many of the nodes that are held have to become free.
+        let missing = self.majority.saturating_sub(self.grants().count()).clamp(1, held.len().max(1));
+        held.sort_by_key(|(_, remaining)| remaining.unwrap_or(Duration::MAX));
+        match held.get(missing - 1) {
+            Some((holder, remaining)) => Ok(Answer::Busy { remaining: *remaining, holder: (*holder).clone() }),
+            None => Err(self.failure(quorum)),
+        }
+    }
+
+    /// Nobody holds the lock, and yet it could not be had.
+    fn failure(&self, quorum: &Quorum) -> BackendError {
+        let failed = || self.ballots.iter().filter_map(Ballot::failure);
+        let told: Vec<_> = failed().map(|(node, error)| format!("{}: {error}", quorum.peers[node.0].address)).collect();
+        let kinds = || failed().map(|(_, error)| error.kind());
+        let kind = if failed().count() < self.majority { None } else { kinds().find(|kind| !kind.is_transient()) };
+        let kind = kind.or_else(|| kinds().find(|kind| kind.is_transient())).unwrap_or(ErrorKind::Unavailable);
+        let unsure = failed().any(|(_, error)| error.effect() == Effect::Unknown);
+        let effect = if unsure { Effect::Unknown } else { Effect::None };
+        let (all, majority) = (quorum.peers.len(), self.majority);
+        let message = format!("not {majority} of {all} nodes granted it and kept it ({})", told.join("; "));
+        BackendError::new(BACKEND, Operation::Acquire, kind, effect, message)
+    }
+
+    fn end(&mut self, verdict: Result<Answer, BackendError>) {
+        self.round = Round::Over;
+        self.verdict = Some(verdict);
+    }
+}
+
+impl Ballot {
+    fn is_awaited(&self) -> bool {
+        self.elector.hope == Hope::Awaited && matches!(self.vote, Vote::Asked)
+    }
+
+    fn failure(&self) -> Option<(NodeId, &BackendError)> {
+        match &self.vote {
+            Vote::Failed(error) => Some((self.elector.node, error)),
+            Vote::Asked | Vote::Granted(_) | Vote::Held(..) | Vote::Abstained => None,
+        }
+    }
+
+    fn held(&self) -> Option<(&Holder, Option<Duration>)> {
+        match &self.vote {
+            Vote::Held(holder, remaining) => Some((holder, *remaining)),
+            Vote::Asked | Vote::Granted(_) | Vote::Failed(_) | Vote::Abstained => None,
+        }
+    }
+}
+
+impl Errand for Acquire {
+    type Verdict = Result<Answer, BackendError>;
+
+    fn next_letter(&mut self) -> Option<Letter> {
+        self.letters.pop_front()
+    }
+
+    fn heard(&mut self, quorum: &mut Quorum, now: Moment, letter: &Letter, outcome: Outcome) {
+        let owed = quorum.settle(now, letter, &outcome);
+        self.letters.extend(owed);
+        match &letter.ask {
+            Ask::Acquire { .. } => self.vote(quorum, now, letter.node, outcome),
+            Ask::Fence { .. } => self.acknowledge(quorum, now, letter.node, outcome),
+            Ask::Release(_) | Ask::Look | Ask::Mark(_) | Ask::Note { .. } | Ask::Install { .. } | Ask::Move { .. } => {}
+        }
+    }
+
+    fn take_verdict(&mut self) -> Option<Self::Verdict> {
+        self.verdict.take()
+    }
+}
+
+/// What a node is told of a claim that is given up. A late one is refused for as long as any lease may last.
+fn parting(quorum: &Quorum, claim: &Claim, certainty: Certainty) -> Parting {
+    Parting { name: claim.name.clone(), owner: claim.owner, ttl: quorum.max_ttl(), certainty }
+}
+
+fn ttl_objection(quorum: &Quorum, claim: &Claim) -> Option<BackendError> {
+    let most = quorum.max_ttl();
+    (claim.ttl > most).then(|| {
+        let told = format!("a ttl of {} is longer than this deployment allows, which is {most}", claim.ttl);
+        BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Config, Effect::None, told)
+            .with_remedy("use a shorter ttl: renewal keeps a lease longer than that")
+    })
+}
+
+fn out_of_turn() -> BackendError {
+    let told = "a node answered something that was not asked";
+    BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Protocol, Effect::Unknown, told)
+}

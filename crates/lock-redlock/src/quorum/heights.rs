@@ -1,0 +1,58 @@
+//! How high a token to wish for, so that all nodes can draw the same one.
+
+use std::time::Duration;
+
+use lock_core::node::NodeTime;
+use lock_core::{FencingToken, Moment, Width};
+
+use super::NodeId;
+
+/// How far ahead of the newest node's clock a wish is, in microseconds: longer than the answers that tell of clocks are
+/// under way.
+const LEAD: u64 = 1000;
+/// For how long it counts that others wish for more.
+const OTHERS_FOR: Duration = Duration::from_secs(1);
+
+/// What the nodes' clocks show, as far as their answers told.
+#[derive(Debug)]
+pub(super) struct Heights {
+    /// By node: what its clock showed at the origin of ours.
+    clocks: Vec<Option<u64>>,
+    /// The same, by what others wished for.
+    others: Option<(Moment, u64)>,
+    last: u64,
+}
+
+impl Heights {
+    pub(super) fn new(nodes: usize) -> Self {
+        Self { clocks: vec![None; nodes], others: None, last: 0 }
+    }
+
+    /// A node's clock shows this.
+    pub(super) fn saw(&mut self, now: Moment, node: NodeId, clock: NodeTime) {
+        self.clocks[node.0] = Some(clock.0.saturating_sub(micros(now)));
+    }
+
+    /// A node drew a token above the wish: somebody else was there with a higher one.
+    pub(super) fn was_outbid(&mut self, now: Moment, token: FencingToken) {
+        let ahead = token.get().saturating_sub(LEAD).saturating_sub(micros(now));
+        let known = self.others(now).unwrap_or(0);
+        self.others = Some((now, known.max(ahead)));
+    }
+
+    /// The token to wish for: above all wishes before, and all clocks.
+    pub(super) fn wish(&mut self, now: Moment, width: Width) -> FencingToken {
+        let newest = self.clocks.iter().flatten().copied().chain(self.others(now)).max();
+        let height = newest.map_or(0, |newest| newest.saturating_add(micros(now)).saturating_add(LEAD));
+        self.last = height.max(self.last.saturating_add(width.get()));
+        FencingToken::new(self.last).unwrap_or(FencingToken::MAX)
+    }
+
+    fn others(&self, now: Moment) -> Option<u64> {
+        self.others.filter(|(at, _)| now.since(*at) < OTHERS_FOR).map(|(_, ahead)| ahead)
+    }
+}
+
+fn micros(now: Moment) -> u64 {
+    now.as_nanos() / 1000
+}

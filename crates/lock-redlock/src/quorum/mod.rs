@@ -1,0 +1,278 @@
+//! What a quorum decides, without I/O: whom to ask what, and what the answers mean. Both colours run it, and so does the
+//! simulator.
+//!
+//! An [`Errand`] is one verb, or one pass of the restart guard, over all nodes. Whoever runs it sends its [`Letter`]s, each
+//! node's in order, and gives every outcome back, also after the verdict: what is left to do for the nodes that were slower
+//! is part of the errand. What errands know of the nodes in common is the [`Quorum`].
+
+mod acquire;
+mod fence;
+mod guard;
+mod heights;
+mod peer;
+mod release;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::node::{Ask, Epoch, Membership, Told};
+use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation, Parting, Ttl, to_the_millisecond};
+
+pub use acquire::Acquire;
+pub use fence::{Renew, Verify};
+pub use guard::{Guard, NodeReport, Purpose, Recovery, Report};
+pub use release::Release;
+
+use crate::BACKEND;
+use heights::Heights;
+use peer::Peer;
+
+/// One of the nodes, by its place in the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub usize);
+
+/// Something to be asked of a node.
+#[derive(Clone, Debug)]
+pub struct Letter {
+    /// Whom.
+    pub node: NodeId,
+    /// What.
+    pub ask: Ask,
+    /// How long it may take.
+    pub within: Duration,
+}
+
+/// The outcome of a letter.
+pub type Outcome = Result<Told, BackendError>;
+
+/// A verb, or a pass of the guard, over all nodes.
+pub trait Errand: Send + 'static {
+    /// What comes of it.
+    type Verdict: Send + 'static;
+
+    /// What is to be sent now. Ask again until there is nothing.
+    fn next_letter(&mut self) -> Option<Letter>;
+
+    /// Takes the outcome of a letter in. Every letter has exactly one.
+    fn heard(&mut self, quorum: &mut Quorum, now: Moment, letter: &Letter, outcome: Outcome);
+
+    /// The verdict, once, as soon as it is certain.
+    fn take_verdict(&mut self) -> Option<Self::Verdict>;
+}
+
+/// What is known of the nodes.
+#[derive(Debug)]
+pub struct Quorum {
+    peers: Vec<Peer>,
+    membership: Arc<Membership>,
+    max_ttl: Ttl,
+    heights: Heights,
+    watch: Watch,
+}
+
+/// Somebody to ask for a vote.
+#[derive(Clone, Copy, Debug)]
+struct Elector {
+    node: NodeId,
+    epoch: Epoch,
+    hope: Hope,
+}
+
+/// Whether an answer is expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hope {
+    Awaited,
+    /// It did not answer before, and nobody waits for it.
+    Probe,
+}
+
+/// When the guard passes by, and what it has seen.
+#[derive(Debug, Default)]
+struct Watch {
+    under_way: Option<Moment>,
+    last_pass: Option<Moment>,
+    /// Since when this client has seen each epoch abstain.
+    seen: BTreeMap<Epoch, Moment>,
+    /// Why nobody may be granted anything, found by the last pass.
+    refusal: Option<BackendError>,
+    /// How long until the first node may vote again, as the last pass knew.
+    wait: Option<(Moment, Duration)>,
+}
+
+/// How soon the guard looks again at nodes that abstain. Chosen: often enough to end a short dwell in time.
+const PASS_EVERY: Duration = Duration::from_millis(250);
+/// ... and at nodes that could not be reached.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A pass that takes longer has ended with the runtime that ran it.
+const PASS_MAX: Duration = Duration::from_secs(10);
+/// How many releases a node is sent that does not answer; the others are owed.
+const RELEASES_TO_SUSPECT_MAX: usize = 64;
+
+impl Quorum {
+    /// Nodes of these addresses, of which nothing is known yet.
+    ///
+    /// # Errors
+    /// `Config` for less than three nodes, or for one address twice.
+    pub fn new(addresses: &[String], max_ttl: Ttl) -> Result<Self, BackendError> {
+        let mut members = addresses.to_vec();
+        members.sort_unstable();
+        if members.len() < 3 {
+            let told = format!("{} nodes are too few", members.len());
+            let remedy = "name at least three, better an odd number; for one server use its own URL";
+            return Err(refusal(told, remedy));
+        }
+        if let Some(twice) = members.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(refusal(format!("the node {} is listed twice", twice[0]), "name each node once"));
+        }
+        let membership = Arc::new(Membership { members, max_ttl: max_ttl.get() });
+        let peers = addresses.iter().map(|address| Peer::new(address.clone())).collect();
+        Ok(Self { peers, membership, max_ttl, heights: Heights::new(addresses.len()), watch: Watch::default() })
+    }
+
+    /// How many nodes are needed for anything.
+    pub fn majority(&self) -> usize {
+        self.peers.len() / 2 + 1
+    }
+
+    /// What all clients have to agree on.
+    pub fn membership(&self) -> &Membership {
+        &self.membership
+    }
+
+    /// Whether it is time for a pass of the guard, of which there is one at a time.
+    pub fn wants_guard(&self, now: Moment) -> bool {
+        let recent = |at: Option<Moment>, within| at.is_some_and(|at| now.since(at) < within);
+        let rest = if self.watch.wait.is_some() { PASS_EVERY } else { LOOK_EVERY };
+        let busy = recent(self.watch.under_way, PASS_MAX) || recent(self.watch.last_pass, rest);
+        !busy && self.peers.iter().any(|peer| peer.epoch.is_none())
+    }
+
+    /// The longest ttl that may be asked for.
+    pub fn max_ttl(&self) -> Ttl {
+        self.max_ttl
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.peers.len()).map(NodeId)
+    }
+
+    fn voters(&self) -> impl Iterator<Item = (NodeId, Epoch)> + '_ {
+        self.peers.iter().enumerate().filter_map(|(index, peer)| Some((NodeId(index), peer.epoch?)))
+    }
+
+    /// The voters to ask: those that can be trusted to answer, and as a probe some others. Where the trusted alone are no
+    /// majority, all are asked, and waited for.
+    fn electorate(&mut self, now: Moment) -> Vec<Elector> {
+        let trusted = self.voters().filter(|(node, _)| self.peers[node.0].is_trusted()).count();
+        let (short, voters) = (trusted < self.majority(), self.voters().collect::<Vec<_>>());
+        let elector = |(node, epoch): (NodeId, Epoch)| {
+            let peer = &mut self.peers[node.0];
+            let hope = if short || peer.is_trusted() { Hope::Awaited } else { Hope::Probe };
+            (peer.may_be_asked(now) || short).then_some(Elector { node, epoch, hope })
+        };
+        voters.into_iter().filter_map(elector).collect()
+    }
+
+    /// Why there can be no grant now, if that is so.
+    fn objection(&self, now: Moment, operation: Operation) -> Option<BackendError> {
+        if let Some(refusal) = &self.watch.refusal {
+            return Some(refusal.clone());
+        }
+        let (voting, all) = (self.voters().count(), self.peers.len());
+        (voting < self.majority()).then(|| {
+            let silent: Vec<_> = self.peers.iter().filter(|peer| peer.epoch.is_none()).collect();
+            if silent.iter().any(|peer| peer.is_trusted()) {
+                not_voting(operation, voting, all, &silent, self.watch.wait_left(now))
+            } else {
+                let told = format!("{} of {all} nodes cannot be reached: {}", silent.len(), listed(&silent));
+                BackendError::new(BACKEND, operation, ErrorKind::Unreachable, Effect::None, told)
+                    .with_remedy("see that a majority of the nodes runs at these addresses")
+            }
+        })
+    }
+
+    /// What every outcome means for its node, whatever the errand. Gives what is owed to a node that answers again.
+    fn settle(&mut self, now: Moment, letter: &Letter, outcome: &Outcome) -> Vec<Letter> {
+        let Letter { node, ask, .. } = letter;
+        let peer = &mut self.peers[node.0];
+        peer.under_way = peer.under_way.saturating_sub(1);
+        match outcome {
+            Ok(Told::Granted { clock, .. }) => self.heights.saw(now, *node, *clock),
+            Ok(Told::View(view)) => self.heights.saw(now, *node, view.clock),
+            Ok(Told::Abstains) => peer.epoch = None,
+            Ok(_) | Err(_) => {}
+        }
+        let peer = &mut self.peers[node.0];
+        let answered = outcome.as_ref().map_or_else(is_an_answer, |_| true);
+        if answered {
+            let owed = peer.answered(now);
+            return owed.map(|parting| self.letter(*node, Ask::Release(parting), letter.within)).collect();
+        }
+        peer.failed(now);
+        if let Ask::Release(parting) = ask {
+            peer.owe(parting, now + self.membership.max_ttl);
+        }
+        Vec::new()
+    }
+
+    fn letter(&mut self, node: NodeId, ask: Ask, within: Duration) -> Letter {
+        self.peers[node.0].under_way += 1;
+        Letter { node, ask, within }
+    }
+
+    /// A release for a node, unless it has to wait until that answers again.
+    fn release(&mut self, now: Moment, node: NodeId, parting: &Arc<Parting>, within: Duration) -> Option<Letter> {
+        let until = now + self.membership.max_ttl;
+        let peer = &mut self.peers[node.0];
+        if !peer.is_trusted() && peer.under_way >= RELEASES_TO_SUSPECT_MAX {
+            peer.owe(parting, until);
+            return None;
+        }
+        Some(self.letter(node, Ask::Release(Arc::clone(parting)), within))
+    }
+}
+
+impl Watch {
+    fn wait_left(&self, now: Moment) -> Option<Duration> {
+        self.wait.map(|(since, wait)| wait.saturating_sub(now.since(since)))
+    }
+}
+
+/// Whether a node said it itself, and so is there.
+fn is_an_answer(error: &BackendError) -> bool {
+    !matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unreachable)
+}
+
+fn refusal(told: impl Into<String>, remedy: impl Into<String>) -> BackendError {
+    BackendError::new(BACKEND, Operation::Connect, ErrorKind::Config, Effect::None, told).with_remedy(remedy)
+}
+
+fn listed(peers: &[&Peer]) -> String {
+    peers.iter().map(|peer| peer.address.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn not_voting(
+    operation: Operation,
+    voting: usize,
+    all: usize,
+    silent: &[&Peer],
+    wait: Option<Duration>,
+) -> BackendError {
+    let when = wait.map_or_else(String::new, |wait| {
+        format!("; that may last another {}", humantime::format_duration(to_the_millisecond(wait)))
+    });
+    let told = format!(
+        "only {voting} of {all} nodes vote; {} abstain(s) until what may have been granted before is over{when}",
+        listed(silent)
+    );
+    let remedy = "wait, or if this deployment is new and nobody held anything there, run: leasehold redlock init URL";
+    BackendError::new(BACKEND, operation, ErrorKind::Unavailable, Effect::None, told).with_remedy(remedy)
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {}", self.0)
+    }
+}

@@ -1,0 +1,82 @@
+//! What is known of one node: whether it votes, whether it answers, what it is still owed.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::node::Epoch;
+use lock_core::{Certainty, Moment, Parting};
+
+/// A node that did not answer is asked again after so long at first, and twice as long each time ...
+const PROBE_MIN: Duration = Duration::from_millis(50);
+/// ... up to this.
+const PROBE_MAX: Duration = Duration::from_secs(1);
+/// How many releases are kept for a node that does not answer. Those beyond run out with their leases.
+const OWED_MAX: usize = 1024;
+
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) address: String,
+    /// The epoch that it votes in, as far as this client knows.
+    pub(super) epoch: Option<Epoch>,
+    pub(super) trust: Trust,
+    /// How many letters are under way.
+    pub(super) under_way: usize,
+    owed: VecDeque<(Moment, Arc<Parting>)>,
+}
+
+/// Whether a node can be expected to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trust {
+    Trusted,
+    /// It did not answer the last time, and is asked again at that moment, by one letter.
+    Suspect {
+        probe_at: Moment,
+        pause: Duration,
+    },
+}
+
+impl Peer {
+    pub(super) fn new(address: String) -> Self {
+        Self { address, epoch: None, trust: Trust::Trusted, under_way: 0, owed: VecDeque::new() }
+    }
+
+    pub(super) fn is_trusted(&self) -> bool {
+        self.trust == Trust::Trusted
+    }
+
+    /// Whether it may be asked; who may ask a suspect is its probe.
+    pub(super) fn may_be_asked(&mut self, now: Moment) -> bool {
+        match &mut self.trust {
+            Trust::Trusted => true,
+            Trust::Suspect { probe_at, .. } if now < *probe_at => false,
+            Trust::Suspect { probe_at, pause } => {
+                *pause = (*pause * 2).min(PROBE_MAX);
+                *probe_at = now + *pause;
+                true
+            }
+        }
+    }
+
+    pub(super) fn failed(&mut self, now: Moment) {
+        if self.is_trusted() {
+            self.trust = Trust::Suspect { probe_at: now + PROBE_MIN, pause: PROBE_MIN };
+        }
+    }
+
+    /// It answers, and so can be given what it is owed.
+    pub(super) fn answered(&mut self, now: Moment) -> impl Iterator<Item = Arc<Parting>> + use<> {
+        self.trust = Trust::Trusted;
+        let owed = std::mem::take(&mut self.owed);
+        owed.into_iter().filter(move |(until, _)| now < *until).map(|(_, parting)| parting)
+    }
+
+    /// Remembers a release for when it answers again. A claim of that owner may arrive before it, or after.
+    pub(super) fn owe(&mut self, parting: &Arc<Parting>, until: Moment) {
+        if self.owed.len() == OWED_MAX {
+            self.owed.pop_front();
+        }
+        let parting = Parting { certainty: Certainty::Unknown, ..Parting::clone(parting) };
+        self.owed.push_back((until, Arc::new(parting)));
+    }
+}

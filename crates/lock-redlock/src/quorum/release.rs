@@ -1,0 +1,98 @@
+//! Release: on all nodes, also those that abstain, and later on those that do not answer.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::node::{Ask, Told};
+use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation, Parting, Released};
+
+use super::{Errand, Letter, Outcome, Quorum};
+use crate::BACKEND;
+
+/// The release of one owner.
+#[derive(Debug)]
+pub struct Release {
+    parting: Arc<Parting>,
+    nodes: usize,
+    majority: usize,
+    open: usize,
+    released: usize,
+    absent: usize,
+    error: Option<BackendError>,
+    letters: VecDeque<Letter>,
+    verdict: Option<Result<Released, BackendError>>,
+}
+
+impl Release {
+    /// Tells all nodes.
+    pub fn begin(quorum: &mut Quorum, now: Moment, parting: &Parting, within: Duration) -> Self {
+        let mut errand = Self {
+            parting: Arc::new(Parting { ttl: quorum.max_ttl(), ..parting.clone() }),
+            nodes: quorum.peers.len(),
+            majority: quorum.majority(),
+            open: 0,
+            released: 0,
+            absent: 0,
+            error: None,
+            letters: VecDeque::new(),
+            verdict: None,
+        };
+        for node in quorum.nodes() {
+            errand.letters.extend(quorum.release(now, node, &errand.parting, within));
+        }
+        errand.open = errand.letters.len();
+        errand.decide();
+        errand
+    }
+
+    fn count(&mut self, outcome: Outcome) {
+        self.open -= 1;
+        match outcome {
+            Ok(Told::Released(Released::Released)) => self.released += 1,
+            Ok(_) => self.absent += 1,
+            Err(error) => self.error = Some(error),
+        }
+        if self.verdict.is_none() {
+            self.decide();
+        }
+    }
+
+    /// Once a majority holds nothing of it any more, the lock is free for others. It was lost before if so many had
+    /// nothing of it that no majority can have held it.
+    fn decide(&mut self) {
+        let answered = self.released + self.absent;
+        if answered >= self.majority {
+            let lost = self.absent > self.nodes - self.majority;
+            self.verdict = Some(Ok(if lost { Released::NotHeld } else { Released::Released }));
+        } else if answered + self.open < self.majority {
+            self.verdict = Some(Err(self.error.clone().unwrap_or_else(too_few)));
+        }
+    }
+}
+
+impl Errand for Release {
+    type Verdict = Result<Released, BackendError>;
+
+    fn next_letter(&mut self) -> Option<Letter> {
+        self.letters.pop_front()
+    }
+
+    fn heard(&mut self, quorum: &mut Quorum, now: Moment, letter: &Letter, outcome: Outcome) {
+        let owed = quorum.settle(now, letter, &outcome);
+        self.letters.extend(owed);
+        // What a node was owed is another owner's.
+        if matches!(&letter.ask, Ask::Release(parting) if Arc::ptr_eq(parting, &self.parting)) {
+            self.count(outcome);
+        }
+    }
+
+    fn take_verdict(&mut self) -> Option<Self::Verdict> {
+        self.verdict.take()
+    }
+}
+
+fn too_few() -> BackendError {
+    let told = "too few nodes can be told; the others are told later, or the lease runs out";
+    BackendError::new(BACKEND, Operation::Release, ErrorKind::Unreachable, Effect::Unknown, told)
+}

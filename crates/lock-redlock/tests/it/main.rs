@@ -1,0 +1,7 @@
+//! The quorum over nodes in this process, which break on command and on a clock that can be moved.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod guard;
+mod support;
+mod verbs;

@@ -1,0 +1,118 @@
+//! Nodes in this process, and requests to all of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::{
+    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, Lease, Mode, Note, Owner, Parting, Queueing,
+    Released, Ttl, Width,
+};
+use lock_host::ManualClock;
+use lock_memory::faults::{Faults, Faulty};
+use lock_memory::node::MemoryNode;
+use lock_redlock::blocking::Redlock;
+use lock_redlock::quorum::{Purpose, Report};
+
+pub(crate) const WITHIN: Duration = Duration::from_secs(5);
+pub(crate) const MAX_TTL: Duration = Duration::from_secs(60);
+pub(crate) type Node = Faulty<MemoryNode>;
+
+/// Some nodes, each with switches of its own.
+pub(crate) struct Rig {
+    pub(crate) clock: ManualClock,
+    pub(crate) nodes: Vec<MemoryNode>,
+    pub(crate) faults: Vec<Faults>,
+}
+
+impl Rig {
+    /// Of so many nodes that nobody has used yet.
+    pub(crate) fn blank(count: usize) -> Self {
+        let clock = ManualClock::new();
+        // Node clocks begin some time after 1970, and tokens with them.
+        clock.advance(Duration::from_secs(1_000_000));
+        let node = |index| MemoryNode::new(format!("node-{index}"), Arc::new(clock.clone()));
+        Self { nodes: (0..count).map(node).collect(), faults: (0..count).map(|_| Faults::new()).collect(), clock }
+    }
+
+    /// The same, declared to be new.
+    pub(crate) fn founded(count: usize) -> Self {
+        let rig = Self::blank(count);
+        let report = rig.client().pass(Purpose::Found, WITHIN).unwrap();
+        assert!(report.nodes.iter().all(|node| node.votes_in.is_none()), "{report:?}");
+        rig
+    }
+
+    /// A client that knows nothing of the nodes yet.
+    pub(crate) fn client(&self) -> Redlock<Node> {
+        self.client_of(&(0..self.nodes.len()).collect::<Vec<_>>())
+    }
+
+    pub(crate) fn client_of(&self, nodes: &[usize]) -> Redlock<Node> {
+        self.any_client(nodes, MAX_TTL)
+    }
+
+    pub(crate) fn client_allowing(&self, max_ttl: Duration) -> Redlock<Node> {
+        self.any_client(&(0..self.nodes.len()).collect::<Vec<_>>(), max_ttl)
+    }
+
+    fn any_client(&self, nodes: &[usize], max_ttl: Duration) -> Redlock<Node> {
+        let covered = |index: &usize| Faulty::new(self.nodes[*index].clone(), &self.faults[*index]);
+        let nodes = nodes.iter().map(covered).collect();
+        Redlock::on_clock(nodes, Ttl::new(max_ttl).unwrap(), Arc::new(self.clock.clone())).unwrap()
+    }
+
+    /// A client after its first pass.
+    pub(crate) fn connected(&self) -> Redlock<Node> {
+        let client = self.client();
+        client.pass(Purpose::Watch, WITHIN).unwrap();
+        client
+    }
+}
+
+pub(crate) fn watch(client: &Redlock<Node>) -> Report {
+    client.pass(Purpose::Watch, WITHIN).unwrap()
+}
+
+pub(crate) fn votes(report: &Report) -> Vec<bool> {
+    let votes = |view: &lock_core::node::View| matches!(view.standing, lock_core::node::Standing::Voting(_));
+    report.nodes.iter().map(|node| node.view.as_ref().is_ok_and(votes)).collect()
+}
+
+pub(crate) fn claim(owner: u8) -> Claim {
+    Claim {
+        name: "a".parse().unwrap(),
+        owner: Owner::from_random([owner; 16]),
+        mode: Mode::Exclusive,
+        ttl: Ttl::DEFAULT,
+        width: Width::ONE,
+        floor: None,
+        note: Note::from_wire("1@here"),
+        queueing: Queueing::Unwanted,
+    }
+}
+
+pub(crate) fn acquire(client: &Redlock<Node>, claim: &Claim) -> Result<Answer, BackendError> {
+    assert_eq!(client.capabilities().backend, "redlock");
+    client.acquire(claim, WITHIN)
+}
+
+pub(crate) fn granted(answer: Result<Answer, BackendError>) -> Lease {
+    match answer {
+        Ok(Answer::Granted { lease, .. }) => lease,
+        other => panic!("it was not granted: {other:?}"),
+    }
+}
+
+pub(crate) fn release(client: &Redlock<Node>, lease: &Lease) -> Result<Released, BackendError> {
+    let Lease { name, owner, ttl, .. } = lease.clone();
+    client.release(&Parting { name, owner, ttl, certainty: Certainty::Answered }, WITHIN)
+}
+
+/// Waits for what the nodes' threads still have to do.
+pub(crate) fn eventually(condition: impl Fn() -> bool) {
+    let until = std::time::Instant::now() + WITHIN;
+    while !condition() {
+        assert!(std::time::Instant::now() < until, "it never came to that");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}

@@ -1,0 +1,126 @@
+//! The verbs over all nodes.
+
+use std::slice::from_ref;
+use std::time::Duration;
+
+use lock_core::{Answer, BlockingBackend, ErrorKind, Fenced, Operation, Released, Renewed, Ttl, Width};
+use lock_memory::faults::{Fault, Faults};
+
+use crate::support::{Rig, WITHIN, acquire, claim, eventually, granted, release};
+
+#[test]
+fn one_round_is_enough_where_all_draw_what_was_wished_for() {
+    let rig = Rig::founded(5);
+    let client = rig.connected();
+    let mut last = None;
+    for owner in 1..20 {
+        rig.clock.advance(Duration::from_millis(1));
+        let lease = granted(acquire(&client, &claim(owner)));
+        assert!(last < Some(lease.tokens), "{last:?} {lease:?}");
+        last = Some(lease.tokens);
+        release(&client, &lease).unwrap();
+    }
+    assert_eq!(fences(&rig), 0);
+}
+
+#[test]
+fn nodes_that_drew_different_tokens_are_brought_together_by_a_second_round() {
+    let rig = Rig::founded(3);
+    let client = rig.connected();
+    // Somebody was at two of the nodes, and drew more tokens at one than at the other.
+    let others = rig.connected();
+    for (node, width) in [(0, 1), (0, 64), (1, 1)] {
+        let away = |other: &usize| *other != node;
+        (0..3).filter(away).for_each(|other| rig.faults[other].fail_everything(Fault::Refused(ErrorKind::Unreachable)));
+        assert!(acquire(&others, &wide(9, width)).is_err());
+        rig.faults.iter().for_each(Faults::heal_everything);
+    }
+    let lease = granted(acquire(&client, &claim(2)));
+    assert!(fences(&rig) >= 1);
+    assert_eq!(client.fence(&lease, WITHIN).unwrap(), Fenced::Acknowledged);
+    let known = rig.nodes.iter().filter(|node| node.store().counter() >= lease.tokens.high().get()).count();
+    assert!(known >= 2, "a majority knows the token");
+}
+
+fn fences(rig: &Rig) -> u64 {
+    rig.faults.iter().map(|faults| faults.calls(Operation::Fence)).sum()
+}
+
+fn wide(owner: u8, width: usize) -> lock_core::Claim {
+    lock_core::Claim { width: Width::for_waiters(width), ..claim(owner) }
+}
+
+#[test]
+fn a_held_lock_is_busy_and_leaves_nothing_of_who_asked() {
+    let rig = Rig::founded(3);
+    let (one, other) = (rig.connected(), rig.connected());
+    let lease = granted(acquire(&one, &claim(1)));
+    let busy = acquire(&other, &claim(2)).unwrap();
+    assert!(matches!(&busy, Answer::Busy { remaining: Some(left), .. } if *left <= Ttl::DEFAULT.get()), "{busy:?}");
+    assert_eq!(release(&one, &lease).unwrap(), Released::Released);
+    let now = lock_host::Clock::now(&rig.clock);
+    eventually(|| rig.nodes.iter().all(|node| node.store().holds(now).next().is_none()));
+    granted(acquire(&other, &claim(3)));
+}
+
+#[test]
+fn a_minority_that_is_away_is_not_waited_for_and_a_majority_is_missed() {
+    let rig = Rig::founded(5);
+    let client = rig.connected();
+    for node in [1, 3] {
+        rig.faults[node].fail_everything(Fault::Refused(ErrorKind::Unreachable));
+    }
+    let lease = granted(acquire(&client, &claim(1)));
+    assert!(matches!(client.renew(from_ref(&lease), WITHIN).unwrap()[..], [Renewed::Renewed { .. }]));
+    rig.faults[0].fail_everything(Fault::Refused(ErrorKind::Timeout));
+    assert!(!matches!(client.renew(from_ref(&lease), WITHIN), Ok(answers) if answers != [Renewed::Unsure]));
+    assert!(!matches!(acquire(&client, &claim(2)), Ok(Answer::Granted { .. })));
+    rig.faults[0].heal_everything();
+    assert_eq!(release(&client, &lease).unwrap(), Released::Released);
+}
+
+#[test]
+fn a_grant_without_a_majority_is_given_back() {
+    let rig = Rig::founded(3);
+    let client = rig.connected();
+    for node in [0, 1] {
+        rig.faults[node].fail_everything(Fault::LostReply);
+    }
+    let error = acquire(&client, &claim(1)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    rig.faults.iter().for_each(Faults::heal_everything);
+    // What the nodes could not be told then is told with the next request that they answer.
+    let lease = granted(acquire(&client, &claim(2)));
+    let now = lock_host::Clock::now(&rig.clock);
+    eventually(|| {
+        let stores: Vec<_> = rig.nodes.iter().map(lock_memory::node::MemoryNode::store).collect();
+        stores.iter().all(|store| store.holder(&lease.name, now).is_none_or(|hold| hold.owner == lease.owner))
+    });
+}
+
+#[test]
+fn a_lease_that_a_majority_forgot_is_not_renewed_and_one_that_it_cannot_tell_is_asked_for_again() {
+    let rig = Rig::founded(3);
+    let client = rig.connected();
+    let lease = granted(acquire(&client, &claim(1)));
+    rig.nodes[0].forget();
+    rig.faults[1].fail_everything(Fault::Refused(ErrorKind::Unreachable));
+    assert_eq!(client.renew(from_ref(&lease), WITHIN).unwrap(), [Renewed::Unsure]);
+    assert!(client.fence(&lease, WITHIN).is_err());
+    rig.faults[1].heal_everything();
+    assert!(matches!(client.renew(from_ref(&lease), WITHIN).unwrap()[..], [Renewed::Renewed { .. }]));
+    rig.clock.advance(lease.ttl.get());
+    assert_eq!(client.renew(from_ref(&lease), WITHIN).unwrap(), [Renewed::NotHeld]);
+    assert_eq!(client.fence(&lease, WITHIN).unwrap(), Fenced::NotHeld);
+}
+
+#[test]
+fn a_ttl_that_is_too_long_is_refused_before_anything_is_touched() {
+    let rig = Rig::founded(3);
+    let client = rig.connected();
+    let long = lock_core::Claim { ttl: Ttl::new(Duration::from_secs(61)).unwrap(), ..claim(1) };
+    let error = acquire(&client, &long).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert!(error.to_string().contains("longer than this deployment allows, which is 1m"), "{error}");
+    assert!(rig.faults.iter().all(|faults| faults.calls(Operation::Acquire) == 0));
+}
