@@ -1,5 +1,8 @@
-//! Faults on command: a cover round any backend that refuses calls, loses replies, holds them back, counts and writes
-//! down what was asked.
+//! Faults on command: a cover round any backend, or any node of a quorum, that refuses calls, loses replies, holds them
+//! back, counts and writes down what was asked.
+//!
+//! What is asked of a node is counted as `Acquire`, `Fence` and `Release`; looking is `Inspect`, and whatever changes its
+//! standing is `Connect`.
 //!
 //! ```
 //! use lock_core::{BlockingBackend, Effect, ErrorKind, Operation};
@@ -15,13 +18,14 @@
 //! ```
 
 mod blocking;
+mod node;
 mod nonblocking;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use lock_core::{Backend, BackendError, Capabilities, Effect, ErrorKind, EventSink, Operation, Owner};
+use lock_core::{Backend, BackendError, Capabilities, Effect, ErrorKind, EventSink, Lease, Operation, Owner};
 
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +44,8 @@ pub enum Asked {
     Acquire(Owner),
     /// The renewal of these owners' leases.
     Renew(Vec<Owner>),
+    /// The acknowledgement of these owners' leases, by a node of a quorum.
+    Fence(Vec<Owner>),
     /// The end of this owner's lease or place.
     Release(Owner),
 }
@@ -50,9 +56,15 @@ pub struct Faults(Arc<Switches>);
 
 #[derive(Debug, Default)]
 struct Switches {
-    lines: Mutex<HashMap<Operation, Line>>,
+    lines: Mutex<Lines>,
     asked: Mutex<Vec<Asked>>,
     let_go: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Lines {
+    each: HashMap<Operation, Line>,
+    everything: Option<Fault>,
 }
 
 /// What is set and counted for one operation.
@@ -73,6 +85,13 @@ enum Replies {
     Held,
 }
 
+impl Line {
+    fn heal(&mut self) {
+        self.next.clear();
+        self.standing = None;
+    }
+}
+
 impl Faults {
     /// Switches that let everything pass.
     pub fn new() -> Self {
@@ -91,10 +110,19 @@ impl Faults {
 
     /// Forgets every fault that is set for `operation`. Replies that are held stay so.
     pub fn heal(&self, operation: Operation) {
-        self.line(operation, |line| {
-            line.next.clear();
-            line.standing = None;
-        });
+        self.line(operation, Line::heal);
+    }
+
+    /// Fails every call of any operation until [`Faults::heal_everything`], after those that were set for its own.
+    pub fn fail_everything(&self, fault: Fault) {
+        self.lines().everything = Some(fault);
+    }
+
+    /// Forgets every fault that is set. Replies that are held stay so.
+    pub fn heal_everything(&self) {
+        let mut lines = self.lines();
+        lines.everything = None;
+        lines.each.values_mut().for_each(Line::heal);
     }
 
     /// Holds back the replies of `operation`, also those of calls already at the store, until [`Faults::let_go`].
@@ -138,18 +166,19 @@ impl Faults {
     }
 
     fn line<T>(&self, operation: Operation, change: impl FnOnce(&mut Line) -> T) -> T {
-        change(self.lines().entry(operation).or_default())
+        change(self.lines().each.entry(operation).or_default())
     }
 
-    fn lines(&self) -> MutexGuard<'_, HashMap<Operation, Line>> {
+    fn lines(&self) -> MutexGuard<'_, Lines> {
         self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn next(&self, operation: Operation) -> Option<Fault> {
-        self.line(operation, |line| {
-            line.calls += 1;
-            line.next.pop_front().or(line.standing)
-        })
+        let mut lines = self.lines();
+        let everything = lines.everything;
+        let line = lines.each.entry(operation).or_default();
+        line.calls += 1;
+        line.next.pop_front().or(line.standing).or(everything)
     }
 
     fn note_ran(&self, operation: Operation) {
@@ -167,24 +196,35 @@ impl Faults {
     }
 
     fn wait_let_go(&self, operation: Operation) {
-        let held = |lines: &mut HashMap<Operation, Line>| {
-            lines.get(&operation).is_some_and(|line| line.replies == Replies::Held)
-        };
+        let held = |lines: &mut Lines| lines.each.get(&operation).is_some_and(|line| line.replies == Replies::Held);
         drop(self.0.let_go.wait_while(self.lines(), held).unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// A backend whose calls fail, wait and are counted as its [`Faults`] say. Events pass untouched.
+/// A backend, or a node of a quorum, whose calls fail, wait and are counted as its [`Faults`] say. Events pass untouched.
 #[derive(Debug)]
 pub struct Faulty<B: ?Sized> {
     faults: Faults,
     backend: Arc<B>,
 }
 
-impl<B: Backend> Faulty<B> {
+impl<B> Faulty<B> {
     /// Covers `backend`; several covers may share their switches.
     pub fn new(backend: B, faults: &Faults) -> Self {
         Self { faults: faults.clone(), backend: Arc::new(backend) }
+    }
+}
+
+/// Whose call it is, and which.
+#[derive(Clone, Copy)]
+struct Call {
+    backend: &'static str,
+    operation: Operation,
+}
+
+impl Call {
+    fn error(self, kind: ErrorKind, effect: Effect, message: &str) -> BackendError {
+        BackendError::new(self.backend, self.operation, kind, effect, message)
     }
 }
 
@@ -195,33 +235,36 @@ enum Reply {
     Lost,
 }
 
-impl<B: Backend + ?Sized> Faulty<B> {
-    fn begin(&self, operation: Operation) -> Result<Reply, BackendError> {
-        match self.faults.next(operation) {
+impl<B: ?Sized> Faulty<B> {
+    fn begin(&self, call: Call) -> Result<Reply, BackendError> {
+        match self.faults.next(call.operation) {
             None => Ok(Reply::Delivered),
             Some(Fault::LostReply) => Ok(Reply::Lost),
-            Some(Fault::Refused(kind)) => Err(self.error(operation, kind, Effect::None, "refused on command")),
+            Some(Fault::Refused(kind)) => Err(call.error(kind, Effect::None, "refused on command")),
         }
     }
+}
 
-    fn end<T>(&self, operation: Operation, reply: Reply, answer: T) -> Result<T, BackendError> {
-        match reply {
-            Reply::Delivered => Ok(answer),
-            Reply::Lost => {
-                let message = "the reply was lost on command";
-                Err(self.error(operation, ErrorKind::Timeout, Effect::Unknown, message))
-            }
-        }
+fn end<T>(call: Call, reply: Reply, answer: T) -> Result<T, BackendError> {
+    match reply {
+        Reply::Delivered => Ok(answer),
+        Reply::Lost => Err(call.error(ErrorKind::Timeout, Effect::Unknown, "the reply was lost on command")),
     }
+}
 
-    fn error(&self, operation: Operation, kind: ErrorKind, effect: Effect, message: &str) -> BackendError {
-        BackendError::new(self.capabilities().backend, operation, kind, effect, message)
+impl<B: Backend + ?Sized> Faulty<B> {
+    fn call(&self, operation: Operation) -> Call {
+        Call { backend: self.capabilities().backend, operation }
     }
 
     fn cannot_inspect(&self) -> BackendError {
         let message = "this store offers no view for operators";
-        self.error(Operation::Inspect, ErrorKind::Unsupported, Effect::None, message)
+        self.call(Operation::Inspect).error(ErrorKind::Unsupported, Effect::None, message)
     }
+}
+
+fn owners(leases: &[Lease]) -> Vec<Owner> {
+    leases.iter().map(|lease| lease.owner).collect()
 }
 
 impl<B: Backend + ?Sized> Backend for Faulty<B> {

@@ -31,13 +31,14 @@
 //! ```
 //!
 //! Reading order: `store` (the verbs) · `lock` (what they do to one lock) · `client` (who asks, and where events go) · `nonblocking`, `blocking` (the two
-//! colours) · `config` (URLs) · `faults` (a wrapper that makes any backend fail on command).
+//! colours) · `config` (URLs) · `faults` (a wrapper that makes any backend fail on command) · `node` (one node of a quorum).
 
 pub mod blocking;
 mod client;
 mod config;
 pub mod faults;
 mod lock;
+pub mod node;
 pub mod nonblocking;
 pub mod store;
 

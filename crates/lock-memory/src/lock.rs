@@ -16,15 +16,22 @@ use crate::store::{ClientId, HandOver};
 const PLACE_MAX: Duration = Duration::from_secs(10);
 
 /// A grant. Once its time is over it counts for nothing, though it stays until somebody asks.
-#[derive(Debug)]
-pub(crate) struct Hold {
-    pub(crate) owner: Owner,
-    pub(crate) tokens: TokenRange,
-    pub(crate) until: Moment,
+#[derive(Clone, Debug)]
+pub struct Hold {
+    /// Who holds.
+    pub owner: Owner,
+    /// The tokens that were granted; at a node of a quorum the last is the grant's own.
+    pub tokens: TokenRange,
+    /// When the lease ends.
+    pub until: Moment,
     note: Note,
 }
 
 impl Hold {
+    pub(crate) fn new(now: Moment, claim: &Claim, tokens: TokenRange) -> Self {
+        Self { owner: claim.owner, tokens, until: now + claim.ttl.get(), note: claim.note.clone() }
+    }
+
     pub(crate) fn lives_at(&self, now: Moment) -> bool {
         now < self.until
     }
@@ -93,8 +100,7 @@ impl Lock {
     /// Stores the claim's hold for its ttl; whoever holds waits no more.
     pub(crate) fn grant(&mut self, now: Moment, claim: &Claim, tokens: TokenRange) -> Answer {
         self.drop_place(claim.owner);
-        let until = now + claim.ttl.get();
-        self.hold = Some(Hold { owner: claim.owner, tokens, until, note: claim.note.clone() });
+        self.hold = Some(Hold::new(now, claim, tokens));
         let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl };
         Answer::Granted { lease, valid_for: claim.ttl.get() }
     }

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fenced, FencingToken, Lease, LockName, Mode, Moment,
-    Operation, Parting, Released, Renewed, TokenRange, Width,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fenced, FencingToken, Invalid, Lease, LockName, Mode,
+    Moment, Operation, Parting, Released, Renewed, TokenRange, Width,
 };
 
 use crate::BACKEND;
 use crate::lock::{Hold, Lock};
 
 /// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl.
-const TOMBSTONE_MIN: Duration = Duration::from_secs(1);
+pub(crate) const TOMBSTONE_MIN: Duration = Duration::from_secs(1);
 
 /// Which client asks. Told apart only so that a hand-over reaches the one whose claim queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,11 +57,7 @@ struct LastToken(u64);
 
 impl LastToken {
     fn draw(&mut self, operation: Operation, width: Width) -> Result<TokenRange, BackendError> {
-        let tokens = TokenRange::above(self.0, width).map_err(|invalid| {
-            BackendError::new(BACKEND, operation, ErrorKind::Unavailable, Effect::None, "the tokens are used up")
-                .with_source(invalid)
-                .with_remedy("start a new store, and let the resource forget the old one's tokens")
-        })?;
+        let tokens = TokenRange::above(self.0, width).map_err(|invalid| used_up(operation, invalid))?;
         self.0 = tokens.high().get();
         Ok(tokens)
     }
@@ -206,7 +202,7 @@ impl Store {
     }
 }
 
-fn refuse_other_modes(mode: Mode) -> Result<(), BackendError> {
+pub(crate) fn refuse_other_modes(mode: Mode) -> Result<(), BackendError> {
     match mode {
         Mode::Exclusive => Ok(()),
         _ => {
@@ -217,10 +213,16 @@ fn refuse_other_modes(mode: Mode) -> Result<(), BackendError> {
     }
 }
 
-fn given_up() -> BackendError {
+pub(crate) fn given_up() -> BackendError {
     let message = "this claim was given up";
     BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Protocol, Effect::None, message)
         .with_remedy("ask again as another owner")
+}
+
+pub(crate) fn used_up(operation: Operation, invalid: Invalid) -> BackendError {
+    BackendError::new(BACKEND, operation, ErrorKind::Unavailable, Effect::None, "the tokens are used up")
+        .with_source(invalid)
+        .with_remedy("start a new store, and let the resource forget the old one's tokens")
 }
 
 #[cfg(test)]

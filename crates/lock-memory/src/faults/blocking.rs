@@ -4,24 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::node::{Ask, BlockingQuorumNode, Told};
 use lock_core::{
     Answer, BackendError, BlockingBackend, BlockingInspect, Claim, Fenced, FencingToken, Lease, LockName, Operation,
     Parting, Released, Renewed,
 };
 
-use super::{Asked, Faulty};
+use super::node::{asked_of_node, call_of_node};
+use super::{Asked, Call, Faulty, end, owners};
 
-impl<B: BlockingBackend + ?Sized> Faulty<B> {
-    fn pass_blocking<T>(
-        &self,
-        operation: Operation,
-        call: impl FnOnce() -> Result<T, BackendError>,
-    ) -> Result<T, BackendError> {
-        let reply = self.begin(operation)?;
-        let answer = call();
-        self.faults.note_ran(operation);
-        self.faults.wait_let_go(operation);
-        self.end(operation, reply, answer)?
+impl<B: ?Sized> Faulty<B> {
+    fn pass_blocking<T>(&self, call: Call, run: impl FnOnce() -> Result<T, BackendError>) -> Result<T, BackendError> {
+        let reply = self.begin(call)?;
+        let answer = run();
+        self.faults.note_ran(call.operation);
+        self.faults.wait_let_go(call.operation);
+        end(call, reply, answer)?
     }
 }
 
@@ -32,21 +30,21 @@ impl<B: BlockingBackend + ?Sized> BlockingBackend for Faulty<B> {
 
     fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
         self.faults.note_asked(Asked::Acquire(claim.owner));
-        self.pass_blocking(Operation::Acquire, || self.backend.acquire(claim, within))
+        self.pass_blocking(self.call(Operation::Acquire), || self.backend.acquire(claim, within))
     }
 
     fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        self.faults.note_asked(Asked::Renew(leases.iter().map(|lease| lease.owner).collect()));
-        self.pass_blocking(Operation::Renew, || self.backend.renew(leases, within))
+        self.faults.note_asked(Asked::Renew(owners(leases)));
+        self.pass_blocking(self.call(Operation::Renew), || self.backend.renew(leases, within))
     }
 
     fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
         self.faults.note_asked(Asked::Release(parting.owner));
-        self.pass_blocking(Operation::Release, || self.backend.release(parting, within))
+        self.pass_blocking(self.call(Operation::Release), || self.backend.release(parting, within))
     }
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.pass_blocking(Operation::Fence, || self.backend.fence(lease, within))
+        self.pass_blocking(self.call(Operation::Fence), || self.backend.fence(lease, within))
     }
 
     fn inspect(&self) -> Option<&dyn BlockingInspect> {
@@ -57,16 +55,27 @@ impl<B: BlockingBackend + ?Sized> BlockingBackend for Faulty<B> {
 impl<B: BlockingBackend + ?Sized> BlockingInspect for Faulty<B> {
     fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
         let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
-        self.pass_blocking(Operation::Inspect, || inspect.holder(name, within))
+        self.pass_blocking(self.call(Operation::Inspect), || inspect.holder(name, within))
     }
 
     fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
         let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
-        self.pass_blocking(Operation::Inspect, || inspect.list(query, within))
+        self.pass_blocking(self.call(Operation::Inspect), || inspect.list(query, within))
     }
 
     fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
         let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
-        self.pass_blocking(Operation::Inspect, || inspect.revoke(name, token, within))
+        self.pass_blocking(self.call(Operation::Inspect), || inspect.revoke(name, token, within))
+    }
+}
+
+impl<N: BlockingQuorumNode> BlockingQuorumNode for Faulty<N> {
+    fn for_keeper(&self) -> Self {
+        Self::new(self.backend.for_keeper(), &self.faults)
+    }
+
+    fn ask(&self, ask: &Ask, within: Duration) -> Result<Told, BackendError> {
+        asked_of_node(ask).into_iter().for_each(|asked| self.faults.note_asked(asked));
+        self.pass_blocking(call_of_node(ask), || self.backend.ask(ask, within))
     }
 }

@@ -6,24 +6,26 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::node::{Ask, AsyncQuorumNode, Told};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, BackendError, Claim, Fenced, FencingToken, Lease, LockName, Operation, Parting,
     Released, Renewed,
 };
 
-use super::{Asked, Faulty};
+use super::node::{asked_of_node, call_of_node};
+use super::{Asked, Call, Faulty, end, owners};
 
-impl<B: AsyncBackend + ?Sized> Faulty<B> {
+impl<B: Send + Sync + ?Sized> Faulty<B> {
     async fn pass_async<T: Send>(
         &self,
-        operation: Operation,
-        call: impl Future<Output = Result<T, BackendError>> + Send,
+        call: Call,
+        run: impl Future<Output = Result<T, BackendError>> + Send,
     ) -> Result<T, BackendError> {
-        let reply = self.begin(operation)?;
-        let answer = call.await;
-        self.faults.note_ran(operation);
-        poll_fn(|context| self.faults.poll_let_go(operation, context)).await;
-        self.end(operation, reply, answer)?
+        let reply = self.begin(call)?;
+        let answer = run.await;
+        self.faults.note_ran(call.operation);
+        poll_fn(|context| self.faults.poll_let_go(call.operation, context)).await;
+        end(call, reply, answer)?
     }
 }
 
@@ -35,21 +37,21 @@ impl<B: AsyncBackend + ?Sized> AsyncBackend for Faulty<B> {
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
         self.faults.note_asked(Asked::Acquire(claim.owner));
-        self.pass_async(Operation::Acquire, self.backend.acquire(claim, within)).await
+        self.pass_async(self.call(Operation::Acquire), self.backend.acquire(claim, within)).await
     }
 
     async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        self.faults.note_asked(Asked::Renew(leases.iter().map(|lease| lease.owner).collect()));
-        self.pass_async(Operation::Renew, self.backend.renew(leases, within)).await
+        self.faults.note_asked(Asked::Renew(owners(leases)));
+        self.pass_async(self.call(Operation::Renew), self.backend.renew(leases, within)).await
     }
 
     async fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
         self.faults.note_asked(Asked::Release(parting.owner));
-        self.pass_async(Operation::Release, self.backend.release(parting, within)).await
+        self.pass_async(self.call(Operation::Release), self.backend.release(parting, within)).await
     }
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.pass_async(Operation::Fence, self.backend.fence(lease, within)).await
+        self.pass_async(self.call(Operation::Fence), self.backend.fence(lease, within)).await
     }
 
     fn inspect(&self) -> Option<&dyn AsyncInspect> {
@@ -61,16 +63,28 @@ impl<B: AsyncBackend + ?Sized> AsyncBackend for Faulty<B> {
 impl<B: AsyncBackend + ?Sized> AsyncInspect for Faulty<B> {
     async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
         let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
-        self.pass_async(Operation::Inspect, inspect.holder(name, within)).await
+        self.pass_async(self.call(Operation::Inspect), inspect.holder(name, within)).await
     }
 
     async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
         let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
-        self.pass_async(Operation::Inspect, inspect.list(query, within)).await
+        self.pass_async(self.call(Operation::Inspect), inspect.list(query, within)).await
     }
 
     async fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
         let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
-        self.pass_async(Operation::Inspect, inspect.revoke(name, token, within)).await
+        self.pass_async(self.call(Operation::Inspect), inspect.revoke(name, token, within)).await
+    }
+}
+
+#[async_trait]
+impl<N: AsyncQuorumNode> AsyncQuorumNode for Faulty<N> {
+    fn for_keeper(&self) -> Self {
+        Self::new(self.backend.for_keeper(), &self.faults)
+    }
+
+    async fn ask(&self, ask: &Ask, within: Duration) -> Result<Told, BackendError> {
+        asked_of_node(ask).into_iter().for_each(|asked| self.faults.note_asked(asked));
+        self.pass_async(call_of_node(ask), self.backend.ask(ask, within)).await
     }
 }

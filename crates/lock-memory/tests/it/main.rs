@@ -7,6 +7,8 @@ mod faults;
 #[cfg(test)]
 mod inspecting;
 #[cfg(test)]
+mod node;
+#[cfg(test)]
 mod queueing;
 #[cfg(test)]
 mod random;

@@ -1,0 +1,49 @@
+//! The reference node of a quorum: the contract of [`lock_core::node`] in the plainest code there is.
+//!
+//! [`NodeStore`] says what the requests mean, as a plain value with the time as a parameter; [`MemoryNode`] puts it behind
+//! a mutex, with a clock and listeners, for both colours. What a node of this process cannot do by itself (fall silent,
+//! lose a reply, be away) a [`Faulty`](crate::faults::Faulty) round it does:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//! use lock_core::node::{Ask, BlockingQuorumNode, Told};
+//! use lock_core::{Effect, ErrorKind};
+//! use lock_host::ManualClock;
+//! use lock_memory::faults::{Fault, Faults, Faulty};
+//! use lock_memory::node::MemoryNode;
+//!
+//! let node = MemoryNode::new("one", Arc::new(ManualClock::new()));
+//! let faults = Faults::new();
+//! let member = Faulty::new(node.clone(), &faults);
+//! faults.fail_everything(Fault::LostReply);
+//! let error = member.ask(&Ask::Look, Duration::from_secs(1)).unwrap_err();
+//! assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown));
+//! faults.heal_everything();
+//! node.forget();
+//! assert!(matches!(member.ask(&Ask::Look, Duration::from_secs(1)), Ok(Told::View(_))));
+//! ```
+//!
+//! Reading order: `store` (the requests) · `lock` (what a node keeps of one lock) · `memory` (who asks, and where events go).
+
+mod lock;
+mod memory;
+mod store;
+
+use lock_core::Operation;
+use lock_core::node::Ask;
+
+pub use crate::lock::Hold;
+pub use memory::MemoryNode;
+pub use store::{Freed, NodeStore};
+
+/// What errors and faults call a request: looking is to inspect, and whatever changes a node's standing is to connect.
+pub(crate) fn operation(ask: &Ask) -> Operation {
+    match ask {
+        Ask::Acquire { .. } => Operation::Acquire,
+        Ask::Fence { .. } => Operation::Fence,
+        Ask::Release(_) => Operation::Release,
+        Ask::Look => Operation::Inspect,
+        Ask::Mark(_) | Ask::Note { .. } | Ask::Install { .. } | Ask::Move { .. } => Operation::Connect,
+    }
+}

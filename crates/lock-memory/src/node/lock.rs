@@ -1,0 +1,106 @@
+//! One lock as a node keeps it: who holds it, whose claims come too late, and who would like to hear when it is free.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lock_core::node::{NodeTime, Told};
+use lock_core::{Claim, Fenced, Lease, Moment, Owner, Parting, Queueing};
+
+use crate::lock::Hold;
+use crate::store::{ClientId, TOMBSTONE_MIN};
+
+/// How long a client is told of a lock after it last asked for it.
+///
+/// Chosen: whoever waits asks again far sooner, and a hint that nobody hears delays the others.
+const INTEREST: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NodeLock {
+    pub(crate) hold: Option<Hold>,
+    tombstones: BTreeMap<Owner, Moment>,
+    interests: Vec<Interest>,
+}
+
+#[derive(Clone, Debug)]
+struct Interest {
+    client: ClientId,
+    until: Moment,
+}
+
+impl NodeLock {
+    /// Drops all whose time is over: a hold that has ended by the clock is no hold.
+    pub(crate) fn forget_what_is_over(&mut self, clock: Moment) {
+        self.hold.take_if(|hold| !hold.lives_at(clock));
+        self.tombstones.retain(|_, until| clock < *until);
+        self.interests.retain(|interest| clock < interest.until);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.hold.is_none() && self.tombstones.is_empty() && self.interests.is_empty()
+    }
+
+    pub(crate) fn was_given_up(&self, owner: Owner) -> bool {
+        self.tombstones.contains_key(&owner)
+    }
+
+    /// Answers a claim on a lock that somebody has, and gives the owner its full ttl again.
+    pub(crate) fn answer_held(&mut self, clock: Moment, inbox: Option<ClientId>, claim: &Claim) -> Option<Told> {
+        let hold = self.hold.as_mut()?;
+        if hold.owner == claim.owner {
+            hold.until = clock + claim.ttl.get();
+            return Some(Told::Granted { token: hold.tokens.high(), clock: node_time(clock) });
+        }
+        let told = Told::Held { holder: hold.shown(), remaining: Some(hold.until.since(clock)) };
+        match (claim.queueing, inbox) {
+            (Queueing::Wanted, Some(client)) => self.note_interest(clock, client),
+            (Queueing::Wanted, None) | (Queueing::Unwanted, _) => {}
+        }
+        Some(told)
+    }
+
+    /// Each client once, where it came first.
+    fn note_interest(&mut self, clock: Moment, client: ClientId) {
+        let until = clock + INTEREST;
+        match self.interests.iter_mut().find(|interest| interest.client == client) {
+            Some(interest) => interest.until = until,
+            None => self.interests.push(Interest { client, until }),
+        }
+    }
+
+    pub(crate) fn drop_interest(&mut self, client: ClientId) {
+        self.interests.retain(|interest| interest.client != client);
+    }
+
+    /// The test against the grant's own token, not the node's counter: that one belongs to all locks.
+    pub(crate) fn fence(&mut self, clock: Moment, lease: &Lease) -> Fenced {
+        match &mut self.hold {
+            Some(hold) if hold.owner != lease.owner => Fenced::NotHeld,
+            Some(hold) if hold.tokens.high() > lease.tokens.high() => Fenced::Higher(hold.tokens.high()),
+            Some(hold) => {
+                hold.tokens = lease.tokens;
+                hold.until = clock + lease.ttl.get();
+                Fenced::Acknowledged
+            }
+            None => Fenced::NotHeld,
+        }
+    }
+
+    /// Whether the owner held.
+    pub(crate) fn end(&mut self, owner: Owner) -> bool {
+        self.hold.take_if(|hold| hold.owner == owner).is_some()
+    }
+
+    /// Takes out whoever would like to hear and came first.
+    pub(crate) fn next_to_tell(&mut self) -> Option<ClientId> {
+        (!self.interests.is_empty()).then(|| self.interests.remove(0).client)
+    }
+
+    pub(crate) fn refuse_late_claims(&mut self, clock: Moment, parting: &Parting) {
+        self.tombstones.insert(parting.owner, clock + parting.ttl.get().max(TOMBSTONE_MIN));
+    }
+}
+
+/// A node's clock as tokens see it.
+pub(crate) fn node_time(clock: Moment) -> NodeTime {
+    NodeTime(clock.as_nanos() / 1000)
+}

@@ -1,0 +1,185 @@
+//! One node behind a mutex, its clock, and the clients that share it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use lock_core::node::{Ask, AsyncQuorumNode, BlockingQuorumNode, QuorumNode, RunId, Told};
+use lock_core::{BackendError, Event, EventSink, Moment};
+use lock_host::SharedClock;
+
+use super::store::NodeStore;
+use crate::store::ClientId;
+
+/// A client of a node in this process, of either colour. Cloning makes another client of the same node.
+///
+/// No request waits, so `within` never runs out; a call takes effect in full when it is made, or first polled. A client
+/// hears of what it waits for once it listens. Its hints end when it is dropped; its holds last as long as ever.
+pub struct MemoryNode {
+    address: Arc<str>,
+    client: ClientId,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    first_address: Arc<str>,
+    clock: SharedClock,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    store: NodeStore,
+    restarts: u64,
+    sinks: BTreeMap<ClientId, EventSink>,
+    clients_made: u64,
+}
+
+impl MemoryNode {
+    /// The first client of a new node, which holds nothing and has never voted.
+    pub fn new(address: impl Into<Arc<str>>, clock: SharedClock) -> Self {
+        let address = address.into();
+        let shared = Shared { first_address: Arc::clone(&address), clock, state: Mutex::default() };
+        Self::of(address, Arc::new(shared))
+    }
+
+    /// Another client of the same node, which is listed under another address there.
+    #[must_use]
+    pub fn listed_as(&self, address: impl Into<Arc<str>>) -> Self {
+        Self::of(address.into(), Arc::clone(&self.shared))
+    }
+
+    fn of(address: Arc<str>, shared: Arc<Shared>) -> Self {
+        let mut state = shared.lock();
+        state.clients_made += 1;
+        let client = ClientId::new(state.clients_made);
+        drop(state);
+        Self { address, client, shared }
+    }
+
+    /// Loses all that it holds, without a restart.
+    pub fn forget(&self) {
+        self.put_back(NodeStore::default());
+    }
+
+    /// Starts again with all that it holds: as another run.
+    pub fn restart(&self) {
+        self.shared.lock().restarts += 1;
+    }
+
+    /// Holds what it held when `store` was copied, without a restart.
+    pub fn put_back(&self, store: NodeStore) {
+        self.shared.lock().store = store;
+    }
+
+    /// A copy of what it holds.
+    pub fn store(&self) -> NodeStore {
+        self.shared.lock().store.clone()
+    }
+
+    /// The present moment by the node's clock.
+    pub fn clock(&self) -> Moment {
+        self.shared.clock.now()
+    }
+
+    /// The present run.
+    pub fn run(&self) -> RunId {
+        self.shared.run(&self.shared.lock())
+    }
+
+    /// Answers at the present moment, then tells others that a lock is free.
+    ///
+    /// The clock is read under the mutex, so that time never runs backwards from request to request. Sinks are called
+    /// outside of it, so that whatever they do can ask the node again.
+    fn answer(&self, ask: &Ask) -> Result<Told, BackendError> {
+        let mut state = self.shared.lock();
+        let run = self.shared.run(&state);
+        let inbox = state.sinks.contains_key(&self.client).then_some(self.client);
+        let told = state.store.ask(self.clock(), inbox, &run, ask);
+        let deliveries = state.deliveries();
+        drop(state);
+        for (sink, event) in deliveries {
+            sink.deliver(event);
+        }
+        told
+    }
+}
+
+impl Shared {
+    /// No two nodes have the same: the address is in it.
+    fn run(&self, state: &State) -> RunId {
+        RunId(format!("{}#{}", self.first_address, state.restarts + 1))
+    }
+
+    /// No request panics: what poisoned the mutex is a clock of the user's, which is read before anything changes.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn deliveries(&mut self) -> Vec<(EventSink, Event)> {
+        let sinks = &self.sinks;
+        let freed = self.store.take_freed().into_iter();
+        freed.filter_map(|freed| Some((sinks.get(&freed.client)?.clone(), Event::Freed { name: freed.name }))).collect()
+    }
+}
+
+impl Clone for MemoryNode {
+    fn clone(&self) -> Self {
+        self.listed_as(Arc::clone(&self.address))
+    }
+}
+
+impl Drop for MemoryNode {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.store.drop_interests(self.client);
+        let sink = state.sinks.remove(&self.client);
+        drop(state);
+        // Outside of the mutex: what a sink owns may be a client of this node.
+        drop(sink);
+    }
+}
+
+impl fmt::Debug for MemoryNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemoryNode({})", self.address)
+    }
+}
+
+impl QuorumNode for MemoryNode {
+    fn address(&self) -> &str {
+        &self.address
+    }
+
+    fn listen(&self, sink: EventSink) {
+        let earlier = self.shared.lock().sinks.insert(self.client, sink);
+        // Outside of the mutex, as above.
+        drop(earlier);
+    }
+}
+
+#[async_trait]
+impl AsyncQuorumNode for MemoryNode {
+    fn for_keeper(&self) -> Self {
+        self.clone()
+    }
+
+    async fn ask(&self, ask: &Ask, _within: Duration) -> Result<Told, BackendError> {
+        self.answer(ask)
+    }
+}
+
+impl BlockingQuorumNode for MemoryNode {
+    fn for_keeper(&self) -> Self {
+        self.clone()
+    }
+
+    fn ask(&self, ask: &Ask, _within: Duration) -> Result<Told, BackendError> {
+        self.answer(ask)
+    }
+}

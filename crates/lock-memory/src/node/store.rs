@@ -1,0 +1,253 @@
+//! What the requests to a node mean: grants, one counter and the node's standing as plain values, with the time as a
+//! parameter.
+//!
+//! Nothing here reads a clock, waits or sends. A moment at which something ends is a moment at which it has ended.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lock_core::node::{Ask, Epoch, Membership, RunId, Standing, Told, View};
+use lock_core::{
+    BackendError, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Moment, Operation, Parting, Released,
+    TokenRange,
+};
+
+use super::lock::{NodeLock, node_time};
+use crate::lock::Hold;
+use crate::store::{ClientId, given_up, refuse_other_modes, used_up};
+
+/// How far above the node's clock a wish counts, in microseconds. Chosen: far above what a client can know too much, far
+/// below what would use the tokens up.
+const WISH_ABOVE_CLOCK_MAX: u64 = 1_000_000;
+
+/// A client to be told that a lock is free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Freed {
+    /// Whose claim would have liked to wait.
+    pub client: ClientId,
+    /// The lock.
+    pub name: LockName,
+}
+
+/// What a node keeps. A crash that brings old data back is an earlier clone; one that loses all is [`NodeStore::default`].
+///
+/// It does nothing by itself: leases end by the `clock` that is passed in, which stands for microseconds since 1970.
+#[derive(Clone, Debug, Default)]
+pub struct NodeStore {
+    counter: u64,
+    longest: Duration,
+    membership: Option<Membership>,
+    seal: Option<Seal>,
+    noted: BTreeMap<Epoch, Noted>,
+    locks: BTreeMap<LockName, NodeLock>,
+    freed: Vec<Freed>,
+}
+
+/// Under which epoch which run votes, or will. To any other run it says nothing.
+#[derive(Clone, Debug)]
+struct Seal {
+    run: RunId,
+    epoch: Epoch,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    Voting,
+    Abstaining { since: Moment },
+}
+
+/// When another node's epoch was first heard of, and until when that is kept in mind.
+#[derive(Clone, Debug)]
+struct Noted {
+    first: Moment,
+    until: Moment,
+}
+
+impl NodeStore {
+    /// Answers one request to the run `run`, as the contract in [`lock_core::node`] says.
+    ///
+    /// Where a claim that wants to queue is held up, `inbox` is who would like to hear of it: see [`NodeStore::take_freed`].
+    ///
+    /// # Errors
+    /// `Protocol` where the claim was given up by a release of unknown certainty, `Unsupported` for another mode than
+    /// exclusive, `Unavailable` where the tokens are used up. None of them changes anything.
+    pub fn ask(
+        &mut self,
+        clock: Moment,
+        inbox: Option<ClientId>,
+        run: &RunId,
+        ask: &Ask,
+    ) -> Result<Told, BackendError> {
+        match ask {
+            Ask::Acquire { epoch, .. } | Ask::Fence { epoch, .. } if !self.votes(run, *epoch) => {
+                return Ok(Told::Abstains);
+            }
+            Ask::Acquire { claim, wish, .. } => return self.acquire(clock, inbox, claim, *wish),
+            Ask::Fence { leases, .. } => return Ok(Told::Fenced(self.fence(clock, leases))),
+            Ask::Release(parting) => return Ok(Told::Released(self.release(clock, parting))),
+            Ask::Note { epoch, keep } => return Ok(Told::Noted(self.note(clock, *epoch, *keep))),
+            Ask::Look => {}
+            Ask::Mark(epoch) => self.mark(clock, run, *epoch),
+            Ask::Install { epoch, counter, longest, membership } => {
+                if self.install(clock, run, *epoch) {
+                    self.counter = self.counter.max(*counter).max(node_time(clock).0);
+                    self.longest = self.longest.max(*longest);
+                    self.membership = Some(membership.as_ref().clone());
+                }
+            }
+            Ask::Move { epoch, membership } => {
+                self.abstain(clock, run, *epoch);
+                self.membership = Some(membership.as_ref().clone());
+            }
+        }
+        Ok(Told::View(Box::new(self.view(clock, run))))
+    }
+
+    fn acquire(
+        &mut self,
+        clock: Moment,
+        inbox: Option<ClientId>,
+        claim: &Claim,
+        wish: FencingToken,
+    ) -> Result<Told, BackendError> {
+        refuse_other_modes(claim.mode)?;
+        let lock = self.locks.entry(claim.name.clone()).or_default();
+        lock.forget_what_is_over(clock);
+        if let Some(told) = lock.answer_held(clock, inbox, claim) {
+            return Ok(told);
+        }
+        if lock.was_given_up(claim.owner) {
+            return Err(given_up());
+        }
+        let tokens = draw(self.counter, clock, claim, wish)?;
+        self.counter = tokens.high().get();
+        self.longest = self.longest.max(claim.ttl.get());
+        lock.hold = Some(Hold::new(clock, claim, tokens));
+        Ok(Told::Granted { token: tokens.high(), clock: node_time(clock) })
+    }
+
+    fn fence(&mut self, clock: Moment, leases: &[Lease]) -> Vec<Fenced> {
+        let answers = leases.iter().map(|lease| self.fence_one(clock, lease)).collect();
+        // Whatever the answers: what was handed out under these tokens may be acknowledged elsewhere.
+        let highest = leases.iter().map(|lease| lease.tokens.high().get()).max();
+        self.counter = self.counter.max(highest.unwrap_or(0));
+        answers
+    }
+
+    fn fence_one(&mut self, clock: Moment, lease: &Lease) -> Fenced {
+        let Some(lock) = self.locks.get_mut(&lease.name) else { return Fenced::NotHeld };
+        lock.forget_what_is_over(clock);
+        lock.fence(clock, lease)
+    }
+
+    fn release(&mut self, clock: Moment, parting: &Parting) -> Released {
+        let lock = self.locks.entry(parting.name.clone()).or_default();
+        lock.forget_what_is_over(clock);
+        let released = if lock.end(parting.owner) {
+            let tell = |client| Freed { client, name: parting.name.clone() };
+            self.freed.extend(lock.next_to_tell().map(tell));
+            Released::Released
+        } else {
+            Released::NotHeld
+        };
+        match parting.certainty {
+            Certainty::Answered => {}
+            Certainty::Unknown => lock.refuse_late_claims(clock, parting),
+        }
+        if lock.is_empty() {
+            self.locks.remove(&parting.name);
+        }
+        released
+    }
+
+    fn mark(&mut self, clock: Moment, run: &RunId, epoch: Epoch) {
+        if self.standing(clock, run) == Standing::Forgetful {
+            self.abstain(clock, run, epoch);
+        }
+    }
+
+    fn abstain(&mut self, clock: Moment, run: &RunId, epoch: Epoch) {
+        self.seal = Some(Seal { run: run.clone(), epoch, stage: Stage::Abstaining { since: clock } });
+    }
+
+    /// Whether the epoch began now.
+    fn install(&mut self, clock: Moment, run: &RunId, epoch: Epoch) -> bool {
+        match self.standing(clock, run) {
+            Standing::Abstaining { epoch: pending, .. } if pending == epoch => {
+                self.seal = Some(Seal { run: run.clone(), epoch, stage: Stage::Voting });
+                true
+            }
+            Standing::Abstaining { .. } | Standing::Voting(_) | Standing::Forgetful => false,
+        }
+    }
+
+    fn note(&mut self, clock: Moment, epoch: Epoch, keep: Duration) -> Duration {
+        self.noted.retain(|_, noted| clock < noted.until);
+        let noted = self.noted.entry(epoch).or_insert(Noted { first: clock, until: clock + keep });
+        clock.since(noted.first)
+    }
+
+    fn votes(&self, run: &RunId, epoch: Epoch) -> bool {
+        matches!(&self.seal, Some(Seal { run: sealed, epoch: since, stage: Stage::Voting }) if sealed == run && *since == epoch)
+    }
+
+    fn standing(&self, clock: Moment, run: &RunId) -> Standing {
+        match &self.seal {
+            Some(seal) if seal.run == *run => match seal.stage {
+                Stage::Voting => Standing::Voting(seal.epoch),
+                Stage::Abstaining { since } => Standing::Abstaining { epoch: seal.epoch, since: clock.since(since) },
+            },
+            Some(_) | None => Standing::Forgetful,
+        }
+    }
+
+    /// What the node knows of itself when the run `run` is asked.
+    pub fn view(&self, clock: Moment, run: &RunId) -> View {
+        View {
+            run: run.clone(),
+            standing: self.standing(clock, run),
+            counter: self.counter,
+            longest: self.longest,
+            membership: self.membership.clone(),
+            clock: node_time(clock),
+            evicts: None,
+        }
+    }
+
+    /// The counter F.
+    pub fn counter(&self) -> u64 {
+        self.counter
+    }
+
+    /// Who holds the lock now.
+    pub fn holder(&self, name: &LockName, clock: Moment) -> Option<&Hold> {
+        self.locks.get(name)?.hold.as_ref().filter(|hold| hold.lives_at(clock))
+    }
+
+    /// The locks that are held now, in the order of their names.
+    pub fn holds(&self, clock: Moment) -> impl Iterator<Item = (&LockName, &Hold)> {
+        let living = move |hold: &&Hold| hold.lives_at(clock);
+        self.locks.iter().filter_map(move |(name, lock)| Some((name, lock.hold.as_ref().filter(living)?)))
+    }
+
+    /// Who is to be told that a lock is free, since this was last asked: for each hold that was released the first to have
+    /// waited.
+    pub fn take_freed(&mut self) -> Vec<Freed> {
+        std::mem::take(&mut self.freed)
+    }
+
+    /// Tells this client of nothing any more.
+    pub fn drop_interests(&mut self, client: ClientId) {
+        self.locks.values_mut().for_each(|lock| lock.drop_interest(client));
+    }
+}
+
+/// f = max(F + width, wish, floor + width), and the tokens that end with it.
+fn draw(counter: u64, clock: Moment, claim: &Claim, wish: FencingToken) -> Result<TokenRange, BackendError> {
+    let width = claim.width.get();
+    let wish = wish.get().min(node_time(clock).0.saturating_add(WISH_ABOVE_CLOCK_MAX));
+    let floor = claim.floor.map_or(0, FencingToken::get);
+    let token = wish.max(counter.max(floor).saturating_add(width));
+    TokenRange::above(token.saturating_sub(width), claim.width).map_err(|invalid| used_up(Operation::Acquire, invalid))
+}
