@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::step::{self, root};
 
 /// Who may depend on whom inside the workspace, tests apart. Arrows run one way: towards the core.
-const EDGES: [(&str, &[&str]); 11] = [
+const EDGES: [(&str, &[&str]); 12] = [
     ("lock-core", &[]),
     ("lock-host", &["lock-core"]),
     ("lock-async", &["lock-core", "lock-host"]),
@@ -17,11 +17,21 @@ const EDGES: [(&str, &[&str]); 11] = [
     ("lock-memory", &["lock-core", "lock-host"]),
     ("lock-sqlite", &["lock-core", "lock-host"]),
     ("lock-redis", &["lock-core", "lock-host"]),
-    ("lock-sim", &["lock-core"]),
+    ("lock-redlock", &["lock-core", "lock-host"]),
+    ("lock-sim", &["lock-core", "lock-memory", "lock-redlock"]),
     ("lock-conformance", &["lock-core", "lock-host", "lock-async", "lock-blocking", "lock-memory"]),
     (
         "leasehold",
-        &["lock-core", "lock-host", "lock-async", "lock-blocking", "lock-memory", "lock-sqlite", "lock-redis"],
+        &[
+            "lock-core",
+            "lock-host",
+            "lock-async",
+            "lock-blocking",
+            "lock-memory",
+            "lock-sqlite",
+            "lock-redis",
+            "lock-redlock",
+        ],
     ),
     ("leasehold-cli", &["leasehold", "lock-core", "lock-host"]),
 ];
@@ -47,7 +57,7 @@ fn no_runtime_in_blocking_builds() -> Result<()> {
     let tree = ["tree", "--package", "leasehold", "--edges", "normal", "--prefix", "none", "--no-default-features"];
     let output = Command::new("cargo")
         .args(tree)
-        .args(["--features", "blocking,memory,redis,sqlite"])
+        .args(["--features", "blocking,memory,redis,redlock,sqlite"])
         .current_dir(root())
         .output()?;
     ensure!(output.status.success(), "cargo tree failed: {}", String::from_utf8_lossy(&output.stderr));

@@ -172,9 +172,9 @@ impl Bench {
     /// Asks for a lock until it is granted, and tells when that was.
     #[track_caller]
     pub(crate) fn taken_over(&self, by: &Verbs, name: &str, no_later_than: Moment) -> Moment {
-        let claim = claim(name);
         loop {
-            let answer = self.insist(|| by.try_acquire(&claim));
+            // Who was answered with no is another owner the next time.
+            let answer = self.insist(|| by.try_acquire(&claim(name)));
             let now = self.now();
             match answer {
                 Answer::Granted { .. } => return now,

@@ -10,8 +10,9 @@
 //!   was not given up: f = max(F + width, wish, floor + width), where the wish counts for at most a second more than the
 //!   node's own clock; F becomes f, f is kept with the grant.
 //! - **Fence**, of each lease: acknowledged if its owner still holds and the grant's own f is not above the lease's highest token,
-//!   which then is the token that is kept; the ttl is re-armed. F is raised to the highest token of all these leases,
-//!   whatever the answers. Nothing is created.
+//!   which then is the token that is kept; the ttl is re-armed. `Higher` names the own grant's token that is above, or the
+//!   first one of somebody who came after. F is raised to the highest token of all these leases, whatever the answers.
+//!   Nothing is created.
 //! - Both only under the epoch that the node votes in at this run; otherwise [`Told::Abstains`], and nothing was changed.
 //! - **Release** always works: it ends the owner's hold, and leaves a tombstone where a claim may still arrive.
 //! - A node that lost its memory has no epoch. It is **marked** with a fresh one and abstains until that is **installed**;

@@ -95,10 +95,10 @@ impl RedlockConfig {
 }
 
 impl NodeUrl {
-    /// Takes the URL of one node.
-    fn new(url: String) -> Result<Self, Invalid> {
+    /// Takes the URL of one node, and the prefix that all of them share.
+    fn new(url: &str, prefix: Option<&str>) -> Result<Self, Invalid> {
         let bad = |problem: &str| Invalid::new("node URL", "(hidden)", problem, FORM);
-        let parsed = Url::parse(&url).map_err(|error| bad(&error.to_string()))?;
+        let mut parsed = Url::parse(url).map_err(|error| bad(&error.to_string()))?;
         if let Some((_, db)) = parsed.query_pairs().find(|(key, _)| key == "prefix" || key == "op_timeout") {
             return Err(bad(&format!(
                 "it has options that all nodes share (\"{db}\"): write them behind the last node"
@@ -113,10 +113,13 @@ impl NodeUrl {
             }
             None => format!("/{database}"),
         };
-        Ok(Self { url, address })
+        if let Some(prefix) = prefix {
+            parsed.query_pairs_mut().append_pair("prefix", prefix);
+        }
+        Ok(Self { url: parsed.into(), address })
     }
 
-    /// The URL, with its secrets.
+    /// The URL of the server as a store of its own, with its secrets and the deployment's prefix.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -179,7 +182,11 @@ impl TryFrom<Table> for RedlockConfig {
             }
             return Err(refuse("there are settings beside it", "write them all in the URL, or all beside `nodes`"));
         }
-        let nodes = table.nodes.into_iter().map(NodeUrl::new).collect::<Result<Vec<_>, _>>()?;
+        if let Some(prefix) = &table.prefix {
+            prefix.parse::<Prefix>()?;
+        }
+        let prefix = table.prefix.as_deref();
+        let nodes = table.nodes.iter().map(|url| NodeUrl::new(url, prefix)).collect::<Result<Vec<_>, _>>()?;
         if nodes.len() < 3 {
             let problem = format!("it names {} node(s), and a quorum needs at least three", nodes.len());
             return Err(refuse(problem, "name three or five independent servers; for one, use its own URL"));
@@ -188,9 +195,6 @@ impl TryFrom<Table> for RedlockConfig {
             if nodes[..index].iter().any(|other| other.address == node.address) {
                 return Err(refuse(format!("it names {} twice", node.address), "name each node once"));
             }
-        }
-        if let Some(prefix) = &table.prefix {
-            prefix.parse::<Prefix>()?;
         }
         if table.op_timeout == Some(Duration::ZERO) {
             return Err(Invalid::new("op_timeout", "0s", "no request is that fast", "give 500ms or so"));
@@ -228,6 +232,7 @@ mod tests {
         let config = RedlockConfig::from_url("redlock://a,b,c?max_ttl=90s&prefix=shop&op_timeout=200ms").unwrap();
         assert_eq!(config.max_ttl().get(), Duration::from_secs(90));
         assert_eq!((config.prefix(), config.op_timeout()), (Some("shop"), Some(Duration::from_millis(200))));
+        assert_eq!(config.nodes()[0].url(), "redis://a/?prefix=shop");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use lock_core::{Answer, Fenced, Released};
+use lock_core::{Answer, Fenced, Released, Waiting};
 
 use super::take_turns;
 use crate::verbs::claim;
@@ -33,7 +33,9 @@ pub fn racing_claims_have_one_winner(bench: &Bench) {
                 clients.iter().flat_map(|client| [client; 2]).map(|client| scope.spawn(move || race(client))).collect();
             racers.into_iter().map(|racer| racer.join().unwrap()).filter(|&won| won).count()
         });
-        assert_eq!(winners, 1, "winners of {name}");
+        // Where nobody queues, those who come together may all be turned away.
+        let fewest = usize::from(clients[0].capabilities().waiting != Waiting::Poll);
+        assert!((fewest..=1).contains(&winners), "{winners} winners of {name}");
     }
 }
 

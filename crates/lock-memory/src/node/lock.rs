@@ -74,7 +74,10 @@ impl NodeLock {
     /// The test against the grant's own token, not the node's counter: that one belongs to all locks.
     pub(crate) fn fence(&mut self, clock: Moment, lease: &Lease) -> Fenced {
         match &mut self.hold {
-            Some(hold) if hold.owner != lease.owner => Fenced::NotHeld,
+            Some(hold) if hold.owner != lease.owner => {
+                let came_after = hold.tokens.low() > lease.tokens.high();
+                if came_after { Fenced::Higher(hold.tokens.low()) } else { Fenced::NotHeld }
+            }
             Some(hold) if hold.tokens.high() > lease.tokens.high() => Fenced::Higher(hold.tokens.high()),
             Some(hold) => {
                 hold.tokens = lease.tokens;

@@ -15,7 +15,7 @@ use lock_core::{
     Parting, TokenRange,
 };
 
-use super::{Elector, Errand, Hope, Letter, NodeId, Outcome, Quorum};
+use super::{Elector, Errand, Failures, Hope, Letter, NodeId, Outcome, Quorum};
 use crate::BACKEND;
 
 /// Nodes that may yet draw the same token are waited for while so many are silent; of fewer, the one that is missing may
@@ -125,10 +125,11 @@ impl Acquire {
         }
     }
 
-    /// How many nodes drew the same token, and which.
+    /// The highest token that was drawn, and how many nodes drew it. A node that drew a higher one than is handed out would
+    /// never renew the lease.
     fn agreed(&self) -> (usize, FencingToken) {
-        let same = |token: FencingToken| (self.grants().filter(|f| *f == token).count(), token);
-        self.grants().map(same).max().unwrap_or((0, self.wish))
+        let highest = self.grants().max().unwrap_or(self.wish);
+        (self.grants().filter(|token| *token == highest).count(), highest)
     }
 
     fn grants(&self) -> impl Iterator<Item = FencingToken> + '_ {
@@ -224,16 +225,9 @@ impl Acquire {
 
     /// Nobody holds the lock, and yet it could not be had.
     fn failure(&self, quorum: &Quorum) -> BackendError {
-        let failed = || self.ballots.iter().filter_map(Ballot::failure);
-        let told: Vec<_> = failed().map(|(node, error)| format!("{}: {error}", quorum.peers[node.0].address)).collect();
-        let kinds = || failed().map(|(_, error)| error.kind());
-        let kind = if failed().count() < self.majority { None } else { kinds().find(|kind| !kind.is_transient()) };
-        let kind = kind.or_else(|| kinds().find(|kind| kind.is_transient())).unwrap_or(ErrorKind::Unavailable);
-        let unsure = failed().any(|(_, error)| error.effect() == Effect::Unknown);
-        let effect = if unsure { Effect::Unknown } else { Effect::None };
-        let (all, majority) = (quorum.peers.len(), self.majority);
-        let message = format!("not {majority} of {all} nodes granted it and kept it ({})", told.join("; "));
-        BackendError::new(BACKEND, Operation::Acquire, kind, effect, message)
+        let failures = Failures(self.ballots.iter().filter_map(Ballot::failure).cloned().collect());
+        let message = format!("not {} of {} nodes granted it and kept it", self.majority, quorum.peers.len());
+        failures.error(Operation::Acquire, &message)
     }
 
     fn end(&mut self, verdict: Result<Answer, BackendError>) {
@@ -247,9 +241,9 @@ impl Ballot {
         self.elector.hope == Hope::Awaited && matches!(self.vote, Vote::Asked)
     }
 
-    fn failure(&self) -> Option<(NodeId, &BackendError)> {
+    fn failure(&self) -> Option<&BackendError> {
         match &self.vote {
-            Vote::Failed(error) => Some((self.elector.node, error)),
+            Vote::Failed(error) => Some(error),
             Vote::Asked | Vote::Granted(_) | Vote::Held(..) | Vote::Abstained => None,
         }
     }

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Told};
-use lock_core::{BackendError, Effect, ErrorKind, Fenced, Lease, Moment, Operation, Renewed};
+use lock_core::{BackendError, Fenced, FencingToken, Lease, Moment, Operation, Renewed};
 
-use super::{Errand, Hope, Letter, NodeId, Outcome, Quorum};
-use crate::BACKEND;
+use super::{Errand, Failures, Hope, Letter, NodeId, Outcome, Quorum};
 
 /// The renewal of some leases, by a majority of the nodes for each.
 #[derive(Debug)]
@@ -21,7 +20,7 @@ pub struct Renew {
     nodes: usize,
     counts: Vec<Count>,
     answered: usize,
-    error: Option<BackendError>,
+    failures: Failures,
     letters: VecDeque<Letter>,
     verdict: Option<Result<Vec<Renewed>, BackendError>>,
 }
@@ -31,6 +30,7 @@ pub struct Renew {
 struct Count {
     acknowledged: usize,
     refused: usize,
+    higher: Option<FencingToken>,
 }
 
 impl Renew {
@@ -43,7 +43,7 @@ impl Renew {
             nodes: quorum.peers.len(),
             counts: vec![Count::default(); leases.len()],
             answered: 0,
-            error: None,
+            failures: Failures::default(),
             letters: VecDeque::new(),
             verdict: None,
         };
@@ -52,7 +52,7 @@ impl Renew {
             errand.letters.push_back(quorum.letter(elector.node, ask, within));
             errand.open.extend((elector.hope == Hope::Awaited).then_some(elector.node));
         }
-        errand.error = quorum.objection(now, Operation::Renew);
+        errand.failures.0.extend(quorum.objection(now, Operation::Renew));
         errand.decide();
         errand
     }
@@ -65,7 +65,11 @@ impl Renew {
                 for (count, answer) in self.counts.iter_mut().zip(answers) {
                     match answer {
                         Fenced::Acknowledged => count.acknowledged += 1,
-                        Fenced::NotHeld | Fenced::Higher(_) => count.refused += 1,
+                        Fenced::NotHeld => count.refused += 1,
+                        Fenced::Higher(token) => {
+                            count.refused += 1;
+                            count.higher = count.higher.max(Some(token));
+                        }
                     }
                 }
             }
@@ -74,8 +78,8 @@ impl Renew {
                 self.answered += 1;
                 self.counts.iter_mut().for_each(|count| count.refused += 1);
             }
-            Ok(_) => self.error = Some(silence("a node answered something that was not asked")),
-            Err(error) => self.error = Some(error),
+            Ok(_) => {}
+            Err(error) => self.failures.push(error),
         }
         self.decide();
     }
@@ -84,13 +88,15 @@ impl Renew {
         if self.verdict.is_some() || !self.counts.iter().all(|count| self.is_settled(*count)) {
             return;
         }
-        self.verdict = Some(match &self.error {
-            Some(error) if self.answered == 0 => Err(error.clone()),
-            Some(_) | None => {
-                let verdicts = self.leases.iter().zip(&self.counts);
-                Ok(verdicts.map(|(lease, count)| self.renewed(lease, *count)).collect())
-            }
+        self.verdict = Some(if self.answered == 0 && !self.leases.is_empty() {
+            Err(self.failure(Operation::Renew))
+        } else {
+            Ok(self.leases.iter().zip(&self.counts).map(|(lease, count)| self.renewed(lease, *count)).collect())
         });
+    }
+
+    fn failure(&self, operation: Operation) -> BackendError {
+        self.failures.error(operation, "too few nodes could say whether the lease stands")
     }
 
     fn is_settled(&self, count: Count) -> bool {
@@ -154,14 +160,12 @@ impl Errand for Verify {
 
     fn take_verdict(&mut self) -> Option<Self::Verdict> {
         let verdict = self.0.take_verdict()?;
-        Some(verdict.and_then(|answers| match answers.first() {
+        let higher = self.0.counts.first().and_then(|count| count.higher);
+        let failure = || self.0.failure(Operation::Fence);
+        Some(verdict.map_err(|_| failure()).and_then(|answers| match answers.first() {
             Some(Renewed::Renewed { .. }) => Ok(Fenced::Acknowledged),
-            Some(Renewed::NotHeld) => Ok(Fenced::NotHeld),
-            Some(Renewed::Unsure) | None => Err(silence("too few nodes could say whether the lease still stands")),
+            Some(Renewed::NotHeld) => Ok(higher.map_or(Fenced::NotHeld, Fenced::Higher)),
+            Some(Renewed::Unsure) | None => Err(failure()),
         }))
     }
-}
-
-fn silence(told: &str) -> BackendError {
-    BackendError::new(BACKEND, Operation::Fence, ErrorKind::Unavailable, Effect::Unknown, told)
 }

@@ -88,6 +88,27 @@ enum Hope {
     Probe,
 }
 
+/// Why nodes could not do what they were asked.
+#[derive(Debug, Default)]
+struct Failures(Vec<BackendError>);
+
+impl Failures {
+    fn push(&mut self, error: BackendError) {
+        self.0.push(error);
+    }
+
+    /// All of them in one: transient if one of them is, since then there may be a majority the next time.
+    fn error(&self, operation: Operation, message: &str) -> BackendError {
+        let kinds = || self.0.iter().map(BackendError::kind);
+        let kind = kinds().find(|kind| kind.is_transient()).or_else(|| kinds().next());
+        let unsure = self.0.iter().any(|error| error.effect() == Effect::Unknown);
+        let effect = if unsure { Effect::Unknown } else { Effect::None };
+        let told: Vec<_> = self.0.iter().map(ToString::to_string).collect();
+        let message = if told.is_empty() { message.to_owned() } else { format!("{message} ({})", told.join("; ")) };
+        BackendError::new(BACKEND, operation, kind.unwrap_or(ErrorKind::Unavailable), effect, message)
+    }
+}
+
 /// When the guard passes by, and what it has seen.
 #[derive(Debug, Default)]
 struct Watch {

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Told};
-use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation, Parting, Released};
+use lock_core::{BackendError, Moment, Operation, Parting, Released};
 
-use super::{Errand, Letter, Outcome, Quorum};
-use crate::BACKEND;
+use super::{Errand, Failures, Letter, Outcome, Quorum};
 
 /// The release of one owner.
 #[derive(Debug)]
@@ -19,7 +18,7 @@ pub struct Release {
     open: usize,
     released: usize,
     absent: usize,
-    error: Option<BackendError>,
+    failures: Failures,
     letters: VecDeque<Letter>,
     verdict: Option<Result<Released, BackendError>>,
 }
@@ -34,7 +33,7 @@ impl Release {
             open: 0,
             released: 0,
             absent: 0,
-            error: None,
+            failures: Failures::default(),
             letters: VecDeque::new(),
             verdict: None,
         };
@@ -51,7 +50,7 @@ impl Release {
         match outcome {
             Ok(Told::Released(Released::Released)) => self.released += 1,
             Ok(_) => self.absent += 1,
-            Err(error) => self.error = Some(error),
+            Err(error) => self.failures.push(error),
         }
         if self.verdict.is_none() {
             self.decide();
@@ -66,7 +65,8 @@ impl Release {
             let lost = self.absent > self.nodes - self.majority;
             self.verdict = Some(Ok(if lost { Released::NotHeld } else { Released::Released }));
         } else if answered + self.open < self.majority {
-            self.verdict = Some(Err(self.error.clone().unwrap_or_else(too_few)));
+            let told = "too few nodes could be told; the others are told later, or the lease runs out";
+            self.verdict = Some(Err(self.failures.error(Operation::Release, told)));
         }
     }
 }
@@ -90,9 +90,4 @@ impl Errand for Release {
     fn take_verdict(&mut self) -> Option<Self::Verdict> {
         self.verdict.take()
     }
-}
-
-fn too_few() -> BackendError {
-    let told = "too few nodes can be told; the others are told later, or the lease runs out";
-    BackendError::new(BACKEND, Operation::Release, ErrorKind::Unreachable, Effect::Unknown, told)
 }

@@ -7,20 +7,22 @@
 //! the others is read, and the node is installed with it. Each step compares before it sets, so any number of clients may
 //! pass at once, and each pass may end anywhere.
 
+mod identity;
+mod report;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, RunId, Standing, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, Standing, Told, View};
+
 use lock_core::{BackendError, Moment, drift};
 
 use super::{Errand, Letter, NodeId, Outcome, Quorum, refusal};
+pub use report::{NodeReport, Recovery, Report};
 
 /// How much longer than the longest lease a note of an epoch is kept: long enough for clients that come once an hour.
 const KEEP_BEYOND: Duration = Duration::from_secs(2 * 60 * 60);
-
-/// How far a counter may be ahead of its node's clock before that is worth telling.
-const AHEAD_MAX: Duration = Duration::from_secs(10);
 
 /// Why the guard passes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,80 +35,6 @@ pub enum Purpose {
     Found,
     /// To have these nodes belong to another deployment from now on. They abstain as if they had forgotten.
     Move(Arc<Membership>),
-}
-
-/// What a pass found, in the end.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// The nodes, in the order of the list.
-    pub nodes: Vec<NodeReport>,
-    /// How many are needed for anything.
-    pub majority: usize,
-}
-
-impl Report {
-    /// Whether enough nodes answered for anything to come of it.
-    ///
-    /// # Errors
-    /// Why the first of the others did not.
-    pub fn check_reached(&self) -> Result<(), BackendError> {
-        let reached = self.nodes.iter().filter(|node| node.view.is_ok()).count();
-        match self.nodes.iter().find_map(|node| node.view.as_ref().err()) {
-            Some(error) if reached < self.majority => Err(error.clone()),
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    /// What operators should know, in words.
-    pub fn warnings(&self) -> Vec<String> {
-        let count = self.nodes.len();
-        let even = count
-            .is_multiple_of(2)
-            .then(|| format!("{count} nodes bear no more failures than {}: an odd number is better", count - 1));
-        even.into_iter().chain(self.nodes.iter().flat_map(NodeReport::warnings)).collect()
-    }
-}
-
-impl NodeReport {
-    fn warnings(&self) -> Vec<String> {
-        let address = &self.address;
-        let Ok(view) = &self.view else { return Vec::new() };
-        let evicts = view.evicts.as_ref().map(|policy| {
-            format!(
-                "{address} may drop locks when its memory is full: its maxmemory-policy is {policy}, not noeviction"
-            )
-        });
-        let by_clock = self.recovery.filter(|recovery| *recovery == Recovery::ByClock).map(|_| {
-            format!("{address} votes again, and too few of the others remembered: its clock alone keeps tokens rising")
-        });
-        let ahead = Duration::from_micros(view.counter.saturating_sub(view.clock.0));
-        let ahead = (ahead > AHEAD_MAX).then(|| {
-            format!("{address} counts {} ahead of its clock: some clock was wrong", humantime::format_duration(ahead))
-        });
-        evicts.into_iter().chain(by_clock).chain(ahead).collect()
-    }
-}
-
-/// How one node is.
-#[derive(Clone, Debug)]
-pub struct NodeReport {
-    /// Its address.
-    pub address: String,
-    /// What it said last.
-    pub view: Result<View, BackendError>,
-    /// How it came to vote in this pass.
-    pub recovery: Option<Recovery>,
-    /// How long until its dwell is over at the latest, while this client lives.
-    pub votes_in: Option<Duration>,
-}
-
-/// How a counter was recovered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recovery {
-    /// From enough of the others: no token can be drawn twice.
-    FromOthers,
-    /// Too few of the others remembered: the node's clock alone keeps the tokens rising.
-    ByClock,
 }
 
 /// One pass.
@@ -195,7 +123,10 @@ impl Guard {
     fn after_look(&mut self, quorum: &mut Quorum) -> Result<Phase, BackendError> {
         self.check_identity(quorum)?;
         match self.purpose.clone() {
-            Purpose::Look => return Ok(Phase::Over),
+            Purpose::Look => {
+                self.foresee(quorum);
+                return Ok(Phase::Over);
+            }
             Purpose::Move(membership) => return self.move_all(quorum, &membership),
             Purpose::Found => self.check_nobody_was_here(quorum)?,
             Purpose::Watch => {}
@@ -208,15 +139,35 @@ impl Guard {
         Ok(Phase::Mark)
     }
 
-    fn move_all(&mut self, quorum: &mut Quorum, membership: &Arc<Membership>) -> Result<Phase, BackendError> {
+    /// How long each would have to wait that does not vote, by the node's own word for when it began.
+    fn foresee(&mut self, quorum: &Quorum) {
+        for node in quorum.nodes() {
+            let (epoch, since) = match &self.views[node.0] {
+                Ok(View { standing: Standing::Abstaining { epoch, since }, .. }) => (*epoch, *since),
+                Ok(View { standing: Standing::Forgetful, .. }) => (self.epochs[node.0], Duration::ZERO),
+                Ok(View { standing: Standing::Voting(_), .. }) | Err(_) => continue,
+            };
+            let dwell = self.dwell(quorum, node, epoch);
+            self.dwells.insert(node, Dwell { lasts: dwell.lasts.saturating_sub(since), ..dwell });
+        }
+    }
+
+    fn move_all(&mut self, quorum: &mut Quorum, to: &Arc<Membership>) -> Result<Phase, BackendError> {
+        if to.max_ttl < quorum.membership.max_ttl {
+            let remedy = "keep max_ttl, or make it longer: older leases may last that long";
+            return Err(refusal("the new deployment's max_ttl is shorter", remedy));
+        }
         let reached: Vec<_> = quorum.nodes().filter(|node| self.views[node.0].is_ok()).collect();
         // No majority of the earlier deployment can do without one of so many.
         if reached.len() < quorum.peers.len() - quorum.majority() + 1 {
             return Err(refusal("too few nodes can be reached to move", "see that they run, and move again"));
         }
         for node in reached {
-            let (epoch, membership) = (self.epochs[node.0], Arc::clone(membership));
-            self.send(quorum, node, Ask::Move { epoch, membership });
+            let moved = matches!(&self.views[node.0], Ok(view) if view.membership.as_ref() == Some(&**to));
+            if !moved {
+                let (epoch, membership) = (self.epochs[node.0], Arc::clone(to));
+                self.send(quorum, node, Ask::Move { epoch, membership });
+            }
         }
         Ok(Phase::Install)
     }
@@ -298,12 +249,12 @@ impl Guard {
 
     fn end(&mut self, quorum: &mut Quorum, now: Moment) {
         for (peer, view) in quorum.peers.iter_mut().zip(&self.views) {
-            if let Ok(view) = view {
-                peer.epoch = match view.standing {
-                    Standing::Voting(epoch) => Some(epoch),
-                    Standing::Abstaining { .. } | Standing::Forgetful => None,
-                };
-            }
+            peer.epoch = match view {
+                Ok(View { standing: Standing::Voting(epoch), .. }) => Some(*epoch),
+                // It may be back before the next pass.
+                Err(error) if error.kind().is_transient() => peer.epoch,
+                Ok(_) | Err(_) => None,
+            };
         }
         let report = self.report(quorum, now);
         let waits = report.nodes.iter().filter_map(|node| node.votes_in);
@@ -327,7 +278,7 @@ impl Guard {
     fn report(&self, quorum: &Quorum, now: Moment) -> Report {
         let nodes = quorum.peers.iter().zip(&self.views).enumerate().map(|(index, (peer, view))| {
             let dwell = self.dwells.get(&NodeId(index));
-            let abstains = matches!(view, Ok(view) if matches!(view.standing, Standing::Abstaining { .. }));
+            let abstains = matches!(view, Ok(view) if !matches!(view.standing, Standing::Voting(_)));
             NodeReport {
                 address: peer.address.clone(),
                 view: view.clone(),
@@ -336,40 +287,6 @@ impl Guard {
             }
         });
         Report { nodes: nodes.collect(), majority: quorum.majority() }
-    }
-
-    /// All that answer are different servers of this deployment.
-    fn check_identity(&self, quorum: &Quorum) -> Result<(), BackendError> {
-        // Later on, a node that is not what it should be counts as one that is away.
-        let is_first = quorum.watch.last_pass.is_none();
-        let mut runs: BTreeMap<&RunId, &str> = BTreeMap::new();
-        for (peer, view) in quorum.peers.iter().zip(&self.views) {
-            let view = match view {
-                Ok(view) => view,
-                Err(error) if is_first && !error.kind().is_transient() => return Err(error.clone()),
-                Err(_) => continue,
-            };
-            if let Some(other) = runs.insert(&view.run, &peer.address) {
-                let told = format!("{other} and {} are one and the same server", peer.address);
-                return Err(refusal(told, "name independent servers, each once"));
-            }
-            let moved_before = matches!(&self.purpose, Purpose::Move(to) if view.membership.as_ref() == Some(to));
-            if !moved_before {
-                check_membership(&quorum.membership, &peer.address, view)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_nobody_was_here(&self, quorum: &Quorum) -> Result<(), BackendError> {
-        for (peer, view) in quorum.peers.iter().zip(&self.views) {
-            let view = view.as_ref().map_err(Clone::clone)?;
-            if view.membership.is_some() {
-                let told = format!("{} knows this deployment already: it is not new", peer.address);
-                return Err(refusal(told, "wait for its nodes to vote; look with: leasehold redlock status URL"));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -400,23 +317,4 @@ impl Errand for Guard {
     fn take_verdict(&mut self) -> Option<Self::Verdict> {
         self.verdict.take()
     }
-}
-
-fn check_membership(ours: &Membership, address: &str, view: &View) -> Result<(), BackendError> {
-    let Some(theirs) = &view.membership else { return Ok(()) };
-    if theirs.members != ours.members {
-        let told = format!(
-            "{address} belongs to a deployment of other nodes: {}; the URL names {}",
-            theirs.members.join(", "),
-            ours.members.join(", ")
-        );
-        return Err(refusal(told, "use the same URL everywhere; see docs/redlock.md for how to change the nodes"));
-    }
-    if theirs.max_ttl != ours.max_ttl {
-        let (theirs, ours) = (humantime::format_duration(theirs.max_ttl), humantime::format_duration(ours.max_ttl));
-        let told = format!("this deployment's max_ttl is {theirs}, and the URL says {ours}");
-        let written = theirs.to_string().replace(' ', "");
-        return Err(refusal(told, format!("write ?max_ttl={written} in the URL of every client")));
-    }
-    Ok(())
 }

@@ -1,0 +1,150 @@
+//! Three real servers, each behind a proxy. Faults strike all of them, but for restarts: of a majority that restarted, nobody
+//! votes for a while, as the guard's own tests show.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lock_conformance::{Colour, Exemption, Fault, Faults, Harness, Need, NoFaults};
+use lock_core::{AsyncBackend, BlockingBackend, Ttl};
+use lock_host::{HostClock, SharedClock};
+use lock_redis::RedisConfig;
+use lock_redis::node;
+use lock_redlock as redlock;
+use lock_redlock::quorum::Purpose;
+use test_support::{AfterDrop, Proxy, RedisOptions, RedisServer};
+use tokio::runtime::Handle;
+
+lock_conformance::suite!(RedisHarness);
+
+const WITHIN: Duration = Duration::from_secs(5);
+
+/// A quorum of servers, reached through proxies by all but the bystanders.
+pub(crate) struct RedisHarness {
+    through_proxies: Vec<String>,
+    direct: Vec<String>,
+    /// None where the servers are another process's.
+    services: Option<Services>,
+}
+
+struct Services {
+    servers: Mutex<Vec<RedisServer>>,
+    proxies: Vec<Proxy>,
+    /// How many connections were cut before the proxies began to count.
+    struck: AtomicU64,
+}
+
+const EXEMPT: [Exemption; 2] = [
+    Exemption::new(Need::Queue, "nodes are asked in parallel, never to queue"),
+    Exemption::new(Need::Inspect, "each node has a view of its own"),
+];
+
+impl RedisHarness {
+    fn quorum(urls: &[String], purpose: Purpose) -> redlock::blocking::Redlock<node::blocking::RedisNode> {
+        let node = |(index, url): (usize, &String)| {
+            node::blocking::RedisNode::new(&RedisConfig::from_url(url).unwrap(), format!("node-{index}")).unwrap()
+        };
+        let quorum = redlock::blocking::Redlock::of(urls.iter().enumerate().map(node).collect(), Ttl::MAX).unwrap();
+        quorum.pass(purpose, WITHIN).unwrap();
+        quorum
+    }
+}
+
+impl Harness for RedisHarness {
+    fn new() -> Self {
+        let servers: Vec<_> = (0..3).map(|_| RedisServer::start_with(RedisOptions::default().append_only())).collect();
+        let proxies: Vec<_> = servers.iter().map(|server| Proxy::start(server.port())).collect();
+        let through_proxies = servers.iter().zip(&proxies).map(|(server, proxy)| server.url_at(proxy.port())).collect();
+        let direct: Vec<_> = servers.iter().map(RedisServer::url).collect();
+        Self::quorum(&direct, Purpose::Found);
+        let services = Some(Services { servers: Mutex::new(servers), proxies, struck: 0.into() });
+        Self { through_proxies, direct, services }
+    }
+
+    fn async_backend(&self, runtime: &Handle) -> Arc<dyn AsyncBackend> {
+        let node = |(index, url): (usize, &String)| {
+            node::nonblocking::RedisNode::new(&RedisConfig::from_url(url).unwrap(), format!("node-{index}")).unwrap()
+        };
+        let nodes = self.through_proxies.iter().enumerate().map(node).collect();
+        Arc::new(runtime.block_on(redlock::nonblocking::Redlock::connect(nodes, Ttl::MAX, WITHIN)).unwrap().0)
+    }
+
+    fn blocking_backend(&self) -> Arc<dyn BlockingBackend> {
+        Arc::new(Self::quorum(&self.through_proxies, Purpose::Watch))
+    }
+
+    fn bystander(&self) -> Arc<dyn BlockingBackend> {
+        Arc::new(Self::quorum(&self.direct, Purpose::Watch))
+    }
+
+    fn clock(&self) -> SharedClock {
+        Arc::new(HostClock)
+    }
+
+    fn elapse(&self, by: Duration) {
+        std::thread::sleep(by);
+    }
+
+    fn faults(&self) -> &dyn Faults {
+        match &self.services {
+            Some(services) => services,
+            None => &NoFaults,
+        }
+    }
+
+    fn exempt(&self, _colour: Colour) -> Vec<Exemption> {
+        EXEMPT.to_vec()
+    }
+
+    fn address(&self) -> Option<String> {
+        Some(self.direct.join(" "))
+    }
+
+    fn attach(address: &str) -> Self {
+        let urls: Vec<_> = address.split(' ').map(str::to_owned).collect();
+        Self { through_proxies: urls.clone(), direct: urls, services: None }
+    }
+}
+
+impl Services {
+    fn all(&self, fault: test_support::Fault) {
+        self.proxies.iter().for_each(|proxy| proxy.set(fault));
+    }
+}
+
+impl Faults for Services {
+    fn offers(&self) -> &[Fault] {
+        &Fault::ALL
+    }
+
+    fn begin(&self, fault: Fault) {
+        let mut struck = 1;
+        match fault {
+            Fault::Cut => {
+                self.all(test_support::Fault::Refuse);
+                struck = self.proxies.iter().map(Proxy::cut).sum();
+            }
+            Fault::Hang => self.all(test_support::Fault::Hold),
+            Fault::LoseReplies => self.all(test_support::Fault::DropReplies(AfterDrop::Cut)),
+            Fault::RestartWithData => self.servers.lock().unwrap()[0].restart_with_data(),
+            Fault::RestartEmpty => self.servers.lock().unwrap()[0].restart_empty(),
+        }
+        let proxied = matches!(fault, Fault::Hang | Fault::LoseReplies);
+        self.struck.store(if proxied { 0 } else { struck.try_into().unwrap() }, Ordering::SeqCst);
+    }
+
+    fn fired(&self) -> u64 {
+        self.struck.load(Ordering::SeqCst) + self.proxies.iter().map(Proxy::fired).sum::<u64>()
+    }
+
+    fn end(&self) {
+        self.proxies.iter().for_each(Proxy::heal);
+    }
+}
+
+impl fmt::Debug for RedisHarness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisHarness").field("direct", &self.direct).finish_non_exhaustive()
+    }
+}
