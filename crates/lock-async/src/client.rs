@@ -133,6 +133,7 @@ impl Client {
     pub async fn close(&self) {
         self.shared.stations.close();
         self.shared.ports.driver.flush().await;
+        self.shared.backend.flush(lock_core::FLUSH_WITHIN).await;
     }
 }
 

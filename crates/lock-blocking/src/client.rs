@@ -132,6 +132,7 @@ impl Client {
         for cell in self.shared.stations.close() {
             cell.settle();
         }
+        self.shared.backend.flush(lock_core::FLUSH_WITHIN);
     }
 }
 

@@ -224,6 +224,10 @@ impl BlockingBackend for OnRuntime {
         self.runtime.block_on(self.backend.fence(lease, within))
     }
 
+    fn flush(&self, within: Duration) {
+        self.runtime.block_on(self.backend.flush(within));
+    }
+
     fn inspect(&self) -> Option<&dyn BlockingInspect> {
         self.backend.inspect().map(|_| self as &dyn BlockingInspect)
     }

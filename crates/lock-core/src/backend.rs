@@ -64,6 +64,13 @@ pub trait AsyncBackend: Backend {
     /// Harmless when dropped.
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError>;
 
+    /// Waits until what earlier calls left to be done in the background is done, but no longer than `within`. Most stores
+    /// leave nothing.
+    ///
+    /// # Cancel safety
+    /// Changes nothing.
+    async fn flush(&self, _within: Duration) {}
+
     /// The view for operators, where the store has one.
     fn inspect(&self) -> Option<&dyn AsyncInspect> {
         None
@@ -100,6 +107,10 @@ pub trait BlockingBackend: Backend {
     /// # Errors
     /// Those of the store.
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError>;
+
+    /// Waits until what earlier calls left to be done in the background is done, but no longer than `within`. Most stores
+    /// leave nothing.
+    fn flush(&self, _within: Duration) {}
 
     /// The view for operators, where the store has one.
     fn inspect(&self) -> Option<&dyn BlockingInspect> {

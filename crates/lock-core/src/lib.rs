@@ -46,7 +46,7 @@ pub use note::Note;
 pub use options::{LockOptions, Patience};
 pub use outcome::{AcquireError, Ended, Refusal, VerifyError, WhileHeldError};
 pub use owner::Owner;
-pub use policy::{CHAIN_DEFAULT, Policy, drift};
+pub use policy::{CHAIN_DEFAULT, FLUSH_WITHIN, Policy, drift};
 pub use prefix::Prefix;
 pub use time::{Moment, Ttl, human_duration, parse_duration, to_the_millisecond};
 pub use token::{FencingToken, TokenRange, Width};

@@ -20,6 +20,10 @@ const OP_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 /// moment, and whoever asks first has it.
 pub const CHAIN_DEFAULT: u32 = 16;
 
+/// How long a client that ends waits for what it left to be done in the background. Chosen: the longest time that one
+/// request takes by default.
+pub const FLUSH_WITHIN: Duration = OP_TIMEOUT_MAX;
+
 /// How a station behaves at one store: what may be tuned, and what follows from the store's capabilities.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]

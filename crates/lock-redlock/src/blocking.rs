@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,7 @@ struct Desk<N> {
     nodes: Arc<[N]>,
     ways: Vec<Sender<Job>>,
     quorum: Arc<Mutex<Quorum>>,
+    quiet: Condvar,
     clock: SharedClock,
 }
 
@@ -78,7 +79,7 @@ impl<N: BlockingQuorumNode> Redlock<N> {
             thread::Builder::new().name("leasehold-node".into()).spawn(move || serve(&nodes[index], &jobs))?;
             ways.push(way);
         }
-        Ok(Self { desk: Arc::new(Desk { nodes, ways, quorum, clock }) })
+        Ok(Self { desk: Arc::new(Desk { nodes, ways, quorum, quiet: Condvar::new(), clock }) })
     }
 
     /// Of these nodes, after a first pass of the guard: all are asked, each for `within` at most.
@@ -125,11 +126,20 @@ impl<N: BlockingQuorumNode> Redlock<N> {
     }
 }
 
-impl<N: BlockingQuorumNode> Desk<N> {
+impl<N> Desk<N> {
     fn quorum(&self) -> MutexGuard<'_, Quorum> {
         lock(&self.quorum)
     }
 
+    /// Waits until nothing is under way, but no longer than `within`.
+    fn settle(&self, within: Duration) {
+        let busy = |quorum: &mut Quorum| !quorum.is_quiet();
+        // What a thread that panicked left behind is not waited for.
+        _ = self.quiet.wait_timeout_while(self.quorum(), within, busy);
+    }
+}
+
+impl<N: BlockingQuorumNode> Desk<N> {
     /// Sends the errand's first letters.
     fn start<E: Errand>(self: &Arc<Self>, errand: E) -> Receiver<E::Verdict> {
         let (verdict, told) = mpsc::channel();
@@ -159,6 +169,9 @@ impl<N: BlockingQuorumNode, E: Errand> Course for Running<N, E> {
         let mut errand = lock(&self.errand);
         errand.heard(&mut self.desk.quorum(), self.desk.clock.now(), letter, outcome);
         self.go_on(&mut errand);
+        if self.desk.quorum().is_quiet() {
+            self.desk.quiet.notify_all();
+        }
     }
 }
 
@@ -200,6 +213,13 @@ impl<N: BlockingQuorumNode> Backend for Redlock<N> {
     }
 }
 
+/// What its nodes' threads still have to send would end with the process.
+impl<N> Drop for Redlock<N> {
+    fn drop(&mut self) {
+        self.desk.settle(lock_core::FLUSH_WITHIN);
+    }
+}
+
 impl<N: BlockingQuorumNode> BlockingBackend for Redlock<N> {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
         let Desk { nodes, quorum, clock, .. } = &*self.desk;
@@ -225,5 +245,9 @@ impl<N: BlockingQuorumNode> BlockingBackend for Redlock<N> {
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
         self.run(|quorum, now| Verify::begin(quorum, now, lease, within)).unwrap_or_else(|| Err(no_verdict()))
+    }
+
+    fn flush(&self, within: Duration) {
+        self.desk.settle(within);
     }
 }

@@ -12,6 +12,7 @@ use lock_core::{
     Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
+use tokio::sync::Notify;
 
 use crate::quorum::{Acquire, Errand, Guard, Letter, Outcome, Purpose, Quorum, Release, Renew, Report, Verify};
 use crate::{GUARD_WITHIN, hints, no_randomness, no_verdict, random_epochs};
@@ -26,6 +27,7 @@ pub struct Redlock<N> {
 struct Shared<N> {
     nodes: Vec<N>,
     quorum: Arc<Mutex<Quorum>>,
+    quiet: Notify,
     clock: SharedClock,
 }
 
@@ -45,7 +47,7 @@ impl<N: AsyncQuorumNode> Redlock<N> {
     pub fn on_clock(nodes: Vec<N>, max_ttl: Ttl, clock: SharedClock) -> Result<Self, BackendError> {
         let addresses: Vec<_> = nodes.iter().map(|node| node.address().to_owned()).collect();
         let quorum = Arc::new(Mutex::new(Quorum::new(&addresses, max_ttl)?));
-        Ok(Self { shared: Arc::new(Shared { nodes, quorum, clock }) })
+        Ok(Self { shared: Arc::new(Shared { nodes, quorum, quiet: Notify::new(), clock }) })
     }
 
     /// Of these nodes, after a first pass of the guard: all are asked, each for `within` at most.
@@ -140,7 +142,11 @@ impl<N: AsyncQuorumNode, E: Errand> Course<N, E> {
             }
             let (letter, outcome) = self.under_way.next().await?;
             let now = self.shared.clock.now();
-            self.errand.heard(&mut self.shared.quorum(), now, &letter, outcome);
+            let mut quorum = self.shared.quorum();
+            self.errand.heard(&mut quorum, now, &letter, outcome);
+            if quorum.is_quiet() {
+                self.shared.quiet.notify_waiters();
+            }
         }
     }
 }
@@ -162,9 +168,10 @@ impl<N: AsyncQuorumNode> Backend for Redlock<N> {
 #[async_trait]
 impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
-        let Shared { nodes, quorum, clock } = &*self.shared;
+        let Shared { nodes, quorum, clock, .. } = &*self.shared;
         let nodes = nodes.iter().map(AsyncQuorumNode::for_keeper).collect();
-        Arc::new(Self { shared: Arc::new(Shared { nodes, quorum: Arc::clone(quorum), clock: Arc::clone(clock) }) })
+        let (quorum, clock) = (Arc::clone(quorum), Arc::clone(clock));
+        Arc::new(Self { shared: Arc::new(Shared { nodes, quorum, quiet: Notify::new(), clock }) })
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
@@ -185,5 +192,18 @@ impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
         let verdict = self.run(|quorum, now| Verify::begin(quorum, now, lease, within)).await;
         verdict.unwrap_or_else(|| Err(no_verdict()))
+    }
+
+    async fn flush(&self, within: Duration) {
+        let settled = async {
+            loop {
+                let quiet = self.shared.quiet.notified();
+                if self.shared.quorum().is_quiet() {
+                    return;
+                }
+                quiet.await;
+            }
+        };
+        _ = tokio::time::timeout(within, settled).await;
     }
 }

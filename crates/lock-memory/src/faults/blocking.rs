@@ -47,6 +47,10 @@ impl<B: BlockingBackend + ?Sized> BlockingBackend for Faulty<B> {
         self.pass_blocking(self.call(Operation::Fence), || self.backend.fence(lease, within))
     }
 
+    fn flush(&self, within: Duration) {
+        self.backend.flush(within);
+    }
+
     fn inspect(&self) -> Option<&dyn BlockingInspect> {
         self.backend.inspect().map(|_| self as &dyn BlockingInspect)
     }

@@ -54,6 +54,10 @@ impl<B: AsyncBackend + ?Sized> AsyncBackend for Faulty<B> {
         self.pass_async(self.call(Operation::Fence), self.backend.fence(lease, within)).await
     }
 
+    async fn flush(&self, within: Duration) {
+        self.backend.flush(within).await;
+    }
+
     fn inspect(&self) -> Option<&dyn AsyncInspect> {
         self.backend.inspect().map(|_| self as &dyn AsyncInspect)
     }

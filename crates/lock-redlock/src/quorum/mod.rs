@@ -175,6 +175,11 @@ impl Quorum {
         self.max_ttl
     }
 
+    /// Whether nothing is under way, but to nodes that do not answer.
+    pub fn is_quiet(&self) -> bool {
+        self.peers.iter().all(|peer| peer.under_way == 0 || !peer.is_trusted())
+    }
+
     fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
         (0..self.peers.len()).map(NodeId)
     }

@@ -124,3 +124,17 @@ fn a_ttl_that_is_too_long_is_refused_before_anything_is_touched() {
     assert!(error.to_string().contains("longer than this deployment allows, which is 1m"), "{error}");
     assert!(rig.faults.iter().all(|faults| faults.calls(Operation::Acquire) == 0));
 }
+
+/// Programs that live for a moment would otherwise leave their locks on the nodes that were slower than the majority.
+#[test]
+fn a_client_that_has_ended_left_nothing_to_do() {
+    let rig = Rig::founded(5);
+    let now = lock_host::Clock::now(&rig.clock);
+    for owner in 0..200 {
+        let client = rig.connected();
+        let lease = granted(acquire(&client, &claim(owner)));
+        release(&client, &lease).unwrap();
+        drop(client);
+        assert!(rig.nodes.iter().all(|node| node.store().holds(now).next().is_none()), "after {owner}");
+    }
+}

@@ -139,7 +139,7 @@ impl Guard {
         Ok(Phase::Mark)
     }
 
-    /// How long each would have to wait that does not vote, by the node's own word for when it began.
+    /// How long each has to wait that does not vote, by the node's own word for when it began.
     fn foresee(&mut self, quorum: &Quorum) {
         for node in quorum.nodes() {
             let (epoch, since) = match &self.views[node.0] {
@@ -147,8 +147,8 @@ impl Guard {
                 Ok(View { standing: Standing::Forgetful, .. }) => (self.epochs[node.0], Duration::ZERO),
                 Ok(View { standing: Standing::Voting(_), .. }) | Err(_) => continue,
             };
-            let dwell = self.dwell(quorum, node, epoch);
-            self.dwells.insert(node, Dwell { lasts: dwell.lasts.saturating_sub(since), ..dwell });
+            self.notes.insert(epoch, vec![since; quorum.majority()]);
+            self.dwells.insert(node, self.dwell(quorum, node, epoch));
         }
     }
 
