@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::{step, test, tidy};
 
 /// Sets of features that have to build alone.
-const FEATURES: [(&str, &[&str]); 3] = [
+const FEATURES: [(&str, &[&str]); 4] = [
     (
         "leasehold",
         &[
@@ -16,6 +16,8 @@ const FEATURES: [(&str, &[&str]); 3] = [
             "blocking,memory",
             "async,redis",
             "blocking,redis",
+            "async,redlock",
+            "blocking,redlock",
             "tls",
             "r2d2",
             "deadpool",
@@ -23,6 +25,7 @@ const FEATURES: [(&str, &[&str]); 3] = [
         ],
     ),
     ("lock-redis", &["", "async", "tls", "r2d2"]),
+    ("lock-redlock", &["", "async"]),
     ("lock-sqlite", &["", "async"]),
 ];
 

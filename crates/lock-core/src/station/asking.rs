@@ -143,6 +143,8 @@ impl Station {
                 attempt.certainty = Certainty::Unknown;
             } else if unsure {
                 attempt = self.with_next_owner(now, attempt);
+            } else if !in_queue {
+                attempt = self.after_a_no(now, attempt);
             }
             self.retry(now, attempt, error);
         }
@@ -154,8 +156,8 @@ impl Station {
         }
     }
 
-    /// The store kept nothing of a claim that it answered with no. So the next one is another attempt: what nodes of a
-    /// quorum still do about this one cannot touch it.
+    /// The store kept nothing of a claim that it answered with no, or refused. So the next one is another attempt: what
+    /// nodes of a quorum still do about this one cannot touch it.
     fn after_a_no(&mut self, now: Moment, attempt: Attempt) -> Attempt {
         match attempt.certainty {
             Certainty::Answered => self.with_next_owner(now, attempt),

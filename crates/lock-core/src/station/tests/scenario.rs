@@ -80,7 +80,7 @@ fn a_claim_whose_fate_is_unknown_is_released_and_the_next_one_has_another_owner(
     rig.release(Ok(Released::NotHeld));
     assert_eq!(rig.wake(), ["run #3: acquire o1', ttl 30s, width 1, place wanted, within 1000ms"]);
     assert_eq!(rig.fail(ErrorKind::Unreachable, Effect::None), none(), "nothing happened: nothing to clear");
-    assert_eq!(rig.wake(), ["run #4: acquire o1', ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(rig.wake(), ["run #4: acquire o1'', ttl 30s, width 1, place wanted, within 1000ms"]);
 }
 
 #[test]
