@@ -227,7 +227,10 @@ impl Acquire {
     fn failure(&self, quorum: &Quorum) -> BackendError {
         let failures = Failures(self.ballots.iter().filter_map(Ballot::failure).cloned().collect());
         let message = format!("not {} of {} nodes granted it and kept it", self.majority, quorum.peers.len());
-        failures.error(Operation::Acquire, &message)
+        // What is released again may still be under way.
+        let touched = self.ballots.iter().any(|ballot| matches!(ballot.vote, Vote::Asked | Vote::Granted(_)));
+        let others = if touched { Effect::Unknown } else { Effect::None };
+        failures.error(Operation::Acquire, others, &message)
     }
 
     fn end(&mut self, verdict: Result<Answer, BackendError>) {

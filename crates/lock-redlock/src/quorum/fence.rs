@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Told};
-use lock_core::{BackendError, Fenced, FencingToken, Lease, Moment, Operation, Renewed};
+use lock_core::{BackendError, Effect, Fenced, FencingToken, Lease, Moment, Operation, Renewed};
 
 use super::{Errand, Failures, Hope, Letter, NodeId, Outcome, Quorum};
 
@@ -96,7 +96,7 @@ impl Renew {
     }
 
     fn failure(&self, operation: Operation) -> BackendError {
-        self.failures.error(operation, "too few nodes could say whether the lease stands")
+        self.failures.error(operation, Effect::None, "too few nodes could say whether the lease stands")
     }
 
     fn is_settled(&self, count: Count) -> bool {

@@ -97,12 +97,13 @@ impl Failures {
         self.0.push(error);
     }
 
-    /// All of them in one: transient if one of them is, since then there may be a majority the next time.
-    fn error(&self, operation: Operation, message: &str) -> BackendError {
+    /// All of them in one: transient if one of them is, since then there may be a majority the next time. `others` is
+    /// the effect of what did not fail.
+    fn error(&self, operation: Operation, others: Effect, message: &str) -> BackendError {
         let kinds = || self.0.iter().map(BackendError::kind);
         let kind = kinds().find(|kind| kind.is_transient()).or_else(|| kinds().next());
         let unsure = self.0.iter().any(|error| error.effect() == Effect::Unknown);
-        let effect = if unsure { Effect::Unknown } else { Effect::None };
+        let effect = if unsure { Effect::Unknown } else { others };
         let told: Vec<_> = self.0.iter().map(ToString::to_string).collect();
         let message = if told.is_empty() { message.to_owned() } else { format!("{message} ({})", told.join("; ")) };
         BackendError::new(BACKEND, operation, kind.unwrap_or(ErrorKind::Unavailable), effect, message)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Told};
-use lock_core::{BackendError, Moment, Operation, Parting, Released};
+use lock_core::{BackendError, Effect, Moment, Operation, Parting, Released};
 
 use super::{Errand, Failures, Letter, Outcome, Quorum};
 
@@ -66,7 +66,7 @@ impl Release {
             self.verdict = Some(Ok(if lost { Released::NotHeld } else { Released::Released }));
         } else if answered + self.open < self.majority {
             let told = "too few nodes could be told; the others are told later, or the lease runs out";
-            self.verdict = Some(Err(self.failures.error(Operation::Release, told)));
+            self.verdict = Some(Err(self.failures.error(Operation::Release, Effect::Unknown, told)));
         }
     }
 }
