@@ -1,5 +1,7 @@
 //! Redis for plain threads, over plain sockets.
 
+mod source;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,18 +13,19 @@ use lock_core::{
 };
 #[cfg(feature = "r2d2")]
 use redis::Connection;
-use redis::{Client, Cmd, RedisResult, Value};
+use redis::{Client, RedisResult, Value};
 
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script};
-use crate::failure::{Failure, Fate};
+use crate::failure::Failure;
+use crate::greeting::Role;
 use crate::inbox::Inbox;
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
-#[cfg(feature = "r2d2")]
-use crate::stack::bound;
-use crate::stack::{Socket, Span, Stack};
-use crate::wire::{Call, LEASES_PER_SCRIPT, Question, Renewal, Wire, load};
+use crate::stack::{Span, Stack};
+use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Renewal, Wire, load};
 use crate::{BACKEND, RedisConfig};
+
+use self::source::{Handle, Source};
 
 /// A Redis, used from threads over a few connections of its own, or through a pool of the user's.
 ///
@@ -32,19 +35,6 @@ use crate::{BACKEND, RedisConfig};
 pub struct Redis {
     wire: Wire,
     source: Source,
-}
-
-enum Source {
-    Own(Box<Stack>),
-    #[cfg(feature = "r2d2")]
-    Pool(r2d2::Pool<Client>),
-}
-
-/// A connection for one request.
-enum Handle {
-    Own(Socket),
-    #[cfg(feature = "r2d2")]
-    Pooled(r2d2::PooledConnection<Client>),
 }
 
 impl Redis {
@@ -59,7 +49,7 @@ impl Redis {
         let failed = |failure: Failure| failure.into_error(Operation::Connect);
         let client = Client::open(config.server().clone())
             .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
-        let stack = Stack::new(client);
+        let stack = Stack::new(client, Role::Alone);
         let first = stack.checkout(Span::from_now(CONNECT_WITHIN));
         let first = first.map_err(|failure| failed(explain(stack.client(), failure)))?;
         stack.put_back(first);
@@ -84,16 +74,30 @@ impl Redis {
         Self { wire: Wire::own(stack.client(), inbox), source: Source::Own(Box::new(stack)) }
     }
 
-    fn ask<Q: Question>(&self, question: Q, within: Duration) -> Result<Q::Answer, BackendError> {
-        self.answer(&question, Span::from_now(within)).map_err(|failure| failure.into_error(Q::OPERATION))
+    /// A server as a node of a quorum. Nothing is connected yet, and nothing will be told.
+    pub(crate) fn node(client: Client, prefix: &Prefix) -> Self {
+        let wire = Wire::own(&client, None).with_prefix(prefix);
+        Self { wire, source: Source::Own(Box::new(Stack::new(client, Role::Node))) }
     }
 
-    fn answer<Q: Question>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
-        let mut handle = self.checkout(span)?;
+    /// The same Redis over connections of its own, or over what was handed in.
+    pub(crate) fn another(&self) -> Self {
+        Self { wire: self.wire.without_inbox(), source: self.source.another() }
+    }
+
+    fn ask<Q: Question>(&self, question: Q, within: Duration) -> Result<Q::Answer, BackendError> {
+        let answer = self.answer(&question, Span::from_now(within));
+        answer.map_err(|failure| failure.into_error(question.operation()))
+    }
+
+    /// Asks within a span of time that may be shared with other questions.
+    pub(crate) fn answer<Q: Question>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
+        let mut handle = self.source.checkout(span)?;
         let outcome = self.evaluate(&mut handle, question, span)?;
         let outcome = outcome.map_err(|error| classify(self.wire.asked(span.within), &error));
-        self.give_back(handle, outcome.as_ref().err());
-        question.read(&self.wire, outcome?)
+        let answer = outcome.map(|reply| question.read(self.line(&handle), reply));
+        self.source.give_back(handle, answer.as_ref().err());
+        answer?
     }
 
     /// Sends a question; where the server has forgotten its script, on the same connection once more.
@@ -103,7 +107,7 @@ impl Redis {
         question: &Q,
         span: Span,
     ) -> Result<RedisResult<Value>, Failure> {
-        let Call { command, script } = question.call(&self.wire)?;
+        let Call { command, script } = question.call(self.line(handle))?;
         let outcome = handle.ask(&command, span);
         let Some(script) = script.filter(|_| outcome.as_ref().is_err_and(has_forgotten_the_script)) else {
             return Ok(outcome);
@@ -111,40 +115,8 @@ impl Redis {
         Ok(handle.ask(&load(script), span).and_then(|_| handle.ask(&command, span)))
     }
 
-    fn checkout(&self, span: Span) -> Result<Handle, Failure> {
-        match &self.source {
-            Source::Own(stack) => stack.checkout(span).map(Handle::Own),
-            #[cfg(feature = "r2d2")]
-            Source::Pool(pool) => {
-                pool.get_timeout(span.left()).map(Handle::Pooled).map_err(|error| Failure::pool(&error))
-            }
-        }
-    }
-
-    fn give_back(&self, handle: Handle, failure: Option<&Failure>) {
-        let broken = failure.is_some_and(|failure| failure.fate() == Fate::Drop);
-        match (&self.source, handle) {
-            (Source::Own(stack), Handle::Own(socket)) if broken => {
-                drop(socket);
-                stack.clear();
-            }
-            (Source::Own(stack), Handle::Own(socket)) => stack.put_back(socket),
-            #[cfg(feature = "r2d2")]
-            (_, _) => {}
-        }
-    }
-}
-
-impl Handle {
-    fn ask(&mut self, command: &Cmd, span: Span) -> RedisResult<Value> {
-        match self {
-            Self::Own(socket) => socket.ask(command, span),
-            #[cfg(feature = "r2d2")]
-            Self::Pooled(connection) => {
-                bound(connection, span.left())?;
-                command.query(connection)
-            }
-        }
+    fn line<'a>(&'a self, handle: &'a Handle) -> Line<'a> {
+        Line { wire: &self.wire, peer: handle.peer() }
     }
 }
 
@@ -165,13 +137,7 @@ impl Backend for Redis {
 
 impl BlockingBackend for Redis {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
-        match &self.source {
-            Source::Own(stack) => {
-                Arc::new(Self { wire: self.wire.without_inbox(), source: Source::Own(Box::new(stack.another())) })
-            }
-            #[cfg(feature = "r2d2")]
-            Source::Pool(_) => self,
-        }
+        Arc::new(self.another())
     }
 
     fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
@@ -249,7 +215,7 @@ impl BlockingInspect for Redis {
 /// Takes the client as an address: connections are made and verified here, the first with the first request.
 impl From<Client> for Redis {
     fn from(client: Client) -> Self {
-        Self::own(Stack::new(client))
+        Self::own(Stack::new(client, Role::Alone))
     }
 }
 

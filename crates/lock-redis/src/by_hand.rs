@@ -1,11 +1,13 @@
 //! The very commands and scripts of this backend, to be sent by hand: what a benchmark measures it against, and what a
 //! model of them is compared with. Not for users.
 
+use lock_core::node::Ask;
 use lock_core::{Claim, Parting};
 use redis::{Client, Cmd, Pipeline};
 
+use crate::greeting::{Peer, Role, greeting};
 use crate::script::{self, Counting};
-use crate::wire::{Question, Wire, greeting};
+use crate::wire::{Line, Question, Wire};
 
 /// The texts of the scripts that connections of ours use.
 #[derive(Clone, Copy, Debug)]
@@ -43,16 +45,45 @@ impl ByHand {
 
     /// The command for an acquire.
     pub fn acquire(&self, claim: &Claim) -> Option<Cmd> {
-        Some(claim.call(&self.0).ok()?.command)
+        Some(claim.call(self.line()).ok()?.command)
     }
 
     /// The command for a release.
     pub fn release(&self, parting: &Parting) -> Option<Cmd> {
-        Some(parting.call(&self.0).ok()?.command)
+        Some(parting.call(self.line()).ok()?.command)
     }
 
     /// Loads the scripts.
     pub fn load() -> Pipeline {
-        greeting()
+        greeting(Role::Alone)
+    }
+
+    fn line(&self) -> Line<'_> {
+        Line { wire: &self.0, peer: Peer::UNKNOWN }
+    }
+}
+
+/// Makes the commands for one node of a quorum.
+#[derive(Debug)]
+pub struct NodeByHand {
+    wire: Wire,
+    peer: Peer,
+}
+
+impl NodeByHand {
+    /// For the server of this client, in the run that its `INFO` tells.
+    pub fn new(client: &Client, run_id: &str) -> Self {
+        let peer = Peer { run_id: run_id.to_owned(), evicts: None };
+        Self { wire: Wire::own(client, None), peer }
+    }
+
+    /// The command for a request; of at most 100 leases, if it is a fence.
+    pub fn ask(&self, ask: &Ask) -> Option<Cmd> {
+        Some(ask.call(Line { wire: &self.wire, peer: &self.peer }).ok()?.command)
+    }
+
+    /// Loads the scripts.
+    pub fn load() -> Pipeline {
+        greeting(Role::Node)
     }
 }

@@ -121,6 +121,14 @@ impl Failure {
         self
     }
 
+    /// The same, said of a node of a quorum, unless its address is named anyway.
+    pub(crate) fn of_node(mut self, address: &str) -> Self {
+        if !self.message.contains(address) {
+            self.message = format!("{address}: {}", self.message).into();
+        }
+        self
+    }
+
     pub(crate) fn fate(&self) -> Fate {
         self.fate
     }

@@ -117,12 +117,17 @@ impl Inbox {
     }
 }
 
-/// Reads `granted OWNER LOW:HIGH TTL PLACE KEY`.
 fn read(prefix: &Prefix, message: &[u8]) -> Option<Event> {
-    let mut words = std::str::from_utf8(message).ok()?.splitn(6, ' ');
-    if words.next()? != "granted" {
-        return None;
+    match std::str::from_utf8(message).ok()?.split_once(' ')? {
+        ("granted", told) => granted(prefix, told),
+        ("freed", key) => Some(Event::Freed { name: prefix.name(key)? }),
+        _ => None,
     }
+}
+
+/// Reads `OWNER LOW:HIGH TTL PLACE KEY`.
+fn granted(prefix: &Prefix, told: &str) -> Option<Event> {
+    let mut words = told.splitn(5, ' ');
     let owner: Owner = words.next()?.parse().ok()?;
     let (low, high) = words.next()?.split_once(':')?;
     let tokens = TokenRange::new(token(low)?, token(high)?).ok()?;
@@ -138,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grants_are_read_and_the_rest_is_ignored() {
+    fn what_is_told_is_read_and_the_rest_is_ignored() {
         let shop: Prefix = "shop".parse().unwrap();
         let owner = "ab".repeat(16);
         let granted = format!("granted {owner} 7:9 30000 10000 shop:an order");
@@ -146,8 +151,12 @@ mod tests {
         assert_eq!((lease.name.as_str(), lease.tokens.to_string().as_str()), ("an order", "7..9"));
         assert_eq!((lease.owner, lease.ttl), (owner.parse().unwrap(), "30s".parse().unwrap()));
         assert_eq!(valid_for, Duration::from_secs(10));
+        let freed = Event::Freed { name: "an order".parse().unwrap() };
+        assert_eq!(read(&shop, b"freed shop:an order"), Some(freed));
         for other in [
             "",
+            "freed",
+            "freed shed:an order",
             "granted",
             "revoked",
             &granted.replace("7:9", "9:7"),

@@ -14,8 +14,8 @@
 //! may hold a lock at once. Their tokens differ, and the resource that checks them is safe.
 //!
 //! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `look` (questions, answers) · `inbox`
-//! (what Redis tells) · `failure` (what an error means) · `connect` (what every connection has in common) · `outbox`,
-//! `link`, `nonblocking` (tokio) · `stack`, `ear`, `blocking` (threads).
+//! (what Redis tells) · `failure` (what an error means) · `connect`, `greeting` (what every connection has in common) ·
+//! `outbox`, `link`, `nonblocking` (tokio) · `stack`, `ear`, `blocking` (threads) · `node` (a Redis as a node of a quorum).
 
 pub mod blocking;
 #[doc(hidden)]
@@ -25,10 +25,12 @@ mod config;
 mod connect;
 mod ear;
 mod failure;
+mod greeting;
 mod inbox;
 #[cfg(feature = "async")]
 mod link;
 mod look;
+pub mod node;
 #[cfg(feature = "async")]
 pub mod nonblocking;
 #[cfg(feature = "async")]

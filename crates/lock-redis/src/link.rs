@@ -17,9 +17,9 @@ use tokio::time::timeout;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, server_of, speaking, tells, tuned};
 use crate::failure::Failure;
+use crate::greeting::{Peer, Role, greeting, meet, verification};
 use crate::inbox::{Inbox, Subscription};
 use crate::outbox::Outbox;
-use crate::wire::{greeting, verification};
 
 /// How many writes may wait for the socket.
 const QUEUE: usize = 64;
@@ -29,6 +29,7 @@ const SILENT_TIMEOUTS: u32 = 2;
 /// A connection to one server, made when first needed and again whenever it broke.
 pub(crate) struct Link {
     client: Client,
+    role: Role,
     inbox: Option<Arc<Inbox>>,
     state: Arc<Mutex<State>>,
 }
@@ -42,10 +43,11 @@ enum State {
 
 type Attempt = Shared<BoxFuture<'static, Result<Live, Failure>>>;
 
-/// A connection that verified the counter.
+/// A connection whose server was greeted, and its counter verified.
 #[derive(Clone)]
 pub(crate) struct Live {
     outbox: Outbox,
+    peer: Arc<Peer>,
     subscription: Option<Subscription>,
     silence: Arc<Silence>,
 }
@@ -65,13 +67,13 @@ pub(crate) enum Patience {
 }
 
 impl Link {
-    pub(crate) fn new(client: Client, inbox: Option<Arc<Inbox>>) -> Self {
-        Self { client, inbox, state: Arc::new(Mutex::new(State::Down)) }
+    pub(crate) fn new(client: Client, role: Role, inbox: Option<Arc<Inbox>>) -> Self {
+        Self { client, role, inbox, state: Arc::new(Mutex::new(State::Down)) }
     }
 
     /// Another connection to the same server, on which nothing is told.
     pub(crate) fn another(&self) -> Self {
-        Self::new(self.client.clone(), None)
+        Self::new(self.client.clone(), self.role, None)
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -100,9 +102,10 @@ impl Link {
 
     /// Connects in a task of its own, so that no caller's deadline undoes the work of the others.
     fn attempt(&self) -> Attempt {
-        let (client, inbox, state) = (self.client.clone(), self.inbox.clone(), Arc::clone(&self.state));
+        let (client, role, inbox, state) =
+            (self.client.clone(), self.role, self.inbox.clone(), Arc::clone(&self.state));
         let task = tokio::spawn(async move {
-            let outcome = timeout(CONNECT_WITHIN, connect(&client, inbox.as_ref())).await;
+            let outcome = timeout(CONNECT_WITHIN, connect(&client, role, inbox.as_ref())).await;
             let outcome = outcome.unwrap_or_else(|_| Err(Failure::no_connection(&server_of(&client), CONNECT_WITHIN)));
             *lock(&state) = outcome.as_ref().map_or(State::Down, |live| State::Up(live.clone()));
             // Whoever is told to ask again finds the connection in its place.
@@ -128,6 +131,10 @@ impl Link {
 }
 
 impl Live {
+    pub(crate) fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
     /// Sends a command and waits for its answer.
     pub(crate) async fn ask(&self, command: Cmd) -> RedisResult<Value> {
         self.outbox.ask(command).await
@@ -156,15 +163,17 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn connect(client: &Client, inbox: Option<&Arc<Inbox>>) -> Result<Live, Failure> {
+async fn connect(client: &Client, role: Role, inbox: Option<&Arc<Inbox>>) -> Result<Live, Failure> {
     let server = server_of(client);
     let failed = |error| classify(connecting(&server, CONNECT_WITHIN), &error);
     let (mut connection, subscription) = open(&tuned(client).map_err(failed)?, inbox).await.map_err(failed)?;
-    let greeted = greeting().query_async(&mut connection).await.map_err(failed)?;
-    let verification = verification(greeted)?.command;
-    verification.exec_async(&mut connection).await.map_err(failed)?;
+    let greeted = greeting(role).query_async(&mut connection).await.map_err(failed)?;
+    let peer = Arc::new(meet(role, &server, greeted)?);
+    if let Some(verification) = verification(role, &peer) {
+        verification.command.exec_async(&mut connection).await.map_err(failed)?;
+    }
     let silence = Arc::new(Silence { opened: Instant::now(), since: AtomicU64::new(0) });
-    Ok(Live { outbox: Outbox::new(connection), subscription, silence })
+    Ok(Live { outbox: Outbox::new(connection), peer, subscription, silence })
 }
 
 /// Opens a connection, and subscribes to the inbox if the server tells clients of anything on connections like this one.

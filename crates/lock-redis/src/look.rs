@@ -9,7 +9,7 @@ use redis::{ToRedisArgs, Value};
 use crate::failure::Failure;
 use crate::script;
 use crate::value::{Key, Keys, Stored, name_of, scan_pattern, waiters_beside};
-use crate::wire::{Call, Question, Wire, read, remaining};
+use crate::wire::{Call, Line, Question, Wire, read, remaining};
 
 /// How many keys one `SCAN` looks at, at least and at most.
 const SCAN_COUNT: (u32, u32) = (10, 1000);
@@ -31,15 +31,18 @@ pub(crate) enum Seen {
 pub(crate) struct Look<'a>(pub(crate) &'a [Vec<u8>]);
 
 impl Question for Look<'_> {
-    const OPERATION: Operation = Operation::Inspect;
     type Answer = Vec<Seen>;
 
-    fn call(&self, _wire: &Wire) -> Result<Call, Failure> {
+    fn operation(&self) -> Operation {
+        Operation::Inspect
+    }
+
+    fn call(&self, _line: Line<'_>) -> Result<Call, Failure> {
         let waiters: Vec<_> = self.0.iter().map(|key| waiters_beside(key)).collect();
         Ok(look_at(&[self.0, &waiters].concat()))
     }
 
-    fn read(&self, _wire: &Wire, reply: Value) -> Result<Vec<Seen>, Failure> {
+    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Vec<Seen>, Failure> {
         let parts: Vec<Value> = read(reply)?;
         if parts.len() != self.0.len() {
             return Err(Failure::strange_answer());
@@ -80,14 +83,17 @@ pub(crate) fn seen_one(reply: Value) -> Result<Seen, Failure> {
 pub(crate) struct WhoHolds<'a>(pub(crate) &'a LockName);
 
 impl Question for WhoHolds<'_> {
-    const OPERATION: Operation = Operation::Inspect;
     type Answer = Option<Entry>;
 
-    fn call(&self, wire: &Wire) -> Result<Call, Failure> {
+    fn operation(&self) -> Operation {
+        Operation::Inspect
+    }
+
+    fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         Ok(look_at_one(wire, self.0))
     }
 
-    fn read(&self, _wire: &Wire, reply: Value) -> Result<Option<Entry>, Failure> {
+    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Option<Entry>, Failure> {
         match seen_one(reply)? {
             Seen::Nothing => Ok(None),
             Seen::OtherKind => Err(Failure::other_kind()),
@@ -105,10 +111,13 @@ pub(crate) struct Scan<'a> {
 }
 
 impl Question for Scan<'_> {
-    const OPERATION: Operation = Operation::Inspect;
     type Answer = (Vec<Vec<u8>>, Option<Cursor>);
 
-    fn call(&self, wire: &Wire) -> Result<Call, Failure> {
+    fn operation(&self) -> Operation {
+        Operation::Inspect
+    }
+
+    fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         let cursor: u64 = match self.cursor {
             None => 0,
             Some(cursor) => cursor.0.parse().map_err(|_| Failure::unsupported("this cursor is not from a Redis"))?,
@@ -119,7 +128,7 @@ impl Question for Scan<'_> {
         Ok(Call::plain(scan))
     }
 
-    fn read(&self, wire: &Wire, reply: Value) -> Result<Self::Answer, Failure> {
+    fn read(&self, Line { wire, .. }: Line<'_>, reply: Value) -> Result<Self::Answer, Failure> {
         let (next, keys): (String, Vec<Vec<u8>>) = read(reply)?;
         let matches = |key: &Vec<u8>| {
             name_of(&wire.prefix, key).is_some_and(|name| glob_matches(&self.query.pattern, name.as_str()))
@@ -143,16 +152,19 @@ pub(crate) fn entries(wire: &Wire, keys: &[Vec<u8>], seen: Vec<Seen>) -> Vec<Ent
 pub(crate) struct Revocation<'a>(pub(crate) &'a LockName, pub(crate) FencingToken);
 
 impl Question for Revocation<'_> {
-    const OPERATION: Operation = Operation::Inspect;
     type Answer = Revoked;
 
-    fn call(&self, wire: &Wire) -> Result<Call, Failure> {
+    fn operation(&self) -> Operation {
+        Operation::Inspect
+    }
+
+    fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = Keys::of(&wire.prefix, self.0);
         let keys = [keys.lock(), Key::Counter, keys.queue(), keys.waiters()];
         Ok(Call::script(script::REVOKE.counting(wire.counting), &keys).arg(self.1.get()))
     }
 
-    fn read(&self, _wire: &Wire, reply: Value) -> Result<Revoked, Failure> {
+    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Revoked, Failure> {
         match read::<i64>(reply)? {
             0 => Ok(Revoked::NotHeld),
             _ => Ok(Revoked::Revoked),

@@ -1,5 +1,7 @@
 //! Redis for tokio.
 
+mod source;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,21 +10,24 @@ use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, Durability, EventSink, Fenced,
-    FencingToken, Invalid, Isolation, Lease, LockName, Operation, Ordering, Parting, Released, Renewed,
+    FencingToken, Invalid, Isolation, Lease, LockName, Operation, Ordering, Parting, Prefix, Released, Renewed,
 };
 use redis::aio::MultiplexedConnection;
-use redis::{Client, Cmd, ProtocolVersion, RedisResult, Value};
+use redis::{Client, ProtocolVersion, RedisResult, Value};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script, speaking};
-use crate::failure::{Failure, Fate};
+use crate::failure::Failure;
+use crate::greeting::Role;
 use crate::inbox::Inbox;
-use crate::link::{Link, Live, Patience};
+use crate::link::Link;
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
-use crate::wire::{Call, LEASES_PER_SCRIPT, Question, Renewal, Wire, load};
+use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Renewal, Wire, load};
 use crate::{BACKEND, RedisConfig};
+
+use self::source::{Handle, Source};
 
 /// A Redis, used from tokio over one connection of its own, or through a client of the user's.
 ///
@@ -32,25 +37,6 @@ use crate::{BACKEND, RedisConfig};
 pub struct Redis {
     wire: Wire,
     source: Source,
-}
-
-enum Source {
-    Own(Link),
-    Connection(MultiplexedConnection),
-    #[cfg(feature = "connection-manager")]
-    Manager(redis::aio::ConnectionManager),
-    #[cfg(feature = "deadpool")]
-    Pool(deadpool_redis::Pool),
-}
-
-/// A connection for one request.
-enum Handle {
-    Own(Live),
-    Connection(MultiplexedConnection),
-    #[cfg(feature = "connection-manager")]
-    Manager(redis::aio::ConnectionManager),
-    #[cfg(feature = "deadpool")]
-    Pooled(deadpool_redis::Connection),
 }
 
 impl Redis {
@@ -67,7 +53,7 @@ impl Redis {
         let client = Client::open(config.server().clone())
             .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
         let inbox = Inbox::new();
-        let link = Link::new(client, inbox.clone());
+        let link = Link::new(client, Role::Alone, inbox.clone());
         if let Err(failure) = link.live().await {
             let client = link.client().clone();
             let (failure, unexplained) = (failure.clone(), failure);
@@ -93,20 +79,38 @@ impl Redis {
         Self { wire: Wire::handed_in(), source }
     }
 
-    async fn ask<Q: Question + Sync>(&self, question: Q, within: Duration) -> Result<Q::Answer, BackendError> {
-        let span = Span { until: Instant::now() + within, within };
-        self.answer(&question, span).await.map_err(|failure| failure.into_error(Q::OPERATION))
+    /// A server as a node of a quorum. Nothing is connected yet.
+    pub(crate) fn node(client: Client, prefix: &Prefix) -> Self {
+        let inbox = Inbox::new();
+        let wire = Wire::own(&client, inbox.clone()).with_prefix(prefix);
+        Self { wire, source: Source::Own(Link::new(client, Role::Node, inbox)) }
     }
 
-    async fn answer<Q: Question + Sync>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
-        let checkout = timeout_at(span.until, self.checkout()).await;
+    /// The same Redis over a connection of its own, or over what was handed in.
+    pub(crate) fn another(&self) -> Self {
+        Self { wire: self.wire.without_inbox(), source: self.source.another() }
+    }
+
+    pub(crate) fn tell(&self, sink: EventSink) {
+        self.wire.listen(sink);
+    }
+
+    async fn ask<Q: Question + Sync>(&self, question: Q, within: Duration) -> Result<Q::Answer, BackendError> {
+        let answer = self.answer(&question, Span::from_now(within)).await;
+        answer.map_err(|failure| failure.into_error(question.operation()))
+    }
+
+    /// Asks within a span of time that may be shared with other questions.
+    pub(crate) async fn answer<Q: Question + Sync>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
+        let checkout = timeout_at(span.until, self.source.checkout()).await;
         let mut handle = checkout.map_err(|_| Failure::no_connection(&self.wire.server, span.within))??;
         let outcome = match timeout_at(span.until, self.evaluate(&mut handle, question)).await {
             Ok(outcome) => outcome?.map_err(|error| classify(self.wire.asked(span.within), &error)),
             Err(_) => Err(Failure::no_answer(&self.wire.server, span.within)),
         };
-        self.give_back(handle, span.within, outcome.as_ref().err());
-        question.read(&self.wire, outcome?)
+        let answer = outcome.map(|reply| question.read(self.line(&handle), reply));
+        self.source.give_back(handle, span.within, answer.as_ref().err());
+        answer?
     }
 
     /// Sends a question; where the server has forgotten its script, on the same connection once more.
@@ -115,52 +119,34 @@ impl Redis {
         handle: &mut Handle,
         question: &Q,
     ) -> Result<RedisResult<Value>, Failure> {
-        let Call { command, script } = question.call(&self.wire)?;
+        let Call { command, script } = question.call(self.line(handle))?;
         let outcome = handle.ask(command).await;
         let Some(script) = script.filter(|_| outcome.as_ref().is_err_and(has_forgotten_the_script)) else {
             return Ok(outcome);
         };
+        let again = question.call(self.line(handle))?.command;
         Ok(match handle.ask(load(script)).await {
-            Ok(_) => handle.ask(question.call(&self.wire)?.command).await,
+            Ok(_) => handle.ask(again).await,
             Err(error) => Err(error),
         })
     }
 
-    async fn checkout(&self) -> Result<Handle, Failure> {
-        match &self.source {
-            Source::Own(link) => link.live().await.map(Handle::Own),
-            Source::Connection(connection) => Ok(Handle::Connection(connection.clone())),
-            #[cfg(feature = "connection-manager")]
-            Source::Manager(manager) => Ok(Handle::Manager(manager.clone())),
-            #[cfg(feature = "deadpool")]
-            Source::Pool(pool) => pool.get().await.map(Handle::Pooled).map_err(|error| Failure::pool(&error)),
-        }
-    }
-
-    fn give_back(&self, handle: Handle, within: Duration, failure: Option<&Failure>) {
-        let broken = failure.is_some_and(|failure| failure.fate() == Fate::Drop);
-        match (&self.source, handle) {
-            (Source::Own(link), Handle::Own(live)) => {
-                let answered = failure.is_none_or(Failure::is_an_answer);
-                if answered {
-                    live.answered();
-                }
-                if broken || (!answered && live.timed_out(within) == Patience::Over) {
-                    link.drop_connection(&live);
-                }
-            }
-            #[cfg(feature = "deadpool")]
-            (_, Handle::Pooled(connection)) if broken => drop(deadpool_redis::Connection::take(connection)),
-            (_, _) => {}
-        }
+    fn line<'a>(&'a self, handle: &'a Handle) -> Line<'a> {
+        Line { wire: &self.wire, peer: handle.peer() }
     }
 }
 
 /// The time that a request may take.
 #[derive(Clone, Copy)]
-struct Span {
+pub(crate) struct Span {
     until: Instant,
     within: Duration,
+}
+
+impl Span {
+    pub(crate) fn from_now(within: Duration) -> Self {
+        Self { until: Instant::now() + within, within }
+    }
 }
 
 impl Backend for Redis {
@@ -184,8 +170,7 @@ impl Backend for Redis {
 #[async_trait]
 impl AsyncBackend for Redis {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
-        let Source::Own(link) = &self.source else { return self };
-        Arc::new(Self { wire: self.wire.without_inbox(), source: Source::Own(link.another()) })
+        Arc::new(self.another())
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
@@ -193,7 +178,7 @@ impl AsyncBackend for Redis {
     }
 
     async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        let span = Span { until: Instant::now() + within, within };
+        let span = Span::from_now(within);
         let mut answers = Vec::with_capacity(leases.len());
         for batch in leases.chunks(LEASES_PER_SCRIPT) {
             match self.answer(&Renewal(batch), span).await {
@@ -225,7 +210,7 @@ impl AsyncInspect for Redis {
     }
 
     async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        let span = Span { until: Instant::now() + within, within };
+        let span = Span::from_now(within);
         let failed = |failure: Failure| failure.into_error(Operation::Inspect);
         let mut page = Page { entries: Vec::new(), next: query.cursor.clone() };
         for _ in 0..SCANS_PER_PAGE {
@@ -248,26 +233,13 @@ impl AsyncInspect for Redis {
     }
 }
 
-impl Handle {
-    async fn ask(&mut self, command: Cmd) -> RedisResult<Value> {
-        match self {
-            Self::Own(live) => live.ask(command).await,
-            Self::Connection(connection) => command.query_async(connection).await,
-            #[cfg(feature = "connection-manager")]
-            Self::Manager(manager) => command.query_async(manager).await,
-            #[cfg(feature = "deadpool")]
-            Self::Pooled(connection) => command.query_async(connection).await,
-        }
-    }
-}
-
 /// Takes the client as an address: connections are made and verified here, the first with the first request. They speak RESP3,
 /// whatever the client says, so that waiters can be told of their turn; where the server does not, they ask.
 impl From<Client> for Redis {
     fn from(client: Client) -> Self {
         let client = speaking(&client, ProtocolVersion::RESP3).unwrap_or(client);
         let inbox = Inbox::new();
-        Self { wire: Wire::own(&client, inbox.clone()), source: Source::Own(Link::new(client, inbox)) }
+        Self { wire: Wire::own(&client, inbox.clone()), source: Source::Own(Link::new(client, Role::Alone, inbox)) }
     }
 }
 

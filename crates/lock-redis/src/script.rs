@@ -105,3 +105,45 @@ pub(crate) static VERIFY: Script = Script::new(text!("clock", "verify"));
 
 /// The scripts to load when a connection of ours is opened: all that it may need.
 pub(crate) static OWN: [&Script; 6] = [&ACQUIRE.stored, &RELEASE.stored, &REVOKE.stored, &RENEW, &LOOK, &VERIFY];
+
+/// What is asked of a node of a quorum. `SEAL` is `RUN_ID:EPOCH` there.
+pub(crate) mod node {
+    use super::Script;
+
+    /// Asks for a grant. Keys: lock, node, tombstone, inboxes. Arguments: seal, `lh1:OWNER:`, ttl (ms), width, wish, floor,
+    /// note, inbox (nothing where nobody would hear).
+    ///
+    /// Answers the clock alone where the wish was granted, or token and clock, or value and `PTTL` of somebody else's
+    /// hold, or `abstains`.
+    pub(crate) static ACQUIRE: Script = Script::new(text!("node/acquire"));
+
+    /// Acknowledges and renews leases. Keys: node, locks. Arguments: seal, and four for each lease: `lh1:OWNER:`, low, high,
+    /// ttl (ms). Answers one for each: 1 for yes, 0 for not held, or a higher token, of its grant or the first of
+    /// somebody who came after; or `abstains`.
+    pub(crate) static FENCE: Script = Script::new(text!("node/fence"));
+
+    /// Gives up a hold or a claim. Keys: lock, inboxes and, where a claim may still arrive, tombstone.
+    /// Arguments: `lh1:OWNER:`, life of the tombstone (ms). Answers 1 for a hold, or 0.
+    pub(crate) static RELEASE: Script = Script::new(text!("node/release"));
+
+    /// What the node knows of itself. Keys: node. Answers seal, pending, since (us), fence, longest (ms), members,
+    /// `max_ttl` (ms), clock (us).
+    pub(crate) static LOOK: Script = Script::new(text!("clock", "node/view"));
+
+    /// To abstain, unless it votes or abstains already. Keys: node. Arguments: `RUN_ID:`, epoch. Answers as a look.
+    pub(crate) static MARK: Script = Script::new(text!("clock", "node/mark", "node/view"));
+
+    /// To vote, if it abstains under this seal. Keys: node. Arguments: seal, counter, longest (ms), members, `max_ttl` (ms).
+    /// Answers as a look.
+    pub(crate) static INSTALL: Script = Script::new(text!("clock", "node/install", "node/view"));
+
+    /// To abstain in another deployment. Keys: node. Arguments: seal, members, `max_ttl` (ms). Answers as a look.
+    pub(crate) static MOVE: Script = Script::new(text!("clock", "node/move", "node/view"));
+
+    /// Since when an epoch is known here. Keys: of the epoch. Arguments: how long to keep it (ms). Answers its age (us).
+    pub(crate) static NOTE: Script = Script::new(text!("clock", "node/note"));
+}
+
+/// The scripts to load when a connection to a node is opened.
+pub(crate) static NODE: [&Script; 8] =
+    [&node::ACQUIRE, &node::FENCE, &node::RELEASE, &node::LOOK, &node::MARK, &node::INSTALL, &node::MOVE, &node::NOTE];

@@ -9,8 +9,8 @@ use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, server_of, speaking, tuned};
 use crate::ear::Ear;
 use crate::failure::Failure;
+use crate::greeting::{Peer, Role, greeting, meet, verification};
 use crate::inbox::Inbox;
-use crate::wire::{greeting, verification};
 
 /// How many connections are kept while nobody uses them. Chosen: what a busy program uses at once.
 const IDLE_MAX: usize = 8;
@@ -39,22 +39,24 @@ impl Span {
     }
 }
 
-/// Connections to one server, each of which verified the counter.
+/// Connections to one server, which was greeted on each of them, and its counter verified.
 pub(crate) struct Stack {
     client: Client,
+    role: Role,
     idle: Mutex<Vec<Socket>>,
     ear: Option<Ear>,
 }
 
 /// A connection, and how long its socket waits at present: setting that costs two calls of the system.
 pub(crate) struct Socket {
-    pub(crate) connection: Connection,
+    connection: Connection,
+    pub(crate) peer: Peer,
     patience: Duration,
 }
 
 impl Stack {
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client, idle: Mutex::new(Vec::new()), ear: None }
+    pub(crate) fn new(client: Client, role: Role) -> Self {
+        Self { client, role, idle: Mutex::new(Vec::new()), ear: None }
     }
 
     /// With somebody who hears what the server tells.
@@ -78,7 +80,7 @@ impl Stack {
 
     /// Other connections to the same server.
     pub(crate) fn another(&self) -> Self {
-        Self::new(self.client.clone())
+        Self::new(self.client.clone(), self.role)
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -90,7 +92,7 @@ impl Stack {
         let idle = self.idle().pop();
         match idle {
             Some(socket) => Ok(socket),
-            None => connect(&self.client, span),
+            None => connect(&self.client, self.role, span),
         }
     }
 
@@ -113,7 +115,7 @@ impl Stack {
     }
 }
 
-fn connect(client: &Client, span: Span) -> Result<Socket, Failure> {
+fn connect(client: &Client, role: Role, span: Span) -> Result<Socket, Failure> {
     let span = span.at_most(CONNECT_WITHIN);
     let (server, left) = (server_of(client), span.left());
     if left.is_zero() {
@@ -122,12 +124,15 @@ fn connect(client: &Client, span: Span) -> Result<Socket, Failure> {
     let failed = |error| classify(connecting(&server, span.within), &error);
     // Nothing is told on these connections.
     let client = tuned(client).and_then(|client| speaking(&client, ProtocolVersion::RESP2)).map_err(failed)?;
-    let connection = client.get_connection_with_timeout(left).map_err(failed)?;
-    let mut socket = Socket { connection, patience: Duration::ZERO };
-    socket.bound(span).map_err(failed)?;
-    let greeted = greeting().query(&mut socket.connection).map_err(failed)?;
-    socket.bound(span).map_err(failed)?;
-    verification(greeted)?.command.exec(&mut socket.connection).map_err(failed)?;
+    // A server that hangs is waited for twice in there: for the answers to the library's two lines about itself.
+    let mut connection = client.get_connection_with_timeout(left / 2).map_err(failed)?;
+    bound(&connection, span.left()).map_err(failed)?;
+    let greeted = greeting(role).query(&mut connection).map_err(failed)?;
+    let peer = meet(role, &server, greeted)?;
+    let mut socket = Socket { connection, peer, patience: Duration::ZERO };
+    if let Some(verification) = verification(role, &socket.peer) {
+        socket.ask(&verification.command, span).map_err(failed)?;
+    }
     Ok(socket)
 }
 

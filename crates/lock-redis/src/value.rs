@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use lock_core::node::Epoch;
 use lock_core::{FencingToken, Holder, Lease, LockName, Note, Owner, Prefix, TokenRange};
 use redis::{RedisWrite, ToRedisArgs};
 
@@ -12,6 +13,9 @@ const LAYOUT: &str = "lh1:";
 pub(crate) const COUNTER: &str = "leasehold:counter";
 /// The `run_id` of the server that the counter was last verified against.
 pub(crate) const MARKER: &str = "leasehold:marker";
+
+/// What a node of a quorum knows of itself.
+pub(crate) const NODE: &str = "leasehold:node";
 
 /// The lock of a key; `None` for a key that is no lock under this prefix.
 pub(crate) fn name_of(prefix: &Prefix, key: &[u8]) -> Option<LockName> {
@@ -58,6 +62,12 @@ pub(crate) enum Key<'a> {
     Waiters(Keys<'a>),
     /// It says that an owner's claims were given up.
     Tombstone(Keys<'a>, Owner),
+    /// What a node of a quorum knows of itself.
+    Node,
+    /// The inboxes that would like to hear when a node's lock is free.
+    Inboxes(Keys<'a>),
+    /// Since when an epoch is known to abstain elsewhere.
+    Epoch(Epoch),
 }
 
 impl<'a> Keys<'a> {
@@ -75,6 +85,10 @@ impl<'a> Keys<'a> {
 
     pub(crate) fn waiters(self) -> Key<'a> {
         Key::Waiters(self)
+    }
+
+    pub(crate) fn inboxes(self) -> Key<'a> {
+        Key::Inboxes(self)
     }
 
     pub(crate) fn tombstone(self, owner: Owner) -> Key<'a> {
@@ -100,6 +114,9 @@ impl fmt::Display for Key<'_> {
             Self::Queue(keys) => write!(f, "leasehold:{{{keys}}}:q"),
             Self::Waiters(keys) => write!(f, "leasehold:{{{keys}}}:w"),
             Self::Tombstone(keys, owner) => write!(f, "leasehold:{{{keys}}}:t:{}", owner.to_wire()),
+            Self::Node => f.write_str(NODE),
+            Self::Inboxes(keys) => write!(f, "leasehold:{{{keys}}}:i"),
+            Self::Epoch(epoch) => write!(f, "leasehold:seen:{epoch}"),
         }
     }
 }

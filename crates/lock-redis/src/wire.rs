@@ -11,10 +11,11 @@ use redis::{Client, Cmd, FromRedisValue, ToRedisArgs, Value, from_redis_value};
 
 use crate::connect::server_of;
 use crate::failure::{Failure, Scene, Stage};
+use crate::greeting::Peer;
 use crate::inbox::Inbox;
 use crate::look::{Seen, look_at_one, seen_one};
 use crate::script::{self, Counting, Script};
-use crate::value::{COUNTER, Key, Keys, MARKER, Stored, of_lease, of_owner};
+use crate::value::{Key, Keys, Stored, of_lease, of_owner};
 
 /// How many leases one renewal script takes, so that nobody else waits for it longer than a fraction of a millisecond.
 pub(crate) const LEASES_PER_SCRIPT: usize = 100;
@@ -106,18 +107,26 @@ impl Call {
     }
 }
 
+/// What a question goes over: what is the same for all of a client's, and who is at the other end this time.
+#[derive(Clone, Copy)]
+pub(crate) struct Line<'a> {
+    pub(crate) wire: &'a Wire,
+    pub(crate) peer: &'a Peer,
+}
+
 /// A question to Redis: how it is asked, and how its answer is read.
 pub(crate) trait Question {
-    /// What is being done, for errors.
-    const OPERATION: Operation;
     /// What an answer says.
     type Answer;
 
+    /// What is being done, for errors.
+    fn operation(&self) -> Operation;
+
     /// The command that asks.
-    fn call(&self, wire: &Wire) -> Result<Call, Failure>;
+    fn call(&self, line: Line<'_>) -> Result<Call, Failure>;
 
     /// Reads the reply.
-    fn read(&self, wire: &Wire, reply: Value) -> Result<Self::Answer, Failure>;
+    fn read(&self, line: Line<'_>, reply: Value) -> Result<Self::Answer, Failure>;
 }
 
 /// Takes a reply apart.
@@ -131,10 +140,13 @@ pub(crate) fn remaining(pttl: i64) -> Option<Duration> {
 }
 
 impl Question for &Claim {
-    const OPERATION: Operation = Operation::Acquire;
     type Answer = Answer;
 
-    fn call(&self, wire: &Wire) -> Result<Call, Failure> {
+    fn operation(&self) -> Operation {
+        Operation::Acquire
+    }
+
+    fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         if self.mode != Mode::Exclusive {
             return Err(Failure::unsupported("only exclusive locks"));
         }
@@ -155,7 +167,7 @@ impl Question for &Claim {
         Ok(call)
     }
 
-    fn read(&self, wire: &Wire, reply: Value) -> Result<Answer, Failure> {
+    fn read(&self, Line { wire, .. }: Line<'_>, reply: Value) -> Result<Answer, Failure> {
         if let Value::Int(low) = reply {
             return fresh_grant(self, low).ok_or_else(Failure::strange_answer);
         }
@@ -214,16 +226,19 @@ fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
 pub(crate) struct Renewal<'a>(pub(crate) &'a [Lease]);
 
 impl Question for Renewal<'_> {
-    const OPERATION: Operation = Operation::Renew;
     type Answer = Vec<Renewed>;
 
-    fn call(&self, wire: &Wire) -> Result<Call, Failure> {
+    fn operation(&self) -> Operation {
+        Operation::Renew
+    }
+
+    fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys: Vec<_> = self.0.iter().map(|lease| Keys::of(&wire.prefix, &lease.name).lock()).collect();
         let call = Call::script(&script::RENEW, &keys);
         Ok(self.0.iter().fold(call, |call, lease| call.arg(of_lease(lease)).arg(lease.ttl.as_millis())))
     }
 
-    fn read(&self, _wire: &Wire, reply: Value) -> Result<Vec<Renewed>, Failure> {
+    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Vec<Renewed>, Failure> {
         let lost: Vec<usize> = read(reply)?;
         let renewed = |lease: &Lease| Renewed::Renewed { valid_for: lease.ttl.get() };
         let mut answers: Vec<_> = self.0.iter().map(renewed).collect();
@@ -236,10 +251,13 @@ impl Question for Renewal<'_> {
 }
 
 impl Question for &Parting {
-    const OPERATION: Operation = Operation::Release;
     type Answer = Released;
 
-    fn call(&self, wire: &Wire) -> Result<Call, Failure> {
+    fn operation(&self) -> Operation {
+        Operation::Release
+    }
+
+    fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = Keys::of(&wire.prefix, &self.name);
         let script = script::RELEASE.counting(wire.counting);
         let [lock, queue, waiters] = [keys.lock(), keys.queue(), keys.waiters()];
@@ -251,12 +269,12 @@ impl Question for &Parting {
                 let tombstone = keys.tombstone(self.owner);
                 Call::script(script, &[lock, Key::Counter, queue, waiters, tombstone])
                     .arg(of_owner(self.owner))
-                    .arg(to_millis(self.ttl.get().max(TOMBSTONE_MIN)))
+                    .arg(tombstone_life(self))
             }
         })
     }
 
-    fn read(&self, _wire: &Wire, reply: Value) -> Result<Released, Failure> {
+    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Released, Failure> {
         match read::<i64>(reply)? {
             1 => Ok(Released::Released),
             2 => Ok(Released::Left),
@@ -266,19 +284,27 @@ impl Question for &Parting {
     }
 }
 
-fn to_millis(duration: Duration) -> u64 {
+/// How long a tombstone lives, in milliseconds.
+pub(crate) fn tombstone_life(parting: &Parting) -> u64 {
+    to_millis(parting.ttl.get().max(TOMBSTONE_MIN))
+}
+
+pub(crate) fn to_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Question for &Lease {
-    const OPERATION: Operation = Operation::Fence;
     type Answer = Fenced;
 
-    fn call(&self, wire: &Wire) -> Result<Call, Failure> {
+    fn operation(&self) -> Operation {
+        Operation::Fence
+    }
+
+    fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         Ok(look_at_one(wire, &self.name))
     }
 
-    fn read(&self, _wire: &Wire, reply: Value) -> Result<Fenced, Failure> {
+    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Fenced, Failure> {
         let Seen::Value(value, ..) = seen_one(reply)? else { return Ok(Fenced::NotHeld) };
         match Stored::read(&value) {
             Some(stored) if stored.owner == self.owner && stored.tokens == self.tokens => Ok(Fenced::Acknowledged),
@@ -288,27 +314,9 @@ impl Question for &Lease {
     }
 }
 
-/// The first words on a new connection: asks who the server is, and loads the scripts, so that no later request has to
-/// be sent twice and so overtaken.
-pub(crate) fn greeting() -> redis::Pipeline {
-    let mut greeting = redis::pipe();
-    greeting.cmd("INFO").arg("server");
-    for script in script::OWN {
-        greeting.add_command(load(script));
-    }
-    greeting
-}
-
 /// Loads a script that the server has forgotten.
 pub(crate) fn load(script: &Script) -> Cmd {
     let mut command = redis::cmd("SCRIPT");
     command.arg("LOAD").arg(script.text());
     command
-}
-
-/// Verifies the counter against the server that answered the greeting.
-pub(crate) fn verification(greeted: Vec<Value>) -> Result<Call, Failure> {
-    let info: String = read(greeted.into_iter().next().unwrap_or_default())?;
-    let run_id = info.lines().find_map(|line| line.strip_prefix("run_id:")).ok_or_else(Failure::strange_answer)?;
-    Ok(Call::script(&script::VERIFY, &[COUNTER, MARKER]).arg(run_id.trim()))
 }

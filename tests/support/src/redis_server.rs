@@ -181,7 +181,10 @@ impl RedisServer {
     fn answers_once(&self) -> bool {
         let Ok(client) = redis::Client::open(self.url()) else { return false };
         let Ok(mut connection) = client.get_connection_with_timeout(Duration::from_secs(1)) else { return false };
-        redis::cmd("PING").query::<String>(&mut connection).is_ok()
+        // Another server may have taken the port first.
+        let ours = format!("process_id:{}", self.pid());
+        let told = redis::cmd("INFO").arg("server").query::<String>(&mut connection);
+        told.is_ok_and(|told| told.lines().any(|line| line == ours))
     }
 
     fn log(&self) -> String {

@@ -8,7 +8,7 @@ use test_support::{AfterDrop, Fault, Proxy, RedisOptions, RedisServer};
 
 use crate::support::{COLOURS, SHORT, SOON, both, claim, draw, eventually, granted, is_busy, parting, refusals, take};
 
-fn exists(server: &RedisServer, key: &str) -> bool {
+pub(crate) fn exists(server: &RedisServer, key: &str) -> bool {
     server.command(&["EXISTS", key])
 }
 
@@ -87,8 +87,33 @@ fn a_ghost_leaves_nothing() {
     }
 }
 
+#[test]
+fn a_ghost_leaves_nothing_where_it_waits_behind_its_release_in_a_stopped_server() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(server.port());
+    let direct = both(&server.url());
+    for ((colour, far), (_, near)) in both(&server.url_at(proxy.port())).iter().zip(&direct) {
+        draw(far, colour);
+        draw(near, colour);
+        let (claim, before) = (claim(colour), evaluations(&server));
+        proxy.set(Fault::Hold);
+        let error = far.acquire(&claim, SHORT).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown), "{colour}: {error}");
+        assert!(proxy.fired() > 0, "nothing was held back");
+        server.stop();
+        let error = near.release(&parting(&claim, Certainty::Unknown), SHORT).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown), "{colour}: {error}");
+        proxy.heal();
+        server.resume();
+        eventually("both are run", || evaluations(&server) >= before + 2);
+        let tombstone = format!("leasehold:{{{colour}}}:t:{}", claim.owner.to_wire());
+        assert!(exists(&server, &tombstone), "{colour}: the release was not run");
+        assert!(!exists(&server, colour), "{colour}: the ghost took the lock");
+    }
+}
+
 /// How many scripts the server has run.
-fn evaluations(server: &RedisServer) -> u64 {
+pub(crate) fn evaluations(server: &RedisServer) -> u64 {
     let info: String = server.command(&["INFO", "commandstats"]);
     let line = info.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
     line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse().unwrap())

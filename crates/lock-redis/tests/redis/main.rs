@@ -8,6 +8,7 @@ mod faces;
 mod faults;
 mod inspect;
 mod losses;
+mod node;
 mod pools;
 mod queue;
 mod support;

@@ -1,0 +1,79 @@
+//! Where the connections of plain threads come from.
+
+#[cfg(feature = "r2d2")]
+use redis::Client;
+use redis::{Cmd, RedisResult, Value};
+
+use crate::failure::{Failure, Fate};
+use crate::greeting::Peer;
+#[cfg(feature = "r2d2")]
+use crate::stack::bound;
+use crate::stack::{Socket, Span, Stack};
+
+pub(super) enum Source {
+    Own(Box<Stack>),
+    #[cfg(feature = "r2d2")]
+    Pool(r2d2::Pool<Client>),
+}
+
+/// A connection for one request.
+pub(super) enum Handle {
+    Own(Socket),
+    #[cfg(feature = "r2d2")]
+    Pooled(r2d2::PooledConnection<Client>),
+}
+
+impl Source {
+    /// Connections of its own to the same server, or what was handed in.
+    pub(super) fn another(&self) -> Self {
+        match self {
+            Self::Own(stack) => Self::Own(Box::new(stack.another())),
+            #[cfg(feature = "r2d2")]
+            Self::Pool(pool) => Self::Pool(pool.clone()),
+        }
+    }
+
+    pub(super) fn checkout(&self, span: Span) -> Result<Handle, Failure> {
+        match self {
+            Self::Own(stack) => stack.checkout(span).map(Handle::Own),
+            #[cfg(feature = "r2d2")]
+            Self::Pool(pool) => {
+                pool.get_timeout(span.left()).map(Handle::Pooled).map_err(|error| Failure::pool(&error))
+            }
+        }
+    }
+
+    pub(super) fn give_back(&self, handle: Handle, failure: Option<&Failure>) {
+        let broken = failure.is_some_and(|failure| failure.fate() == Fate::Drop);
+        match (self, handle) {
+            (Self::Own(stack), Handle::Own(socket)) if broken => {
+                drop(socket);
+                stack.clear();
+            }
+            (Self::Own(stack), Handle::Own(socket)) => stack.put_back(socket),
+            #[cfg(feature = "r2d2")]
+            (_, _) => {}
+        }
+    }
+}
+
+impl Handle {
+    pub(super) fn peer(&self) -> &Peer {
+        match self {
+            Self::Own(socket) => &socket.peer,
+            #[cfg(feature = "r2d2")]
+            Self::Pooled(_) => Peer::UNKNOWN,
+        }
+    }
+
+    pub(super) fn ask(&mut self, command: &Cmd, span: Span) -> RedisResult<Value> {
+        match self {
+            Self::Own(socket) => socket.ask(command, span),
+            #[cfg(feature = "r2d2")]
+            Self::Pooled(connection) => {
+                bound(connection, span.left())?;
+                command.query(connection)
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What a node is asked, as commands. No I/O.
+
+use std::time::Duration;
+
+use lock_core::node::{Ask, Epoch, Membership, Told};
+use lock_core::{Certainty, Claim, FencingToken, Lease, Mode, Operation, Parting, Queueing};
+use redis::Value;
+
+use crate::failure::Failure;
+use crate::greeting::Peer;
+use crate::script::node as script;
+use crate::value::{Key, Keys, of_owner};
+use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Wire, to_millis, tombstone_life};
+
+impl Question for Ask {
+    type Answer = Told;
+
+    fn operation(&self) -> Operation {
+        match self {
+            Self::Acquire { .. } => Operation::Acquire,
+            Self::Fence { .. } => Operation::Fence,
+            Self::Release(_) => Operation::Release,
+            Self::Look | Self::Mark(_) | Self::Note { .. } | Self::Install { .. } | Self::Move { .. } => {
+                Operation::Inspect
+            }
+        }
+    }
+
+    fn call(&self, line: Line<'_>) -> Result<Call, Failure> {
+        let peer = line.peer;
+        Ok(match self {
+            Self::Acquire { claim, wish, epoch } => return acquire(line, claim, *wish, *epoch),
+            Self::Fence { leases, epoch } => fence(line, leases, *epoch),
+            Self::Release(parting) => release(line.wire, parting),
+            Self::Look => Call::script(&script::LOOK, &[Key::Node]),
+            Self::Mark(epoch) => {
+                Call::script(&script::MARK, &[Key::Node]).arg(format!("{}:", peer.run_id)).arg(epoch.to_string())
+            }
+            Self::Note { epoch, keep } => Call::script(&script::NOTE, &[Key::Epoch(*epoch)]).arg(lasting(*keep)),
+            Self::Install { epoch, counter, longest, membership } => {
+                let call = Call::script(&script::INSTALL, &[Key::Node]).arg(seal(peer, *epoch));
+                of_membership(call.arg(*counter).arg(lasting(*longest)), membership)
+            }
+            Self::Move { epoch, membership } => {
+                of_membership(Call::script(&script::MOVE, &[Key::Node]).arg(seal(peer, *epoch)), membership)
+            }
+        })
+    }
+
+    fn read(&self, line: Line<'_>, reply: Value) -> Result<Told, Failure> {
+        super::told::read(self, line.peer, reply)
+    }
+}
+
+fn acquire(line: Line<'_>, claim: &Claim, wish: FencingToken, epoch: Epoch) -> Result<Call, Failure> {
+    if claim.mode != Mode::Exclusive {
+        return Err(Failure::unsupported("only exclusive locks"));
+    }
+    let keys = Keys::of(&line.wire.prefix, &claim.name);
+    let keys = [keys.lock(), Key::Node, keys.tombstone(claim.owner), keys.inboxes()];
+    let inbox = line.wire.inbox.as_ref().filter(|inbox| claim.queueing == Queueing::Wanted && inbox.is_open());
+    let call = Call::script(&script::ACQUIRE, &keys)
+        .arg(seal(line.peer, epoch))
+        .arg(of_owner(claim.owner))
+        .arg(claim.ttl.as_millis())
+        .arg(claim.width.get())
+        .arg(wish.get())
+        .arg(claim.floor.map_or(0, FencingToken::get))
+        .arg(claim.note.to_wire())
+        .arg(inbox.map_or("", |inbox| inbox.channel()));
+    Ok(call)
+}
+
+fn fence(line: Line<'_>, leases: &[Lease], epoch: Epoch) -> Call {
+    let locks = leases.iter().map(|lease| Keys::of(&line.wire.prefix, &lease.name).lock());
+    let keys: Vec<_> = std::iter::once(Key::Node).chain(locks).collect();
+    let call = Call::script(&script::FENCE, &keys).arg(seal(line.peer, epoch));
+    leases.iter().fold(call, |call, lease| {
+        let tokens = lease.tokens;
+        call.arg(of_owner(lease.owner)).arg(tokens.low().get()).arg(tokens.high().get()).arg(lease.ttl.as_millis())
+    })
+}
+
+fn release(wire: &Wire, parting: &Parting) -> Call {
+    let keys = Keys::of(&wire.prefix, &parting.name);
+    let [lock, inboxes] = [keys.lock(), keys.inboxes()];
+    let mine = of_owner(parting.owner);
+    match parting.certainty {
+        Certainty::Answered => Call::script(&script::RELEASE, &[lock, inboxes]).arg(mine),
+        Certainty::Unknown => Call::script(&script::RELEASE, &[lock, inboxes, keys.tombstone(parting.owner)])
+            .arg(mine)
+            .arg(tombstone_life(parting)),
+    }
+}
+
+/// What a node is sealed with while it votes: the run, and the epoch that it votes in.
+fn seal(peer: &Peer, epoch: Epoch) -> String {
+    format!("{}:{epoch}", peer.run_id)
+}
+
+fn of_membership(call: Call, membership: &Membership) -> Call {
+    call.arg(membership.members.join(" ")).arg(lasting(membership.max_ttl))
+}
+
+/// As an expiry, which is never nothing.
+fn lasting(duration: Duration) -> u64 {
+    to_millis(duration).max(1)
+}
+
+/// A fence of more leases than one script takes, or of none, in parts; nothing for what is asked at once.
+pub(super) fn parts(ask: &Ask) -> Option<Vec<Ask>> {
+    let Ask::Fence { leases, epoch } = ask else { return None };
+    let part = |leases: &[Lease]| Ask::Fence { leases: leases.into(), epoch: *epoch };
+    (!(1..=LEASES_PER_SCRIPT).contains(&leases.len())).then(|| leases.chunks(LEASES_PER_SCRIPT).map(part).collect())
+}

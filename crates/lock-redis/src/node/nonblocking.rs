@@ -1,0 +1,74 @@
+//! A node for tokio.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use lock_core::node::{Ask, AsyncQuorumNode, QuorumNode, Told};
+use lock_core::{BackendError, EventSink};
+
+use super::ask::parts;
+use super::open;
+use crate::RedisConfig;
+use crate::failure::Failure;
+use crate::nonblocking::{Redis, Span};
+use crate::wire::Question;
+
+/// A node that is asked over one connection, in order, and tells of locks that were freed where it speaks RESP3.
+pub struct RedisNode {
+    redis: Redis,
+    address: String,
+}
+
+impl RedisNode {
+    /// The Redis of `config`, listed in its deployment as `address`. It is connected to with the first request, and again
+    /// when the connection broke.
+    ///
+    /// # Errors
+    /// A configuration that cannot work. Nothing was sent.
+    pub fn new(config: &RedisConfig, address: impl Into<String>) -> Result<Self, BackendError> {
+        let address = address.into();
+        Ok(Self { redis: Redis::node(open(config, &address)?, config.own_prefix()), address })
+    }
+
+    async fn answer(&self, ask: &Ask, span: Span) -> Result<Told, Failure> {
+        let Some(parts) = parts(ask) else { return self.redis.answer(ask, span).await };
+        let mut fenced = Vec::new();
+        for part in &parts {
+            match self.redis.answer(part, span).await {
+                Ok(Told::Fenced(answers)) => fenced.extend(answers),
+                Err(failure) if !fenced.is_empty() => return Err(failure.after_a_part()),
+                other => return other,
+            }
+        }
+        Ok(Told::Fenced(fenced))
+    }
+}
+
+impl QuorumNode for RedisNode {
+    fn address(&self) -> &str {
+        &self.address
+    }
+
+    fn listen(&self, sink: EventSink) {
+        self.redis.tell(sink);
+    }
+}
+
+#[async_trait]
+impl AsyncQuorumNode for RedisNode {
+    fn for_keeper(&self) -> Self {
+        Self { redis: self.redis.another(), address: self.address.clone() }
+    }
+
+    async fn ask(&self, ask: &Ask, within: Duration) -> Result<Told, BackendError> {
+        let told = self.answer(ask, Span::from_now(within)).await;
+        told.map_err(|failure| failure.of_node(&self.address).into_error(ask.operation()))
+    }
+}
+
+impl fmt::Debug for RedisNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisNode").field("address", &self.address).finish_non_exhaustive()
+    }
+}

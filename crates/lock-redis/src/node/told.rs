@@ -1,0 +1,91 @@
+//! What a node answers. No I/O.
+
+use std::time::Duration;
+
+use lock_core::node::{Ask, Epoch, Membership, NodeTime, RunId, Standing, Told, View};
+use lock_core::{Fenced, FencingToken, Released};
+use redis::Value;
+
+use crate::failure::Failure;
+use crate::greeting::Peer;
+use crate::value::Stored;
+use crate::wire::{read as read_as, remaining};
+
+/// Reads the reply to what was asked.
+pub(super) fn read(ask: &Ask, peer: &Peer, reply: Value) -> Result<Told, Failure> {
+    if matches!(&reply, Value::BulkString(word) if word == b"abstains") {
+        return Ok(Told::Abstains);
+    }
+    match ask {
+        Ask::Acquire { wish, .. } => acquired(*wish, &reply).ok_or_else(Failure::strange_answer),
+        Ask::Fence { leases, .. } => fenced(leases.len(), &read_as::<Vec<u64>>(reply)?),
+        Ask::Release(_) => match read_as::<i64>(reply)? {
+            1 => Ok(Told::Released(Released::Released)),
+            0 => Ok(Told::Released(Released::NotHeld)),
+            _ => Err(Failure::strange_answer()),
+        },
+        Ask::Note { .. } => Ok(Told::Noted(Duration::from_micros(read_as(reply)?))),
+        Ask::Look | Ask::Mark(_) | Ask::Install { .. } | Ask::Move { .. } => {
+            Ok(Told::View(Box::new(view(peer, read_as(reply)?))))
+        }
+    }
+}
+
+fn acquired(wish: FencingToken, reply: &Value) -> Option<Told> {
+    let granted = |token, clock: i64| Some(Told::Granted { token, clock: NodeTime(u64::try_from(clock).ok()?) });
+    if let Value::Int(clock) = reply {
+        return granted(wish, *clock);
+    }
+    let Value::Array(parts) = reply else { return None };
+    match parts.as_slice() {
+        [Value::Int(token), Value::Int(clock)] => granted(FencingToken::new(u64::try_from(*token).ok()?).ok()?, *clock),
+        [Value::BulkString(value), Value::Int(pttl)] => {
+            Some(Told::Held { holder: Stored::holder(value), remaining: remaining(*pttl) })
+        }
+        _ => None,
+    }
+}
+
+fn fenced(asked: usize, answers: &[u64]) -> Result<Told, Failure> {
+    if answers.len() != asked {
+        return Err(Failure::strange_answer());
+    }
+    let fenced = |&answer: &u64| match answer {
+        0 => Ok(Fenced::NotHeld),
+        1 => Ok(Fenced::Acknowledged),
+        // No grant is below the token 1, and so none that is higher than another.
+        token => FencingToken::new(token).map(Fenced::Higher).map_err(|_| Failure::strange_answer()),
+    };
+    answers.iter().map(fenced).collect::<Result<_, _>>().map(Told::Fenced)
+}
+
+/// What the hash of a node holds, and its clock: seal, pending, since, fence, longest, members, `max_ttl`, clock.
+type Known = (Option<String>, Option<String>, Option<u64>, Option<u64>, Option<u64>, Option<String>, Option<u64>, u64);
+
+fn view(peer: &Peer, (seal, pending, since, fence, longest, members, max_ttl, clock): Known) -> View {
+    let of_this_run = |seal: Option<String>| epoch_of(&seal?, &peer.run_id);
+    let since = Duration::from_micros(clock.saturating_sub(since.unwrap_or(clock)));
+    let standing = match (of_this_run(seal), of_this_run(pending)) {
+        (Some(epoch), _) => Standing::Voting(epoch),
+        (None, Some(epoch)) => Standing::Abstaining { epoch, since },
+        (None, None) => Standing::Forgetful,
+    };
+    let membership = members.zip(max_ttl).map(|(members, max_ttl)| Membership {
+        members: members.split_whitespace().map(str::to_owned).collect(),
+        max_ttl: Duration::from_millis(max_ttl),
+    });
+    View {
+        run: RunId(peer.run_id.clone()),
+        standing,
+        counter: fence.unwrap_or(0),
+        longest: Duration::from_millis(longest.unwrap_or(0)),
+        membership,
+        clock: NodeTime(clock),
+        evicts: peer.evicts.clone(),
+    }
+}
+
+/// The epoch of a seal, if it is of this run.
+fn epoch_of(seal: &str, run_id: &str) -> Option<Epoch> {
+    seal.strip_prefix(run_id)?.strip_prefix(':')?.parse().ok()
+}

@@ -1,0 +1,96 @@
+//! Where the connections of a tokio client come from.
+
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, RedisResult, Value};
+
+use crate::failure::{Failure, Fate};
+use crate::greeting::Peer;
+use crate::link::{Link, Live, Patience};
+
+pub(super) enum Source {
+    Own(Link),
+    Connection(MultiplexedConnection),
+    #[cfg(feature = "connection-manager")]
+    Manager(redis::aio::ConnectionManager),
+    #[cfg(feature = "deadpool")]
+    Pool(deadpool_redis::Pool),
+}
+
+/// A connection for one request.
+pub(super) enum Handle {
+    Own(Live),
+    Connection(MultiplexedConnection),
+    #[cfg(feature = "connection-manager")]
+    Manager(redis::aio::ConnectionManager),
+    #[cfg(feature = "deadpool")]
+    Pooled(deadpool_redis::Connection),
+}
+
+impl Source {
+    /// A connection of its own to the same server, or what was handed in.
+    pub(super) fn another(&self) -> Self {
+        match self {
+            Self::Own(link) => Self::Own(link.another()),
+            Self::Connection(connection) => Self::Connection(connection.clone()),
+            #[cfg(feature = "connection-manager")]
+            Self::Manager(manager) => Self::Manager(manager.clone()),
+            #[cfg(feature = "deadpool")]
+            Self::Pool(pool) => Self::Pool(pool.clone()),
+        }
+    }
+
+    pub(super) async fn checkout(&self) -> Result<Handle, Failure> {
+        match self {
+            Self::Own(link) => link.live().await.map(Handle::Own),
+            Self::Connection(connection) => Ok(Handle::Connection(connection.clone())),
+            #[cfg(feature = "connection-manager")]
+            Self::Manager(manager) => Ok(Handle::Manager(manager.clone())),
+            #[cfg(feature = "deadpool")]
+            Self::Pool(pool) => pool.get().await.map(Handle::Pooled).map_err(|error| Failure::pool(&error)),
+        }
+    }
+
+    pub(super) fn give_back(&self, handle: Handle, within: Duration, failure: Option<&Failure>) {
+        let broken = failure.is_some_and(|failure| failure.fate() == Fate::Drop);
+        match (self, handle) {
+            (Self::Own(link), Handle::Own(live)) => {
+                let answered = failure.is_none_or(Failure::is_an_answer);
+                if answered {
+                    live.answered();
+                }
+                if broken || (!answered && live.timed_out(within) == Patience::Over) {
+                    link.drop_connection(&live);
+                }
+            }
+            #[cfg(feature = "deadpool")]
+            (_, Handle::Pooled(connection)) if broken => drop(deadpool_redis::Connection::take(connection)),
+            (_, _) => {}
+        }
+    }
+}
+
+impl Handle {
+    pub(super) fn peer(&self) -> &Peer {
+        match self {
+            Self::Own(live) => live.peer(),
+            Self::Connection(_) => Peer::UNKNOWN,
+            #[cfg(feature = "connection-manager")]
+            Self::Manager(_) => Peer::UNKNOWN,
+            #[cfg(feature = "deadpool")]
+            Self::Pooled(_) => Peer::UNKNOWN,
+        }
+    }
+
+    pub(super) async fn ask(&mut self, command: Cmd) -> RedisResult<Value> {
+        match self {
+            Self::Own(live) => live.ask(command).await,
+            Self::Connection(connection) => command.query_async(connection).await,
+            #[cfg(feature = "connection-manager")]
+            Self::Manager(manager) => command.query_async(manager).await,
+            #[cfg(feature = "deadpool")]
+            Self::Pooled(connection) => command.query_async(connection).await,
+        }
+    }
+}

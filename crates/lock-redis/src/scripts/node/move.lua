@@ -1,0 +1,8 @@
+local node, seal, members, max_ttl = KEYS[1], unpack(ARGV)
+local known = redis.call('HMGET', node, 'seal', 'pending')
+-- What comes late finds its epoch here and changes nothing.
+if known[1] ~= seal and known[2] ~= seal then
+  redis.call('HDEL', node, 'seal')
+  redis.call('HSET', node, 'pending', seal, 'since', string.format('%.0f', microseconds()),
+    'members', members, 'max_ttl', max_ttl)
+end

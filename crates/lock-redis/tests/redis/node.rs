@@ -1,0 +1,217 @@
+//! A Redis as a node of a quorum, in both colours: what it is asked, what it loses, and what breaks on the way.
+
+mod faults;
+mod hints;
+mod losses;
+mod requests;
+mod standing;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::node::{Ask, AsyncQuorumNode, BlockingQuorumNode, Epoch, Membership, QuorumNode, Standing, Told, View};
+use lock_core::{BackendError, Certainty, Claim, EventSink, Fenced, FencingToken, Lease, Released, TokenRange, Width};
+use lock_redis::RedisConfig;
+use lock_redis::node::{blocking, nonblocking};
+use test_support::{RedisOptions, RedisServer};
+use tokio::runtime::Runtime;
+
+use crate::support::{SOON, claim, parting};
+
+/// Either colour.
+type Node = Arc<dyn BlockingQuorumNode>;
+type Connect = fn(&str) -> Node;
+
+/// How to make a node of each colour.
+const COLOURS: [(&str, Connect); 2] = [("async", on_tokio), ("blocking", on_threads)];
+
+/// What the nodes of these tests are listed as.
+const ADDRESS: &str = "the-first-node:7001";
+
+/// A node for tokio, driven from a plain thread.
+#[derive(Debug)]
+struct OnTokio {
+    runtime: Runtime,
+    inner: nonblocking::RedisNode,
+}
+
+impl OnTokio {
+    fn new(inner: nonblocking::RedisNode) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        Self { runtime, inner }
+    }
+}
+
+impl QuorumNode for OnTokio {
+    fn address(&self) -> &str {
+        self.inner.address()
+    }
+
+    fn listen(&self, sink: EventSink) {
+        self.inner.listen(sink);
+    }
+}
+
+impl BlockingQuorumNode for OnTokio {
+    fn for_keeper(&self) -> Self {
+        Self::new(self.inner.for_keeper())
+    }
+
+    fn ask(&self, ask: &Ask, within: Duration) -> Result<Told, BackendError> {
+        self.runtime.block_on(self.inner.ask(ask, within))
+    }
+}
+
+fn on_tokio(url: &str) -> Node {
+    Arc::new(OnTokio::new(nonblocking::RedisNode::new(&RedisConfig::from_url(url).unwrap(), ADDRESS).unwrap()))
+}
+
+fn on_threads(url: &str) -> Node {
+    Arc::new(blocking::RedisNode::new(&RedisConfig::from_url(url).unwrap(), ADDRESS).unwrap())
+}
+
+const EPOCH: Epoch = Epoch::from_random(1);
+const OTHER_EPOCH: Epoch = Epoch::from_random(2);
+
+fn membership() -> Membership {
+    Membership { members: vec![ADDRESS.into(), "the-second-node:7001".into()], max_ttl: Duration::from_secs(300) }
+}
+
+fn install(epoch: Epoch) -> Ask {
+    Ask::Install { epoch, counter: 5, longest: Duration::from_secs(7), membership: Arc::new(membership()) }
+}
+
+#[track_caller]
+fn view(told: Result<Told, BackendError>) -> View {
+    match told {
+        Ok(Told::View(view)) => *view,
+        other => panic!("no view: {other:?}"),
+    }
+}
+
+/// A server that votes, and who asks it.
+struct Voter {
+    server: RedisServer,
+    node: Node,
+    epoch: Epoch,
+}
+
+impl Voter {
+    fn start(connect: Connect) -> Self {
+        Self::start_with(connect, RedisOptions::default())
+    }
+
+    fn start_with(connect: Connect, options: RedisOptions) -> Self {
+        let server = RedisServer::start_with(options);
+        let node = connect(&server.url());
+        let voter = Self { server, node, epoch: EPOCH };
+        voter.begin(EPOCH);
+        voter
+    }
+
+    /// Makes the node vote in an epoch.
+    #[track_caller]
+    fn begin(&self, epoch: Epoch) {
+        assert!(matches!(view(self.ask(&Ask::Mark(epoch))).standing, Standing::Abstaining { .. }));
+        assert_eq!(view(self.ask(&install(epoch))).standing, Standing::Voting(epoch));
+    }
+
+    fn ask(&self, ask: &Ask) -> Result<Told, BackendError> {
+        self.node.ask(ask, SOON)
+    }
+
+    fn view(&self) -> View {
+        view(self.ask(&Ask::Look))
+    }
+
+    fn acquire(&self, claim: &Claim, wish: u64) -> Result<Told, BackendError> {
+        self.ask(&acquire(claim, wish, self.epoch))
+    }
+
+    /// Takes a lock for a new owner, and answers its lease.
+    #[track_caller]
+    fn take(&self, name: &str) -> (Claim, Lease) {
+        let claim = claim(name);
+        let token = granted(self.acquire(&claim, 1)).0;
+        let lease = lease(&claim, token);
+        (claim, lease)
+    }
+
+    #[track_caller]
+    fn fence(&self, leases: &[Lease]) -> Vec<Fenced> {
+        match self.ask(&fence(leases, self.epoch)) {
+            Ok(Told::Fenced(answers)) => answers,
+            other => panic!("not fenced: {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn release(&self, claim: &Claim, certainty: Certainty) -> Released {
+        match self.ask(&release(claim, certainty)) {
+            Ok(Told::Released(released)) => released,
+            other => panic!("not released: {other:?}"),
+        }
+    }
+
+    /// What the hash of the node holds.
+    fn known(&self, field: &str) -> Option<String> {
+        self.server.command(&["HGET", "leasehold:node", field])
+    }
+
+    fn counter(&self) -> u64 {
+        self.known("fence").unwrap().parse().unwrap()
+    }
+
+    fn set(&self, field: &str, value: u64) {
+        self.server.command::<()>(&["HSET", "leasehold:node", field, &value.to_string()]);
+    }
+
+    /// The server's clock, in microseconds.
+    fn clock(&self) -> u64 {
+        let [seconds, micros]: [u64; 2] = self.server.command::<Vec<u64>>(&["TIME"]).try_into().unwrap();
+        seconds * 1_000_000 + micros
+    }
+
+    fn left(&self, key: &str) -> i64 {
+        self.server.command(&["PTTL", key])
+    }
+
+    fn value(&self, key: &str) -> Option<String> {
+        self.server.command(&["GET", key])
+    }
+}
+
+fn acquire(claim: &Claim, wish: u64, epoch: Epoch) -> Ask {
+    Ask::Acquire { claim: Arc::new(claim.clone()), wish: token(wish), epoch }
+}
+
+fn fence(leases: &[Lease], epoch: Epoch) -> Ask {
+    Ask::Fence { leases: leases.into(), epoch }
+}
+
+fn release(claim: &Claim, certainty: Certainty) -> Ask {
+    Ask::Release(Arc::new(parting(claim, certainty)))
+}
+
+fn token(number: u64) -> FencingToken {
+    FencingToken::new(number).unwrap()
+}
+
+/// The lease of one token.
+fn lease(claim: &Claim, high: u64) -> Lease {
+    let tokens = TokenRange::above(high - 1, Width::ONE).unwrap();
+    Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl }
+}
+
+/// The token of a grant, and the clock that was told with it.
+#[track_caller]
+fn granted(told: Result<Told, BackendError>) -> (u64, u64) {
+    match told {
+        Ok(Told::Granted { token, clock }) => (token.get(), clock.0),
+        other => panic!("not granted: {other:?}"),
+    }
+}
+
+fn tombstone(claim: &Claim) -> String {
+    format!("leasehold:{{{}}}:t:{}", claim.name, claim.owner.to_wire())
+}

@@ -1,0 +1,133 @@
+//! Hints that a lock was freed.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use lock_core::node::{BlockingQuorumNode, QuorumNode, Told};
+use lock_core::{Certainty, Claim, Event, EventSink, Queueing};
+use lock_redis::RedisConfig;
+use lock_redis::node::{blocking, nonblocking};
+
+use super::{ADDRESS, COLOURS, EPOCH, OnTokio, Voter, acquire, on_threads, on_tokio};
+use crate::support::{SOON, claim, eventually};
+
+/// How long a hint may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+const INBOXES: &str = "leasehold:{job}:i";
+
+fn events(node: &dyn QuorumNode) -> Receiver<Event> {
+    let (told, events) = channel();
+    node.listen(EventSink::new(move |event| told.send(event).unwrap_or_default()));
+    events
+}
+
+/// Waits for a hint, and passes over what else is told.
+#[track_caller]
+fn freed(events: &Receiver<Event>) -> String {
+    loop {
+        let event = events.recv_timeout(PATIENCE).unwrap();
+        if let Event::Freed { name } = event {
+            return name.as_str().to_owned();
+        }
+        assert_eq!(event, Event::RecheckAll);
+    }
+}
+
+fn waiting(name: &str) -> Claim {
+    Claim { queueing: Queueing::Wanted, ..claim(name) }
+}
+
+#[track_caller]
+fn is_held(node: &dyn BlockingQuorumNode, claim: &Claim) {
+    let told = node.ask(&acquire(claim, 1, EPOCH), SOON).unwrap();
+    assert!(matches!(told, Told::Held { .. }), "{told:?}");
+}
+
+impl Voter {
+    fn inboxes(&self) -> Vec<String> {
+        self.server.command(&["LRANGE", INBOXES, "0", "-1"])
+    }
+}
+
+#[test]
+fn the_first_who_listens_is_told_of_a_lock_that_was_freed() {
+    for (colour, connect) in COLOURS {
+        let voter = Voter::start(connect);
+        let (job, _) = voter.take("job");
+        let [first, second] = [(); 2].map(|()| on_tokio(&voter.server.url()));
+        let (told_first, told_second) = (events(&*first), events(&*second));
+        voter.server.command::<()>(&["RPUSH", INBOXES, "leasehold:inbox:of-somebody-dead"]);
+        for node in [&first, &first, &second, &first] {
+            is_held(&**node, &waiting("job"));
+        }
+        let inboxes = voter.inboxes();
+        assert_eq!(inboxes.len(), 3, "{colour}: each once: {inboxes:?}");
+        assert!((9_000..=10_000).contains(&voter.left(INBOXES)));
+        voter.release(&job, Certainty::Answered);
+        assert_eq!(freed(&told_first), "job", "{colour}");
+        assert_eq!(voter.inboxes(), inboxes[2..], "{colour}: one is told, and the dead are gone");
+        let (next, _) = voter.take("job");
+        voter.release(&next, Certainty::Unknown);
+        assert_eq!(freed(&told_second), "job", "{colour}");
+        assert!(voter.inboxes().is_empty());
+        // Whoever ends no hold tells nobody.
+        let (holder, _) = voter.take("job");
+        is_held(&*first, &waiting("job"));
+        voter.release(&next, Certainty::Answered);
+        assert_eq!(voter.inboxes().len(), 1, "{colour}");
+        voter.release(&holder, Certainty::Answered);
+        assert_eq!(freed(&told_first), "job");
+    }
+}
+
+#[test]
+fn names_behind_a_prefix_are_told_without_it() {
+    let voter = Voter::start(on_threads);
+    let shop = on_tokio(&format!("{}?prefix=shop", voter.server.url()));
+    let told = events(&*shop);
+    let (job, _) = voter.take("shop:an order");
+    is_held(&*shop, &waiting("an order"));
+    voter.release(&job, Certainty::Answered);
+    assert_eq!(freed(&told), "an order");
+}
+
+#[test]
+fn who_hears_nothing_or_asks_for_nothing_leaves_no_inbox() {
+    let voter = Voter::start(on_threads);
+    voter.take("job");
+    is_held(&*on_threads(&voter.server.url()), &waiting("job"));
+    is_held(&*on_tokio(&voter.server.url()), &claim("job"));
+    is_held(&*on_tokio(&format!("{}?protocol=resp2", voter.server.url())), &waiting("job"));
+    let config = RedisConfig::from_url(&voter.server.url()).unwrap();
+    is_held(&OnTokio::new(nonblocking::RedisNode::new(&config, ADDRESS).unwrap()).for_keeper(), &waiting("job"));
+    is_held(&blocking::RedisNode::new(&config, ADDRESS).unwrap().for_keeper(), &waiting("job"));
+    assert!(voter.inboxes().is_empty());
+}
+
+#[test]
+fn a_damaged_list_of_inboxes_costs_only_the_hint() {
+    for (colour, connect) in COLOURS {
+        let voter = Voter::start(connect);
+        let (job, _) = voter.take("job");
+        voter.server.command::<()>(&["SET", INBOXES, "damaged"]);
+        is_held(&*on_tokio(&voter.server.url()), &waiting("job"));
+        assert_eq!(voter.release(&job, Certainty::Answered), lock_core::Released::Released, "{colour}");
+    }
+}
+
+#[test]
+fn whoever_waits_is_asked_to_ask_again_after_a_reconnect() {
+    let voter = Voter::start(on_threads);
+    let node: Arc<dyn BlockingQuorumNode> = on_tokio(&voter.server.url());
+    let (job, _) = voter.take("job");
+    let told = events(&*node);
+    is_held(&*node, &waiting("job"));
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), Event::RecheckAll, "connected");
+    voter.server.command::<()>(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), Event::RecheckAll, "cut");
+    eventually("the node is asked again", || node.ask(&acquire(&waiting("job"), 1, EPOCH), SOON).is_ok());
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), Event::RecheckAll, "connected again");
+    voter.release(&job, Certainty::Answered);
+    assert_eq!(freed(&told), "job");
+}

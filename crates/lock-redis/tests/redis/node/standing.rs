@@ -1,0 +1,152 @@
+//! What is asked about the node itself: whether it votes, and in which deployment.
+
+use std::time::Duration;
+
+use lock_core::node::{Ask, RunId, Standing, Told};
+use lock_core::{Certainty, FencingToken, Released};
+use test_support::{RedisOptions, RedisServer};
+
+use super::{COLOURS, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, install, lease, membership, tombstone, view};
+use crate::support::{SOON, claim};
+
+/// In microseconds.
+const SECOND: u64 = 1_000_000;
+
+#[test]
+fn a_new_node_abstains_until_its_epoch_is_installed() {
+    for (colour, connect) in COLOURS {
+        let server = RedisServer::start();
+        let node = connect(&server.url());
+        let ask = |ask: &Ask| node.ask(ask, SOON);
+        let new = view(ask(&Ask::Look));
+        assert_eq!((new.standing, new.counter, new.longest), (Standing::Forgetful, 0, Duration::ZERO), "{colour}");
+        assert_eq!((new.membership, new.evicts), (None, None));
+        let (RunId(run), claim) = (new.run, claim("job"));
+        assert!(server.command::<String>(&["INFO", "server"]).contains(&format!("run_id:{run}")));
+        assert_eq!(ask(&acquire(&claim, 1, EPOCH)).unwrap(), Told::Abstains);
+        assert_eq!(ask(&fence(&[lease(&claim, 9)], EPOCH)).unwrap(), Told::Abstains);
+        assert_eq!(view(ask(&install(EPOCH))).standing, Standing::Forgetful, "{colour}: nobody marked it");
+        assert_eq!(server.command::<u64>(&["DBSIZE"]), 0, "{colour}: something was written");
+
+        for epoch in [EPOCH, OTHER_EPOCH] {
+            let Standing::Abstaining { epoch, .. } = view(ask(&Ask::Mark(epoch))).standing else { panic!("{colour}") };
+            assert_eq!(epoch, EPOCH, "the first who marks decides");
+        }
+        let waiting = view(ask(&install(OTHER_EPOCH))).standing;
+        assert!(matches!(waiting, Standing::Abstaining { epoch: EPOCH, .. }), "{colour}: {waiting:?}");
+        assert_eq!(ask(&acquire(&claim, 1, EPOCH)).unwrap(), Told::Abstains);
+        let installed = view(ask(&install(EPOCH)));
+        assert_eq!((installed.standing, installed.longest), (Standing::Voting(EPOCH), Duration::from_secs(7)));
+        assert_eq!(installed.membership, Some(membership()));
+        assert!(installed.counter > new.clock.0 && installed.counter <= installed.clock.0, "raised to the clock");
+        assert_eq!(ask(&acquire(&claim, 1, OTHER_EPOCH)).unwrap(), Told::Abstains);
+        granted(ask(&acquire(&claim, 1, EPOCH)));
+    }
+}
+
+#[test]
+fn it_says_how_long_it_has_abstained() {
+    let server = RedisServer::start();
+    for (colour, connect) in COLOURS {
+        server.command::<()>(&["FLUSHALL"]);
+        let node = connect(&server.url());
+        node.ask(&Ask::Mark(EPOCH), SOON).unwrap();
+        let since: u64 = server.command(&["HGET", "leasehold:node", "since"]);
+        server.command::<()>(&["HSET", "leasehold:node", "since", &(since - 60 * SECOND).to_string()]);
+        let abstaining = view(node.ask(&Ask::Mark(OTHER_EPOCH), SOON)).standing;
+        let Standing::Abstaining { epoch: EPOCH, since } = abstaining else { panic!("{colour}: {abstaining:?}") };
+        assert!((60..80).contains(&since.as_secs()), "{since:?}");
+    }
+}
+
+#[test]
+fn what_comes_late_does_not_change_who_votes() {
+    for (colour, connect) in COLOURS {
+        let voter = Voter::start(connect);
+        voter.take("job");
+        let before = voter.view();
+        let late_install = Ask::Install {
+            epoch: EPOCH,
+            counter: FencingToken::MAX.get(),
+            longest: Duration::from_secs(900),
+            membership: membership().into(),
+        };
+        for late in [Ask::Mark(EPOCH), Ask::Mark(OTHER_EPOCH), install(EPOCH), late_install, install(OTHER_EPOCH)] {
+            let after = view(voter.ask(&late));
+            assert_eq!((after.standing, after.counter), (before.standing, before.counter), "{colour}: {late:?}");
+            assert_eq!((after.longest, after.membership), (before.longest, before.membership.clone()));
+        }
+    }
+}
+
+#[test]
+fn installing_never_lowers_what_is_known() {
+    for (colour, connect) in COLOURS {
+        let voter = Voter::start(connect);
+        let ahead = voter.clock() + 3600 * SECOND;
+        voter.set("fence", ahead);
+        voter.set("longest", 60_000);
+        voter.server.command::<()>(&["HDEL", "leasehold:node", "seal"]);
+        voter.begin(OTHER_EPOCH);
+        let view = voter.view();
+        assert_eq!((view.counter, view.longest), (ahead, Duration::from_secs(60)), "{colour}");
+    }
+}
+
+#[test]
+fn an_epoch_is_noted_once() {
+    for (colour, connect) in COLOURS {
+        let voter = Voter::start(connect);
+        let noting = |seconds| Ask::Note { epoch: OTHER_EPOCH, keep: Duration::from_secs(seconds) };
+        let noted = |ask: &Ask| match voter.ask(ask) {
+            Ok(Told::Noted(age)) => age,
+            other => panic!("{colour}: {other:?}"),
+        };
+        assert_eq!(noted(&noting(600)), Duration::ZERO);
+        let key = "leasehold:seen:0000000000000002";
+        let at: u64 = voter.server.command(&["GET", key]);
+        assert!((500_000..=600_000).contains(&voter.left(key)));
+        voter.server.command::<()>(&["SET", key, &(at - 60 * SECOND).to_string(), "KEEPTTL"]);
+        let age = noted(&noting(6000)).as_secs();
+        assert!((60..80).contains(&age), "{colour}: {age}");
+        assert!(voter.left(key) <= 600_000, "{colour}: its first note decides how long it is kept");
+        voter.server.command::<()>(&["SET", key, &(at + 3600 * SECOND).to_string(), "KEEPTTL"]);
+        assert_eq!(noted(&noting(600)), Duration::ZERO, "{colour}: a clock that was set back");
+    }
+}
+
+#[test]
+fn a_node_that_moves_abstains_and_still_releases() {
+    for (colour, connect) in COLOURS {
+        let voter = Voter::start(connect);
+        let (job, held) = voter.take("job");
+        let mut elsewhere = membership();
+        elsewhere.members.pop();
+        let moving = Ask::Move { epoch: OTHER_EPOCH, membership: elsewhere.clone().into() };
+        let moved = view(voter.ask(&moving));
+        assert!(matches!(moved.standing, Standing::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}: {moved:?}");
+        assert_eq!((moved.membership.as_ref(), moved.counter), (Some(&elsewhere), held.tokens.high().get()));
+        assert_eq!(voter.acquire(&job, 1).unwrap(), Told::Abstains);
+        assert_eq!(voter.ask(&fence(&[held], EPOCH)).unwrap(), Told::Abstains);
+        assert_eq!(voter.release(&job, Certainty::Answered), Released::Released, "{colour}");
+        let given_up = claim("job");
+        assert_eq!(voter.release(&given_up, Certainty::Unknown), Released::NotHeld);
+        assert!(voter.left(&tombstone(&given_up)) > 0);
+        let installed = view(voter.ask(&install(EPOCH)));
+        assert!(matches!(installed.standing, Standing::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}");
+        assert_eq!(view(voter.ask(&install(OTHER_EPOCH))).standing, Standing::Voting(OTHER_EPOCH));
+        assert_eq!(view(voter.ask(&moving)).standing, Standing::Voting(OTHER_EPOCH), "{colour}: a late duplicate");
+    }
+}
+
+#[test]
+fn a_node_that_may_drop_locks_says_so() {
+    let evicting = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
+    for (arguments, evicts) in [(&evicting[..], Some("allkeys-lru")), (&evicting[..2], None), (&evicting[2..], None)] {
+        for (colour, connect) in COLOURS {
+            let server = RedisServer::start_with(RedisOptions::default().arguments(arguments));
+            let view = view(connect(&server.url()).ask(&Ask::Look, SOON));
+            assert_eq!(view.evicts.as_deref(), evicts, "{colour}: {arguments:?}");
+        }
+    }
+}
