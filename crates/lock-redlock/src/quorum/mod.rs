@@ -232,6 +232,11 @@ impl Quorum {
             Ok(_) | Err(_) => {}
         }
         let peer = &mut self.peers[node.0];
+        if let Ask::Acquire { claim, .. } = ask
+            && outcome.as_ref().map_or_else(|error| error.effect() == Effect::None, |_| true)
+        {
+            peer.answered_claim(claim.owner);
+        }
         let answered = outcome.as_ref().map_or_else(is_an_answer, |_| true);
         if answered {
             let owed = peer.answered(now);
@@ -245,7 +250,11 @@ impl Quorum {
     }
 
     fn letter(&mut self, node: NodeId, ask: Ask, within: Duration) -> Letter {
-        self.peers[node.0].under_way += 1;
+        let peer = &mut self.peers[node.0];
+        peer.under_way += 1;
+        if let Ask::Acquire { claim, .. } = &ask {
+            peer.claims(claim.owner);
+        }
         Letter { node, ask, within }
     }
 
@@ -253,11 +262,12 @@ impl Quorum {
     fn release(&mut self, now: Moment, node: NodeId, parting: &Arc<Parting>, within: Duration) -> Option<Letter> {
         let until = now + self.membership.max_ttl;
         let peer = &mut self.peers[node.0];
+        let parting = peer.farewell(parting);
         if !peer.is_trusted() && peer.under_way >= RELEASES_TO_SUSPECT_MAX {
-            peer.owe(parting, until);
+            peer.owe(&parting, until);
             return None;
         }
-        Some(self.letter(node, Ask::Release(Arc::clone(parting)), within))
+        Some(self.letter(node, Ask::Release(parting), within))
     }
 }
 

@@ -1,11 +1,11 @@
 //! What is known of one node: whether it votes, whether it answers, what it is still owed.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::Epoch;
-use lock_core::{Certainty, Moment, Parting};
+use lock_core::{Certainty, Moment, Owner, Parting};
 
 /// A node that did not answer is asked again after so long at first, and twice as long each time ...
 const PROBE_MIN: Duration = Duration::from_millis(50);
@@ -22,6 +22,8 @@ pub(super) struct Peer {
     pub(super) trust: Trust,
     /// How many letters are under way.
     pub(super) under_way: usize,
+    /// Whose claims may still arrive, since they were not answered.
+    unanswered: BTreeSet<Owner>,
     owed: VecDeque<(Moment, Arc<Parting>)>,
 }
 
@@ -38,7 +40,14 @@ pub(super) enum Trust {
 
 impl Peer {
     pub(super) fn new(address: String) -> Self {
-        Self { address, epoch: None, trust: Trust::Trusted, under_way: 0, owed: VecDeque::new() }
+        Self {
+            address,
+            epoch: None,
+            trust: Trust::Trusted,
+            under_way: 0,
+            unanswered: BTreeSet::new(),
+            owed: VecDeque::new(),
+        }
     }
 
     pub(super) fn is_trusted(&self) -> bool {
@@ -56,6 +65,23 @@ impl Peer {
                 true
             }
         }
+    }
+
+    pub(super) fn claims(&mut self, owner: Owner) {
+        self.unanswered.insert(owner);
+    }
+
+    /// It answered the claim of this owner, or surely never had it.
+    pub(super) fn answered_claim(&mut self, owner: Owner) {
+        self.unanswered.remove(&owner);
+    }
+
+    /// What it has to be told when an owner leaves.
+    pub(super) fn farewell(&mut self, parting: &Arc<Parting>) -> Arc<Parting> {
+        if !self.unanswered.remove(&parting.owner) || parting.certainty == Certainty::Unknown {
+            return Arc::clone(parting);
+        }
+        Arc::new(Parting { certainty: Certainty::Unknown, ..Parting::clone(parting) })
     }
 
     pub(super) fn failed(&mut self, now: Moment) {

@@ -1,21 +1,22 @@
 //! Release: on all nodes, also those that abstain, and later on those that do not answer.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Told};
-use lock_core::{BackendError, Effect, Moment, Operation, Parting, Released};
+use lock_core::{BackendError, Effect, Moment, Operation, Owner, Parting, Released};
 
-use super::{Errand, Failures, Letter, Outcome, Quorum};
+use super::{Errand, Failures, Letter, NodeId, Outcome, Quorum};
 
 /// The release of one owner.
 #[derive(Debug)]
 pub struct Release {
-    parting: Arc<Parting>,
+    owner: Owner,
     nodes: usize,
     majority: usize,
-    open: usize,
+    /// Who has not answered.
+    open: BTreeSet<NodeId>,
     released: usize,
     absent: usize,
     failures: Failures,
@@ -26,11 +27,12 @@ pub struct Release {
 impl Release {
     /// Tells all nodes.
     pub fn begin(quorum: &mut Quorum, now: Moment, parting: &Parting, within: Duration) -> Self {
+        let parting = Arc::new(Parting { ttl: quorum.max_ttl(), ..parting.clone() });
         let mut errand = Self {
-            parting: Arc::new(Parting { ttl: quorum.max_ttl(), ..parting.clone() }),
+            owner: parting.owner,
             nodes: quorum.peers.len(),
             majority: quorum.majority(),
-            open: 0,
+            open: BTreeSet::new(),
             released: 0,
             absent: 0,
             failures: Failures::default(),
@@ -38,15 +40,14 @@ impl Release {
             verdict: None,
         };
         for node in quorum.nodes() {
-            errand.letters.extend(quorum.release(now, node, &errand.parting, within));
+            errand.letters.extend(quorum.release(now, node, &parting, within));
         }
-        errand.open = errand.letters.len();
+        errand.open = errand.letters.iter().map(|letter| letter.node).collect();
         errand.decide();
         errand
     }
 
     fn count(&mut self, outcome: Outcome) {
-        self.open -= 1;
         match outcome {
             Ok(Told::Released(Released::Released)) => self.released += 1,
             Ok(_) => self.absent += 1,
@@ -64,7 +65,7 @@ impl Release {
         if answered >= self.majority {
             let lost = self.absent > self.nodes - self.majority;
             self.verdict = Some(Ok(if lost { Released::NotHeld } else { Released::Released }));
-        } else if answered + self.open < self.majority {
+        } else if answered + self.open.len() < self.majority {
             let told = "too few nodes could be told; the others are told later, or the lease runs out";
             self.verdict = Some(Err(self.failures.error(Operation::Release, Effect::Unknown, told)));
         }
@@ -81,8 +82,9 @@ impl Errand for Release {
     fn heard(&mut self, quorum: &mut Quorum, now: Moment, letter: &Letter, outcome: Outcome) {
         let owed = quorum.settle(now, letter, &outcome);
         self.letters.extend(owed);
-        // What a node was owed is another owner's.
-        if matches!(&letter.ask, Ask::Release(parting) if Arc::ptr_eq(parting, &self.parting)) {
+        // What a node was owed may be another owner's.
+        let ours = matches!(&letter.ask, Ask::Release(parting) if parting.owner == self.owner);
+        if ours && self.open.remove(&letter.node) {
             self.count(outcome);
         }
     }

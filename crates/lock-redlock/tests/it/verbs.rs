@@ -103,6 +103,7 @@ fn a_lease_that_a_majority_forgot_is_not_renewed_and_one_that_it_cannot_tell_is_
     let rig = Rig::founded(3);
     let client = rig.connected();
     let lease = granted(acquire(&client, &claim(1)));
+    client.flush(WITHIN);
     rig.nodes[0].forget();
     rig.faults[1].fail_everything(Fault::Refused(ErrorKind::Unreachable));
     assert_eq!(client.renew(from_ref(&lease), WITHIN).unwrap(), [Renewed::Unsure]);
@@ -137,4 +138,23 @@ fn a_client_that_has_ended_left_nothing_to_do() {
         drop(client);
         assert!(rig.nodes.iter().all(|node| node.store().holds(now).next().is_none()), "after {owner}");
     }
+}
+
+/// The lock was granted by the others meanwhile, so its owner knows of no claim that may be under way.
+#[test]
+fn a_node_that_never_answered_a_claim_refuses_it_after_the_release() {
+    let rig = Rig::founded(3);
+    let client = rig.connected();
+    rig.faults[2].fail_everything(Fault::Refused(ErrorKind::Timeout));
+    let mine = claim(1);
+    let lease = granted(acquire(&client, &mine));
+    rig.faults[2].heal_everything();
+    assert_eq!(release(&client, &lease).unwrap(), Released::Released);
+    drop(client);
+    let late = rig.client_of(&[0, 1, 2]);
+    late.pass(lock_redlock::quorum::Purpose::Watch, WITHIN).unwrap();
+    for node in [0, 1] {
+        rig.faults[node].fail_everything(Fault::Refused(ErrorKind::Unreachable));
+    }
+    assert!(acquire(&late, &mine).unwrap_err().to_string().contains("given up"));
 }
