@@ -1,6 +1,6 @@
 //! What is known of one node: whether it votes, whether it answers, what it is still owed.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(super) struct Peer {
     pub(super) under_way: usize,
     /// Whose claims may still arrive, since they were not answered.
     unanswered: BTreeSet<Owner>,
-    owed: VecDeque<(Moment, Arc<Parting>)>,
+    owed: BTreeMap<Owner, (Moment, Arc<Parting>)>,
 }
 
 /// Whether a node can be expected to answer.
@@ -94,15 +94,15 @@ impl Peer {
     pub(super) fn answered(&mut self, now: Moment) -> impl Iterator<Item = Arc<Parting>> + use<> {
         self.trust = Trust::Trusted;
         let owed = std::mem::take(&mut self.owed);
-        owed.into_iter().filter(move |(until, _)| now < *until).map(|(_, parting)| parting)
+        owed.into_values().filter(move |(until, _)| now < *until).map(|(_, parting)| parting)
     }
 
     /// Remembers a release for when it answers again. A claim of that owner may arrive before it, or after.
     pub(super) fn owe(&mut self, parting: &Arc<Parting>, until: Moment) {
         if self.owed.len() == OWED_MAX {
-            self.owed.pop_front();
+            self.owed.pop_first();
         }
         let parting = Parting { certainty: Certainty::Unknown, ..Parting::clone(parting) };
-        self.owed.push_back((until, Arc::new(parting)));
+        self.owed.insert(parting.owner, (until, Arc::new(parting)));
     }
 }

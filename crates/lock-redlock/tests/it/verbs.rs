@@ -33,6 +33,9 @@ fn nodes_that_drew_different_tokens_are_brought_together_by_a_second_round() {
         let away = |other: &usize| *other != node;
         (0..3).filter(away).for_each(|other| rig.faults[other].fail_everything(Fault::Refused(ErrorKind::Unreachable)));
         assert!(acquire(&others, &wide(9, width)).is_err());
+        // What it was granted is given back.
+        let now = lock_host::Clock::now(&rig.clock);
+        eventually(|| rig.nodes[node].store().holds(now).next().is_none());
         rig.faults.iter().for_each(Faults::heal_everything);
     }
     let lease = granted(acquire(&client, &claim(2)));
@@ -148,6 +151,7 @@ fn a_node_that_never_answered_a_claim_refuses_it_after_the_release() {
     rig.faults[2].fail_everything(Fault::Refused(ErrorKind::Timeout));
     let mine = claim(1);
     let lease = granted(acquire(&client, &mine));
+    eventually(|| rig.faults[2].calls(Operation::Acquire) == 1);
     rig.faults[2].heal_everything();
     assert_eq!(release(&client, &lease).unwrap(), Released::Released);
     drop(client);
