@@ -46,7 +46,7 @@ impl Peer {
             trust: Trust::Trusted,
             under_way: 0,
             unanswered: BTreeSet::new(),
-            owed: VecDeque::new(),
+            owed: BTreeMap::new(),
         }
     }
 
