@@ -124,29 +124,28 @@ impl Station {
 
     fn on_ask_error(&mut self, now: Moment, mut attempt: Attempt, error: BackendError) {
         let unsure = error.effect() == Effect::Unknown;
-        let in_queue = attempt.standing == Standing::InQueue;
         let again = error.kind().is_transient() && self.line.queueing() == Queueing::Wanted;
         if again {
             self.fail_impatient(&error);
         } else {
             self.refuse_all(&error.clone().into());
         }
-        // Asking again from the queue means the same as before, so the place is kept. A first claim whose outcome is
-        // not known is given up, and the next one has another owner.
-        if unsure && !(again && in_queue) {
+        // Asking again from a queue means the same as before, so the place is kept. Any other claim that failed is given
+        // up, and the next one has another owner.
+        if again && self.policy.waiting != Waiting::Poll && attempt.standing == Standing::InQueue {
+            if unsure {
+                attempt.certainty = Certainty::Unknown;
+            }
+            return self.retry(now, attempt, error);
+        }
+        if unsure {
             self.part(now, attempt.owner, attempt.ttl, Certainty::Unknown, None);
-        } else if !again {
+        } else {
             self.leave_queue(now, &attempt);
         }
         if again {
-            if unsure && in_queue {
-                attempt.certainty = Certainty::Unknown;
-            } else if unsure {
-                attempt = self.with_next_owner(now, attempt);
-            } else if !in_queue {
-                attempt = self.after_a_no(now, attempt);
-            }
-            self.retry(now, attempt, error);
+            let next = self.with_next_owner(now, attempt);
+            self.retry(now, next, error);
         }
     }
 
@@ -156,8 +155,8 @@ impl Station {
         }
     }
 
-    /// The store kept nothing of a claim that it answered with no, or refused. So the next one is another attempt: what
-    /// nodes of a quorum still do about this one cannot touch it.
+    /// The store kept nothing of a claim that it answered with no. So the next one is another attempt: what nodes of a
+    /// quorum still do about this one cannot touch it.
     fn after_a_no(&mut self, now: Moment, attempt: Attempt) -> Attempt {
         match attempt.certainty {
             Certainty::Answered => self.with_next_owner(now, attempt),

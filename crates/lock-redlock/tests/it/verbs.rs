@@ -160,5 +160,5 @@ fn a_node_that_never_answered_a_claim_refuses_it_after_the_release() {
     for node in [0, 1] {
         rig.faults[node].fail_everything(Fault::Refused(ErrorKind::Unreachable));
     }
-    assert!(acquire(&late, &mine).unwrap_err().to_string().contains("given up"));
+    eventually(|| acquire(&late, &mine).unwrap_err().to_string().contains("given up"));
 }
