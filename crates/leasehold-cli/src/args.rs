@@ -8,13 +8,15 @@ use clap_complete::Shell;
 use lock_core::{Invalid, LockName, Note, Ttl, parse_duration};
 
 use crate::demo::args::DemoArgs;
+use crate::redlock::args::RedlockArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
   the command's own code, or 128+n if signal n ended it
   75   somebody else holds the lock, or the wait is over (see --busy-code)
   76   the lease was lost before the command ended, whatever its own code
-  69   the store cannot be reached, does not answer in time, or its disk is full
+  69   the store cannot be reached, does not answer in time, its disk is full, or its quorum does not
+       vote yet
   77   the store refuses this client, or is read-only
   78   the configuration or the URL cannot work
   64   the command line cannot be understood
@@ -63,6 +65,8 @@ pub(crate) enum Command {
     Ls(LsArgs),
     /// Show who holds a lock.
     Show(ShowArgs),
+    /// Set up a quorum of Redis servers, and look after it (redlock:// URLs).
+    Redlock(RedlockArgs),
     /// Show why locks are built as they are.
     #[command(after_help = "Example:\n  leasehold demo account")]
     Demo(DemoArgs),
@@ -81,7 +85,7 @@ pub(crate) enum Command {
 pub(crate) struct StoreArgs {
     /// The store; give a URL that holds a password by the environment instead.
     ///
-    /// For instance redis://host, sqlite:/path/to/file. Without one, a file in your state directory:
+    /// For instance redis://host, redlock://host,host,host, sqlite:/path/to/file. Without one, a file in your state directory:
     /// $XDG_STATE_HOME/leasehold/locks.db, or ~/.local/state/leasehold/locks.db.
     #[arg(long, value_name = "URL", env = "LEASEHOLD_URL", hide_env_values = true)]
     pub(crate) url: Option<String>,

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use humantime::FormattedDuration;
-use leasehold::ConnectError;
+use leasehold::BackendConfig;
 use leasehold::blocking::{self, Client, Guard};
 use lock_core::inspect::{Entry, Query};
 use lock_core::{
@@ -13,7 +12,8 @@ use lock_core::{
 use lock_host::{Clock, HostClock};
 
 use crate::exit::{Exit, Failure};
-use crate::report::human;
+use crate::quorum::{Quorum, failure};
+use crate::report::{human, whole_seconds};
 use crate::store::Store;
 
 /// How long a store may take to show its locks.
@@ -23,7 +23,11 @@ const PAGE: u32 = 500;
 
 /// The locks of one store.
 #[derive(Clone, Debug)]
-pub(crate) struct Locks(Client);
+pub(crate) struct Locks {
+    client: Client,
+    quorum: Option<Quorum>,
+    warnings: Vec<String>,
+}
 
 /// Which lock is asked for, and how.
 #[derive(Clone, Debug)]
@@ -50,16 +54,24 @@ impl Locks {
     /// Opens the store.
     pub(crate) fn connect(store: &Store) -> Result<Self, Failure> {
         let config = store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
-        blocking::connect_to(&config).map(Self).map_err(|error| match error {
-            ConnectError::Invalid(invalid) => Failure::new(Exit::Config, invalid.to_string()),
-            ConnectError::Backend(error) => error.into(),
-            ConnectError::Host(_) | _ => Failure::new(Exit::Internal, error.to_string()),
-        })
+        if let BackendConfig::Redlock(redlock) = &config {
+            let (quorum, warnings) = Quorum::connect(redlock)?;
+            let client = Client::builder(quorum.backend()).op_timeout(redlock.op_timeout()).build();
+            let client = client.map_err(|error| failure(error.into()))?;
+            return Ok(Self { client, quorum: Some(quorum), warnings });
+        }
+        let client = blocking::connect_to(&config).map_err(failure)?;
+        Ok(Self { client, quorum: None, warnings: Vec::new() })
+    }
+
+    /// What operators should know of the store, as it was opened.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Acquires a lock. Blocks for as long as the wish says.
     pub(crate) fn acquire(&self, wish: &Wish) -> Result<Hold, Failure> {
-        let mutex = self.0.mutex(wish.name.as_str()).ttl(wish.ttl.get()).why(wish.why.as_str());
+        let mutex = self.client.mutex(wish.name.as_str()).ttl(wish.ttl.get()).why(wish.why.as_str());
         let acquired = match wish.patience {
             Patience::None => mutex.try_acquire().map_err(|error| refused(error, wish))?,
             Patience::Until(limit) => Some(mutex.wait(limit).acquire().map_err(|error| refused(error, wish))?),
@@ -71,6 +83,14 @@ impl Locks {
     /// Who holds a lock.
     pub(crate) fn holder(&self, name: &LockName) -> Result<Option<Entry>, Failure> {
         Ok(self.inspect()?.holder(name, LOOK_WITHIN)?)
+    }
+
+    /// What keeps a lock from being had, for whoever waits.
+    pub(crate) fn obstacle(&self, name: &LockName) -> Option<String> {
+        match &self.quorum {
+            Some(quorum) => quorum.obstacle(),
+            None => self.holder(name).ok().flatten().map(|entry| format!("held by {}", entry.holder)),
+        }
     }
 
     /// The held locks that match a glob, all of them.
@@ -90,12 +110,12 @@ impl Locks {
 
     /// Ends all waits and holds, and tells the store.
     pub(crate) fn close(&self) {
-        self.0.close();
+        self.client.close();
     }
 
     fn inspect(&self) -> Result<&dyn BlockingInspect, Failure> {
-        self.0.inspect().ok_or_else(|| {
-            let backend = self.0.capabilities().backend;
+        self.client.inspect().ok_or_else(|| {
+            let backend = self.client.capabilities().backend;
             let problem = "this store cannot show its locks";
             BackendError::new(backend, Operation::Inspect, ErrorKind::Unsupported, Effect::None, problem).into()
         })
@@ -135,10 +155,6 @@ fn busy(wish: &Wish, message: &str) -> Failure {
 
 fn name_of(holder: Option<&Holder>) -> String {
     holder.map_or_else(|| "somebody".to_owned(), ToString::to_string)
-}
-
-fn whole_seconds(duration: Duration) -> FormattedDuration {
-    human(Duration::from_secs(duration.as_secs().max(1)))
 }
 
 /// A lock that is held.

@@ -10,12 +10,12 @@ use serde::Serialize;
 use crate::args::{LsArgs, ShowArgs};
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
-use crate::report::{human, millis, print};
+use crate::report::{human, json, millis, print};
 use crate::store::Store;
 
 /// Lists what is held.
 pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
-    let locks = Locks::connect(&Store::choose(args.store.url.as_deref())?)?;
+    let locks = Locks::connect(&Store::choose(args.store.url.as_deref())?.that_shows_its_locks()?)?;
     let mut entries = locks.list(&args.pattern)?;
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     entries.dedup_by(|a, b| a.name == b.name);
@@ -30,7 +30,7 @@ pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
 
 /// Shows one lock.
 pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
-    let locks = Locks::connect(&Store::choose(args.store.url.as_deref())?)?;
+    let locks = Locks::connect(&Store::choose(args.store.url.as_deref())?.that_shows_its_locks()?)?;
     let entry = locks.holder(&args.name)?;
     if args.json {
         let row = entry.as_ref().map_or_else(|| Row::free(args.name.as_str()), Row::from);
@@ -124,8 +124,4 @@ fn cells(entry: &Entry) -> Vec<Cell> {
 
 fn remaining(left: Option<Duration>) -> String {
     left.map_or_else(|| "for ever".to_owned(), |left| human(left).to_string())
-}
-
-fn json(value: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string(value).map_err(|error| Failure::system("cannot write JSON", error))
 }

@@ -1,7 +1,7 @@
 //! The `leasehold` command: distributed locks for shell scripts and for people.
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
-//! (who holds what) · `store`, `locks` (where the locks are).
+//! (who holds what) · `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are).
 
 mod args;
 mod demo;
@@ -9,6 +9,8 @@ mod exit;
 mod held;
 mod locks;
 mod look;
+mod quorum;
+mod redlock;
 mod report;
 mod run;
 mod store;
@@ -63,6 +65,7 @@ fn dispatch(cli: &Cli) -> Exit {
         Command::Run(args) => Ok(run::run(args)),
         Command::Ls(args) => look::ls(args),
         Command::Show(args) => look::show(args),
+        Command::Redlock(args) => redlock::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -122,6 +122,11 @@ pub(crate) fn human(duration: Duration) -> FormattedDuration {
     format_duration(Duration::from_millis(millis(duration)))
 }
 
+/// A duration for people, to the second, and never none.
+pub(crate) fn whole_seconds(duration: Duration) -> FormattedDuration {
+    human(Duration::from_secs(duration.as_secs().max(1)))
+}
+
 /// A duration for scripts.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
@@ -140,6 +145,16 @@ pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
 /// Says that something failed, outside of `run`.
 pub(crate) fn say_error(text: &str) {
     say(ERROR, text);
+}
+
+/// Says what did not go as it should but decides nothing, outside of `run`.
+pub(crate) fn say_warning(text: &str) {
+    say(WARNING, text);
+}
+
+/// As one line of JSON.
+pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value).map_err(|error| Failure::system("cannot write JSON", error))
 }
 
 fn say(style: Style, text: &str) {

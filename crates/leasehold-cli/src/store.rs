@@ -7,6 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use leasehold::BackendConfig;
+use leasehold::redlock::RedlockConfig;
 use leasehold::sqlite::SqliteConfig;
 use lock_core::Invalid;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,22 @@ impl Store {
                 "a memory: store is seen by this one process only and would exclude nobody; \
                  leave --url and LEASEHOLD_URL out for a file of your own, or give sqlite:PATH",
             ));
+        }
+        Ok(self)
+    }
+
+    /// Refuses a store that cannot tell who holds what, before anything is asked.
+    pub(crate) fn that_shows_its_locks(self) -> Result<Self, Failure> {
+        if let Self::Url(url) = &self
+            && url.starts_with("redlock:")
+        {
+            let config = RedlockConfig::from_url(url).map_err(|error| Failure::new(Exit::Config, error.to_string()))?;
+            let node = config.nodes().first().map_or("HOST", |node| node.address());
+            let message = format!(
+                "a quorum cannot show its locks as one; ask a node of it by its own URL, such as --url redis://{node}, \
+                 with the prefix if there is one; how its nodes are, shows: leasehold redlock status URL"
+            );
+            return Err(Failure::new(Exit::Config, message));
         }
         Ok(self)
     }

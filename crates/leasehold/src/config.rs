@@ -29,6 +29,9 @@ pub enum BackendConfig {
     /// One Redis.
     #[cfg(feature = "redis")]
     Redis(Box<lock_redis::RedisConfig>),
+    /// A quorum of independent Redis servers.
+    #[cfg(feature = "redlock")]
+    Redlock(lock_redlock::RedlockConfig),
 }
 
 type Parse = fn(&str) -> Result<BackendConfig, Invalid>;
@@ -57,12 +60,18 @@ const REDIS: Option<Parse> = Some(|url| lock_redis::RedisConfig::from_url(url).m
 #[cfg(not(feature = "redis"))]
 const REDIS: Option<Parse> = None;
 
-const SCHEMES: [Scheme; 6] = [
+#[cfg(feature = "redlock")]
+const REDLOCK: Option<Parse> = Some(|url| lock_redlock::RedlockConfig::from_url(url).map(BackendConfig::Redlock));
+#[cfg(not(feature = "redlock"))]
+const REDLOCK: Option<Parse> = None;
+
+const SCHEMES: [Scheme; 7] = [
     Scheme { name: "sqlite", feature: "sqlite", form: "sqlite:PATH", parse: SQLITE },
     Scheme { name: "redis", feature: "redis", form: "redis://HOST", parse: REDIS },
     Scheme { name: "rediss", feature: "tls", form: "rediss://HOST", parse: REDIS },
     Scheme { name: "redis+unix", feature: "redis", form: "redis+unix:///PATH", parse: REDIS },
     Scheme { name: "unix", feature: "redis", form: "unix:///PATH", parse: REDIS },
+    Scheme { name: "redlock", feature: "redlock", form: "redlock://HOST,HOST,HOST", parse: REDLOCK },
     Scheme { name: "memory", feature: "memory", form: "memory:", parse: MEMORY },
 ];
 
@@ -73,7 +82,8 @@ const FILE_ENDS: [&str; 4] = [".db", ".db3", ".sqlite", ".sqlite3"];
 const TYPOS_MAX: usize = 3;
 
 impl BackendConfig {
-    /// Reads a URL: `sqlite:PATH`, `redis://...`, `rediss://...`, `redis+unix://...` or `memory:`.
+    /// Reads a URL: `sqlite:PATH`, `redis://...`, `rediss://...`, `redis+unix://...`, `redlock://...` or
+    /// `memory:`.
     ///
     /// # Errors
     /// `Invalid` for a scheme that is not known, with the nearest one, or that this build leaves out, with the feature
@@ -106,6 +116,8 @@ impl BackendConfig {
             Self::Sqlite(ref config) => config.op_timeout,
             #[cfg(feature = "redis")]
             Self::Redis(ref config) => config.op_timeout(),
+            #[cfg(feature = "redlock")]
+            Self::Redlock(ref config) => config.op_timeout(),
         }
     }
 }
@@ -144,7 +156,7 @@ fn unknown(given: &str) -> Invalid {
 }
 
 fn forms() -> &'static str {
-    "sqlite:PATH, redis://HOST:PORT/DB or memory:"
+    "sqlite:PATH, redis://HOST:PORT/DB, redlock://HOST,HOST,HOST or memory:"
 }
 
 #[cfg(test)]
@@ -159,6 +171,7 @@ mod tests {
     fn a_mistyped_scheme_gets_a_suggestion() {
         assert!(refusal("redsi://127.0.0.1").contains("did you mean redis: ?"));
         assert!(refusal("sqlight:locks.db").contains("did you mean sqlite: ?"));
+        assert!(refusal("redlok://a,b,c").contains("did you mean redlock: ?"));
         assert!(refusal("postgresql://x").contains("write sqlite:PATH"));
     }
 
@@ -167,7 +180,12 @@ mod tests {
         for path in ["./locks.db", "../locks", "/var/x", "locks.db", "shop/locks.sqlite3"] {
             assert!(refusal(path).contains(&format!("did you mean sqlite:{path} ?")), "{path}");
         }
-        for (word, form) in [("redis", "redis://HOST"), ("memory", "memory:"), ("SQLite", "sqlite:PATH")] {
+        for (word, form) in [
+            ("redis", "redis://HOST"),
+            ("redlock", "redlock://HOST,HOST,HOST"),
+            ("memory", "memory:"),
+            ("SQLite", "sqlite:PATH"),
+        ] {
             assert!(refusal(word).ends_with(&format!("it has no scheme; write {form}")), "{word}");
         }
     }

@@ -83,7 +83,7 @@
 //!
 //! # Features
 //!
-//! `async` (default) and `blocking` are the faces; `sqlite` (default), `redis` and `memory` the stores. `tls` brings
+//! `async` (default) and `blocking` are the faces; `sqlite` (default), `redis`, `redlock` and `memory` the stores. `tls` brings
 //! `rediss://`; `deadpool`, `connection-manager` and `r2d2` take clients that you have already. `full` is everything.
 
 #[cfg(feature = "blocking")]
@@ -92,6 +92,8 @@ mod config;
 mod connect;
 #[cfg(feature = "async")]
 mod nonblocking;
+#[cfg(feature = "redlock")]
+pub mod redlock;
 
 pub use config::BackendConfig;
 pub use connect::ConnectError;

@@ -45,5 +45,7 @@ async fn open(config: &BackendConfig) -> Result<Arc<dyn AsyncBackend>, ConnectEr
         BackendConfig::Sqlite(ref config) => Ok(Arc::new(lock_sqlite::nonblocking::Sqlite::open(config)?)),
         #[cfg(feature = "redis")]
         BackendConfig::Redis(ref config) => Ok(Arc::new(lock_redis::nonblocking::Redis::connect(config).await?)),
+        #[cfg(feature = "redlock")]
+        BackendConfig::Redlock(ref config) => Ok(Arc::new(crate::redlock::nonblocking::connect(config).await?.0)),
     }
 }

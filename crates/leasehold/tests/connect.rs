@@ -2,7 +2,9 @@
 #![cfg(feature = "full")]
 #![allow(clippy::unwrap_used, reason = "tests may")]
 
-use leasehold::{BackendConfig, ConnectError};
+use leasehold::redlock::{Purpose, RedlockConfig};
+use leasehold::{BackendConfig, ConnectError, ErrorKind};
+use test_support::RedisServer;
 
 #[tokio::test]
 async fn both_faces_meet_at_one_store() {
@@ -20,6 +22,68 @@ async fn both_faces_meet_at_one_store() {
     }
 }
 
+/// Nothing here takes as long; it only bounds a hang.
+const WITHIN: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Some servers that are a deployment, and its URL.
+fn quorum() -> (Vec<RedisServer>, String) {
+    let servers: Vec<_> = (0..3).map(|_| RedisServer::start_with(password())).collect();
+    let hosts: Vec<_> = servers.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
+    (servers, format!("redlock://:sesame@{}?prefix=shop&max_ttl=40s", hosts.join(",")))
+}
+
+fn password() -> test_support::RedisOptions {
+    test_support::RedisOptions::default().require_password("sesame")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_faces_meet_at_a_quorum() {
+    let (mut servers, url) = quorum();
+    let tokio = leasehold::connect(&url).await.unwrap();
+    let error = tokio.mutex("a").try_acquire().await.unwrap_err().to_string();
+    assert!(error.contains("only 0 of 3 nodes vote") && !error.contains("sesame"), "{error}");
+    let config = RedlockConfig::from_url(&url).unwrap();
+    leasehold::redlock::nonblocking::open(&config).unwrap().pass(Purpose::Found, WITHIN).await.unwrap();
+
+    let tokio = leasehold::connect(&url).await.unwrap();
+    let plain = leasehold::blocking::connect(&url).unwrap();
+    let guard = tokio.mutex("a").acquire().await.unwrap();
+    assert!(plain.mutex("a").try_acquire().unwrap().is_none());
+    assert_eq!(servers[0].command::<u8>(&["EXISTS", "shop:a"]), 1, "the prefix is the nodes', too");
+    let token = guard.fencing_token();
+    guard.release().await.unwrap();
+    let guard = plain.mutex("a").wait(WITHIN).acquire().unwrap();
+    assert!(guard.fencing_token() > token);
+    assert!(tokio.mutex("a").try_acquire().await.unwrap().is_none());
+    drop(guard);
+    servers[0].kill();
+    servers[1].kill();
+    for error in [
+        leasehold::connect(&url).await.map(|_| ()).unwrap_err(),
+        leasehold::blocking::connect(&url).map(|_| ()).unwrap_err(),
+    ] {
+        assert!(matches!(&error, ConnectError::Backend(error) if error.kind() == ErrorKind::Unreachable), "{error}");
+        assert!(error.to_string().contains("127.0.0.1:"), "it names a node: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_cannot_be_is_refused_before_anything_is_touched() {
+    let (servers, url) = quorum();
+    let good: Vec<_> = servers.iter().map(|server| format!("node={}", server.url())).collect();
+    for bad in ["sqlite:/x", "redis://:sesame@h/x", "redis://:sesame@h?x=1"] {
+        let url = format!("redlock://?{}&node={}", good.join("&"), bad.replace('&', "%26"));
+        let refused = [
+            leasehold::connect(&url).await.map(|_| ()).unwrap_err(),
+            leasehold::blocking::connect(&url).map(|_| ()).unwrap_err(),
+        ];
+        for error in refused {
+            assert!(matches!(error, ConnectError::Invalid(_)) && !error.to_string().contains("sesame"), "{error}");
+        }
+    }
+    assert!(servers.iter().all(|server| server.command::<u64>(&["DBSIZE"]) == 0), "{url}");
+}
+
 #[test]
 fn configurations_are_read_and_unknown_fields_refused() {
     let read = |text: &str| serde_json::from_str::<BackendConfig>(text);
@@ -28,7 +92,14 @@ fn configurations_are_read_and_unknown_fields_refused() {
     let redis = read(r#"{ "backend": "redis", "url": "redis://:sesame@h", "op_timeout": "200ms" }"#).unwrap();
     assert_eq!(redis.op_timeout(), Some(std::time::Duration::from_millis(200)));
     assert!(!format!("{redis:?}").contains("sesame"));
-    for backend in [r#""memory""#, r#""sqlite", "path": "a""#, r#""redis", "url": "redis://h""#] {
+    let nodes = r#""nodes": ["redis://a", "rediss://:sesame@b/1", "redis://c"]"#;
+    let text = format!(r#"{{ "backend": "redlock", {nodes}, "max_ttl": "2m", "prefix": "shop", "op_timeout": "1s" }}"#);
+    let redlock = read(&text).unwrap();
+    assert_eq!(redlock.op_timeout(), Some(std::time::Duration::from_secs(1)));
+    assert!(matches!(&redlock, BackendConfig::Redlock(config) if config.nodes()[1].address() == "b:6379/1"));
+    assert!(!format!("{redlock:?}").contains("sesame"));
+    let redlock = format!(r#""redlock", {nodes}"#);
+    for backend in [r#""memory""#, r#""sqlite", "path": "a""#, r#""redis", "url": "redis://h""#, redlock.as_str()] {
         let refusal = read(&format!(r#"{{ "backend": {backend}, "pht": "a" }}"#)).unwrap_err().to_string();
         assert!(refusal.contains("unknown field `pht`"), "{refusal}");
     }
@@ -52,9 +123,14 @@ fn the_documented_configuration_is_read() {
 
 #[tokio::test]
 async fn errors_of_connecting_name_no_secret() {
-    for url in
-        ["redis://:sesame@127.0.0.1:1", "rediss://:sesame@127.0.0.1:1", "redsi://:sesame@h", "redis://:sesame@h/?x=1"]
-    {
+    for url in [
+        "redis://:sesame@127.0.0.1:1",
+        "rediss://:sesame@127.0.0.1:1",
+        "redsi://:sesame@h",
+        "redis://:sesame@h/?x=1",
+        "redlock://:sesame@127.0.0.1:1,127.0.0.1:2,127.0.0.1:3",
+        "redlock://:sesame@a,b",
+    ] {
         let error = leasehold::connect(url).await.unwrap_err();
         let plain = leasehold::blocking::connect(url).unwrap_err();
         assert_eq!(matches!(error, ConnectError::Invalid(_)), matches!(plain, ConnectError::Invalid(_)));

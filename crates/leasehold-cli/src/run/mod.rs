@@ -119,6 +119,9 @@ impl<'a> Session<'a> {
             busy_code: self.args.busy_code,
         };
         let locks = Locks::connect(&self.store)?;
+        for warning in locks.warnings() {
+            self.voice.warn(warning);
+        }
         wait::acquire(&locks, &wish, &mut self.signals, self.voice)
     }
 

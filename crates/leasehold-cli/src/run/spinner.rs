@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lock_core::Moment;
-use lock_core::inspect::Entry;
 use lock_host::{Clock, HostClock};
 
 use crate::exit::Exit;
@@ -16,12 +15,12 @@ use crate::report::{Tone, Voice, human};
 const PATIENCE: Duration = Duration::from_millis(300);
 /// How long a wait goes unmentioned in a log, which nobody watches. Chosen: what is over before is no news.
 const LOG_PATIENCE: Duration = Duration::from_secs(3);
-/// How often the holder is looked up.
+/// How often it is looked up what is in the way.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often the spinner turns.
 const TURN: Duration = Duration::from_millis(120);
 
-/// Shows who holds the lock and how long we have waited: a spinner on a terminal, one line elsewhere.
+/// Shows what is in the way of the lock and how long we have waited: a spinner on a terminal, one line elsewhere.
 #[derive(Debug)]
 pub(crate) struct Spinner<'a> {
     wish: &'a Wish,
@@ -51,14 +50,16 @@ impl<'a> Spinner<'a> {
         Self { wish, since, look_at: since + patience, form }
     }
 
-    /// Shows what there is to show; asks `look` for the holder about once a second, and only if somebody sees it.
-    pub(crate) fn turn(&mut self, voice: &Voice, look: impl FnOnce() -> Option<Entry>) {
+    /// Shows what there is to show; asks `look` about once a second what is in the way, and only if somebody
+    /// sees it.
+    pub(crate) fn turn(&mut self, voice: &Voice, look: impl FnOnce() -> Option<String>) {
         let now = HostClock.now();
         if now < self.look_at || matches!(self.form, Form::Nothing) {
             return;
         }
         self.look_at = now + LOOK_EVERY;
-        let text = format!("waiting for {}{}", self.wish.name, held_by(look()));
+        let obstacle = look().map_or_else(String::new, |obstacle| format!(", {obstacle}"));
+        let text = format!("waiting for {}{obstacle}", self.wish.name);
         match &self.form {
             Form::Nothing => {}
             Form::Line => {
@@ -99,8 +100,4 @@ fn progress(waited: Duration, patience: Patience) -> String {
         Patience::Until(limit) => format!("{} of at most {}", human(waited), human(limit)),
         Patience::None | Patience::Endless => format!("{} so far", human(waited)),
     }
-}
-
-fn held_by(entry: Option<Entry>) -> String {
-    entry.map_or_else(String::new, |entry| format!(", held by {}", entry.holder))
 }

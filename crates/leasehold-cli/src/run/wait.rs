@@ -36,7 +36,7 @@ pub(crate) fn acquire(locks: &Locks, wish: &Wish, signals: &mut Signals, voice: 
                 _ => return Err(asking.give_up(locks, signal)),
             }
         }
-        spinner.turn(voice, || locks.holder(&wish.name).ok().flatten());
+        spinner.turn(voice, || locks.obstacle(&wish.name));
     }
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops where it cannot go on")]
 
 pub(crate) mod leasehold;
+pub(crate) mod nodes;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

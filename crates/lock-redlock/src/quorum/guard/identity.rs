@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use lock_core::BackendError;
-use lock_core::node::{Membership, RunId, Standing, View};
+use lock_core::node::{Membership, RunId, View};
 
 use super::super::{Quorum, refusal};
 use super::{Guard, Purpose};
 
 impl Guard {
-    /// All that answer are different servers of this deployment. One that is not does not vote; it is in nobody's way while
-    /// a majority is as it should be.
+    /// All that answer are different servers of this deployment. One that is not does not vote; it is in nobody's way where
+    /// others know the deployment and a majority is as it should be.
     pub(super) fn check_identity(&mut self, quorum: &Quorum) -> Result<(), BackendError> {
         let is_first = quorum.watch.last_pass.is_none();
         let mut runs: BTreeMap<RunId, &str> = BTreeMap::new();
@@ -33,9 +33,9 @@ impl Guard {
                 *answer = Err(error);
             }
         }
-        let votes = |view: &&View| matches!(view.standing, Standing::Voting(_));
-        let voting = self.views.iter().flatten().filter(votes).count();
-        stranger.filter(|_| voting < quorum.majority()).map_or(Ok(()), Err)
+        let known = self.views.iter().flatten().any(|view| view.membership.is_some());
+        let enough = self.views.iter().flatten().count() >= quorum.majority();
+        stranger.filter(|_| !known || !enough).map_or(Ok(()), Err)
     }
 
     pub(super) fn check_nobody_was_here(&self, quorum: &Quorum) -> Result<(), BackendError> {

@@ -1,0 +1,107 @@
+//! A quorum as this program uses it, and its health in words.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use leasehold::ConnectError;
+use leasehold::redlock::blocking;
+use leasehold::redlock::{Purpose, RedlockConfig, Report};
+use lock_core::node::{Standing, View};
+
+use crate::exit::{Exit, Failure};
+use crate::report::whole_seconds;
+
+/// How long each step of a pass may take.
+pub(crate) const PASS_WITHIN: Duration = Duration::from_secs(1);
+/// How long a waiter looks at the nodes, who should not be late for the lock because of one that hangs.
+const GLANCE: Duration = Duration::from_millis(200);
+
+/// A quorum of Redis servers.
+#[derive(Clone, Debug)]
+pub(crate) struct Quorum(Arc<blocking::Quorum>);
+
+impl Quorum {
+    /// The quorum of a configuration; nothing is connected yet.
+    pub(crate) fn open(config: &RedlockConfig) -> Result<Self, Failure> {
+        Ok(Self(Arc::new(blocking::open(config).map_err(failure)?)))
+    }
+
+    /// The quorum of a configuration, and what operators should know of it.
+    pub(crate) fn connect(config: &RedlockConfig) -> Result<(Self, Vec<String>), Failure> {
+        let (quorum, report) = blocking::connect(config).map_err(failure)?;
+        Ok((Self(Arc::new(quorum)), report.warnings()))
+    }
+
+    /// For a client of the library.
+    pub(crate) fn backend(&self) -> Arc<blocking::Quorum> {
+        Arc::clone(&self.0)
+    }
+
+    /// Has the guard pass.
+    pub(crate) fn pass(&self, purpose: Purpose) -> Result<Report, Failure> {
+        Ok(self.0.pass(purpose, PASS_WITHIN)?)
+    }
+
+    /// Why locks cannot be granted, where that is so.
+    pub(crate) fn obstacle(&self) -> Option<String> {
+        let report = self.0.pass(Purpose::Look, GLANCE).ok()?;
+        let health = Health::of(&report);
+        (!health.can_grant()).then(|| health.to_string())
+    }
+}
+
+/// What of a quorum can be relied on, in a report.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Health {
+    pub(crate) voting: usize,
+    pub(crate) nodes: usize,
+    pub(crate) majority: usize,
+    /// How long until enough vote, where those that abstain suffice for that.
+    pub(crate) wait: Option<Duration>,
+}
+
+impl Health {
+    pub(crate) fn of(report: &Report) -> Self {
+        let votes = |view: &&View| matches!(view.standing, Standing::Voting(_));
+        let voting = report.nodes.iter().filter_map(|node| node.view.as_ref().ok()).filter(votes).count();
+        let mut waits: Vec<_> = report.nodes.iter().filter_map(|node| node.votes_in).collect();
+        waits.sort_unstable();
+        let missing = report.majority.saturating_sub(voting);
+        let wait = missing.checked_sub(1).and_then(|last| waits.get(last).copied());
+        Self { voting, nodes: report.nodes.len(), majority: report.majority, wait }
+    }
+
+    pub(crate) fn can_grant(self) -> bool {
+        self.voting >= self.majority
+    }
+
+    /// How many of the nodes that vote may fail yet.
+    pub(crate) fn spare(self) -> usize {
+        self.voting.saturating_sub(self.majority)
+    }
+}
+
+impl fmt::Display for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { voting, nodes, majority, .. } = self;
+        let verb = if *voting == 1 { "votes" } else { "vote" };
+        write!(f, "{voting} of {nodes} nodes {verb}, {majority} are needed")?;
+        match self.wait {
+            Some(wait) => write!(f, " and will be there in {} at most, while clients come by", whole_seconds(wait)),
+            None if self.can_grant() => match self.spare() {
+                0 => f.write_str(", none may fail"),
+                spare => write!(f, ", {spare} may fail"),
+            },
+            None => f.write_str("; see that the others run"),
+        }
+    }
+}
+
+pub(crate) fn failure(error: ConnectError) -> Failure {
+    match error {
+        ConnectError::Invalid(invalid) => Failure::new(Exit::Config, invalid.to_string()),
+        ConnectError::Backend(error) => error.into(),
+        ConnectError::Host(_) | _ => Failure::new(Exit::Internal, error.to_string()),
+    }
+}

@@ -1,0 +1,43 @@
+//! `leasehold redlock`: a quorum's deployment is begun, looked at and changed.
+
+pub(crate) mod args;
+mod moving;
+mod status;
+
+use leasehold::redlock::{Purpose, RedlockConfig};
+
+use self::args::{InitArgs, RedlockArgs, Task};
+use crate::exit::{Exit, Failure};
+use crate::quorum::{Health, Quorum};
+use crate::report::{print, say_warning};
+
+/// Does what was asked for.
+pub(crate) fn run(args: &RedlockArgs) -> Result<Exit, Failure> {
+    match &args.task {
+        Task::Init(args) => init(args),
+        Task::Status(args) => status::run(args),
+        Task::Move(args) => moving::run(args),
+    }
+}
+
+fn config(url: &str) -> Result<RedlockConfig, Failure> {
+    RedlockConfig::from_url(url).map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))
+}
+
+fn init(args: &InitArgs) -> Result<Exit, Failure> {
+    let quorum = Quorum::open(&config(&args.url)?)?;
+    let before = Health::of(&quorum.pass(Purpose::Look)?);
+    if before.can_grant() {
+        return print(&format!("nothing to do, since locks can be granted: {before}"));
+    }
+    let report = quorum.pass(Purpose::Found)?;
+    for warning in report.warnings() {
+        say_warning(&warning);
+    }
+    let after = Health::of(&report);
+    if !after.can_grant() {
+        report.check_reached()?;
+        return Err(Failure::new(Exit::Unavailable, format!("some nodes did not take it in: {after}; run it again")));
+    }
+    print(&format!("the deployment is new: {after}"))
+}

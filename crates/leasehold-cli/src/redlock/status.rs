@@ -1,0 +1,167 @@
+//! `leasehold redlock status`: one line for each node, and whether locks can be granted.
+
+use std::cmp::Ordering;
+use std::time::Duration;
+
+use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use leasehold::redlock::{NodeReport, Purpose, Report};
+use lock_core::Ttl;
+use lock_core::node::{Standing, View};
+use serde::Serialize;
+
+use super::args::StatusArgs;
+use super::config;
+use crate::exit::{Exit, Failure};
+use crate::quorum::{Health, Quorum};
+use crate::report::{human, json, millis, print, say_warning, whole_seconds};
+
+/// How much of a run id tells two runs apart.
+const RUN_SHOWN: usize = 8;
+
+pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
+    let report = Quorum::open(&config(&args.url)?)?.pass(Purpose::Look)?;
+    let health = Health::of(&report);
+    let done = if args.json { print(&json(&Status::of(&report, health))?)? } else { show(&report, health)? };
+    Ok(if health.can_grant() { done } else { Exit::Unavailable })
+}
+
+fn show(report: &Report, health: Health) -> Result<Exit, Failure> {
+    let verdict = if health.can_grant() { "locks can be granted" } else { "no lock can be granted now" };
+    let done = print(&format!("{}\n\n{verdict}: {health}", table(report)))?;
+    for warning in report.warnings() {
+        say_warning(&warning);
+    }
+    Ok(done)
+}
+
+fn table(report: &Report) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["NODE", "STATE", "RUN", "COUNTER", "TO CLOCK", "LONGEST", "NOTE"]);
+    for node in &report.nodes {
+        table.add_row(cells(node));
+    }
+    table.trim_fmt()
+}
+
+fn cells(node: &NodeReport) -> Vec<Cell> {
+    let mut cells = vec![Cell::new(&node.address), state(node)];
+    match &node.view {
+        Ok(view) => {
+            let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+            let known = view.counter > 0;
+            cells.push(Cell::new(view.run.0.chars().take(RUN_SHOWN).collect::<String>()));
+            cells.push(right(if known { view.counter.to_string() } else { "-".to_owned() }));
+            cells.push(right(if known { to_clock(view) } else { "-".to_owned() }));
+            let asked = view.longest >= Ttl::MIN.get();
+            cells.push(right(if asked { human(view.longest).to_string() } else { "-".to_owned() }));
+            cells.push(Cell::new(view.evicts.as_deref().map_or(String::new(), |policy| format!("evicts: {policy}"))));
+        }
+        Err(error) => {
+            cells.extend(["", "", "", ""].map(Cell::new));
+            cells.push(Cell::new(error));
+        }
+    }
+    cells
+}
+
+fn state(node: &NodeReport) -> Cell {
+    let wait = node.votes_in.unwrap_or_default();
+    let (text, colour) = match &node.view {
+        Err(error) if error.kind().is_transient() => ("away".to_owned(), Color::Red),
+        Err(_) => ("refused".to_owned(), Color::Red),
+        Ok(View { standing: Standing::Voting(_), .. }) => ("votes".to_owned(), Color::Green),
+        Ok(View { standing: Standing::Abstaining { .. }, .. }) if wait.is_zero() => {
+            ("abstains until a client comes by".to_owned(), Color::Yellow)
+        }
+        Ok(View { standing: Standing::Abstaining { .. }, .. }) => {
+            (format!("abstains, {} at most", whole_seconds(wait)), Color::Yellow)
+        }
+        Ok(View { membership: None, .. }) => ("empty, waits for a client".to_owned(), Color::Yellow),
+        Ok(_) => ("restarted, waits for a client".to_owned(), Color::Yellow),
+    };
+    Cell::new(text).fg(colour)
+}
+
+/// How far the counter is from the clock that it began at, to the second.
+fn to_clock(view: &View) -> String {
+    let distance = Duration::from_micros(view.counter.abs_diff(view.clock.0)).as_secs();
+    let sign = match view.counter.cmp(&view.clock.0) {
+        Ordering::Less if distance > 0 => "-",
+        Ordering::Greater if distance > 0 => "+",
+        Ordering::Less | Ordering::Equal | Ordering::Greater => "",
+    };
+    format!("{sign}{}", human(Duration::from_secs(distance)))
+}
+
+/// All of it, for scripts.
+#[derive(Debug, Serialize)]
+struct Status<'a> {
+    can_grant: bool,
+    voting: usize,
+    majority: usize,
+    /// How many of those that vote may fail.
+    spare: usize,
+    /// Until enough vote, where those that abstain suffice.
+    wait_ms: Option<u64>,
+    nodes: Vec<Row<'a>>,
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    node: &'a str,
+    /// `votes`, `abstains`, `restarted`, `empty`, `away` or `refused`.
+    state: &'static str,
+    /// Until it votes at the latest, while clients come by.
+    votes_in_ms: Option<u64>,
+    run: Option<&'a str>,
+    counter: Option<u64>,
+    clock: Option<u64>,
+    longest_ttl_ms: Option<u64>,
+    /// The maxmemory-policy, where it may drop locks.
+    evicts: Option<&'a str>,
+    error: Option<String>,
+}
+
+impl<'a> Status<'a> {
+    fn of(report: &'a Report, health: Health) -> Self {
+        Self {
+            can_grant: health.can_grant(),
+            voting: health.voting,
+            majority: health.majority,
+            spare: health.spare(),
+            wait_ms: health.wait.map(millis),
+            nodes: report.nodes.iter().map(Row::from).collect(),
+            warnings: report.warnings(),
+        }
+    }
+}
+
+impl<'a> From<&'a NodeReport> for Row<'a> {
+    fn from(node: &'a NodeReport) -> Self {
+        let view = node.view.as_ref().ok();
+        Self {
+            node: &node.address,
+            state: word(node),
+            votes_in_ms: node.votes_in.map(millis),
+            run: view.map(|view| view.run.0.as_str()),
+            counter: view.map(|view| view.counter),
+            clock: view.map(|view| view.clock.0),
+            longest_ttl_ms: view.map(|view| millis(view.longest)),
+            evicts: view.and_then(|view| view.evicts.as_deref()),
+            error: node.view.as_ref().err().map(ToString::to_string),
+        }
+    }
+}
+
+fn word(node: &NodeReport) -> &'static str {
+    match &node.view {
+        Err(error) if error.kind().is_transient() => "away",
+        Err(_) => "refused",
+        Ok(View { standing: Standing::Voting(_), .. }) => "votes",
+        Ok(View { standing: Standing::Abstaining { .. }, .. }) => "abstains",
+        Ok(View { membership: None, .. }) => "empty",
+        Ok(_) => "restarted",
+    }
+}

@@ -1,0 +1,95 @@
+//! `leasehold redlock move`: another list of nodes, and nobody who is served by both.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use support::leasehold::{code, text};
+use support::nodes::{MAX_TTL, Nodes, RUN};
+use support::wait_for;
+use test_support::RedisServer;
+
+#[test]
+fn three_nodes_become_five() {
+    let mut nodes = Nodes::founded(3);
+    let old = nodes.url();
+    let before = nodes.token(&old);
+    nodes.servers.extend((0..2).map(|_| RedisServer::start()));
+    let new = nodes.url();
+    for round in 0..2 {
+        let output = nodes.redlock("move", &[old.clone(), new.clone()]);
+        assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+        let said = text(&output.stdout);
+        assert!(
+            said.contains("5 nodes and grants its first lock in") && said.contains("4s at most"),
+            "{round}: {said}"
+        );
+    }
+    assert!(nodes.refused(&format!("-n {RUN} {old} a"), 78).contains("belongs to a deployment of other nodes"));
+    assert!(nodes.refused(&format!("-n {RUN} {new} a"), 69).contains("only 0 of 5 nodes vote"));
+    let output = nodes.leasehold.run(&format!("-w 25s {RUN} {new} a"), "echo $LEASEHOLD_FENCE");
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+    let after: u64 = text(&output.stdout).trim().parse().unwrap();
+    assert!(after > before, "{after} after {before}");
+    assert_eq!(nodes.states(), ["votes"; 5]);
+    // Moving once more moves nothing and stops nobody.
+    let output = nodes.redlock("move", &[old.clone(), new.clone()]);
+    assert!(text(&output.stdout).contains("moved before"), "{}", text(&output.stdout));
+    assert!(nodes.token(&new) > after);
+    nodes.refused(&format!("-n {RUN} {old} a"), 78);
+}
+
+#[test]
+fn a_move_that_would_lead_astray_is_refused_and_changes_nothing() {
+    let mut nodes = Nodes::founded(3);
+    let old = nodes.url();
+    nodes.servers.extend((0..2).map(|_| RedisServer::start()));
+    let new = nodes.url();
+    let shorter = new.replace(MAX_TTL, "3s");
+    let others = Nodes::founded(3);
+    let foreign = format!("{},{}?max_ttl={MAX_TTL}", old.split('?').next().unwrap(), others.address(0));
+    nodes.servers[4].kill();
+    for (to, expected, words) in [
+        (&old, 64, "the same deployment"),
+        (&new, 69, nodes.address(4).as_str()),
+        (&foreign, 78, "belongs to another deployment"),
+    ] {
+        let output = nodes.redlock("move", &[old.clone(), to.clone()]);
+        let said = text(&output.stderr);
+        assert!(code(output.status) == expected && said.contains(words), "{to}: {said}");
+    }
+    nodes.servers[4].restart_empty();
+    let output = nodes.redlock("move", &[old.clone(), shorter]);
+    assert_eq!(code(output.status), 78);
+    assert!(text(&output.stderr).contains("max_ttl is shorter"), "{}", text(&output.stderr));
+    nodes.token(&old);
+    nodes.servers[0].kill();
+    nodes.servers[1].kill();
+    let output = nodes.redlock("move", &[old, new]);
+    assert!(text(&output.stderr).contains("too few"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn an_old_node_that_was_away_during_the_move_is_moved_later() {
+    let mut nodes = Nodes::founded(3);
+    let old = nodes.url();
+    nodes.servers.extend((0..2).map(|_| RedisServer::start()));
+    let new = nodes.url();
+    nodes.servers[2].stop();
+    let output = nodes.redlock("move", &[old.clone(), new.clone()]);
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains(&format!("{} was not moved", nodes.address(2))));
+    let output = nodes.leasehold.run(&format!("-w 25s {RUN} {new} a"), "true");
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+    nodes.servers[2].resume();
+    wait_for("the node to answer", || (nodes.states()[2] == "refused").then_some(()));
+    nodes.token(&new);
+    nodes.refused(&format!("-n {RUN} {old} a"), 78);
+    let output = nodes.redlock("move", &[old, new.clone()]);
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+    wait_for("all to vote", || {
+        nodes.token(&new);
+        nodes.states().iter().all(|state| state == "votes").then_some(())
+    });
+}

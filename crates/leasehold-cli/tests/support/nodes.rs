@@ -1,0 +1,80 @@
+//! A quorum of real servers, and the command on it.
+
+use std::process::Output;
+
+use serde_json::Value;
+use test_support::RedisServer;
+
+use super::leasehold::{Leasehold, code, text};
+
+/// The longest ttl of these deployments: how long they wait that know nothing.
+pub(crate) const MAX_TTL: &str = "4s";
+/// With this ttl as the longest in use, a node that forgot is back after some three seconds.
+pub(crate) const RUN: &str = "--ttl 3s --url";
+
+/// Some servers, as a deployment and each by itself.
+pub(crate) struct Nodes {
+    pub(crate) leasehold: Leasehold,
+    pub(crate) servers: Vec<RedisServer>,
+}
+
+impl Nodes {
+    /// So many that nobody has used yet.
+    pub(crate) fn blank(count: usize) -> Self {
+        Self { leasehold: Leasehold::new(), servers: (0..count).map(|_| RedisServer::start()).collect() }
+    }
+
+    /// The same, declared to be new.
+    pub(crate) fn founded(count: usize) -> Self {
+        let nodes = Self::blank(count);
+        let output = nodes.redlock("init", &[nodes.url()]);
+        assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+        nodes
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.url_of(0..self.servers.len())
+    }
+
+    pub(crate) fn url_of(&self, which: impl IntoIterator<Item = usize>) -> String {
+        let hosts: Vec<_> = which.into_iter().map(|node| self.address(node)).collect();
+        format!("redlock://{}?max_ttl={MAX_TTL}", hosts.join(","))
+    }
+
+    pub(crate) fn address(&self, node: usize) -> String {
+        format!("127.0.0.1:{}", self.servers[node].port())
+    }
+
+    pub(crate) fn redlock(&self, task: &str, arguments: &[String]) -> Output {
+        self.leasehold.command("redlock").arg(task).args(arguments).output().unwrap()
+    }
+
+    pub(crate) fn status(&self) -> Value {
+        let output = self.redlock("status", &["--json".to_owned(), self.url()]);
+        let status: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+        assert_eq!(code(output.status), if status["can_grant"] == true { 0 } else { 69 });
+        status
+    }
+
+    pub(crate) fn states(&self) -> Vec<String> {
+        let status = self.status();
+        status["nodes"].as_array().unwrap().iter().map(|node| node["state"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Runs a command that must get the lock, and gives its token.
+    pub(crate) fn token(&self, url: &str) -> u64 {
+        let output = self.leasehold.run(&format!("-n {RUN} {url} a"), "echo $LEASEHOLD_FENCE");
+        assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+        text(&output.stdout).trim().parse().unwrap()
+    }
+
+    /// Runs a command that must not come to be run, and gives what is said.
+    pub(crate) fn refused(&self, options: &str, expected: i32) -> String {
+        let output = self.leasehold.run(options, "touch ran");
+        let said = text(&output.stderr);
+        assert_eq!(code(output.status), expected, "{options}: {said}");
+        assert!(!self.leasehold.scratch.file("ran").exists(), "{options}: the command ran");
+        said
+    }
+}
