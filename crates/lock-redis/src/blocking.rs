@@ -74,10 +74,18 @@ impl Redis {
         Self { wire: Wire::own(stack.client(), inbox), source: Source::Own(Box::new(stack)) }
     }
 
-    /// A server as a node of a quorum. Nothing is connected yet, and nothing will be told.
+    /// A server as a node of a quorum. Nothing is connected yet.
     pub(crate) fn node(client: Client, prefix: &Prefix) -> Self {
-        let wire = Wire::own(&client, None).with_prefix(prefix);
-        Self { wire, source: Source::Own(Box::new(Stack::new(client, Role::Node))) }
+        Self::own(Stack::new(client, Role::Node)).prefixed(prefix)
+    }
+
+    /// Somebody waits, and would like to hear when to ask again.
+    pub(crate) fn listen_in_time(&self) {
+        match &self.source {
+            Source::Own(stack) => stack.listen_in_time(),
+            #[cfg(feature = "r2d2")]
+            Source::Pool(_) => {}
+        }
     }
 
     /// The same Redis over connections of its own, or over what was handed in.

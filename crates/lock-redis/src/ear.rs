@@ -41,8 +41,19 @@ impl Ear {
         if self.started.swap(true, Ordering::Relaxed) {
             return;
         }
-        let opened = open(&self.client, &self.inbox, within);
-        let subscription = opened.as_ref().ok().map(|(_, subscription)| *subscription);
+        self.spawn(Some(open(&self.client, &self.inbox, within)));
+    }
+
+    /// Somebody would like to hear, and does not wait for that.
+    pub(crate) fn wished_for(&self) {
+        if !self.started.swap(true, Ordering::Relaxed) {
+            self.spawn(None);
+        }
+    }
+
+    fn spawn(&self, opened: Option<Opened>) {
+        let subscription =
+            opened.as_ref().and_then(|opened| opened.as_ref().ok()).map(|(_, subscription)| *subscription);
         let (client, inbox) = (self.client.clone(), Arc::downgrade(&self.inbox));
         let thread = thread::Builder::new().name("leasehold-ear".into());
         // Without the thread, waiters have to ask.
@@ -56,8 +67,8 @@ impl Ear {
 type Opened = RedisResult<(Connection, Subscription)>;
 
 /// Listens for as long as there is anybody to tell.
-fn hear(opened: Opened, client: &Client, whom: &Weak<Inbox>) {
-    let (mut next, mut pause) = (Some(opened), PAUSES.0);
+fn hear(opened: Option<Opened>, client: &Client, whom: &Weak<Inbox>) {
+    let (mut next, mut pause) = (opened, PAUSES.0);
     while let Some(inbox) = whom.upgrade() {
         let opened = next.take().unwrap_or_else(|| open(client, &inbox, CONNECT_WITHIN));
         drop(inbox);

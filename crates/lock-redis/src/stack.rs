@@ -78,6 +78,13 @@ impl Stack {
         }
     }
 
+    /// Somebody waits, and asks meanwhile.
+    pub(crate) fn listen_in_time(&self) {
+        if let Some(ear) = &self.ear {
+            ear.wished_for();
+        }
+    }
+
     /// Other connections to the same server.
     pub(crate) fn another(&self) -> Self {
         Self::new(self.client.clone(), self.role)

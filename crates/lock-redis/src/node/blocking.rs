@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use lock_core::node::{Ask, BlockingQuorumNode, QuorumNode, Told};
-use lock_core::{BackendError, EventSink};
+use lock_core::{Backend, BackendError, EventSink, Queueing};
 
 use super::ask::parts;
 use super::open;
@@ -14,7 +14,8 @@ use crate::failure::Failure;
 use crate::stack::Span;
 use crate::wire::Question;
 
-/// A node that is asked over a connection for each thread that asks. It tells nothing unasked.
+/// A node that is asked over a connection for each thread that asks. Once somebody has to wait, another connection and a
+/// thread hear when locks are freed.
 pub struct RedisNode {
     redis: Redis,
     address: String,
@@ -50,7 +51,9 @@ impl QuorumNode for RedisNode {
         &self.address
     }
 
-    fn listen(&self, _sink: EventSink) {}
+    fn listen(&self, sink: EventSink) {
+        Backend::listen(&self.redis, sink);
+    }
 }
 
 impl BlockingQuorumNode for RedisNode {
@@ -60,6 +63,11 @@ impl BlockingQuorumNode for RedisNode {
 
     fn ask(&self, ask: &Ask, within: Duration) -> Result<Told, BackendError> {
         let told = self.answer(ask, Span::from_now(within));
+        if let (Ask::Acquire { claim, .. }, Ok(Told::Held { .. })) = (ask, &told)
+            && claim.queueing == Queueing::Wanted
+        {
+            self.redis.listen_in_time();
+        }
         told.map_err(|failure| failure.of_node(&self.address).into_error(ask.operation()))
     }
 }

@@ -82,6 +82,21 @@ fn the_first_who_listens_is_told_of_a_lock_that_was_freed() {
 }
 
 #[test]
+fn threads_are_told_too_once_one_of_them_had_to_wait() {
+    let voter = Voter::start(on_threads);
+    let node = on_threads(&voter.server.url());
+    let told = events(&*node);
+    let (job, _) = voter.take("job");
+    is_held(&*node, &claim("job"));
+    is_held(&*node, &waiting("job"));
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), Event::RecheckAll, "from now on it hears");
+    assert!(voter.inboxes().is_empty(), "nobody was kept waiting for that");
+    is_held(&*node, &waiting("job"));
+    voter.release(&job, Certainty::Answered);
+    assert_eq!(freed(&told), "job");
+}
+
+#[test]
 fn names_behind_a_prefix_are_told_without_it() {
     let voter = Voter::start(on_threads);
     let shop = on_tokio(&format!("{}?prefix=shop", voter.server.url()));
@@ -96,7 +111,7 @@ fn names_behind_a_prefix_are_told_without_it() {
 fn who_hears_nothing_or_asks_for_nothing_leaves_no_inbox() {
     let voter = Voter::start(on_threads);
     voter.take("job");
-    is_held(&*on_threads(&voter.server.url()), &waiting("job"));
+    is_held(&*on_threads(&voter.server.url()), &claim("job"));
     is_held(&*on_tokio(&voter.server.url()), &claim("job"));
     is_held(&*on_tokio(&format!("{}?protocol=resp2", voter.server.url())), &waiting("job"));
     let config = RedisConfig::from_url(&voter.server.url()).unwrap();
