@@ -96,6 +96,7 @@ impl Acquire {
                 if token > self.wish {
                     quorum.heights.was_outbid(now, token);
                 }
+                quorum.raise(self.claim.owner, token);
                 Vote::Granted(token)
             }
             Ok(Told::Held { holder, remaining }) => Vote::Held(holder, remaining),
@@ -117,7 +118,7 @@ impl Acquire {
         let granted = self.grants().count();
         let (agreed, token) = self.agreed();
         if agreed >= self.majority {
-            self.end(self.granted(token));
+            self.hand_out(quorum, token);
         } else if granted + silent < self.majority {
             self.give_up(quorum, now);
         } else if granted >= self.majority && (agreed + silent < self.majority || silent < SILENT_MIN) {
@@ -125,11 +126,10 @@ impl Acquire {
         }
     }
 
-    /// The highest token that was drawn, and how many nodes drew it. A node that drew a higher one than is handed out would
-    /// never renew the lease.
+    /// The token that the most nodes drew, and how many did.
     fn agreed(&self) -> (usize, FencingToken) {
-        let highest = self.grants().max().unwrap_or(self.wish);
-        (self.grants().filter(|token| *token == highest).count(), highest)
+        let same = |token: FencingToken| (self.grants().filter(|f| *f == token).count(), token);
+        self.grants().map(same).max().unwrap_or((0, self.wish))
     }
 
     fn grants(&self) -> impl Iterator<Item = FencingToken> + '_ {
@@ -180,14 +180,18 @@ impl Acquire {
         let Round::Two { token, open } = self.round else { return };
         let acknowledged = self.ballots.iter().filter(|ballot| ballot.acknowledged).count();
         if acknowledged >= self.majority {
-            self.end(self.granted(token));
+            self.hand_out(quorum, token);
         } else if acknowledged + open < self.majority {
             self.give_up(quorum, now);
         }
     }
 
-    fn granted(&self, high: FencingToken) -> Result<Answer, BackendError> {
-        Ok(Answer::Granted { lease: self.lease(high)?, valid_for: self.claim.ttl.get() })
+    /// The lock is had, with this token. Nodes that drew a higher one are renewed under that.
+    fn hand_out(&mut self, quorum: &mut Quorum, token: FencingToken) {
+        let highest = self.grants().max().unwrap_or(token).max(token);
+        quorum.keep(self.claim.owner, highest);
+        let valid_for = self.claim.ttl.get();
+        self.end(self.lease(token).map(|lease| Answer::Granted { lease, valid_for }));
     }
 
     fn lease(&self, high: FencingToken) -> Result<Lease, BackendError> {

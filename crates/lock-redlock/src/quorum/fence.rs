@@ -37,7 +37,7 @@ impl Renew {
     /// Asks all voters.
     pub fn begin(quorum: &mut Quorum, now: Moment, leases: &[Lease], within: Duration) -> Self {
         let mut errand = Self {
-            leases: leases.into(),
+            leases: leases.iter().map(|lease| quorum.raised(lease)).collect(),
             majority: quorum.majority(),
             open: BTreeSet::new(),
             nodes: quorum.peers.len(),

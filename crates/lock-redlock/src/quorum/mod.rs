@@ -18,7 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Membership, Told};
-use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation, Parting, Ttl, to_the_millisecond};
+use lock_core::{
+    BackendError, Effect, ErrorKind, FencingToken, Lease, Moment, Operation, Owner, Parting, TokenRange, Ttl,
+    to_the_millisecond,
+};
 
 pub use acquire::Acquire;
 pub use fence::{Renew, Verify};
@@ -69,6 +72,8 @@ pub struct Quorum {
     membership: Arc<Membership>,
     max_ttl: Ttl,
     heights: Heights,
+    /// By owner that holds: the highest token that a node drew for it, under which all of them renew.
+    held: BTreeMap<Owner, FencingToken>,
     watch: Watch,
 }
 
@@ -150,7 +155,14 @@ impl Quorum {
         }
         let membership = Arc::new(Membership { members, max_ttl: max_ttl.get() });
         let peers = addresses.iter().map(|address| Peer::new(address.clone())).collect();
-        Ok(Self { peers, membership, max_ttl, heights: Heights::new(addresses.len()), watch: Watch::default() })
+        Ok(Self {
+            peers,
+            membership,
+            max_ttl,
+            heights: Heights::new(addresses.len()),
+            held: BTreeMap::new(),
+            watch: Watch::default(),
+        })
     }
 
     /// How many nodes are needed for anything.
@@ -256,6 +268,26 @@ impl Quorum {
             peer.claims(claim.owner);
         }
         Letter { node, ask, within }
+    }
+
+    /// The lock was handed out to this owner.
+    fn keep(&mut self, owner: Owner, highest: FencingToken) {
+        self.held.insert(owner, highest);
+    }
+
+    /// A node that was slower than the verdict drew this token for an owner that holds.
+    fn raise(&mut self, owner: Owner, token: FencingToken) {
+        if let Some(highest) = self.held.get_mut(&owner) {
+            *highest = token.max(*highest);
+        }
+    }
+
+    /// The lease under a token that no node's own is above. A node that drew a higher one would not renew it otherwise; and
+    /// what comes after it is above all of them.
+    fn raised(&self, lease: &Lease) -> Lease {
+        let highest = self.held.get(&lease.owner).copied().filter(|highest| *highest > lease.tokens.high());
+        let tokens = highest.and_then(|highest| TokenRange::new(lease.tokens.low(), highest).ok());
+        Lease { tokens: tokens.unwrap_or(lease.tokens), ..lease.clone() }
     }
 
     /// A release for a node, unless it has to wait until that answers again.

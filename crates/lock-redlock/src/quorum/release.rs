@@ -39,6 +39,7 @@ impl Release {
             letters: VecDeque::new(),
             verdict: None,
         };
+        quorum.held.remove(&parting.owner);
         for node in quorum.nodes() {
             errand.letters.extend(quorum.release(now, node, &parting, within));
         }

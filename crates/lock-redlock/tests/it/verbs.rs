@@ -162,3 +162,29 @@ fn a_node_that_never_answered_a_claim_refuses_it_after_the_release() {
     }
     eventually(|| acquire(&late, &mine).unwrap_err().to_string().contains("given up"));
 }
+
+/// A minority had drawn higher tokens for other locks. It backs the lease all the same, so any minority may fail.
+#[test]
+fn nodes_that_drew_higher_tokens_renew_the_lease_too() {
+    for away in 0..5 {
+        let rig = Rig::founded(5);
+        let (client, others) = (rig.connected(), rig.connected());
+        for node in [3, 4] {
+            let away = |other: &usize| *other != node;
+            (0..5)
+                .filter(away)
+                .for_each(|other| rig.faults[other].fail_everything(Fault::Refused(ErrorKind::Unreachable)));
+            assert!(acquire(&others, &wide(9, 64)).is_err());
+            let now = lock_host::Clock::now(&rig.clock);
+            eventually(|| rig.nodes[node].store().holds(now).next().is_none());
+            rig.faults.iter().for_each(Faults::heal_everything);
+        }
+        let lease = granted(acquire(&client, &claim(1)));
+        client.flush(WITHIN);
+        for node in [away, (away + 1) % 5] {
+            rig.faults[node].fail_everything(Fault::Refused(ErrorKind::Unreachable));
+        }
+        let renewed = client.renew(from_ref(&lease), WITHIN).unwrap();
+        assert!(matches!(renewed[..], [Renewed::Renewed { .. }]), "without {away} and the next: {renewed:?}");
+    }
+}
