@@ -1,11 +1,12 @@
 //! The quorum for tokio.
 
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::node::AsyncQuorumNode;
 use lock_core::{
     Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Moment, Parting,
@@ -104,7 +105,7 @@ impl<N: AsyncQuorumNode> Redlock<N> {
     }
 
     fn course<E: Errand>(&self, errand: E) -> Course<N, E> {
-        Course { shared: Arc::clone(&self.shared), errand, under_way: FuturesUnordered::new() }
+        Course { shared: Arc::clone(&self.shared), errand, under_way: Vec::new() }
     }
 }
 
@@ -118,7 +119,8 @@ impl<N> Shared<N> {
 struct Course<N, E> {
     shared: Arc<Shared<N>>,
     errand: E,
-    under_way: FuturesUnordered<BoxFuture<'static, (Letter, Outcome)>>,
+    /// In the order in which they were written, for that is the order in which a node has to get its own.
+    under_way: Vec<BoxFuture<'static, (Letter, Outcome)>>,
 }
 
 impl<N: AsyncQuorumNode, E: Errand> Course<N, E> {
@@ -140,7 +142,7 @@ impl<N: AsyncQuorumNode, E: Errand> Course<N, E> {
             if let Some(verdict) = self.errand.take_verdict() {
                 return Some(verdict);
             }
-            let (letter, outcome) = self.under_way.next().await?;
+            let (letter, outcome) = poll_fn(|cx| self.poll_next(cx)).await?;
             let now = self.shared.clock.now();
             let mut quorum = self.shared.quorum();
             self.errand.heard(&mut quorum, now, &letter, outcome);
@@ -148,6 +150,19 @@ impl<N: AsyncQuorumNode, E: Errand> Course<N, E> {
                 self.shared.quiet.notify_waiters();
             }
         }
+    }
+
+    /// The next outcome, or none if nothing is under way. Not `FuturesUnordered`: that wakes its task once more when it has
+    /// polled all that it holds, and the client's driver, which holds many of these, then yields after two of them, so
+    /// that what could go out together goes out in small portions.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Letter, Outcome)>> {
+        for index in 0..self.under_way.len() {
+            if let Poll::Ready(heard) = self.under_way[index].as_mut().poll(cx) {
+                drop(self.under_way.remove(index));
+                return Poll::Ready(Some(heard));
+            }
+        }
+        if self.under_way.is_empty() { Poll::Ready(None) } else { Poll::Pending }
     }
 }
 
