@@ -8,6 +8,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisResult, Value};
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::unconstrained;
 
 /// How many requests go out together at most, since the first of them waits for the answer to the last. Measured: with as
 /// many as 64 tasks have under way, client and server took turns, at half the rate.
@@ -54,9 +55,11 @@ impl Outbox {
     /// Sends a command and waits for its answer.
     pub(crate) async fn ask(&self, command: Cmd) -> RedisResult<Value> {
         let (_under_way, others) = UnderWay::begin(&self.under_way);
-        // Nothing can be overtaken, and there is nothing to go out with.
+        // Nothing can be overtaken, and there is nothing to go out with. A task that has used up its share of time would
+        // lose its place here to what comes after it.
         if others == 0 {
-            return self.connection.clone().req_packed_command(&command).await?.extract_error();
+            let mut connection = self.connection.clone();
+            return unconstrained(connection.req_packed_command(&command)).await?.extract_error();
         }
         let (answer, answered) = oneshot::channel();
         // What cannot be sent is dropped, and so answered.

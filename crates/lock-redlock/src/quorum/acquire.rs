@@ -104,11 +104,15 @@ impl Acquire {
             Ok(_) => Vote::Failed(out_of_turn()),
             Err(error) => Vote::Failed(error),
         };
-        if let Some(ballot) = self.ballots.iter_mut().find(|ballot| ballot.elector.node == node) {
-            ballot.vote = vote;
-        }
-        if self.round == Round::One {
-            self.count(quorum, now);
+        let Some(ballot) = self.ballots.iter_mut().find(|ballot| ballot.elector.node == node) else { return };
+        ballot.vote = vote;
+        match self.round {
+            Round::One => self.count(quorum, now),
+            Round::Two { token, .. } => {
+                ballot.acknowledged |= ballot.drew(token);
+                self.count_acknowledged(quorum, now);
+            }
+            Round::Over => {}
         }
     }
 
@@ -149,14 +153,14 @@ impl Acquire {
         };
         let mut open = 0;
         for ballot in &mut self.ballots {
+            ballot.acknowledged = ballot.drew(token);
             match ballot.vote {
-                Vote::Granted(own) if own == token => ballot.acknowledged = true,
-                Vote::Granted(_) | Vote::Asked => {
+                Vote::Granted(_) | Vote::Asked if !ballot.acknowledged => {
                     let ask = Ask::Fence { leases: Arc::clone(&leases), epoch: ballot.elector.epoch };
                     self.letters.push_back(quorum.letter(ballot.elector.node, ask, self.within));
                     open += 1;
                 }
-                Vote::Held(..) | Vote::Failed(_) | Vote::Abstained => {}
+                Vote::Granted(_) | Vote::Asked | Vote::Held(..) | Vote::Failed(_) | Vote::Abstained => {}
             }
         }
         self.round = Round::Two { token, open };
@@ -244,6 +248,11 @@ impl Acquire {
 }
 
 impl Ballot {
+    /// A grant of the very token that is to be acknowledged is that: the node counts from there.
+    fn drew(&self, token: FencingToken) -> bool {
+        matches!(self.vote, Vote::Granted(own) if own == token)
+    }
+
     fn is_awaited(&self) -> bool {
         self.elector.hope == Hope::Awaited && matches!(self.vote, Vote::Asked)
     }

@@ -12,12 +12,14 @@ use super::NodeId;
 const LEAD: u64 = 1000;
 /// For how long it counts that others wish for more.
 const OTHERS_FOR: Duration = Duration::from_secs(1);
+/// For how long a reading of a clock counts. The highest of that time is the one whose answer was the least late.
+const CLOCK_FOR: Duration = Duration::from_secs(10);
 
 /// What the nodes' clocks show, as far as their answers told.
 #[derive(Debug)]
 pub(super) struct Heights {
     /// By node: what its clock showed at the origin of ours.
-    clocks: Vec<Option<u64>>,
+    clocks: Vec<Option<(Moment, u64)>>,
     /// The same, by what others wished for.
     others: Option<(Moment, u64)>,
     last: u64,
@@ -30,7 +32,11 @@ impl Heights {
 
     /// A node's clock shows this.
     pub(super) fn saw(&mut self, now: Moment, node: NodeId, clock: NodeTime) {
-        self.clocks[node.0] = Some(clock.0.saturating_sub(micros(now)));
+        let height = clock.0.saturating_sub(micros(now));
+        match &mut self.clocks[node.0] {
+            Some((at, known)) if *known >= height && now.since(*at) < CLOCK_FOR => {}
+            known => *known = Some((now, height)),
+        }
     }
 
     /// A node drew a token above the wish: somebody else was there with a higher one.
@@ -42,7 +48,7 @@ impl Heights {
 
     /// The token to wish for: above all wishes before, and all clocks.
     pub(super) fn wish(&mut self, now: Moment, width: Width) -> FencingToken {
-        let newest = self.clocks.iter().flatten().copied().chain(self.others(now)).max();
+        let newest = self.clocks.iter().flatten().map(|(_, height)| *height).chain(self.others(now)).max();
         let height = newest.map_or(0, |newest| newest.saturating_add(micros(now)).saturating_add(LEAD));
         self.last = height.max(self.last.saturating_add(width.get()));
         FencingToken::new(self.last).unwrap_or(FencingToken::MAX)

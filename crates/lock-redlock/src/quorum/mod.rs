@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Membership, Told};
 use lock_core::{
-    BackendError, Effect, ErrorKind, FencingToken, Lease, Moment, Operation, Owner, Parting, TokenRange, Ttl,
-    to_the_millisecond,
+    BackendError, Certainty, Effect, ErrorKind, FencingToken, Lease, Moment, Operation, Owner, Parting, TokenRange,
+    Ttl, to_the_millisecond,
 };
 
 pub use acquire::Acquire;
@@ -244,10 +244,21 @@ impl Quorum {
             Ok(_) | Err(_) => {}
         }
         let peer = &mut self.peers[node.0];
-        if let Ask::Acquire { claim, .. } = ask
-            && outcome.as_ref().map_or_else(|error| error.effect() == Effect::None, |_| true)
-        {
-            peer.answered_claim(claim.owner);
+        let sure = outcome.as_ref().map_or_else(|error| error.effect() == Effect::None, |_| true);
+        let settled = match ask {
+            Ask::Acquire { claim, .. } => sure.then_some(claim.owner),
+            Ask::Release(parting) => {
+                (outcome.is_ok() && parting.certainty == Certainty::Unknown).then_some(parting.owner)
+            }
+            Ask::Fence { .. }
+            | Ask::Look
+            | Ask::Mark(_)
+            | Ask::Note { .. }
+            | Ask::Install { .. }
+            | Ask::Move { .. } => None,
+        };
+        if let Some(owner) = settled {
+            peer.answered_claim(owner);
         }
         let answered = outcome.as_ref().map_or_else(is_an_answer, |_| true);
         if answered {

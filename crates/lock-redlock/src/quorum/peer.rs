@@ -11,7 +11,7 @@ use lock_core::{Certainty, Moment, Owner, Parting};
 const PROBE_MIN: Duration = Duration::from_millis(50);
 /// ... up to this.
 const PROBE_MAX: Duration = Duration::from_secs(1);
-/// How many releases are kept for a node that does not answer. Those beyond run out with their leases.
+/// How many owners are kept in mind for a node that does not answer. What is beyond runs out with its lease.
 const OWED_MAX: usize = 1024;
 
 #[derive(Debug)]
@@ -68,17 +68,20 @@ impl Peer {
     }
 
     pub(super) fn claims(&mut self, owner: Owner) {
+        if self.unanswered.len() == OWED_MAX {
+            self.unanswered.pop_first();
+        }
         self.unanswered.insert(owner);
     }
 
-    /// It answered the claim of this owner, or surely never had it.
+    /// It answered the claim of this owner, or surely never had it, or will refuse it.
     pub(super) fn answered_claim(&mut self, owner: Owner) {
         self.unanswered.remove(&owner);
     }
 
     /// What it has to be told when an owner leaves.
-    pub(super) fn farewell(&mut self, parting: &Arc<Parting>) -> Arc<Parting> {
-        if !self.unanswered.remove(&parting.owner) || parting.certainty == Certainty::Unknown {
+    pub(super) fn farewell(&self, parting: &Arc<Parting>) -> Arc<Parting> {
+        if !self.unanswered.contains(&parting.owner) || parting.certainty == Certainty::Unknown {
             return Arc::clone(parting);
         }
         Arc::new(Parting { certainty: Certainty::Unknown, ..Parting::clone(parting) })
