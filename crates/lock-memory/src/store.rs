@@ -17,7 +17,7 @@ use crate::BACKEND;
 use crate::lock::{Hold, Lock};
 
 /// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl.
-pub(crate) const TOMBSTONE_MIN: Duration = Duration::from_secs(1);
+const TOMBSTONE_MIN: Duration = Duration::from_secs(1);
 
 /// Which client asks. Told apart only so that a hand-over reaches the one whose claim queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,7 +77,7 @@ impl Store {
     ///
     /// # Errors
     /// `Protocol` where the claim was given up by a release of unknown certainty, `Unsupported` for another mode than
-    /// exclusive, `Unavailable` where the tokens are used up. None of them changes anything.
+    /// exclusive, `Protocol` where the tokens are used up. None of them changes anything.
     pub fn acquire(&mut self, now: Moment, client: ClientId, claim: &Claim) -> Result<Answer, BackendError> {
         refuse_other_modes(claim.mode)?;
         let lock = self.locks.entry(claim.name.clone()).or_default();
@@ -117,7 +117,7 @@ impl Store {
     /// Where a claim of the owner may still be under way, it will be refused for the ttl, but at least a second.
     ///
     /// # Errors
-    /// `Unavailable` where the tokens are used up; then nothing was changed.
+    /// `Protocol` where the tokens are used up; then nothing was changed.
     pub fn release(&mut self, now: Moment, parting: &Parting) -> Result<Released, BackendError> {
         let lock = self.locks.entry(parting.name.clone()).or_default();
         lock.forget_what_is_over(now);
@@ -176,7 +176,7 @@ impl Store {
     /// Ends the lease that spans `token`, whoever owns it, and passes the lock on.
     ///
     /// # Errors
-    /// `Unavailable` where the tokens are used up; then nothing was changed.
+    /// `Protocol` where the tokens are used up; then nothing was changed.
     pub fn revoke(&mut self, now: Moment, name: &LockName, token: FencingToken) -> Result<Revoked, BackendError> {
         let Some(lock) = self.locks.get_mut(name) else { return Ok(Revoked::NotHeld) };
         let spans = |hold: &Hold| (hold.tokens.low()..=hold.tokens.high()).contains(&token);
@@ -220,7 +220,7 @@ pub(crate) fn given_up() -> BackendError {
 }
 
 pub(crate) fn used_up(operation: Operation, invalid: Invalid) -> BackendError {
-    BackendError::new(BACKEND, operation, ErrorKind::Unavailable, Effect::None, "the tokens are used up")
+    BackendError::new(BACKEND, operation, ErrorKind::Protocol, Effect::None, "the tokens are used up")
         .with_source(invalid)
         .with_remedy("start a new store, and let the resource forget the old one's tokens")
 }
@@ -233,7 +233,7 @@ mod tests {
     fn used_up_tokens_are_an_error_that_changes_nothing() {
         let mut last = LastToken(FencingToken::MAX.get() - 1);
         let error = last.draw(Operation::Acquire, Width::MAX).unwrap_err();
-        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None));
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::None));
         assert_eq!(last.draw(Operation::Acquire, Width::ONE).unwrap().high(), FencingToken::MAX);
     }
 }

@@ -7,12 +7,15 @@ use lock_core::node::{NodeTime, Told};
 use lock_core::{Claim, Fenced, Lease, Moment, Owner, Parting, Queueing};
 
 use crate::lock::Hold;
-use crate::store::{ClientId, TOMBSTONE_MIN};
+use crate::store::ClientId;
 
 /// How long a client is told of a lock after it last asked for it.
 ///
 /// Chosen: whoever waits asks again far sooner, and a hint that nobody hears delays the others.
 const INTEREST: Duration = Duration::from_secs(10);
+
+/// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl. As `docs/wire.md` has it.
+const TOMBSTONE_MIN: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeLock {

@@ -20,6 +20,10 @@ use crate::store::{ClientId, given_up, refuse_other_modes, used_up};
 /// below what would use the tokens up.
 const WISH_ABOVE_CLOCK_MAX: u64 = 1_000_000;
 
+/// How far above the node's clock a floor counts, in microseconds. Chosen: far above every token that a deployment draws
+/// by its clocks, far below what would use the tokens up.
+const FLOOR_ABOVE_CLOCK_MAX: u64 = 86_400_000_000;
+
 /// A client to be told that a lock is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Freed {
@@ -71,7 +75,7 @@ impl NodeStore {
     ///
     /// # Errors
     /// `Protocol` where the claim was given up by a release of unknown certainty, `Unsupported` for another mode than
-    /// exclusive, `Unavailable` where the tokens are used up. None of them changes anything.
+    /// exclusive, `Protocol` where the tokens are used up. None of them changes anything.
     pub fn ask(
         &mut self,
         clock: Moment,
@@ -97,8 +101,10 @@ impl NodeStore {
                 }
             }
             Ask::Move { epoch, membership } => {
-                self.abstain(clock, run, *epoch);
-                self.membership = Some(membership.as_ref().clone());
+                if !self.has(run, *epoch) {
+                    self.abstain(clock, run, *epoch);
+                    self.membership = Some(membership.as_ref().clone());
+                }
             }
         }
         Ok(Told::View(Box::new(self.view(clock, run))))
@@ -115,6 +121,9 @@ impl NodeStore {
         let lock = self.locks.entry(claim.name.clone()).or_default();
         lock.forget_what_is_over(clock);
         if let Some(told) = lock.answer_held(clock, inbox, claim) {
+            if matches!(told, Told::Granted { .. }) {
+                self.longest = self.longest.max(claim.ttl.get());
+            }
             return Ok(told);
         }
         if lock.was_given_up(claim.owner) {
@@ -138,7 +147,11 @@ impl NodeStore {
     fn fence_one(&mut self, clock: Moment, lease: &Lease) -> Fenced {
         let Some(lock) = self.locks.get_mut(&lease.name) else { return Fenced::NotHeld };
         lock.forget_what_is_over(clock);
-        lock.fence(clock, lease)
+        let fenced = lock.fence(clock, lease);
+        if fenced == Fenced::Acknowledged {
+            self.longest = self.longest.max(lease.ttl.get());
+        }
+        fenced
     }
 
     fn release(&mut self, clock: Moment, parting: &Parting) -> Released {
@@ -186,6 +199,11 @@ impl NodeStore {
         self.noted.retain(|_, noted| clock < noted.until);
         let noted = self.noted.entry(epoch).or_insert(Noted { first: clock, until: clock + keep });
         clock.since(noted.first)
+    }
+
+    /// Whether the run votes, or will, in this epoch.
+    fn has(&self, run: &RunId, epoch: Epoch) -> bool {
+        self.seal.as_ref().is_some_and(|seal| seal.run == *run && seal.epoch == epoch)
     }
 
     fn votes(&self, run: &RunId, epoch: Epoch) -> bool {
@@ -246,8 +264,9 @@ impl NodeStore {
 /// f = max(F + width, wish, floor + width), and the tokens that end with it.
 fn draw(counter: u64, clock: Moment, claim: &Claim, wish: FencingToken) -> Result<TokenRange, BackendError> {
     let width = claim.width.get();
-    let wish = wish.get().min(node_time(clock).0.saturating_add(WISH_ABOVE_CLOCK_MAX));
-    let floor = claim.floor.map_or(0, FencingToken::get);
+    let clock = node_time(clock).0;
+    let wish = wish.get().min(clock.saturating_add(WISH_ABOVE_CLOCK_MAX));
+    let floor = claim.floor.map_or(0, FencingToken::get).min(clock.saturating_add(FLOOR_ABOVE_CLOCK_MAX));
     let token = wish.max(counter.max(floor).saturating_add(width));
     TokenRange::above(token.saturating_sub(width), claim.width).map_err(|invalid| used_up(Operation::Acquire, invalid))
 }

@@ -5,6 +5,7 @@ mod hints;
 mod losses;
 mod requests;
 mod standing;
+mod trace;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -33,6 +33,7 @@ fn nodes_that_drew_different_tokens_are_brought_together_by_a_second_round() {
         let away = |other: &usize| *other != node;
         (0..3).filter(away).for_each(|other| rig.faults[other].fail_everything(Fault::Refused(ErrorKind::Unreachable)));
         assert!(acquire(&others, &wide(9, width)).is_err());
+        others.flush(WITHIN);
         // What it was granted is given back.
         let now = lock_host::Clock::now(&rig.clock);
         eventually(|| rig.nodes[node].store().holds(now).next().is_none());
@@ -175,6 +176,7 @@ fn nodes_that_drew_higher_tokens_renew_the_lease_too() {
                 .filter(away)
                 .for_each(|other| rig.faults[other].fail_everything(Fault::Refused(ErrorKind::Unreachable)));
             assert!(acquire(&others, &wide(9, 64)).is_err());
+            others.flush(WITHIN);
             let now = lock_host::Clock::now(&rig.clock);
             eventually(|| rig.nodes[node].store().holds(now).next().is_none());
             rig.faults.iter().for_each(Faults::heal_everything);

@@ -61,6 +61,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 #[derive(Clone, Copy)]
 struct Stored {
     owner: Owner,
+    low: u64,
     token: u64,
     until: Moment,
 }
@@ -117,12 +118,18 @@ impl Play {
         let mine = self.stored.filter(|stored| stored.owner == claim.owner);
         match self.node.try_ask(self.clock, &acquire(claim.clone(), wish)) {
             Ok(Told::Granted { token, .. }) => {
-                match mine {
-                    Some(stored) => prop_assert_eq!(stored.token, token.get(), "another token than the stored one"),
-                    None => self.drawn(&claim, token.get())?,
-                }
+                let low = match mine {
+                    Some(stored) => {
+                        prop_assert_eq!(stored.token, token.get(), "another token than the stored one");
+                        stored.low
+                    }
+                    None => {
+                        self.drawn(&claim, token.get())?;
+                        token.get() + 1 - claim.width.get()
+                    }
+                };
                 let until = self.clock + claim.ttl.get();
-                self.stored = Some(Stored { owner: claim.owner, token: token.get(), until });
+                self.stored = Some(Stored { owner: claim.owner, low, token: token.get(), until });
                 let tokens = TokenRange::new(token, token).unwrap();
                 self.grants.push(Lease { name: claim.name, owner: claim.owner, tokens, ttl: claim.ttl });
             }
@@ -149,13 +156,21 @@ impl Play {
         // Now and then of somebody who was never granted that.
         let lease = Lease { owner: owner(byte), tokens: TokenRange::new(high, high).unwrap(), ..granted.clone() };
         let answer = self.node.fence(self.clock, lease.clone());
-        let expected = match self.stored.as_mut().filter(|stored| stored.owner == lease.owner) {
-            None => Fenced::NotHeld,
+        let expected = match &mut self.stored {
+            Some(stored) if stored.owner != lease.owner => {
+                if stored.low > high.get() {
+                    Fenced::Higher(token(stored.low))
+                } else {
+                    Fenced::NotHeld
+                }
+            }
             Some(stored) if stored.token > high.get() => Fenced::Higher(token(stored.token)),
             Some(stored) => {
-                (stored.token, stored.until) = (high.get(), self.clock + lease.ttl.get());
+                let until = self.clock + lease.ttl.get();
+                *stored = Stored { low: high.get(), token: high.get(), until, ..*stored };
                 Fenced::Acknowledged
             }
+            None => Fenced::NotHeld,
         };
         prop_assert_eq!(answer, expected);
         prop_assert!(self.node.store.counter() >= high.get(), "F was not raised to {}", high);

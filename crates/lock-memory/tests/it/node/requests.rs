@@ -20,6 +20,8 @@ fn a_grant_draws_above_the_counter_the_wish_and_the_floor() {
         Row("a wish more than that above the clock", 10, 1, 6_000_001, None, 6_000_000),
         Row("a counter ahead of the clock", 9_000_000, 2, 9_500_000, None, 9_000_002),
         Row("a floor ahead of the clock", 10, 2, 9_500_000, Some(9_000_000), 9_000_002),
+        Row("a floor a day above the clock", 10, 2, 1, Some(86_405_000_000), 86_405_000_002),
+        Row("a floor more than that above the clock", 10, 2, 1, Some(FencingToken::MAX.get()), 86_405_000_002),
     ];
     for Row(what, counter, width, wish, floor, expected) in rows {
         let mut node = Node::empty();
@@ -74,7 +76,7 @@ fn a_lease_ends_by_the_nodes_clock_at_the_moment_it_ends() {
 #[test]
 fn an_owner_that_was_given_up_is_refused_for_the_partings_ttl() {
     let short = Ttl::MIN;
-    for (ttl, life) in [(Ttl::new(TTL).unwrap(), TTL), (short, seconds(1))] {
+    for (ttl, life) in [(Ttl::new(TTL).unwrap(), TTL), (short, seconds(10))] {
         let mut node = Node::voting();
         assert_eq!(node.release(at(1), Parting { ttl, ..unsure_parting(1) }), Released::NotHeld);
         let error = node.try_ask(at(1) + life - TICK, &acquire(claim(1), 1)).unwrap_err();
@@ -176,13 +178,13 @@ fn used_up_tokens_are_an_error_that_changes_nothing() {
     let mut node = Node::voting();
     node.fence(at(1), lease(9, FencingToken::MAX.get() - 1, FencingToken::MAX.get() - 1));
     let error = node.try_ask(at(1), &acquire(wide(1, 2), 1)).unwrap_err();
-    assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None));
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::None));
     assert_eq!((node.store.counter(), node.store.holds(at(1)).count()), (FencingToken::MAX.get() - 1, 0));
     assert_eq!(node.grant(at(1), claim(1), 1), FencingToken::MAX.get());
 }
 
 #[test]
-fn the_longest_ttl_that_was_granted_is_known() {
+fn the_longest_ttl_that_was_granted_or_armed_again_is_known() {
     let mut node = Node::voting();
     let longest = |node: &mut Node| node.view(at(1), &Ask::Look).longest;
     assert_eq!(longest(&mut node), Duration::ZERO);
@@ -190,6 +192,14 @@ fn the_longest_ttl_that_was_granted_is_known() {
     node.ask(at(1), &acquire(for_ttl(2, seconds(90)), 1));
     assert_eq!(longest(&mut node), seconds(60), "a claim that is put off is no grant");
     node.release(at(1), parting(1));
-    node.grant(at(1), for_ttl(2, seconds(20)), 1);
-    assert_eq!(longest(&mut node), seconds(60));
+    node.grant(at(1), for_ttl(2, seconds(20)), 10);
+    assert_eq!(longest(&mut node), seconds(60), "it never falls");
+    node.grant(at(1), for_ttl(2, seconds(70)), 1);
+    assert_eq!(longest(&mut node), seconds(70), "an owner that asks again");
+    let renewal = |byte, high, ttl| Lease { ttl: Ttl::new(seconds(ttl)).unwrap(), ..lease(byte, 1, high) };
+    assert_eq!(node.fence(at(1), renewal(2, 9, 100)), Fenced::Higher(token(10)));
+    assert_eq!(node.fence(at(1), renewal(3, 90, 100)), Fenced::NotHeld);
+    assert_eq!(longest(&mut node), seconds(70), "what is not acknowledged is not armed");
+    assert_eq!(node.fence(at(1), renewal(2, 10, 80)), Fenced::Acknowledged);
+    assert_eq!(longest(&mut node), seconds(80), "a renewal");
 }

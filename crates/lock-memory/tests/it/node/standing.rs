@@ -161,6 +161,26 @@ fn a_move_makes_a_voting_node_abstain_in_another_deployment() {
 }
 
 #[test]
+fn a_move_that_comes_again_changes_nothing() {
+    let mut node = Node::voting();
+    let move_to = |epoch, max_ttl| {
+        let membership = Arc::new(Membership { members: vec!["one".into()], max_ttl: seconds(max_ttl) });
+        Ask::Move { epoch, membership }
+    };
+    let before = node.view(at(1), &Ask::Look);
+    assert_eq!(node.view(at(1), &move_to(EPOCH, 60)), before, "it votes in that epoch");
+    let moved = node.view(at(2), &move_to(LATER_EPOCH, 60));
+    let again = node.view(at(4), &move_to(LATER_EPOCH, 90));
+    assert_eq!(again.standing, Standing::Abstaining { epoch: LATER_EPOCH, since: seconds(2) });
+    assert_eq!(again.membership, moved.membership);
+    node.view(at(4), &install(LATER_EPOCH, 0));
+    assert_eq!(node.view(at(5), &move_to(LATER_EPOCH, 60)).standing, Standing::Voting(LATER_EPOCH));
+    node.restart();
+    let restarted = node.view(at(6), &move_to(LATER_EPOCH, 60)).standing;
+    assert!(matches!(restarted, Standing::Abstaining { .. }), "the same epoch of another run");
+}
+
+#[test]
 fn an_epoch_is_noted_once_for_as_long_as_was_said() {
     let mut node = Node::empty();
     let mut note = |clock, epoch, keep| {
