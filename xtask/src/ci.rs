@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{step, test, tidy};
+use crate::{sim, step, test, tidy};
 
 /// Sets of features that have to build alone.
 const FEATURES: [(&str, &[&str]); 4] = [
@@ -32,6 +32,7 @@ const FEATURES: [(&str, &[&str]); 4] = [
 /// Runs everything, cheapest knowledge last: tests first, as a user would.
 pub(crate) fn run() -> Result<()> {
     test::run()?;
+    sim::run(&["--half".into(), "quorum".into()])?;
     step::cargo(&["fmt", "--all", "--check"])?;
     step::cargo(&["clippy", "--workspace", "--all-features", "--all-targets", "--", "-D", "warnings"])?;
     step::cargo_with(("RUSTDOCFLAGS", "-D warnings"), &["doc", "--workspace", "--all-features", "--no-deps"])?;

@@ -2,8 +2,11 @@
 #![expect(clippy::print_stderr, reason = "a tool for a terminal")]
 
 mod bench;
+mod chaos;
 mod ci;
+mod model;
 mod services;
+mod sim;
 mod step;
 mod test;
 mod tidy;
@@ -14,15 +17,22 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test   run all tests, getting the servers that they need
+  sim    many runs of the simulator: [--seeds N] [--first S] [--half redis|quorum]
+  model  every order of events of the quorum's protocol; --help tells the bounds
+  chaos  many processes while everything breaks: --minutes N [--seed S]
   bench  how fast leasehold is; --help tells what can be asked for
-  ci     what lands has to pass: test, then format, lints, docs, feature builds, house rules
+  ci     what lands has to pass: test and sim, then format, lints, docs, feature builds, house rules
   tidy   check the house rules alone: who may depend on whom, versions, the README";
 
 fn main() -> ExitCode {
-    let command = std::env::args().nth(1);
+    let mut words = std::env::args().skip(1);
+    let (command, arguments) = (words.next(), words.collect::<Vec<_>>());
     let outcome = match command.as_deref() {
         Some("test") => test::run(),
-        Some("bench") => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
+        Some("sim") => sim::run(&arguments),
+        Some("model") => model::run(&arguments),
+        Some("chaos") => chaos::run(&arguments),
+        Some("bench") => bench::run(&arguments),
         Some("ci") => ci::run(),
         Some("tidy") => tidy::run(),
         _ => {

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use lock_core::Moment;
 
+use crate::dice::Dice;
+
 /// A time of the world. No clock in it shows exactly this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Time(u64);
@@ -46,6 +48,11 @@ impl Clock {
         Self { origin: i128::from(origin.as_nanos()), rate }
     }
 
+    /// A process's clock: begun at any time, and a little off.
+    pub(crate) fn any(dice: &mut Dice) -> Self {
+        Self::new(Moment::ORIGIN + dice.millis(1_000_000, 9_000_000), dice.rate())
+    }
+
     pub(crate) fn read(self, at: Time) -> Moment {
         let time = i128::from(at.0);
         let shown = self.origin + time + time * i128::from(self.rate) / MILLION;
@@ -61,6 +68,18 @@ impl Clock {
             time.0 += 1;
         }
         time
+    }
+
+    pub(crate) fn set_forward(&mut self, by: Duration) {
+        self.origin += i128::try_from(by.as_nanos()).unwrap_or(0);
+    }
+
+    /// From `at` on it runs so many millionths too fast.
+    pub(crate) fn run_at(&mut self, at: Time, rate: i64) {
+        let shown = i128::from(self.read(at).as_nanos());
+        let time = i128::from(at.0);
+        self.rate = rate;
+        self.origin = shown - time - time * i128::from(rate) / MILLION;
     }
 
     pub(crate) fn set_back(&mut self, by: Duration) {

@@ -1,36 +1,39 @@
-//! What happened in a run: the last lines for whoever has to understand it, and a digest of all of them.
+//! What happened in a run, for whoever has to understand it, and a digest of that.
 
-use std::collections::VecDeque;
-use std::fmt::{self, Write};
+use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 
 use crate::clock::Time;
 
-/// How many lines are kept.
-const LINES_MAX: usize = 400;
+/// The diary. To write costs more than to live, so most runs have an empty one: whoever needs it plays again.
+#[derive(Debug, Default)]
+pub(crate) struct Diary(Option<Pages>);
 
 #[derive(Debug, Default)]
-pub(crate) struct Diary {
+struct Pages {
     digest: DefaultHasher,
-    lines: VecDeque<String>,
+    lines: Vec<String>,
 }
 
 impl Diary {
+    /// One that is written.
+    pub(crate) fn written() -> Self {
+        Self(Some(Pages::default()))
+    }
+
     pub(crate) fn note(&mut self, at: Time, what: fmt::Arguments<'_>) {
-        let mut line = if self.lines.len() < LINES_MAX { None } else { self.lines.pop_front() }.unwrap_or_default();
-        line.clear();
-        // Writing to a string cannot fail.
-        _ = write!(line, "{:>12} ms  {what}", Millis(at));
-        self.digest.write(line.as_bytes());
-        self.lines.push_back(line);
+        let Some(pages) = &mut self.0 else { return };
+        let line = format!("{:>12} ms  {what}", Millis(at));
+        pages.digest.write(line.as_bytes());
+        pages.lines.push(line);
     }
 
     pub(crate) fn digest(&self) -> u64 {
-        self.digest.finish()
+        self.0.as_ref().map_or(0, |pages| pages.digest.finish())
     }
 
     pub(crate) fn into_lines(self) -> Vec<String> {
-        self.lines.into()
+        self.0.map(|pages| pages.lines).unwrap_or_default()
     }
 }
 

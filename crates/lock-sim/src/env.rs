@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use crate::client::Act;
+use crate::client::{Act, Backend};
 use crate::clock::Time;
 use crate::diary::Diary;
 use crate::dice::Dice;
 use crate::fault::{Fault, Tally};
 use crate::invariants::Watch;
-use crate::network::{ConnId, Farewell, Network, ProcessId, Tag, Weather};
-use crate::server::Ask;
+use crate::network::{ConnId, Farewell, Network, ProcessId, StoreId, Tag};
 
 /// Something that happens by itself at its time.
 #[derive(Debug)]
@@ -22,38 +21,42 @@ pub(crate) enum Plan {
     Arrival(ProcessId),
     /// A process goes on.
     Resume(ProcessId),
+    /// A process ends.
+    Death(ProcessId),
     /// A new process takes the place of one that ended.
     Rebirth,
     /// Something goes wrong.
     Mischief,
-    /// The server goes on.
-    Thaw,
-    /// The server starts again.
-    Start,
+    /// A store goes on.
+    Thaw(StoreId),
+    /// A store starts again.
+    Start(StoreId),
+    /// A store's clock runs as it should again.
+    ClockRight(StoreId),
     /// The client of the plain layout is done.
     ForeignDone,
 }
 
 #[derive(Debug)]
-pub(crate) struct Env {
+pub(crate) struct Env<B: Backend> {
     pub(crate) now: Time,
     pub(crate) dice: Dice,
     pub(crate) tally: Tally,
     pub(crate) diary: Diary,
-    pub(crate) network: Network,
+    pub(crate) network: Network<B::Ask, B::Say>,
     pub(crate) watch: Watch,
     agenda: BTreeMap<(Time, u64), Plan>,
     last_number: u64,
 }
 
-impl Env {
-    pub(crate) fn new(seed: u64, weather: Weather) -> Self {
+impl<B: Backend> Env<B> {
+    pub(crate) fn new(seed: u64, diary: Diary) -> Self {
         Self {
             now: Time::START,
             dice: Dice::new(seed),
             tally: Tally::default(),
-            diary: Diary::default(),
-            network: Network::new(weather),
+            diary,
+            network: Network::default(),
             watch: Watch::default(),
             agenda: BTreeMap::new(),
             last_number: 0,
@@ -93,8 +96,12 @@ impl Env {
         self.tally.count(fault);
     }
 
-    pub(crate) fn ask(&mut self, conn: ConnId, tag: Tag, ask: Ask) {
+    pub(crate) fn ask(&mut self, conn: ConnId, tag: Tag, ask: B::Ask) {
         self.network.ask(self.now, &mut self.dice, &mut self.tally, conn, tag, ask);
+    }
+
+    pub(crate) fn say(&mut self, conn: ConnId, tag: Tag, say: B::Say) {
+        self.network.say(self.now, &mut self.dice, &mut self.tally, conn, tag, say);
     }
 
     pub(crate) fn cut(&mut self, conn: ConnId) {

@@ -8,6 +8,8 @@ pub enum Fault {
     RequestLost,
     /// An answer was lost on its way.
     AnswerLost,
+    /// A request came twice.
+    RequestDoubled,
     /// An answer came twice.
     AnswerDoubled,
     /// A message was lost.
@@ -16,6 +18,8 @@ pub enum Fault {
     PushDoubled,
     /// A message overtook an answer that was sent before it.
     PushOvertook,
+    /// Something was sent where nothing passes for some time.
+    Gap,
     /// Something took long.
     Delayed,
     /// A connection was cut.
@@ -32,6 +36,8 @@ pub enum Fault {
     Suspended,
     /// A process ended.
     Killed,
+    /// A process lived for no more than some seconds.
+    ShortLived,
     /// The server stood still.
     Frozen,
     /// The server started again with its data.
@@ -40,14 +46,36 @@ pub enum Fault {
     RestartedEmpty,
     /// The server started again with an old copy of its data.
     RestartedFromCopy,
-    /// The server's clock was set back, by less than it was away.
+    /// The server started again with an old copy of its data, as the same run.
+    RolledBack,
+    /// The server's clock was set back; a single server's by less than it was away.
     SetBack,
+    /// A node's clock was set forward.
+    SetForward,
+    /// A node's clock ran far too fast for some time.
+    RanFast,
+    /// A node's clock ran far too slowly for some time.
+    RanSlow,
+    /// The nodes' clocks were far apart.
+    ClocksApart,
     /// The server's data were deleted while it ran.
     Flushed,
     /// An operator ended a lease.
     Revoked,
     /// A client of the plain layout took the lock.
     ForeignHeld,
+    /// So many nodes forgot that the others could not tell what was lost.
+    MajorityForgot,
+    /// A node was seen to have forgotten, and abstained.
+    Abstained,
+    /// A node voted again, by what others knew.
+    Recovered,
+    /// A node voted again, by its clock.
+    RecoveredByClock,
+    /// A node had a grant acknowledged that it had given a lower token.
+    RoundTwo,
+    /// A node refused to acknowledge a token below its grant's own.
+    Higher,
     /// A lock was handed over to a waiter of a process that was no more.
     HandedToTheDead,
     /// A claim was refused for a tombstone.
@@ -63,8 +91,11 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All of them.
-    pub const ALL: [Self; 28] = [
+    /// How many there are.
+    const COUNT: usize = Self::WriteRefused as usize + 1;
+
+    /// What can go wrong with one Redis.
+    pub const WITH_ONE_REDIS: [Self; 28] = [
         Self::RequestLost,
         Self::AnswerLost,
         Self::AnswerDoubled,
@@ -94,11 +125,55 @@ impl Fault {
         Self::Lost,
         Self::WriteRefused,
     ];
+
+    /// What can go wrong with a quorum.
+    pub const WITH_A_QUORUM: [Self; 34] = [
+        Self::RequestLost,
+        Self::AnswerLost,
+        Self::RequestDoubled,
+        Self::AnswerDoubled,
+        Self::Gap,
+        Self::Delayed,
+        Self::Cut,
+        Self::HalfOpen,
+        Self::Ghost,
+        Self::NotSent,
+        Self::Paused,
+        Self::Suspended,
+        Self::Killed,
+        Self::ShortLived,
+        Self::Frozen,
+        Self::RestartedWithData,
+        Self::RestartedEmpty,
+        Self::RestartedFromCopy,
+        Self::RolledBack,
+        Self::SetBack,
+        Self::SetForward,
+        Self::RanFast,
+        Self::RanSlow,
+        Self::ClocksApart,
+        Self::Flushed,
+        Self::MajorityForgot,
+        Self::Abstained,
+        Self::Recovered,
+        Self::RecoveredByClock,
+        Self::RoundTwo,
+        Self::Higher,
+        Self::Buried,
+        Self::Cancelled,
+        Self::WriteRefused,
+    ];
 }
 
 /// How often each fault fired.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally([u64; Fault::ALL.len()]);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally([u64; Fault::COUNT]);
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self([0; Fault::COUNT])
+    }
+}
 
 impl Tally {
     pub(crate) fn count(&mut self, fault: Fault) {

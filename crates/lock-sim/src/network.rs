@@ -2,7 +2,8 @@
 //!
 //! What is sent over one connection arrives in the order in which it was sent; nothing is certain between connections,
 //! nor about messages. A cut loses the tail of what is under way. What remains of it may arrive long after the client
-//! has connected anew: then it is a ghost.
+//! has connected anew: then it is a ghost. Between a process and a store there may be a gap for some time, in one direction
+//! or in both.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,45 +13,17 @@ use lock_core::Event;
 use crate::clock::Time;
 use crate::dice::Dice;
 use crate::fault::{Fault, Tally};
-use crate::server::{Ask, Say};
-
-/// Names a connection; never used twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ConnId(pub(crate) u64);
-
-/// Names a request, so that its answer finds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Tag(pub(crate) u64);
-
-/// Names a process; never used twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ProcessId(pub(crate) u64);
-
-/// Something on its way over a connection.
-#[derive(Clone, Debug)]
-pub(crate) enum Letter {
-    /// To the server.
-    Ask(Tag, Ask),
-    /// To the client.
-    Say(Tag, Say),
-    /// To the client, unasked.
-    Push(Event),
-    /// The client sees that the connection is gone.
-    CutAtClient,
-    /// The server sees that the connection is gone.
-    CutAtServer,
-}
+pub(crate) use crate::letter::{ConnId, Letter, ProcessId, StoreId, Tag, Way};
 
 /// How likely things go wrong, each in a thousand.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Weather {
     pub(crate) lose: u32,
+    /// An answer comes twice, or a message.
     pub(crate) double: u32,
+    /// A request comes twice, one right behind the other.
+    pub(crate) repeat: u32,
     pub(crate) slow: u32,
-}
-
-impl Weather {
-    pub(crate) const CALM: Self = Self { lose: 0, double: 0, slow: 0 };
 }
 
 /// How long the server takes a connection for alive that nobody is behind.
@@ -63,6 +36,7 @@ pub(crate) enum Farewell {
 #[derive(Debug)]
 pub(crate) struct Conn {
     pub(crate) process: ProcessId,
+    store: StoreId,
     /// When the last letter arrives, there and back.
     there: Time,
     back: Time,
@@ -77,11 +51,19 @@ enum State {
 }
 
 #[derive(Debug)]
-pub(crate) struct Network {
+pub(crate) struct Network<A, S> {
     pub(crate) weather: Weather,
     conns: BTreeMap<ConnId, Conn>,
-    letters: BTreeMap<(Time, u64), (ConnId, Letter)>,
+    letters: BTreeMap<(Time, u64), (ConnId, Letter<A, S>)>,
+    gaps: BTreeMap<(ProcessId, StoreId, Way), Time>,
     last_number: u64,
+}
+
+impl<A, S> Default for Network<A, S> {
+    fn default() -> Self {
+        let (weather, conns) = (Weather::default(), BTreeMap::new());
+        Self { weather, conns, letters: BTreeMap::new(), gaps: BTreeMap::new(), last_number: 0 }
+    }
 }
 
 /// The longest that a ghost, or anything else, is under way. It is below the shortest life of a tombstone.
@@ -91,16 +73,27 @@ const SLOW_MAX: Duration = Duration::from_millis(2500);
 const PUSH_MAX: Duration = Duration::from_secs(15);
 const HALF_OPEN_MAX: Duration = Duration::from_secs(30);
 
-impl Network {
-    pub(crate) fn new(weather: Weather) -> Self {
-        Self { weather, conns: BTreeMap::new(), letters: BTreeMap::new(), last_number: 0 }
-    }
-
-    pub(crate) fn connect(&mut self, process: ProcessId) -> ConnId {
+impl<A: Clone, S: Clone> Network<A, S> {
+    pub(crate) fn connect(&mut self, process: ProcessId, store: StoreId) -> ConnId {
         let id = ConnId(self.number());
         let (there, back) = (Time::START, Time::START);
-        self.conns.insert(id, Conn { process, there, back, state: State::Whole });
+        self.conns.insert(id, Conn { process, store, there, back, state: State::Whole });
         id
+    }
+
+    /// Nothing goes wrong from now on.
+    pub(crate) fn calm_down(&mut self) {
+        self.weather = Weather::default();
+        self.gaps.clear();
+    }
+
+    /// Nothing passes that way until then; what is sent meanwhile is lost, or comes after it.
+    pub(crate) fn open_gap(&mut self, process: ProcessId, store: StoreId, way: Way, until: Time) {
+        self.gaps.insert((process, store, way), until);
+    }
+
+    pub(crate) fn store(&self, conn: ConnId) -> Option<StoreId> {
+        self.conns.get(&conn).map(|conn| conn.store)
     }
 
     pub(crate) fn process(&self, conn: ConnId) -> Option<ProcessId> {
@@ -111,46 +104,63 @@ impl Network {
         self.letters.keys().next().map(|(at, _)| *at)
     }
 
-    pub(crate) fn take_due(&mut self, now: Time) -> Option<(ConnId, Letter)> {
+    pub(crate) fn take_due(&mut self, now: Time) -> Option<(ConnId, Letter<A, S>)> {
         let first = self.letters.first_entry().filter(|letter| letter.key().0 <= now)?;
         Some(first.remove())
     }
 
     /// The requests that may still arrive.
-    pub(crate) fn asks(&self) -> impl Iterator<Item = &Ask> {
+    pub(crate) fn asks(&self) -> impl Iterator<Item = &A> {
         self.letters.values().filter_map(|(_, letter)| match letter {
             Letter::Ask(_, ask) => Some(ask),
             Letter::Say(..) | Letter::Push(_) | Letter::CutAtClient | Letter::CutAtServer => None,
         })
     }
 
-    pub(crate) fn ask(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId, tag: Tag, ask: Ask) {
-        if self.is_lost(dice, conn) {
+    pub(crate) fn ask(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId, tag: Tag, ask: A) {
+        let Some(at) = self.arrival(now, dice, tally, conn, Way::There) else {
             tally.count(Fault::RequestLost);
             return;
+        };
+        if dice.chance(self.weather.repeat) {
+            tally.count(Fault::RequestDoubled);
+            self.post(at, conn, Letter::Ask(tag, ask.clone()));
         }
-        let at = now + self.delay(dice, tally);
-        let Some(line) = self.conns.get_mut(&conn) else { return };
-        line.there = line.there.max(at);
-        let at = line.there;
         self.post(at, conn, Letter::Ask(tag, ask));
     }
 
-    pub(crate) fn say(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId, tag: Tag, say: Say) {
-        if self.is_lost(dice, conn) {
+    pub(crate) fn say(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId, tag: Tag, say: S) {
+        let Some(at) = self.arrival(now, dice, tally, conn, Way::Back) else {
             tally.count(Fault::AnswerLost);
             return;
-        }
-        let twice = dice.chance(self.weather.double);
-        let at = now + self.delay(dice, tally);
-        let Some(line) = self.conns.get_mut(&conn) else { return };
-        line.back = line.back.max(at);
-        let at = line.back;
-        if twice {
+        };
+        if dice.chance(self.weather.double) {
             tally.count(Fault::AnswerDoubled);
             self.post(at, conn, Letter::Say(tag, say.clone()));
         }
         self.post(at, conn, Letter::Say(tag, say));
+    }
+
+    /// When something arrives that is sent now, behind all that was sent before it; or never.
+    fn arrival(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId, way: Way) -> Option<Time> {
+        if self.is_lost(dice, conn) {
+            return None;
+        }
+        let delay = self.delay(dice, tally);
+        let line = self.conns.get_mut(&conn)?;
+        let gap = self.gaps.get(&(line.process, line.store, way)).filter(|until| now < **until);
+        if gap.is_some() {
+            tally.count(Fault::Gap);
+            if dice.chance(500) {
+                return None;
+            }
+        }
+        let last = match way {
+            Way::There => &mut line.there,
+            Way::Back => &mut line.back,
+        };
+        *last = (gap.copied().unwrap_or(now) + delay).max(*last);
+        Some(*last)
     }
 
     /// A message keeps no order, not even with the answers on its connection.
@@ -198,10 +208,9 @@ impl Network {
 
     /// Loses the tail of the requests under way; the others arrive, perhaps much later. Answers when the last one does.
     fn lose_tail(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId) -> Time {
-        let asks = |letter: &Letter| matches!(letter, Letter::Ask(..));
         let under_way =
-            |(key, (on, letter)): (&(Time, u64), &(ConnId, Letter))| (*on == conn && asks(letter)).then_some(*key);
-        let keys: Vec<_> = self.letters.iter().filter_map(under_way).collect();
+            self.letters.iter().filter(|(_, (on, letter))| *on == conn && matches!(letter, Letter::Ask(..)));
+        let keys: Vec<_> = under_way.map(|(key, _)| *key).collect();
         let kept = dice.from(0, keys.len());
         let late = if dice.chance(500) { dice.between(Duration::ZERO, GHOST_MAX - SLOW_MAX) } else { Duration::ZERO };
         let mut last = now;
@@ -217,12 +226,15 @@ impl Network {
         last
     }
 
-    /// The server ended: nothing arrives there any more; what it said before may.
-    pub(crate) fn server_ended(&mut self, now: Time, dice: &mut Dice) {
-        self.letters.retain(|_, (_, letter)| !matches!(letter, Letter::Ask(..) | Letter::CutAtServer));
-        let whole = self.conns.iter_mut().filter(|(_, conn)| conn.state == State::Whole);
+    /// A store ended: nothing arrives there any more; what it said before may.
+    pub(crate) fn store_ended(&mut self, now: Time, dice: &mut Dice, store: StoreId) {
+        let conns = &self.conns;
+        let leads_there = |conn: &ConnId| conns.get(conn).is_some_and(|conn| conn.store == store);
+        self.letters
+            .retain(|_, (conn, letter)| !matches!(letter, Letter::Ask(..) | Letter::CutAtServer) || !leads_there(conn));
+        let there = self.conns.iter_mut().filter(|(_, conn)| conn.store == store && conn.state == State::Whole);
         let mut cut = Vec::new();
-        for (id, conn) in whole {
+        for (id, conn) in there {
             conn.state = State::Cut;
             cut.push((*id, conn.back.max(now)));
         }
@@ -258,7 +270,7 @@ impl Network {
     }
 
     /// Has a letter arrive then, whatever the weather.
-    pub(crate) fn post(&mut self, at: Time, conn: ConnId, letter: Letter) {
+    pub(crate) fn post(&mut self, at: Time, conn: ConnId, letter: Letter<A, S>) {
         let number = self.number();
         self.letters.insert((at, number), (conn, letter));
     }

@@ -1,97 +1,73 @@
-//! The world: processes, one server, the network between them, and time, which goes on from one event to the next.
+//! The world: processes, the stores that they ask, the network between them, and time, which goes on from one event to
+//! the next.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
-use lock_core::{Capabilities, Durability, LockName, Moment, Ordering, Owner, Policy, Waiting};
+use lock_core::LockName;
 
-use crate::Mistake;
-use crate::client::{Act, Make, Motion, News, Process, Wish};
-use crate::clock::{Clock, Time};
+use crate::client::{Act, Backend, Motion, News, Process, Wish};
+use crate::clock::Time;
 use crate::env::{Env, Plan};
 use crate::fault::Fault;
-use crate::invariants::{self, Holding, Outsider, Rule};
-use crate::network::{ConnId, Letter, ProcessId, Tag, Weather};
-use crate::server::{Ask, Database, Inbox, Say, Server};
+use crate::invariants::{self, Rule};
+use crate::network::{ConnId, Farewell, Letter, ProcessId, StoreId, Tag};
 
-/// When the server's clock begins: in 2025.
-const SERVER_BEGINS: Moment = Moment::from_nanos(1_750_000_000_000_000_000);
+type AskOf<S> = <<S as Stores>::Backend as Backend>::Ask;
 
-/// What the server is doing.
-#[derive(Debug)]
-pub(crate) enum Service {
-    Up,
-    /// It stands still; what arrives waits.
-    Frozen(VecDeque<(ConnId, Tag, Ask)>),
-    /// It is away, since then, and comes back with these data.
-    Down(Time, Return),
+/// One kind of store, and what goes wrong there.
+pub(crate) trait Stores: fmt::Debug + Sized {
+    /// What processes use to ask it.
+    type Backend: Backend;
+
+    /// Another process, of any kind.
+    fn begin_process(world: &mut World<Self>);
+
+    /// A request arrives.
+    fn asked(world: &mut World<Self>, conn: ConnId, tag: Tag, ask: AskOf<Self>);
+
+    /// The store sees that a connection is gone.
+    fn closed(&mut self, conn: ConnId);
+
+    /// One thing goes wrong there.
+    fn go_wrong(world: &mut World<Self>);
+
+    /// What was planned for it is due.
+    fn carry_out(world: &mut World<Self>, plan: Plan);
+
+    /// From now on nothing goes wrong there.
+    fn heal(world: &mut World<Self>);
+
+    /// What must hold at every step.
+    fn check(world: &mut World<Self>);
 }
 
-/// With what a server comes back.
 #[derive(Debug)]
-pub(crate) enum Return {
-    WithItsData,
-    Empty,
-    FromCopy(Database),
-}
-
-#[derive(Debug)]
-pub(crate) struct World {
-    pub(crate) env: Env,
-    pub(crate) server: Server,
-    pub(crate) clock: Clock,
-    pub(crate) service: Service,
-    pub(crate) copy: Option<Database>,
-    pub(crate) processes: BTreeMap<ProcessId, Process>,
+pub(crate) struct World<S: Stores> {
+    pub(crate) env: Env<S::Backend>,
+    pub(crate) stores: S,
+    pub(crate) processes: BTreeMap<ProcessId, Process<S::Backend>>,
     pub(crate) names: Vec<LockName>,
-    pub(crate) outsider: Option<Outsider>,
-    mistake: Option<Mistake>,
+    /// The longest ttls that anybody asks for.
+    pub(crate) ttls: &'static [Duration],
+    /// How soon after each other users come to a process, at the latest.
+    pub(crate) pace: Duration,
+    /// How long nothing goes wrong between two troubles, at most.
+    pub(crate) lull: Duration,
     pub(crate) steps: u64,
 }
 
-impl World {
-    pub(crate) fn new(seed: u64, names: Vec<LockName>, mistake: Option<Mistake>) -> Self {
-        let mut env = Env::new(seed, Weather::CALM);
-        let clock = Clock::new(SERVER_BEGINS, env.dice.rate());
-        let mut world = Self {
-            env,
-            server: Server::new(mistake),
-            clock,
-            service: Service::Up,
-            copy: None,
-            processes: BTreeMap::new(),
-            names,
-            outsider: None,
-            mistake,
-            steps: 0,
-        };
-        if world.env.dice.chance(500) {
-            world.names.truncate(1);
-        }
-        for _ in 0..world.env.dice.from(2, 4) {
-            world.begin_process();
-        }
-        world
+impl<S: Stores> World<S> {
+    pub(crate) fn new(env: Env<S::Backend>, stores: S, names: Vec<LockName>, ttls: &'static [Duration]) -> Self {
+        Self { env, stores, processes: BTreeMap::new(), names, ttls, pace: PACE, lull: LULL, steps: 0 }
     }
 
-    /// Another process, of any kind.
-    pub(crate) fn begin_process(&mut self) {
-        let env = &mut self.env;
-        let id = ProcessId(env.number());
-        let inbox = env.dice.chance(650).then_some(Inbox(id.0));
-        let waiting = if inbox.is_some() { Waiting::QueueWithPush } else { Waiting::Queue };
-        let ordering = if env.dice.chance(650) { Ordering::InOrder } else { Ordering::Unordered };
-        let mut policy = Policy::new(Capabilities::new("sim", waiting, Durability::ClockFloor).with_ordering(ordering));
-        if env.dice.chance(500) {
-            policy.chain = u32::try_from(env.dice.from(0, 2)).unwrap_or_default();
-        }
-        let origin = Moment::ORIGIN + env.dice.millis(1_000_000, 9_000_000);
-        let clock = Clock::new(origin, env.dice.rate());
-        env.note(format_args!("{id:?} begins: {policy:?}"));
-        let make = Make { id, clock, policy, inbox, names: &self.names, mistake: self.mistake };
-        let process = Process::new(env, &make);
-        self.processes.insert(id, process);
-        env.plan(Duration::ZERO, Plan::Arrival(id));
+    /// A process begins, and soon somebody comes to it.
+    pub(crate) fn add_process(&mut self, process: Process<S::Backend>) {
+        let soon = self.env.dice.between(Duration::ZERO, self.pace.saturating_sub(PACE));
+        self.env.plan(soon, Plan::Arrival(process.id));
+        self.processes.insert(process.id, process);
     }
 
     /// Goes on until there is nothing to do before `end`, or a rule is broken.
@@ -103,7 +79,7 @@ impl World {
             };
             self.env.now = self.env.now.max(next);
             self.step();
-            self.check();
+            S::check(self);
             self.steps += 1;
         }
     }
@@ -128,11 +104,11 @@ impl World {
         }
     }
 
-    fn deliver(&mut self, conn: ConnId, letter: Letter) {
+    fn deliver(&mut self, conn: ConnId, letter: Letter<AskOf<S>, <S::Backend as Backend>::Say>) {
         self.env.note(format_args!("{conn:?} {letter:?}"));
         match letter {
-            Letter::Ask(tag, ask) => self.asked(conn, tag, ask),
-            Letter::CutAtServer => self.server.closed(conn),
+            Letter::Ask(tag, ask) => S::asked(self, conn, tag, ask),
+            Letter::CutAtServer => self.stores.closed(conn),
             Letter::Say(..) | Letter::Push(_) | Letter::CutAtClient => {
                 let process = self.env.network.process(conn);
                 if let Some(process) = process.and_then(|process| self.processes.get_mut(&process)) {
@@ -142,58 +118,22 @@ impl World {
         }
     }
 
-    fn asked(&mut self, conn: ConnId, tag: Tag, ask: Ask) {
-        match &mut self.service {
-            Service::Up => self.serve(conn, tag, &ask),
-            Service::Frozen(backlog) => backlog.push_back((conn, tag, ask)),
-            Service::Down(..) => self.env.network.refuse(self.env.now, conn),
-        }
-    }
-
-    /// The server runs what is asked, and answers.
-    pub(crate) fn serve(&mut self, conn: ConnId, tag: Tag, ask: &Ask) {
-        let late = self.env.network.is_left(conn);
-        if late && matches!(ask, Ask::Acquire(..)) {
-            self.env.fired(Fault::Ghost);
-        }
-        let say = self.run_script(conn, ask);
-        if let Say::Acquire(Err(_)) = say {
-            self.env.fired(Fault::Buried);
-        }
-        let env = &mut self.env;
-        env.network.say(env.now, &mut env.dice, &mut env.tally, conn, tag, say);
-    }
-
-    /// Runs one script, and sends what it publishes.
-    pub(crate) fn run_script(&mut self, conn: ConnId, ask: &Ask) -> Say {
-        let outcome = self.server.run(self.clock.read(self.env.now), conn, ask);
-        let env = &mut self.env;
-        for lease in &outcome.granted {
-            env.watch.granted(lease);
-        }
-        for (inbox, event) in outcome.published {
-            if !self.processes.contains_key(&ProcessId(inbox.0)) {
-                env.fired(Fault::HandedToTheDead);
-            }
-            for conn in self.server.heard_on(inbox) {
-                env.network.push(env.now, &mut env.dice, &mut env.tally, conn, event.clone());
-            }
-        }
-        env.note(format_args!("server: {:?}", outcome.say));
-        outcome.say
-    }
-
     fn carry_out(&mut self, plan: Plan) {
         self.env.note(format_args!("{plan:?}"));
         match plan {
             Plan::Act(process, act) => self.act(process, act),
             Plan::Arrival(process) => self.arrive(process),
             Plan::Resume(process) => self.resume(process),
-            Plan::Rebirth => self.begin_process(),
-            Plan::Mischief => self.do_mischief(),
-            Plan::Thaw => self.thaw(),
-            Plan::Start => self.start_server(),
-            Plan::ForeignDone => self.end_outsider(),
+            Plan::Death(process) => self.end_process(process),
+            Plan::Rebirth => S::begin_process(self),
+            Plan::Mischief => {
+                S::go_wrong(self);
+                let next = self.env.dice.between(Duration::from_millis(50), self.lull);
+                self.env.plan(next, Plan::Mischief);
+            }
+            plan @ (Plan::Thaw(_) | Plan::Start(_) | Plan::ForeignDone | Plan::ClockRight(_)) => {
+                S::carry_out(self, plan);
+            }
         }
     }
 
@@ -208,51 +148,30 @@ impl World {
         if !self.processes.contains_key(&id) {
             return;
         }
-        let wish = Wish::any(&mut self.env.dice, self.names.len());
+        let wish = Wish::any(&mut self.env.dice, self.names.len(), self.ttls);
         self.act(id, Act::Join(wish));
-        let next = if self.env.dice.chance(300) { self.env.dice.millis(0, 5) } else { self.env.dice.millis(50, 3000) };
+        let next = if self.env.dice.chance(300) {
+            self.env.dice.millis(0, 5)
+        } else {
+            self.env.dice.between(Duration::from_millis(50), self.pace)
+        };
         self.env.plan(next, Plan::Arrival(id));
     }
 
     /// From now on nothing goes wrong any more. Somebody comes to each process and lock.
     pub(crate) fn heal(&mut self) {
         self.env.note(format_args!("all is well from now on"));
-        self.env.network.weather = Weather::CALM;
-        self.env.cancel(|plan| matches!(plan, Plan::Arrival(_) | Plan::Mischief | Plan::Rebirth));
-        self.thaw();
-        self.start_server();
+        self.env.network.calm_down();
+        self.env.cancel(|plan| matches!(plan, Plan::Arrival(_) | Plan::Mischief | Plan::Rebirth | Plan::Death(_)));
+        S::heal(self);
         let stopped = self.processes.values().filter(|process| process.motion == Motion::Stopped);
         for id in stopped.map(|process| process.id).collect::<Vec<_>>() {
             self.resume(id);
         }
         for id in self.processes.keys().copied().collect::<Vec<_>>() {
             for site in 0..self.names.len() {
-                let wish = Wish::patient(&mut self.env.dice, site);
+                let wish = Wish::patient(&mut self.env.dice, site, self.ttls);
                 self.act(id, Act::Join(wish));
-            }
-        }
-    }
-
-    /// What must hold at every step.
-    fn check(&mut self) {
-        let now = self.env.now;
-        let holdings: Vec<Holding<'_>> = self.processes.values().flat_map(|process| process.holdings(now)).collect();
-        let outsider = self.outsider.as_ref().filter(|outsider| now < outsider.until);
-        let one = invariants::one_holder(&self.env.watch, &holdings, outsider);
-        let kept = invariants::store_keeps(&self.env.watch, &holdings, &self.server, self.clock);
-        self.env.watch.report(Rule::OneHolder, one);
-        self.env.watch.report(Rule::StoreKeeps, kept);
-        self.check_idle();
-    }
-
-    fn check_idle(&mut self) {
-        let mut under_way = None;
-        for process in self.processes.values_mut() {
-            let now = process.clock.read(self.env.now);
-            for site in process.sites.iter_mut().filter(|site| site.station.is_idle() && !site.ledger.is_empty()) {
-                let under_way = under_way.get_or_insert_with(|| claims_under_way(&self.env, &self.service));
-                let result = invariants::cancelled(&self.env.watch, site, &self.server, under_way, now);
-                self.env.watch.report(Rule::Cancelled, result);
             }
         }
     }
@@ -263,30 +182,61 @@ impl World {
         self.env.watch.report(Rule::Everybody, result);
     }
 
-    /// What must hold long after that.
-    pub(crate) fn check_quiet(&mut self) {
-        self.server.forget_what_is_over(self.clock.read(self.env.now));
-        let result = invariants::outliving(&self.server);
-        self.env.watch.report(Rule::Outliving, result);
+    fn somebody(&mut self) -> Option<ProcessId> {
+        let running = self.processes.values().filter(|process| process.motion == Motion::Running);
+        let running: Vec<_> = running.map(|process| process.id).collect();
+        self.env.dice.pick(&running)
     }
 
-    /// The store forgets what it knew, or some of it.
-    pub(crate) fn data_lost(&mut self) {
-        let mut excused = claims_under_way(&self.env, &self.service);
-        excused.extend(self.server.data.owners());
-        self.env.watch.data_lost(excused.into_iter());
+    pub(crate) fn cut_something(&mut self) {
+        let conns: Vec<_> = self.processes.values().flat_map(Process::conns).collect();
+        if let Some(conn) = self.env.dice.pick(&conns) {
+            self.env.fired(Fault::Cut);
+            self.env.cut(conn);
+        }
+    }
+
+    pub(crate) fn stop_somebody(&mut self, how: Fault) {
+        let Some(id) = self.somebody() else { return };
+        self.env.fired(how);
+        if let Some(process) = self.processes.get_mut(&id) {
+            process.stop(if how == Fault::Suspended { SUSPENDED_LATE } else { Duration::ZERO });
+        }
+        let most = self.env.dice.pick(&[50, 3000, 15_000, 40_000]).unwrap_or_default();
+        let time = self.env.dice.millis(1, most);
+        self.env.plan(time, Plan::Resume(id));
+    }
+
+    fn resume(&mut self, id: ProcessId) {
+        if let Some(process) = self.processes.get_mut(&id).filter(|process| process.motion == Motion::Stopped) {
+            process.resume(&mut self.env);
+        }
+    }
+
+    pub(crate) fn kill_somebody(&mut self) {
+        if let Some(id) = self.somebody() {
+            self.end_process(id);
+        }
+    }
+
+    fn end_process(&mut self, id: ProcessId) {
+        let Some(process) = self.processes.remove(&id) else { return };
+        self.env.fired(Fault::Killed);
+        let farewell = if self.env.dice.chance(500) { Farewell::Said } else { Farewell::HalfOpen };
+        process.end(&mut self.env, farewell);
+        let later = self.env.dice.millis(0, 5000);
+        self.env.plan(later, Plan::Rebirth);
+    }
+
+    /// Which store a connection leads to.
+    pub(crate) fn store_of(&self, conn: ConnId) -> Option<StoreId> {
+        self.env.network.store(conn)
     }
 }
 
-/// The owners of claims that may still arrive.
-fn claims_under_way(env: &Env, service: &Service) -> BTreeSet<Owner> {
-    let waiting = match service {
-        Service::Frozen(backlog) => Some(backlog.iter().map(|(.., ask)| ask)),
-        Service::Up | Service::Down(..) => None,
-    };
-    let claims = env.network.asks().chain(waiting.into_iter().flatten()).filter_map(|ask| match ask {
-        Ask::Acquire(claim, _) => Some(claim.owner),
-        Ask::Hello(_) | Ask::Renew(_) | Ask::Release(_) | Ask::Fence(_) | Ask::Revoke(..) => None,
-    });
-    claims.collect()
-}
+/// The usual lull.
+const LULL: Duration = Duration::from_millis(2500);
+/// The usual pace.
+const PACE: Duration = Duration::from_secs(3);
+/// How late timers may be that stand still in suspend: whoever watches deadlines sleeps for a second at most.
+const SUSPENDED_LATE: Duration = Duration::from_secs(1);

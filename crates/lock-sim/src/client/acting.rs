@@ -6,8 +6,8 @@ use std::time::Duration;
 use lock_core::station::{Input, Join, TurnId};
 use lock_core::{Hold, Moment, Note, Owner, Patience};
 
-use super::Process;
 use super::user::{Act, User, Wait, Wish};
+use super::{Backend, Process};
 use crate::clock::Time;
 use crate::env::{Env, Plan};
 use crate::fault::Fault;
@@ -16,8 +16,8 @@ use crate::invariants::Holding;
 /// How long a write takes from its check to the resource.
 const WRITE_WITHIN: Duration = Duration::from_millis(3);
 
-impl Process {
-    pub(super) fn act(&mut self, env: &mut Env, now: Moment, act: Act) {
+impl<B: Backend> Process<B> {
+    pub(super) fn act(&mut self, env: &mut Env<B>, now: Moment, act: Act) {
         match act {
             Act::Join(wish) => self.join(env, now, wish),
             Act::Leave { site, turn } => {
@@ -45,7 +45,7 @@ impl Process {
         }
     }
 
-    fn join(&mut self, env: &mut Env, now: Moment, wish: Wish) {
+    fn join(&mut self, env: &mut Env<B>, now: Moment, wish: Wish) {
         let number = env.number();
         let (turn, site, ttl, max_hold) = (TurnId(number), wish.site, wish.ttl, wish.max_hold);
         let patience = match wish.wait {
@@ -56,14 +56,14 @@ impl Process {
         if let Some(cancel) = wish.cancel {
             env.plan(cancel, Plan::Act(self.id, Act::Leave { site, turn }));
         }
-        let owner = Owner::from_random(u128::to_be_bytes(u128::from(number) << 112 | u128::from(number) << 48));
+        let owner = Owner::from_random(u128::to_be_bytes(u128::from(number) << 112));
         self.sites[site].users.insert(turn, User { wish, hold: None });
         let note = Note::from_wire("1@sim");
         self.soon.push_back((site, Input::Join(Join { turn, owner, ttl, patience, max_hold, note })));
     }
 
     /// Somebody has its turn.
-    pub(super) fn admit(&mut self, env: &mut Env, now: Moment, index: usize, turn: TurnId, hold: &Arc<Hold>) {
+    pub(super) fn admit(&mut self, env: &mut Env<B>, now: Moment, index: usize, turn: TurnId, hold: &Arc<Hold>) {
         let site = &mut self.sites[index];
         let Some(user) = site.users.get_mut(&turn) else {
             env.watch.admitted_a_stranger(&site.name, turn);

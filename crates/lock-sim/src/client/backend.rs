@@ -1,245 +1,56 @@
-//! What translates for one Redis, as the real backend does: its connections, what is under way on them, and what
-//! becomes of that when one is cut.
+//! What a process asks through: everything between its stations and the connections to the stores.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
+use std::fmt::Debug;
 
-use lock_core::station::{ActionId, Reply};
-use lock_core::{BackendError, Batch, Effect, ErrorKind, Moment, Operation, Ordering, Renewed};
+use lock_core::station::{Action, ActionId, Input, Reply};
+use lock_core::{BackendError, Batch, Moment, Renewed};
 
 use crate::env::Env;
-use crate::fault::Fault;
-use crate::network::{ConnId, Farewell, ProcessId, Tag};
-use crate::server::{Ask, Inbox, Refused, Say};
-
-/// How long the first words on a connection may take.
-const GREETING_WITHIN: Duration = Duration::from_secs(1);
-/// On how many connections requests go where they may overtake each other.
-const POOL: usize = 3;
-
-/// What was asked, for whoever hears the answer.
-#[derive(Debug)]
-pub(crate) enum What {
-    /// An action of the station with this number.
-    Action(usize, ActionId),
-    Renewal(Batch),
-}
+use crate::network::{ConnId, Tag};
 
 /// What the process hears from its backend.
 #[derive(Debug)]
 pub(crate) enum Heard {
+    /// To an action of the station with this number.
     Reply(usize, ActionId, Reply),
     Renewal(Batch, Result<Vec<Renewed>, BackendError>),
     /// A connection was made anew: messages may have been missed.
     Reconnected,
 }
 
-#[derive(Debug)]
-pub(crate) struct Backend {
-    process: ProcessId,
-    inbox: Option<Inbox>,
-    /// The connections for actions, and last the keeper's. Messages come over the first.
-    lanes: Vec<Lane>,
-    pending: BTreeMap<Tag, Pending>,
-    /// The action that was answered last, for an answer that comes twice.
-    last_answered: Option<(Tag, usize, ActionId)>,
-    last_tag: u64,
-}
+/// A kind of backend. What it hears at once comes back from each call.
+pub(crate) trait Backend: Debug + Sized {
+    /// What is asked of a store.
+    type Ask: Clone + Debug;
+    /// What a store says.
+    type Say: Clone + Debug;
 
-#[derive(Debug)]
-struct Lane {
-    line: Line,
-    /// What waits for a connection.
-    held_back: VecDeque<Tag>,
-    made: u32,
-}
+    /// Runs an action of the station with this number.
+    fn run(&mut self, env: &mut Env<Self>, now: Moment, site: usize, action: Action) -> Vec<Heard>;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Line {
-    Down { again_at: Moment },
-    Greeting { conn: ConnId, tag: Tag, until: Moment },
-    Up(ConnId),
-}
-
-#[derive(Debug)]
-struct Pending {
-    what: What,
-    ask: Ask,
-    deadline: Moment,
-    sent_on: Option<ConnId>,
-}
-
-impl Backend {
-    pub(crate) fn new(process: ProcessId, inbox: Option<Inbox>, ordering: Ordering) -> Self {
-        let lanes = match ordering {
-            Ordering::InOrder => 2,
-            Ordering::Unordered => POOL + 1,
-        };
-        let down = Line::Down { again_at: Moment::ORIGIN };
-        let lane = |_| Lane { line: down, held_back: VecDeque::new(), made: 0 };
-        let (pending, lanes) = (BTreeMap::new(), (0..lanes).map(lane).collect());
-        Self { process, inbox, lanes, pending, last_answered: None, last_tag: 0 }
-    }
-
-    /// Asks, now or once there is a connection; or fails at once, where there is none.
-    pub(crate) fn submit(&mut self, env: &mut Env, deadline: Moment, what: What, ask: Ask) -> Option<Heard> {
-        let lane = match what {
-            What::Action(..) => env.dice.from(0, self.lanes.len() - 2),
-            What::Renewal(_) => self.lanes.len() - 1,
-        };
-        let tag = self.next_tag();
-        if let Line::Up(conn) = self.lanes[lane].line {
-            env.ask(conn, tag, ask.clone());
-            self.pending.insert(tag, Pending { what, ask, deadline, sent_on: Some(conn) });
-            return None;
-        }
-        if env.dice.chance(300) {
-            env.fired(Fault::NotSent);
-            return Some(failed(what, &ask, ErrorKind::Unreachable, Effect::None));
-        }
-        self.lanes[lane].held_back.push_back(tag);
-        self.pending.insert(tag, Pending { what, ask, deadline, sent_on: None });
-        None
-    }
+    /// Renews leases for the keeper.
+    fn renew(&mut self, env: &mut Env<Self>, now: Moment, batch: Batch) -> Vec<Heard>;
 
     /// When time alone makes something happen.
-    pub(crate) fn next_wake(&self) -> Option<Moment> {
-        let lines = self.lanes.iter().filter_map(|lane| match lane.line {
-            Line::Down { again_at } => Some(again_at),
-            Line::Greeting { until, .. } => Some(until),
-            Line::Up(_) => None,
-        });
-        lines.chain(self.pending.values().map(|pending| pending.deadline)).min()
-    }
+    fn next_wake(&self) -> Option<Moment>;
 
     /// Connects anew where it is time, and ends what takes too long.
-    pub(crate) fn wake(&mut self, env: &mut Env, now: Moment) -> Vec<Heard> {
-        for index in 0..self.lanes.len() {
-            match self.lanes[index].line {
-                Line::Down { again_at } if again_at <= now => self.greet(env, now, index),
-                Line::Greeting { conn, until, .. } if until <= now => {
-                    env.leave(conn, Farewell::Said);
-                    self.lanes[index].line = Line::Down { again_at: now + env.dice.millis(10, 500) };
-                }
-                Line::Down { .. } | Line::Greeting { .. } | Line::Up(_) => {}
-            }
-        }
-        self.end(|pending| pending.deadline <= now, ErrorKind::Timeout)
-    }
-
-    fn greet(&mut self, env: &mut Env, now: Moment, index: usize) {
-        let (conn, tag) = (env.network.connect(self.process), self.next_tag());
-        let inbox = self.inbox.filter(|_| index == 0);
-        env.ask(conn, tag, Ask::Hello(inbox));
-        self.lanes[index].line = Line::Greeting { conn, tag, until: now + GREETING_WITHIN };
-    }
+    fn wake(&mut self, env: &mut Env<Self>, now: Moment) -> Vec<Heard>;
 
     /// An answer came.
-    pub(crate) fn said(&mut self, env: &mut Env, conn: ConnId, tag: Tag, say: Say) -> Option<Heard> {
-        if let Some(lane) = self.greeted(conn, tag) {
-            return self.connected(env, conn, lane);
-        }
-        if let Some((_, site, id)) = self.last_answered.filter(|(last, ..)| *last == tag) {
-            return Some(Heard::Reply(site, id, reply(say)?));
-        }
-        // Whoever asked over a connection that is gone was told so.
-        if self.pending.get(&tag)?.sent_on != Some(conn) {
-            return None;
-        }
-        match (self.pending.remove(&tag)?.what, say) {
-            (What::Renewal(batch), Say::Renew(answers)) => Some(Heard::Renewal(batch, Ok(answers))),
-            (What::Action(site, id), say) => {
-                self.last_answered = Some((tag, site, id));
-                Some(Heard::Reply(site, id, reply(say)?))
-            }
-            (What::Renewal(_), _) => None,
-        }
-    }
-
-    fn greeted(&self, conn: ConnId, tag: Tag) -> Option<usize> {
-        let greets =
-            |lane: &Lane| matches!(lane.line, Line::Greeting { conn: on, tag: by, .. } if on == conn && by == tag);
-        self.lanes.iter().position(greets)
-    }
-
-    fn connected(&mut self, env: &mut Env, conn: ConnId, index: usize) -> Option<Heard> {
-        let lane = &mut self.lanes[index];
-        lane.line = Line::Up(conn);
-        lane.made += 1;
-        while let Some(tag) = lane.held_back.pop_front() {
-            if let Some(pending) = self.pending.get_mut(&tag) {
-                pending.sent_on = Some(conn);
-                env.ask(conn, tag, pending.ask.clone());
-            }
-        }
-        (index == 0 && lane.made > 1).then_some(Heard::Reconnected)
-    }
-
-    /// Whether messages are heard over this connection.
-    pub(crate) fn hears(&self, conn: ConnId) -> bool {
-        match self.lanes[0].line {
-            Line::Up(on) | Line::Greeting { conn: on, .. } => on == conn,
-            Line::Down { .. } => false,
-        }
-    }
+    fn said(&mut self, env: &mut Env<Self>, now: Moment, conn: ConnId, tag: Tag, say: Self::Say) -> Vec<Heard>;
 
     /// A connection is gone.
-    pub(crate) fn cut(&mut self, env: &mut Env, now: Moment, conn: ConnId) -> Vec<Heard> {
-        let on = |lane: &&mut Lane| match lane.line {
-            Line::Up(on) | Line::Greeting { conn: on, .. } => on == conn,
-            Line::Down { .. } => false,
-        };
-        if let Some(lane) = self.lanes.iter_mut().find(on) {
-            lane.line = Line::Down { again_at: now + env.dice.millis(0, 300) };
-        }
-        self.end(|pending| pending.sent_on == Some(conn), ErrorKind::Unreachable)
-    }
+    fn cut(&mut self, env: &mut Env<Self>, now: Moment, conn: ConnId) -> Vec<Heard>;
 
-    fn end(&mut self, which: impl Fn(&Pending) -> bool, kind: ErrorKind) -> Vec<Heard> {
-        let ending = self.pending.iter().filter(|(_, pending)| which(pending)).map(|(tag, _)| *tag);
-        let ending: Vec<_> = ending.collect();
-        let ended = ending.into_iter().filter_map(|tag| self.pending.remove(&tag));
-        ended.map(|pending| failed(pending.what, &pending.ask, kind, Effect::Unknown)).collect()
-    }
+    /// Whether messages are heard over this connection.
+    fn hears(&self, conn: ConnId) -> bool;
 
-    /// The connections that are there, in the order of the lanes.
-    pub(crate) fn conns(&self) -> Vec<ConnId> {
-        let conn = |lane: &Lane| match lane.line {
-            Line::Up(conn) | Line::Greeting { conn, .. } => Some(conn),
-            Line::Down { .. } => None,
-        };
-        self.lanes.iter().filter_map(conn).collect()
-    }
+    /// The connections that are there.
+    fn conns(&self) -> Vec<ConnId>;
 
-    fn next_tag(&mut self) -> Tag {
-        self.last_tag += 1;
-        Tag(self.last_tag)
-    }
-}
-
-/// What the station hears of an answer to an action.
-fn reply(say: Say) -> Option<Reply> {
-    let error = |kind, message| BackendError::new("sim", Operation::Acquire, kind, Effect::None, message);
-    match say {
-        Say::Acquire(Ok(answer)) => Some(Reply::Acquire(Ok(answer))),
-        Say::Acquire(Err(Refused::GivenUp)) => {
-            Some(Reply::Acquire(Err(error(ErrorKind::Protocol, "this claim was given up"))))
-        }
-        Say::Acquire(Err(Refused::Spent)) => {
-            Some(Reply::Acquire(Err(error(ErrorKind::Unavailable, "the tokens are used up"))))
-        }
-        Say::Release(released) => Some(Reply::Release(Ok(released))),
-        Say::Hello | Say::Renew(_) | Say::Fence(_) | Say::Revoke(_) => None,
-    }
-}
-
-fn failed(what: What, ask: &Ask, kind: ErrorKind, effect: Effect) -> Heard {
-    let error = |operation| BackendError::new("sim", operation, kind, effect, "did not work");
-    match (what, ask) {
-        (What::Renewal(batch), _) => Heard::Renewal(batch, Err(error(Operation::Renew))),
-        (What::Action(site, id), Ask::Acquire(..)) => {
-            Heard::Reply(site, id, Reply::Acquire(Err(error(Operation::Acquire))))
-        }
-        (What::Action(site, id), _) => Heard::Reply(site, id, Reply::Release(Err(error(Operation::Release)))),
+    /// What the station with this number takes in instead of `input`, where a mistake breaks a rule of its.
+    fn inward(&mut self, _now: Moment, _site: usize, input: Input) -> Input {
+        input
     }
 }

@@ -2,7 +2,6 @@
 
 mod acting;
 mod backend;
-mod layer;
 mod ledger;
 mod user;
 
@@ -10,28 +9,25 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend::{Backend, Heard, What};
-use layer::Layer;
+pub(crate) use backend::{Backend, Heard};
 use ledger::Ledger;
-use lock_core::station::{Action, Input, Output, Request, Station, TurnId};
-use lock_core::{Event, Hold, Keeper, LockName, Moment, Policy, Queueing};
+use lock_core::station::{Action, Input, Output, Station, TurnId};
+use lock_core::{Event, Hold, Keeper, LockName, Moment, Policy};
 use user::User;
 pub(crate) use user::{Act, Wait, Wish};
 
-use crate::Mistake;
 use crate::clock::{Clock, Time};
 use crate::env::Env;
 use crate::fault::Fault;
 use crate::network::{ConnId, Farewell, Letter, ProcessId};
-use crate::server::{Ask, Inbox, Seat};
 
 /// So many things may follow from one input.
 const OUTPUTS_MAX: usize = 200;
 
 /// Something that a process hears.
 #[derive(Debug)]
-pub(crate) enum News {
-    Letter(ConnId, Letter),
+pub(crate) enum News<B: Backend> {
+    Letter(ConnId, Letter<B::Ask, B::Say>),
     Act(Act),
 }
 
@@ -50,20 +46,18 @@ pub(crate) struct Site {
     pub(crate) station: Station,
     users: BTreeMap<TurnId, User>,
     holder: Option<(TurnId, Arc<Hold>)>,
-    layer: Layer,
     pub(crate) ledger: Ledger,
 }
 
 #[derive(Debug)]
-pub(crate) struct Process {
+pub(crate) struct Process<B: Backend> {
     pub(crate) id: ProcessId,
     pub(crate) clock: Clock,
     pub(crate) sites: Vec<Site>,
     pub(crate) motion: Motion,
-    inbox: Option<Inbox>,
     keeper: Keeper,
-    backend: Backend,
-    backlog: VecDeque<News>,
+    pub(crate) backend: B,
+    backlog: VecDeque<News<B>>,
     /// Its timers do not fire before.
     timers_from: Time,
     /// How late they may be when it goes on.
@@ -73,22 +67,20 @@ pub(crate) struct Process {
 
 /// What a process is made of.
 #[derive(Debug)]
-pub(crate) struct Make<'a> {
+pub(crate) struct Make<'a, B> {
     pub(crate) id: ProcessId,
     pub(crate) clock: Clock,
     pub(crate) policy: Policy,
-    pub(crate) inbox: Option<Inbox>,
     pub(crate) names: &'a [LockName],
-    pub(crate) mistake: Option<Mistake>,
+    pub(crate) backend: B,
 }
 
-impl Process {
-    pub(crate) fn new(env: &mut Env, make: &Make<'_>) -> Self {
-        let Make { id, clock, policy, inbox, names, mistake } = *make;
+impl<B: Backend> Process<B> {
+    pub(crate) fn new(env: &mut Env<B>, make: Make<'_, B>) -> Self {
+        let Make { id, clock, policy, names, backend } = make;
         let mut site = |name: &LockName| {
             let station = Station::new(name.clone(), policy, env.dice.number());
-            let (name, users, layer) = (name.clone(), BTreeMap::new(), Layer::new(mistake));
-            Site { name, station, users, holder: None, layer, ledger: Ledger::default() }
+            Site { name: name.clone(), station, users: BTreeMap::new(), holder: None, ledger: Ledger::default() }
         };
         let sites = names.iter().map(&mut site).collect();
         Self {
@@ -96,9 +88,8 @@ impl Process {
             clock,
             sites,
             motion: Motion::Running,
-            inbox,
             keeper: Keeper::new(policy, env.dice.number()),
-            backend: Backend::new(id, inbox, policy.ordering),
+            backend,
             backlog: VecDeque::new(),
             timers_from: Time::START,
             timers_late: Duration::ZERO,
@@ -116,27 +107,24 @@ impl Process {
         Some(self.clock.when(wake).max(self.timers_from))
     }
 
-    pub(crate) fn wake(&mut self, env: &mut Env) {
+    pub(crate) fn wake(&mut self, env: &mut Env<B>) {
         let now = self.clock.read(env.now);
         for site in 0..self.sites.len() {
             if self.sites[site].station.next_wake().is_some_and(|wake| wake <= now) {
                 self.soon.push_back((site, Input::Tick));
             }
         }
-        for heard in self.backend.wake(env, now) {
-            self.heard(now, heard);
-        }
+        let heard = self.backend.wake(env, now);
+        self.all_heard(now, heard);
         while let Some(batch) = self.keeper.take_due(now) {
-            let (deadline, ask) = (now + batch.within, Ask::Renew(batch.leases.clone()));
-            if let Some(heard) = self.backend.submit(env, deadline, What::Renewal(batch), ask) {
-                self.heard(now, heard);
-            }
+            let heard = self.backend.renew(env, now, batch);
+            self.all_heard(now, heard);
         }
         self.drain(env);
     }
 
     /// Takes news in, or keeps them for when it moves again.
-    pub(crate) fn hear(&mut self, env: &mut Env, news: News) {
+    pub(crate) fn hear(&mut self, env: &mut Env<B>, news: News<B>) {
         if self.motion == Motion::Stopped {
             self.backlog.push_back(news);
             return;
@@ -144,20 +132,24 @@ impl Process {
         let now = self.clock.read(env.now);
         match news {
             News::Letter(conn, Letter::Say(tag, say)) => {
-                if let Some(heard) = self.backend.said(env, conn, tag, say) {
-                    self.heard(now, heard);
-                }
+                let heard = self.backend.said(env, now, conn, tag, say);
+                self.all_heard(now, heard);
             }
             News::Letter(conn, Letter::Push(event)) if self.backend.hears(conn) => self.told(&event),
             News::Letter(conn, Letter::CutAtClient) => {
-                for heard in self.backend.cut(env, now, conn) {
-                    self.heard(now, heard);
-                }
+                let heard = self.backend.cut(env, now, conn);
+                self.all_heard(now, heard);
             }
             News::Letter(_, Letter::Push(_) | Letter::Ask(..) | Letter::CutAtServer) => {}
             News::Act(act) => self.act(env, now, act),
         }
         self.drain(env);
+    }
+
+    fn all_heard(&mut self, now: Moment, heard: Vec<Heard>) {
+        for heard in heard {
+            self.heard(now, heard);
+        }
     }
 
     fn heard(&mut self, now: Moment, heard: Heard) {
@@ -195,7 +187,7 @@ impl Process {
     }
 
     /// Goes on. What came meanwhile is taken in before the timers fire, or after.
-    pub(crate) fn resume(&mut self, env: &mut Env) {
+    pub(crate) fn resume(&mut self, env: &mut Env<B>) {
         self.motion = Motion::Running;
         self.timers_from = env.now + env.dice.between(Duration::ZERO, self.timers_late);
         if self.timers_late.is_zero() && env.dice.chance(500) {
@@ -214,7 +206,7 @@ impl Process {
     }
 
     /// The process ends, and everything in it.
-    pub(crate) fn end(self, env: &mut Env, farewell: Farewell) {
+    pub(crate) fn end(self, env: &mut Env<B>, farewell: Farewell) {
         for conn in self.backend.conns() {
             env.leave(conn, farewell);
         }
@@ -231,12 +223,12 @@ impl Process {
     }
 
     /// Feeds the stations until nothing follows any more.
-    fn drain(&mut self, env: &mut Env) {
+    fn drain(&mut self, env: &mut Env<B>) {
         let now = self.clock.read(env.now);
         for _ in 0..OUTPUTS_MAX {
             let Some((index, input)) = self.soon.pop_front() else { return };
+            let input = self.backend.inward(now, index, input);
             let site = &mut self.sites[index];
-            let input = site.layer.inward(now, input);
             site.ledger.heard(&input);
             let by_push = matches!(&input, Input::Event(Event::Granted { .. }));
             site.station.handle_input(now, input);
@@ -250,7 +242,7 @@ impl Process {
         env.watch.endless(self.id);
     }
 
-    fn carry_out(&mut self, env: &mut Env, now: Moment, index: usize, output: Output) {
+    fn carry_out(&mut self, env: &mut Env<B>, now: Moment, index: usize, output: Output) {
         let site = &mut self.sites[index];
         match output {
             Output::Admit { turn, hold } => self.admit(env, now, index, turn, &hold),
@@ -271,26 +263,9 @@ impl Process {
         }
     }
 
-    fn run(&mut self, env: &mut Env, now: Moment, index: usize, action: Action) {
+    fn run(&mut self, env: &mut Env<B>, now: Moment, index: usize, action: Action) {
         self.sites[index].ledger.ran(now, &action);
-        if let Some(reply) = self.sites[index].layer.outward(now, &action) {
-            self.soon.push_back((index, Input::Reply(action.id, reply)));
-            return;
-        }
-        let ask = match action.request {
-            Request::Acquire(claim) => {
-                let seat = match (claim.queueing, self.inbox) {
-                    (Queueing::Unwanted, _) => Seat::Unwanted,
-                    (Queueing::Wanted, None) => Seat::Silent,
-                    (Queueing::Wanted, Some(inbox)) => Seat::Told(inbox),
-                };
-                Ask::Acquire(claim, seat)
-            }
-            Request::Release(parting) => Ask::Release(parting),
-        };
-        let what = What::Action(index, action.id);
-        if let Some(heard) = self.backend.submit(env, now + action.within, what, ask) {
-            self.heard(now, heard);
-        }
+        let heard = self.backend.run(env, now, index, action);
+        self.all_heard(now, heard);
     }
 }

@@ -57,7 +57,7 @@ pub(crate) struct User {
 }
 
 impl Wish {
-    pub(crate) fn any(dice: &mut Dice, sites: usize) -> Self {
+    pub(crate) fn any(dice: &mut Dice, sites: usize, ttls: &[Duration]) -> Self {
         let wait = match dice.from(0, 5) {
             0 => Wait::Not,
             1 | 2 => Wait::For(dice.millis(1, 5000)),
@@ -66,22 +66,17 @@ impl Wish {
         let cancel = dice.chance(200).then(|| dice.millis(0, 4000));
         let max_hold = dice.chance(150).then(|| dice.millis(1, 5000));
         let long = if dice.chance(150) { 20_000 } else { 1000 };
-        let (site, ttl, hold_for) = (dice.from(0, sites - 1), any_ttl(dice), dice.millis(0, long));
+        let (site, ttl, hold_for) = (dice.from(0, sites - 1), any_ttl(dice, ttls), dice.millis(0, long));
         Self { site, ttl, wait, cancel, max_hold, hold_for }
     }
 
     /// Somebody who has all the time in the world, and is quick.
-    pub(crate) fn patient(dice: &mut Dice, site: usize) -> Self {
-        let (ttl, hold_for) = (any_ttl(dice), dice.millis(0, 200));
+    pub(crate) fn patient(dice: &mut Dice, site: usize, ttls: &[Duration]) -> Self {
+        let (ttl, hold_for) = (any_ttl(dice, ttls), dice.millis(0, 200));
         Self { site, ttl, wait: Wait::Forever, cancel: None, max_hold: None, hold_for }
     }
 }
 
-/// The longest ttl that anybody asks for.
-const TTL_MAX: Duration = Duration::from_secs(30);
-
-fn any_ttl(dice: &mut Dice) -> Ttl {
-    let lengths =
-        [Duration::from_millis(600), Duration::from_secs(3), Duration::from_secs(3), Duration::from_secs(12), TTL_MAX];
-    dice.pick(&lengths).and_then(|length| Ttl::new(length).ok()).unwrap_or(Ttl::DEFAULT)
+fn any_ttl(dice: &mut Dice, ttls: &[Duration]) -> Ttl {
+    dice.pick(ttls).and_then(|length| Ttl::new(length).ok()).unwrap_or(Ttl::DEFAULT)
 }

@@ -28,7 +28,7 @@ impl Watch {
             return;
         }
         tally.count(Fault::WriteRefused);
-        if !remaining.is_zero() && self.epoch_of(lease) == Some(self.epoch()) {
+        if !remaining.is_zero() && !self.tokens_fell && self.epoch_of(lease) == Some(self.epoch()) {
             self.report(Rule::Fencing, Err(format!("the write of a valid holder was refused: {hold:?}")));
         }
     }

@@ -1,27 +1,18 @@
-//! What must hold whatever happens, one rule in each file, and who watches them.
+//! What must hold whatever happens, one rule in each file, and who watches them. Here is what holds for all stores alike.
 
-mod cancelled;
 mod everybody;
 mod fencing;
-mod one_holder;
-mod outliving;
 mod refusals;
-mod store_keeps;
-mod tokens;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use lock_core::station::TurnId;
 use lock_core::{Hold, Lease, LockName, Owner, TokenRange};
 
-pub(crate) use cancelled::check as cancelled;
 pub(crate) use everybody::check as everybody;
 use fencing::Fencing;
-pub(crate) use one_holder::{Outsider, check as one_holder};
-pub(crate) use outliving::check as outliving;
-pub(crate) use store_keeps::check as store_keeps;
-use tokens::Tokens;
 
 use crate::clock::Time;
 use crate::network::ProcessId;
@@ -33,8 +24,15 @@ pub enum Rule {
     OneHolder,
     /// Nobody relies on its lease for longer than the store keeps it.
     StoreKeeps,
-    /// Tokens rise in the order of admission, and over losses of data.
+    /// Tokens rise: on one store in the order of admission, in a quorum where one was handed out before the other was
+    /// asked for; and over losses of data.
     TokensRise,
+    /// The order in which nodes acknowledged two leases is the order of their tokens.
+    NodesAgree,
+    /// No node counts as having acknowledged a token below its grant's own.
+    NothingBelow,
+    /// A node that votes again counts above all that it acknowledged before it forgot.
+    Recovers,
     /// The resource refuses no write of a valid holder.
     Fencing,
     /// Who waits without an end is not turned away.
@@ -45,6 +43,10 @@ pub enum Rule {
     Outliving,
     /// A waiter that left leaves nothing at the store.
     Cancelled,
+    /// A claim that failed leaves nothing at nodes that could be told.
+    FailedLeavesNothing,
+    /// A node grants nothing to an owner that was released there.
+    Ghosts,
     /// One input has an end of outputs.
     Endless,
 }
@@ -63,6 +65,9 @@ impl fmt::Display for Broken {
         write!(f, "{:?}: {}", self.rule, self.what)
     }
 }
+
+/// Holds that a check has to look at.
+pub(crate) type Admitted = Vec<Arc<Hold>>;
 
 /// A valid hold, and when its holder thinks that it ends.
 #[derive(Clone, Copy, Debug)]
@@ -90,10 +95,13 @@ struct Revocation;
 pub(crate) struct Watch {
     epoch: Epoch,
     grants: BTreeMap<LockName, BTreeMap<TokenRange, Grant>>,
-    tokens: Tokens,
+    /// Holds that were handed out and not looked at yet.
+    admitted: Admitted,
     fencing: Fencing,
     /// Owners of which something may be left that they cannot help: the store forgot their release.
     excused: BTreeSet<Owner>,
+    /// Whether tokens may have fallen, and nobody promised that they would not.
+    tokens_fell: bool,
     broken: Option<Broken>,
 }
 
@@ -113,7 +121,12 @@ impl Watch {
     }
 
     pub(crate) fn granted(&mut self, lease: &Lease) {
-        let grant = Grant { epoch: self.epoch, revoked: None };
+        self.granted_in(self.epoch, lease);
+    }
+
+    /// It was asked for in that epoch.
+    pub(crate) fn granted_in(&mut self, epoch: Epoch, lease: &Lease) {
+        let grant = Grant { epoch, revoked: None };
         self.grants.entry(lease.name.clone()).or_default().insert(lease.tokens, grant);
     }
 
@@ -125,8 +138,18 @@ impl Watch {
 
     /// The store lost data: what was granted before is another memory's.
     pub(crate) fn data_lost(&mut self, excused: impl Iterator<Item = Owner>) {
-        self.epoch.0 += 1;
+        self.begin_epoch();
         self.excused.extend(excused);
+    }
+
+    /// From now on, what was granted before is uncertain.
+    pub(crate) fn begin_epoch(&mut self) {
+        self.epoch.0 += 1;
+    }
+
+    /// From now on tokens may be below earlier ones, and the resource may refuse them.
+    pub(crate) fn tokens_may_fall(&mut self) {
+        self.tokens_fell = true;
     }
 
     pub(crate) fn is_excused(&self, owner: Owner) -> bool {
@@ -139,11 +162,13 @@ impl Watch {
         grant.revoked.is_none().then_some(grant.epoch)
     }
 
-    pub(crate) fn admitted(&mut self, hold: &Hold) {
-        if let Some(epoch) = self.epoch_of(hold.lease()) {
-            let result = self.tokens.admitted(epoch, hold);
-            self.report(Rule::TokensRise, result);
-        }
+    pub(crate) fn admitted(&mut self, hold: &Arc<Hold>) {
+        self.admitted.push(Arc::clone(hold));
+    }
+
+    /// The holds that were handed out since this was last asked.
+    pub(crate) fn take_admitted(&mut self) -> Admitted {
+        std::mem::take(&mut self.admitted)
     }
 
     pub(crate) fn admitted_a_stranger(&mut self, name: &LockName, turn: TurnId) {

@@ -2,5 +2,6 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
-mod mistakes;
+mod quorum;
+mod redis;
 mod seeds;

@@ -10,7 +10,7 @@ use std::env;
 use std::time::Duration;
 
 use lock_core::{Claim, LockName, Mode, Moment, Note, Owner, Queueing, Ttl, Width};
-use lock_sim::trace::{Ask, Author, Inbox, Met, Model, Said, Seat, Step, token_of};
+use lock_sim::redis::trace::{Ask, Author, Inbox, Met, Model, Said, Seat, Step, token_of};
 use real::Real;
 use test_support::RedisServer;
 

@@ -8,7 +8,7 @@ use lock_core::{
     Released, Renewed, TokenRange, Ttl,
 };
 use lock_redis::by_hand::texts;
-use lock_sim::trace::{Ask, Inbox, Refused, Said, Say, Seat};
+use lock_sim::redis::trace::{Ask, Inbox, Refused, Said, Say, Seat};
 use redis::{Connection, PubSub, Value};
 
 const FOREIGN_SET: &str = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0";

@@ -18,8 +18,8 @@ use met::met_in;
 
 use crate::dice::Dice;
 use crate::network::ConnId;
-use crate::server::Server;
-pub use crate::server::{Ask, Inbox, Refused, Say, Seat};
+use crate::redis::server::Server;
+pub use crate::redis::server::{Ask, Inbox, Refused, Say, Seat};
 
 /// What a step does.
 #[derive(Clone, Debug)]

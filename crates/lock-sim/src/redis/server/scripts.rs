@@ -11,8 +11,8 @@ use lock_core::{
 
 use super::keys::{Inbox, Kept, Keys, Millis, Seat, Stored, Waiter, micros, millis};
 use super::{Database, RunId};
-use crate::Mistake;
 use crate::network::ConnId;
+use crate::redis::Mistake;
 
 /// The longest that a place lasts, and the shortest that a tombstone does.
 const TEN_SECONDS: Millis = 10_000;

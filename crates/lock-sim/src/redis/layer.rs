@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lock_core::station::{Action, ActionId, Input, Reply, Request};
 use lock_core::{Answer, Event, Moment, Owner, Released};
 
-use crate::Mistake;
+use super::Mistake;
 
 #[derive(Debug)]
 pub(crate) struct Layer {

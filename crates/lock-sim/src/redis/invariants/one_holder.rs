@@ -2,8 +2,8 @@
 
 use lock_core::LockName;
 
-use super::{Epoch, Holding, Watch};
 use crate::clock::Time;
+use crate::invariants::{Epoch, Holding, Watch};
 
 /// A holder of the plain layout, and when it thinks that its hold ends.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use lock_core::{FencingToken, Hold, LockName};
 
-use super::Epoch;
+use crate::invariants::Epoch;
 
 /// The lowest and the highest token that was admitted in one memory of the store.
 #[derive(Debug)]

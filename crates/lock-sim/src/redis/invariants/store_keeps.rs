@@ -1,8 +1,8 @@
 //! Nobody relies on its lease for longer than the store keeps it.
 
-use super::{Holding, Watch};
 use crate::clock::Clock;
-use crate::server::{Server, millis};
+use crate::invariants::{Holding, Watch};
+use crate::redis::server::{Server, millis};
 
 /// Stricter than that there is one holder: it sees the gap, whether or not somebody steps into it.
 pub(crate) fn check(watch: &Watch, holdings: &[Holding<'_>], server: &Server, clock: Clock) -> Result<(), String> {

@@ -15,8 +15,8 @@ pub(crate) use keys::{Kept, Keys, Stored, millis};
 pub use scripts::Refused;
 use scripts::{Listeners, Script};
 
-use crate::Mistake;
 use crate::network::ConnId;
+use crate::redis::Mistake;
 
 /// The identity of one run of a server.
 pub(crate) type RunId = u64;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use lock_core::{Moment, Owner};
 
-use super::Watch;
 use crate::client::Site;
-use crate::server::Server;
+use crate::invariants::Watch;
+use crate::redis::server::Server;
 
 pub(crate) fn check(
     watch: &Watch,

@@ -3,7 +3,7 @@
 use lock_core::inspect::Revoked;
 use lock_core::{Answer, Fenced, Holder, Released, Renewed};
 
-use crate::server::{Refused, Say};
+use crate::redis::server::{Refused, Say};
 
 /// What a trace has to have met to be worth anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,0 +1,192 @@
+//! Plays many seeds: `cargo run --release -p lock-sim --bin sim -- --seeds 20000`.
+#![expect(clippy::print_stderr, reason = "a tool for a terminal")]
+
+use std::env;
+use std::io::{IsTerminal, stderr};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use lock_sim::{Fault, Report, Tally, quorum, redis};
+
+const USAGE: &str = "\
+usage: sim [--seeds N] [--first S] [--half redis|quorum] [--mistake NAME]
+
+  --seeds N   how many seeds are played, 1000 where nothing is said
+  --first S   the first of them, 0 where nothing is said
+  --half H    only with one Redis, or only with a quorum
+  --mistake M with one rule of the quorum turned off; tells which seeds find out
+
+LEASEHOLD_SEED=S plays that one alone, and tells what happened in it.";
+
+/// One of the two worlds.
+struct Half {
+    name: &'static str,
+    play: fn(u64) -> Report,
+    tell: fn(u64) -> Report,
+    faults: &'static [Fault],
+}
+
+const HALVES: [Half; 2] = [
+    Half {
+        name: "redis",
+        play: |seed| redis::play(seed, None),
+        tell: |seed| redis::tell(seed, None),
+        faults: &Fault::WITH_ONE_REDIS,
+    },
+    Half {
+        name: "quorum",
+        play: |seed| quorum::play(seed, None),
+        tell: |seed| quorum::tell(seed, None),
+        faults: &Fault::WITH_A_QUORUM,
+    },
+];
+
+/// How much of a diary is shown of a run that failed, where nobody asked for that run.
+const LINES: usize = 100;
+
+#[derive(Debug)]
+struct Options {
+    seeds: u64,
+    first: u64,
+    half: Option<String>,
+    mistake: Option<quorum::Mistake>,
+}
+
+impl Options {
+    fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
+        let mut options = Self { seeds: 1000, first: 0, half: None, mistake: None };
+        while let Some(argument) = arguments.next() {
+            let value = arguments.next()?;
+            match argument.as_str() {
+                "--seeds" => options.seeds = value.parse().ok()?,
+                "--first" => options.first = value.parse().ok()?,
+                "--half" => options.half = Some(value).filter(|value| HALVES.iter().any(|half| half.name == value)),
+                "--mistake" => options.mistake = Some(mistake(&value)?),
+                _ => return None,
+            }
+            if argument == "--half" && options.half.is_none() {
+                return None;
+            }
+        }
+        Some(options)
+    }
+}
+
+fn mistake(name: &str) -> Option<quorum::Mistake> {
+    quorum::Mistake::ALL.into_iter().find(|mistake| format!("{mistake:?}") == name)
+}
+
+/// Which seeds find a mistake.
+fn find(mistake: quorum::Mistake, options: &Options) -> ExitCode {
+    let mut found = 0_u64;
+    for seed in options.first..options.first.saturating_add(options.seeds) {
+        let broken = catch_unwind(|| quorum::play(seed, Some(mistake)).broken);
+        if let Some(told) = broken.map_or(Some("a panic".to_owned()), |broken| broken.map(|one| one.to_string())) {
+            found += 1;
+            eprintln!("seed {seed}: {told:.200}");
+            if options.seeds == 1 {
+                eprintln!("{}", quorum::tell(seed, Some(mistake)).diary.join("\n"));
+            }
+        }
+    }
+    eprintln!("{mistake:?}: found by {found} of {} seeds", options.seeds);
+    if found > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn main() -> ExitCode {
+    let Some(mut options) = Options::parse(env::args().skip(1)) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(64);
+    };
+    if let Some(mistake) = options.mistake {
+        return find(mistake, &options);
+    }
+    let alone: Option<u64> = env::var("LEASEHOLD_SEED").ok().and_then(|seed| seed.parse().ok());
+    if let Some(seed) = alone {
+        (options.first, options.seeds) = (seed, 1);
+    }
+    let halves = HALVES.iter().filter(|half| options.half.as_ref().is_none_or(|only| only == half.name));
+    let failed = halves.filter(|half| !play_all(half, &options, alone.is_some())).count();
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What came of many runs.
+#[derive(Default)]
+struct Sum {
+    played: u64,
+    steps: u64,
+    tally: Tally,
+    failed: Option<(u64, String)>,
+}
+
+/// Plays all seeds, on all cores. Tells whether every rule held.
+fn play_all(half: &Half, options: &Options, tell: bool) -> bool {
+    let (began, next, sum) = (Instant::now(), AtomicU64::new(options.first), Mutex::new(Sum::default()));
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, Into::into) {
+            scope.spawn(|| play_some(half, options, &next, &sum));
+        }
+    });
+    panic::set_hook(hook);
+    let sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let took = began.elapsed();
+    eprintln!("{}: {} seeds, {} steps, {took:.1?}", half.name, sum.played, sum.steps);
+    let fired: Vec<_> = half.faults.iter().map(|fault| format!("{fault:?} {}", sum.tally.of(*fault))).collect();
+    eprintln!("  {}", fired.join(", "));
+    if let Some((seed, told)) = &sum.failed {
+        let lines = catch_unwind(|| (half.tell)(*seed).diary).unwrap_or_default();
+        let from = if tell { 0 } else { lines.len().saturating_sub(LINES) };
+        eprintln!("{}\n{told}", lines[from..].join("\n"));
+        eprintln!("seed {seed}; play it again: LEASEHOLD_SEED={seed} cargo xtask sim --half {}", half.name);
+    } else if tell {
+        eprintln!("{}", (half.tell)(options.first).diary.join("\n"));
+    }
+    sum.failed.is_none()
+}
+
+fn play_some(half: &Half, options: &Options, next: &AtomicU64, sum: &Mutex<Sum>) {
+    let end = options.first.saturating_add(options.seeds);
+    loop {
+        let seed = next.fetch_add(1, Ordering::Relaxed);
+        if seed >= end {
+            return;
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(|| (half.play)(seed)));
+        let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+        if sum.add(seed, outcome) {
+            next.store(end, Ordering::Relaxed);
+        }
+        if stderr().is_terminal() && sum.played.is_multiple_of(100) {
+            eprint!("\r{}: {} of {} seeds \r", half.name, sum.played, options.seeds);
+        }
+    }
+}
+
+impl Sum {
+    /// Tells whether that run failed.
+    fn add(&mut self, seed: u64, outcome: thread::Result<Report>) -> bool {
+        self.played += 1;
+        let told = match outcome {
+            Ok(report) => {
+                self.steps += report.steps;
+                self.tally.add(&report.tally);
+                report.broken.map(|broken| broken.to_string())
+            }
+            Err(payload) => {
+                let told = payload.downcast_ref::<String>().map(String::as_str);
+                let told = told.or_else(|| payload.downcast_ref::<&str>().copied());
+                Some(format!("the machine panicked: {}", told.unwrap_or("it did not say why")))
+            }
+        };
+        let failed = told.map(|told| (seed, told));
+        let has_failed = failed.is_some();
+        self.failed = self.failed.take().or(failed);
+        has_failed
+    }
+}

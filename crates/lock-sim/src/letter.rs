@@ -1,0 +1,43 @@
+//! What is sent over the network, and the names of those who send it.
+
+use lock_core::Event;
+
+/// Names a connection; never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ConnId(pub(crate) u64);
+
+/// Names a request, so that its answer finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Tag(pub(crate) u64);
+
+/// Names a process; never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ProcessId(pub(crate) u64);
+
+/// Names a store by its place in the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct StoreId(pub(crate) usize);
+
+/// Which way something goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Way {
+    /// To the store.
+    There,
+    /// To the client.
+    Back,
+}
+
+/// Something on its way over a connection.
+#[derive(Clone, Debug)]
+pub(crate) enum Letter<A, S> {
+    /// To the server.
+    Ask(Tag, A),
+    /// To the client.
+    Say(Tag, S),
+    /// To the client, unasked.
+    Push(Event),
+    /// The client sees that the connection is gone.
+    CutAtClient,
+    /// The server sees that the connection is gone.
+    CutAtServer,
+}

@@ -1,0 +1,21 @@
+//! No node counts as having acknowledged a token below its grant's own.
+//!
+//! The proof of rising tokens rests on this. A run in which it does harm takes a clock that leaps, a holder that comes and
+//! goes meanwhile, and a request that is late by as much; so it is looked at directly.
+
+use std::collections::BTreeMap;
+
+use lock_core::{FencingToken, Lease};
+use lock_redlock::quorum::NodeId;
+
+pub(crate) fn check(
+    lease: &Lease,
+    acknowledged: &BTreeMap<NodeId, u64>,
+    grants: &BTreeMap<NodeId, FencingToken>,
+) -> Result<(), String> {
+    let own = acknowledged.keys().filter_map(|node| Some((node, grants.get(node)?)));
+    match own.into_iter().find(|(_, own)| **own > lease.tokens.high()) {
+        Some((node, own)) => Err(format!("{node} granted {own}, and counts as having acknowledged {lease:?}")),
+        None => Ok(()),
+    }
+}

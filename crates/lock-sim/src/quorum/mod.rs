@@ -1,0 +1,73 @@
+//! A quorum of nodes: the real code that decides, over models of nodes that break in every way they may.
+//!
+//! Each seed draws its [terms](terms): how many nodes, which faults it has at all, how far clocks are apart.
+
+mod course;
+mod invariants;
+mod mischief;
+mod mistake;
+mod node;
+mod nodes;
+mod post;
+mod redlock;
+mod terms;
+mod words;
+
+use std::time::Duration;
+
+use lock_core::LockName;
+
+pub use mistake::Mistake;
+use nodes::Nodes;
+use terms::Terms;
+
+use crate::clock::Time;
+use crate::diary::Diary;
+use crate::dice::Dice;
+use crate::env::{Env, Plan};
+use crate::fault::Fault;
+use crate::run::Report;
+use crate::world::World;
+
+/// How long everybody may take to have had a turn once all is well, beside the longest lease: there may be many, and some
+/// hold for long.
+const HEALED_WITHIN: Duration = Duration::from_secs(600);
+/// How much longer than the longest lease anything may stay at a node that nobody holds.
+const QUIET: Duration = Duration::from_secs(5);
+/// Clocks that are so far apart are worth telling.
+const APART: Duration = Duration::from_secs(60);
+
+/// Plays what this seed decides, with one rule turned off if `mistake` says so.
+pub fn play(seed: u64, mistake: Option<Mistake>) -> Report {
+    run(seed, mistake, Diary::default())
+}
+
+/// The same, with all that happens in it.
+pub fn tell(seed: u64, mistake: Option<Mistake>) -> Report {
+    run(seed, mistake, Diary::written())
+}
+
+fn run(seed: u64, mistake: Option<Mistake>, diary: Diary) -> Report {
+    let terms = Terms::draw(&mut Dice::new(!seed));
+    let names = ["a", "b", "c"].iter().take(terms.names).filter_map(|name| name.parse::<LockName>().ok()).collect();
+    let mut env = Env::new(seed, diary);
+    env.note(format_args!("{terms:?}"));
+    if terms.skew > APART {
+        env.fired(Fault::ClocksApart);
+    }
+    let (chaos, max_ttl, ttls) = (terms.chaos, terms.max_ttl.get(), terms.ttls);
+    let (pace, lull) = (terms.pace, terms.lull);
+    let nodes = Nodes::new(&mut env, terms, mistake);
+    let mut world = World::new(env, nodes, names, ttls);
+    (world.pace, world.lull) = (pace, lull);
+    world.populate();
+    world.env.plan(Duration::from_millis(100), Plan::Mischief);
+    world.run_until(Time::START + chaos);
+    world.heal();
+    let set_back = world.stores.set_back;
+    world.run_until(world.env.now + HEALED_WITHIN + max_ttl + set_back);
+    world.check_rest();
+    world.run_until(world.env.now + QUIET + max_ttl + set_back);
+    world.check_quiet();
+    Report::of(world.env, world.steps)
+}

@@ -1,0 +1,295 @@
+//! The nodes of a quorum in the world: how they answer, and what must hold there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::node::{Ask, Epoch, Membership, Standing, Told};
+use lock_core::{Capabilities, Durability, Fenced, Moment, Ordering, Policy, Waiting};
+use lock_redlock::quorum::{NodeId, Quorum, Recovery};
+
+use super::Mistake;
+use super::course::Note;
+use super::invariants::{self, Tokens};
+use super::node::{Node, Service};
+use super::redlock::Redlock;
+use super::terms::Terms;
+use super::words::{Asked, Said};
+use crate::client::{Make, Process};
+use crate::clock::Clock;
+use crate::env::{Env, Plan};
+use crate::fault::Fault;
+use crate::invariants::{Holding, Rule};
+use crate::network::{ConnId, ProcessId, StoreId, Tag};
+use crate::world::{Stores, World};
+
+/// How much closer to each other than the longest lease clocks have to be for tokens to rise by clocks alone: wishes and
+/// the rates of clocks.
+const CLOSER: Duration = Duration::from_secs(4);
+
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    pub(super) terms: Terms,
+    pub(super) nodes: Vec<Node>,
+    pub(super) tokens: Tokens,
+    /// How many requests all of them ran.
+    ran: u64,
+    /// How far clocks were ever apart from the world's time.
+    pub(super) behind: i128,
+    pub(super) ahead: i128,
+    /// How far clocks were set back in all.
+    pub(super) set_back: Duration,
+    pub(super) mistake: Option<Mistake>,
+}
+
+impl Nodes {
+    pub(super) fn new(env: &mut Env<Redlock>, terms: Terms, mistake: Option<Mistake>) -> Self {
+        let mut node = |index| Node::new(index, terms.begins(&mut env.dice), env.dice.rate(), mistake);
+        let nodes = (0..terms.nodes).map(&mut node).collect();
+        let (tokens, set_back) = (Tokens::default(), Duration::ZERO);
+        let mut all = Self { terms, nodes, tokens, ran: 0, behind: i128::MAX, ahead: i128::MIN, set_back, mistake };
+        all.look_at_clocks(env);
+        if all.terms.founded {
+            all.found(env);
+        }
+        all
+    }
+
+    fn addresses(&self) -> Vec<String> {
+        (0..self.terms.nodes).map(|index| format!("node-{index}")).collect()
+    }
+
+    pub(super) fn membership(&self) -> Membership {
+        Membership { members: self.addresses(), max_ttl: self.terms.max_ttl.get() }
+    }
+
+    /// How many nodes are needed for anything.
+    pub(super) fn majority(&self) -> usize {
+        self.terms.nodes / 2 + 1
+    }
+
+    /// Declares the deployment to be new.
+    fn found(&mut self, env: &mut Env<Redlock>) {
+        let membership = Arc::new(self.membership());
+        for node in &mut self.nodes {
+            let epoch = Epoch::from_random(env.number());
+            let membership = Arc::clone(&membership);
+            let install = Ask::Install { epoch, counter: 0, longest: Duration::ZERO, membership };
+            // Nothing can go wrong with an empty node.
+            _ = node.ask(env.now, &Ask::Mark(epoch));
+            _ = node.ask(env.now, &install);
+        }
+    }
+
+    /// Remembers how far clocks are apart.
+    pub(super) fn look_at_clocks(&mut self, env: &Env<Redlock>) {
+        for node in &self.nodes {
+            let shown = i128::from(node.clock.read(env.now).as_nanos()) - i128::from(env.now.as_nanos());
+            (self.behind, self.ahead) = (self.behind.min(shown), self.ahead.max(shown));
+        }
+    }
+
+    /// How far any two clocks were ever apart.
+    fn apart(&self) -> Duration {
+        Duration::from_nanos(u64::try_from(self.ahead - self.behind).unwrap_or(u64::MAX))
+    }
+
+    fn run(&mut self, env: &mut Env<Redlock>, node: usize, asked: &Asked) -> Said {
+        let before = self.nodes[node].standing(env.now);
+        let outcome = self.nodes[node].ask(env.now, &asked.ask);
+        self.ran += 1;
+        if let Ok(told) = &outcome {
+            self.follow(env, node, asked, told, before);
+        } else {
+            env.fired(Fault::Buried);
+        }
+        Said { outcome, ran: self.ran }
+    }
+
+    /// What else follows from an answer, for the rules and for mistakes.
+    fn follow(&mut self, env: &mut Env<Redlock>, index: usize, asked: &Asked, told: &Told, before: Standing) {
+        let node = &mut self.nodes[index];
+        match (&asked.ask, told) {
+            (Ask::Release(parting), _) => _ = node.released.entry(parting.owner).or_insert(Some(env.now)),
+            (Ask::Acquire { claim, .. }, Told::Granted { .. }) => {
+                let result = invariants::ghosts(node, env.now, self.terms.max_ttl, claim);
+                env.watch.report(Rule::Ghosts, result);
+            }
+            (_, Told::Abstains) => env.fired(Fault::Abstained),
+            (_, Told::Fenced(answers)) if answers.iter().any(|answer| matches!(answer, Fenced::Higher(_))) => {
+                env.fired(Fault::Higher);
+            }
+            (Ask::Install { .. }, _) => self.installed(env, index, asked.recovery, before),
+            (Ask::Mark(epoch), _) if self.mistake == Some(Mistake::NoDwell) => self.install_at_once(env, index, *epoch),
+            _ => {}
+        }
+    }
+
+    /// Where a node votes again by its clock alone, and clocks were too far apart for that, tokens may fall.
+    fn installed(&mut self, env: &mut Env<Redlock>, node: usize, recovery: Option<Recovery>, before: Standing) {
+        let began = matches!(before, Standing::Abstaining { .. }) && self.nodes[node].votes(env.now);
+        if !began {
+            return;
+        }
+        if recovery == Some(Recovery::ByClock) && self.apart() + CLOSER > self.terms.max_ttl.get() {
+            self.forgive(env);
+        }
+        let result = self.tokens.recovered(NodeId(node), self.nodes[node].store.counter());
+        env.watch.report(Rule::Recovers, result);
+    }
+
+    /// More was lost than anybody can know: tokens may fall.
+    pub(super) fn forgive(&mut self, env: &mut Env<Redlock>) {
+        self.tokens.forgive();
+        env.watch.tokens_may_fall();
+    }
+
+    fn install_at_once(&mut self, env: &Env<Redlock>, node: usize, epoch: Epoch) {
+        let counter = self.nodes.iter().map(|node| node.store.counter()).max().unwrap_or_default();
+        let membership = Arc::new(self.membership());
+        let install = Ask::Install { epoch, counter, longest: self.terms.max_ttl.get(), membership };
+        // A node that was just marked takes it.
+        _ = self.nodes[node].ask(env.now, &install);
+    }
+}
+
+impl World<Nodes> {
+    pub(super) fn populate(&mut self) {
+        for _ in 0..self.stores.terms.processes {
+            Nodes::begin_process(self);
+        }
+    }
+
+    pub(super) fn serve(&mut self, node: usize, conn: ConnId, tag: Tag, asked: &Asked) {
+        if self.env.network.is_left(conn) && matches!(asked.ask, Ask::Acquire { .. }) {
+            self.env.fired(Fault::Ghost);
+        }
+        let said = self.stores.run(&mut self.env, node, asked);
+        self.env.note(format_args!("node {node}: {said:?}"));
+        self.env.say(conn, tag, said);
+    }
+
+    /// What processes wrote down since the last step.
+    fn take_notes(&mut self) {
+        for process in self.processes.values_mut() {
+            for note in process.backend.take_notes() {
+                self.stores.write_down(&mut self.env, note);
+            }
+        }
+        for hold in self.env.watch.take_admitted() {
+            let (rises, agree) = self.stores.tokens.admitted(&hold);
+            self.env.watch.report(Rule::TokensRise, rises);
+            self.env.watch.report(Rule::NodesAgree, agree);
+        }
+    }
+
+    /// What must hold long after all is well.
+    pub(super) fn check_quiet(&mut self) {
+        let result = invariants::quiet(&self.stores.nodes, self.env.now);
+        self.env.watch.report(Rule::Outliving, result);
+    }
+}
+
+impl Nodes {
+    fn write_down(&mut self, env: &mut Env<Redlock>, note: Note) {
+        match note {
+            Note::Began(name, owner) => {
+                for node in &mut self.nodes {
+                    node.released.remove(&owner);
+                }
+                self.tokens.began(env.watch.epoch(), env.now, name, owner);
+            }
+            Note::Granted { lease, acknowledged, grants } => {
+                let result = invariants::nothing_below(&lease, &acknowledged, &grants);
+                env.watch.report(Rule::NothingBelow, result);
+                if let Some(epoch) = self.tokens.granted(&lease, acknowledged) {
+                    env.watch.granted_in(epoch, &lease);
+                }
+            }
+            Note::Failed { name, owner, told } => {
+                let told = told.iter().map(|NodeId(index)| &self.nodes[*index]);
+                let began = self.tokens.began_at(owner);
+                let result = invariants::failed_leaves_nothing(told, env.now, began, &name, owner);
+                env.watch.report(Rule::FailedLeavesNothing, result);
+            }
+        }
+    }
+}
+
+impl Stores for Nodes {
+    type Backend = Redlock;
+
+    fn begin_process(world: &mut World<Self>) {
+        let env = &mut world.env;
+        let terms = &world.stores.terms;
+        let id = ProcessId(env.number());
+        let capabilities =
+            Capabilities::new("sim", Waiting::Poll, Durability::ClockFloor).with_ordering(Ordering::InOrder);
+        let mut policy = Policy::new(capabilities);
+        policy.op_timeout = terms.op_timeout;
+        if env.dice.chance(500) {
+            policy.chain = u32::try_from(env.dice.from(0, 2)).unwrap_or_default();
+        }
+        let clock = Clock::any(&mut env.dice);
+        env.note(format_args!("{id:?} begins: {policy:?}"));
+        let Ok(quorum) = Quorum::new(&world.stores.addresses(), terms.max_ttl) else { return };
+        let backend = Redlock::new(id, quorum, terms.nodes, world.stores.mistake);
+        let mut process = Process::new(env, Make { id, clock, policy, names: &world.names, backend });
+        let now: Moment = clock.read(env.now);
+        process.backend.connect(env, now);
+        if env.dice.chance(terms.short_lived) {
+            env.fired(Fault::ShortLived);
+            let life = env.dice.millis(500, 3000);
+            env.plan(life, Plan::Death(id));
+        }
+        world.add_process(process);
+    }
+
+    fn asked(world: &mut World<Self>, conn: ConnId, tag: Tag, ask: Asked) {
+        let Some(StoreId(node)) = world.store_of(conn) else { return };
+        match &mut world.stores.nodes[node].service {
+            Service::Up => world.serve(node, conn, tag, &ask),
+            Service::Frozen(backlog) => backlog.push_back((conn, tag, ask)),
+            Service::Down(_) => world.env.network.refuse(world.env.now, conn),
+        }
+    }
+
+    fn closed(&mut self, _: ConnId) {}
+
+    fn go_wrong(world: &mut World<Self>) {
+        world.go_wrong();
+    }
+
+    fn carry_out(world: &mut World<Self>, plan: Plan) {
+        match plan {
+            Plan::Thaw(StoreId(node)) => world.thaw(node),
+            Plan::Start(StoreId(node)) => world.start(node),
+            Plan::ClockRight(StoreId(node)) => world.right_clock(node),
+            Plan::Act(..)
+            | Plan::Arrival(_)
+            | Plan::Resume(_)
+            | Plan::Death(_)
+            | Plan::Rebirth
+            | Plan::Mischief
+            | Plan::ForeignDone => {}
+        }
+    }
+
+    fn heal(world: &mut World<Self>) {
+        for node in 0..world.stores.nodes.len() {
+            world.thaw(node);
+            world.start(node);
+            world.right_clock(node);
+        }
+    }
+
+    fn check(world: &mut World<Self>) {
+        world.suspect_fast_clocks();
+        world.take_notes();
+        let (now, nodes, watch) = (world.env.now, &world.stores, &mut world.env.watch);
+        let holdings: Vec<Holding<'_>> = world.processes.values().flat_map(|process| process.holdings(now)).collect();
+        let one = invariants::one_holder(watch, &holdings);
+        let kept = invariants::nodes_keep(watch, &holdings, &nodes.nodes, nodes.majority(), now);
+        watch.report(Rule::OneHolder, one);
+        watch.report(Rule::StoreKeeps, kept);
+    }
+}

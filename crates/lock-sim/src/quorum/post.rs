@@ -1,0 +1,181 @@
+//! How letters get to the nodes and outcomes come back: an ordered connection to each for the users, and another one for
+//! the keeper.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation};
+use lock_redlock::quorum::{Letter, NodeId, Recovery};
+
+use super::course::Side;
+use super::redlock::Redlock;
+use super::words::{Asked, Said};
+use crate::env::Env;
+use crate::fault::Fault;
+use crate::network::{ConnId, Farewell, ProcessId, StoreId, Tag};
+
+#[derive(Debug)]
+pub(super) struct Post {
+    process: ProcessId,
+    /// By node: the users' and the keeper's.
+    lines: Vec<[Line; 2]>,
+    pending: BTreeMap<Tag, Sent>,
+    /// What has an outcome that nobody took yet.
+    outcomes: VecDeque<(Sent, Said)>,
+    last_tag: u64,
+}
+
+#[derive(Debug)]
+enum Line {
+    /// Nothing is tried before that; this waits.
+    Down(Moment, VecDeque<Tag>),
+    Up(ConnId),
+}
+
+/// A letter under way.
+#[derive(Debug)]
+pub(super) struct Sent {
+    /// The number of its course.
+    pub(super) course: u64,
+    pub(super) letter: Letter,
+    pub(super) side: Side,
+    /// How its node would come to vote by it.
+    pub(super) recovery: Option<Recovery>,
+    pub(super) deadline: Moment,
+    pub(super) sent_on: Option<ConnId>,
+}
+
+impl Sent {
+    fn asked(&self) -> Asked {
+        Asked { ask: self.letter.ask.clone(), recovery: self.recovery }
+    }
+}
+
+impl Post {
+    pub(super) fn new(process: ProcessId, nodes: usize) -> Self {
+        let down = || Line::Down(Moment::ORIGIN, VecDeque::new());
+        let lines = (0..nodes).map(|_| [down(), down()]).collect();
+        Self { process, lines, pending: BTreeMap::new(), outcomes: VecDeque::new(), last_tag: 0 }
+    }
+
+    /// The outcome that came first.
+    pub(super) fn take_outcome(&mut self) -> Option<(Sent, Said)> {
+        self.outcomes.pop_front()
+    }
+
+    /// This came of it.
+    pub(super) fn came_back(&mut self, sent: Sent, said: Said) {
+        self.outcomes.push_back((sent, said));
+    }
+
+    pub(super) fn send(&mut self, env: &mut Env<Redlock>, now: Moment, mut sent: Sent) {
+        self.last_tag += 1;
+        let (tag, NodeId(node), side) = (Tag(self.last_tag), sent.letter.node, sent.side as usize);
+        self.reconnect(env, now, node, side);
+        match &mut self.lines[node][side] {
+            Line::Up(conn) => {
+                sent.sent_on = Some(*conn);
+                env.ask(*conn, tag, sent.asked());
+            }
+            Line::Down(..) if env.dice.chance(300) => {
+                env.fired(Fault::NotSent);
+                return self.came_back(sent, failed(ErrorKind::Unreachable, Effect::None));
+            }
+            Line::Down(_, waiting) => waiting.push_back(tag),
+        }
+        self.pending.insert(tag, sent);
+    }
+
+    /// Connects anew where it is time. What waited goes out first.
+    fn reconnect(&mut self, env: &mut Env<Redlock>, now: Moment, node: usize, side: usize) {
+        let line = &mut self.lines[node][side];
+        let waiting = match line {
+            Line::Down(again_at, waiting) if *again_at <= now => std::mem::take(waiting),
+            Line::Down(..) | Line::Up(_) => return,
+        };
+        let conn = env.network.connect(self.process, StoreId(node));
+        *line = Line::Up(conn);
+        for tag in waiting {
+            if let Some(sent) = self.pending.get_mut(&tag) {
+                sent.sent_on = Some(conn);
+                env.ask(conn, tag, sent.asked());
+            }
+        }
+    }
+
+    /// When time alone makes something happen.
+    pub(super) fn next_wake(&self) -> Option<Moment> {
+        let lines = self.lines.iter().flatten().filter_map(|line| match line {
+            Line::Down(again_at, waiting) => (!waiting.is_empty()).then_some(*again_at),
+            Line::Up(_) => None,
+        });
+        lines.chain(self.pending.values().map(|sent| sent.deadline)).min()
+    }
+
+    /// Connects anew where somebody waits for it, and ends what takes too long.
+    pub(super) fn wake(&mut self, env: &mut Env<Redlock>, now: Moment) {
+        for node in 0..self.lines.len() {
+            for side in [Side::Users as usize, Side::Keeper as usize] {
+                if matches!(&self.lines[node][side], Line::Down(_, waiting) if !waiting.is_empty()) {
+                    self.reconnect(env, now, node, side);
+                }
+            }
+        }
+        // Whoever took too long may be given up with its connection.
+        for conn in self.fail(|sent| sent.deadline <= now, ErrorKind::Timeout) {
+            if env.dice.chance(300) && self.uses(conn) {
+                env.leave(conn, Farewell::Said);
+                self.cut(env, now, conn);
+            }
+        }
+    }
+
+    pub(super) fn said(&mut self, conn: ConnId, tag: Tag, said: Said) {
+        if self.pending.get(&tag).is_some_and(|sent| sent.sent_on == Some(conn))
+            && let Some(sent) = self.pending.remove(&tag)
+        {
+            self.came_back(sent, said);
+        }
+    }
+
+    pub(super) fn cut(&mut self, env: &mut Env<Redlock>, now: Moment, conn: ConnId) {
+        let again_at = now + env.dice.millis(0, 300);
+        let mut lines = self.lines.iter_mut().flatten();
+        if let Some(line) = lines.find(|line| matches!(line, Line::Up(on) if *on == conn)) {
+            *line = Line::Down(again_at, VecDeque::new());
+        }
+        self.fail(|sent| sent.sent_on == Some(conn), ErrorKind::Unreachable);
+    }
+
+    /// These letters have no answer, and never will. Tells on which connections they were sent.
+    fn fail(&mut self, which: impl Fn(&Sent) -> bool, kind: ErrorKind) -> Vec<ConnId> {
+        let failing: Vec<_> = self.pending.iter().filter(|(_, sent)| which(sent)).map(|(tag, _)| *tag).collect();
+        let mut conns = Vec::new();
+        for tag in failing {
+            let Some(sent) = self.pending.remove(&tag) else { continue };
+            conns.extend(sent.sent_on);
+            let said = match sent.sent_on {
+                Some(_) => failed(kind, Effect::Unknown),
+                None => failed(ErrorKind::Unreachable, Effect::None),
+            };
+            self.came_back(sent, said);
+        }
+        conns
+    }
+
+    fn uses(&self, conn: ConnId) -> bool {
+        self.conns().contains(&conn)
+    }
+
+    pub(super) fn conns(&self) -> Vec<ConnId> {
+        let up = |line: &Line| match line {
+            Line::Up(conn) => Some(*conn),
+            Line::Down(..) => None,
+        };
+        self.lines.iter().flatten().filter_map(up).collect()
+    }
+}
+
+fn failed(kind: ErrorKind, effect: Effect) -> Said {
+    let error = BackendError::new("node", Operation::Acquire, kind, effect, "did not work");
+    Said { outcome: Err(error), ran: 0 }
+}

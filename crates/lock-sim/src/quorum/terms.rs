@@ -1,0 +1,137 @@
+//! What a seed may bring at all: each draws its own weather, so that some faults have the world for themselves.
+
+use std::time::Duration;
+
+use lock_core::{Moment, Ttl};
+
+use crate::dice::Dice;
+
+/// A thing that can go wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    Cut,
+    Pause,
+    Suspend,
+    Kill,
+    Freeze,
+    Restart,
+    RestartEmpty,
+    RestartFromCopy,
+    RollBack,
+    Flush,
+    FlushMany,
+    Copy,
+    Gap,
+    SetBack,
+    SetForward,
+    RunFast,
+    RunSlow,
+    Weather,
+}
+
+impl Trouble {
+    const ALL: [Self; 18] = [
+        Self::Cut,
+        Self::Pause,
+        Self::Suspend,
+        Self::Kill,
+        Self::Freeze,
+        Self::Restart,
+        Self::RestartEmpty,
+        Self::RestartFromCopy,
+        Self::RollBack,
+        Self::Flush,
+        Self::FlushMany,
+        Self::Copy,
+        Self::Gap,
+        Self::SetBack,
+        Self::SetForward,
+        Self::RunFast,
+        Self::RunSlow,
+        Self::Weather,
+    ];
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Terms {
+    pub(super) nodes: usize,
+    pub(super) names: usize,
+    pub(super) processes: usize,
+    pub(super) max_ttl: Ttl,
+    pub(super) ttls: &'static [Duration],
+    /// Whether the deployment was declared to be new.
+    pub(super) founded: bool,
+    /// How far the nodes' clocks are apart at first, at most.
+    pub(super) skew: Duration,
+    /// What may go wrong, as often as it is in the list.
+    pub(super) troubles: Vec<Trouble>,
+    /// How long one request may take, where that is not left to the ttl.
+    pub(super) op_timeout: Option<Duration>,
+    /// How many processes of a thousand live for some seconds only.
+    pub(super) short_lived: u32,
+    /// How soon after each other users come to a process, at the latest.
+    pub(super) pace: Duration,
+    /// How long nothing goes wrong between two troubles, at most.
+    pub(super) lull: Duration,
+    pub(super) chaos: Duration,
+}
+
+const QUICK: [Duration; 3] = [Duration::from_millis(600), Duration::from_secs(1), Duration::from_secs(3)];
+const MIXED: [Duration; 4] =
+    [Duration::from_millis(600), Duration::from_secs(2), Duration::from_secs(6), Duration::from_secs(15)];
+const LONG: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(20)];
+/// All ttls are at most as long.
+const MAX_TTLS: [Duration; 3] = [Duration::from_secs(20), Duration::from_secs(30), Duration::from_secs(60)];
+const SKEWS: [Duration; 4] =
+    [Duration::ZERO, Duration::from_millis(20), Duration::from_secs(3), Duration::from_secs(600)];
+const PACES: [Duration; 4] =
+    [Duration::from_secs(2), Duration::from_secs(3), Duration::from_secs(5), Duration::from_secs(15)];
+/// How long a request may take where that is not left to the ttl; a third of the ttl at most, anyway.
+const LONGEST_ASKED: Duration = Duration::from_secs(10);
+/// When nodes' clocks begin: in 2025.
+const BEGINS: Moment = Moment::from_nanos(1_750_000_000_000_000_000);
+
+impl Terms {
+    pub(super) fn draw(dice: &mut Dice) -> Self {
+        let max_ttl = dice.pick(&MAX_TTLS).and_then(|ttl| Ttl::new(ttl).ok()).unwrap_or(Ttl::DEFAULT);
+        let likely = dice.pick(&[150, 400]).unwrap_or_default();
+        let troubles = Trouble::ALL.into_iter().filter(|_| dice.chance(likely)).collect();
+        let pace = dice.pick(&PACES).unwrap_or(PACES[0]);
+        let lull = dice.pick(&[300, 2500]).map_or(Duration::ZERO, Duration::from_millis);
+        let terms = Self::drawn(dice, max_ttl, troubles, pace, lull);
+        if dice.chance(100) { terms.with_wild_clocks() } else { terms }
+    }
+
+    /// Clocks that leap while requests are long under way.
+    fn with_wild_clocks(mut self) -> Self {
+        self.troubles = vec![Trouble::SetForward, Trouble::SetForward, Trouble::Weather];
+        self.op_timeout = Some(LONGEST_ASKED);
+        (self.ttls, self.lull) = (&LONG, Duration::from_millis(300));
+        (self.pace, self.chaos) = (PACES[0], PACES[0] * 5);
+        self
+    }
+
+    fn drawn(dice: &mut Dice, max_ttl: Ttl, troubles: Vec<Trouble>, pace: Duration, lull: Duration) -> Self {
+        let ttls: [&'static [Duration]; 3] = [&QUICK, &MIXED, &LONG];
+        Self {
+            nodes: if dice.chance(650) { 3 } else { 5 },
+            names: dice.from(1, 2),
+            processes: dice.from(2, 3),
+            max_ttl,
+            ttls: dice.pick(&ttls).unwrap_or(&QUICK),
+            founded: dice.chance(900),
+            skew: dice.pick(&SKEWS).unwrap_or_default(),
+            troubles,
+            op_timeout: dice.chance(300).then_some(LONGEST_ASKED),
+            short_lived: dice.pick(&[0, 0, 500, 1000]).unwrap_or_default(),
+            pace,
+            lull,
+            chaos: dice.between(pace, pace * 5),
+        }
+    }
+
+    /// When a node's clock begins.
+    pub(super) fn begins(&self, dice: &mut Dice) -> Moment {
+        BEGINS + dice.between(Duration::ZERO, self.skew)
+    }
+}

@@ -1,0 +1,69 @@
+//! One Redis with our scripts: a model of it, the backend that asks it, and what goes wrong there.
+//!
+//! The model follows `docs/wire.md`; a [`trace`] that is played against both it and the scripts keeps it honest.
+
+mod backend;
+mod invariants;
+mod layer;
+mod mischief;
+mod mistake;
+mod server;
+mod stores;
+pub mod trace;
+
+use std::time::Duration;
+
+use lock_core::LockName;
+
+pub use mistake::Mistake;
+use stores::OneRedis;
+
+use crate::clock::Time;
+use crate::diary::Diary;
+use crate::env::{Env, Plan};
+use crate::network::StoreId;
+use crate::run::Report;
+use crate::world::World;
+
+/// There is only one.
+const REDIS: StoreId = StoreId(0);
+/// How long everybody may take to have had a turn once all is well: what the dead left ends after the longest ttl, and
+/// hand-overs to them after a place each.
+const HEALED_WITHIN: Duration = Duration::from_secs(180);
+/// How long anything may stay at the store that nobody holds: the longest ttl, and a place.
+const QUIET: Duration = Duration::from_secs(60);
+/// What is asked for.
+const TTLS: [Duration; 5] = [
+    Duration::from_millis(600),
+    Duration::from_secs(3),
+    Duration::from_secs(3),
+    Duration::from_secs(12),
+    Duration::from_secs(30),
+];
+
+/// Plays what this seed decides, with one rule turned off if `mistake` says so.
+pub fn play(seed: u64, mistake: Option<Mistake>) -> Report {
+    run(seed, mistake, Diary::default())
+}
+
+/// The same, with all that happens in it.
+pub fn tell(seed: u64, mistake: Option<Mistake>) -> Report {
+    run(seed, mistake, Diary::written())
+}
+
+fn run(seed: u64, mistake: Option<Mistake>, diary: Diary) -> Report {
+    let names = ["a", "b"].iter().filter_map(|name| name.parse::<LockName>().ok()).collect();
+    let mut env = Env::new(seed, diary);
+    let redis = OneRedis::new(&mut env, mistake);
+    let mut world = World::new(env, redis, names, &TTLS);
+    world.populate();
+    let chaos = world.env.dice.millis(5000, 40_000);
+    world.env.plan(Duration::from_millis(100), Plan::Mischief);
+    world.run_until(Time::START + chaos);
+    world.heal();
+    world.run_until(world.env.now + HEALED_WITHIN);
+    world.check_rest();
+    world.run_until(world.env.now + QUIET);
+    world.check_quiet();
+    Report::of(world.env, world.steps)
+}

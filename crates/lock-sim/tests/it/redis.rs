@@ -1,0 +1,49 @@
+//! One Redis: the real machine, and every rule that can be turned off is missed within a few seeds.
+
+use lock_sim::redis::{Mistake, play, tell};
+use lock_sim::{Fault, Rule};
+
+use crate::seeds;
+
+/// How many seeds are played where nothing else is said.
+const SEEDS: u64 = 1000;
+
+#[test]
+fn redis_every_rule_holds_and_every_fault_fires() {
+    seeds::play_all("redis", SEEDS, &Fault::WITH_ONE_REDIS, |seed| play(seed, None), |seed| tell(seed, None));
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    seeds::decides_everything(|seed| tell(seed, None));
+}
+
+#[track_caller]
+fn found(mistake: Mistake) -> Rule {
+    seeds::found(200, |seed| play(seed, Some(mistake)))
+}
+
+#[test]
+fn a_validity_that_counts_from_the_message_is_found() {
+    assert!(matches!(found(Mistake::CountedFromPush), Rule::OneHolder | Rule::StoreKeeps));
+}
+
+#[test]
+fn a_hand_over_for_the_releasers_ttl_is_found() {
+    assert!(matches!(found(Mistake::ReleasersTtl), Rule::OneHolder | Rule::StoreKeeps));
+}
+
+#[test]
+fn asking_again_without_re_arming_is_found() {
+    assert!(matches!(found(Mistake::NotRearmed), Rule::OneHolder | Rule::StoreKeeps));
+}
+
+#[test]
+fn a_counter_that_nobody_verifies_is_found() {
+    assert!(matches!(found(Mistake::Unverified), Rule::TokensRise | Rule::Refusals));
+}
+
+#[test]
+fn an_unwanted_grant_that_is_kept_is_found() {
+    assert_eq!(found(Mistake::UnwantedKept), Rule::Cancelled);
+}

@@ -1,0 +1,71 @@
+//! `cargo xtask chaos`: many processes on one Redis, and on a quorum of five, while everything breaks for a long time.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{services, step};
+
+const USAGE: &str = "usage: cargo xtask chaos --minutes N [--seed S]";
+
+/// What was asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Plan {
+    minutes: u64,
+    seed: Option<u64>,
+}
+
+impl Plan {
+    fn of(arguments: &[String]) -> Result<Self> {
+        let mut plan = Self::default();
+        for pair in arguments.chunks(2) {
+            match pair {
+                [word, value] if word == "--minutes" => plan.minutes = number(value)?,
+                [word, value] if word == "--seed" => plan.seed = Some(number(value)?),
+                _ => bail!("{USAGE}"),
+            }
+        }
+        if plan.minutes == 0 {
+            bail!("{USAGE}");
+        }
+        Ok(plan)
+    }
+}
+
+fn number(text: &str) -> Result<u64> {
+    text.parse().with_context(|| format!("{text} is no number; {USAGE}"))
+}
+
+/// Breaks things for so many minutes: half of them on one Redis, and half on a quorum.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let plan = Plan::of(arguments)?;
+    services::redis()?;
+    for test in ["it", "quorum"] {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.args(["test", "--package", "stress", "--test", test, "--", "--nocapture"]).current_dir(step::root());
+        command.env("LEASEHOLD_STRESS_SECONDS", (plan.minutes * 30).to_string());
+        if let Some(seed) = plan.seed {
+            command.env("LEASEHOLD_SEED", seed.to_string());
+        }
+        step::run(command)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(line: &str) -> Option<Plan> {
+        Plan::of(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).ok()
+    }
+
+    #[test]
+    fn minutes_are_needed_and_a_seed_is_not() {
+        assert_eq!(plan("--minutes 4"), Some(Plan { minutes: 4, seed: None }));
+        assert_eq!(plan("--seed 7 --minutes 4"), Some(Plan { minutes: 4, seed: Some(7) }));
+        for wrong in ["", "--seed 7", "--minutes", "--minutes x", "--minutes 0", "--hours 1"] {
+            assert_eq!(plan(wrong), None, "{wrong}");
+        }
+    }
+}
