@@ -8,13 +8,13 @@
 //!   one connection lasts; each returns within `within`, and a [`Timeout`](crate::ErrorKind::Timeout) is of unknown effect.
 //! - **Acquire.** Where the owner holds already: its stored token, and the ttl is re-armed. Where nobody holds and the owner
 //!   was not given up: f = max(F + width, wish, floor + width), where the wish counts for at most a second more than the
-//!   node's own clock, and the floor for at most a day more; F becomes f, f is kept with the grant.
+//!   node's own clock, and the floor for at most a day more; F becomes f, f is kept with the grant. Either
+//!   raises the longest ttl.
 //! - **Fence**, of each lease: acknowledged if its owner still holds and the grant's own f is not above the lease's highest token,
 //!   which then is the token that is kept; the ttl is re-armed. `Higher` names the own grant's token that is above, or the
-//!   first one of somebody who came after. F is raised to the highest token of all these leases, whatever the answers.
-//!   Nothing is created.
+//!   first one of somebody who came after. F and the longest ttl are raised to the highest of all these leases, whatever
+//!   the answers. Nothing is created. So a ttl can be announced before anything is granted for it.
 //! - Both only under the epoch that the node votes in at this run; otherwise [`Told::Abstains`], and nothing was changed.
-//! - Both raise the longest ttl to that which they grant or arm again.
 //! - **Release** always works: it ends the owner's hold, and leaves a tombstone where a claim may still arrive.
 //! - A node that lost its memory has no epoch. It is **marked** with a fresh one and abstains until that is **installed**;
 //!   both compare before they set, so that any number of clients may do it together. A **move** does nothing where the node
@@ -107,7 +107,7 @@ pub struct View {
     pub standing: Standing,
     /// Its counter F: no grant of a voting node had a higher token.
     pub counter: u64,
-    /// The longest ttl that it granted or armed again.
+    /// The longest ttl that it granted, armed again, or was told of.
     pub longest: Duration,
     /// The deployment it belongs to, where it was ever installed.
     pub membership: Option<Membership>,

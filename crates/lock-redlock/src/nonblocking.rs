@@ -15,7 +15,7 @@ use lock_core::{
 use lock_host::{HostClock, SharedClock};
 use tokio::sync::Notify;
 
-use crate::quorum::{Acquire, Errand, Guard, Letter, Outcome, Purpose, Quorum, Release, Renew, Report, Verify};
+use crate::quorum::{Acquire, Errand, Guard, Letter, NodeId, Outcome, Purpose, Quorum, Release, Renew, Report, Verify};
 use crate::{GUARD_WITHIN, hints, no_randomness, no_verdict, random_epochs};
 
 /// A quorum, used from tokio: every node over one connection in order, and another one for the keeper.
@@ -120,7 +120,7 @@ struct Course<N, E> {
     shared: Arc<Shared<N>>,
     errand: E,
     /// In the order in which they were written, for that is the order in which a node has to get its own.
-    under_way: Vec<BoxFuture<'static, (Letter, Outcome)>>,
+    under_way: Vec<(NodeId, BoxFuture<'static, (Letter, Outcome)>)>,
 }
 
 impl<N: AsyncQuorumNode, E: Errand> Course<N, E> {
@@ -134,10 +134,12 @@ impl<N: AsyncQuorumNode, E: Errand> Course<N, E> {
         loop {
             while let Some(letter) = self.errand.next_letter() {
                 let shared = Arc::clone(&self.shared);
-                self.under_way.push(Box::pin(async move {
+                let node = letter.node;
+                let outcome = Box::pin(async move {
                     let outcome = shared.nodes[letter.node.0].ask(&letter.ask, letter.within).await;
                     (letter, outcome)
-                }));
+                });
+                self.under_way.push((node, outcome));
             }
             if let Some(verdict) = self.errand.take_verdict() {
                 return Some(verdict);
@@ -157,12 +159,20 @@ impl<N: AsyncQuorumNode, E: Errand> Course<N, E> {
     /// that what could go out together goes out in small portions.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Letter, Outcome)>> {
         for index in 0..self.under_way.len() {
-            if let Poll::Ready(heard) = self.under_way[index].as_mut().poll(cx) {
+            if let Poll::Ready(heard) = self.under_way[index].1.as_mut().poll(cx) {
                 drop(self.under_way.remove(index));
                 return Poll::Ready(Some(heard));
             }
         }
         if self.under_way.is_empty() { Poll::Ready(None) } else { Poll::Pending }
+    }
+}
+
+/// A dropped course, or one whose runtime has ended, hears nothing any more.
+impl<N, E> Drop for Course<N, E> {
+    fn drop(&mut self) {
+        let mut quorum = self.shared.quorum();
+        self.under_way.iter().for_each(|(node, _)| quorum.forget(*node));
     }
 }
 

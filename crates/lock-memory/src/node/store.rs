@@ -139,19 +139,17 @@ impl NodeStore {
     fn fence(&mut self, clock: Moment, leases: &[Lease]) -> Vec<Fenced> {
         let answers = leases.iter().map(|lease| self.fence_one(clock, lease)).collect();
         // Whatever the answers: what was handed out under these tokens may be acknowledged elsewhere.
-        let highest = leases.iter().map(|lease| lease.tokens.high().get()).max();
-        self.counter = self.counter.max(highest.unwrap_or(0));
+        for lease in leases {
+            self.counter = self.counter.max(lease.tokens.high().get());
+            self.longest = self.longest.max(lease.ttl.get());
+        }
         answers
     }
 
     fn fence_one(&mut self, clock: Moment, lease: &Lease) -> Fenced {
         let Some(lock) = self.locks.get_mut(&lease.name) else { return Fenced::NotHeld };
         lock.forget_what_is_over(clock);
-        let fenced = lock.fence(clock, lease);
-        if fenced == Fenced::Acknowledged {
-            self.longest = self.longest.max(lease.ttl.get());
-        }
-        fenced
+        lock.fence(clock, lease)
     }
 
     fn release(&mut self, clock: Moment, parting: &Parting) -> Released {

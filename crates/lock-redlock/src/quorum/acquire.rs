@@ -12,7 +12,7 @@ use std::time::Duration;
 use lock_core::node::{Ask, Told};
 use lock_core::{
     Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fenced, FencingToken, Holder, Lease, Moment, Operation,
-    Parting, TokenRange,
+    Parting, TokenRange, Width,
 };
 
 use super::{Elector, Errand, Failures, Hope, Letter, NodeId, Outcome, Quorum};
@@ -32,6 +32,8 @@ pub struct Acquire {
     majority: usize,
     ballots: Vec<Ballot>,
     round: Round,
+    announcement: Option<Arc<[Lease]>>,
+    failures: Failures,
     letters: VecDeque<Letter>,
     verdict: Option<Result<Answer, BackendError>>,
 }
@@ -56,6 +58,11 @@ enum Vote {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Round {
+    /// So many have been told of the ttl, of which so many others may be yet.
+    Announcing {
+        told: usize,
+        open: usize,
+    },
     One,
     /// This token is to be acknowledged by so many nodes, of which these have not answered.
     Two {
@@ -75,6 +82,8 @@ impl Acquire {
             majority: quorum.majority(),
             ballots: Vec::new(),
             round: Round::One,
+            announcement: None,
+            failures: Failures::default(),
             letters: VecDeque::new(),
             verdict: None,
         };
@@ -82,12 +91,58 @@ impl Acquire {
             errand.end(Err(objection));
             return errand;
         }
-        for elector in quorum.electorate(now) {
-            let ask = Ask::Acquire { claim: Arc::clone(&errand.claim), wish: errand.wish, epoch: elector.epoch };
-            errand.letters.push_back(quorum.letter(elector.node, ask, errand.within));
-            errand.ballots.push(Ballot { elector, vote: Vote::Asked, acknowledged: false });
+        if claim.ttl.get() > quorum.announced {
+            errand.within = within / 3;
+            errand.announce(quorum, now);
+        } else {
+            errand.ask_all(quorum, now);
         }
         errand
+    }
+
+    /// A node that forgets abstains for the longest ttl that the others know. So a claim with a longer one must not be under
+    /// way before a majority knows.
+    fn announce(&mut self, quorum: &mut Quorum, now: Moment) {
+        // Of no token that anybody draws.
+        let leases: Arc<[Lease]> = match self.lease_of(0, Width::ONE) {
+            Ok(lease) => Arc::from([lease]),
+            Err(error) => return self.end(Err(error)),
+        };
+        self.announcement = Some(Arc::clone(&leases));
+        let electorate = quorum.electorate(now);
+        self.round = Round::Announcing { told: 0, open: electorate.len() };
+        for elector in electorate {
+            let ask = Ask::Fence { leases: Arc::clone(&leases), epoch: elector.epoch };
+            self.letters.push_back(quorum.letter(elector.node, ask, self.within));
+        }
+    }
+
+    fn announced(&mut self, quorum: &mut Quorum, now: Moment, outcome: Outcome) {
+        let Round::Announcing { told, open } = &mut self.round else { return };
+        *open -= 1;
+        match outcome {
+            Ok(Told::Fenced(_)) => *told += 1,
+            Ok(_) => {}
+            Err(error) => self.failures.push(error),
+        }
+        let (told, open) = (*told, *open);
+        if told >= self.majority {
+            quorum.announced = quorum.announced.max(self.claim.ttl.get());
+            self.round = Round::One;
+            self.wish = quorum.heights.wish(now, self.claim.width);
+            self.ask_all(quorum, now);
+        } else if told + open < self.majority {
+            let told = "too few nodes could be told of its ttl";
+            self.end(Err(self.failures.error(Operation::Acquire, Effect::None, told)));
+        }
+    }
+
+    fn ask_all(&mut self, quorum: &mut Quorum, now: Moment) {
+        for elector in quorum.electorate(now) {
+            let ask = Ask::Acquire { claim: Arc::clone(&self.claim), wish: self.wish, epoch: elector.epoch };
+            self.letters.push_back(quorum.letter(elector.node, ask, self.within));
+            self.ballots.push(Ballot { elector, vote: Vote::Asked, acknowledged: false });
+        }
     }
 
     fn vote(&mut self, quorum: &mut Quorum, now: Moment, node: NodeId, outcome: Outcome) {
@@ -112,7 +167,7 @@ impl Acquire {
                 ballot.acknowledged |= ballot.drew(token);
                 self.count_acknowledged(quorum, now);
             }
-            Round::Over => {}
+            Round::Announcing { .. } | Round::Over => {}
         }
     }
 
@@ -199,8 +254,13 @@ impl Acquire {
     }
 
     fn lease(&self, high: FencingToken) -> Result<Lease, BackendError> {
-        let Claim { name, owner, ttl, width, .. } = &*self.claim;
-        let tokens = TokenRange::above(high.get().saturating_sub(width.get()), *width).map_err(|_| out_of_turn())?;
+        let width = self.claim.width;
+        self.lease_of(high.get().saturating_sub(width.get()), width)
+    }
+
+    fn lease_of(&self, last: u64, width: Width) -> Result<Lease, BackendError> {
+        let Claim { name, owner, ttl, .. } = &*self.claim;
+        let tokens = TokenRange::above(last, width).map_err(|_| out_of_turn())?;
         Ok(Lease { name: name.clone(), owner: *owner, tokens, ttl: *ttl })
     }
 
@@ -221,7 +281,12 @@ impl Acquire {
     }
 
     fn refused(&self, quorum: &Quorum) -> Result<Answer, BackendError> {
+        let silent = self.ballots.iter().filter(|ballot| ballot.is_awaited()).count();
         let mut held: Vec<_> = self.ballots.iter().filter_map(Ballot::held).collect();
+        // Too many did not answer: whether somebody holds it is not known.
+        if held.len() + self.grants().count() + silent < self.majority {
+            return Err(self.failure(quorum));
+        }
         // So many of the nodes that are held have to become free.
         let missing = self.majority.saturating_sub(self.grants().count()).clamp(1, held.len().max(1));
         held.sort_by_key(|(_, remaining)| remaining.unwrap_or(Duration::MAX));
@@ -284,6 +349,9 @@ impl Errand for Acquire {
         self.letters.extend(owed);
         match &letter.ask {
             Ask::Acquire { .. } => self.vote(quorum, now, letter.node, outcome),
+            Ask::Fence { leases, .. } if self.announcement.as_ref().is_some_and(|ours| Arc::ptr_eq(ours, leases)) => {
+                self.announced(quorum, now, outcome);
+            }
             Ask::Fence { .. } => self.acknowledge(quorum, now, letter.node, outcome),
             Ask::Release(_) | Ask::Look | Ask::Mark(_) | Ask::Note { .. } | Ask::Install { .. } | Ask::Move { .. } => {}
         }

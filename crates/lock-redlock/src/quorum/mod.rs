@@ -74,6 +74,8 @@ pub struct Quorum {
     heights: Heights,
     /// By owner that holds: the highest token that a node drew for it, under which all of them renew.
     held: BTreeMap<Owner, FencingToken>,
+    /// The longest ttl that a majority of the nodes has been told of.
+    announced: Duration,
     watch: Watch,
 }
 
@@ -136,6 +138,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const PASS_MAX: Duration = Duration::from_secs(10);
 /// How many releases a node is sent that does not answer; the others are owed.
 const RELEASES_TO_SUSPECT_MAX: usize = 64;
+/// How soon a node is told again of a release that it refused.
+const OWED_REST: Duration = Duration::from_secs(1);
 
 impl Quorum {
     /// Nodes of these addresses, of which nothing is known yet.
@@ -161,6 +165,7 @@ impl Quorum {
             max_ttl,
             heights: Heights::new(addresses.len()),
             held: BTreeMap::new(),
+            announced: Duration::ZERO,
             watch: Watch::default(),
         })
     }
@@ -180,7 +185,8 @@ impl Quorum {
         let recent = |at: Option<Moment>, within| at.is_some_and(|at| now.since(at) < within);
         let rest = if self.watch.wait.is_some() { PASS_EVERY } else { LOOK_EVERY };
         let busy = recent(self.watch.under_way, PASS_MAX) || recent(self.watch.last_pass, rest);
-        !busy && self.peers.iter().any(|peer| peer.epoch.is_none())
+        let amiss = self.watch.refusal.is_some() || self.peers.iter().any(|peer| peer.epoch.is_none());
+        !busy && amiss
     }
 
     /// The longest ttl that may be asked for.
@@ -260,16 +266,23 @@ impl Quorum {
         if let Some(owner) = settled {
             peer.answered_claim(owner);
         }
-        let answered = outcome.as_ref().map_or_else(is_an_answer, |_| true);
-        if answered {
-            let owed = peer.answered(now);
-            return owed.map(|parting| self.letter(*node, Ask::Release(parting), letter.within)).collect();
+        if let (Ask::Release(parting), Err(error)) = (ask, outcome) {
+            // What is refused now, by a node that still loads its data or has no room, is not so a little later.
+            let rest = if is_an_answer(error) { OWED_REST } else { Duration::ZERO };
+            peer.owe(parting, now + rest, now + self.membership.max_ttl);
         }
-        peer.failed(now);
-        if let Ask::Release(parting) = ask {
-            peer.owe(parting, now + self.membership.max_ttl);
+        if outcome.as_ref().is_err_and(|error| !is_an_answer(error)) {
+            peer.failed(now);
+            return Vec::new();
         }
-        Vec::new()
+        let owed = peer.answered(now);
+        owed.into_iter().map(|parting| self.letter(*node, Ask::Release(parting), letter.within)).collect()
+    }
+
+    /// A letter will have no outcome, since whoever ran its errand is gone.
+    pub fn forget(&mut self, node: NodeId) {
+        let peer = &mut self.peers[node.0];
+        peer.under_way = peer.under_way.saturating_sub(1);
     }
 
     fn letter(&mut self, node: NodeId, ask: Ask, within: Duration) -> Letter {
@@ -307,7 +320,7 @@ impl Quorum {
         let peer = &mut self.peers[node.0];
         let parting = peer.farewell(parting);
         if !peer.is_trusted() && peer.under_way >= RELEASES_TO_SUSPECT_MAX {
-            peer.owe(&parting, until);
+            peer.owe(&parting, now, until);
             return None;
         }
         Some(self.letter(node, Ask::Release(parting), within))

@@ -24,7 +24,17 @@ pub(super) struct Peer {
     pub(super) under_way: usize,
     /// Whose claims may still arrive, since they were not answered.
     unanswered: BTreeSet<Owner>,
-    owed: BTreeMap<Owner, (Moment, Arc<Parting>)>,
+    owed: BTreeMap<Owner, Owed>,
+}
+
+/// A release that it has not taken.
+#[derive(Debug)]
+struct Owed {
+    /// Not to be sent again before this.
+    due: Moment,
+    /// Whatever it would end is over by then.
+    until: Moment,
+    parting: Arc<Parting>,
 }
 
 /// Whether a node can be expected to answer.
@@ -94,18 +104,24 @@ impl Peer {
     }
 
     /// It answers, and so can be given what it is owed.
-    pub(super) fn answered(&mut self, now: Moment) -> impl Iterator<Item = Arc<Parting>> + use<> {
+    pub(super) fn answered(&mut self, now: Moment) -> Vec<Arc<Parting>> {
         self.trust = Trust::Trusted;
-        let owed = std::mem::take(&mut self.owed);
-        owed.into_values().filter(move |(until, _)| now < *until).map(|(_, parting)| parting)
+        let mut due = Vec::new();
+        self.owed.retain(|_, owed| {
+            if owed.due <= now && now < owed.until {
+                due.push(Arc::clone(&owed.parting));
+            }
+            now < owed.due
+        });
+        due
     }
 
     /// Remembers a release for when it answers again. A claim of that owner may arrive before it, or after.
-    pub(super) fn owe(&mut self, parting: &Arc<Parting>, until: Moment) {
+    pub(super) fn owe(&mut self, parting: &Arc<Parting>, due: Moment, until: Moment) {
         if self.owed.len() == OWED_MAX {
             self.owed.pop_first();
         }
-        let parting = Parting { certainty: Certainty::Unknown, ..Parting::clone(parting) };
-        self.owed.insert(parting.owner, (until, Arc::new(parting)));
+        let parting = Arc::new(Parting { certainty: Certainty::Unknown, ..Parting::clone(parting) });
+        self.owed.insert(parting.owner, Owed { due, until, parting });
     }
 }

@@ -7,7 +7,7 @@ use lock_core::{Answer, ErrorKind, Ttl};
 use lock_memory::faults::Fault;
 use lock_redlock::quorum::{Purpose, Recovery};
 
-use crate::support::{MAX_TTL, Rig, WITHIN, acquire, claim, granted, release, votes, watch};
+use crate::support::{MAX_TTL, Rig, WITHIN, acquire, claim, eventually, granted, release, votes, watch};
 
 const MOMENT: Duration = Duration::from_millis(100);
 
@@ -174,4 +174,38 @@ fn three_nodes_become_five_after_a_wait() {
     assert_eq!(votes(&watch(&client)), [true; 5]);
     assert!(granted(acquire(&client, &claim(2))).tokens.low() > lease.tokens.high());
     assert!(acquire(&stale, &claim(3)).is_err());
+}
+
+#[test]
+fn a_pass_for_something_else_that_was_refused_stops_nobody() {
+    let rig = Rig::founded(3);
+    let client = rig.connected();
+    assert!(client.pass(Purpose::Found, WITHIN).is_err());
+    granted(acquire(&client, &claim(1)));
+}
+
+#[test]
+fn one_node_that_refuses_this_client_is_told_of_and_does_not_count() {
+    let rig = Rig::founded(3);
+    rig.faults[0].fail_everything(Fault::Refused(ErrorKind::Denied));
+    let client = rig.client();
+    let report = watch(&client);
+    assert_eq!(votes(&report), [false, true, true]);
+    assert!(report.warnings()[0].contains("node-0 does not count"), "{:?}", report.warnings());
+    granted(acquire(&client, &claim(1)));
+    rig.faults[1].fail_everything(Fault::Refused(ErrorKind::Denied));
+    assert_eq!(watch(&rig.client()).check_reached().unwrap_err().kind(), ErrorKind::Denied);
+}
+
+#[test]
+fn looking_often_keeps_nobody_from_watching() {
+    let rig = Rig::founded(3);
+    let client = rig.connected();
+    rig.nodes.iter().for_each(lock_memory::node::MemoryNode::forget);
+    assert!(acquire(&client, &claim(1)).is_err());
+    eventually(|| {
+        rig.clock.advance(Duration::from_millis(100));
+        client.pass(Purpose::Look, WITHIN).unwrap();
+        acquire(&client, &claim(2)).is_err_and(|error| error.to_string().contains("may last another"))
+    });
 }

@@ -3,5 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod guard;
+mod letters;
+mod nonblocking;
 mod support;
 mod verbs;

@@ -184,7 +184,7 @@ fn used_up_tokens_are_an_error_that_changes_nothing() {
 }
 
 #[test]
-fn the_longest_ttl_that_was_granted_or_armed_again_is_known() {
+fn the_longest_ttl_that_was_granted_or_announced_is_known() {
     let mut node = Node::voting();
     let longest = |node: &mut Node| node.view(at(1), &Ask::Look).longest;
     assert_eq!(longest(&mut node), Duration::ZERO);
@@ -197,9 +197,10 @@ fn the_longest_ttl_that_was_granted_or_armed_again_is_known() {
     node.grant(at(1), for_ttl(2, seconds(70)), 1);
     assert_eq!(longest(&mut node), seconds(70), "an owner that asks again");
     let renewal = |byte, high, ttl| Lease { ttl: Ttl::new(seconds(ttl)).unwrap(), ..lease(byte, 1, high) };
-    assert_eq!(node.fence(at(1), renewal(2, 9, 100)), Fenced::Higher(token(10)));
-    assert_eq!(node.fence(at(1), renewal(3, 90, 100)), Fenced::NotHeld);
-    assert_eq!(longest(&mut node), seconds(70), "what is not acknowledged is not armed");
     assert_eq!(node.fence(at(1), renewal(2, 10, 80)), Fenced::Acknowledged);
     assert_eq!(longest(&mut node), seconds(80), "a renewal");
+    assert_eq!(node.fence(at(1), renewal(2, 9, 100)), Fenced::Higher(token(10)));
+    assert_eq!(longest(&mut node), seconds(100), "it is not armed, but may be elsewhere");
+    assert_eq!(node.fence(at(1), renewal(3, 1, 110)), Fenced::NotHeld);
+    assert_eq!(longest(&mut node), seconds(110), "an announcement");
 }

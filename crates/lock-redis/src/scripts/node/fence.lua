@@ -6,6 +6,7 @@ local held, told = call('MGET', unpack(KEYS, 2)), {}
 for i, value in ipairs(held) do
   local mine, low, high, ttl = unpack(ARGV, 4 * i - 2, 4 * i + 1)
   if tonumber(high) > tonumber(fence) then fence = high end
+  if tonumber(ttl) > tonumber(longest) then longest = ttl end
   told[i] = 0
   local first = value and string.match(value, '^lh1:%x+:(%d+):')
   if first and string.sub(value, 1, #mine) ~= mine then
@@ -19,7 +20,6 @@ for i, value in ipairs(held) do
       told[i] = 1
       -- A full server takes these after the expiry.
       if stored ~= high then call('SET', lock, mine .. low .. ':' .. high .. ':' .. string.sub(value, note), 'PX', ttl) end
-      if tonumber(ttl) > tonumber(longest) then longest = ttl end
     end
   end
 end

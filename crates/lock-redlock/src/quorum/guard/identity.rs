@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use lock_core::BackendError;
 use lock_core::node::{Membership, RunId, View};
+use lock_core::{BackendError, ErrorKind};
 
 use super::super::{Quorum, refusal};
 use super::{Guard, Purpose};
@@ -18,7 +18,7 @@ impl Guard {
         for (peer, answer) in quorum.peers.iter().zip(&mut self.views) {
             let view = match answer {
                 Ok(view) => view,
-                Err(error) if is_first && self.purpose != Purpose::Look && !error.kind().is_transient() => {
+                Err(error) if is_first && self.purpose != Purpose::Look && error.kind() == ErrorKind::Config => {
                     return Err(error.clone());
                 }
                 Err(_) => continue,

@@ -211,12 +211,13 @@ impl Guard {
         let longest = others.iter().map(|view| view.longest).max().unwrap_or_default().max(own);
         let enough = quorum.peers.len() - quorum.majority() + 1;
         let most = quorum.membership.max_ttl;
-        let (lasts, recovery) = if self.purpose == Purpose::Found {
-            (Duration::ZERO, Recovery::FromOthers)
+        let (lasts, longest, recovery) = if self.purpose == Purpose::Found {
+            (Duration::ZERO, longest, Recovery::FromOthers)
         } else if others.len() >= enough {
-            (longest + drift(longest), Recovery::FromOthers)
+            (longest + drift(longest), longest, Recovery::FromOthers)
         } else {
-            (most + drift(most), Recovery::ByClock)
+            // Nobody knows what was announced, so from now on it counts as everything.
+            (most + drift(most), most, Recovery::ByClock)
         };
         Dwell { epoch, lasts, longest, recovery }
     }
@@ -260,17 +261,31 @@ impl Guard {
         let waits = report.nodes.iter().filter_map(|node| node.votes_in);
         quorum.watch.wait = waits.min().map(|wait| (now, wait));
         quorum.watch.refusal = None;
+        quorum.announced = self.announced(quorum);
         self.conclude(quorum, now, Ok(report));
     }
 
+    /// What a majority of voters knows to be the longest ttl.
+    fn announced(&self, quorum: &Quorum) -> Duration {
+        let votes = |view: &&View| matches!(view.standing, Standing::Voting(_));
+        let mut known: Vec<_> = self.views.iter().flatten().filter(votes).map(|view| view.longest).collect();
+        known.sort_unstable_by(|a, b| b.cmp(a));
+        known.get(quorum.majority() - 1).copied().unwrap_or_default()
+    }
+
     fn refuse(&mut self, quorum: &mut Quorum, now: Moment, error: BackendError) {
-        quorum.watch.refusal = Some(error.clone());
+        // What was asked for besides says nothing of what may be granted.
+        if self.purpose == Purpose::Watch {
+            quorum.watch.refusal = Some(error.clone());
+        }
         self.conclude(quorum, now, Err(error));
     }
 
     fn conclude(&mut self, quorum: &mut Quorum, now: Moment, verdict: Result<Report, BackendError>) {
         quorum.watch.under_way = None;
-        quorum.watch.last_pass = Some(now);
+        if self.purpose == Purpose::Watch {
+            quorum.watch.last_pass = Some(now);
+        }
         self.phase = Phase::Over;
         self.verdict = Some(verdict);
     }

@@ -43,7 +43,11 @@ impl Report {
 impl NodeReport {
     fn warnings(&self) -> Vec<String> {
         let address = &self.address;
-        let Ok(view) = &self.view else { return Vec::new() };
+        let view = match &self.view {
+            Ok(view) => view,
+            Err(error) if error.kind().is_transient() => return Vec::new(),
+            Err(error) => return vec![format!("{address} does not count: {error}")],
+        };
         let evicts = view.evicts.as_ref().map(|policy| {
             format!(
                 "{address} may drop locks when its memory is full: its maxmemory-policy is {policy}, not noeviction"
