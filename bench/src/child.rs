@@ -3,7 +3,8 @@
 mod bare;
 mod blocking;
 mod by_hand;
-mod ours;
+pub(crate) mod ours;
+mod quorum;
 
 use anyhow::{Result, bail};
 use bench_measure::{Plan, Runtime, Subject, run};
@@ -18,6 +19,7 @@ pub(crate) fn main(argument: Option<String>) -> Result<()> {
     }
     match plan.subject {
         Subject::Bare => run(&plan, bare::Bare::connect(&plan)),
+        Subject::ByHand if plan.servers.len() > 1 => run(&plan, quorum::ByHand::connect(&plan)),
         Subject::ByHand => run(&plan, by_hand::ByHand::connect(&plan)),
         Subject::Leasehold => run(&plan, ours::Ours::connect(&plan, None)),
         Subject::Chain0 => run(&plan, ours::Ours::connect(&plan, Some(0))),

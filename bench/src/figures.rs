@@ -52,6 +52,12 @@ pub(crate) enum Figure {
     ServerWaiter,
     /// From the expiry of a dead holder's lease to the next holder, in milliseconds.
     AfterExpiry,
+    /// Of the acquires at a quorum, those that needed one round of requests only, at least, in percent.
+    OneRound,
+    /// The median of a pair while a node is broken, to that before.
+    ToHealthy,
+    /// The longest pair while a node is broken, in milliseconds.
+    Longest,
 }
 
 /// How rounds are summed up.
@@ -86,6 +92,9 @@ impl Figure {
             Self::ClientWaiter => "client B/waiter",
             Self::ServerWaiter => "server B/waiter",
             Self::AfterExpiry => "after expiry ms",
+            Self::OneRound => "one round %",
+            Self::ToHealthy => "to healthy",
+            Self::Longest => "longest ms",
         }
     }
 
@@ -97,7 +106,7 @@ impl Figure {
     /// Neighbours on the machine only make rates fall, so the best round says most; of what must not happen, the worst.
     fn summary(self) -> Summary {
         match self {
-            Self::Rate | Self::Overlaps | Self::Failed => Summary::Highest,
+            Self::Rate | Self::Overlaps | Self::Failed | Self::Longest => Summary::Highest,
             Self::P50
             | Self::P99
             | Self::Max
@@ -116,7 +125,9 @@ impl Figure {
             | Self::ServerLease
             | Self::ClientWaiter
             | Self::ServerWaiter
-            | Self::AfterExpiry => Summary::Median,
+            | Self::AfterExpiry
+            | Self::OneRound
+            | Self::ToHealthy => Summary::Median,
         }
     }
 }

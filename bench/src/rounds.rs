@@ -54,8 +54,8 @@ impl Rounds {
 
     fn scenario(&mut self, scenario: &'static Scenario) -> Result<Measured> {
         let programs = self.programs.clone();
-        let (server, folder) = (Server::start(), TempDir::new()?);
-        let mut ground = Ground { server, programs: &programs, scale: self.scale, folder };
+        let servers = (0..scenario.servers()).map(|_| Server::start()).collect();
+        let mut ground = Ground { servers, programs: &programs, scale: self.scale, folder: TempDir::new()? };
         let subjects = subjects(scenario, &programs);
         let mut found: Vec<(Subject, Vec<Figures>)> = subjects.iter().map(|subject| (*subject, Vec::new())).collect();
         for _ in 0..scenario.rounds(&self.scale) {
@@ -79,7 +79,7 @@ impl Rounds {
         let rslock = if self.programs.rslock.is_none() { "; without rslock" } else { "" };
         format!(
             "Pairs and hand-overs: {span:?} in each of {rounds} rounds. {leases} leases held for {held_for:?}, waiters' \
-             memory and the killed holder: rounds: {long_rounds}. Order drawn with seed {}{rslock}",
+             memory and the killed holder, and broken nodes: rounds: {long_rounds}. Order drawn with seed {}{rslock}",
             self.seed
         )
     }

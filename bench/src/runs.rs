@@ -27,7 +27,8 @@ const SETTLE: Duration = Duration::from_millis(200);
 
 /// What all runs of a scenario use.
 pub(crate) struct Ground<'a> {
-    pub(crate) server: Server,
+    /// One, or the nodes of a quorum.
+    pub(crate) servers: Vec<Server>,
     pub(crate) programs: &'a Programs,
     pub(crate) scale: Scale,
     pub(crate) folder: TempDir,
@@ -36,7 +37,7 @@ pub(crate) struct Ground<'a> {
 impl Ground<'_> {
     /// Runs a subject once.
     pub(crate) fn run(&mut self, scenario: &Scenario, subject: Subject) -> Result<Figures> {
-        self.server.clear()?;
+        self.servers.iter_mut().try_for_each(Server::clear)?;
         match scenario.kind {
             Kind::Pairs { tasks, runtime, ending } => {
                 let Scale { warm_up, span, .. } = self.scale;
@@ -49,46 +50,53 @@ impl Ground<'_> {
             Kind::Hold => self.hold(subject),
             Kind::Memory => self.memory(subject),
             Kind::Crash => self.crash(subject),
+            Kind::Quorum { tasks } => self.quorum(subject, tasks),
+            Kind::Beside => self.beside(subject),
+            Kind::Broken(fault) => self.broken(subject, fault),
         }
     }
 
-    fn plan(&self, subject: Subject, runtime: Runtime, work: Work) -> Plan {
-        Plan { subject, url: self.server.url(), ttl: TTL, runtime, work }
+    pub(crate) fn plan(&self, subject: Subject, runtime: Runtime, work: Work) -> Plan {
+        Plan { subject, servers: self.urls(), ttl: TTL, runtime, work }
+    }
+
+    pub(crate) fn urls(&self) -> Vec<String> {
+        self.servers.iter().map(Server::url).collect()
+    }
+
+    /// Of all servers together.
+    pub(crate) fn stats(&mut self) -> Result<Stats> {
+        self.servers.iter_mut().map(Server::stats).sum()
     }
 
     /// Starts a process and waits for its first halt.
-    fn start(&self, plan: &Plan) -> Result<Process> {
+    pub(crate) fn start(&self, plan: &Plan) -> Result<Process> {
         let mut process = self.programs.start(plan)?;
         process.halted()?;
         Ok(process)
     }
 
-    fn pairs(&mut self, plan: &Plan) -> Result<Figures> {
+    pub(crate) fn pairs(&mut self, plan: &Plan) -> Result<Figures> {
         let mut process = self.start(plan)?;
-        let before = self.server.stats()?;
+        let before = self.stats()?;
         process.go_on()?;
         let report = process.report()?;
-        let after = self.server.stats()?;
-        let done = report.done as f64;
-        let micros = |nanos: u64| nanos as f64 / 1e3;
-        Ok(costs(plan.subject, done, slice::from_ref(&report), [&before, &after])
-            .with(Figure::P50, micros(report.p50))
-            .with(Figure::P99, micros(report.p99))
-            .with(Figure::Max, micros(report.max))
-            .with(Figure::Rate, done / report.elapsed.as_secs_f64()))
+        let after = self.stats()?;
+        Ok(of_pairs(&report, costs(plan.subject, report.done as f64, slice::from_ref(&report), [&before, &after])))
     }
 
     fn contend(&mut self, subject: Subject, waiters: u32, processes: u32) -> Result<Figures> {
         let Scale { warm_up, span, .. } = self.scale;
-        let file = |process: u32| self.folder.path().join(format!("turns-{process}"));
+        let folder = self.folder.path().to_owned();
+        let file = |process: u32| folder.join(format!("turns-{process}"));
         let work = |turns| Work::Contend { waiters: waiters / processes, warm_up, span, turns };
         let start = |process| self.programs.start(&self.plan(subject, Runtime::CurrentThread, work(file(process))));
         let mut running = (0..processes).map(start).collect::<Result<Vec<_>>>()?;
         running.iter_mut().try_for_each(Process::halted)?;
-        let before = self.server.stats()?;
+        let before = self.stats()?;
         running.iter_mut().try_for_each(Process::go_on)?;
         let reports = running.iter_mut().map(Process::report).collect::<Result<Vec<_>>>()?;
-        let after = self.server.stats()?;
+        let after = self.stats()?;
         let lines = (0..processes).map(|process| read(process, &file(process))).collect::<Result<Vec<_>>>()?;
         let begun = || reports.iter().map(|report| report.begun);
         let end = begun().min().unwrap_or(0) + span.as_nanos() as u64;
@@ -109,17 +117,17 @@ impl Ground<'_> {
         let Scale { leases, held_for, .. } = self.scale;
         let work = Work::Hold { locks: leases, span: held_for };
         let mut process = self.start(&self.plan(subject, Runtime::CurrentThread, work))?;
-        let empty = (process.memory()?, self.server.stats()?.memory);
+        let empty = (process.memory()?, self.stats()?.memory);
         process.go_on()?;
         process.halted()?;
         thread::sleep(SETTLE);
-        let full = (process.memory()?, self.server.stats()?.memory);
-        self.server.log_commands()?;
-        let before = self.server.stats()?;
+        let full = (process.memory()?, self.stats()?.memory);
+        self.servers[0].log_commands()?;
+        let before = self.stats()?;
         process.go_on()?;
         let report = process.report()?;
-        let after = self.server.stats()?;
-        let scripts = self.server.logged_scripts()?;
+        let after = self.stats()?;
+        let scripts = self.servers[0].logged_scripts()?;
         let share = |time: Duration| 100.0 * time.as_secs_f64() / report.elapsed.as_secs_f64();
         let figures = renewals(&scripts, after.sent_since(&before, &[]), report.elapsed)
             .with(Figure::Failed, report.failed as f64)
@@ -139,10 +147,10 @@ impl Ground<'_> {
         let work = Work::Wait { waiters, names: Names::Each("bench".to_owned()) };
         let mut waiting = self.start(&self.plan(subject, Runtime::CurrentThread, work))?;
         thread::sleep(SETTLE);
-        let nobody = (waiting.memory()?, self.server.stats()?.memory);
+        let nobody = (waiting.memory()?, self.stats()?.memory);
         waiting.go_on()?;
         waiting.halted()?;
-        let all = (waiting.memory()?, self.server.stats()?.memory);
+        let all = (waiting.memory()?, self.stats()?.memory);
         Ok(Figures::default()
             .with(Figure::ClientWaiter, each(all.0, nobody.0, waiters))
             .with(Figure::ServerWaiter, each(all.1, nobody.1, waiters)))
@@ -163,7 +171,7 @@ impl Ground<'_> {
         heirs.iter_mut().try_for_each(Process::halted)?;
         heirs.iter_mut().try_for_each(Process::go_on)?;
         holder.kill();
-        let remaining = self.server.remaining(LOCK_OF_THE_DEAD)?.context("the holder had lost its lock")?;
+        let remaining = self.servers[0].remaining(LOCK_OF_THE_DEAD)?.context("the holder had lost its lock")?;
         let expiry = now() as f64 / 1e6 + remaining.as_secs_f64() * 1e3;
         let reports = heirs.iter_mut().map(Process::report).collect::<Result<Vec<_>>>()?;
         let first = reports.iter().map(|report| report.first_held).min().context("nobody waited")?;
@@ -171,8 +179,18 @@ impl Ground<'_> {
     }
 }
 
+/// Adds what pairs took to what they cost.
+pub(crate) fn of_pairs(report: &Report, costs: Figures) -> Figures {
+    let micros = |nanos: u64| nanos as f64 / 1e3;
+    costs
+        .with(Figure::P50, micros(report.p50))
+        .with(Figure::P99, micros(report.p99))
+        .with(Figure::Max, micros(report.max))
+        .with(Figure::Rate, report.done as f64 / report.elapsed.as_secs_f64())
+}
+
 /// What one of `done` cost both sides.
-fn costs(subject: Subject, done: f64, reports: &[Report], [before, after]: [&Stats; 2]) -> Figures {
+pub(crate) fn costs(subject: Subject, done: f64, reports: &[Report], [before, after]: [&Stats; 2]) -> Figures {
     let clients: Duration = reports.iter().map(|report| report.processor).sum();
     let server = after.processor.saturating_sub(before.processor);
     let failed: u64 = reports.iter().map(|report| report.failed).sum();

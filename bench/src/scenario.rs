@@ -21,7 +21,25 @@ pub(crate) enum Kind {
     Memory,
     /// A holder is killed while others wait.
     Crash,
+    /// Tasks that acquire and release, each its own lock, at the nodes of a quorum.
+    Quorum { tasks: u32 },
+    /// The same with one task, beside another process with one.
+    Beside,
+    /// The same with one task; one of the nodes breaks after a while.
+    Broken(Fault),
 }
+
+/// How a node breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Its process is killed: connections break, and cannot be made again.
+    Killed,
+    /// Its process is stopped: connections stay, and nothing is answered.
+    Hung,
+}
+
+/// How many nodes a quorum has.
+pub(crate) const NODES: usize = 5;
 
 /// A scenario.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +67,8 @@ pub(crate) struct Scale {
     pub(crate) held_for: Duration,
     /// How many waiters the memory is measured with.
     pub(crate) waiters: u32,
+    /// For how long a node is broken.
+    pub(crate) broken_for: Duration,
 }
 
 impl Scale {
@@ -60,6 +80,7 @@ impl Scale {
         leases: 10_000,
         held_for: Duration::from_secs(30),
         waiters: 2_000,
+        broken_for: Duration::from_secs(5),
     };
     pub(crate) const QUICK: Self = Self {
         warm_up: Duration::from_millis(50),
@@ -69,6 +90,7 @@ impl Scale {
         leases: 2_000,
         held_for: Duration::from_secs(8),
         waiters: 500,
+        broken_for: Duration::from_secs(2),
     };
 }
 
@@ -85,7 +107,7 @@ const fn scenario(name: &'static str, title: &'static str, kind: Kind) -> Scenar
 }
 
 /// All scenarios, in the order of the tables.
-pub(crate) const ALL: [Scenario; 17] = [
+pub(crate) const ALL: [Scenario; 22] = [
     scenario("one", "One task, a free lock", pairs(1, CurrentThread)),
     scenario("one-mt", "One task, a free lock, two worker threads", pairs(1, TwoThreads)),
     scenario("dropped", "One task, a free lock, the guard is dropped", dropped(CurrentThread)),
@@ -103,6 +125,11 @@ pub(crate) const ALL: [Scenario; 17] = [
     scenario("hold", "Leases that are held and renewed, ttl 10 s", Kind::Hold),
     scenario("memory", "Memory of waiters, each for a lock of its own", Kind::Memory),
     scenario("crash", "A holder with a ttl of 2 s is killed while 8 wait in two processes", Kind::Crash),
+    scenario("quorum-one", "Five nodes: one task, a free lock", Kind::Quorum { tasks: 1 }),
+    scenario("quorum-64", "Five nodes: 64 tasks, a free lock each, one client", Kind::Quorum { tasks: 64 }),
+    scenario("quorum-beside", "Five nodes: one task, beside another process of ours with other locks", Kind::Beside),
+    scenario("quorum-killed", "Five nodes, one of them killed: one task, a free lock", Kind::Broken(Fault::Killed)),
+    scenario("quorum-hung", "Five nodes, one of them hung: one task, a free lock", Kind::Broken(Fault::Hung)),
 ];
 
 impl Scenario {
@@ -116,15 +143,17 @@ impl Scenario {
             Kind::Hold => &[Bare, Leasehold, Rslock],
             Kind::Memory => &[Bare, Leasehold, Rslock],
             Kind::Crash => &[Bare, ByHand, Leasehold, Chain0, Rslock],
+            Kind::Quorum { .. } | Kind::Beside => &[ByHand, Leasehold, Rslock],
+            Kind::Broken(_) => &[Leasehold, Rslock],
         }
     }
 
     /// The columns of its table.
     pub(crate) fn columns(&self) -> &'static [Figure] {
         use Figure::{
-            AfterExpiry, Batch, ClientLease, ClientShare, ClientTime, ClientWaiter, Commands, Failed, Fairness, Max,
-            Overlaps, P50, P99, Rate, Renewals, Script, ServerLease, ServerShare, ServerTime, ServerWaiter,
-            SlowestScript, ToPair,
+            AfterExpiry, Batch, ClientLease, ClientShare, ClientTime, ClientWaiter, Commands, Failed, Fairness,
+            Longest, Max, OneRound, Overlaps, P50, P99, Rate, Renewals, Script, ServerLease, ServerShare, ServerTime,
+            ServerWaiter, SlowestScript, ToHealthy, ToPair,
         };
         match self.kind {
             Kind::Pairs { .. } => &[P50, P99, Max, Rate, Commands, ServerTime, ClientTime, Failed],
@@ -145,13 +174,25 @@ impl Scenario {
             ],
             Kind::Memory => &[ClientWaiter, ServerWaiter],
             Kind::Crash => &[AfterExpiry],
+            Kind::Quorum { .. } | Kind::Beside => {
+                &[P50, P99, Max, Rate, Commands, OneRound, ServerTime, ClientTime, Failed]
+            }
+            Kind::Broken(_) => &[P50, ToHealthy, Longest, Failed],
         }
     }
 
     pub(crate) fn rounds(&self, scale: &Scale) -> u32 {
         match self.kind {
-            Kind::Pairs { .. } | Kind::Contend { .. } => scale.rounds,
-            Kind::Hold | Kind::Memory | Kind::Crash => scale.long_rounds,
+            Kind::Pairs { .. } | Kind::Contend { .. } | Kind::Quorum { .. } | Kind::Beside => scale.rounds,
+            Kind::Hold | Kind::Memory | Kind::Crash | Kind::Broken(_) => scale.long_rounds,
+        }
+    }
+
+    /// How many servers it is run with.
+    pub(crate) fn servers(&self) -> usize {
+        match self.kind {
+            Kind::Pairs { .. } | Kind::Contend { .. } | Kind::Hold | Kind::Memory | Kind::Crash => 1,
+            Kind::Quorum { .. } | Kind::Beside | Kind::Broken(_) => NODES,
         }
     }
 

@@ -1,11 +1,14 @@
 //! The measured server, and what it says of itself.
 
 use std::collections::BTreeMap;
+use std::iter::Sum;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use redis::{Connection, FromRedisValue, Value, cmd};
 use test_support::{RedisOptions, RedisServer};
+
+use crate::scenario::Fault;
 
 /// Commands that clients send and scripts never do. Those that scripts run are counted apart from them.
 const SENT_BY_CLIENTS: [&str; 9] =
@@ -53,6 +56,20 @@ impl Server {
         let server = RedisServer::start_with(options);
         let connection = server.connection();
         Self { server, connection }
+    }
+
+    /// Breaks it.
+    pub(crate) fn break_down(&mut self, fault: Fault) {
+        match fault {
+            Fault::Killed => self.server.kill(),
+            Fault::Hung => self.server.stop(),
+        }
+    }
+
+    /// Starts it again with nothing.
+    pub(crate) fn restart(&mut self) {
+        self.server.restart_empty();
+        self.connection = self.server.connection();
     }
 
     pub(crate) fn url(&self) -> String {
@@ -113,6 +130,19 @@ fn script_run(entry: Vec<Value>) -> Option<ScriptRun> {
     let [command, _, keys, ..] = words.as_slice() else { return None };
     let keys = std::str::from_utf8(keys).ok()?.parse().ok()?;
     command.eq_ignore_ascii_case(b"EVALSHA").then_some(ScriptRun { took: Duration::from_micros(took), keys })
+}
+
+impl Sum for Stats {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |mut sum, stats| {
+            sum.processor += stats.processor;
+            sum.memory += stats.memory;
+            for (name, calls) in stats.calls {
+                *sum.calls.entry(name).or_default() += calls;
+            }
+            sum
+        })
+    }
 }
 
 impl Stats {

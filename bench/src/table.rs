@@ -14,6 +14,12 @@ struct Column {
     of: fn(&OfSubject) -> &Figures,
 }
 
+impl Column {
+    fn has_values(&self, measured: &Measured) -> bool {
+        measured.subjects.iter().any(|subject| (self.of)(subject).get(self.figure).is_some())
+    }
+}
+
 /// How tables and what stands above them look.
 struct Look {
     style: TableStyle,
@@ -63,10 +69,11 @@ fn columns(measured: &Measured) -> Vec<Column> {
     let mut columns = Vec::new();
     for &figure in measured.scenario.columns().iter().filter(|figure| measured.has(**figure)) {
         columns.push(Column { head: figure.head().to_owned(), figure, of: |subject| &subject.figures });
-        if figure.has_ratios() {
-            columns.push(Column { head: "to bare".to_owned(), figure, of: |subject| &subject.to_bare });
-            columns.push(Column { head: "to ours by hand".to_owned(), figure, of: |subject| &subject.to_hand });
-        }
+        let ratios = [
+            Column { head: "to bare".to_owned(), figure, of: |subject| &subject.to_bare },
+            Column { head: "to ours by hand".to_owned(), figure, of: |subject| &subject.to_hand },
+        ];
+        columns.extend(ratios.into_iter().filter(|ratio| figure.has_ratios() && ratio.has_values(measured)));
     }
     columns
 }
@@ -145,10 +152,10 @@ mod tests {
         let measured = Measured::new(one, vec![(Subject::Bare, p50(10.0)), (Subject::Leasehold, p50(12.5))]);
         assert_eq!(
             of_scenario(&measured, presets::ASCII_MARKDOWN),
-            "|           | p50 µs | to bare | to ours by hand |\n\
-             |-----------|--------|---------|-----------------|\n\
-             | bare pair |   10.0 |    1.00 |               - |\n\
-             | leasehold |   12.5 |    1.25 |               - |"
+            "|           | p50 µs | to bare |\n\
+             |-----------|--------|---------|\n\
+             | bare pair |   10.0 |    1.00 |\n\
+             | leasehold |   12.5 |    1.25 |"
         );
     }
 }

@@ -86,6 +86,19 @@ pub(crate) fn judge(scenarios: &[Measured]) -> Vec<Verdict> {
         judge(format!("hold: {what}"), measured.value("hold", Leasehold, figure), AtMost(bound));
     }
     judge("crash: ms after expiry".to_owned(), measured.value("crash", Leasehold, Figure::AfterExpiry), AtMost(100.0));
+    for quorum in ["quorum-one", "quorum-64"] {
+        let ratio = measured.to(quorum, Leasehold, Figure::P50, Subject::ByHand);
+        judge(format!("{quorum}: p50 of a pair, to our scripts by hand"), ratio, AtMost(1.15));
+    }
+    for quorum in ["quorum-one", "quorum-64", "quorum-beside"] {
+        let share = measured.value(quorum, Leasehold, Figure::OneRound);
+        judge(format!("{quorum}: % of acquires in one round"), share, AtLeast(95.0));
+    }
+    for broken in ["quorum-killed", "quorum-hung"] {
+        let value = |figure| measured.value(broken, Leasehold, figure);
+        judge(format!("{broken}: p50 of a pair, to healthy"), value(Figure::ToHealthy), AtMost(1.5));
+        judge(format!("{broken}: ms of the longest pair"), value(Figure::Longest), AtMost(500.0));
+    }
     judge("two holders at a time".to_owned(), measured.overlaps(), AtMost(0.0));
     verdicts
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 /// What is measured.
@@ -109,8 +109,8 @@ pub enum Work {
 pub struct Plan {
     /// What is measured.
     pub subject: Subject,
-    /// Where the server is.
-    pub url: String,
+    /// Where the servers are: one, or the nodes of a quorum.
+    pub servers: Vec<String>,
     /// How long a lease lasts without renewal.
     pub ttl: Duration,
     /// What the work is done on.
@@ -127,5 +127,14 @@ impl Plan {
     pub fn from_argument(argument: Option<String>) -> Result<Self> {
         let argument = argument.context("the plan is missing; this program is started by the bench")?;
         serde_json::from_str(&argument).context("cannot read the plan")
+    }
+
+    /// Where the one server is.
+    ///
+    /// # Errors
+    /// If there are several.
+    pub fn server(&self) -> Result<&str> {
+        let [server] = self.servers.as_slice() else { bail!("this is measured with one server") };
+        Ok(server)
     }
 }

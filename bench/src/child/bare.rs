@@ -75,7 +75,7 @@ pub(super) struct BareLock {
 
 impl Bare {
     pub(super) async fn connect(plan: &Plan) -> Result<Self> {
-        let mut connection = super::multiplexed(&plan.url).await?;
+        let mut connection = super::multiplexed(plan.server()?).await?;
         for load in Commands::scripts() {
             load.query_async::<()>(&mut connection).await?;
         }

@@ -19,7 +19,7 @@ pub(super) fn run(plan: &Plan) -> Result<()> {
         Subject::Bare => measure(spans, bare_pair(plan)?),
         Subject::ByHand => measure(spans, hand_pair(plan)?),
         Subject::Leasehold => {
-            let client = connect(&plan.url)?;
+            let client = connect(plan.server()?)?;
             let mutex = client.mutex(NAME).ttl(plan.ttl);
             measure(spans, || ours(&mutex))
         }
@@ -49,7 +49,7 @@ fn all_pairs(span: Duration, pair: &mut impl FnMut() -> Result<()>) -> Pairs {
 }
 
 fn bare_pair(plan: &Plan) -> Result<impl FnMut() -> Result<()>> {
-    let mut connection = redis::Client::open(plan.url.as_str())?.get_connection()?;
+    let mut connection = redis::Client::open(plan.server()?)?.get_connection()?;
     for load in bare::Commands::scripts() {
         load.exec(&mut connection)?;
     }
@@ -64,7 +64,7 @@ fn bare_pair(plan: &Plan) -> Result<impl FnMut() -> Result<()>> {
 }
 
 fn hand_pair(plan: &Plan) -> Result<impl FnMut() -> Result<()>> {
-    let client = redis::Client::open(plan.url.as_str())?;
+    let client = redis::Client::open(plan.server()?)?;
     let mut connection = client.get_connection()?;
     lock_redis::by_hand::ByHand::load().exec(&mut connection)?;
     let commands = by_hand::Commands::new(&client, NAME, plan.ttl)?;

@@ -70,8 +70,8 @@ pub(super) struct HandLock {
 
 impl ByHand {
     pub(super) async fn connect(plan: &Plan) -> Result<Self> {
-        let client = redis::Client::open(plan.url.as_str())?;
-        let mut connection = super::multiplexed(&plan.url).await?;
+        let client = redis::Client::open(plan.server()?)?;
+        let mut connection = super::multiplexed(plan.server()?).await?;
         Scripts::load().exec_async(&mut connection).await?;
         Ok(Self { client, connection, ttl: plan.ttl })
     }

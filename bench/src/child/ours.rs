@@ -9,6 +9,14 @@ use leasehold::{Guard, Mutex};
 use lock_redis::RedisConfig;
 use lock_redis::nonblocking::Redis;
 
+/// The URL of one server, or of the quorum of several.
+pub(crate) fn url(servers: &[String]) -> String {
+    match servers {
+        [server] => server.clone(),
+        nodes => format!("redlock://?node={}", nodes.join("&node=")),
+    }
+}
+
 /// A client.
 pub(super) struct Ours {
     client: leasehold::Client,
@@ -22,9 +30,9 @@ impl Ours {
     /// Connects, with another length of the local chain than the usual where one is given.
     pub(super) async fn connect(plan: &Plan, chain: Option<u32>) -> Result<Self> {
         let client = match chain {
-            None => leasehold::connect(&plan.url).await?,
+            None => leasehold::connect(&url(&plan.servers)).await?,
             Some(chain) => {
-                let backend = Redis::connect(&RedisConfig::from_url(&plan.url)?).await?;
+                let backend = Redis::connect(&RedisConfig::from_url(plan.server()?)?).await?;
                 leasehold::Client::builder(Arc::new(backend)).chain(chain).build()?
             }
         };

@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::history::{Event, Leaving, What};
+use crate::register::LostUpdate;
 
 /// One hold of one guard: while its own check said so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +67,10 @@ pub enum Problem {
     Broken(String, String),
     /// An answer that nobody should get.
     Refused(String, String),
+    /// A turn that began when nothing may have been granted.
+    Early(Turn),
+    /// A write to what the lock protects, made without knowing of an earlier one.
+    Lost(LostUpdate),
 }
 
 impl fmt::Display for Problem {
@@ -77,6 +82,10 @@ impl fmt::Display for Problem {
             Self::Stuck(who) => write!(f, "{who} does not end"),
             Self::Broken(who, how) => write!(f, "{who} ended with {how}"),
             Self::Refused(who, why) => write!(f, "{who} was told: {why}"),
+            Self::Early(turn) => write!(f, "granted too early: {turn:?}"),
+            Self::Lost(LostUpdate { entry, before }) => {
+                write!(f, "an update was lost: {entry} where it was {before}")
+            }
         }
     }
 }

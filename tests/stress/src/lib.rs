@@ -2,18 +2,26 @@
 //!
 //! Each worker process writes a [`history`]: when it waited, when it was given a turn, until when its guard said that
 //! the lock was held. All processes of one machine read the same clock, so the [`check`]er decides exactly whether two
-//! turns overlapped and whether tokens rose. The test in `tests/it` breaks the server, the network and the workers.
+//! turns overlapped and whether tokens rose. In each turn they count in a [`register`] that refuses lower tokens, so that
+//! no update may ever be lost. The tests break servers, the network and the workers: `tests/it` those of one Redis,
+//! `tests/quorum` those of five.
 //!
-//! `cargo test -p stress -- --nocapture` runs it and prints its seed; `LEASEHOLD_SEED=7` takes one back, and
-//! `LEASEHOLD_STRESS_SECONDS=240` breaks things for longer.
+//! `cargo test -p stress -- --nocapture` runs them and prints their seed; `LEASEHOLD_SEED=7` takes one back, and
+//! `LEASEHOLD_STRESS_SECONDS=240` breaks things for longer. `cargo xtask chaos` does both.
 //!
-//! Reading order: `history` (what is written down) · `check` (what must be true of it) · `part` (what a worker does
-//! next, from its seed) · `nonblocking`, `threads` (the two faces of a worker).
+//! Reading order: `history` (what is written down) · `register` (what the locks protect) · `check` (what must be true) ·
+//! `part` (what a worker does next, from its seed) · `connect`, `nonblocking`, `threads` (the two faces of a worker) ·
+//! `crew` (the processes) · `storm` (who breaks things) · `run` (a test's beginning and end).
 
-#![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, reason = "a worker that cannot work fails the test")]
+#![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "parts of a test")]
 
 pub mod check;
+pub mod connect;
+pub mod crew;
 pub mod history;
 pub mod nonblocking;
 pub mod part;
+pub mod register;
+pub mod run;
+pub mod storm;
 pub mod threads;

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use leasehold::{AcquireError, Client, Guard};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, block_in_place};
 use tokio::time::{sleep, timeout};
 
+use crate::connect;
 use crate::history::{Ending, Leaving, What, now};
 use crate::part::{Farewell, Part, RECONNECT, REST, Seat, Waiting, Work, leaving};
 
@@ -13,7 +14,7 @@ use crate::part::{Farewell, Part, RECONNECT, REST, Seat, Waiting, Work, leaving}
 pub fn play(part: &Part) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let client = connect(&part.url).await;
+        let client = connected(&part.url).await;
         let mut seats = JoinSet::new();
         for seat in Seat::all(part) {
             seats.spawn(sit(seat, client.clone()));
@@ -25,9 +26,9 @@ pub fn play(part: &Part) {
     });
 }
 
-async fn connect(url: &str) -> Client {
+async fn connected(url: &str) -> Client {
     loop {
-        match leasehold::connect(url).await {
+        match connect::nonblocking(url).await {
             Ok(client) => return client,
             Err(_) => sleep(RECONNECT).await,
         }
@@ -36,7 +37,7 @@ async fn connect(url: &str) -> Client {
 
 async fn sit(seat: Seat, client: Client) {
     let mut dice = seat.dice();
-    while !seat.end.is_told() {
+    while !seat.orders.are_to_end() {
         seat.say(What::Waits);
         match wait(&seat, &client, dice.waiting()).await {
             Ok(guard) => {
@@ -70,11 +71,13 @@ async fn take_turn(seat: &Seat, guard: Guard, work: Work) {
     if guard.check().is_err() {
         return seat.say(What::Ended(Ending::Lost));
     }
-    seat.say_of(at, What::Has(guard.fencing_token().get()));
-    for _ in 0..work.steps {
-        if !still_holds_after(seat, &guard, work.step).await {
-            return seat.say(What::Ended(Ending::Lost));
-        }
+    let token = guard.fencing_token().get();
+    seat.say_of(at, What::Has(token));
+    let draft = block_in_place(|| seat.register.read(seat.lock, token));
+    let held = works(seat, &guard, work).await;
+    draft.inspect(|draft| block_in_place(|| seat.register.write(draft)));
+    if !held {
+        return seat.say(What::Ended(Ending::Lost));
     }
     match work.farewell {
         Farewell::Drop => {
@@ -87,6 +90,15 @@ async fn take_turn(seat: &Seat, guard: Guard, work: Work) {
             seat.say(What::Ended(Ending::Released));
         }
     }
+}
+
+async fn works(seat: &Seat, guard: &Guard, work: Work) -> bool {
+    for _ in 0..work.steps {
+        if !still_holds_after(seat, guard, work.step).await {
+            return false;
+        }
+    }
+    true
 }
 
 async fn still_holds_after(seat: &Seat, guard: &Guard, step: Duration) -> bool {

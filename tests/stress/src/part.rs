@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 use std::{env, io, process, thread};
 
@@ -10,6 +10,7 @@ use fastrand::Rng;
 use leasehold::{AcquireError, BackendError};
 
 use crate::history::{Leaving, Log, What, now};
+use crate::register::Desk;
 
 /// The lock that most seats of all workers want.
 pub const HOT: &str = "hot";
@@ -22,6 +23,11 @@ pub const SEATS: [&str; 4] = [HOT, HOT, HOT, COOL];
 pub(crate) const REST: Duration = Duration::from_millis(20);
 /// How long a worker that cannot connect waits before it tries again.
 pub(crate) const RECONNECT: Duration = Duration::from_millis(100);
+
+/// How long a seat rests after its turn at most ...
+const HASTY_REST: Duration = Duration::from_millis(10);
+/// ... and how long where there is to be room for everybody, also for those that ask seldom.
+const EASY_REST: Duration = Duration::from_secs(3);
 
 /// How long a worker lives at most once it was told to end.
 const LINGER: Duration = Duration::from_secs(40);
@@ -54,6 +60,8 @@ pub struct Part {
     pub url: String,
     /// Where its history goes.
     pub history: PathBuf,
+    /// Where the register is that the locks protect.
+    pub register: PathBuf,
     /// What its choices come from.
     pub seed: u64,
     /// The ttl of its leases.
@@ -62,9 +70,10 @@ pub struct Part {
 
 impl Part {
     /// The command line for this part.
-    pub fn arguments(&self) -> [String; 5] {
-        let (history, ttl) = (self.history.to_str().unwrap().to_owned(), self.ttl.as_millis().to_string());
-        [self.face.word().to_owned(), self.url.clone(), history, self.seed.to_string(), ttl]
+    pub fn arguments(&self) -> [String; 6] {
+        let [history, register] = [&self.history, &self.register].map(|path| path.to_str().unwrap().to_owned());
+        let (seed, ttl) = (self.seed.to_string(), self.ttl.as_millis().to_string());
+        [self.face.word().to_owned(), self.url.clone(), history, register, seed, ttl]
     }
 
     /// The part that this process was started for.
@@ -79,32 +88,46 @@ impl Part {
             "blocking" => Face::Blocking,
             other => panic!("there is no face {other}"),
         };
-        let (url, history) = (next(), PathBuf::from(next()));
+        let (url, history, register) = (next(), next().into(), next().into());
         let (seed, ttl) = (next().parse().unwrap(), Duration::from_millis(next().parse().unwrap()));
-        Self { face, url, history, seed, ttl }
+        Self { face, url, history, register, seed, ttl }
     }
 }
 
-/// Whether the worker has been told to end: its input is over then.
+/// What a worker was told over its input: a line, that it may take its ease; the end, to end.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct End(Arc<AtomicBool>);
+pub(crate) struct Orders(Arc<AtomicU8>);
 
-impl End {
+/// The seats come back at once after a turn.
+const HASTE: u8 = 0;
+/// They rest long enough for the locks to be free at times.
+const EASE: u8 = 1;
+/// They come back no more.
+const END: u8 = 2;
+
+impl Orders {
     pub(crate) fn of_input() -> Self {
-        let end = Self::default();
-        let told = end.clone();
+        let orders = Self::default();
+        let told = orders.clone();
         thread::spawn(move || {
-            io::copy(&mut io::stdin(), &mut io::sink()).ok();
-            told.0.store(true, Ordering::SeqCst);
+            for _ in io::stdin().lines().map_while(Result::ok) {
+                told.0.store(EASE, Ordering::SeqCst);
+            }
+            told.0.store(END, Ordering::SeqCst);
             // The test has looked long ago; nothing stays behind where it was killed together with the server.
             thread::sleep(LINGER);
             process::exit(1);
         });
-        end
+        orders
     }
 
-    pub(crate) fn is_told(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+    pub(crate) fn are_to_end(&self) -> bool {
+        self.0.load(Ordering::SeqCst) == END
+    }
+
+    /// How long a seat rests after a turn at most.
+    fn rest(&self) -> Duration {
+        if self.0.load(Ordering::SeqCst) == HASTE { HASTY_REST } else { EASY_REST }
     }
 }
 
@@ -114,23 +137,25 @@ pub(crate) struct Seat {
     pub(crate) number: usize,
     pub(crate) lock: &'static str,
     pub(crate) ttl: Duration,
-    pub(crate) end: End,
+    pub(crate) orders: Orders,
+    pub(crate) register: Arc<Desk>,
     log: Arc<Log>,
     seed: u64,
 }
 
 impl Seat {
     pub(crate) fn all(part: &Part) -> Vec<Self> {
-        let (log, end) = (Arc::new(Log::open(&part.history).unwrap()), End::of_input());
+        let (log, orders) = (Arc::new(Log::open(&part.history).unwrap()), Orders::of_input());
+        let register = Arc::new(Desk::connect(&part.register));
         let seat = |(number, lock)| {
-            let (log, end) = (Arc::clone(&log), end.clone());
-            Self { number, lock, ttl: part.ttl, end, log, seed: part.seed ^ number as u64 }
+            let (log, register, orders) = (Arc::clone(&log), Arc::clone(&register), orders.clone());
+            Self { number, lock, ttl: part.ttl, orders, register, log, seed: part.seed ^ number as u64 }
         };
         SEATS.into_iter().enumerate().map(seat).collect()
     }
 
     pub(crate) fn dice(&self) -> Dice {
-        Dice { rng: Rng::with_seed(self.seed), ttl: self.ttl }
+        Dice { rng: Rng::with_seed(self.seed), ttl: self.ttl, orders: self.orders.clone() }
     }
 
     pub(crate) fn say(&self, what: What) {
@@ -176,6 +201,7 @@ pub(crate) struct Work {
 pub(crate) struct Dice {
     rng: Rng,
     ttl: Duration,
+    orders: Orders,
 }
 
 impl Dice {
@@ -200,7 +226,7 @@ impl Dice {
 
     /// How long a seat rests after its turn.
     pub(crate) fn rest(&mut self) -> Duration {
-        self.up_to(Duration::from_millis(10))
+        self.up_to(self.orders.rest())
     }
 
     fn up_to(&mut self, most: Duration) -> Duration {

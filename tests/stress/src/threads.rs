@@ -6,12 +6,13 @@ use std::time::Duration;
 use leasehold::AcquireError;
 use leasehold::blocking::{Client, Guard};
 
+use crate::connect;
 use crate::history::{Ending, Leaving, What, now};
 use crate::part::{Farewell, Part, RECONNECT, REST, Seat, Waiting, Work, leaving};
 
 /// Plays the part until the input ends.
 pub fn play(part: &Part) {
-    let client = connect(&part.url);
+    let client = connected(&part.url);
     thread::scope(|scope| {
         for seat in Seat::all(part) {
             let client = &client;
@@ -21,9 +22,9 @@ pub fn play(part: &Part) {
     client.close();
 }
 
-fn connect(url: &str) -> Client {
+fn connected(url: &str) -> Client {
     loop {
-        match leasehold::blocking::connect(url) {
+        match connect::threads(url) {
             Ok(client) => return client,
             Err(_) => sleep(RECONNECT),
         }
@@ -32,7 +33,7 @@ fn connect(url: &str) -> Client {
 
 fn sit(seat: &Seat, client: &Client) {
     let mut dice = seat.dice();
-    while !seat.end.is_told() {
+    while !seat.orders.are_to_end() {
         seat.say(What::Waits);
         match wait(seat, client, dice.waiting()) {
             Ok(guard) => {
@@ -63,11 +64,13 @@ fn take_turn(seat: &Seat, guard: Guard, work: Work) {
     if guard.check().is_err() {
         return seat.say(What::Ended(Ending::Lost));
     }
-    seat.say_of(at, What::Has(guard.fencing_token().get()));
-    for _ in 0..work.steps {
-        if !still_holds_after(seat, &guard, work.step) {
-            return seat.say(What::Ended(Ending::Lost));
-        }
+    let token = guard.fencing_token().get();
+    seat.say_of(at, What::Has(token));
+    let draft = seat.register.read(seat.lock, token);
+    let held = (0..work.steps).all(|_| still_holds_after(seat, &guard, work.step));
+    draft.inspect(|draft| seat.register.write(draft));
+    if !held {
+        return seat.say(What::Ended(Ending::Lost));
     }
     match work.farewell {
         Farewell::Drop => {

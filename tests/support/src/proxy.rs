@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::must;
 
 /// How often an idle pump looks whether it is still wanted.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// What becomes of a connection whose replies were dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

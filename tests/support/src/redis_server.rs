@@ -2,8 +2,10 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -17,6 +19,9 @@ use crate::{must, signals, temp_dir};
 const START_WITHIN: Duration = Duration::from_secs(20);
 /// How often a start is tried again on another port, since a free port may be taken before the server binds it.
 const START_TRIES: u32 = 5;
+
+/// Where servers listen. Chosen: below the ports of outgoing connections of every common system.
+const PORTS: Range<u16> = 20_000..32_000;
 
 /// How to start a server. By default it writes nothing to disk and wants no password.
 #[derive(Clone, Debug, Default)]
@@ -159,8 +164,13 @@ impl RedisServer {
     }
 
     fn restart(&mut self) {
-        self.process = spawn(self.directory.path(), self.port, &self.options);
-        assert!(self.answers(), "redis-server did not start again on port {}", self.port);
+        for _ in 0..START_TRIES {
+            self.process = spawn(self.directory.path(), self.port, &self.options);
+            if self.answers() {
+                return;
+            }
+        }
+        panic!("redis-server did not start again on port {}:\n{}", self.port, self.log());
     }
 
     /// Waits until the server answers; false if it ended instead.
@@ -181,10 +191,10 @@ impl RedisServer {
     fn answers_once(&self) -> bool {
         let Ok(client) = redis::Client::open(self.url()) else { return false };
         let Ok(mut connection) = client.get_connection_with_timeout(Duration::from_secs(1)) else { return false };
-        // Another server may have taken the port first.
-        let ours = format!("process_id:{}", self.pid());
-        let told = redis::cmd("INFO").arg("server").query::<String>(&mut connection);
-        told.is_ok_and(|told| told.lines().any(|line| line == ours))
+        // Another server may have taken the port first; ours tells of itself before it has read its data.
+        let ready = [format!("process_id:{}", self.pid()), "loading:0".to_owned()];
+        let told = redis::cmd("INFO").query::<String>(&mut connection);
+        told.is_ok_and(|told| ready.iter().all(|word| told.lines().any(|line| line == word)))
     }
 
     fn log(&self) -> String {
@@ -224,9 +234,15 @@ fn spawn(directory: &Path, port: u16, options: &RedisOptions) -> Child {
     }
 }
 
+/// A port that no outgoing connection is given, so that it is still free when a server that was killed comes back.
 fn free_port() -> u16 {
-    let listener = must("bind a free port", TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
-    must("look at the free port", listener.local_addr()).port()
+    loop {
+        let chance = RandomState::new().hash_one(()) % u64::from(PORTS.end - PORTS.start);
+        let port = PORTS.start + must("draw a port", u16::try_from(chance));
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 fn request(words: &[&str]) -> redis::Cmd {

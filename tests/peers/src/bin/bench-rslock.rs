@@ -17,7 +17,7 @@ fn main() -> Result<()> {
 }
 
 async fn connect(plan: &Plan) -> Result<Rslock> {
-    let mut manager = LockManager::new(vec![plan.url.clone()]);
+    let mut manager = LockManager::new(plan.servers.clone());
     if plan.subject == Subject::RslockEager {
         manager.set_retry(TRIES, EAGER);
     }

@@ -1,0 +1,237 @@
+//! The worker processes, each behind proxies of its own.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use test_support::{AfterDrop, Fault, Proxy, signals};
+
+use crate::check::{Problem, Turn, seat_name, turns};
+use crate::history::{Event, read_file};
+use crate::part::{Face, Part, SEATS};
+use crate::register::Register;
+
+/// The ttl of all leases: short, so that many run out.
+pub const TTL: Duration = Duration::from_secs(1);
+/// How long a worker may take to end once it was told.
+const ENDS_WITHIN: Duration = Duration::from_secs(20);
+
+/// A place in the crew: which face, and how it reaches the store.
+#[derive(Debug)]
+pub struct Post {
+    /// The face.
+    pub face: Face,
+    /// The store, through the proxies.
+    pub url: String,
+    /// One in front of each server.
+    pub proxies: Vec<Proxy>,
+}
+
+/// Whoever is at a post: the process is replaced when it was killed.
+#[derive(Debug)]
+pub struct Worker {
+    /// Whether its process runs.
+    pub state: Running,
+    post: Post,
+    process: Child,
+    name: String,
+}
+
+/// Whether a worker's process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Running {
+    /// As it should.
+    Yes,
+    /// It was stopped, and will be resumed.
+    Frozen,
+}
+
+/// The way of one worker to one server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its place in the crew.
+    pub worker: usize,
+    /// Its place among the servers.
+    pub server: usize,
+}
+
+/// What a test plays with.
+#[derive(Debug)]
+pub struct Ground {
+    /// The worker's program.
+    pub program: &'static str,
+    /// Where histories go.
+    pub directory: PathBuf,
+    /// What all choices come from.
+    pub seed: u64,
+}
+
+/// All workers, and the histories of all that there have been.
+#[derive(Debug)]
+pub struct Crew {
+    /// Those that there are now.
+    pub workers: Vec<Worker>,
+    /// What their locks protect.
+    pub register: Register,
+    ground: Ground,
+    started: Vec<String>,
+    broken: Vec<Problem>,
+}
+
+impl Crew {
+    /// Starts a worker at each post.
+    pub fn start(ground: Ground, posts: Vec<Post>) -> Self {
+        let register = Register::serve(&ground.directory);
+        let mut crew = Self { workers: Vec::new(), register, ground, started: Vec::new(), broken: Vec::new() };
+        for post in posts {
+            let (name, process) = crew.spawn(post.face, &post.url);
+            crew.workers.push(Worker { state: Running::Yes, post, process, name });
+        }
+        crew
+    }
+
+    fn spawn(&mut self, face: Face, url: &str) -> (String, Child) {
+        let name = format!("{}-{}", face.word(), self.started.len());
+        let seed = self.ground.seed.wrapping_add(1_000 * (self.started.len() as u64 + 1));
+        let (history, register) = (self.history(&name), self.register.socket().to_owned());
+        let part = Part { face, url: url.to_owned(), history, register, seed, ttl: TTL };
+        let process = Command::new(self.ground.program)
+            .args(part.arguments())
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("the worker starts");
+        self.started.push(name.clone());
+        (name, process)
+    }
+
+    fn history(&self, name: &str) -> PathBuf {
+        self.ground.directory.join(name)
+    }
+
+    /// Kills the process of a worker and starts another in its place.
+    pub fn replace(&mut self, index: usize) {
+        let worker = &mut self.workers[index];
+        self.broken.extend(worker.early_end());
+        worker.process.kill().unwrap();
+        worker.process.wait().unwrap();
+        let (face, url) = (worker.post.face, worker.post.url.clone());
+        let (name, process) = self.spawn(face, &url);
+        let worker = &mut self.workers[index];
+        (worker.name, worker.process, worker.state) = (name, process, Running::Yes);
+    }
+
+    /// The worker that this process id belongs to.
+    pub fn with_pid(&self, pid: u32) -> Option<usize> {
+        self.workers.iter().position(|worker| worker.process.id() == pid)
+    }
+
+    /// Cuts the connections over these links, and answers how many there were.
+    pub fn cut(&self, links: &[Link]) -> u64 {
+        links.iter().map(|link| self.proxy(*link).cut() as u64).sum()
+    }
+
+    /// Begins a fault on these links.
+    pub fn begin_fault(&self, links: &[Link], fault: Fault) {
+        links.iter().for_each(|link| self.proxy(*link).set(fault));
+        if fault == Fault::Refuse {
+            // Otherwise nobody would connect.
+            self.cut(links);
+        }
+    }
+
+    /// Ends it, and answers how often it fired.
+    pub fn end_fault(&self, links: &[Link], fault: Fault) -> u64 {
+        let fired = links.iter().map(|link| self.proxy(*link).fired()).sum();
+        links.iter().for_each(|link| self.proxy(*link).heal());
+        // No network gives up single replies and goes on, so the connection ends with the fault.
+        if fault == Fault::DropReplies(AfterDrop::Keep) {
+            self.cut(links);
+        }
+        fired
+    }
+
+    fn proxy(&self, link: Link) -> &Proxy {
+        &self.workers[link.worker].post.proxies[link.server]
+    }
+
+    /// Every seat of those that run now.
+    pub fn seats(&self) -> Vec<String> {
+        let of_worker =
+            |worker: &Worker| (0..SEATS.len()).map(|seat| seat_name(&worker.name, seat)).collect::<Vec<_>>();
+        self.workers.iter().flat_map(of_worker).collect()
+    }
+
+    /// What was written down so far, by the name of each process.
+    pub fn histories(&self) -> Vec<(&str, Vec<Event>)> {
+        self.started.iter().map(|name| (name.as_str(), read_file(&self.history(name)))).collect()
+    }
+
+    /// All turns so far.
+    pub fn turns(&self) -> Vec<Turn> {
+        self.histories().into_iter().flat_map(|(name, history)| turns(name, &history)).collect()
+    }
+
+    /// Where the histories are.
+    pub fn directory(&self) -> &Path {
+        &self.ground.directory
+    }
+
+    /// Tells all workers to rest longer after their turns, so that locks are free at times.
+    pub fn ease(&mut self) {
+        for worker in &mut self.workers {
+            // One that has ended is found at the end.
+            worker.process.stdin.as_mut().map(|input| input.write_all(b"ease\n"));
+        }
+    }
+
+    /// Tells all workers to end, and answers what became of those that did not, or not well.
+    pub fn end(&mut self) -> Vec<Problem> {
+        for worker in &mut self.workers {
+            drop(worker.process.stdin.take());
+        }
+        let deadline = Instant::now() + ENDS_WITHIN;
+        let ended = self.workers.iter_mut().filter_map(|worker| worker.ends_by(deadline));
+        self.broken.drain(..).chain(ended).collect()
+    }
+}
+
+impl Worker {
+    /// Stops its process.
+    pub fn freeze(&mut self) {
+        signals::stop(self.process.id());
+        self.state = Running::Frozen;
+    }
+
+    /// Lets its process go on.
+    pub fn thaw(&mut self) {
+        signals::resume(self.process.id());
+        self.state = Running::Yes;
+    }
+
+    /// How the process ended that should not have ended, if it did.
+    fn early_end(&mut self) -> Option<Problem> {
+        let status = self.process.try_wait().unwrap()?;
+        Some(Problem::Broken(self.name.clone(), status.to_string()))
+    }
+
+    fn ends_by(&mut self, deadline: Instant) -> Option<Problem> {
+        loop {
+            if let Some(status) = self.process.try_wait().unwrap() {
+                return (!status.success()).then(|| Problem::Broken(self.name.clone(), status.to_string()));
+            }
+            if Instant::now() > deadline {
+                return Some(Problem::Stuck(self.name.clone()));
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}

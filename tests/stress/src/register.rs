@@ -1,0 +1,256 @@
+//! What the locks protect: a number for each lock, which every turn reads at its beginning and writes back, one higher, at
+//! its end. Each step is atomic, and a token that is lower than one seen before is refused.
+//!
+//! Reading takes the token, too: from then on a late write of an earlier turn is refused, which would otherwise go in
+//! between this turn's reading and its writing, and be lost.
+//!
+//! The register is served by the test itself, so nothing that is broken can harm it. Workers write whatever their guard
+//! says by then: one that was stopped does not know yet that it comes too late.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// Whether the register took a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// The value is now one above the base.
+    Accepted,
+    /// Its token was lower than one seen before; nothing changed.
+    Refused,
+}
+
+/// One attempt to write, in the order in which they came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Whose number.
+    pub lock: String,
+    /// The writer's token.
+    pub token: u64,
+    /// What the writer had read.
+    pub base: u64,
+    /// What came of it.
+    pub taken: Taken,
+}
+
+/// An accepted write that was not made from what the accepted write before it had left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostUpdate {
+    /// The write.
+    pub entry: Entry,
+    /// What the write before it had left.
+    pub before: u64,
+}
+
+/// The updates that were overwritten by somebody who did not know of them.
+pub fn lost_updates(entries: &[Entry]) -> Vec<LostUpdate> {
+    let mut values: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut lost = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.taken == Taken::Accepted) {
+        let value = values.entry(&entry.lock).or_default();
+        if entry.base != *value {
+            lost.push(LostUpdate { entry: entry.clone(), before: *value });
+        }
+        *value = entry.base + 1;
+    }
+    lost
+}
+
+/// The register, served to workers at a socket for as long as this process lives.
+#[derive(Debug)]
+pub struct Register {
+    socket: PathBuf,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    numbers: BTreeMap<String, Number>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, Default)]
+struct Number {
+    value: u64,
+    highest: u64,
+}
+
+impl Number {
+    fn takes(&mut self, token: u64) -> bool {
+        let takes = token >= self.highest;
+        self.highest = self.highest.max(token);
+        takes
+    }
+}
+
+impl State {
+    fn read(&mut self, lock: &str, token: u64) -> Option<u64> {
+        let number = self.numbers.entry(lock.to_owned()).or_default();
+        number.takes(token).then_some(number.value)
+    }
+
+    fn write(&mut self, lock: &str, token: u64, base: u64) -> Taken {
+        let number = self.numbers.entry(lock.to_owned()).or_default();
+        let taken = if number.takes(token) { Taken::Accepted } else { Taken::Refused };
+        if taken == Taken::Accepted {
+            number.value = base + 1;
+        }
+        self.entries.push(Entry { lock: lock.to_owned(), token, base, taken });
+        taken
+    }
+
+    /// The answer to a line; a number for what was read, nothing for what was refused.
+    fn answer(&mut self, line: &str) -> Option<u64> {
+        let mut words = line.split(' ');
+        let (lock, token) = (words.next().unwrap(), words.next().unwrap().parse().unwrap());
+        match words.next() {
+            None => self.read(lock, token),
+            Some(base) => {
+                let base = base.parse().unwrap();
+                (self.write(lock, token, base) == Taken::Accepted).then_some(base + 1)
+            }
+        }
+    }
+}
+
+impl Register {
+    /// Serves a new register at a socket in this directory.
+    pub fn serve(directory: &Path) -> Self {
+        let socket = directory.join("register");
+        let listener = UnixListener::bind(&socket).expect("the register's socket");
+        let state = Arc::new(Mutex::new(State::default()));
+        let shared = Arc::clone(&state);
+        thread::spawn(move || {
+            for worker in listener.incoming().flatten() {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || serve(&shared, worker));
+            }
+        });
+        Self { socket, state }
+    }
+
+    /// Where workers find it.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// All attempts to write so far.
+    pub fn entries(&self) -> Vec<Entry> {
+        lock(&self.state).entries.clone()
+    }
+
+    /// How many writes came too late so far, and were refused.
+    pub fn refused(&self) -> u64 {
+        lock(&self.state).entries.iter().filter(|entry| entry.taken == Taken::Refused).count() as u64
+    }
+}
+
+/// Until the worker ends.
+fn serve(state: &Mutex<State>, worker: UnixStream) {
+    let mut answers = worker.try_clone().unwrap();
+    for line in BufReader::new(worker).lines() {
+        let Ok(line) = line else { return };
+        let answer = lock(state).answer(&line).map_or_else(|| "refused".to_owned(), |number| number.to_string());
+        if writeln!(answers, "{answer}").is_err() {
+            return;
+        }
+    }
+}
+
+/// A worker's way to the register.
+#[derive(Debug)]
+pub(crate) struct Desk(Mutex<BufReader<UnixStream>>);
+
+/// What a turn has read, and is to write back.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    lock: String,
+    token: u64,
+    base: u64,
+}
+
+impl Desk {
+    pub(crate) fn connect(socket: &Path) -> Self {
+        Self(Mutex::new(BufReader::new(UnixStream::connect(socket).expect("the register"))))
+    }
+
+    /// What the number is; nothing where somebody with a higher token was there before.
+    pub(crate) fn read(&self, lock: &str, token: u64) -> Option<Draft> {
+        let base = self.ask(&format!("{lock} {token}\n"))?;
+        Some(Draft { lock: lock.to_owned(), token, base })
+    }
+
+    /// Writes it back, one higher.
+    pub(crate) fn write(&self, Draft { lock, token, base }: &Draft) {
+        self.ask(&format!("{lock} {token} {base}\n"));
+    }
+
+    fn ask(&self, line: &str) -> Option<u64> {
+        let mut stream = lock(&self.0);
+        stream.get_mut().write_all(line.as_bytes()).expect("the register takes a line");
+        let mut answer = String::new();
+        stream.read_line(&mut answer).expect("the register answers");
+        answer.trim_end().parse().ok()
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} token {} from {} {:?}", self.lock, self.token, self.base, self.taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepted(lock: &str, token: u64, base: u64) -> Entry {
+        Entry { lock: lock.into(), token, base, taken: Taken::Accepted }
+    }
+
+    #[test]
+    fn a_late_write_is_refused_once_the_next_turn_has_read() {
+        let directory = test_support::temp_dir();
+        let register = Register::serve(directory.path());
+        let [paused, other] = [(); 2].map(|()| Desk::connect(register.socket()));
+        let early = paused.read("hot", 7).unwrap();
+        let later = other.read("hot", 8).unwrap();
+        paused.write(&early);
+        other.write(&later);
+        assert!(paused.read("hot", 7).is_none());
+        assert_eq!(paused.read("cool", 7).unwrap().base, 0);
+        assert_eq!(other.read("hot", 9).unwrap().base, 1);
+        let refused = Entry { taken: Taken::Refused, ..accepted("hot", 7, 0) };
+        assert_eq!(register.entries(), [refused, accepted("hot", 8, 0)]);
+        assert_eq!((register.refused(), lost_updates(&register.entries())), (1, Vec::new()));
+    }
+
+    #[test]
+    fn without_the_token_at_reading_a_late_write_is_lost() {
+        let mut state = State::default();
+        let base = state.read("hot", 7).unwrap();
+        let unfenced = state.numbers["hot"].value;
+        state.write("hot", 7, base);
+        state.write("hot", 8, unfenced);
+        assert_eq!(lost_updates(&state.entries), [LostUpdate { entry: accepted("hot", 8, 0), before: 1 }]);
+    }
+
+    #[test]
+    fn updates_that_were_overwritten_are_found() {
+        let well = [accepted("hot", 1, 0), accepted("cool", 2, 0), accepted("hot", 3, 1)];
+        assert_eq!(lost_updates(&well), []);
+        let refused = Entry { taken: Taken::Refused, ..accepted("hot", 2, 0) };
+        assert_eq!(lost_updates(&[accepted("hot", 3, 0), refused, accepted("hot", 4, 1)]), []);
+        // Two with one token.
+        let twice = [accepted("hot", 3, 0), accepted("hot", 3, 0)];
+        assert_eq!(lost_updates(&twice), [LostUpdate { entry: accepted("hot", 3, 0), before: 1 }]);
+    }
+}

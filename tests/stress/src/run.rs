@@ -1,0 +1,128 @@
+//! How each test begins and ends.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
+use std::mem::discriminant;
+use std::thread;
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use crate::check::{Calm, Loss, Problem, Rules, exclusion, refusals, starved, turns};
+use crate::crew::{Crew, Ground, TTL};
+use crate::history::{What, now};
+use crate::register::lost_updates;
+
+/// How long nothing is broken before the end, at least ...
+const CALM: Duration = Duration::from_secs(2);
+/// ... and how long a waiter may then be without a turn.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How many problems of each kind are shown.
+const SHOWN: usize = 5;
+
+/// A new ground, on the seed that was asked for or on one by chance, which is printed.
+pub fn ground(program: &'static str) -> Ground {
+    let seed = number("LEASEHOLD_SEED").unwrap_or_else(|| fastrand::u64(..));
+    println!("LEASEHOLD_SEED={seed}");
+    // Removed at the end, where all was well.
+    Ground { program, directory: test_support::temp_dir().keep(), seed }
+}
+
+/// How long things are broken: this long, unless it is said.
+pub fn storm(usual: Duration) -> Duration {
+    number("LEASEHOLD_STRESS_SECONDS").map_or(usual, Duration::from_secs)
+}
+
+fn number(variable: &str) -> Option<u64> {
+    env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")))
+}
+
+/// Waits until every worker had a turn.
+pub fn await_workers(crew: &Crew) {
+    let everybody = crew.workers.len();
+    await_true(|| {
+        crew.histories().iter().filter(|(name, history)| !turns(name, history).is_empty()).count() == everybody
+    });
+}
+
+/// Waits until every seat had a turn.
+fn await_turns(crew: &Crew, since: u64) {
+    await_true(|| {
+        let turns = crew.turns();
+        let had_one = |seat: &String| turns.iter().any(|turn| turn.from >= since && turn.who == *seat);
+        crew.seats().iter().all(had_one)
+    });
+}
+
+/// Waits for no longer than the patience lasts: the checker says who had no turn.
+fn await_true(mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE + CALM;
+    while !is_so() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Lets the workers go on undisturbed for a while, ends them, and tells everything that must not be.
+pub fn calm_down(crew: &mut Crew, losses: &[Loss]) -> Vec<Problem> {
+    let from = now();
+    thread::sleep(CALM);
+    await_turns(crew, from);
+    let calm = Calm { from, until: now(), patience: PATIENCE };
+    println!("calm: {:.1?}", Duration::from_nanos(calm.until - calm.from));
+    let seats = crew.seats();
+    let mut problems = crew.end();
+    let turns = crew.turns();
+    println!("turns: {}", turns.len());
+    println!("in the histories: {:?}", tally(crew));
+    problems.extend(starved(&turns, &seats, calm));
+    problems.extend(crew.histories().iter().flat_map(|(name, history)| refusals(name, history)));
+    problems.extend(exclusion(turns, Rules { losses, ttl: TTL }));
+    let entries = crew.register.entries();
+    println!("in the register: {} writes, {} of them refused", entries.len(), crew.register.refused());
+    problems.extend(lost_updates(&entries).into_iter().map(Problem::Lost));
+    problems
+}
+
+/// Fails where there are problems, and then leaves the histories and the register's to be looked at.
+pub fn judge(crew: Crew, problems: &[Problem]) {
+    let directory = crew.directory().to_owned();
+    if problems.is_empty() {
+        drop(crew);
+        fs::remove_dir_all(directory).ok();
+        return;
+    }
+    let mut entries = String::new();
+    for entry in crew.register.entries() {
+        writeln!(entries, "{entry}").unwrap();
+    }
+    fs::write(directory.join("register.txt"), entries).unwrap();
+    panic!("{} problems, see {}\n{}", problems.len(), directory.display(), some_of_each(problems).join("\n"));
+}
+
+fn some_of_each(problems: &[Problem]) -> Vec<String> {
+    let mut texts = Vec::new();
+    let kinds: HashSet<_> = problems.iter().map(discriminant).collect();
+    for kind in kinds {
+        let alike: Vec<_> = problems.iter().filter(|problem| discriminant(*problem) == kind).collect();
+        texts.extend(alike.iter().take(SHOWN).map(ToString::to_string));
+        texts.extend(alike.len().checked_sub(SHOWN + 1).map(|more| format!("... and {} more like that", more + 1)));
+    }
+    texts
+}
+
+/// How often each thing happened, which shows that the run was one.
+pub fn tally(crew: &Crew) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for (name, history) in crew.histories() {
+        let face = name.split('-').next().unwrap().to_owned();
+        for event in history {
+            let what = match event.what {
+                What::Has(_) => "turn".to_owned(),
+                What::Waits | What::Still => continue,
+                What::Ended(ending) => format!("{ending:?}"),
+                What::Left(leaving) => format!("{leaving:?}"),
+            };
+            *counts.entry(format!("{face} {what}")).or_default() += 1;
+        }
+    }
+    counts
+}

@@ -1,0 +1,82 @@
+//! A majority forgets at once: nothing may be granted until the longest lease is over, and then it goes on by itself.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use stress::check::{Problem, Turn};
+use stress::crew::{Crew, TTL};
+use stress::history::now;
+use stress::part::Face;
+use stress::run::{await_workers, calm_down, ground, judge};
+
+use crate::nodes::{MAX_TTL, MINORITY, NODES, Nodes};
+
+/// How long it may take beyond the dwell until locks are granted again.
+const BACK_WITHIN: Duration = Duration::from_secs(15);
+
+#[test]
+fn after_a_majority_forgot_nobody_is_granted_anything_for_the_longest_ttl() {
+    let ground = ground(env!("CARGO_BIN_EXE_stress-worker"));
+    let mut nodes = Nodes::start();
+    let posts = [Face::Async, Face::Blocking].map(|face| nodes.post(face, ""));
+    let mut crew = Crew::start(ground, posts.into());
+    await_workers(&crew);
+
+    let before = now();
+    let (first, others) = (NODES - 1, MINORITY..NODES - 1);
+    nodes.node(first).server.restart_empty();
+    others.for_each(|node| nodes.node(node).server.command(&["FLUSHALL"]));
+    let loss = Loss { before, at: now() };
+    await_next_grant(&crew, loss);
+    nodes.await_votes();
+    crew.ease();
+
+    let mut problems = calm_down(&mut crew, &[]);
+    problems.extend(granted_too_early(&crew.turns(), loss));
+    judge(crew, &problems);
+    nodes.nothing_is_left();
+}
+
+/// When a majority forgot.
+#[derive(Clone, Copy, Debug)]
+struct Loss {
+    /// Before the first did.
+    before: u64,
+    /// When all had.
+    at: u64,
+}
+
+impl Loss {
+    /// The last moment of a turn under a lease of before.
+    fn old_until(self) -> u64 {
+        self.at + nanos(TTL)
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap()
+}
+
+/// Waits for a turn under a lease that can only have been granted after the loss.
+fn await_next_grant(crew: &Crew, loss: Loss) {
+    let deadline = Instant::now() + MAX_TTL + BACK_WITHIN;
+    while !crew.turns().iter().any(|turn| turn.from > loss.old_until()) {
+        assert!(Instant::now() < deadline, "nothing is granted any more");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Turns that began between the end of the last old lease and that of the dwell.
+fn granted_too_early(turns: &[Turn], loss: Loss) -> Vec<Problem> {
+    let dwell = loss.old_until()..loss.before + nanos(MAX_TTL);
+    turns.iter().filter(|turn| dwell.contains(&turn.from)).map(|turn| Problem::Early(turn.clone())).collect()
+}
+
+#[test]
+fn a_grant_within_the_dwell_is_found() {
+    let second = nanos(Duration::from_secs(1));
+    let turn = |from| Turn { lock: "hot".into(), who: "w".into(), token: 1, from, until: from };
+    let loss = Loss { before: 10 * second, at: 10 * second + 1 };
+    let turns = [9, 10, 12, 13].map(|at| turn(at * second));
+    assert_eq!(granted_too_early(&turns, loss), [Problem::Early(turn(12 * second))]);
+}
