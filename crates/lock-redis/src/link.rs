@@ -91,6 +91,10 @@ impl Link {
                 attempt
             }
         };
+        Box::pin(self.made(attempt)).await
+    }
+
+    async fn made(&self, attempt: Attempt) -> Result<Live, Failure> {
         let outcome = attempt.clone().await;
         let mut state = lock(&self.state);
         // The task says itself how it ended, unless its runtime ended first.

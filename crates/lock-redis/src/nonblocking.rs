@@ -125,10 +125,12 @@ impl Redis {
             return Ok(outcome);
         };
         let again = question.call(self.line(handle))?.command;
-        Ok(match handle.ask(load(script)).await {
-            Ok(_) => handle.ask(again).await,
-            Err(error) => Err(error),
+        // In room of its own, which most requests do not need.
+        Ok(Box::pin(async {
+            handle.ask(load(script)).await?;
+            handle.ask(again).await
         })
+        .await)
     }
 
     fn line<'a>(&'a self, handle: &'a Handle) -> Line<'a> {

@@ -32,7 +32,14 @@ impl RedisNode {
     }
 
     async fn answer(&self, ask: &Ask, span: Span) -> Result<Told, Failure> {
-        let Some(parts) = parts(ask) else { return self.redis.answer(ask, span).await };
+        match parts(ask) {
+            None => self.redis.answer(ask, span).await,
+            // In room of its own, which most requests do not need.
+            Some(parts) => Box::pin(self.in_parts(parts, span)).await,
+        }
+    }
+
+    async fn in_parts(&self, parts: Vec<Ask>, span: Span) -> Result<Told, Failure> {
         let mut fenced = Vec::new();
         for part in &parts {
             match self.redis.answer(part, span).await {
