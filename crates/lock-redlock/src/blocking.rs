@@ -28,7 +28,8 @@ struct Desk<N> {
     nodes: Arc<[N]>,
     ways: Vec<Sender<Job>>,
     quorum: Arc<Mutex<Quorum>>,
-    quiet: Condvar,
+    /// Told when nothing is under way any more.
+    quiet: Arc<Condvar>,
     clock: SharedClock,
 }
 
@@ -67,10 +68,10 @@ impl<N: BlockingQuorumNode> Redlock<N> {
     pub fn on_clock(nodes: Vec<N>, max_ttl: Ttl, clock: SharedClock) -> Result<Self, BackendError> {
         let addresses: Vec<_> = nodes.iter().map(|node| node.address().to_owned()).collect();
         let quorum = Arc::new(Mutex::new(Quorum::new(&addresses, max_ttl)?));
-        Self::with(nodes, quorum, clock).map_err(|error| no_thread(&error))
+        Self::with(nodes, quorum, Arc::default(), clock).map_err(|error| no_thread(&error))
     }
 
-    fn with(nodes: Vec<N>, quorum: Arc<Mutex<Quorum>>, clock: SharedClock) -> io::Result<Self> {
+    fn with(nodes: Vec<N>, quorum: Arc<Mutex<Quorum>>, quiet: Arc<Condvar>, clock: SharedClock) -> io::Result<Self> {
         let nodes: Arc<[N]> = nodes.into();
         let mut ways = Vec::with_capacity(nodes.len());
         for index in 0..nodes.len() {
@@ -79,7 +80,7 @@ impl<N: BlockingQuorumNode> Redlock<N> {
             thread::Builder::new().name("leasehold-node".into()).spawn(move || serve(&nodes[index], &jobs))?;
             ways.push(way);
         }
-        Ok(Self { desk: Arc::new(Desk { nodes, ways, quorum, quiet: Condvar::new(), clock }) })
+        Ok(Self { desk: Arc::new(Desk { nodes, ways, quorum, quiet, clock }) })
     }
 
     /// Of these nodes, after a first pass of the guard: all are asked, each for `within` at most.
@@ -222,9 +223,9 @@ impl<N> Drop for Redlock<N> {
 
 impl<N: BlockingQuorumNode> BlockingBackend for Redlock<N> {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
-        let Desk { nodes, quorum, clock, .. } = &*self.desk;
+        let Desk { nodes, quorum, quiet, clock, .. } = &*self.desk;
         let nodes = nodes.iter().map(BlockingQuorumNode::for_keeper).collect();
-        match Self::with(nodes, Arc::clone(quorum), Arc::clone(clock)) {
+        match Self::with(nodes, Arc::clone(quorum), Arc::clone(quiet), Arc::clone(clock)) {
             Ok(another) => Arc::new(another),
             // Without threads of its own the keeper shares these.
             Err(_) => self,

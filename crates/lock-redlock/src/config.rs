@@ -161,11 +161,17 @@ impl Table {
             "max_ttl" => self.max_ttl.replace(value.parse()?).is_some(),
             "prefix" => self.prefix.replace(value.to_owned()).is_some(),
             "op_timeout" => self.op_timeout.replace(parse_duration("op_timeout", value)?).is_some(),
-            word if word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
+            // What follows a bare "?" in a password is no option's name.
+            word if !value.contains('@') && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
                 let problem = format!("its option \"{word}\" is unknown");
                 return Err(refuse(problem, "allowed: node, max_ttl, prefix, op_timeout"));
             }
-            _ => return Err(refuse("it has an unknown option", "allowed: node, max_ttl, prefix, op_timeout")),
+            _ => {
+                return Err(refuse(
+                    "it has an unknown option",
+                    "allowed: node, max_ttl, prefix, op_timeout; write ? as %3F",
+                ));
+            }
         };
         if taken { Err(refuse(format!("its option \"{key}\" is given twice"), "give it once")) } else { Ok(()) }
     }
@@ -243,6 +249,7 @@ mod tests {
             ("redlock://:sesame@a,b,b:6379", "b:6379 twice"),
             ("redlock://:sesame@a,,b", "empty host"),
             ("redlock://:sesame@a,b,c?max_tl=1m", "allowed: node, max_ttl"),
+            ("redlock://:ses/a?sesame=me@a,b,c", "write ? as %3F"),
             ("redlock://:sesame@a,b,c?max_ttl=1m&max_ttl=2m", "given twice"),
             ("redlock://:sesame@a,b,c?max_ttl=never", "never"),
             ("redlock://:sesame@a,b,c?op_timeout=0s", "op_timeout"),

@@ -7,7 +7,7 @@ use lock_core::{Event, EventSink, LockName};
 
 use crate::quorum::NodeId;
 
-/// For how many locks hints are counted at a time. Those beyond are passed on at once.
+/// For how many locks hints are counted at a time. With more, counting begins anew: waiters ask by themselves, too.
 const COUNTED_MAX: usize = 1024;
 
 /// Counts the nodes that told of each lock.

@@ -28,7 +28,8 @@ pub struct Redlock<N> {
 struct Shared<N> {
     nodes: Vec<N>,
     quorum: Arc<Mutex<Quorum>>,
-    quiet: Notify,
+    /// Told when nothing is under way any more.
+    quiet: Arc<Notify>,
     clock: SharedClock,
 }
 
@@ -48,7 +49,7 @@ impl<N: AsyncQuorumNode> Redlock<N> {
     pub fn on_clock(nodes: Vec<N>, max_ttl: Ttl, clock: SharedClock) -> Result<Self, BackendError> {
         let addresses: Vec<_> = nodes.iter().map(|node| node.address().to_owned()).collect();
         let quorum = Arc::new(Mutex::new(Quorum::new(&addresses, max_ttl)?));
-        Ok(Self { shared: Arc::new(Shared { nodes, quorum, quiet: Notify::new(), clock }) })
+        Ok(Self { shared: Arc::new(Shared { nodes, quorum, quiet: Arc::default(), clock }) })
     }
 
     /// Of these nodes, after a first pass of the guard: all are asked, each for `within` at most.
@@ -173,6 +174,9 @@ impl<N, E> Drop for Course<N, E> {
     fn drop(&mut self) {
         let mut quorum = self.shared.quorum();
         self.under_way.iter().for_each(|(node, _)| quorum.forget(*node));
+        if quorum.is_quiet() {
+            self.shared.quiet.notify_waiters();
+        }
     }
 }
 
@@ -193,10 +197,10 @@ impl<N: AsyncQuorumNode> Backend for Redlock<N> {
 #[async_trait]
 impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
-        let Shared { nodes, quorum, clock, .. } = &*self.shared;
+        let Shared { nodes, quorum, quiet, clock } = &*self.shared;
         let nodes = nodes.iter().map(AsyncQuorumNode::for_keeper).collect();
-        let (quorum, clock) = (Arc::clone(quorum), Arc::clone(clock));
-        Arc::new(Self { shared: Arc::new(Shared { nodes, quorum, quiet: Notify::new(), clock }) })
+        let (quorum, quiet, clock) = (Arc::clone(quorum), Arc::clone(quiet), Arc::clone(clock));
+        Arc::new(Self { shared: Arc::new(Shared { nodes, quorum, quiet, clock }) })
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {

@@ -71,7 +71,7 @@ fn view(peer: &Peer, (seal, pending, since, fence, longest, members, max_ttl, cl
         (None, None) => Standing::Forgetful,
     };
     let membership = members.zip(max_ttl).map(|(members, max_ttl)| Membership {
-        members: members.split_whitespace().map(str::to_owned).collect(),
+        members: members.split_whitespace().map(|member| member.replace(char::is_control, "?")).collect(),
         max_ttl: Duration::from_millis(max_ttl),
     });
     View {

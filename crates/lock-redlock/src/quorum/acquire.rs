@@ -83,7 +83,7 @@ impl Acquire {
             ballots: Vec::new(),
             round: Round::One,
             announcement: None,
-            failures: Failures::default(),
+            failures: Failures::of(quorum),
             letters: VecDeque::new(),
             verdict: None,
         };
@@ -132,8 +132,8 @@ impl Acquire {
             self.wish = quorum.heights.wish(now, self.claim.width);
             self.ask_all(quorum, now);
         } else if told + open < self.majority {
-            let told = "too few nodes could be told of its ttl";
-            self.end(Err(self.failures.error(Operation::Acquire, Effect::None, told)));
+            let message = format!("not {} of {} nodes answered", self.majority, quorum.peers.len());
+            self.end(Err(self.failures.error(Operation::Acquire, Effect::None, &message)));
         }
     }
 
@@ -179,7 +179,10 @@ impl Acquire {
         if agreed >= self.majority {
             self.hand_out(quorum, token);
         } else if granted + silent < self.majority {
-            self.give_up(quorum, now);
+            // Whether somebody holds it, or too many are away, may not be clear yet.
+            if silent == 0 || granted + self.held() >= self.majority {
+                self.give_up(quorum, now);
+            }
         } else if granted >= self.majority && (agreed + silent < self.majority || silent < SILENT_MIN) {
             self.begin_round_two(quorum, now);
         }
@@ -189,6 +192,10 @@ impl Acquire {
     fn agreed(&self) -> (usize, FencingToken) {
         let same = |token: FencingToken| (self.grants().filter(|f| *f == token).count(), token);
         self.grants().map(same).max().unwrap_or((0, self.wish))
+    }
+
+    fn held(&self) -> usize {
+        self.ballots.iter().filter(|ballot| ballot.held().is_some()).count()
     }
 
     fn grants(&self) -> impl Iterator<Item = FencingToken> + '_ {
@@ -269,8 +276,7 @@ impl Acquire {
         let answer = self.refused(quorum);
         for ballot in &self.ballots {
             let certainty = match &ballot.vote {
-                Vote::Granted(_) => Certainty::Answered,
-                Vote::Asked => Certainty::Unknown,
+                Vote::Granted(_) | Vote::Asked => Certainty::Answered,
                 Vote::Failed(error) if error.effect() == Effect::Unknown => Certainty::Unknown,
                 Vote::Failed(_) | Vote::Held(..) | Vote::Abstained => continue,
             };
@@ -281,12 +287,10 @@ impl Acquire {
     }
 
     fn refused(&self, quorum: &Quorum) -> Result<Answer, BackendError> {
-        let silent = self.ballots.iter().filter(|ballot| ballot.is_awaited()).count();
-        let mut held: Vec<_> = self.ballots.iter().filter_map(Ballot::held).collect();
-        // Too many did not answer: whether somebody holds it is not known.
-        if held.len() + self.grants().count() + silent < self.majority {
+        if self.held() + self.grants().count() < self.majority {
             return Err(self.failure(quorum));
         }
+        let mut held: Vec<_> = self.ballots.iter().filter_map(Ballot::held).collect();
         // So many of the nodes that are held have to become free.
         let missing = self.majority.saturating_sub(self.grants().count()).clamp(1, held.len().max(1));
         held.sort_by_key(|(_, remaining)| remaining.unwrap_or(Duration::MAX));
@@ -298,7 +302,8 @@ impl Acquire {
 
     /// Nobody holds the lock, and yet it could not be had.
     fn failure(&self, quorum: &Quorum) -> BackendError {
-        let failures = Failures(self.ballots.iter().filter_map(Ballot::failure).cloned().collect());
+        let mut failures = Failures::of(quorum);
+        self.ballots.iter().filter_map(Ballot::failure).for_each(|error| failures.push(error.clone()));
         let message = format!("not {} of {} nodes granted it and kept it", self.majority, quorum.peers.len());
         // What is released again may still be under way.
         let touched = self.ballots.iter().any(|ballot| matches!(ballot.vote, Vote::Asked | Vote::Granted(_)));

@@ -43,7 +43,7 @@ impl Renew {
             nodes: quorum.peers.len(),
             counts: vec![Count::default(); leases.len()],
             answered: 0,
-            failures: Failures::default(),
+            failures: Failures::of(quorum),
             letters: VecDeque::new(),
             verdict: None,
         };
@@ -52,7 +52,7 @@ impl Renew {
             errand.letters.push_back(quorum.letter(elector.node, ask, within));
             errand.open.extend((elector.hope == Hope::Awaited).then_some(elector.node));
         }
-        errand.failures.0.extend(quorum.objection(now, Operation::Renew));
+        errand.failures.errors.extend(quorum.objection(now, Operation::Renew));
         errand.decide();
         errand
     }

@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Membership, Told};
 use lock_core::{
-    BackendError, Certainty, Effect, ErrorKind, FencingToken, Lease, Moment, Operation, Owner, Parting, TokenRange,
-    Ttl, to_the_millisecond,
+    BackendError, Effect, ErrorKind, FencingToken, Lease, Moment, Operation, Owner, Parting, TokenRange, Ttl,
+    to_the_millisecond,
 };
 
 pub use acquire::Acquire;
@@ -30,7 +30,7 @@ pub use release::Release;
 
 use crate::BACKEND;
 use heights::Heights;
-use peer::Peer;
+use peer::{OWED_REST, Peer};
 
 /// One of the nodes, by its place in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,22 +96,32 @@ enum Hope {
 }
 
 /// Why nodes could not do what they were asked.
-#[derive(Debug, Default)]
-struct Failures(Vec<BackendError>);
+#[derive(Debug)]
+struct Failures {
+    errors: Vec<BackendError>,
+    /// So many leave no majority.
+    blocking: usize,
+}
 
 impl Failures {
-    fn push(&mut self, error: BackendError) {
-        self.0.push(error);
+    fn of(quorum: &Quorum) -> Self {
+        Self { errors: Vec::new(), blocking: quorum.blocking() }
     }
 
-    /// All of them in one: transient if one of them is, since then there may be a majority the next time. `others` is
-    /// the effect of what did not fail.
+    fn push(&mut self, error: BackendError) {
+        self.errors.push(error);
+    }
+
+    /// All of them in one: transient unless so many are not that there will be no majority the next time either. `others`
+    /// is the effect of what did not fail.
     fn error(&self, operation: Operation, others: Effect, message: &str) -> BackendError {
-        let kinds = || self.0.iter().map(BackendError::kind);
-        let kind = kinds().find(|kind| kind.is_transient()).or_else(|| kinds().next());
-        let unsure = self.0.iter().any(|error| error.effect() == Effect::Unknown);
+        let kinds =
+            |transient| self.errors.iter().map(BackendError::kind).filter(move |kind| kind.is_transient() == transient);
+        let hopeless = kinds(false).count() >= self.blocking;
+        let kind = if hopeless { kinds(false).next() } else { kinds(true).next() };
+        let unsure = self.errors.iter().any(|error| error.effect() == Effect::Unknown);
         let effect = if unsure { Effect::Unknown } else { others };
-        let told: Vec<_> = self.0.iter().map(ToString::to_string).collect();
+        let told: Vec<_> = self.errors.iter().map(ToString::to_string).collect();
         let message = if told.is_empty() { message.to_owned() } else { format!("{message} ({})", told.join("; ")) };
         BackendError::new(BACKEND, operation, kind.unwrap_or(ErrorKind::Unavailable), effect, message)
     }
@@ -138,8 +148,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const PASS_MAX: Duration = Duration::from_secs(10);
 /// How many releases a node is sent that does not answer; the others are owed.
 const RELEASES_TO_SUSPECT_MAX: usize = 64;
-/// How soon a node is told again of a release that it refused.
-const OWED_REST: Duration = Duration::from_secs(1);
 
 impl Quorum {
     /// Nodes of these addresses, of which nothing is known yet.
@@ -173,6 +181,11 @@ impl Quorum {
     /// How many nodes are needed for anything.
     pub fn majority(&self) -> usize {
         self.peers.len() / 2 + 1
+    }
+
+    /// No majority can do without one of so many.
+    pub fn blocking(&self) -> usize {
+        self.peers.len() - self.majority() + 1
     }
 
     /// What all clients have to agree on.
@@ -250,26 +263,17 @@ impl Quorum {
             Ok(_) | Err(_) => {}
         }
         let peer = &mut self.peers[node.0];
+        let until = now + self.membership.max_ttl;
         let sure = outcome.as_ref().map_or_else(|error| error.effect() == Effect::None, |_| true);
-        let settled = match ask {
-            Ask::Acquire { claim, .. } => sure.then_some(claim.owner),
-            Ask::Release(parting) => {
-                (outcome.is_ok() && parting.certainty == Certainty::Unknown).then_some(parting.owner)
-            }
-            Ask::Fence { .. }
-            | Ask::Look
-            | Ask::Mark(_)
-            | Ask::Note { .. }
-            | Ask::Install { .. }
-            | Ask::Move { .. } => None,
-        };
-        if let Some(owner) = settled {
-            peer.answered_claim(owner);
-        }
-        if let (Ask::Release(parting), Err(error)) = (ask, outcome) {
+        match (ask, outcome) {
+            (Ask::Acquire { claim, .. }, _) if sure => peer.answered_claim(claim.owner),
+            (Ask::Acquire { claim, .. }, _) => peer.lost_claim(now, claim.owner, until),
+            (Ask::Release(parting), Ok(_)) => peer.released(parting),
             // What is refused now, by a node that still loads its data or has no room, is not so a little later.
-            let rest = if is_an_answer(error) { OWED_REST } else { Duration::ZERO };
-            peer.owe(parting, now + rest, now + self.membership.max_ttl);
+            (Ask::Release(parting), Err(error)) if is_an_answer(error) => peer.owe(parting, now + OWED_REST, until),
+            (Ask::Release(parting), Err(_)) => peer.owe(parting, now, until),
+            (Ask::Fence { .. } | Ask::Look | Ask::Mark(_) | Ask::Note { .. }, _) => {}
+            (Ask::Install { .. } | Ask::Move { .. }, _) => {}
         }
         if outcome.as_ref().is_err_and(|error| !is_an_answer(error)) {
             peer.failed(now);

@@ -1,16 +1,18 @@
 //! What is known of one node: whether it votes, whether it answers, what it is still owed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::Epoch;
-use lock_core::{Certainty, Moment, Owner, Parting};
+use lock_core::{Certainty, Moment, Owner, Parting, Ttl};
 
 /// A node that did not answer is asked again after so long at first, and twice as long each time ...
 const PROBE_MIN: Duration = Duration::from_millis(50);
 /// ... up to this.
 const PROBE_MAX: Duration = Duration::from_secs(1);
+/// How soon a node is told again of a release that it did not take.
+pub(super) const OWED_REST: Duration = Duration::from_secs(1);
 /// How many owners are kept in mind for a node that does not answer. What is beyond runs out with its lease.
 const OWED_MAX: usize = 1024;
 
@@ -22,9 +24,20 @@ pub(super) struct Peer {
     pub(super) trust: Trust,
     /// How many letters are under way.
     pub(super) under_way: usize,
-    /// Whose claims may still arrive, since they were not answered.
-    unanswered: BTreeSet<Owner>,
+    /// Claims that were not answered.
+    unanswered: BTreeMap<Owner, Unanswered>,
     owed: BTreeMap<Owner, Owed>,
+}
+
+/// What is known of a claim without an answer.
+#[derive(Debug)]
+enum Unanswered {
+    /// It is under way.
+    UnderWay,
+    /// It is under way, and a release was sent after it.
+    Parted(Arc<Parting>),
+    /// It may arrive at any time, or never.
+    Lost,
 }
 
 /// A release that it has not taken.
@@ -55,7 +68,7 @@ impl Peer {
             epoch: None,
             trust: Trust::Trusted,
             under_way: 0,
-            unanswered: BTreeSet::new(),
+            unanswered: BTreeMap::new(),
             owed: BTreeMap::new(),
         }
     }
@@ -81,20 +94,42 @@ impl Peer {
         if self.unanswered.len() == OWED_MAX {
             self.unanswered.pop_first();
         }
-        self.unanswered.insert(owner);
+        self.unanswered.insert(owner, Unanswered::UnderWay);
     }
 
-    /// It answered the claim of this owner, or surely never had it, or will refuse it.
+    /// It answered the claim of this owner, or surely never had it.
     pub(super) fn answered_claim(&mut self, owner: Owner) {
         self.unanswered.remove(&owner);
     }
 
-    /// What it has to be told when an owner leaves.
-    pub(super) fn farewell(&self, parting: &Arc<Parting>) -> Arc<Parting> {
-        if !self.unanswered.contains(&parting.owner) || parting.certainty == Certainty::Unknown {
-            return Arc::clone(parting);
+    /// No answer came, so the claim may arrive at any time, also after the release that was sent behind it.
+    pub(super) fn lost_claim(&mut self, now: Moment, owner: Owner, until: Moment) {
+        match self.unanswered.insert(owner, Unanswered::Lost) {
+            Some(Unanswered::Parted(parting)) => self.owe(&parting, now, until),
+            Some(Unanswered::UnderWay | Unanswered::Lost) | None => {}
         }
-        Arc::new(Parting { certainty: Certainty::Unknown, ..Parting::clone(parting) })
+    }
+
+    /// What it has to be told when an owner leaves.
+    pub(super) fn farewell(&mut self, parting: &Arc<Parting>) -> Arc<Parting> {
+        let ttl = match self.unanswered.get_mut(&parting.owner) {
+            None => return Arc::clone(parting),
+            Some(Unanswered::Lost) => parting.ttl,
+            // Most likely it comes first. If not, that is seen soon, and said then.
+            Some(under_way) => {
+                *under_way = Unanswered::Parted(Arc::clone(parting));
+                Ttl::MIN
+            }
+        };
+        Arc::new(Parting { ttl, certainty: Certainty::Unknown, ..Parting::clone(parting) })
+    }
+
+    /// It took a release.
+    pub(super) fn released(&mut self, parting: &Parting) {
+        self.owed.remove(&parting.owner);
+        if matches!(self.unanswered.get(&parting.owner), Some(Unanswered::Lost)) {
+            self.unanswered.remove(&parting.owner);
+        }
     }
 
     pub(super) fn failed(&mut self, now: Moment) {
@@ -106,14 +141,9 @@ impl Peer {
     /// It answers, and so can be given what it is owed.
     pub(super) fn answered(&mut self, now: Moment) -> Vec<Arc<Parting>> {
         self.trust = Trust::Trusted;
-        let mut due = Vec::new();
-        self.owed.retain(|_, owed| {
-            if owed.due <= now && now < owed.until {
-                due.push(Arc::clone(&owed.parting));
-            }
-            now < owed.due
-        });
-        due
+        self.owed.retain(|_, owed| now < owed.until);
+        let due = self.owed.values_mut().filter(|owed| owed.due <= now);
+        due.map(|owed| owed.say_again(now)).collect()
     }
 
     /// Remembers a release for when it answers again. A claim of that owner may arrive before it, or after.
@@ -122,6 +152,14 @@ impl Peer {
             self.owed.pop_first();
         }
         let parting = Arc::new(Parting { certainty: Certainty::Unknown, ..Parting::clone(parting) });
-        self.owed.insert(parting.owner, Owed { due, until, parting });
+        let owed = self.owed.entry(parting.owner).or_insert(Owed { due, until, parting });
+        owed.due = owed.due.min(due);
+    }
+}
+
+impl Owed {
+    fn say_again(&mut self, now: Moment) -> Arc<Parting> {
+        self.due = now + OWED_REST;
+        Arc::clone(&self.parting)
     }
 }

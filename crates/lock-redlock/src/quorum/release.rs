@@ -35,7 +35,7 @@ impl Release {
             open: BTreeSet::new(),
             released: 0,
             absent: 0,
-            failures: Failures::default(),
+            failures: Failures::of(quorum),
             letters: VecDeque::new(),
             verdict: None,
         };

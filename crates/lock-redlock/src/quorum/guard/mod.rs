@@ -159,7 +159,7 @@ impl Guard {
         }
         let reached: Vec<_> = quorum.nodes().filter(|node| self.views[node.0].is_ok()).collect();
         // No majority of the earlier deployment can do without one of so many.
-        if reached.len() < quorum.peers.len() - quorum.majority() + 1 {
+        if reached.len() < quorum.blocking() {
             return Err(refusal("too few nodes can be reached to move", "see that they run, and move again"));
         }
         for node in reached {
@@ -209,14 +209,16 @@ impl Guard {
         let others: Vec<_> = others.filter_map(|(_, view)| view.as_ref().ok()).filter(votes).collect();
         let own = self.views[node.0].as_ref().map_or(Duration::ZERO, |view| view.longest);
         let longest = others.iter().map(|view| view.longest).max().unwrap_or_default().max(own);
-        let enough = quorum.peers.len() - quorum.majority() + 1;
         let most = quorum.membership.max_ttl;
         let (lasts, longest, recovery) = if self.purpose == Purpose::Found {
             (Duration::ZERO, longest, Recovery::FromOthers)
-        } else if others.len() >= enough {
+        } else if others.len() >= quorum.blocking() {
             (longest + drift(longest), longest, Recovery::FromOthers)
+        } else if self.views.iter().all(|view| view.as_ref().is_ok_and(|view| !votes(&view))) {
+            // Every client has to look anew, and to announce anew.
+            (most + drift(most), longest, Recovery::ByClock)
         } else {
-            // Nobody knows what was announced, so from now on it counts as everything.
+            // What was announced is not known to be known, so from now on it counts as everything.
             (most + drift(most), most, Recovery::ByClock)
         };
         Dwell { epoch, lasts, longest, recovery }
