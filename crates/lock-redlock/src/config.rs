@@ -95,10 +95,11 @@ impl RedlockConfig {
 }
 
 impl NodeUrl {
-    /// Takes the URL of one node, and the prefix that all of them share.
+    /// Takes the URL of one node, or its host and port, and the prefix that all of them share.
     fn new(url: &str, prefix: Option<&str>) -> Result<Self, Invalid> {
         let bad = |problem: &str| Invalid::new("node URL", "(hidden)", problem, FORM);
-        let mut parsed = Url::parse(url).map_err(|error| bad(&error.to_string()))?;
+        let url = if url.contains(":/") { url.to_owned() } else { format!("redis://{url}") };
+        let mut parsed = Url::parse(&url).map_err(|error| bad(&error.to_string()))?;
         if let Some((_, db)) = parsed.query_pairs().find(|(key, _)| key == "prefix" || key == "op_timeout") {
             return Err(bad(&format!(
                 "it has options that all nodes share (\"{db}\"): write them behind the last node"
@@ -255,7 +256,7 @@ mod tests {
             ("redlock://:sesame@a,b,c?op_timeout=0s", "op_timeout"),
             ("redlock://:sesame@a,b,c?prefix=leasehold", "reserved"),
             ("redlock://?node=redis://:sesame@a?prefix=x&node=redis://b&node=redis://c", "all nodes share"),
-            ("redlock://?node=sesame&node=redis://b&node=redis://c", "node URL"),
+            ("redlock://?node=:sesame@&node=redis://b&node=redis://c", "node URL"),
             ("redis://:sesame@a", "scheme"),
         ] {
             let refusal = RedlockConfig::from_url(url).unwrap_err().to_string();
@@ -272,6 +273,7 @@ mod tests {
         assert!(!format!("{config:?}").contains("sesame"));
         assert!(read(r#"{"url":"redlock://a,b,c"}"#).is_ok());
         assert!(read(r#"{"url":"redlock://a,b,c","max_ttl":"1m"}"#).is_err());
+        assert_eq!(read(r#"{"nodes":["a:1","b","c:3"]}"#).unwrap().nodes()[0].url(), "redis://a:1");
         assert!(read(r#"{"nodes":["redis://a"]}"#).unwrap_err().to_string().contains("three"));
     }
 }

@@ -37,7 +37,10 @@ fn init(args: &InitArgs) -> Result<Exit, Failure> {
     let after = Health::of(&report);
     if !after.can_grant() {
         report.check_reached()?;
-        return Err(Failure::new(Exit::Unavailable, format!("some nodes did not take it in: {after}; run it again")));
+        return Err(Failure::new(
+            Exit::Unavailable,
+            format!("some nodes did not take it in: {after}; those that did vote, and the others follow after max_ttl"),
+        ));
     }
     print(&format!("the deployment is new: {after}"))
 }

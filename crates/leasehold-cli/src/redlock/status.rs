@@ -22,7 +22,11 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     let report = Quorum::open(&config(&args.url)?)?.pass(Purpose::Look)?;
     let health = Health::of(&report);
     let done = if args.json { print(&json(&Status::of(&report, health))?)? } else { show(&report, health)? };
-    Ok(if health.can_grant() { done } else { Exit::Unavailable })
+    Ok(match health.can_grant() {
+        _ if report.has_strangers() => Exit::Config,
+        true => done,
+        false => Exit::Unavailable,
+    })
 }
 
 fn show(report: &Report, health: Health) -> Result<Exit, Failure> {
@@ -30,6 +34,14 @@ fn show(report: &Report, health: Health) -> Result<Exit, Failure> {
     let done = print(&format!("{}\n\n{verdict}: {health}", table(report)))?;
     for warning in report.warnings() {
         say_warning(&warning);
+    }
+    if report.has_strangers() {
+        say_warning("clients that start now are refused until every node is what it should be, or is stopped");
+    }
+    if report.is_blank() {
+        say_warning(
+            "all nodes are blank: only if this deployment never granted a lock, run: leasehold redlock init URL",
+        );
     }
     Ok(done)
 }

@@ -20,7 +20,6 @@ use std::time::Duration;
 use lock_core::node::{Ask, Epoch, Membership, Told};
 use lock_core::{
     BackendError, Effect, ErrorKind, FencingToken, Lease, Moment, Operation, Owner, Parting, TokenRange, Ttl,
-    to_the_millisecond,
 };
 
 pub use acquire::Acquire;
@@ -138,6 +137,8 @@ struct Watch {
     refusal: Option<BackendError>,
     /// How long until the first node may vote again, as the last pass knew.
     wait: Option<(Moment, Duration)>,
+    /// Whether no node was ever part of a deployment, when last seen.
+    is_blank: bool,
 }
 
 /// How soon the guard looks again at nodes that abstain. Chosen: often enough to end a short dwell in time.
@@ -240,14 +241,10 @@ impl Quorum {
         }
         let (voting, all) = (self.voters().count(), self.peers.len());
         (voting < self.majority()).then(|| {
-            let silent: Vec<_> = self.peers.iter().filter(|peer| peer.epoch.is_none()).collect();
-            if silent.iter().any(|peer| peer.is_trusted()) {
-                not_voting(operation, voting, all, &silent, self.watch.wait_left(now))
-            } else {
-                let told = format!("{} of {all} nodes cannot be reached: {}", silent.len(), listed(&silent));
-                BackendError::new(BACKEND, operation, ErrorKind::Unreachable, Effect::None, told)
-                    .with_remedy("see that a majority of the nodes runs at these addresses")
-            }
+            let (abstain, away): (Vec<_>, Vec<_>) =
+                self.peers.iter().filter(|peer| peer.epoch.is_none()).partition(|peer| peer.is_trusted());
+            let silence = Silence { voting, all, majority: self.majority(), abstain, away };
+            silence.error(operation, &self.watch, now)
         })
     }
 
@@ -350,22 +347,38 @@ fn listed(peers: &[&Peer]) -> String {
     peers.iter().map(|peer| peer.address.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn not_voting(
-    operation: Operation,
+/// Why there are too few votes.
+struct Silence<'a> {
     voting: usize,
     all: usize,
-    silent: &[&Peer],
-    wait: Option<Duration>,
-) -> BackendError {
-    let when = wait.map_or_else(String::new, |wait| {
-        format!("; that may last another {}", humantime::format_duration(to_the_millisecond(wait)))
-    });
-    let told = format!(
-        "only {voting} of {all} nodes vote; {} abstain(s) until what may have been granted before is over{when}",
-        listed(silent)
-    );
-    let remedy = "wait, or if this deployment is new and nobody held anything there, run: leasehold redlock init URL";
-    BackendError::new(BACKEND, operation, ErrorKind::Unavailable, Effect::None, told).with_remedy(remedy)
+    majority: usize,
+    abstain: Vec<&'a Peer>,
+    away: Vec<&'a Peer>,
+}
+
+impl Silence<'_> {
+    fn error(&self, operation: Operation, watch: &Watch, now: Moment) -> BackendError {
+        let Self { voting, all, majority, abstain, away } = self;
+        let mut told = format!("{voting} of {all} nodes vote, {majority} are needed");
+        if !abstain.is_empty() {
+            let wait = watch.wait_left(now).map(|wait| Duration::from_secs(wait.as_secs() + 1));
+            let most =
+                wait.map_or_else(String::new, |wait| format!(", for {} at most", humantime::format_duration(wait)));
+            told += &format!("; abstaining until what they may have granted before is over{most}: {}", listed(abstain));
+        }
+        if !away.is_empty() {
+            told += &format!("; not answering: {}", listed(away));
+        }
+        let kind = if abstain.is_empty() { ErrorKind::Unreachable } else { ErrorKind::Unavailable };
+        let remedy = if watch.is_blank {
+            "wait; only if this deployment never granted a lock, run: leasehold redlock init URL"
+        } else if away.is_empty() {
+            "wait until they vote again"
+        } else {
+            "see that a majority of the nodes runs"
+        };
+        BackendError::new(BACKEND, operation, kind, Effect::None, told).with_remedy(remedy)
+    }
 }
 
 impl fmt::Display for NodeId {

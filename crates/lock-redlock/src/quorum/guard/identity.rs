@@ -58,7 +58,7 @@ fn check_membership(ours: &Membership, address: &str, view: &View) -> Result<(),
             theirs.members.join(", "),
             ours.members.join(", ")
         );
-        return Err(refusal(told, "use the same URL everywhere; see docs/redlock.md for how to change the nodes"));
+        return Err(refusal(told, "if the deployment was moved, use its new URL; otherwise correct this one"));
     }
     if theirs.max_ttl != ours.max_ttl {
         let (theirs, ours) = (humantime::format_duration(theirs.max_ttl), humantime::format_duration(ours.max_ttl));

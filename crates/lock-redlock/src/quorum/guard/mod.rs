@@ -157,10 +157,13 @@ impl Guard {
             let remedy = "keep max_ttl, or make it longer: older leases may last that long";
             return Err(refusal("the new deployment's max_ttl is shorter", remedy));
         }
-        let reached: Vec<_> = quorum.nodes().filter(|node| self.views[node.0].is_ok()).collect();
+        // A blank one has nothing to move, and may not belong here at all.
+        let knows = |node: &NodeId| matches!(&self.views[node.0], Ok(view) if view.membership.is_some());
+        let reached: Vec<_> = quorum.nodes().filter(knows).collect();
         // No majority of the earlier deployment can do without one of so many.
         if reached.len() < quorum.blocking() {
-            return Err(refusal("too few nodes can be reached to move", "see that they run, and move again"));
+            let remedy = "see that they run, and that the first URL names the nodes as they are; then move again";
+            return Err(refusal("too few nodes answer that know this deployment", remedy));
         }
         for node in reached {
             let moved = matches!(&self.views[node.0], Ok(view) if view.membership.as_ref() == Some(&**to));
@@ -262,6 +265,7 @@ impl Guard {
         let report = self.report(quorum, now);
         let waits = report.nodes.iter().filter_map(|node| node.votes_in);
         quorum.watch.wait = waits.min().map(|wait| (now, wait));
+        quorum.watch.is_blank = report.is_blank();
         quorum.watch.refusal = None;
         quorum.announced = self.announced(quorum);
         self.conclude(quorum, now, Ok(report));

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use lock_core::BackendError;
 use lock_core::node::View;
+use lock_core::{BackendError, Effect, ErrorKind, Operation};
+
+use crate::BACKEND;
 
 /// How far a counter may be ahead of its node's clock before that is worth telling.
 const AHEAD_MAX: Duration = Duration::from_secs(10);
@@ -21,13 +23,27 @@ impl Report {
     /// Whether enough nodes answered for anything to come of it.
     ///
     /// # Errors
-    /// Why the first of the others did not.
+    /// Why the others did not.
     pub fn check_reached(&self) -> Result<(), BackendError> {
-        let reached = self.nodes.iter().filter(|node| node.view.is_ok()).count();
-        match self.nodes.iter().find_map(|node| node.view.as_ref().err()) {
-            Some(error) if reached < self.majority => Err(error.clone()),
-            Some(_) | None => Ok(()),
-        }
+        let errors: Vec<_> = self.nodes.iter().filter_map(|node| node.view.as_ref().err()).collect();
+        let (all, answered) = (self.nodes.len(), self.nodes.len() - errors.len());
+        let Some(first) = errors.first().filter(|_| answered < self.majority) else { return Ok(()) };
+        let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        let message =
+            format!("only {answered} of {all} nodes answer, {} are needed ({})", self.majority, told.join("; "));
+        Err(BackendError::new(BACKEND, Operation::Connect, first.kind(), Effect::None, message))
+    }
+
+    /// Whether all nodes answered and none was ever part of a deployment: this one is new, or all of it was lost.
+    pub fn is_blank(&self) -> bool {
+        self.nodes.iter().all(|node| node.view.as_ref().is_ok_and(|view| view.membership.is_none()))
+    }
+
+    /// Whether a node says itself that it cannot be one, a replica for instance: clients that start now are refused.
+    pub fn has_strangers(&self) -> bool {
+        // What is found when a client connects is that a node belongs elsewhere, which is in nobody's way.
+        let strange = |error: &BackendError| error.kind() == ErrorKind::Config && error.operation() != Operation::Connect;
+        self.nodes.iter().any(|node| node.view.as_ref().is_err_and(strange))
     }
 
     /// What operators should know, in words.
