@@ -19,7 +19,7 @@ use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, server_of, spea
 use crate::failure::Failure;
 use crate::greeting::{Peer, Role, greeting, meet, verification};
 use crate::inbox::{Inbox, Subscription};
-use crate::outbox::Outbox;
+use crate::outbox::{Outbox, TOGETHER_AT_NODES_MAX, TOGETHER_MAX};
 
 /// How many writes may wait for the socket.
 const QUEUE: usize = 64;
@@ -177,7 +177,11 @@ async fn connect(client: &Client, role: Role, inbox: Option<&Arc<Inbox>>) -> Res
         verification.command.exec_async(&mut connection).await.map_err(failed)?;
     }
     let silence = Arc::new(Silence { opened: Instant::now(), since: AtomicU64::new(0) });
-    Ok(Live { outbox: Outbox::new(connection), peer, subscription, silence })
+    let together = match role {
+        Role::Alone => TOGETHER_MAX,
+        Role::Node => TOGETHER_AT_NODES_MAX,
+    };
+    Ok(Live { outbox: Outbox::new(connection, together), peer, subscription, silence })
 }
 
 /// Opens a connection, and subscribes to the inbox if the server tells clients of anything on connections like this one.

@@ -12,7 +12,9 @@ use tokio::task::unconstrained;
 
 /// How many requests go out together at most, since the first of them waits for the answer to the last. Measured: with as
 /// many as 64 tasks have under way, client and server took turns, at half the rate.
-const TOGETHER_MAX: usize = 32;
+pub(crate) const TOGETHER_MAX: usize = 32;
+/// The same for a node of a quorum. There the client has others to turn to meanwhile, and small parts cost all of them.
+pub(crate) const TOGETHER_AT_NODES_MAX: usize = 128;
 
 /// The way out over one connection. Requests leave in the order in which they were handed over.
 #[derive(Clone)]
@@ -45,10 +47,10 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Outbox {
-    /// Starts the task that sends. It ends with the last handle, once everything was answered.
-    pub(crate) fn new(connection: MultiplexedConnection) -> Self {
+    /// Starts the task that sends, so many requests together at most. It ends with the last handle, once everything was answered.
+    pub(crate) fn new(connection: MultiplexedConnection, together: usize) -> Self {
         let (outbox, letters) = mpsc::unbounded_channel();
-        tokio::spawn(send_all(letters, connection.clone()));
+        tokio::spawn(send_all(letters, connection.clone(), together));
         Self { connection, letters: outbox, under_way: Arc::default() }
     }
 
@@ -68,13 +70,13 @@ impl Outbox {
     }
 }
 
-async fn send_all(mut letters: mpsc::UnboundedReceiver<Letter>, connection: MultiplexedConnection) {
+async fn send_all(mut letters: mpsc::UnboundedReceiver<Letter>, connection: MultiplexedConnection, together: usize) {
     let mut under_way = FuturesUnordered::new();
     let mut waiting = Vec::new();
     loop {
         tokio::select! {
             biased;
-            count = letters.recv_many(&mut waiting, TOGETHER_MAX) => {
+            count = letters.recv_many(&mut waiting, together) => {
                 if count == 0 {
                     break;
                 }

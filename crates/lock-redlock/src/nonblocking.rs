@@ -1,5 +1,6 @@
 //! The quorum for tokio.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -85,7 +86,7 @@ impl<N: AsyncQuorumNode> Redlock<N> {
         let errand = begin(&mut self.shared.quorum(), self.shared.clock.now());
         let mut course = self.course(errand);
         let verdict = course.go_on().await;
-        if !course.under_way.is_empty() {
+        if !course.is_done() {
             course.finish();
         }
         self.guard();
@@ -106,7 +107,7 @@ impl<N: AsyncQuorumNode> Redlock<N> {
     }
 
     fn course<E: Errand>(&self, errand: E) -> Course<N, E> {
-        Course { shared: Arc::clone(&self.shared), errand, under_way: Vec::new() }
+        Course { shared: Arc::clone(&self.shared), errand, under_way: Vec::new(), ready: VecDeque::new() }
     }
 }
 
@@ -122,9 +123,15 @@ struct Course<N, E> {
     errand: E,
     /// In the order in which they were written, for that is the order in which a node has to get its own.
     under_way: Vec<(NodeId, BoxFuture<'static, (Letter, Outcome)>)>,
+    /// What has come of some of them.
+    ready: VecDeque<(Letter, Outcome)>,
 }
 
 impl<N: AsyncQuorumNode, E: Errand> Course<N, E> {
+    fn is_done(&self) -> bool {
+        self.under_way.is_empty() && self.ready.is_empty()
+    }
+
     /// Goes on to the end in the background.
     fn finish(mut self) {
         tokio::spawn(async move { while self.go_on().await.is_some() {} });
@@ -159,13 +166,20 @@ impl<N: AsyncQuorumNode, E: Errand> Course<N, E> {
     /// polled all that it holds, and the client's driver, which holds many of these, then yields after two of them, so
     /// that what could go out together goes out in small portions.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Letter, Outcome)>> {
-        for index in 0..self.under_way.len() {
-            if let Poll::Ready(heard) = self.under_way[index].1.as_mut().poll(cx) {
-                drop(self.under_way.remove(index));
-                return Poll::Ready(Some(heard));
-            }
+        if self.ready.is_empty() {
+            let ready = &mut self.ready;
+            self.under_way.retain_mut(|(_, outcome)| match outcome.as_mut().poll(cx) {
+                Poll::Ready(heard) => {
+                    ready.push_back(heard);
+                    false
+                }
+                Poll::Pending => true,
+            });
         }
-        if self.under_way.is_empty() { Poll::Ready(None) } else { Poll::Pending }
+        match self.ready.pop_front() {
+            None if !self.under_way.is_empty() => Poll::Pending,
+            heard => Poll::Ready(heard),
+        }
     }
 }
 
@@ -173,7 +187,8 @@ impl<N: AsyncQuorumNode, E: Errand> Course<N, E> {
 impl<N, E> Drop for Course<N, E> {
     fn drop(&mut self) {
         let mut quorum = self.shared.quorum();
-        self.under_way.iter().for_each(|(node, _)| quorum.forget(*node));
+        let unheard = self.ready.iter().map(|(letter, _)| letter.node);
+        self.under_way.iter().map(|(node, _)| *node).chain(unheard).for_each(|node| quorum.forget(node));
         if quorum.is_quiet() {
             self.shared.quiet.notify_waiters();
         }

@@ -42,7 +42,8 @@ impl Report {
     /// Whether a node says itself that it cannot be one, a replica for instance: clients that start now are refused.
     pub fn has_strangers(&self) -> bool {
         // What is found when a client connects is that a node belongs elsewhere, which is in nobody's way.
-        let strange = |error: &BackendError| error.kind() == ErrorKind::Config && error.operation() != Operation::Connect;
+        let strange =
+            |error: &BackendError| error.kind() == ErrorKind::Config && error.operation() != Operation::Connect;
         self.nodes.iter().any(|node| node.view.as_ref().is_err_and(strange))
     }
 
