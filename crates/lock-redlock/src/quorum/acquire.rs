@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use lock_core::node::{Ask, Told};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fenced, FencingToken, Holder, Lease, Moment, Operation,
-    Parting, TokenRange, Width,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fenced, FencingToken, Lease, Moment, Operation, Parting,
+    TokenRange, Width,
 };
 
-use super::{Elector, Errand, Failures, Hope, Letter, NodeId, Outcome, Quorum};
+use super::ballot::{Ballot, Vote};
+use super::{Errand, Failures, Letter, NodeId, Outcome, Quorum};
 use crate::BACKEND;
 
 /// Nodes that may yet draw the same token are waited for while so many are silent; of fewer, the one that is missing may
@@ -36,24 +37,6 @@ pub struct Acquire {
     failures: Failures,
     letters: VecDeque<Letter>,
     verdict: Option<Result<Answer, BackendError>>,
-}
-
-/// What came of the claim at one node.
-#[derive(Debug)]
-struct Ballot {
-    elector: Elector,
-    vote: Vote,
-    acknowledged: bool,
-}
-
-#[derive(Debug)]
-enum Vote {
-    Asked,
-    Granted(FencingToken),
-    Held(Holder, Option<Duration>),
-    Failed(BackendError),
-    /// It may not vote; nothing was changed there.
-    Abstained,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +100,7 @@ impl Acquire {
         }
     }
 
-    fn announced(&mut self, quorum: &mut Quorum, now: Moment, outcome: Outcome) {
+    fn count_told(&mut self, quorum: &mut Quorum, now: Moment, outcome: Outcome) {
         let Round::Announcing { told, open } = &mut self.round else { return };
         *open -= 1;
         match outcome {
@@ -317,31 +300,6 @@ impl Acquire {
     }
 }
 
-impl Ballot {
-    /// A grant of the very token that is to be acknowledged is that: the node counts from there.
-    fn drew(&self, token: FencingToken) -> bool {
-        matches!(self.vote, Vote::Granted(own) if own == token)
-    }
-
-    fn is_awaited(&self) -> bool {
-        self.elector.hope == Hope::Awaited && matches!(self.vote, Vote::Asked)
-    }
-
-    fn failure(&self) -> Option<&BackendError> {
-        match &self.vote {
-            Vote::Failed(error) => Some(error),
-            Vote::Asked | Vote::Granted(_) | Vote::Held(..) | Vote::Abstained => None,
-        }
-    }
-
-    fn held(&self) -> Option<(&Holder, Option<Duration>)> {
-        match &self.vote {
-            Vote::Held(holder, remaining) => Some((holder, *remaining)),
-            Vote::Asked | Vote::Granted(_) | Vote::Failed(_) | Vote::Abstained => None,
-        }
-    }
-}
-
 impl Errand for Acquire {
     type Verdict = Result<Answer, BackendError>;
 
@@ -355,7 +313,7 @@ impl Errand for Acquire {
         match &letter.ask {
             Ask::Acquire { .. } => self.vote(quorum, now, letter.node, outcome),
             Ask::Fence { leases, .. } if self.announcement.as_ref().is_some_and(|ours| Arc::ptr_eq(ours, leases)) => {
-                self.announced(quorum, now, outcome);
+                self.count_told(quorum, now, outcome);
             }
             Ask::Fence { .. } => self.acknowledge(quorum, now, letter.node, outcome),
             Ask::Release(_) | Ask::Look | Ask::Mark(_) | Ask::Note { .. } | Ask::Install { .. } | Ask::Move { .. } => {}

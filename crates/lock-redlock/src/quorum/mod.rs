@@ -6,11 +6,13 @@
 //! is part of the errand. What errands know of the nodes in common is the [`Quorum`].
 
 mod acquire;
+mod ballot;
 mod fence;
 mod guard;
 mod heights;
 mod peer;
 mod release;
+mod trouble;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,18 +20,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Membership, Told};
-use lock_core::{
-    BackendError, Effect, ErrorKind, FencingToken, Lease, Moment, Operation, Owner, Parting, TokenRange, Ttl,
-};
+use lock_core::{BackendError, Effect, FencingToken, Lease, Moment, Operation, Owner, Parting, TokenRange, Ttl};
 
 pub use acquire::Acquire;
 pub use fence::{Renew, Verify};
 pub use guard::{Guard, NodeReport, Purpose, Recovery, Report};
 pub use release::Release;
 
-use crate::BACKEND;
 use heights::Heights;
 use peer::{OWED_REST, Peer};
+use trouble::{Failures, Silence, is_an_answer, refusal};
 
 /// One of the nodes, by its place in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -92,38 +92,6 @@ enum Hope {
     Awaited,
     /// It did not answer before, and nobody waits for it.
     Probe,
-}
-
-/// Why nodes could not do what they were asked.
-#[derive(Debug)]
-struct Failures {
-    errors: Vec<BackendError>,
-    /// So many leave no majority.
-    blocking: usize,
-}
-
-impl Failures {
-    fn of(quorum: &Quorum) -> Self {
-        Self { errors: Vec::new(), blocking: quorum.blocking() }
-    }
-
-    fn push(&mut self, error: BackendError) {
-        self.errors.push(error);
-    }
-
-    /// All of them in one: transient unless so many are not that there will be no majority the next time either. `others`
-    /// is the effect of what did not fail.
-    fn error(&self, operation: Operation, others: Effect, message: &str) -> BackendError {
-        let kinds =
-            |transient| self.errors.iter().map(BackendError::kind).filter(move |kind| kind.is_transient() == transient);
-        let hopeless = kinds(false).count() >= self.blocking;
-        let kind = if hopeless { kinds(false).next() } else { kinds(true).next() };
-        let unsure = self.errors.iter().any(|error| error.effect() == Effect::Unknown);
-        let effect = if unsure { Effect::Unknown } else { others };
-        let told: Vec<_> = self.errors.iter().map(ToString::to_string).collect();
-        let message = if told.is_empty() { message.to_owned() } else { format!("{message} ({})", told.join("; ")) };
-        BackendError::new(BACKEND, operation, kind.unwrap_or(ErrorKind::Unavailable), effect, message)
-    }
 }
 
 /// When the guard passes by, and what it has seen.
@@ -331,53 +299,6 @@ impl Quorum {
 impl Watch {
     fn wait_left(&self, now: Moment) -> Option<Duration> {
         self.wait.map(|(since, wait)| wait.saturating_sub(now.since(since)))
-    }
-}
-
-/// Whether a node said it itself, and so is there.
-fn is_an_answer(error: &BackendError) -> bool {
-    !matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unreachable)
-}
-
-fn refusal(told: impl Into<String>, remedy: impl Into<String>) -> BackendError {
-    BackendError::new(BACKEND, Operation::Connect, ErrorKind::Config, Effect::None, told).with_remedy(remedy)
-}
-
-fn listed(peers: &[&Peer]) -> String {
-    peers.iter().map(|peer| peer.address.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-/// Why there are too few votes.
-struct Silence<'a> {
-    voting: usize,
-    all: usize,
-    majority: usize,
-    abstain: Vec<&'a Peer>,
-    away: Vec<&'a Peer>,
-}
-
-impl Silence<'_> {
-    fn error(&self, operation: Operation, watch: &Watch, now: Moment) -> BackendError {
-        let Self { voting, all, majority, abstain, away } = self;
-        let mut told = format!("{voting} of {all} nodes vote, {majority} are needed");
-        if !abstain.is_empty() {
-            let wait = watch.wait_left(now).map(|wait| Duration::from_secs(wait.as_secs() + 1));
-            let most =
-                wait.map_or_else(String::new, |wait| format!(", for {} at most", humantime::format_duration(wait)));
-            told += &format!("; abstaining until what they may have granted before is over{most}: {}", listed(abstain));
-        }
-        if !away.is_empty() {
-            told += &format!("; not answering: {}", listed(away));
-        }
-        let kind = if abstain.is_empty() { ErrorKind::Unreachable } else { ErrorKind::Unavailable };
-        let remedy = if watch.is_blank {
-            "wait; only if this deployment never granted a lock, run: leasehold redlock init URL"
-        } else if away.is_empty() {
-            "wait until they vote again"
-        } else {
-            "see that a majority of the nodes runs"
-        };
-        BackendError::new(BACKEND, operation, kind, Effect::None, told).with_remedy(remedy)
     }
 }
 
