@@ -1,6 +1,6 @@
 //! A quorum of nodes: the real code that decides, over models of nodes that break in every way they may.
 //!
-//! Each seed draws its [terms](terms): how many nodes, which faults it has at all, how far clocks are apart.
+//! Each seed draws its `terms`: how many nodes, which faults it has at all, how far clocks are apart.
 
 mod course;
 mod invariants;
