@@ -16,12 +16,23 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Chosen: all scenarios together stay well under the time that a person waits.
 const SCHEDULES: usize = 400;
 
-/// Half of them at random, half with few changes of turn at unlikely places.
+/// How many may be needed to find what is broken. It ends with the first that does.
+const SCHEDULES_TO_FIND: usize = 100 * SCHEDULES;
+
 fn schedules(scenario: fn()) {
+    so_many(SCHEDULES, scenario);
+}
+
+fn found(scenario: fn()) {
+    so_many(SCHEDULES_TO_FIND, scenario);
+}
+
+/// Half of them at random, half with few changes of turn at unlikely places.
+fn so_many(schedules: usize, scenario: fn()) {
     let mut config = shuttle::Config::new();
     config.stack_size = 512 * 1024;
-    shuttle::Runner::new(RandomScheduler::new(SCHEDULES / 2), config.clone()).run(scenario);
-    shuttle::Runner::new(PctScheduler::new(3, SCHEDULES / 2), config).run(scenario);
+    shuttle::Runner::new(RandomScheduler::new(schedules / 2), config.clone()).run(scenario);
+    shuttle::Runner::new(PctScheduler::new(3, schedules / 2), config).run(scenario);
 }
 
 struct Bench {
@@ -200,7 +211,7 @@ fn every_alarm_rings() {
 #[test]
 #[should_panic(expected = "deadlock")]
 fn alarms_that_do_not_wake_the_sleeper_are_found() {
-    schedules(|| {
+    found(|| {
         use interleavings::broken::deaf_alarms;
         alarms_ring!(deaf_alarms::Alarms, deaf_alarms::Ring);
     });
@@ -252,5 +263,5 @@ fn the_keeper_hears_of_every_lease_in_time() {
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_keeper_that_does_not_say_that_it_looks_is_found() {
-    schedules(|| the_keeper_hears!(interleavings::broken::hasty_tray::Tray));
+    found(|| the_keeper_hears!(interleavings::broken::hasty_tray::Tray));
 }
