@@ -7,7 +7,6 @@ use std::time::Duration;
 use leasehold::ConnectError;
 use leasehold::redlock::blocking;
 use leasehold::redlock::{Purpose, RedlockConfig, Report};
-use lock_core::node::{Standing, View};
 
 use crate::exit::{Exit, Failure};
 use crate::report::whole_seconds;
@@ -63,8 +62,7 @@ pub(crate) struct Health {
 
 impl Health {
     pub(crate) fn of(report: &Report) -> Self {
-        let votes = |view: &&View| matches!(view.standing, Standing::Voting(_));
-        let voting = report.nodes.iter().filter_map(|node| node.view.as_ref().ok()).filter(votes).count();
+        let voting = report.nodes.iter().filter_map(|node| node.view.as_ref().ok()).filter(|view| view.votes()).count();
         let mut waits: Vec<_> = report.nodes.iter().filter_map(|node| node.votes_in).collect();
         waits.sort_unstable();
         let missing = report.majority.saturating_sub(voting);

@@ -27,6 +27,11 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// Whether the store said it itself, and so is there.
+    pub fn is_an_answer(self) -> bool {
+        !matches!(self, Self::Timeout | Self::Unreachable)
+    }
+
     /// Whether the same request may succeed later without anybody changing anything.
     pub fn is_transient(self) -> bool {
         match self {

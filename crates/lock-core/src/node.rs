@@ -98,6 +98,14 @@ pub struct Membership {
     pub max_ttl: Duration,
 }
 
+impl Membership {
+    /// Of nodes in any order.
+    pub fn new(mut members: Vec<String>, max_ttl: Duration) -> Self {
+        members.sort_unstable();
+        Self { members, max_ttl }
+    }
+}
+
 /// What a node knows of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
@@ -196,6 +204,13 @@ pub enum Told {
     View(Box<View>),
     /// How long an epoch has been noted here, by the node's clock.
     Noted(Duration),
+}
+
+impl View {
+    /// Whether its vote counts.
+    pub fn votes(&self) -> bool {
+        matches!(self.standing, Standing::Voting(_))
+    }
 }
 
 /// What both colours of a node share.

@@ -135,7 +135,7 @@ impl Failure {
 
     /// Whether the server said it, and so is alive.
     pub(crate) fn is_an_answer(&self) -> bool {
-        !matches!(self.kind, ErrorKind::Timeout | ErrorKind::Unreachable)
+        self.kind.is_an_answer()
     }
 
     pub(crate) fn into_error(self, operation: Operation) -> BackendError {

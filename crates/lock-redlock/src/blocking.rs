@@ -101,16 +101,18 @@ impl<N: BlockingQuorumNode> Redlock<N> {
     /// `Config` where nodes are not what they should be.
     pub fn pass(&self, purpose: Purpose, within: Duration) -> Result<Report, BackendError> {
         let epochs = random_epochs(self.desk.nodes.len()).map_err(|error| no_randomness(&error))?;
-        self.run(|quorum, now| Guard::begin(quorum, now, purpose, within, epochs)).unwrap_or_else(|| Err(no_verdict()))
+        self.run(|quorum, now| Guard::begin(quorum, now, purpose, within, epochs))
     }
 
     /// Runs an errand up to its verdict; the nodes' threads go on with what is left of it.
-    fn run<E: Errand>(&self, begin: impl FnOnce(&mut Quorum, Moment) -> E) -> Option<E::Verdict> {
+    fn run<T, E>(&self, begin: impl FnOnce(&mut Quorum, Moment) -> E) -> Result<T, BackendError>
+    where
+        E: Errand<Verdict = Result<T, BackendError>>,
+    {
         let errand = begin(&mut self.desk.quorum(), self.desk.clock.now());
-        let verdict = self.desk.start(errand);
-        let verdict = verdict.recv().ok();
+        let verdict = self.desk.start(errand).recv();
         self.guard();
-        verdict
+        verdict.unwrap_or_else(|_| Err(no_verdict()))
     }
 
     /// Has the guard pass in the background, where it is time.
@@ -168,9 +170,12 @@ impl<N: BlockingQuorumNode, E: Errand> Running<N, E> {
 impl<N: BlockingQuorumNode, E: Errand> Course for Running<N, E> {
     fn heard(self: Arc<Self>, letter: &Letter, outcome: Outcome) {
         let mut errand = lock(&self.errand);
-        errand.heard(&mut self.desk.quorum(), self.desk.clock.now(), letter, outcome);
+        let mut quorum = self.desk.quorum();
+        errand.heard(&mut quorum, self.desk.clock.now(), letter, outcome);
+        let quiet = quorum.is_quiet();
+        drop(quorum);
         self.go_on(&mut errand);
-        if self.desk.quorum().is_quiet() {
+        if quiet {
             self.desk.quiet.notify_all();
         }
     }
@@ -207,10 +212,7 @@ impl<N: BlockingQuorumNode> Backend for Redlock<N> {
 
     fn listen(&self, sink: EventSink) {
         let majority = self.desk.quorum().majority();
-        let sinks = hints::sinks(self.desk.nodes.len(), majority, &sink);
-        for (node, sink) in self.desk.nodes.iter().zip(sinks) {
-            node.listen(sink);
-        }
+        hints::listen(&self.desk.nodes, majority, &sink);
     }
 }
 
@@ -233,19 +235,19 @@ impl<N: BlockingQuorumNode> BlockingBackend for Redlock<N> {
     }
 
     fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        self.run(|quorum, now| Acquire::begin(quorum, now, claim, within)).unwrap_or_else(|| Err(no_verdict()))
+        self.run(|quorum, now| Acquire::begin(quorum, now, claim, within))
     }
 
     fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        self.run(|quorum, now| Renew::begin(quorum, now, leases, within)).unwrap_or_else(|| Err(no_verdict()))
+        self.run(|quorum, now| Renew::begin(quorum, now, leases, within))
     }
 
     fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
-        self.run(|quorum, now| Release::begin(quorum, now, parting, within)).unwrap_or_else(|| Err(no_verdict()))
+        self.run(|quorum, now| Release::begin(quorum, now, parting, within))
     }
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.run(|quorum, now| Verify::begin(quorum, now, lease, within)).unwrap_or_else(|| Err(no_verdict()))
+        self.run(|quorum, now| Verify::begin(quorum, now, lease, within))
     }
 
     fn flush(&self, within: Duration) {

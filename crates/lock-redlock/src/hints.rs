@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lock_core::node::QuorumNode;
 use lock_core::{Event, EventSink, LockName};
 
 use crate::quorum::NodeId;
@@ -14,8 +15,15 @@ const COUNTED_MAX: usize = 1024;
 #[derive(Debug, Default)]
 struct Counts(BTreeMap<LockName, BTreeSet<NodeId>>);
 
+/// Has the nodes tell `sink` together.
+pub(crate) fn listen<N: QuorumNode>(nodes: &[N], majority: usize, sink: &EventSink) {
+    for (node, sink) in nodes.iter().zip(sinks(nodes.len(), majority, sink)) {
+        node.listen(sink);
+    }
+}
+
 /// One sink for each of `nodes` nodes, which together tell `sink`.
-pub(crate) fn sinks(nodes: usize, majority: usize, sink: &EventSink) -> Vec<EventSink> {
+fn sinks(nodes: usize, majority: usize, sink: &EventSink) -> Vec<EventSink> {
     let counts = Arc::new(Mutex::new(Counts::default()));
     let one = |index| {
         let (counts, sink) = (Arc::clone(&counts), sink.clone());

@@ -77,12 +77,14 @@ impl<N: AsyncQuorumNode> Redlock<N> {
     /// Harmless when dropped: each step of a pass may be the last.
     pub async fn pass(&self, purpose: Purpose, within: Duration) -> Result<Report, BackendError> {
         let epochs = random_epochs(self.shared.nodes.len()).map_err(|error| no_randomness(&error))?;
-        let verdict = self.run(|quorum, now| Guard::begin(quorum, now, purpose, within, epochs)).await;
-        verdict.unwrap_or_else(|| Err(no_verdict()))
+        self.run(|quorum, now| Guard::begin(quorum, now, purpose, within, epochs)).await
     }
 
     /// Runs an errand up to its verdict; what is left of it goes on in the background.
-    async fn run<E: Errand>(&self, begin: impl FnOnce(&mut Quorum, Moment) -> E) -> Option<E::Verdict> {
+    async fn run<T, E>(&self, begin: impl FnOnce(&mut Quorum, Moment) -> E) -> Result<T, BackendError>
+    where
+        E: Errand<Verdict = Result<T, BackendError>>,
+    {
         let errand = begin(&mut self.shared.quorum(), self.shared.clock.now());
         let mut course = self.course(errand);
         let verdict = course.go_on().await;
@@ -90,7 +92,7 @@ impl<N: AsyncQuorumNode> Redlock<N> {
             course.finish();
         }
         self.guard();
-        verdict
+        verdict.unwrap_or_else(|| Err(no_verdict()))
     }
 
     /// Has the guard pass in the background, where it is time.
@@ -202,10 +204,7 @@ impl<N: AsyncQuorumNode> Backend for Redlock<N> {
 
     fn listen(&self, sink: EventSink) {
         let majority = self.shared.quorum().majority();
-        let sinks = hints::sinks(self.shared.nodes.len(), majority, &sink);
-        for (node, sink) in self.shared.nodes.iter().zip(sinks) {
-            node.listen(sink);
-        }
+        hints::listen(&self.shared.nodes, majority, &sink);
     }
 }
 
@@ -219,23 +218,19 @@ impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        let verdict = self.run(|quorum, now| Acquire::begin(quorum, now, claim, within)).await;
-        verdict.unwrap_or_else(|| Err(no_verdict()))
+        self.run(|quorum, now| Acquire::begin(quorum, now, claim, within)).await
     }
 
     async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        let verdict = self.run(|quorum, now| Renew::begin(quorum, now, leases, within)).await;
-        verdict.unwrap_or_else(|| Err(no_verdict()))
+        self.run(|quorum, now| Renew::begin(quorum, now, leases, within)).await
     }
 
     async fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
-        let verdict = self.run(|quorum, now| Release::begin(quorum, now, parting, within)).await;
-        verdict.unwrap_or_else(|| Err(no_verdict()))
+        self.run(|quorum, now| Release::begin(quorum, now, parting, within)).await
     }
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        let verdict = self.run(|quorum, now| Verify::begin(quorum, now, lease, within)).await;
-        verdict.unwrap_or_else(|| Err(no_verdict()))
+        self.run(|quorum, now| Verify::begin(quorum, now, lease, within)).await
     }
 
     async fn flush(&self, within: Duration) {

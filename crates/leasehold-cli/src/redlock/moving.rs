@@ -36,9 +36,8 @@ pub(super) fn run(args: &MoveArgs) -> Result<Exit, Failure> {
 }
 
 fn membership(config: &RedlockConfig) -> Membership {
-    let mut members: Vec<_> = config.nodes().iter().map(|node| node.address().to_owned()).collect();
-    members.sort_unstable();
-    Membership { members, max_ttl: config.max_ttl().get() }
+    let members = config.nodes().iter().map(|node| node.address().to_owned()).collect();
+    Membership::new(members, config.max_ttl().get())
 }
 
 /// A node that comes in has to be there, and to be nobody else's: afterwards there is no way back to the old ones.

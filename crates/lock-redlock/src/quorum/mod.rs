@@ -29,7 +29,7 @@ pub use release::Release;
 
 use heights::Heights;
 use peer::{OWED_REST, Peer};
-use trouble::{Failures, Silence, is_an_answer, refusal};
+use trouble::{Failures, Silence, refusal};
 
 /// One of the nodes, by its place in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -124,8 +124,8 @@ impl Quorum {
     /// # Errors
     /// `Config` for less than three nodes, or for one address twice.
     pub fn new(addresses: &[String], max_ttl: Ttl) -> Result<Self, BackendError> {
-        let mut members = addresses.to_vec();
-        members.sort_unstable();
+        let membership = Membership::new(addresses.to_vec(), max_ttl.get());
+        let members = &membership.members;
         if members.len() < 3 {
             let told = format!("{} nodes are too few", members.len());
             let remedy = "name at least three, better an odd number; for one server use its own URL";
@@ -134,11 +134,10 @@ impl Quorum {
         if let Some(twice) = members.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(refusal(format!("the node {} is listed twice", twice[0]), "name each node once"));
         }
-        let membership = Arc::new(Membership { members, max_ttl: max_ttl.get() });
         let peers = addresses.iter().map(|address| Peer::new(address.clone())).collect();
         Ok(Self {
             peers,
-            membership,
+            membership: Arc::new(membership),
             max_ttl,
             heights: Heights::new(addresses.len()),
             held: BTreeMap::new(),
@@ -155,11 +154,6 @@ impl Quorum {
     /// No majority can do without one of so many.
     pub fn blocking(&self) -> usize {
         self.peers.len() - self.majority() + 1
-    }
-
-    /// What all clients have to agree on.
-    pub fn membership(&self) -> &Membership {
-        &self.membership
     }
 
     /// Whether it is time for a pass of the guard, of which there is one at a time.
@@ -235,12 +229,14 @@ impl Quorum {
             (Ask::Acquire { claim, .. }, _) => peer.lost_claim(now, claim.owner, until),
             (Ask::Release(parting), Ok(_)) => peer.released(parting),
             // What is refused now, by a node that still loads its data or has no room, is not so a little later.
-            (Ask::Release(parting), Err(error)) if is_an_answer(error) => peer.owe(parting, now + OWED_REST, until),
+            (Ask::Release(parting), Err(error)) if error.kind().is_an_answer() => {
+                peer.owe(parting, now + OWED_REST, until)
+            }
             (Ask::Release(parting), Err(_)) => peer.owe(parting, now, until),
             (Ask::Fence { .. } | Ask::Look | Ask::Mark(_) | Ask::Note { .. }, _) => {}
             (Ask::Install { .. } | Ask::Move { .. }, _) => {}
         }
-        if outcome.as_ref().is_err_and(|error| !is_an_answer(error)) {
+        if outcome.as_ref().is_err_and(|error| !error.kind().is_an_answer()) {
             peer.failed(now);
             return Vec::new();
         }

@@ -40,11 +40,6 @@ impl Failures {
     }
 }
 
-/// Whether a node said it itself, and so is there.
-pub(super) fn is_an_answer(error: &BackendError) -> bool {
-    !matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unreachable)
-}
-
 pub(super) fn refusal(told: impl Into<String>, remedy: impl Into<String>) -> BackendError {
     BackendError::new(BACKEND, Operation::Connect, ErrorKind::Config, Effect::None, told).with_remedy(remedy)
 }

@@ -74,8 +74,7 @@ pub(crate) fn watch(client: &Redlock<Node>) -> Report {
 }
 
 pub(crate) fn votes(report: &Report) -> Vec<bool> {
-    let votes = |view: &lock_core::node::View| matches!(view.standing, lock_core::node::Standing::Voting(_));
-    report.nodes.iter().map(|node| node.view.as_ref().is_ok_and(votes)).collect()
+    report.nodes.iter().map(|node| node.view.as_ref().is_ok_and(lock_core::node::View::votes)).collect()
 }
 
 pub(crate) fn claim(owner: u8) -> Claim {

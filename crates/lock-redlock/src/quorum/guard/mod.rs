@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Membership, Standing, Told, View};
-
 use lock_core::{BackendError, Moment, drift};
 
 use super::{Errand, Letter, NodeId, Outcome, Quorum, refusal};
@@ -207,9 +206,8 @@ impl Guard {
     /// Any lease that this node granted and forgot is known to a majority less itself; so enough of the others include one
     /// that knows its ttl, and one that knows its token.
     fn dwell(&self, quorum: &Quorum, node: NodeId, epoch: Epoch) -> Dwell {
-        let votes = |view: &&View| matches!(view.standing, Standing::Voting(_));
         let others = self.views.iter().enumerate().filter(|(index, _)| *index != node.0);
-        let others: Vec<_> = others.filter_map(|(_, view)| view.as_ref().ok()).filter(votes).collect();
+        let others: Vec<_> = others.filter_map(|(_, view)| view.as_ref().ok()).filter(|view| view.votes()).collect();
         let own = self.views[node.0].as_ref().map_or(Duration::ZERO, |view| view.longest);
         let longest = others.iter().map(|view| view.longest).max().unwrap_or_default().max(own);
         let most = quorum.membership.max_ttl;
@@ -217,7 +215,7 @@ impl Guard {
             (Duration::ZERO, longest, Recovery::FromOthers)
         } else if others.len() >= quorum.blocking() {
             (longest + drift(longest), longest, Recovery::FromOthers)
-        } else if self.views.iter().all(|view| view.as_ref().is_ok_and(|view| !votes(&view))) {
+        } else if self.views.iter().all(|view| view.as_ref().is_ok_and(|view| !view.votes())) {
             // Every client has to look anew, and to announce anew.
             (most + drift(most), longest, Recovery::ByClock)
         } else {
@@ -273,8 +271,8 @@ impl Guard {
 
     /// What a majority of voters knows to be the longest ttl.
     fn announced(&self, quorum: &Quorum) -> Duration {
-        let votes = |view: &&View| matches!(view.standing, Standing::Voting(_));
-        let mut known: Vec<_> = self.views.iter().flatten().filter(votes).map(|view| view.longest).collect();
+        let mut known: Vec<_> =
+            self.views.iter().flatten().filter(|view| view.votes()).map(|view| view.longest).collect();
         known.sort_unstable_by(|a, b| b.cmp(a));
         known.get(quorum.majority() - 1).copied().unwrap_or_default()
     }
@@ -299,7 +297,7 @@ impl Guard {
     fn report(&self, quorum: &Quorum, now: Moment) -> Report {
         let nodes = quorum.peers.iter().zip(&self.views).enumerate().map(|(index, (peer, view))| {
             let dwell = self.dwells.get(&NodeId(index));
-            let abstains = matches!(view, Ok(view) if !matches!(view.standing, Standing::Voting(_)));
+            let abstains = view.as_ref().is_ok_and(|view| !view.votes());
             NodeReport {
                 address: peer.address.clone(),
                 view: view.clone(),
