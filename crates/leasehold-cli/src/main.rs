@@ -14,6 +14,7 @@ mod redlock;
 mod report;
 mod run;
 mod store;
+mod table;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
