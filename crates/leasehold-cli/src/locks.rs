@@ -196,6 +196,12 @@ impl Hold {
         now + self.0.remaining()
     }
 
+    /// Renews the lease now, if the store does it.
+    pub(crate) fn renew(&self) {
+        // A loss shows in `lost`, and after any other failure the regular renewals go on.
+        let _ = self.0.renew();
+    }
+
     /// Why the hold was lost, if it was.
     pub(crate) fn lost(&self) -> Option<String> {
         self.0.check().err().map(|lost| lost.reason.to_string())
