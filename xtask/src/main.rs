@@ -5,6 +5,7 @@ mod bench;
 mod chaos;
 mod ci;
 mod model;
+mod mutants;
 mod services;
 mod sim;
 mod step;
@@ -16,13 +17,14 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test   run all tests, getting the servers that they need
-  sim    many runs of the simulator: [--seeds N] [--first S] [--half redis|quorum]
-  model  every order of events of the quorum's protocol; --help tells the bounds
-  chaos  many processes while everything breaks: --minutes N [--seed S]
-  bench  how fast leasehold is; --help tells what can be asked for
-  ci     what lands has to pass: test and sim, then format, lints, docs, feature builds, house rules
-  tidy   check the house rules alone: who may depend on whom, versions, the README";
+  test     run all tests, getting the servers that they need
+  sim      many runs of the simulator: [--seeds N] [--first S] [--half redis|quorum]
+  model    every order of events of the quorum's protocol; --help tells the bounds
+  chaos    many processes while everything breaks: --minutes N [--seed S]
+  mutants  changes of a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
+  bench    how fast leasehold is; --help tells what can be asked for
+  ci       what lands has to pass: test and sim, then format, lints, docs, feature builds, house rules
+  tidy     check the house rules alone: who may depend on whom, versions, the README";
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Some("sim") => sim::run(&arguments),
         Some("model") => model::run(&arguments),
         Some("chaos") => chaos::run(&arguments),
+        Some("mutants") => mutants::run(&arguments),
         Some("bench") => bench::run(&arguments),
         Some("ci") => ci::run(),
         Some("tidy") => tidy::run(),

@@ -1,10 +1,14 @@
 //! The command line.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
+use leasehold::redlock::RedlockConfig;
 use lock_core::{Invalid, LockName, Note, Ttl, parse_duration};
 
 use crate::demo::args::DemoArgs;
@@ -122,12 +126,17 @@ pub(crate) struct RunArgs {
     #[arg(short, long)]
     pub(crate) verbose: bool,
     /// Print the outcome as one line of JSON on standard error, in place of messages.
+    ///
+    /// The command writes to standard error as well: see --report.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write the outcome as one line of JSON to this file, messages or not.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// The name of the lock.
     #[arg(value_name = "NAME")]
     pub(crate) name: LockName,
-    /// The command and its arguments, best behind `--`.
+    /// The command and its arguments, preferably after `--`.
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 }
@@ -156,6 +165,62 @@ pub(crate) struct ShowArgs {
     /// The name of the lock.
     #[arg(value_name = "NAME")]
     pub(crate) name: LockName,
+}
+
+/// Parses a command line, its first word being the program.
+pub(crate) fn parse(line: &[OsString]) -> Result<Cli, clap::Error> {
+    let matches = Cli::command().try_get_matches_from(line)?;
+    let mut cli = Cli::from_arg_matches(&matches)?;
+    if let (Command::Run(run), Some((_, matches))) = (&mut cli.command, matches.subcommand()) {
+        refuse_name_after_dashes(line)?;
+        run.shorten_default_ttl(matches);
+    }
+    Ok(cli)
+}
+
+/// Whether JSON was asked for, on a command line that need not make sense.
+pub(crate) fn asks_for_json(line: &[OsString]) -> bool {
+    line.iter().take_while(|word| *word != OsStr::new("--")).any(|word| word == OsStr::new("--json"))
+}
+
+/// `run -- make deploy` would lock "make" and run "deploy".
+fn refuse_name_after_dashes(line: &[OsString]) -> Result<(), clap::Error> {
+    let Some(dashes) = line.iter().position(|word| word == OsStr::new("--")) else { return Ok(()) };
+    let Err(error) = Cli::command().try_get_matches_from(&line[..dashes]) else { return Ok(()) };
+    let lacks_name = error.kind() == ErrorKind::MissingRequiredArgument
+        && matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::Strings(missing)) if missing.iter().any(|argument| argument == "<NAME>"));
+    if lacks_name {
+        let problem = "no name before `--`; the first argument is the name of the lock, and the command follows `--`\n\n\
+                       for example: leasehold run nightly-report -- ./report.sh";
+        return Err(Cli::command().error(ErrorKind::MissingRequiredArgument, problem));
+    }
+    Ok(())
+}
+
+impl RunArgs {
+    /// A deployment with a `max_ttl` below the default ttl is used with that, unless a ttl was given.
+    fn shorten_default_ttl(&mut self, matches: &ArgMatches) {
+        let url = self.store.url.as_deref().unwrap_or_default();
+        if matches.value_source("ttl") == Some(ValueSource::DefaultValue)
+            && url.starts_with("redlock:")
+            && let Ok(config) = RedlockConfig::from_url(url)
+        {
+            self.ttl = self.ttl.min(config.max_ttl());
+        }
+    }
+}
+
+impl Command {
+    /// Whether results and failures are told as JSON.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::Run(args) => args.json,
+            Self::Ls(args) => args.json,
+            Self::Show(args) => args.json,
+            Self::Redlock(args) => args.json(),
+            Self::Demo(_) | Self::Completions { .. } => false,
+        }
+    }
 }
 
 fn wait(text: &str) -> Result<Duration, Invalid> {
@@ -191,8 +256,6 @@ fn why(text: &str) -> Result<String, Invalid> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
@@ -210,6 +273,31 @@ mod tests {
         let Command::Run(run) = cli.command else { panic!("not run") };
         assert_eq!(run.command, ["-strange", "--"]);
         assert_eq!(run.wait, Some(Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn the_name_stands_before_the_dashes() {
+        let parsed = |line: &str| parse(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        for good in ["leasehold run -n a -- make", "leasehold run a make -- x", "leasehold run -w 5s a -q -- make"] {
+            assert!(parsed(good).is_ok(), "{good}");
+        }
+        for bad in ["leasehold run -n -- make deploy", "leasehold run -- a make", "leasehold run --ttl 9s -- a b"] {
+            let error = parsed(bad).unwrap_err().to_string();
+            assert!(error.contains("no name before `--`"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_default_ttl_fits_the_deployment() {
+        let ttl = |line: &str| {
+            let cli = parse(&line.split(' ').map(OsString::from).collect::<Vec<_>>()).unwrap();
+            let Command::Run(run) = cli.command else { panic!("not run") };
+            run.ttl.get().as_secs()
+        };
+        assert_eq!(ttl("leasehold run --url redlock://a,b,c?max_ttl=20s x true"), 20);
+        assert_eq!(ttl("leasehold run --url redlock://a,b,c?max_ttl=20s --ttl 30s x true"), 30);
+        assert_eq!(ttl("leasehold run --url redlock://a,b,c x true"), 30);
+        assert_eq!(ttl("leasehold run --url redis://a x true"), 30);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use lock_host::{Clock, HostClock};
 
 use crate::exit::{Exit, Failure};
 use crate::quorum::{Quorum, failure};
-use crate::report::{human, whole_seconds};
+use crate::report::{rough, whole_seconds};
 use crate::store::Store;
 
 /// How long a store may take to show its locks.
@@ -122,25 +122,36 @@ impl Locks {
     }
 
     fn busy(&self, wish: &Wish) -> Failure {
-        let entry = self.holder(&wish.name).ok().flatten();
-        let (holder, left) = entry.map_or((None, None), |entry| (Some(entry.holder), entry.remaining));
-        let left = left.map(|left| format!(", for {} unless renewed", whole_seconds(left))).unwrap_or_default();
         busy(
             wish,
-            &format!("{} is held by {}{left}; wait with -w 30s, or without -n", wish.name, name_of(holder.as_ref())),
+            &match self.holder(&wish.name).ok().flatten() {
+                None => format!("{} is held by somebody; {WAIT}", wish.name),
+                Some(Entry { holder, remaining: Some(left), .. }) => {
+                    format!("{} is held by {holder}, for {} unless renewed; {WAIT}", wish.name, whole_seconds(left))
+                }
+                Some(Entry { holder, remaining: None, .. }) => {
+                    format!(
+                        "{} is held by {holder} and never expires; if nothing uses it any more, delete it at the store",
+                        wish.name
+                    )
+                }
+            },
         )
     }
 }
 
+const WAIT: &str = "wait with -w 30s, or without -n";
+
 fn refused(error: AcquireError, wish: &Wish) -> Failure {
     match error {
         AcquireError::TimedOut { name, waited, holder } => {
-            let waited = human(waited);
+            let waited = rough(waited);
+            let advice = match &holder {
+                Some(Holder::Foreign) => format!("leasehold show {name} tells whether it ever expires"),
+                Some(Holder::Leasehold { .. }) | None => "raise -w, or contact the holder".to_owned(),
+            };
             let holder = name_of(holder.as_ref());
-            busy(
-                wish,
-                &format!("waited {waited} for {name}, which is held by {holder}; wait longer with -w, or ask them"),
-            )
+            busy(wish, &format!("waited {waited} for {name}, which is held by {holder}; {advice}"))
         }
         AcquireError::Invalid(invalid) => Failure::new(Exit::Usage, invalid.to_string()),
         AcquireError::Backend(error) => error.into(),
@@ -183,6 +194,12 @@ impl Hold {
         // Read first, so that a pause between the two makes the deadline early, not late.
         let now = HostClock.now();
         now + self.0.remaining()
+    }
+
+    /// Renews the lease now, if the store does it.
+    pub(crate) fn renew(&self) {
+        // A loss shows in `lost`, and after any other failure the regular renewals go on.
+        let _ = self.0.renew();
     }
 
     /// Why the hold was lost, if it was.

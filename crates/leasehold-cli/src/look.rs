@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::Cell;
 use lock_core::Holder;
 use lock_core::inspect::Entry;
 use serde::Serialize;
@@ -12,6 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
 use crate::report::{human, json, millis, print};
 use crate::store::Store;
+use crate::table::{Column, draw};
 
 /// Lists what is held.
 pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
@@ -23,7 +24,7 @@ pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
         return print(&json(&entries.iter().map(Row::from).collect::<Vec<_>>())?);
     }
     if entries.is_empty() {
-        return print(&format!("no lock of leasehold's is held that matches {}", args.pattern));
+        return print(&format!("no held lock matches {:?}", args.pattern));
     }
     print(&table(&entries))
 }
@@ -38,7 +39,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
     }
     match entry {
         Some(entry) => print(&table(&[entry])),
-        None => print(&format!("{} is free", args.name)),
+        None => print(&format!("lock {:?} is not held", args.name.as_str())),
     }
 }
 
@@ -54,7 +55,7 @@ struct Row<'a> {
     why: Option<&'a str>,
     /// The highest token of the lease.
     token: Option<u64>,
-    /// Until the lease ends if nobody renews it; null where the store keeps it for ever.
+    /// Until the lease ends if nobody renews it; null where it never expires.
     remaining_ms: Option<u64>,
     waiters: u32,
 }
@@ -93,14 +94,17 @@ impl<'a> From<&'a Entry> for Row<'a> {
     }
 }
 
+const COLUMNS: [Column; 6] = [
+    Column::new("NAME"),
+    Column::new("HOLDER"),
+    Column::new("WHY").dropped(0),
+    Column::new("TOKEN").right(),
+    Column::new("REMAINING").right().dropped(2),
+    Column::new("WAITERS").right().dropped(1),
+];
+
 fn table(entries: &[Entry]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(["NAME", "HOLDER", "WHY", "TOKEN", "REMAINING", "WAITERS"]);
-    for entry in entries {
-        table.add_row(cells(entry));
-    }
-    table.trim_fmt()
+    draw(&COLUMNS, entries.iter().map(cells))
 }
 
 fn cells(entry: &Entry) -> Vec<Cell> {
@@ -116,12 +120,12 @@ fn cells(entry: &Entry) -> Vec<Cell> {
         Cell::new(&entry.name),
         Cell::new(holder),
         Cell::new(why),
-        Cell::new(token).set_alignment(CellAlignment::Right),
-        Cell::new(remaining(entry.remaining)).set_alignment(CellAlignment::Right),
-        Cell::new(entry.waiters).set_alignment(CellAlignment::Right),
+        Cell::new(token),
+        Cell::new(remaining(entry.remaining)),
+        Cell::new(entry.waiters),
     ]
 }
 
 fn remaining(left: Option<Duration>) -> String {
-    left.map_or_else(|| "for ever".to_owned(), |left| human(left).to_string())
+    left.map_or_else(|| "never expires".to_owned(), |left| human(left).to_string())
 }

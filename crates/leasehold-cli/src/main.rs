@@ -14,6 +14,7 @@ mod redlock;
 mod report;
 mod run;
 mod store;
+mod table;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -29,35 +30,45 @@ fn main() -> ExitCode {
     let line: Vec<OsString> = std::env::args_os().collect();
     // Our own helper processes; no part of what users are offered.
     let exit = match line.get(1).and_then(|role| role.to_str()) {
-        Some(guard::ROLE) => parsed(&line[1..], guard::main),
-        Some(start::ROLE) => parsed(&line[1..], start::main),
-        Some(paused::ROLE) => parsed(&line[1..], paused::main),
-        Some(_) | None => parsed(&line, dispatch),
+        Some(guard::ROLE) => helper(&line[1..], guard::main),
+        Some(start::ROLE) => helper(&line[1..], start::main),
+        Some(paused::ROLE) => helper(&line[1..], paused::main),
+        Some(_) | None => match args::parse(&line) {
+            Ok(cli) => dispatch(&cli),
+            Err(error) => misunderstood(&error, args::asks_for_json(&line)),
+        },
     };
     exit.into()
 }
 
-fn parsed<A: Parser>(line: &[OsString], run: impl FnOnce(&A) -> Exit) -> Exit {
+fn helper<A: Parser>(line: &[OsString], run: impl FnOnce(&A) -> Exit) -> Exit {
     match A::try_parse_from(line) {
         Ok(args) => run(&args),
-        Err(error) => {
-            // Help and version come this way too, to standard output; nobody is left to tell if that is gone.
-            let _ = error.print();
-            if lacks_command(&error) {
-                report::say_error(NAME_FORGOTTEN);
-            }
-            if error.use_stderr() { Exit::Usage } else { Exit::Done }
-        }
+        Err(error) => misunderstood(&error, false),
     }
 }
 
-const NAME_FORGOTTEN: &str = "the first argument is the name of the lock, and the command comes behind it; \
+fn misunderstood(error: &clap::Error, json: bool) -> Exit {
+    let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
+    if json && error.use_stderr() {
+        report::say_failure_as_json(&error.render().to_string(), exit);
+        return exit;
+    }
+    // Help and version come this way too, to standard output; nobody is left to tell if that is gone.
+    let _ = error.print();
+    if lacks_command(error) {
+        report::say_error(NAME_FORGOTTEN);
+    }
+    exit
+}
+
+const NAME_FORGOTTEN: &str = "the first argument is the name of the lock, and the command follows it; \
                               for example: leasehold run nightly-report -- ./report.sh";
 
-/// Whoever runs a command in front of which something else has to stand is apt to forget that.
+/// People who put a lock in front of a command are apt to forget its name.
 fn lacks_command(error: &clap::Error) -> bool {
     let missing = error.kind() == clap::error::ErrorKind::MissingRequiredArgument;
-    missing && error.to_string().contains("COMMAND")
+    missing && error.to_string().contains("<COMMAND>")
 }
 
 fn dispatch(cli: &Cli) -> Exit {
@@ -74,7 +85,11 @@ fn dispatch(cli: &Cli) -> Exit {
         }
     };
     outcome.unwrap_or_else(|failure| {
-        report::say_error(&failure.message);
+        if cli.command.json() {
+            report::say_failure_as_json(&failure.message, failure.exit);
+        } else {
+            report::say_error(&failure.message);
+        }
         failure.exit
     })
 }

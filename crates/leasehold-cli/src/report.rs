@@ -1,6 +1,8 @@
 //! What `leasehold` says: results on standard output; on standard error messages for people, or one JSON line.
 
+use std::fs::File;
 use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
@@ -30,13 +32,20 @@ const PLAIN: Style = Style::new();
 #[derive(Debug)]
 pub(crate) struct Voice {
     tone: Tone,
+    file: Option<ReportFile>,
     warnings: Vec<String>,
 }
 
 impl Voice {
     /// A voice in this tone.
     pub(crate) fn new(tone: Tone) -> Self {
-        Self { tone, warnings: Vec::new() }
+        Self { tone, file: None, warnings: Vec::new() }
+    }
+
+    /// Writes the report to this file, too.
+    pub(crate) fn report_to(&mut self, path: &Path) -> Result<(), Failure> {
+        self.file = Some(ReportFile::create(path)?);
+        Ok(())
     }
 
     /// Whether people are told what is being waited for.
@@ -71,6 +80,9 @@ impl Voice {
         report.warnings = self.warnings;
         report.outcome = exit.word();
         report.exit = exit.code();
+        if let Some(file) = self.file {
+            file.fill(&report);
+        }
         match self.tone {
             Tone::Quiet => {}
             Tone::Normal if exit.goes_without_saying() => {}
@@ -84,7 +96,31 @@ impl Voice {
     }
 }
 
-/// The outcome of `leasehold run --json`, one line.
+/// The file of `--report`: empty until the end.
+#[derive(Debug)]
+struct ReportFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl ReportFile {
+    fn create(path: &Path) -> Result<Self, Failure> {
+        let file = File::create(path).map_err(|error| {
+            let message = format!("cannot write the report to {}: {error}; name another file", path.display());
+            Failure::new(Exit::Config, message)
+        })?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    fn fill(mut self, report: &Report) {
+        let written = serde_json::to_string(report).map_err(Into::into).and_then(|line| writeln!(self.file, "{line}"));
+        if let Err(error) = written {
+            say(WARNING, &format!("cannot write the report to {}: {error}", self.path.display()));
+        }
+    }
+}
+
+/// The outcome of `leasehold run`, for `--json` and `--report`, one line.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Report {
     /// `ended`, `busy`, `lost`, `interrupted`, `not-started` or `failed`.
@@ -122,6 +158,13 @@ pub(crate) fn human(duration: Duration) -> FormattedDuration {
     format_duration(Duration::from_millis(millis(duration)))
 }
 
+/// How long something took, for people: to a tenth of a second, and shorter times to a hundredth.
+pub(crate) fn rough(duration: Duration) -> FormattedDuration {
+    let nearest = |step: u64| (millis(duration).saturating_add(step / 2) / step).saturating_mul(step);
+    let hundredths = nearest(10);
+    human(Duration::from_millis(if hundredths < 1000 { hundredths } else { nearest(100) }))
+}
+
 /// A duration for people, to the second, and never none.
 pub(crate) fn whole_seconds(duration: Duration) -> FormattedDuration {
     human(Duration::from_secs(duration.as_secs().max(1)))
@@ -147,6 +190,19 @@ pub(crate) fn say_error(text: &str) {
     say(ERROR, text);
 }
 
+/// Says as one line of JSON that something failed, outside of `run`.
+pub(crate) fn say_failure_as_json(message: &str, exit: Exit) {
+    print_json(&Failed { outcome: exit.word(), exit: exit.code(), message });
+}
+
+/// A failure without a run.
+#[derive(Debug, Serialize)]
+struct Failed<'a> {
+    outcome: &'static str,
+    exit: u8,
+    message: &'a str,
+}
+
 /// Says what did not go as it should but decides nothing, outside of `run`.
 pub(crate) fn say_warning(text: &str) {
     say(WARNING, text);
@@ -162,8 +218,22 @@ fn say(style: Style, text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{style}leasehold:{style:#} {text}");
 }
 
-fn print_json(report: &Report) {
+fn print_json(report: &impl Serialize) {
     if let Ok(line) = serde_json::to_string(report) {
         let _ = writeln!(std::io::stderr().lock(), "{line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_rounded_for_people() {
+        let table =
+            [(0, "0s"), (4, "0s"), (6, "10ms"), (994, "990ms"), (999, "1s"), (3_049, "3s"), (3_050, "3s 100ms")];
+        for (millis, text) in table {
+            assert_eq!(rough(Duration::from_millis(millis)).to_string(), text, "{millis} ms");
+        }
     }
 }

@@ -99,6 +99,25 @@ impl Guard {
         Ok(self.check()?)
     }
 
+    /// Renews the lease now, without waiting for the regular renewal: a hold that another client handed over may have
+    /// little time left.
+    ///
+    /// # Errors
+    /// `Lost` where it is not held any more, `Backend` where the store did not renew it; the regular renewals go on.
+    ///
+    /// # Blocking
+    /// For an operation timeout.
+    pub fn renew(&self) -> Result<(), VerifyError> {
+        self.check()?;
+        let Turn { shared, cell, .. } = &self.turn;
+        let (lease, asked_at) = (self.hold.lease(), shared.ports.clock.now());
+        let renewed = shared.backend.renew(std::slice::from_ref(lease), shared.policy.within(lease.ttl))?;
+        for standing in renewed {
+            cell.handle(Input::Standing { owner: lease.owner, asked_at, standing: Ok(standing) });
+        }
+        Ok(self.check()?)
+    }
+
     /// Waits until the hold is lost, and tells why: at the latest at its local deadline.
     ///
     /// # Blocking

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::Invalid;
 
-/// The name of a lock: 1 to 512 bytes of UTF-8 without control characters, not beginning with `leasehold:`.
+/// The name of a lock: 1 to 512 bytes of UTF-8 without control characters or blanks at either end, not beginning with
+/// `leasehold:`.
 ///
 /// Everything that holds a `LockName` may rely on that; no layer checks it again. Cloning is cheap.
 ///
@@ -51,6 +52,9 @@ impl FromStr for LockName {
         if text.chars().any(char::is_control) {
             return refuse("it holds a control character", "leave out line ends, tabs and other control characters");
         }
+        if text.trim() != text {
+            return refuse("it begins or ends with a blank", "leave out blanks at the beginning and the end");
+        }
         if text.starts_with(Self::RESERVED_PREFIX) {
             return refuse("names that begin with \"leasehold:\" are reserved", "choose another beginning");
         }
@@ -85,7 +89,7 @@ mod tests {
         for good in ["a", "invoice:42", "nightly report", "späť", &"x".repeat(512)] {
             assert_eq!(good.parse::<LockName>().unwrap().as_str(), good);
         }
-        for bad in ["", "a\nb", "a\0", "\u{7f}", "leasehold:x", &"x".repeat(513)] {
+        for bad in ["", "a\nb", "a\0", "\u{7f}", " a", "a ", "a\u{a0}", " ", "leasehold:x", &"x".repeat(513)] {
             assert!(bad.parse::<LockName>().is_err(), "{bad:?}");
         }
     }

@@ -34,6 +34,13 @@ pub(crate) struct RedlockArgs {
     pub(crate) task: Task,
 }
 
+impl RedlockArgs {
+    /// Whether the answer and failures are told as JSON.
+    pub(crate) fn json(&self) -> bool {
+        matches!(&self.task, Task::Status(StatusArgs { json: true, .. }))
+    }
+}
+
 /// What to do with a deployment.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {

@@ -5,6 +5,7 @@ mod moving;
 mod status;
 
 use leasehold::redlock::{Purpose, RedlockConfig};
+use lock_core::Ttl;
 
 use self::args::{InitArgs, RedlockArgs, Task};
 use crate::exit::{Exit, Failure};
@@ -25,7 +26,15 @@ fn config(url: &str) -> Result<RedlockConfig, Failure> {
 }
 
 fn init(args: &InitArgs) -> Result<Exit, Failure> {
-    let quorum = Quorum::open(&config(&args.url)?)?;
+    let config = config(&args.url)?;
+    if config.max_ttl() < Ttl::DEFAULT {
+        say_warning(&format!(
+            "max_ttl={} is shorter than the default ttl of {}: programs that use the library have to set a shorter ttl",
+            config.max_ttl(),
+            Ttl::DEFAULT
+        ));
+    }
+    let quorum = Quorum::open(&config)?;
     let before = Health::of(&quorum.pass(Purpose::Look)?);
     if before.can_grant() {
         return print(&format!("nothing to do, since locks can be granted: {before}"));

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use comfy_table::{Cell, Color};
 use leasehold::redlock::{NodeReport, Purpose, Report};
 use lock_core::Ttl;
 use lock_core::node::{Standing, View};
@@ -14,6 +14,7 @@ use super::config;
 use crate::exit::{Exit, Failure};
 use crate::quorum::{Health, Quorum};
 use crate::report::{human, json, millis, print, say_warning, whole_seconds};
+use crate::table::{Column, draw};
 
 /// How much of a run id tells two runs apart.
 const RUN_SHOWN: usize = 8;
@@ -46,27 +47,30 @@ fn show(report: &Report, health: Health) -> Result<Exit, Failure> {
     Ok(done)
 }
 
+const COLUMNS: [Column; 7] = [
+    Column::new("NODE"),
+    Column::new("STATE"),
+    Column::new("RUN").dropped(0),
+    Column::new("COUNTER").right().dropped(3),
+    Column::new("TO CLOCK").right().dropped(2),
+    Column::new("LONGEST").right().dropped(1),
+    Column::new("NOTE").wrapped(),
+];
+
 fn table(report: &Report) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(["NODE", "STATE", "RUN", "COUNTER", "TO CLOCK", "LONGEST", "NOTE"]);
-    for node in &report.nodes {
-        table.add_row(cells(node));
-    }
-    table.trim_fmt()
+    draw(&COLUMNS, report.nodes.iter().map(cells))
 }
 
 fn cells(node: &NodeReport) -> Vec<Cell> {
     let mut cells = vec![Cell::new(&node.address), state(node)];
     match &node.view {
         Ok(view) => {
-            let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
             let known = view.counter > 0;
             cells.push(Cell::new(view.run.0.chars().take(RUN_SHOWN).collect::<String>()));
-            cells.push(right(if known { view.counter.to_string() } else { "-".to_owned() }));
-            cells.push(right(if known { to_clock(view) } else { "-".to_owned() }));
+            cells.push(Cell::new(if known { view.counter.to_string() } else { "-".to_owned() }));
+            cells.push(Cell::new(if known { to_clock(view) } else { "-".to_owned() }));
             let asked = view.longest >= Ttl::MIN.get();
-            cells.push(right(if asked { human(view.longest).to_string() } else { "-".to_owned() }));
+            cells.push(Cell::new(if asked { human(view.longest).to_string() } else { "-".to_owned() }));
             cells.push(Cell::new(view.evicts.as_deref().map_or(String::new(), |policy| format!("evicts: {policy}"))));
         }
         Err(error) => {

@@ -34,14 +34,16 @@ use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::held::{HELD, Held};
 use crate::locks::{Hold, Locks, Parted, Patience, Wish};
-use crate::report::{CommandEnd, Report, Tone, Voice, human, millis};
+use crate::report::{CommandEnd, Report, Tone, Voice, millis, rough};
 use crate::store::Store;
 
 /// Runs the command under the lock and says how it ended.
 pub(crate) fn run(args: &RunArgs) -> Exit {
     let mut voice = Voice::new(tone(args));
     let mut report = Report { name: args.name.to_string(), ..Report::default() };
-    let exit = Session::prepare(args, &mut voice, &mut report).and_then(Session::run).unwrap_or_else(|failure| {
+    let outcome = args.report.as_deref().map_or(Ok(()), |path| voice.report_to(path));
+    let outcome = outcome.and_then(|()| Session::prepare(args, &mut voice, &mut report)).and_then(Session::run);
+    let exit = outcome.unwrap_or_else(|failure| {
         report.message = Some(failure.message);
         failure.exit
     });
@@ -94,7 +96,7 @@ impl<'a> Session<'a> {
         self.report.waited_ms = millis(got.since(began));
         let hold = acquired?;
         self.report.token = Some(hold.token().get());
-        let waited = human(got.since(began));
+        let waited = rough(got.since(began));
         self.voice.note(&format!("got {} with token {} after {waited}", self.args.name, hold.token()));
         let verdict = self.run_command(&hold);
         let released = self.release(hold);

@@ -13,7 +13,7 @@ use super::signals::{self, Signals};
 use crate::exit::{Exit, Failure};
 use crate::locks::Hold;
 
-/// How often a lease that is too short to begin with is looked at, until its next renewal.
+/// How often a lease that is too short to begin with is looked at, if it could not be renewed at once.
 const RENEWAL_POLL: Duration = Duration::from_millis(20);
 /// After so many ttls without a usable lease the store is too slow: each of them had two renewals or more.
 const PATIENCE_IN_TTLS: u32 = 2;
@@ -24,6 +24,8 @@ pub(super) trait Lease {
     fn deadline(&self) -> Moment;
     /// See [`Hold::lost`].
     fn lost(&self) -> Option<String>;
+    /// See [`Hold::renew`].
+    fn renew(&self);
 }
 
 impl Lease for Hold {
@@ -34,10 +36,15 @@ impl Lease for Hold {
     fn lost(&self) -> Option<String> {
         Self::lost(self)
     }
+
+    fn renew(&self) {
+        Self::renew(self);
+    }
 }
 
 /// Waits until enough is left of the lease for the command to begin: one that was handed over by another holder, or that
-/// came late, may be short until its next renewal. Given up on a signal that asks for an end, and after two ttls.
+/// came late, may be short. So it is renewed at once, and if that fails, by the next regular renewal. Given up on a signal
+/// that asks for an end, and after two ttls.
 pub(super) fn usable_deadline(
     lease: &impl Lease,
     ttl: Ttl,
@@ -45,6 +52,9 @@ pub(super) fn usable_deadline(
     signals: &mut Signals,
 ) -> Result<Moment, Failure> {
     let give_up_at = HostClock.now() + ttl.get() * PATIENCE_IN_TTLS;
+    if lease.deadline().since(HostClock.now()) < budget.kept() + USABLE_MIN {
+        lease.renew();
+    }
     loop {
         if let Some(reason) = lease.lost() {
             let message = format!("the lease was lost before the command was started: {reason}; run it again");
@@ -81,6 +91,7 @@ fn too_slow(ttl: Ttl) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::sync::{Mutex, PoisonError};
 
     use signal_hook::consts::{SIGTERM, SIGUSR2};
@@ -99,6 +110,8 @@ mod tests {
         fn lost(&self) -> Option<String> {
             None
         }
+
+        fn renew(&self) {}
     }
 
     struct Gone;
@@ -110,6 +123,25 @@ mod tests {
 
         fn lost(&self) -> Option<String> {
             Some("it expired".to_owned())
+        }
+
+        fn renew(&self) {}
+    }
+
+    /// A lease that is short until it is renewed.
+    struct HandedOver(Cell<Duration>);
+
+    impl Lease for HandedOver {
+        fn deadline(&self) -> Moment {
+            HostClock.now() + self.0.get()
+        }
+
+        fn lost(&self) -> Option<String> {
+            None
+        }
+
+        fn renew(&self) {
+            self.0.set(Duration::from_secs(30));
         }
     }
 
@@ -130,6 +162,13 @@ mod tests {
         let failure = ask(&SHORT, "100ms").unwrap_err();
         assert_eq!(failure.exit, Exit::Unavailable);
         assert!(failure.message.contains("100ms") && failure.message.contains("--ttl"), "{failure}");
+    }
+
+    #[test]
+    fn a_short_lease_is_renewed_at_once() {
+        let lease = HandedOver(Cell::new(Duration::from_millis(100)));
+        assert!(ask(&lease, "30s").is_ok());
+        assert_eq!(lease.0.get(), Duration::from_secs(30));
     }
 
     #[test]

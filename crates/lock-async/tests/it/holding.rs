@@ -71,6 +71,19 @@ async fn a_revoked_lease_is_lost() {
 }
 
 #[tokio::test]
+async fn a_lease_is_renewed_when_asked_for() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let guard = client.mutex("a").acquire().await.unwrap();
+    bench.clock.advance(5 * SECOND);
+    assert!(guard.remaining() < 25 * SECOND, "no regular renewal is due yet");
+    guard.renew().await.unwrap();
+    assert!(guard.remaining() > 29 * SECOND);
+    client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), SECOND).await.unwrap();
+    assert!(guard.renew().await.is_err() && guard.check().is_err());
+}
+
+#[tokio::test]
 async fn max_hold_ends_a_hold_that_is_renewed() {
     let bench = Bench::new();
     let guard = bench.client().mutex("a").max_hold(5 * SECOND).acquire().await.unwrap();

@@ -71,6 +71,19 @@ fn a_revoked_lease_is_lost() {
 }
 
 #[test]
+fn a_lease_is_renewed_when_asked_for() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let guard = client.mutex("a").acquire().unwrap();
+    bench.clock.advance(5 * SECOND);
+    assert!(guard.remaining() < 25 * SECOND, "no regular renewal is due yet");
+    guard.renew().unwrap();
+    assert!(guard.remaining() > 29 * SECOND);
+    client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), SECOND).unwrap();
+    assert!(guard.renew().is_err() && guard.check().is_err());
+}
+
+#[test]
 fn max_hold_ends_a_hold_that_is_renewed() {
     let bench = Bench::new();
     let guard = bench.client().mutex("a").max_hold(5 * SECOND).acquire().unwrap();
