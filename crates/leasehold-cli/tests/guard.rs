@@ -23,6 +23,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use channel::Channel;
 use support::{STUBBORN, Scratch, wait_for, wait_for_death};
+use test_support::bounds::status_of;
 use wire::{Cause, Order, Status, Tiding};
 
 const LEASE: Duration = Duration::from_secs(3);
@@ -101,7 +102,7 @@ impl Drop for Guarded {
         if std::thread::panicking() {
             let _ = self.process.kill();
         }
-        let _ = self.process.wait();
+        status_of(&mut self.process, "the guard");
     }
 }
 
@@ -123,7 +124,7 @@ fn a_leasehold_that_dies_has_its_group_ended_at_once() {
     let pids = guarded.scratch.pids_of("pids");
     guarded.line = None;
     guarded.assert_dead_before_deadline(&pids);
-    assert!(guarded.process.wait().unwrap().success());
+    assert!(status_of(&mut guarded.process, "the guard").success());
 }
 
 #[test]
@@ -161,7 +162,7 @@ fn what_a_command_leaves_in_its_group_ends_with_it() {
     let mut guarded = Guarded::shell("sleep 60 & echo $$ $! > pids; exit 0");
     let pids = guarded.scratch.pids_of("pids");
     assert_eq!(guarded.await_end(), (Status::Code(0), Cause::Itself));
-    guarded.process.wait().unwrap();
+    status_of(&mut guarded.process, "the guard");
     assert!(pids.iter().all(|&pid| !support::is_alive(pid)), "the guard goes when all is gone");
 }
 
