@@ -23,7 +23,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use channel::Channel;
 use support::{STUBBORN, Scratch, wait_for, wait_for_death};
-use test_support::bounds::status_of;
+use test_support::bounds::{PATIENCE, status_of};
 use wire::{Cause, Order, Status, Tiding};
 
 const LEASE: Duration = Duration::from_secs(3);
@@ -119,7 +119,7 @@ fn a_leasehold_that_falls_silent_has_its_group_ended_before_the_deadline() {
 #[test]
 fn a_leasehold_that_dies_has_its_group_ended_at_once() {
     // So long that nothing but the death can be the reason.
-    let lease = support::PATIENCE * 10;
+    let lease = PATIENCE * 10;
     let mut guarded = Guarded::start_under(lease, &["sh", "-c", "sleep 60 & echo $$ $! > pids; wait"]);
     let pids = guarded.scratch.pids_of("pids");
     guarded.line = None;
@@ -141,7 +141,7 @@ fn an_order_to_end_is_followed_with_a_grace() {
 #[test]
 fn a_renewal_lets_the_command_run_on_to_its_own_end() {
     let mut guarded = Guarded::shell("sleep 4; exit 7");
-    guarded.extend(support::PATIENCE);
+    guarded.extend(PATIENCE);
     assert_eq!(guarded.await_end(), (Status::Code(7), Cause::Itself));
 }
 

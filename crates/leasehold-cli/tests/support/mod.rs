@@ -1,15 +1,16 @@
 //! What the tests of the command share: processes that tell their numbers, and whether they still run.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops where it cannot go on")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test stops where it cannot go on")]
 
 pub(crate) mod leasehold;
 pub(crate) mod nodes;
+pub(crate) mod session;
 
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-pub(crate) use test_support::bounds::{PATIENCE, wait_for};
+pub(crate) use test_support::bounds::wait_for;
 
 /// A directory of a test, with files that its processes write.
 pub(crate) struct Scratch(TempDir);
