@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use lock_core::Moment;
 use lock_host::{Clock, HostClock};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpgid, getppid, kill_process, setpgid};
 
 use channel::Channel;
 use support::{STUBBORN, Scratch, wait_for, wait_for_death};
@@ -203,4 +203,28 @@ fn a_command_that_cannot_be_executed_is_refused_with_the_systems_number() {
     let mut guarded = Guarded::start(&["/"]);
     let refused = guarded.await_tiding(|tiding| matches!(tiding, Tiding::Refused(_)));
     assert_eq!(refused, Tiding::Refused(rustix::io::Errno::ACCESS.raw_os_error()));
+}
+
+const LEAVES: &str = "LEASEHOLD_TEST_LEAVES_ITS_GROUP";
+
+#[test]
+fn a_command_that_moves_to_another_group_is_ended_as_well() {
+    let this = std::env::current_exe().unwrap();
+    let role = format!("{LEAVES}=1");
+    let mut guarded = Guarded::start(&["env", &role, this.to_str().unwrap(), "--exact", "leaves_its_group"]);
+    let pids = guarded.scratch.pids_of("pids");
+    guarded.assert_dead_before_deadline(&pids);
+    assert_eq!(guarded.await_end(), (Status::Signal(15), Cause::Lease));
+}
+
+/// Played by the test above as a command; does nothing otherwise.
+#[test]
+fn leaves_its_group() {
+    if std::env::var_os(LEAVES).is_none() {
+        return;
+    }
+    let elsewhere = getpgid(getppid()).unwrap();
+    setpgid(None, Some(elsewhere)).unwrap();
+    std::fs::write("pids", format!("{}\n", std::process::id())).unwrap();
+    std::thread::sleep(PATIENCE);
 }

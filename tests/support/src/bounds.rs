@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::must;
 
 /// Nothing in a test takes as long, on whatever machine; it only bounds a hang.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 const POLL: Duration = Duration::from_millis(5);
 
