@@ -5,7 +5,7 @@
 mod support;
 
 use support::leasehold::{Leasehold, code, text};
-use test_support::{RedisOptions, RedisServer};
+use test_support::{Finish, RedisOptions, RedisServer};
 
 /// Runs a command that must not come to be run, and checks what is said.
 fn refused(leasehold: &Leasehold, options: &str, expected: i32, words: &[&str]) {
@@ -31,7 +31,7 @@ fn names_and_durations() {
     refused(&leasehold, "--ttl 1s a", 64, &["1s", "--ttl", "the smallest --ttl is 1s ", "renewed"]);
     refused(&leasehold, "--ttl soon a", 64, &["soon", "500ms"]);
     for name in ["", "a\nb", "a\u{7}"] {
-        let output = leasehold.command("run").args([name, "--", "true"]).output().unwrap();
+        let output = leasehold.command("run").args([name, "--", "true"]).finish();
         assert_eq!(code(output.status), 64, "{name:?}");
         assert!(text(&output.stderr).contains("lock name"), "{output:?}");
     }

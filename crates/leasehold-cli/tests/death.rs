@@ -13,7 +13,7 @@ use lock_core::FencingToken;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use support::leasehold::{Leasehold, Running, code, report};
-use support::{STUBBORN, wait_for_death};
+use support::{STUBBORN, wait_for, wait_for_death};
 
 const SECOND: std::time::Duration = std::time::Duration::from_secs(1);
 
@@ -101,9 +101,7 @@ fn the_store_falls_silent() {
     let blocker = rusqlite::Connection::open(first.leasehold.database()).unwrap();
     blocker.execute_batch("BEGIN EXCLUSIVE").unwrap();
     wait_for_death(&first.pids);
-    while !first.running.has_ended() {
-        std::thread::sleep(SECOND / 20);
-    }
+    wait_for("the end of leasehold", || first.running.has_ended().then_some(()));
     blocker.execute_batch("ROLLBACK").unwrap();
     let output = first.running.end();
     assert_eq!(code(output.status), 76);

@@ -11,7 +11,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::leasehold::{Leasehold, code, text};
 use support::wait_for;
-use test_support::RedisServer;
+use test_support::bounds::status_of;
+use test_support::{Finish, RedisServer};
 
 const WORKERS: u64 = 3;
 const EXPECTED: u64 = 6;
@@ -28,7 +29,7 @@ fn demo(leasehold: &Leasehold, options: &str) -> Command {
 /// What the demo saw, stage by stage.
 fn seen(leasehold: &Leasehold, options: &str) -> Vec<Value> {
     let began = Instant::now();
-    let output = demo(leasehold, options).arg("--json").output().unwrap();
+    let output = demo(leasehold, options).arg("--json").finish();
     assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     assert_eq!(text(&output.stderr), "");
@@ -103,7 +104,7 @@ fn a_stopped_worker_dies_with_the_demo() {
 #[test]
 fn the_story_is_told_in_plain_text_where_nobody_sees_colours() {
     let leasehold = Leasehold::new();
-    let output = demo(&leasehold, "").output().unwrap();
+    let output = demo(&leasehold, "").finish();
     let (told, progress) = (text(&output.stdout), text(&output.stderr));
     assert!(!told.contains('\u{1b}') && !progress.contains('\u{1b}'), "{told}{progress}");
     assert!(told.lines().all(|line| line.chars().count() < 100), "{told}");
@@ -117,7 +118,7 @@ fn the_story_is_told_in_plain_text_where_nobody_sees_colours() {
 fn a_store_of_one_process_is_refused() {
     let leasehold = Leasehold::new();
     for (options, expected) in [("--url memory:", 78), ("--url redsi://h", 78), ("--url redis://127.0.0.1:1", 69)] {
-        let output = demo(&leasehold, options).output().unwrap();
+        let output = demo(&leasehold, options).finish();
         assert_eq!(code(output.status), expected, "{options}: {}", text(&output.stderr));
     }
 }
@@ -132,7 +133,7 @@ impl Running {
 
     fn end_by(&mut self, signal: Signal) -> ExitStatus {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
-        self.0.wait().unwrap()
+        status_of(&mut self.0, "the demo")
     }
 }
 

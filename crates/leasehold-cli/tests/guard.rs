@@ -19,10 +19,11 @@ use std::time::Duration;
 
 use lock_core::Moment;
 use lock_host::{Clock, HostClock};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpgid, getppid, kill_process, setpgid};
 
 use channel::Channel;
 use support::{STUBBORN, Scratch, wait_for, wait_for_death};
+use test_support::bounds::{PATIENCE, status_of};
 use wire::{Cause, Order, Status, Tiding};
 
 const LEASE: Duration = Duration::from_secs(3);
@@ -101,7 +102,7 @@ impl Drop for Guarded {
         if std::thread::panicking() {
             let _ = self.process.kill();
         }
-        let _ = self.process.wait();
+        status_of(&mut self.process, "the guard");
     }
 }
 
@@ -118,12 +119,12 @@ fn a_leasehold_that_falls_silent_has_its_group_ended_before_the_deadline() {
 #[test]
 fn a_leasehold_that_dies_has_its_group_ended_at_once() {
     // So long that nothing but the death can be the reason.
-    let lease = support::PATIENCE * 10;
+    let lease = PATIENCE * 10;
     let mut guarded = Guarded::start_under(lease, &["sh", "-c", "sleep 60 & echo $$ $! > pids; wait"]);
     let pids = guarded.scratch.pids_of("pids");
     guarded.line = None;
     guarded.assert_dead_before_deadline(&pids);
-    assert!(guarded.process.wait().unwrap().success());
+    assert!(status_of(&mut guarded.process, "the guard").success());
 }
 
 #[test]
@@ -140,7 +141,7 @@ fn an_order_to_end_is_followed_with_a_grace() {
 #[test]
 fn a_renewal_lets_the_command_run_on_to_its_own_end() {
     let mut guarded = Guarded::shell("sleep 4; exit 7");
-    guarded.extend(support::PATIENCE);
+    guarded.extend(PATIENCE);
     assert_eq!(guarded.await_end(), (Status::Code(7), Cause::Itself));
 }
 
@@ -161,7 +162,7 @@ fn what_a_command_leaves_in_its_group_ends_with_it() {
     let mut guarded = Guarded::shell("sleep 60 & echo $$ $! > pids; exit 0");
     let pids = guarded.scratch.pids_of("pids");
     assert_eq!(guarded.await_end(), (Status::Code(0), Cause::Itself));
-    guarded.process.wait().unwrap();
+    status_of(&mut guarded.process, "the guard");
     assert!(pids.iter().all(|&pid| !support::is_alive(pid)), "the guard goes when all is gone");
 }
 
@@ -202,4 +203,28 @@ fn a_command_that_cannot_be_executed_is_refused_with_the_systems_number() {
     let mut guarded = Guarded::start(&["/"]);
     let refused = guarded.await_tiding(|tiding| matches!(tiding, Tiding::Refused(_)));
     assert_eq!(refused, Tiding::Refused(rustix::io::Errno::ACCESS.raw_os_error()));
+}
+
+const LEAVES: &str = "LEASEHOLD_TEST_LEAVES_ITS_GROUP";
+
+#[test]
+fn a_command_that_moves_to_another_group_is_ended_as_well() {
+    let this = std::env::current_exe().unwrap();
+    let role = format!("{LEAVES}=1");
+    let mut guarded = Guarded::start(&["env", &role, this.to_str().unwrap(), "--exact", "leaves_its_group"]);
+    let pids = guarded.scratch.pids_of("pids");
+    guarded.assert_dead_before_deadline(&pids);
+    assert_eq!(guarded.await_end(), (Status::Signal(15), Cause::Lease));
+}
+
+/// Played by the test above as a command; does nothing otherwise.
+#[test]
+fn leaves_its_group() {
+    if std::env::var_os(LEAVES).is_none() {
+        return;
+    }
+    let elsewhere = getpgid(getppid()).unwrap();
+    setpgid(None, Some(elsewhere)).unwrap();
+    std::fs::write("pids", format!("{}\n", std::process::id())).unwrap();
+    std::thread::sleep(PATIENCE);
 }

@@ -6,6 +6,7 @@
 mod support;
 
 use support::leasehold::{Leasehold, Running, code, report, text};
+use test_support::Finish;
 
 /// Holds a lock until the file `done` is there.
 const HOLD: &str = "echo held > held; while [ ! -e done ]; do sleep 0.02; done";
@@ -43,14 +44,14 @@ fn a_long_wait_is_told_once_in_a_log() {
 fn what_was_probably_meant_is_said() {
     let leasehold = Leasehold::new();
     let said = |line: &[&str], expected: i32| {
-        let output = leasehold.command("run").args(line).output().unwrap();
+        let output = leasehold.command("run").args(line).finish();
         assert_eq!(code(output.status), expected, "{line:?}");
         text(&output.stderr)
     };
     assert!(said(&["./report.sh"], 64).contains("the first argument is the name of the lock"));
     assert!(said(&["a", "--", "echo hi && echo there"], 127).contains("use sh -c '...'"));
     assert!(said(&["a", "--", "/tmp"], 126).contains("is a directory"));
-    let demo = leasehold.command("demo").output().unwrap();
+    let demo = leasehold.command("demo").finish();
     assert_eq!(code(demo.status), 64);
     assert!(text(&demo.stderr).contains("leasehold demo account"));
 }
@@ -58,7 +59,7 @@ fn what_was_probably_meant_is_said() {
 #[test]
 fn quiet_is_silent_and_verbose_tells_a_story() {
     let leasehold = Leasehold::new();
-    let quiet = leasehold.command("run -q a -- ./nowhere").output().unwrap();
+    let quiet = leasehold.command("run -q a -- ./nowhere").finish();
     assert_eq!((code(quiet.status), text(&quiet.stderr).as_str()), (127, ""));
     let verbose = text(&leasehold.run("-v a", "true").stderr);
     assert!(verbose.contains("got a with token") && verbose.contains("released a"), "{verbose}");

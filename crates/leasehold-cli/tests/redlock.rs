@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use support::leasehold::{Running, code, text};
 use support::nodes::{MAX_TTL, Nodes, RUN};
 use support::wait_for;
-use test_support::{Fault, Proxy, RedisOptions, RedisServer};
+use test_support::{Fault, Finish, Proxy, RedisOptions, RedisServer};
 
 /// Holds a lock until the file `done` is there.
 const HOLD: &str = "echo held > held; while [ ! -e done ]; do sleep 0.02; done";
@@ -214,10 +214,10 @@ fn locks_are_looked_at_node_by_node() {
     let nodes = Nodes::founded(3);
     let _holder = nodes.leasehold.start(&format!("--why nightly {RUN} {} a", nodes.url()), HOLD, "held");
     for line in ["ls", "show a"] {
-        let output = nodes.leasehold.command(line).args(["--url", &nodes.url()]).output().unwrap();
+        let output = nodes.leasehold.command(line).args(["--url", &nodes.url()]).finish();
         assert_eq!(code(output.status), 78);
         assert!(text(&output.stderr).contains(&format!("--url redis://{}", nodes.address(0))));
-        let output = nodes.leasehold.command(line).args(["--url", &nodes.servers[0].url()]).output().unwrap();
+        let output = nodes.leasehold.command(line).args(["--url", &nodes.servers[0].url()]).finish();
         assert!(text(&output.stdout).contains("nightly"), "{}", text(&output.stdout));
     }
     std::fs::write(nodes.leasehold.scratch.file("done"), "").unwrap();

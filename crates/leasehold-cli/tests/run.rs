@@ -11,6 +11,7 @@ use rustix::process::Signal;
 use serde_json::json;
 use support::leasehold::{Leasehold, Running, code, report, text};
 use support::{is_alive, wait_for};
+use test_support::Finish;
 
 /// Holds a lock until the file `done` is there.
 const HOLD: &str = "echo held > held; while [ ! -e done ]; do sleep 0.02; done";
@@ -30,7 +31,7 @@ fn what_cannot_be_executed_is_126_or_127_and_the_lock_is_free_again() {
     let leasehold = Leasehold::new();
     std::fs::write(leasehold.scratch.file("plain"), "no program").unwrap();
     for (program, expected) in [("./plain", 126), ("./nowhere", 127), ("no-such-command-anywhere", 127)] {
-        let output = leasehold.command("run -n a --").arg(program).output().unwrap();
+        let output = leasehold.command("run -n a --").arg(program).finish();
         assert_eq!(code(output.status), expected);
         assert!(text(&output.stderr).contains(program));
         assert_eq!(code(leasehold.run("-n a", "true").status), 0);
@@ -55,7 +56,7 @@ fn the_command_has_our_standard_input_and_output() {
     let leasehold = Leasehold::new();
     std::fs::write(leasehold.scratch.file("input"), "some text\n").unwrap();
     let input = std::fs::File::open(leasehold.scratch.file("input")).unwrap();
-    let output = leasehold.script("a", "cat; echo problem >&2").stdin(input).output().unwrap();
+    let output = leasehold.script("a", "cat; echo problem >&2").stdin(input).finish();
     assert_eq!((text(&output.stdout).as_str(), text(&output.stderr).as_str()), ("some text\n", "problem\n"));
 }
 
@@ -83,7 +84,7 @@ fn every_ttl_that_is_accepted_works() {
     let refusal = text(&leasehold.run("--ttl 100ms a", "true").stderr);
     let (_, rest) = refusal.split_once("the smallest --ttl is ").unwrap();
     let smallest = humantime::parse_duration(rest.split_once(';').unwrap().0).unwrap();
-    let help = text(&leasehold.command("run --help").output().unwrap().stdout);
+    let help = text(&leasehold.command("run --help").finish().stdout);
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(help.contains(&format!("{} or more", humantime::format_duration(smallest))), "{help}");
     for more in (0..=100).step_by(10) {
@@ -97,11 +98,11 @@ fn every_ttl_that_is_accepted_works() {
 fn a_state_directory_may_have_any_name_but_has_to_be_writable() {
     let leasehold = Leasehold::new();
     let odd = leasehold.scratch.file("what?prefix=x#%41");
-    let output = leasehold.script("a", "true").env("XDG_STATE_HOME", &odd).output().unwrap();
+    let output = leasehold.script("a", "true").env("XDG_STATE_HOME", &odd).finish();
     assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
     assert!(odd.join("leasehold/locks.db").exists());
     // Nobody makes directories there, not even root.
-    let denied = leasehold.script("a", "true").env("XDG_STATE_HOME", "/sys").output().unwrap();
+    let denied = leasehold.script("a", "true").env("XDG_STATE_HOME", "/sys").finish();
     assert_eq!(code(denied.status), 77, "{}", text(&denied.stderr));
 }
 
@@ -134,11 +135,11 @@ fn the_state_directory_is_private_and_never_guessed() {
     let mode = std::fs::metadata(leasehold.scratch.file("leasehold")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
     assert!(leasehold.database().exists());
-    let homeless = leasehold.script("a", "true").env_remove("XDG_STATE_HOME").output().unwrap();
+    let homeless = leasehold.script("a", "true").env_remove("XDG_STATE_HOME").finish();
     assert_eq!(code(homeless.status), 78);
     assert!(text(&homeless.stderr).contains("HOME"));
     let home = leasehold.scratch.path();
-    let at_home = leasehold.script("a", "true").env_remove("XDG_STATE_HOME").env("HOME", home).status().unwrap();
+    let at_home = leasehold.script("a", "true").env_remove("XDG_STATE_HOME").env("HOME", home).finish().status;
     assert_eq!(code(at_home), 0);
     assert!(leasehold.scratch.file(".local/state/leasehold/locks.db").exists());
 }
@@ -147,10 +148,10 @@ fn the_state_directory_is_private_and_never_guessed() {
 fn a_configuration_that_cannot_work_is_78() {
     let leasehold = Leasehold::new();
     for url in ["memory:", "nonsense", "strange://host"] {
-        let output = leasehold.script("a", "true").env("LEASEHOLD_URL", url).output().unwrap();
+        let output = leasehold.script("a", "true").env("LEASEHOLD_URL", url).finish();
         assert_eq!(code(output.status), 78, "{url}: {}", text(&output.stderr));
     }
-    let output = leasehold.script("a", "true").env("XDG_STATE_HOME", "/dev/null").output().unwrap();
+    let output = leasehold.script("a", "true").env("XDG_STATE_HOME", "/dev/null").finish();
     assert_eq!(code(output.status), 78);
 }
 
@@ -167,12 +168,12 @@ fn a_command_line_that_cannot_be_understood_is_64() {
     for line in
         ["", "run", "run a", "run -n -w 1s a true", "run --ttl 1s a true", "run --ttl 30s --grace 29s a true", "x"]
     {
-        assert_eq!(code(leasehold.command(line).output().unwrap().status), 64, "{line}");
+        assert_eq!(code(leasehold.command(line).finish().status), 64, "{line}");
     }
-    assert_eq!(code(leasehold.command("run leasehold:x true").output().unwrap().status), 64);
+    assert_eq!(code(leasehold.command("run leasehold:x true").finish().status), 64);
     assert!(!leasehold.scratch.file("leasehold").exists(), "nothing was touched");
     for line in ["--version", "--help", "run --help", "completions bash"] {
-        assert_eq!(code(leasehold.command(line).output().unwrap().status), 0, "{line}");
+        assert_eq!(code(leasehold.command(line).finish().status), 0, "{line}");
     }
 }
 
@@ -187,7 +188,7 @@ fn the_outcome_can_be_had_as_json() {
     assert!(ended["token"].as_u64().unwrap() > 0);
     let killed = report(&leasehold.run("--json a", "kill -9 $$"));
     assert_eq!((&killed["exit"], &killed["command"]), (&json!(137), &json!({"signal": 9})));
-    let nested = leasehold.command("run --json a -- ./nowhere").output().unwrap();
+    let nested = leasehold.command("run --json a -- ./nowhere").finish();
     assert_eq!((&report(&nested)["outcome"], &report(&nested)["exit"]), (&json!("not-started"), &json!(127)));
     let _holder = leasehold.start("a", HOLD, "held");
     let busy = report(&leasehold.run("-n --json a", "true"));
@@ -260,7 +261,7 @@ fn ls_and_show_tell_who_holds_what() {
     assert_eq!(leasehold.json("ls other*"), json!([]));
     assert_eq!(leasehold.json("show job:1")["token"], row["token"]);
     assert_eq!(leasehold.json("show job:2")["held"], json!(false));
-    let table = text(&leasehold.command("ls").output().unwrap().stdout);
+    let table = text(&leasehold.command("ls").finish().stdout);
     let (header, line) = table.split_once('\n').unwrap();
     assert!(header.trim_start().starts_with("NAME") && line.contains("nightly") && line.contains("pid "), "{table}");
     std::fs::write(leasehold.scratch.file("done"), "").unwrap();

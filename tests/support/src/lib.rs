@@ -5,11 +5,13 @@
 
 #![allow(clippy::panic, reason = "a part of a test that cannot be set up fails the test")]
 
+pub mod bounds;
 mod proxy;
 mod redis_server;
 pub mod signals;
 mod temp;
 
+pub use bounds::Finish;
 pub use proxy::{AfterDrop, Fault, Proxy};
 pub use redis_server::{DataCopy, RedisOptions, RedisServer};
 pub use temp::temp_dir;

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use lock_core::Moment;
 use lock_host::{Clock, HostClock};
+use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions, kill_process_group, waitid, waitpgid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions, getpgid, kill_process, kill_process_group, waitid,
+    waitpgid, waitpid,
 };
 
 use super::wire::Status;
@@ -45,36 +47,60 @@ impl Group {
         self.leader
     }
 
-    /// Sends a signal to all of the group. Signals that ask for an end wake a stopped group, which could not follow.
+    /// Sends a signal to all of the group, and to its leader, should that have left it. Signals that ask for an end wake
+    /// a stopped group, which could not follow.
     pub(crate) fn signal(self, signal: Signal) {
+        self.send(signal);
+        if [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].contains(&signal) {
+            self.send(Signal::CONT);
+        }
+    }
+
+    fn send(self, signal: Signal) {
         // Only a group that is gone, or that runs as somebody else, cannot be signalled: nothing more can be done.
         let _ = kill_process_group(self.leader, signal);
-        if [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].contains(&signal) {
-            let _ = kill_process_group(self.leader, Signal::CONT);
+        // Not reaped yet, so the number is still the leader's.
+        if getpgid(Some(self.leader)).is_ok_and(|group| group != self.leader) {
+            let _ = kill_process(self.leader, signal);
         }
     }
 
     /// Looks what became of the leader, without reaping it.
     pub(crate) fn look(self) -> io::Result<Leader> {
         reap_strangers(self.leader);
-        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        if let Some(status) = waitid(WaitId::Pid(self.leader), ended)?.and_then(|end| status_of(&end)) {
-            return Ok(Leader::Ended(status));
+        match self.end()? {
+            Some(status) => Ok(Leader::Ended(status)),
+            None => self.change(),
         }
-        let changed = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
-        Ok(match waitid(WaitId::Pid(self.leader), changed)? {
-            Some(change) if change.stopped() => Leader::Stopped,
-            Some(change) if change.continued() => Leader::Continued,
-            Some(_) | None => Leader::Unchanged,
-        })
     }
 
-    /// Reaps the group until nothing of it is left, or `until`.
+    fn end(self) -> io::Result<Option<Status>> {
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        Ok(waitid(WaitId::Pid(self.leader), ended)?.and_then(|end| status_of(&end)))
+    }
+
+    fn change(self) -> io::Result<Leader> {
+        let changed = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
+        match waitid(WaitId::Pid(self.leader), changed) {
+            Ok(Some(change)) if change.stopped() => Ok(Leader::Stopped),
+            Ok(Some(change)) if change.continued() => Ok(Leader::Continued),
+            Ok(Some(_) | None) => Ok(Leader::Unchanged),
+            // It ended since the look before: an ended child cannot be stopped or continued any more.
+            Err(Errno::CHILD) => Ok(self.end()?.map_or(Leader::Unchanged, Leader::Ended)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reaps the group and its leader until nothing of them is left, or `until`.
     ///
     /// Outside of Linux, processes whose parent died are not ours to reap: there, only the leader is waited for.
     pub(crate) fn bury(self, until: Moment) {
         while HostClock.now() < until {
-            match waitpgid(self.leader, WaitOptions::NOHANG) {
+            let left = waitpgid(self.leader, WaitOptions::NOHANG).or_else(|_| {
+                // A leader that had left the group.
+                waitpid(Some(self.leader), WaitOptions::NOHANG)
+            });
+            match left {
                 Ok(Some(_)) => {}
                 Ok(None) => std::thread::sleep(BURY_POLL),
                 Err(_) => return,
@@ -113,3 +139,40 @@ fn reap_strangers(leader: Pid) {
 
 #[cfg(not(target_os = "linux"))]
 fn reap_strangers(_leader: Pid) {}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Chosen: about one end in ten falls between the two looks.
+    const RUNS: u32 = 300;
+
+    fn lead(program: &str) -> (Child, Group) {
+        let leader = Command::new(program).spawn().unwrap();
+        let group = Group::led_by(Pid::from_child(&leader));
+        (leader, group)
+    }
+
+    #[test]
+    fn a_leader_that_ends_between_two_looks_has_ended() {
+        for run in 0..RUNS {
+            let (mut leader, group) = lead("true");
+            let until = Instant::now() + Duration::from_secs(30);
+            while group.end().unwrap().is_none() && group.change().unwrap() == Leader::Unchanged {
+                assert!(Instant::now() < until, "run {run}: the end was not seen");
+            }
+            assert_eq!(group.end().unwrap(), Some(Status::Code(0)), "run {run}");
+            leader.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_leader_that_is_gone_for_good_is_an_error() {
+        let (mut leader, group) = lead("true");
+        leader.wait().unwrap();
+        assert!(group.end().is_err() && group.change().is_err());
+    }
+}

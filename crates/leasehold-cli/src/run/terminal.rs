@@ -13,7 +13,7 @@ pub(crate) struct Terminal(());
 impl Terminal {
     /// The terminal, where standard input is one and this process's group has it.
     pub(crate) fn in_foreground() -> Option<Self> {
-        (tcgetpgrp(stdin()).ok()? == getpgrp()).then_some(Self(()))
+        (tcgetpgrp(stdin()).ok()? == getpgrp()).then(|| Self(()))
     }
 
     /// Lends it to the group of a command.

@@ -6,6 +6,8 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use test_support::Finish;
+use test_support::bounds::output_of;
 
 use super::{Scratch, wait_for};
 
@@ -46,7 +48,7 @@ impl Leasehold {
 
     /// Runs a shell script under a lock, to its end.
     pub(crate) fn run(&self, options: &str, script: &str) -> Output {
-        self.script(options, script).output().unwrap()
+        self.script(options, script).finish()
     }
 
     /// Starts a shell script under a lock, and waits until it has written `ready`.
@@ -59,7 +61,7 @@ impl Leasehold {
 
     /// The answer of `ls` or `show` with `--json`.
     pub(crate) fn json(&self, line: &str) -> Value {
-        let output = self.command(line).arg("--json").output().unwrap();
+        let output = self.command(line).arg("--json").finish();
         assert!(output.status.success(), "{}", text(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     }
@@ -98,7 +100,7 @@ impl Running {
     }
 
     pub(crate) fn end(mut self) -> Output {
-        self.child.take().unwrap().wait_with_output().unwrap()
+        output_of(self.child.take().unwrap(), "leasehold")
     }
 }
 

@@ -1,24 +1,24 @@
 //! What the tests of the command share: processes that tell their numbers, and whether they still run.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops where it cannot go on")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test stops where it cannot go on")]
 
 pub(crate) mod leasehold;
 pub(crate) mod nodes;
+pub(crate) mod session;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-
-/// Nothing in these tests takes as long; it only bounds a hang.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) use test_support::bounds::wait_for;
 
 /// A directory of a test, with files that its processes write.
 pub(crate) struct Scratch(TempDir);
 
 impl Scratch {
     pub(crate) fn new() -> Self {
+        // What is sent to the processes of a test is to have its effect, however the tests were started.
+        test_support::signals::default_in_children();
         Self(tempfile::tempdir().unwrap())
     }
 
@@ -41,18 +41,6 @@ impl Scratch {
     /// The process numbers in a file.
     pub(crate) fn pids_of(&self, name: &str) -> Vec<i32> {
         self.text_of(name).split_whitespace().map(|pid| pid.parse().unwrap()).collect()
-    }
-}
-
-/// Asks again and again until there is an answer.
-pub(crate) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(answer) = ask() {
-            return answer;
-        }
-        assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::process::Output;
 
 use serde_json::Value;
-use test_support::RedisServer;
+use test_support::{Finish, RedisServer};
 
 use super::leasehold::{Leasehold, code, text};
 
@@ -46,7 +46,7 @@ impl Nodes {
     }
 
     pub(crate) fn redlock(&self, task: &str, arguments: &[String]) -> Output {
-        self.leasehold.command("redlock").arg(task).args(arguments).output().unwrap()
+        self.leasehold.command("redlock").arg(task).args(arguments).finish()
     }
 
     pub(crate) fn status(&self) -> Value {

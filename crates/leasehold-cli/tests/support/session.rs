@@ -1,0 +1,92 @@
+//! A terminal session: a program on a terminal of its own, a keyboard, and what the screen has shown.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use test_support::bounds::status_of;
+
+use super::{Scratch, wait_for};
+
+/// What bash prints when it waits for a line.
+pub(crate) const PROMPT: &str = "<prompt> ";
+
+/// A program on a terminal. `script` (package `bsdutils`) makes the terminal.
+pub(crate) struct Session {
+    pub(crate) scratch: Scratch,
+    script: Child,
+    keyboard: ChildStdin,
+    screen: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
+    /// How much of the screen was looked at.
+    seen: usize,
+}
+
+impl Session {
+    /// Runs a script of `sh`, which knows no jobs.
+    pub(crate) fn of_script(script: &str) -> Self {
+        let scratch = Scratch::new();
+        let binaries = Path::new(env!("CARGO_BIN_EXE_leasehold")).parent().unwrap().display();
+        let mut session = Command::new("script")
+            .args(["-qec", script, "/dev/null"])
+            .env("PATH", format!("{binaries}:{}", std::env::var("PATH").unwrap()))
+            .env("XDG_STATE_HOME", scratch.path())
+            .env("SHELL", "/bin/sh")
+            .env("PS1", PROMPT)
+            .env_remove("LEASEHOLD_URL")
+            .env_remove("LEASEHOLD_HELD")
+            .current_dir(scratch.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("script is needed: apt-get install bsdutils");
+        let keyboard = session.stdin.take().unwrap();
+        let mut output = session.stdout.take().unwrap();
+        let screen = Arc::new(Mutex::new(String::new()));
+        let shown = Arc::clone(&screen);
+        let reader = thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = output.read(&mut bytes) {
+                shown.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
+            }
+        });
+        Self { scratch, script: session, keyboard, screen, reader, seen: 0 }
+    }
+
+    /// A shell as people use it, which waits at its prompt.
+    pub(crate) fn of_bash() -> Self {
+        let mut session = Self::of_script("exec bash --norc --noprofile --noediting -i");
+        session.shows(PROMPT);
+        session
+    }
+
+    /// Waits until the screen shows `text` behind what was looked at before. What is typed is on the screen as well.
+    pub(crate) fn shows(&mut self, text: &str) {
+        wait_for(&format!("{text:?} on the screen"), || {
+            let ended = self.reader.is_finished();
+            let screen = self.screen.lock().unwrap();
+            let found = screen[self.seen..].find(text).map(|position| position + text.len());
+            assert!(found.is_some() || !ended, "the session ended without {text:?}: {screen}");
+            found.map(|end| self.seen += end)
+        });
+    }
+
+    pub(crate) fn types(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits for the end of the program and gives all that the screen has shown.
+    pub(crate) fn end(mut self) -> String {
+        wait_for("the end of the session", || self.reader.is_finished().then_some(()));
+        status_of(&mut self.script, "the session");
+        self.screen.lock().unwrap().clone()
+    }
+
+    /// Leaves the shell, which waits at its prompt.
+    pub(crate) fn exit(mut self) -> String {
+        self.types("exit\n");
+        self.end()
+    }
+}

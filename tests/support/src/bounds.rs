@@ -1,0 +1,168 @@
+//! Waits that end: each has a bound and says what it waited for.
+
+use std::io::{Read, Write, stderr};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::must;
+
+/// Nothing in a test takes as long, on whatever machine; it only bounds a hang.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+const POLL: Duration = Duration::from_millis(5);
+
+/// Asks again and again until there is an answer.
+///
+/// # Panics
+/// After [`PATIENCE`].
+#[track_caller]
+pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(Instant::now() < until, "{}", in_vain(what));
+        thread::sleep(POLL);
+    }
+}
+
+/// Runs something that blocks and cannot be given up, such as the join of a thread.
+///
+/// After [`PATIENCE`] the whole process ends, since nothing less would end the wait.
+pub fn within<T>(what: &str, run: impl FnOnce() -> T) -> T {
+    let (done, watched) = channel::<()>();
+    let said = in_vain(what);
+    thread::spawn(move || {
+        if watched.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            // Not by a macro, whose text the test harness keeps to itself.
+            let _ = writeln!(stderr(), "{said}; the other tests of this program end with it");
+            std::process::exit(101);
+        }
+    });
+    let result = run();
+    drop(done);
+    result
+}
+
+/// Commands that are run to their end.
+pub trait Finish {
+    /// Runs a command to its end and captures its output. In place of `Command::output`, which has no bound.
+    ///
+    /// # Panics
+    /// After [`PATIENCE`], with what the command said; it is killed then.
+    #[track_caller]
+    fn finish(&mut self) -> Output;
+}
+
+impl Finish for Command {
+    #[track_caller]
+    fn finish(&mut self) -> Output {
+        let what = format!("{self:?}");
+        let child = must(&what, self.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn());
+        output_of(child, &what)
+    }
+}
+
+/// Waits for the end of a process and of its output.
+///
+/// # Panics
+/// As [`Finish::finish`].
+#[track_caller]
+pub fn output_of(mut child: Child, what: &str) -> Output {
+    drop(child.stdin.take());
+    let (stdout, stderr) = (Pipe::read(child.stdout.take()), Pipe::read(child.stderr.take()));
+    let until = Instant::now() + PATIENCE;
+    let status = ended_by(&mut child, until);
+    let complete = stdout.ended_by(until) && stderr.ended_by(until);
+    let (Some(status), true) = (status, complete) else {
+        child.kill().ok();
+        panic!("{}; it said: {}{}", in_vain(&format!("the end of {what}")), stdout.text(), stderr.text());
+    };
+    Output { status, stdout: stdout.take(), stderr: stderr.take() }
+}
+
+/// Waits for the end of a process.
+///
+/// # Panics
+/// After [`PATIENCE`]; the process is killed then.
+#[track_caller]
+pub fn status_of(child: &mut Child, what: &str) -> ExitStatus {
+    ended_by(child, Instant::now() + PATIENCE).unwrap_or_else(|| {
+        child.kill().ok();
+        panic!("{}", in_vain(&format!("the end of {what}")))
+    })
+}
+
+fn in_vain(what: &str) -> String {
+    format!("waited {} s in vain for {what}", PATIENCE.as_secs())
+}
+
+fn ended_by(child: &mut Child, until: Instant) -> Option<ExitStatus> {
+    loop {
+        let ended = must("look at a process", child.try_wait());
+        if ended.is_some() || Instant::now() >= until {
+            return ended;
+        }
+        thread::sleep(POLL);
+    }
+}
+
+/// What comes out of a process, read by a thread that nobody has to wait for.
+struct Pipe {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    /// Broken when all was read.
+    reading: Receiver<()>,
+}
+
+impl Pipe {
+    fn read(source: Option<impl Read + Send + 'static>) -> Self {
+        let (reader, reading) = channel();
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        if let Some(mut source) = source {
+            let bytes = Arc::clone(&bytes);
+            thread::spawn(move || {
+                let mut piece = [0; 4096];
+                while let Ok(count @ 1..) = source.read(&mut piece) {
+                    bytes.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&piece[..count]);
+                }
+                drop(reader);
+            });
+        }
+        Self { bytes, reading }
+    }
+
+    fn ended_by(&self, until: Instant) -> bool {
+        let left = until.saturating_duration_since(Instant::now());
+        self.reading.recv_timeout(left) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.take()).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_output_of_a_process_is_whole() {
+        let output = Command::new("sh").args(["-c", "echo out; echo err >&2; exit 3"]).finish();
+        assert_eq!(output.status.code(), Some(3));
+        assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b"out\n"[..], &b"err\n"[..]));
+    }
+
+    #[test]
+    fn what_blocks_and_ends_is_no_matter() {
+        assert_eq!(within("a short sleep", || thread::spawn(|| 7).join().unwrap_or(0)), 7);
+        assert_eq!(wait_for("nothing", || Some(7)), 7);
+    }
+}
