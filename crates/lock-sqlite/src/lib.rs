@@ -16,7 +16,8 @@
 //! - **One machine, one kernel.** Other machines count time from another boot and would see every lease as ended. Known
 //!   network and cluster file systems are refused on Linux; a file that a virtual machine shares with its host, or
 //!   containers in time namespaces of their own, cannot be told and must not share it.
-//! - **The directory has to be shared**, not the file alone: SQLite keeps the other two beside it. A copy that is
+//! - **The directory has to be shared**, not the file alone: SQLite keeps the other two beside it. A file with hard links
+//!   is refused, also while it is open, and on Linux one that is mounted by itself (`docker -v FILE:FILE`). A copy that is
 //!   written *into* the file while it is in use damages it.
 //! - A process that is stopped (`SIGSTOP`) in the millisecond of its write keeps the write lock of SQLite: until it
 //!   goes on or ends, others are answered `Unavailable`. A process that dies there releases it at once.
@@ -29,6 +30,7 @@ mod config;
 mod desk;
 mod error;
 mod file;
+mod mounts;
 mod network;
 mod schema;
 mod session;
