@@ -30,7 +30,6 @@ impl<'a> Desk<'a> {
         refuse_other_modes(claim.mode)?;
         let key = self.key(&claim.name);
         self.refuse_given_up(&key, claim.owner)?;
-        self.catch_up(claim.floor)?;
         if self.hold(&key)?.is_none() && self.first_place(&key)?.is_some_and(|next| next.owner != claim.owner) {
             self.hand_over(&key, Operation::Acquire)?;
         }
@@ -129,14 +128,6 @@ impl<'a> Desk<'a> {
     pub(crate) fn look(&self, name: &LockName) -> Result<(Option<Hold>, Option<Place>), Fault> {
         let key = self.key(name);
         Ok((self.hold(&key)?, self.first_place(&key)?))
-    }
-
-    /// A claim that has seen a higher token than the store shows that the store has forgotten.
-    fn catch_up(&self, floor: Option<FencingToken>) -> Result<(), Fault> {
-        match floor {
-            Some(floor) if floor.get() > self.last_token()? => self.raise_counter(),
-            Some(_) | None => Ok(()),
-        }
     }
 
     /// Stores the claim's hold for its ttl; whoever holds waits no more.

@@ -6,8 +6,8 @@
 //! # What is guaranteed
 //! - Leases are timed by this boot of the machine and a clock that counts suspend ([`Timing`]): a wall clock that is
 //!   set frees nothing, a reboot frees everything.
-//! - Tokens survive the end of every process and of the machine. A new file begins at the wall clock in microseconds
-//!   since 1970, so tokens rise even after the file was deleted.
+//! - Tokens survive the end of every process and of the machine. Each is also above the wall clock in microseconds since
+//!   1970, so tokens rise even after the file was deleted, or replaced by a backup.
 //! - A file that is deleted or replaced under a running client is noticed before the client's next request, which goes
 //!   to the file that has the path now. What was held in the old one is lost, and is answered so. To delete one of the
 //!   two files beside it (`-wal`, `-shm`) while it is in use is to delete it.
