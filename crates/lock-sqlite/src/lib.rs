@@ -14,8 +14,8 @@
 //!
 //! # What is not
 //! - **One machine, one kernel.** Other machines count time from another boot and would see every lease as ended. Known
-//!   network and cluster file systems are refused on Linux; a file that a virtual machine shares with its host, or
-//!   containers in time namespaces of their own, cannot be told and must not share it.
+//!   network and cluster file systems are refused on Linux; a file that a virtual machine shares with its host
+//!   cannot be told and must not be used. Time namespaces are allowed for, where `/proc` is mounted.
 //! - **The directory has to be shared**, not the file alone: SQLite keeps the other two beside it. A file with hard links
 //!   is refused, also while it is open, and on Linux one that is mounted by itself (`docker -v FILE:FILE`). A copy that is
 //!   written *into* the file while it is in use damages it.
@@ -31,6 +31,7 @@ mod desk;
 mod error;
 mod file;
 mod mounts;
+mod namespace;
 mod network;
 mod schema;
 mod session;

@@ -31,7 +31,7 @@ impl Sqlite {
     /// without its directory, and for one of a newer version; `Denied` where the file or its directory cannot be written;
     /// `OtherKind` for a file that is not ours. All leave the file untouched. `Unavailable` for a full disk.
     pub fn open(config: &SqliteConfig) -> Result<Self, BackendError> {
-        Self::open_with(config, Timing::of_host())
+        Self::open_with(config, Timing::of_host()?)
     }
 
     /// The same with leases timed by `timing`, for tests.

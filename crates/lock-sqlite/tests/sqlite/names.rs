@@ -1,7 +1,6 @@
 //! One file under several names: SQLite's other two files lie beside each of them.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
@@ -9,7 +8,7 @@ use lock_core::{BackendError, BlockingBackend, Effect, ErrorKind, Renewed};
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 
-use crate::elsewhere::{OPENER, PATH, outcome};
+use crate::elsewhere::{OPENER, PATH, is_permitted, outcome, unshared};
 use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient};
 
 #[track_caller]
@@ -63,10 +62,7 @@ fn a_file_that_is_mounted_by_itself_is_refused_and_one_in_a_mounted_directory_is
 
 /// What comes of opening `file` where `from` is mounted at `to`; none where this user may not mount.
 fn open_mounted(from: &Path, to: &Path, file: &Path) -> Option<String> {
-    let probe = mounting("", from, to).output().unwrap();
-    if !probe.status.success() {
-        let why = String::from_utf8_lossy(&probe.stderr);
-        writeln!(std::io::stderr(), "not tried, since nothing can be mounted here: {why}").unwrap();
+    if !is_permitted(mounting("", from, to)) {
         return None;
     }
     let open = format!("&& exec '{}' --exact {OPENER} --nocapture", std::env::current_exe().unwrap().display());
@@ -75,11 +71,7 @@ fn open_mounted(from: &Path, to: &Path, file: &Path) -> Option<String> {
 
 /// A shell in a mount namespace of its own that mounts, and then goes on.
 fn mounting(then: &str, from: &Path, to: &Path) -> Command {
-    let mut command = Command::new("timeout");
-    command.args(["60", "unshare", "--mount"]);
-    if !rustix::process::geteuid().is_root() {
-        command.args(["--user", "--map-root-user"]);
-    }
-    command.args(["sh", "-c", &format!("mount --bind \"$0\" \"$1\" {then}")]).args([from, to]);
+    let mut command = unshared(&["--mount", "sh", "-c", &format!("mount --bind \"$0\" \"$1\" {then}")]);
+    command.args([from, to]);
     command
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use lock_core::{BlockingBackend, Certainty, Parting, Renewed};
+use lock_core::{Answer, BlockingBackend, Certainty, Claim, Parting, Renewed};
+use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 
+use crate::elsewhere::{PATH, is_permitted, outcome, tell, unshared};
 use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, parting, position, secs, ttl};
-use lock_core::Claim;
 
 #[test]
 fn only_the_clock_of_the_leases_ends_them() {
@@ -49,4 +50,36 @@ fn the_clock_of_the_host_works_too() {
     std::thread::sleep(Duration::from_millis(210));
     granted(client.ask(&Claim { ttl: ttl("1h"), ..claim("a") }));
     assert!(busy(client.ask(&impatient("a"))) > secs(3000));
+}
+
+#[test]
+fn a_time_namespace_that_shifts_the_clock_frees_nothing() {
+    let rig = Rig::new();
+    let client = Sqlite::open(&rig.config()).unwrap();
+    granted(client.ask(&Claim { ttl: ttl("1h"), ..claim("a") }));
+    for offset in ["100000", "-300"] {
+        let shifted = ["--time", "--boottime", offset, "--fork"];
+        // An offset below zero needs a machine that is up for longer.
+        let mut probe = unshared(&shifted);
+        probe.arg("true");
+        if !is_permitted(probe) {
+            continue;
+        }
+        let mut command = unshared(&shifted);
+        command.arg(std::env::current_exe().unwrap()).args(["--exact", "timing::asks_for_a", "--nocapture"]);
+        let remaining = outcome(&command.env(PATH, rig.path()).output().unwrap());
+        let remaining: u64 = remaining.parse().unwrap_or_else(|_| panic!("{offset}: {remaining}"));
+        assert!((3400..=3600).contains(&remaining), "{offset}: {remaining} s");
+    }
+}
+
+/// Played by another test as a process of its own; does nothing otherwise.
+#[test]
+fn asks_for_a() {
+    let Ok(path) = std::env::var(PATH) else { return };
+    let client = Sqlite::open(&SqliteConfig::new(path)).unwrap();
+    match client.ask(&impatient("a")) {
+        Answer::Busy { remaining, .. } => tell(remaining.unwrap().as_secs()),
+        answer @ (Answer::Granted { .. } | Answer::Queued { .. }) => tell(format_args!("{answer:?}")),
+    }
 }
