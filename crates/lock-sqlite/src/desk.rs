@@ -11,7 +11,7 @@ use rusqlite::{Connection, named_params};
 
 use crate::Site;
 use crate::error::{Fault, refusal};
-use crate::wire::{self, Hold, Place, count, nanos, place_for, signed};
+use crate::wire::{self, Hold, Place, nanos, place_for, signed};
 
 /// The tables at one moment. Whoever has a desk is alone with them, or, in a reading transaction, changes nothing.
 pub(crate) struct Desk<'a> {
@@ -172,8 +172,7 @@ impl<'a> Desk<'a> {
                 ":boot": boot, ":until": until },
             )?;
         }
-        let place = named_params! { ":name": key, ":owner": owner, ":boot": boot, ":now": now };
-        Ok(count(self.db.prepare_cached(wire::POSITION)?.query_row(place, |row| row.get(0))?))
+        self.position(key, claim.owner)
     }
 
     /// Ends the hold and gives the lock to the first live place, for as long as a place lasts: if that waiter has

@@ -30,6 +30,7 @@ mod config;
 mod desk;
 mod error;
 mod file;
+mod lookout;
 mod mounts;
 mod namespace;
 mod network;

@@ -20,6 +20,14 @@ impl Desk<'_> {
         self.live(wire::FIRST_PLACE, key, Place::from_row)
     }
 
+    /// Where the owner stands in the queue, 1 for the next in line; 0 for whoever does not.
+    pub(crate) fn position(&self, key: &str, owner: Owner) -> Result<u32, Fault> {
+        let place = named_params! {
+            ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),
+        };
+        Ok(count(self.db.prepare_cached(wire::POSITION)?.query_row(place, |row| row.get(0))?))
+    }
+
     pub(crate) fn entry(&self, key: &str, name: LockName, hold: &Hold) -> Result<Entry, Fault> {
         let waiters = self.live(wire::WAITERS, key, |row| row.get(0))?.unwrap_or(0);
         Ok(Entry { name, holder: hold.shown(), remaining: Some(hold.remaining), waiters: count(waiters) })
