@@ -14,11 +14,13 @@
 //!
 //! # What is not
 //! - **One machine, one kernel.** Other machines count time from another boot and would see every lease as ended. Known
-//!   network and cluster file systems are refused on Linux; a file that a virtual machine shares with its host
-//!   cannot be told and must not be used. Time namespaces are allowed for, where `/proc` is mounted.
+//!   network and cluster file systems are refused on Linux; a file that a virtual machine shares with its host cannot be
+//!   told and must not be used. What a time namespace adds to the clock is taken off.
 //! - **The directory has to be shared**, not the file alone: SQLite keeps the other two beside it. A file with hard links
 //!   is refused, also while it is open, and on Linux one that is mounted by itself (`docker -v FILE:FILE`). A copy that is
 //!   written *into* the file while it is in use damages it.
+//! - **Nobody may delete or replace the file while it is in use.** Its holders learn of it by their next renewal, within a
+//!   third of the ttl. Until then others can hold the same locks in the new file.
 //! - A process that is stopped (`SIGSTOP`) in the millisecond of its write keeps the write lock of SQLite: until it
 //!   goes on or ends, others are answered `Unavailable`. A process that dies there releases it at once.
 //! - A disk that hangs makes blocking calls hang with it; the async ones run into their `Timeout`.

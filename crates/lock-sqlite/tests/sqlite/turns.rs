@@ -75,6 +75,26 @@ fn a_place_is_lost_unless_it_is_refreshed_and_the_dead_are_skipped() {
 }
 
 #[test]
+fn a_place_lasts_as_long_as_its_own_ttl_says_whoever_stands_around_it() {
+    let rig = Rig::new();
+    let client = rig.client();
+    let holder = claim("a");
+    granted(client.ask(&holder));
+    let places = ["30s", "1s", "5s"].map(|time| Claim { ttl: ttl(time), ..claim("a") });
+    places.iter().zip(1..).for_each(|(place, turn)| assert_eq!(position(client.ask(place)), turn));
+    rig.clock.advance(secs(2));
+    let last = claim("a");
+    assert_eq!(position(client.ask(&last)), 3); // and what is over is cleared
+    assert_eq!(rig.rows("queue"), 3);
+    client.part(&holder);
+    let [first, _, third] = &places;
+    granted(client.ask(first));
+    client.part(first);
+    assert_eq!(granted(client.ask(third)).owner, third.owner);
+    assert_eq!(position(client.ask(&last)), 1);
+}
+
+#[test]
 fn what_is_handed_over_lasts_as_long_as_a_place_until_it_is_renewed() {
     let rig = Rig::new();
     let client = rig.client();
