@@ -29,11 +29,11 @@ impl Sqlite {
     /// Opens the file, or makes it where it is missing.
     ///
     /// # Errors
-    /// `Config` where the directory is missing, on a network file system, or for a file of a newer version; `Denied`
-    /// where the file or its directory cannot be written; `OtherKind` for a file that is not ours. All leave the file
-    /// untouched. `Unavailable` for a full disk.
+    /// `Config` where the directory is missing, on a network file system, for a file that has hard links or is mounted
+    /// without its directory, and for one of a newer version; `Denied` where the file or its directory cannot be written;
+    /// `OtherKind` for a file that is not ours. All leave the file untouched. `Unavailable` for a full disk.
     pub fn open(config: &SqliteConfig) -> Result<Self, BackendError> {
-        Self::open_with(config, Timing::of_host())
+        Self::open_with(config, Timing::of_host()?)
     }
 
     /// The same with leases timed by `timing`, for tests.

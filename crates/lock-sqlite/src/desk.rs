@@ -11,7 +11,7 @@ use rusqlite::{Connection, named_params};
 
 use crate::Site;
 use crate::error::{Fault, refusal};
-use crate::wire::{self, Hold, Place, count, nanos, place_for, signed};
+use crate::wire::{self, Hold, Place, nanos, place_for, signed};
 
 /// The tables at one moment. Whoever has a desk is alone with them, or, in a reading transaction, changes nothing.
 pub(crate) struct Desk<'a> {
@@ -30,7 +30,6 @@ impl<'a> Desk<'a> {
         refuse_other_modes(claim.mode)?;
         let key = self.key(&claim.name);
         self.refuse_given_up(&key, claim.owner)?;
-        self.catch_up(claim.floor)?;
         if self.hold(&key)?.is_none() && self.first_place(&key)?.is_some_and(|next| next.owner != claim.owner) {
             self.hand_over(&key, Operation::Acquire)?;
         }
@@ -131,14 +130,6 @@ impl<'a> Desk<'a> {
         Ok((self.hold(&key)?, self.first_place(&key)?))
     }
 
-    /// A claim that has seen a higher token than the store shows that the store has forgotten.
-    fn catch_up(&self, floor: Option<FencingToken>) -> Result<(), Fault> {
-        match floor {
-            Some(floor) if floor.get() > self.last_token()? => self.raise_counter(),
-            Some(_) | None => Ok(()),
-        }
-    }
-
     /// Stores the claim's hold for its ttl; whoever holds waits no more.
     fn grant(&self, key: &str, claim: &Claim, tokens: TokenRange) -> Result<Answer, Fault> {
         let valid_for = claim.ttl.get();
@@ -181,8 +172,7 @@ impl<'a> Desk<'a> {
                 ":boot": boot, ":until": until },
             )?;
         }
-        let place = named_params! { ":name": key, ":owner": owner, ":boot": boot, ":now": now };
-        Ok(count(self.db.prepare_cached(wire::POSITION)?.query_row(place, |row| row.get(0))?))
+        self.position(key, claim.owner)
     }
 
     /// Ends the hold and gives the lock to the first live place, for as long as a place lasts: if that waiter has

@@ -106,6 +106,8 @@ pub(crate) fn explain_io(operation: Operation, path: &Path, error: io::Error) ->
         (ErrorKind::Unavailable, "make room on that disk")
     } else if met(&[Io::NotFound, Io::NotADirectory, Io::IsADirectory, Io::AlreadyExists, Io::InvalidFilename]) {
         (ErrorKind::Config, "choose a path in a directory that exists")
+    } else if met(&[Io::TooManyLinks]) {
+        (ErrorKind::Config, "remove its other names (find them with find -samefile), and share the directory instead")
     } else {
         (ErrorKind::Unavailable, "look at the limits of this process and the system's log")
     };

@@ -5,8 +5,10 @@
 //! # Source
 //! "How To Corrupt An SQLite Database File" of the SQLite manual: locks of POSIX, files unlinked or renamed in use.
 
+use std::error::Error;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fmt;
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -18,6 +20,7 @@ use lock_host::{Clock, HostClock};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::{explain_io, refusal, too_busy};
+use crate::mounts::refuse_mounted_file;
 use crate::network::refuse_network;
 
 const CONNECT: Operation = Operation::Connect;
@@ -66,6 +69,7 @@ impl Location {
         };
         let directory = main.parent().unwrap_or(Path::new("/")).to_owned();
         refuse_network(given, &directory)?;
+        refuse_mounted_file(given, &main)?;
         let (wal, shm) = (beside(&main, "-wal"), beside(&main, "-shm"));
         Ok(Self { given: given.to_owned(), directory, main, wal, shm })
     }
@@ -133,8 +137,18 @@ impl Location {
     }
 
     /// Which files are there now. Three calls of `stat`, some microseconds.
+    ///
+    /// # Errors
+    /// Those of the file system, and `TooManyLinks` for a database that has another name: who uses that one shares
+    /// neither of the two files beside this one.
     pub(crate) fn identity(&self) -> io::Result<Identity> {
-        Ok(Identity { main: file_id(&self.given)?, wal: file_id(&self.wal)?, shm: file_id(&self.shm)? })
+        let main = found(&self.given)?;
+        if let Some(main) = &main
+            && main.nlink() > 1
+        {
+            return Err(io::Error::new(io::ErrorKind::TooManyLinks, OtherNames(main.nlink())));
+        }
+        Ok(Identity { main: main.as_ref().map(id), wal: file_id(&self.wal)?, shm: file_id(&self.shm)? })
     }
 }
 
@@ -144,9 +158,29 @@ impl Identity {
     }
 }
 
+/// How many names a database has that must have one.
+#[derive(Debug)]
+struct OtherNames(u64);
+
+impl fmt::Display for OtherNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "it has {} names (hard links), and SQLite keeps two more files beside each", self.0)
+    }
+}
+
+impl Error for OtherNames {}
+
 fn file_id(path: &Path) -> io::Result<FileId> {
+    Ok(found(path)?.as_ref().map(id))
+}
+
+fn id(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+fn found(path: &Path) -> io::Result<Option<Metadata>> {
     match fs::metadata(path) {
-        Ok(metadata) => Ok(Some((metadata.dev(), metadata.ino()))),
+        Ok(metadata) => Ok(Some(metadata)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

@@ -6,18 +6,21 @@
 //! # What is guaranteed
 //! - Leases are timed by this boot of the machine and a clock that counts suspend ([`Timing`]): a wall clock that is
 //!   set frees nothing, a reboot frees everything.
-//! - Tokens survive the end of every process and of the machine. A new file begins at the wall clock in microseconds
-//!   since 1970, so tokens rise even after the file was deleted.
+//! - Tokens survive the end of every process and of the machine. Each is also above the wall clock in microseconds since
+//!   1970, so tokens rise even after the file was deleted, or replaced by a backup.
 //! - A file that is deleted or replaced under a running client is noticed before the client's next request, which goes
 //!   to the file that has the path now. What was held in the old one is lost, and is answered so. To delete one of the
 //!   two files beside it (`-wal`, `-shm`) while it is in use is to delete it.
 //!
 //! # What is not
 //! - **One machine, one kernel.** Other machines count time from another boot and would see every lease as ended. Known
-//!   network and cluster file systems are refused on Linux; a file that a virtual machine shares with its host, or
-//!   containers in time namespaces of their own, cannot be told and must not share it.
-//! - **The directory has to be shared**, not the file alone: SQLite keeps the other two beside it. A copy that is
+//!   network and cluster file systems are refused on Linux; a file that a virtual machine shares with its host cannot be
+//!   told and must not be used. What a time namespace adds to the clock is taken off.
+//! - **The directory has to be shared**, not the file alone: SQLite keeps the other two beside it. A file with hard links
+//!   is refused, also while it is open, and on Linux one that is mounted by itself (`docker -v FILE:FILE`). A copy that is
 //!   written *into* the file while it is in use damages it.
+//! - **Nobody may delete or replace the file while it is in use.** Its holders learn of it by their next renewal, within a
+//!   third of the ttl. Until then others can hold the same locks in the new file.
 //! - A process that is stopped (`SIGSTOP`) in the millisecond of its write keeps the write lock of SQLite: until it
 //!   goes on or ends, others are answered `Unavailable`. A process that dies there releases it at once.
 //! - A disk that hangs makes blocking calls hang with it; the async ones run into their `Timeout`.
@@ -29,6 +32,9 @@ mod config;
 mod desk;
 mod error;
 mod file;
+mod lookout;
+mod mounts;
+mod namespace;
 mod network;
 mod schema;
 mod session;

@@ -70,7 +70,7 @@ impl Session {
             location.disown(&lock, &earlier.identity)?;
         }
         // Closed before the new one is opened: closing a file drops this process's locks on all it shares an inode with.
-        let lost = earlier.take().is_some();
+        drop(earlier.take());
         location.ensure(&lock, missing)?;
         let expected = location.identity().map_err(|error| explain_io(Operation::Connect, &site.path, error))?;
         let db = connect(site, &location, deadline)?;
@@ -78,11 +78,7 @@ impl Session {
         if !identity.is_same_file(&expected) {
             return Err(replaced_again(Operation::Connect, site));
         }
-        let session = Self { db, location, identity };
-        if lost {
-            session.raise_counter(site, deadline)?;
-        }
-        Ok(session)
+        Ok(Self { db, location, identity })
     }
 
     /// Whether the path still leads to the files that this session has open.
@@ -157,17 +153,6 @@ impl Session {
         if !self.db.is_autocommit() {
             // It fails only where SQLite has rolled back by itself.
             let _ = self.db.execute_batch("ROLLBACK");
-        }
-    }
-
-    fn raise_counter(&self, site: &Site, deadline: Moment) -> Result<(), BackendError> {
-        let ask = Ask { operation: Operation::Connect, access: Access::Write, deadline };
-        match self.begin(site, &ask)? {
-            Begun::Replaced => Err(replaced_again(ask.operation, site)),
-            Begun::Here => Desk::new(&self.db, site)
-                .raise_counter()
-                .and_then(|()| Ok(self.commit()?))
-                .map_err(|fault| translated(&ask, site, fault)),
         }
     }
 

@@ -144,7 +144,7 @@ mod tests {
     use crate::{SqliteConfig, Timing};
 
     fn store(path: std::path::PathBuf) -> Store {
-        let site = Arc::new(Site::new(&SqliteConfig::new(path), Timing::of_host()));
+        let site = Arc::new(Site::new(&SqliteConfig::new(path), Timing::of_host().unwrap()));
         let mut store = Store::unopened(Arc::clone(&site), Arc::new(Watcher::new(site)));
         store.open().unwrap();
         store

@@ -20,6 +20,14 @@ impl Desk<'_> {
         self.live(wire::FIRST_PLACE, key, Place::from_row)
     }
 
+    /// Where the owner stands in the queue, 1 for the next in line; 0 for whoever does not.
+    pub(crate) fn position(&self, key: &str, owner: Owner) -> Result<u32, Fault> {
+        let place = named_params! {
+            ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),
+        };
+        Ok(count(self.db.prepare_cached(wire::POSITION)?.query_row(place, |row| row.get(0))?))
+    }
+
     pub(crate) fn entry(&self, key: &str, name: LockName, hold: &Hold) -> Result<Entry, Fault> {
         let waiters = self.live(wire::WAITERS, key, |row| row.get(0))?.unwrap_or(0);
         Ok(Entry { name, holder: hold.shown(), remaining: Some(hold.remaining), waiters: count(waiters) })
@@ -71,22 +79,14 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Raises the counter to the wall clock: after a loss, the store may have forgotten tokens.
-    pub(crate) fn raise_counter(&self) -> Result<(), Fault> {
-        self.run(wire::RAISE_LAST_TOKEN, named_params! { ":last": signed(wall_micros()) })?;
-        Ok(())
-    }
-
-    pub(crate) fn last_token(&self) -> Result<u64, Fault> {
-        let last = self.db.prepare_cached(wire::LAST_TOKEN)?.query_row((), |row| row.get(0))?;
-        Ok(unsigned(last))
-    }
-
+    /// Draws above every token drawn before, also by a file that this one replaced: that one drew no faster than a
+    /// token in a microsecond.
     pub(crate) fn draw(&self, width: Width, operation: Operation) -> Result<TokenRange, Fault> {
-        let tokens = TokenRange::above(self.last_token()?, width).map_err(|invalid| {
-            refusal(operation, ErrorKind::Unavailable, "the tokens are used up")
+        let last: i64 = self.db.prepare_cached(wire::LAST_TOKEN)?.query_row((), |row| row.get(0))?;
+        let tokens = TokenRange::above(unsigned(last).max(wall_micros()), width).map_err(|invalid| {
+            refusal(operation, ErrorKind::Protocol, "the tokens are used up")
                 .with_source(invalid)
-                .with_remedy("start a new file, and let the resource forget the old one's tokens")
+                .with_remedy("set the clock right, start a new file, and let the resource forget the old one's tokens")
         })?;
         self.run(wire::SET_LAST_TOKEN, named_params! { ":last": signed(tokens.high().get()) })?;
         Ok(tokens)

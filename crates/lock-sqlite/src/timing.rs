@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use lock_core::{FencingToken, Moment};
+use lock_core::{BackendError, FencingToken, Moment};
 use lock_host::{Clock, HostClock, SharedClock, boot_id};
+
+use crate::namespace::boottime_shift;
 
 /// What stands for a boot where the system has no identity of it.
 const NO_BOOT: &str = "wall-clock";
@@ -22,12 +24,15 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// The clock and the boot of this machine.
-    pub fn of_host() -> Self {
-        match boot_id() {
-            Some(boot) => Self { clock: Arc::new(HostClock), boot: boot.into() },
+    /// The clock and the boot of this machine, which are the same in all its containers.
+    ///
+    /// # Errors
+    /// `Config` where it is not known by how much the time namespace of this process shifts the clock.
+    pub fn of_host() -> Result<Self, BackendError> {
+        Ok(match boot_id() {
+            Some(boot) => Self { clock: Arc::new(MachineClock { shift: boottime_shift()? }), boot: boot.into() },
             None => Self { clock: Arc::new(WallClock), boot: NO_BOOT.into() },
-        }
+        })
     }
 
     /// Another clock, for tests.
@@ -47,6 +52,19 @@ impl Timing {
 
     pub(crate) fn boot(&self) -> &str {
         &self.boot
+    }
+}
+
+/// The clock that counts suspend, as it runs outside of all time namespaces.
+#[derive(Debug)]
+struct MachineClock {
+    /// How many nanoseconds ahead it is in this one.
+    shift: i64,
+}
+
+impl Clock for MachineClock {
+    fn now(&self) -> Moment {
+        Moment::from_nanos(HostClock.now().as_nanos().saturating_add_signed(self.shift.saturating_neg()))
     }
 }
 
@@ -75,9 +93,9 @@ mod tests {
 
     #[test]
     fn the_host_has_a_clock_and_a_boot() {
-        let timing = Timing::of_host();
+        let timing = Timing::of_host().unwrap();
         assert!(timing.now() > Moment::ORIGIN);
-        assert_eq!(timing.boot(), Timing::of_host().boot());
+        assert_eq!(timing.boot(), Timing::of_host().unwrap().boot());
         assert_eq!(timing.with_boot("other").boot(), "other");
     }
 

@@ -55,7 +55,6 @@ pub(crate) const DROP_DEAD_PLACES: &str =
 
 pub(crate) const LAST_TOKEN: &str = "SELECT last FROM counter";
 pub(crate) const SET_LAST_TOKEN: &str = "UPDATE counter SET last = :last";
-pub(crate) const RAISE_LAST_TOKEN: &str = "UPDATE counter SET last = :last WHERE last < :last";
 
 pub(crate) const TOMBSTONE: &str = "SELECT 1 FROM tombstones
     WHERE name = :name AND owner = :owner AND boot = :boot AND expires_ns > :now";

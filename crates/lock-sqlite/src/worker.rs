@@ -164,7 +164,7 @@ mod tests {
 
     fn worker(directory: &tempfile::TempDir) -> Worker {
         let config = SqliteConfig::new(directory.path().join("locks.db"));
-        let site = Arc::new(Site::new(&config, Timing::of_host()));
+        let site = Arc::new(Site::new(&config, Timing::of_host().unwrap()));
         let alarms = Arc::new(Alarms::start(Arc::new(HostClock)).unwrap());
         Worker::new(Arc::clone(&site), Arc::new(Watcher::new(site)), alarms)
     }

@@ -36,7 +36,7 @@ impl SqliteHarness {
     fn timing(&self) -> Timing {
         match &self.clock {
             Some(clock) => Timing::with_clock(Arc::new(clock.clone())),
-            None => Timing::of_host(),
+            None => Timing::of_host().unwrap(),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lock_core::{BlockingBackend, ErrorKind, Fenced, Released, Renewed};
+use rusqlite::config::DbConfig;
 
 use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, position};
 
@@ -70,6 +71,32 @@ fn a_file_that_is_replaced_by_an_old_copy_draws_higher_tokens() {
     busy(client.ask(&impatient("old")));
     assert!(granted(rig.client().ask(&claim("a"))).tokens.low() > lost.tokens.high());
     busy(client.ask(&impatient("a")));
+    is_sound(&rig);
+}
+
+/// Nobody uses the file meanwhile, so nobody can tell that it is an old one.
+#[test]
+fn a_backup_that_is_put_back_and_a_log_that_is_lost_draw_higher_tokens() {
+    let rig = Rig::new();
+    let client = rig.client();
+    granted(client.ask(&claim("old")));
+    let backup = rig.directory.path().join("backup");
+    rig.raw().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    fs::copy(rig.path(), &backup).unwrap();
+    let lost = granted(client.ask(&claim("a")));
+    drop(client);
+    fs::copy(&backup, rig.path()).unwrap();
+    let after = granted(rig.client().ask(&claim("a")));
+    assert!(after.tokens.low() > lost.tokens.high());
+
+    let crashing = rig.raw();
+    crashing.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
+    crashing.execute_batch("SELECT last FROM counter").unwrap();
+    let in_the_log = granted(rig.client().ask(&claim("b")));
+    drop(crashing);
+    fs::remove_file(beside(&rig, "-wal")).unwrap();
+    let again = granted(rig.client().ask(&impatient("b")));
+    assert!(again.tokens.low() > in_the_log.tokens.high());
     is_sound(&rig);
 }
 

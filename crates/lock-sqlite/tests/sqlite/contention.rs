@@ -1,7 +1,8 @@
 //! Many threads and many processes on one file.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -77,7 +78,7 @@ const TURNS: usize = 25;
 fn play(part: &str, directory: &Path) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", &format!("contention::{part}"), "--nocapture"]);
-    command.env(DIRECTORY, directory).stdout(Stdio::null()).spawn().unwrap()
+    command.env(DIRECTORY, directory).stdout(Stdio::piped()).spawn().unwrap()
 }
 
 fn played_on() -> Option<(std::path::PathBuf, Sqlite)> {
@@ -124,38 +125,35 @@ fn adds_up() {
 fn a_process_that_is_killed_while_it_writes_leaves_the_file_to_the_others() {
     let rig = Rig::new();
     let client = Sqlite::open(&rig.config()).unwrap();
-    for _ in 0..5 {
-        let before = granted(client.ask(&Claim { ttl: ttl("100ms"), ..impatient("before") }));
-        let mut player = play("writes_for_ever", rig.directory.path());
-        // It is at work once tokens rise without us.
-        while low(&granted(client.ask(&claim(&format!("{}", rand()))))) < low(&before) + 40 {
-            thread::sleep(Duration::from_millis(2));
-        }
+    for turns in [1, 10, 23, 40, 57] {
+        let mut player = play("writes_until_it_is_killed", rig.directory.path());
+        // It is at work once it has told of so many turns; it ends by itself if it never tells.
+        let told = BufReader::new(player.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let told = told.filter(|line| line.ends_with(TURN)).take(turns).count();
         player.kill().unwrap();
-        player.wait().unwrap();
+        let end = player.wait().unwrap();
+        assert_eq!((told, end.signal()), (turns, Some(9)), "{end}");
         let mine = Claim { ttl: ttl("1s"), ..claim("busy") };
         wait_for(&client, &mine);
         client.part(&mine);
-        thread::sleep(Duration::from_millis(110));
     }
     let report: String = rig.raw().query_row("PRAGMA integrity_check", (), |row| row.get(0)).unwrap();
     assert_eq!(report, "ok");
 }
 
-fn rand() -> u64 {
-    lock_host::random_u64().unwrap()
-}
+const TURN: &str = "one more turn";
 
 /// Played by another test as a process of its own; does nothing otherwise.
 #[test]
-fn writes_for_ever() {
+fn writes_until_it_is_killed() {
     let Some((_, client)) = played_on() else { return };
-    // Not really: a test that fails must not leave it behind.
+    // A test that fails must not leave it behind.
     let until = Instant::now() + 3 * WITHIN;
     while Instant::now() < until {
         let mine = Claim { ttl: ttl("1s"), ..claim("busy") };
         wait_for(&client, &mine);
         client.part(&mine);
+        writeln!(std::io::stdout(), "{TURN}").unwrap();
     }
 }
 

@@ -1,7 +1,6 @@
 //! What can be at a path, and what cannot be used is left as it was.
 
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +11,7 @@ use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 use rusqlite::config::DbConfig;
 
+use crate::elsewhere::{OPENER, PATH, outcome};
 use crate::rig::{Ask, Rig, claim, granted};
 
 fn refusal(path: &Path) -> BackendError {
@@ -143,32 +143,17 @@ fn assert_denied(path: &Path) {
     assert!(outcome.starts_with("Denied") && outcome.contains("let this user write"), "{outcome}");
 }
 
-const PATH: &str = "LOCK_SQLITE_TEST_PATH";
-const OUTCOME: &str = "outcome: ";
-
 fn open_elsewhere(path: &Path) -> String {
     // Nobody may not be allowed to run the test where it was built.
     let place = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o755)).tempdir().unwrap();
     let program = place.path().join("test");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // Copied by a process that ends: a thread of ours that forks meanwhile would keep the copy open for writing.
+    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status().unwrap();
+    assert!(copied.success());
     let mut command = Command::new(program);
-    command.args(["--exact", "files::tries_to_open", "--nocapture"]).env(PATH, path).current_dir("/");
+    command.args(["--exact", OPENER, "--nocapture"]).env(PATH, path).current_dir("/");
     if rustix::process::geteuid().is_root() {
         command.uid(65534).gid(65534);
     }
-    let output = command.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let outcome = text.lines().find_map(|line| line.split_once(OUTCOME));
-    outcome.unwrap_or_else(|| panic!("{output:?}")).1.to_owned()
-}
-
-/// Played by another test as a process of its own; does nothing otherwise.
-#[test]
-fn tries_to_open() {
-    let Ok(path) = std::env::var(PATH) else { return };
-    let outcome = match Sqlite::open(&SqliteConfig::new(path)) {
-        Ok(_) => "opened".to_owned(),
-        Err(error) => format!("{:?}: {error}", error.kind()),
-    };
-    writeln!(std::io::stdout(), "{OUTCOME}{outcome}").unwrap();
+    outcome(&command.output().unwrap())
 }

@@ -32,6 +32,27 @@ fn the_holder_is_shown_with_its_queue() {
 }
 
 #[test]
+fn waiters_that_died_are_not_counted() {
+    let rig = Rig::new();
+    let client = rig.client();
+    let mine = claim("a");
+    granted(client.ask(&mine));
+    for _ in 0..3 {
+        position(client.ask(&claim("a")));
+    }
+    let waiters = || {
+        let holder = client.inspect().unwrap().holder(&mine.name, WITHIN).unwrap().unwrap();
+        (holder.waiters, list(&client, "*", 10, None).entries[0].waiters)
+    };
+    assert_eq!(waiters(), (3, 3));
+    rig.clock.advance(secs(6));
+    position(client.ask(&claim("a")));
+    assert_eq!(waiters(), (4, 4));
+    rig.clock.advance(secs(4));
+    assert_eq!((waiters(), rig.rows("queue")), ((1, 1), 4));
+}
+
+#[test]
 fn listings_go_on_page_by_page() {
     let rig = Rig::new();
     let client = rig.client();

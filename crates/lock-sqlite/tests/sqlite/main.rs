@@ -4,8 +4,10 @@
 
 mod changes;
 mod contention;
+mod elsewhere;
 mod files;
 mod inspect;
+mod names;
 mod rig;
 mod timing;
 mod turns;

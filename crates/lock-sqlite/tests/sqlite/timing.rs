@@ -1,12 +1,13 @@
 //! By which clock leases end.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use lock_core::{BlockingBackend, Certainty, Parting, Renewed};
+use lock_core::{Answer, BlockingBackend, Certainty, Claim, Parting, Renewed};
+use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 
+use crate::elsewhere::{PATH, is_permitted, outcome, tell, unshared};
 use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, parting, position, secs, ttl};
-use lock_core::Claim;
 
 #[test]
 fn only_the_clock_of_the_leases_ends_them() {
@@ -20,15 +21,6 @@ fn only_the_clock_of_the_leases_ends_them() {
     busy(client.ask(&impatient("a")));
     rig.clock.advance(Duration::from_millis(1));
     assert!(low(&granted(client.ask(&impatient("a")))) > low(&lease));
-}
-
-#[test]
-fn the_counter_never_follows_a_wall_clock_that_was_set_back() {
-    let rig = Rig::new();
-    let future = 4_000_000_000_000_000_i64; // the year 2096
-    rig.client();
-    rig.raw().execute("UPDATE counter SET last = ?1", [future]).unwrap();
-    assert_eq!(low(&granted(rig.client().ask(&claim("a")))), 4_000_000_000_000_001);
 }
 
 #[test]
@@ -53,9 +45,45 @@ fn a_reboot_frees_everything_but_the_tokens() {
 fn the_clock_of_the_host_works_too() {
     let rig = Rig::new();
     let client = Sqlite::open(&rig.config()).unwrap();
-    granted(client.ask(&Claim { ttl: ttl("200ms"), ..claim("a") }));
-    assert!(busy(client.ask(&impatient("a"))) <= Duration::from_millis(200));
-    std::thread::sleep(Duration::from_millis(210));
-    granted(client.ask(&Claim { ttl: ttl("1h"), ..claim("a") }));
+    let (begin, short) = (Instant::now(), secs(1));
+    granted(client.ask(&Claim { ttl: ttl("1s"), ..claim("a") }));
+    let next = Claim { ttl: ttl("1h"), ..impatient("a") };
+    while let Answer::Busy { remaining, .. } = client.ask(&next) {
+        assert!(remaining.unwrap() <= short && begin.elapsed() < WITHIN, "{remaining:?} left of {short:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(begin.elapsed() >= short, "a lease of {short:?} ended after {:?}", begin.elapsed());
     assert!(busy(client.ask(&impatient("a"))) > secs(3000));
+}
+
+#[test]
+fn a_time_namespace_that_shifts_the_clock_frees_nothing() {
+    let rig = Rig::new();
+    let client = Sqlite::open(&rig.config()).unwrap();
+    granted(client.ask(&Claim { ttl: ttl("1h"), ..claim("a") }));
+    for offset in ["100000", "-300"] {
+        let shifted = ["--time", "--boottime", offset, "--fork"];
+        // An offset below zero needs a machine that is up for longer.
+        let mut probe = unshared(&shifted);
+        probe.arg("true");
+        if !is_permitted(probe) {
+            continue;
+        }
+        let mut command = unshared(&shifted);
+        command.arg(std::env::current_exe().unwrap()).args(["--exact", "timing::asks_for_a", "--nocapture"]);
+        let remaining = outcome(&command.env(PATH, rig.path()).output().unwrap());
+        let remaining: u64 = remaining.parse().unwrap_or_else(|_| panic!("{offset}: {remaining}"));
+        assert!((3400..=3600).contains(&remaining), "{offset}: {remaining} s");
+    }
+}
+
+/// Played by another test as a process of its own; does nothing otherwise.
+#[test]
+fn asks_for_a() {
+    let Ok(path) = std::env::var(PATH) else { return };
+    let client = Sqlite::open(&SqliteConfig::new(path)).unwrap();
+    match client.ask(&impatient("a")) {
+        Answer::Busy { remaining, .. } => tell(remaining.unwrap().as_secs()),
+        answer @ (Answer::Granted { .. } | Answer::Queued { .. }) => tell(format_args!("{answer:?}")),
+    }
 }

@@ -75,6 +75,26 @@ fn a_place_is_lost_unless_it_is_refreshed_and_the_dead_are_skipped() {
 }
 
 #[test]
+fn a_place_lasts_as_long_as_its_own_ttl_says_whoever_stands_around_it() {
+    let rig = Rig::new();
+    let client = rig.client();
+    let holder = claim("a");
+    granted(client.ask(&holder));
+    let places = ["30s", "1s", "5s"].map(|time| Claim { ttl: ttl(time), ..claim("a") });
+    places.iter().zip(1..).for_each(|(place, turn)| assert_eq!(position(client.ask(place)), turn));
+    rig.clock.advance(secs(2));
+    let last = claim("a");
+    assert_eq!(position(client.ask(&last)), 3); // and what is over is cleared
+    assert_eq!(rig.rows("queue"), 3);
+    client.part(&holder);
+    let [first, _, third] = &places;
+    granted(client.ask(first));
+    client.part(first);
+    assert_eq!(granted(client.ask(third)).owner, third.owner);
+    assert_eq!(position(client.ask(&last)), 1);
+}
+
+#[test]
 fn what_is_handed_over_lasts_as_long_as_a_place_until_it_is_renewed() {
     let rig = Rig::new();
     let client = rig.client();
@@ -180,15 +200,22 @@ fn a_fence_tells_the_present_grant_from_an_older_one() {
 }
 
 #[test]
-fn tokens_come_from_one_counter_that_begins_at_the_wall_clock() {
+fn tokens_come_from_one_counter_that_keeps_up_with_the_wall_clock() {
     let rig = Rig::new();
     let client = rig.client();
     let a = granted(client.ask(&Claim { width: Width::MAX, ..claim("a") }));
     let b = granted(rig.client().ask(&claim("b")));
-    assert_eq!(low(&b), a.tokens.high().get() + 1);
-    let micros = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_micros();
-    let age = micros.abs_diff(u128::from(low(&a)));
-    assert!(age < 60_000_000, "{age} us from the wall clock");
+    assert!(b.tokens.low() > a.tokens.high());
+    for lease in [a, b] {
+        let micros = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_micros();
+        let age = micros.abs_diff(u128::from(low(&lease)));
+        assert!(age < 60_000_000, "{age} us from the wall clock");
+    }
+    // Faster than the clock, they go on one by one.
+    let ahead = 4_000_000_000_000_000_u64; // the year 2096
+    rig.raw().execute("UPDATE counter SET last = ?1", [ahead.cast_signed()]).unwrap();
+    let c = granted(client.ask(&Claim { width: Width::MAX, ..claim("c") }));
+    assert_eq!((low(&c), low(&granted(client.ask(&claim("d"))))), (ahead + 1, c.tokens.high().get() + 1));
 }
 
 #[test]
@@ -197,7 +224,8 @@ fn a_store_that_has_forgotten_catches_up_with_the_wall_clock() {
     let client = rig.client();
     let floor = granted(client.ask(&claim("a"))).tokens.high();
     rig.raw().execute("UPDATE counter SET last = 7", ()).unwrap();
-    let lease = granted(client.ask(&Claim { floor: Some(floor), ..claim("b") }));
+    // Also for whoever does not know that it has.
+    let lease = granted(rig.client().ask(&claim("b")));
     assert!(lease.tokens.low() > floor);
     // Beyond the wall clock the store knows nothing better; the client refuses the grant.
     let future = FencingToken::new(low(&lease) * 2).unwrap();
@@ -211,7 +239,8 @@ fn tokens_that_are_used_up_change_nothing() {
     rig.raw().execute("UPDATE counter SET last = ?1", [(1_i64 << 53) - 2]).unwrap();
     let wide = Claim { width: Width::MAX, ..claim("a") };
     let error = client.refusal(&wide);
-    assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None));
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::None));
+    assert!(!error.kind().is_transient());
     assert_eq!(rig.rows("locks"), 0);
     assert_eq!(granted(client.ask(&claim("a"))).tokens.low(), FencingToken::MAX);
 }

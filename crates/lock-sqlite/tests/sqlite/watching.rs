@@ -95,6 +95,42 @@ fn the_end_of_the_place_before_it_wakes_the_next() {
 }
 
 #[test]
+fn the_end_of_a_dead_first_place_at_a_free_lock_wakes_the_next() {
+    let rig = Rig::new();
+    let (client, other) = (rig.client(), rig.client());
+    let events = ear(&client);
+    granted(other.ask(&Claim { ttl: ttl("5s"), ..claim("a") }));
+    position(other.ask(&claim("a"))); // which nobody refreshes
+    rig.clock.advance(secs(2));
+    let waiter = claim("a");
+    assert_eq!(position(client.ask(&waiter)), 2);
+    rig.clock.advance(secs(4));
+    assert_silent(&events); // free, and the turn of the one that is dead
+    rig.clock.advance(secs(4));
+    assert_eq!(events.recv_timeout(WITHIN), Ok(Event::Freed { name: waiter.name.clone() }));
+    granted(client.ask(&waiter));
+}
+
+#[test]
+fn a_client_that_waits_for_two_locks_is_told_of_both() {
+    let rig = Rig::new();
+    let (here, there) = (rig.client(), rig.client());
+    let events = ear(&here);
+    let holders = ["a", "b"].map(claim);
+    holders.iter().for_each(|holder| drop(granted(there.ask(holder))));
+    let waiters = ["a", "b"].map(claim);
+    waiters.iter().for_each(|waiter| assert_eq!(position(here.ask(waiter)), 1));
+    assert_silent(&events);
+    for turn in [1, 0] {
+        there.part(&holders[turn]);
+        let Event::Granted { lease, .. } = events.recv_timeout(WITHIN).unwrap() else { panic!("no grant") };
+        assert_eq!((&lease.name, lease.owner), (&waiters[turn].name, waiters[turn].owner));
+        assert_eq!(granted(here.ask(&waiters[turn])), lease);
+    }
+    assert_silent(&events);
+}
+
+#[test]
 fn who_left_hears_nothing_more() {
     let rig = Rig::new();
     let client = rig.client();

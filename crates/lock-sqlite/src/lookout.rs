@@ -1,0 +1,118 @@
+//! One look at the file for waiters: what there is to tell them.
+//!
+//! # Source
+//! "PRAGMA data_version" of the SQLite manual.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lock_core::{BackendError, Event, Lease, LockName, Moment, Operation, Owner};
+use lock_host::{Clock, HostClock};
+
+use crate::Site;
+use crate::desk::Desk;
+use crate::error::{Fault, Stage, explain};
+use crate::file::Missing;
+use crate::session::{Access, Ask, Begun, Session};
+use crate::watcher::{News, Waiter};
+
+/// How long one look may wait for others.
+const LOOK_WITHIN: Duration = Duration::from_secs(1);
+
+/// A connection for looking only, and what it saw last.
+pub(crate) struct Lookout<'a> {
+    site: &'a Site,
+    session: Option<Session>,
+    version: Option<i64>,
+    /// When something that was seen ends by itself.
+    pub(crate) due: Option<Moment>,
+}
+
+impl<'a> Lookout<'a> {
+    pub(crate) fn new(site: &'a Site) -> Self {
+        Self { site, session: None, version: None, due: None }
+    }
+
+    pub(crate) fn forget_everything(&mut self) {
+        *self = Self::new(self.site);
+    }
+
+    /// What there is to tell, if anything happened since the last look.
+    pub(crate) fn look(&mut self, news: News, waiters: impl FnOnce() -> Vec<Waiter>) -> Result<Sight, BackendError> {
+        let now = self.site.timing.now();
+        let session = self.session()?;
+        let version = session.data_version();
+        let version = version.map_err(|error| explain(Operation::Acquire, Stage::Before, &self.site.path, error))?;
+        let is_due = self.due.is_some_and(|due| due <= now);
+        if self.version == Some(version) && news == News::None && !is_due {
+            self.session = Some(session);
+            return Ok(Sight::default());
+        }
+        // Read before the look: what is committed between the two is seen twice rather than never.
+        self.version = Some(version);
+        let sight = self.survey(session, now, &waiters())?;
+        self.due = sight.due;
+        Ok(sight)
+    }
+
+    fn session(&mut self) -> Result<Session, BackendError> {
+        if let Some(session) = self.session.take_if(|session| session.is_current()) {
+            return Ok(session);
+        }
+        self.version = None;
+        Session::open(self.site, &mut self.session, Missing::Refuse, HostClock.now() + LOOK_WITHIN)
+    }
+
+    fn survey(&mut self, session: Session, now: Moment, waiters: &[Waiter]) -> Result<Sight, BackendError> {
+        let deadline = HostClock.now() + LOOK_WITHIN;
+        let ask = Ask { operation: Operation::Acquire, access: Access::Read, deadline };
+        match session.begin(self.site, &ask)? {
+            Begun::Here => {
+                let (session, sight) = session.finish(self.site, &ask, |desk| survey(desk, now, waiters));
+                self.session = session;
+                sight
+            }
+            Begun::Replaced => {
+                self.session = Some(session);
+                Ok(Sight::default())
+            }
+        }
+    }
+}
+
+/// What waiters should know, where they stand, and when to look again although nobody writes.
+#[derive(Default)]
+pub(crate) struct Sight {
+    pub(crate) events: Vec<Event>,
+    pub(crate) positions: Vec<(Owner, u32)>,
+    due: Option<Moment>,
+}
+
+fn survey(desk: &Desk<'_>, now: Moment, waiters: &[Waiter]) -> Result<Sight, Fault> {
+    let mut sight = Sight::default();
+    let names: BTreeSet<&LockName> = waiters.iter().map(|waiter| &waiter.name).collect();
+    for name in names {
+        let mine = |owner: Owner| waiters.iter().find(|waiter| waiter.owner == owner && waiter.name == *name);
+        let ends_in = match desk.look(name)? {
+            (Some(hold), _) => {
+                if let Some(waiter) = mine(hold.owner) {
+                    let lease = Lease { name: name.clone(), owner: hold.owner, tokens: hold.tokens, ttl: waiter.ttl };
+                    sight.events.push(Event::Granted { lease, valid_for: hold.remaining });
+                }
+                Some(hold.remaining)
+            }
+            // The next in line asks for the lock; it is of no use that the others do, until its place is over.
+            (None, Some(next)) if mine(next.owner).is_none() => Some(next.remaining),
+            (None, _) => {
+                sight.events.push(Event::Freed { name: name.clone() });
+                None
+            }
+        };
+        let due = ends_in.map(|ends_in| now + ends_in);
+        sight.due = [sight.due, due].into_iter().flatten().min();
+    }
+    for waiter in waiters {
+        sight.positions.push((waiter.owner, desk.position(&desk.key(&waiter.name), waiter.owner)?));
+    }
+    Ok(sight)
+}

@@ -1,0 +1,105 @@
+use std::time::Instant;
+
+use lock_core::{Certainty, Mode, Note, Parting, Queueing, Width};
+use lock_host::{Clock, HostClock, ManualClock, new_owner};
+
+use super::*;
+use crate::store::Store;
+use crate::{SqliteConfig, Timing};
+
+/// Long enough for any machine; nothing waits for so long where all is well.
+const WITHIN: Duration = Duration::from_secs(60);
+
+struct Client {
+    store: Store,
+    watcher: Arc<Watcher>,
+}
+
+impl Client {
+    fn open(directory: &tempfile::TempDir) -> Self {
+        let config = SqliteConfig::new(directory.path().join("locks.db"));
+        let site = Arc::new(Site::new(&config, Timing::with_clock(Arc::new(ManualClock::new()))));
+        let watcher = Arc::new(Watcher::new(Arc::clone(&site)));
+        let mut store = Store::unopened(site, Arc::clone(&watcher));
+        store.open().unwrap();
+        Self { store, watcher }
+    }
+
+    /// A client that waits, and hears.
+    fn listening(directory: &tempfile::TempDir) -> Self {
+        let client = Self::open(directory);
+        client.watcher.listen(EventSink::new(drop));
+        client
+    }
+
+    fn ask(&mut self, claim: &Claim) -> u32 {
+        match self.store.acquire(claim, HostClock.now() + WITHIN).unwrap() {
+            Answer::Queued { position, .. } => position,
+            Answer::Granted { .. } | Answer::Busy { .. } => 0,
+        }
+    }
+
+    fn leave(&mut self, claim: &Claim) {
+        let certainty = Certainty::Answered;
+        let parting = Parting { name: claim.name.clone(), owner: claim.owner, ttl: claim.ttl, certainty };
+        self.store.release(&parting, HostClock.now() + WITHIN).unwrap();
+    }
+
+    fn looks(&self) -> u64 {
+        self.watcher.0.lock().looks
+    }
+
+    fn wait_for_looks(&self, count: u64) {
+        let begin = Instant::now();
+        while self.looks() < count {
+            assert!(begin.elapsed() < WITHIN, "{} looks instead of {count}", self.looks());
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn claim() -> Claim {
+    Claim {
+        name: "a".parse().unwrap(),
+        owner: new_owner().unwrap(),
+        mode: Mode::Exclusive,
+        ttl: Ttl::DEFAULT,
+        width: Width::ONE,
+        floor: None,
+        note: Note::new("h", 1, "").unwrap(),
+        queueing: Queueing::Wanted,
+    }
+}
+
+#[test]
+fn a_hundred_idle_waiters_look_as_often_as_a_few_at_the_head_would() {
+    let looks_per_second = |position| 1000 / u64::try_from(tick(position).as_millis()).unwrap();
+    assert_eq!(looks_per_second(1), 200);
+    assert!((1..=99).map(looks_per_second).sum::<u64>() < 6 * looks_per_second(1));
+    assert_eq!(tick(0), TICK);
+    assert_eq!(tick(u32::MAX), TICK_MAX);
+}
+
+#[test]
+fn who_stands_far_back_looks_rarely_and_often_as_soon_as_it_is_the_next() {
+    let directory = tempfile::tempdir().unwrap();
+    let [mut first, mut last] = [(); 2].map(|()| Client::listening(&directory));
+    let mut others = Client::open(&directory);
+    let (holder, between) = (claim(), [(); 38].map(|()| claim()));
+    assert_eq!(others.ask(&holder), 0);
+    assert_eq!(first.ask(&claim()), 1);
+    assert!(between.iter().map(|waiter| others.ask(waiter)).eq(2..=39));
+    assert_eq!(last.ask(&claim()), 40);
+
+    let before = (first.looks(), last.looks());
+    first.wait_for_looks(before.0 + 400);
+    let rarely = last.looks() - before.1;
+    assert!(rarely < 40, "{rarely} looks from the 40th place, 400 from the first");
+
+    // Nobody asks for it meanwhile: it finds out by looking.
+    between.iter().for_each(|waiter| others.leave(waiter));
+    let (before, begin) = ((first.looks(), last.looks()), Instant::now());
+    last.wait_for_looks(before.1 + 100);
+    let often = first.looks() - before.0;
+    assert!(often < 800, "{often} looks of the first in {:?}, 100 of the second", begin.elapsed());
+}
