@@ -7,6 +7,9 @@
 //! - An acquire is idempotent for its owner: asking again gives the same tokens and re-arms the ttl. A backend never
 //!   sends one again by itself that was not answered.
 //! - A renewal never creates anything. A release touches only the owner's own hold or place.
+//! - A backend may send a renewal or a release once more where the connection broke under it, within the same `within`.
+//!   A release that then finds nothing is answered `Released`, since the first try may have done it: whoever asks does so
+//!   while its hold is valid, or does not listen to the answer.
 //! - An error of effect `None` means that surely nothing happened at the store.
 
 use std::fmt;

@@ -154,7 +154,8 @@ pub struct Parting {
 /// What a release answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
-    /// The lock was held by the owner and is free, or was handed to the next in line.
+    /// The lock was held by the owner and is free, or was handed to the next in line. Also where the backend had to ask
+    /// twice, the answer to the first time was lost, and the second found nothing.
     Released,
     /// The owner left the queue.
     Left,

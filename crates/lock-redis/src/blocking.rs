@@ -22,7 +22,7 @@ use crate::greeting::Role;
 use crate::inbox::Inbox;
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
 use crate::stack::{Span, Stack};
-use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Renewal, Wire, load};
+use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Renewal, Retry, Wire, load};
 use crate::{BACKEND, RedisConfig};
 
 use self::source::{Handle, Source};
@@ -98,8 +98,19 @@ impl Redis {
         answer.map_err(|failure| failure.into_error(question.operation()))
     }
 
-    /// Asks within a span of time that may be shared with other questions.
+    /// Asks within a span of time that may be shared with other questions; what is idempotent, over another connection
+    /// once more where the first one broke.
     pub(crate) fn answer<Q: Question>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
+        match (self.answer_once(question, span), question.retry()) {
+            (Err(failure), Retry::Once) if failure.is_a_break() => {
+                let again = self.answer_once(question, span).map_err(Failure::after_a_part)?;
+                Ok(question.after_retry(again))
+            }
+            (outcome, Retry::Once | Retry::Never) => outcome,
+        }
+    }
+
+    fn answer_once<Q: Question>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
         let mut handle = self.source.checkout(span)?;
         let outcome = self.evaluate(&mut handle, question, span)?;
         let outcome = outcome.map_err(|error| classify(self.wire.asked(span.within), &error));

@@ -133,6 +133,11 @@ impl Failure {
         self.fate
     }
 
+    /// Whether the connection broke under the request, so that nobody knows what became of it.
+    pub(crate) fn is_a_break(&self) -> bool {
+        self.kind == ErrorKind::Unreachable && self.effect == Effect::Unknown
+    }
+
     /// Whether the server said it, and so is alive.
     pub(crate) fn is_an_answer(&self) -> bool {
         self.kind.is_an_answer()

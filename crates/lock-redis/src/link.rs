@@ -4,7 +4,7 @@
 //! command of a user's may leave before the counter was verified.
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -52,11 +52,13 @@ pub(crate) struct Live {
     silence: Arc<Silence>,
 }
 
-/// Since when a connection has answered nothing.
+/// Since when a connection has answered nothing, and whether it ended.
 struct Silence {
     opened: Instant,
     /// Milliseconds after `opened` plus one; 0 while answers come.
     since: AtomicU64,
+    /// It said so itself, as those do that tell things.
+    ended: AtomicBool,
 }
 
 /// Whether a silent connection may still be of use.
@@ -83,9 +85,9 @@ impl Link {
     /// The connection, as soon as there is one.
     pub(crate) async fn live(&self) -> Result<Live, Failure> {
         let attempt = match &mut *lock(&self.state) {
-            State::Up(live) => return Ok(live.clone()),
+            State::Up(live) if !live.silence.ended.load(Ordering::Acquire) => return Ok(live.clone()),
             State::Connecting(attempt) => attempt.clone(),
-            down @ State::Down => {
+            down @ (State::Down | State::Up(_)) => {
                 let attempt = self.attempt();
                 *down = State::Connecting(attempt.clone());
                 attempt
@@ -170,13 +172,14 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 async fn connect(client: &Client, role: Role, inbox: Option<&Arc<Inbox>>) -> Result<Live, Failure> {
     let server = server_of(client);
     let failed = |error| classify(connecting(&server, CONNECT_WITHIN), &error);
-    let (mut connection, subscription) = open(&tuned(client).map_err(failed)?, inbox).await.map_err(failed)?;
+    let silence = Arc::new(Silence { opened: Instant::now(), since: AtomicU64::new(0), ended: AtomicBool::new(false) });
+    let client = tuned(client).map_err(failed)?;
+    let (mut connection, subscription) = open(&client, inbox, &silence).await.map_err(failed)?;
     let greeted = greeting(role).query_async(&mut connection).await.map_err(failed)?;
     let peer = Arc::new(meet(role, &server, greeted)?);
     if let Some(verification) = verification(role, &peer) {
         verification.command.exec_async(&mut connection).await.map_err(failed)?;
     }
-    let silence = Arc::new(Silence { opened: Instant::now(), since: AtomicU64::new(0) });
     let together = match role {
         Role::Alone => TOGETHER_MAX,
         Role::Node => TOGETHER_AT_NODES_MAX,
@@ -188,6 +191,7 @@ async fn connect(client: &Client, role: Role, inbox: Option<&Arc<Inbox>>) -> Res
 async fn open(
     client: &Client,
     inbox: Option<&Arc<Inbox>>,
+    silence: &Arc<Silence>,
 ) -> RedisResult<(MultiplexedConnection, Option<Subscription>)> {
     // Our own deadlines stand round every call, so the library's would only blur who gave up.
     let config = AsyncConnectionConfig::new()
@@ -198,7 +202,7 @@ async fn open(
         async || speaking(client, ProtocolVersion::RESP2)?.get_multiplexed_async_connection_with_config(&config).await;
     let Some(inbox) = inbox.filter(|_| tells(client)) else { return Ok((quiet().await?, None)) };
     let subscription = inbox.subscribing();
-    let telling = config.clone().set_push_sender(ear(Arc::clone(inbox), subscription));
+    let telling = config.clone().set_push_sender(ear(Arc::clone(inbox), subscription, Arc::clone(silence)));
     let mut connection = match client.get_multiplexed_async_connection_with_config(&telling).await {
         Err(error) if knows_no_resp3(&error) => return Ok((quiet().await?, None)),
         outcome => outcome?,
@@ -215,11 +219,15 @@ async fn open(
 fn ear(
     inbox: Arc<Inbox>,
     subscription: Subscription,
+    silence: Arc<Silence>,
 ) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
     move |told| {
         match (told.kind, told.data.as_slice()) {
             (PushKind::Message, [_channel, Value::BulkString(message)]) => inbox.receive(message),
-            (PushKind::Disconnection, _) => inbox.closed(subscription),
+            (PushKind::Disconnection, _) => {
+                silence.ended.store(true, Ordering::Release);
+                inbox.closed(subscription);
+            }
             _ => {}
         }
         Ok(())

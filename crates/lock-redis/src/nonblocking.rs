@@ -24,7 +24,7 @@ use crate::greeting::Role;
 use crate::inbox::Inbox;
 use crate::link::Link;
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
-use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Renewal, Wire, load};
+use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Renewal, Retry, Wire, load};
 use crate::{BACKEND, RedisConfig};
 
 use self::source::{Handle, Source};
@@ -100,8 +100,20 @@ impl Redis {
         answer.map_err(|failure| failure.into_error(question.operation()))
     }
 
-    /// Asks within a span of time that may be shared with other questions.
+    /// Asks within a span of time that may be shared with other questions; what is idempotent, over another connection
+    /// once more where the first one broke.
     pub(crate) async fn answer<Q: Question + Sync>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
+        match (self.answer_once(question, span).await, question.retry()) {
+            (Err(failure), Retry::Once) if failure.is_a_break() => {
+                // In room of its own, which most requests do not need.
+                let again = Box::pin(self.answer_once(question, span)).await.map_err(Failure::after_a_part)?;
+                Ok(question.after_retry(again))
+            }
+            (outcome, Retry::Once | Retry::Never) => outcome,
+        }
+    }
+
+    async fn answer_once<Q: Question + Sync>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
         let checkout = timeout_at(span.until, self.source.checkout()).await;
         let mut handle = checkout.map_err(|_| Failure::no_connection(&self.wire.server, span.within))??;
         let outcome = match timeout_at(span.until, self.evaluate(&mut handle, question)).await {

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use lock_core::Moment;
+use lock_host::{Clock, HostClock};
 use redis::{Client, Cmd, Connection, ProtocolVersion, RedisResult, Value};
 
 use crate::classify::classify;
@@ -14,6 +16,8 @@ use crate::inbox::Inbox;
 
 /// How many connections are kept while nobody uses them. Chosen: what a busy program uses at once.
 const IDLE_MAX: usize = 8;
+/// How long a connection may be idle and still be trusted: servers and what lies between close those that idle for long.
+const TRUSTED_FOR: Duration = Duration::from_secs(1);
 /// The shortest timeout of a socket: none at all would wait for ever.
 const SOCKET_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
@@ -43,7 +47,7 @@ impl Span {
 pub(crate) struct Stack {
     client: Client,
     role: Role,
-    idle: Mutex<Vec<Socket>>,
+    idle: Mutex<Vec<Idle>>,
     ear: Option<Ear>,
 }
 
@@ -52,6 +56,12 @@ pub(crate) struct Socket {
     connection: Connection,
     pub(crate) peer: Peer,
     patience: Duration,
+}
+
+/// A connection that nobody uses, and since when.
+struct Idle {
+    socket: Socket,
+    since: Moment,
 }
 
 impl Stack {
@@ -94,20 +104,23 @@ impl Stack {
         &self.client
     }
 
-    /// The connection that was used last, or a new one.
+    /// The connection that was used last, if it is still good, or a new one.
     pub(crate) fn checkout(&self, span: Span) -> Result<Socket, Failure> {
         let idle = self.idle().pop();
-        match idle {
-            Some(socket) => Ok(socket),
-            None => connect(&self.client, self.role, span),
+        if let Some(Idle { mut socket, since }) = idle {
+            if HostClock.now() < since + TRUSTED_FOR || socket.is_answered(span) {
+                return Ok(socket);
+            }
+            self.clear();
         }
+        connect(&self.client, self.role, span)
     }
 
     /// Puts a connection back that is still in step, or closes it where enough are idle.
     pub(crate) fn put_back(&self, socket: Socket) {
         let mut idle = self.idle();
         if idle.len() < IDLE_MAX {
-            idle.push(socket);
+            idle.push(Idle { socket, since: HostClock.now() });
         }
     }
 
@@ -117,7 +130,7 @@ impl Stack {
         drop(broken);
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Socket>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -148,6 +161,16 @@ impl Socket {
     pub(crate) fn ask(&mut self, command: &Cmd, span: Span) -> RedisResult<Value> {
         self.bound(span)?;
         command.query(&mut self.connection)
+    }
+
+    /// Whether somebody is still at the other end, found out in half of the time at most. The library does not let anybody
+    /// peek at its socket.
+    fn is_answered(&mut self, span: Span) -> bool {
+        match self.ask(&redis::cmd("PING"), span.at_most(span.left() / 2)) {
+            Ok(answer) => answer == Value::SimpleString("PONG".into()),
+            // Who may not ask is answered as well.
+            Err(error) => error.into_server_errors().is_some(),
+        }
     }
 
     /// Makes the socket give up when the time is over: by itself it waits for ever. What it waits already is near enough

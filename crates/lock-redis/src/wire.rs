@@ -127,6 +127,33 @@ pub(crate) trait Question {
 
     /// Reads the reply.
     fn read(&self, line: Line<'_>, reply: Value) -> Result<Self::Answer, Failure>;
+
+    /// Whether it may be asked once more where the connection broke under it.
+    fn retry(&self) -> Retry {
+        Retry::Never
+    }
+
+    /// What the answer to a retry says, given that the first try may have taken effect.
+    fn after_retry(&self, answer: Self::Answer) -> Self::Answer {
+        answer
+    }
+}
+
+/// What becomes of a question whose connection broke before the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retry {
+    /// The error is the answer: an acquire that may have taken effect is followed by a release.
+    Never,
+    /// It is idempotent, and asked again over another connection in what is left of its time.
+    Once,
+}
+
+/// A release that finds nothing on its retry: the first try may have ended the hold or the place.
+pub(crate) fn released_by_either(answer: Released) -> Released {
+    match answer {
+        Released::NotHeld => Released::Released,
+        Released::Released | Released::Left => answer,
+    }
 }
 
 /// Takes a reply apart.
@@ -248,6 +275,10 @@ impl Question for Renewal<'_> {
         }
         Ok(answers)
     }
+
+    fn retry(&self) -> Retry {
+        Retry::Once
+    }
 }
 
 impl Question for &Parting {
@@ -281,6 +312,14 @@ impl Question for &Parting {
             0 => Ok(Released::NotHeld),
             _ => Err(Failure::strange_answer()),
         }
+    }
+
+    fn retry(&self) -> Retry {
+        Retry::Once
+    }
+
+    fn after_retry(&self, answer: Released) -> Released {
+        released_by_either(answer)
     }
 }
 

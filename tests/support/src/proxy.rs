@@ -30,6 +30,8 @@ pub enum Fault {
     Hold,
     /// Bytes from the server are swallowed.
     DropReplies(AfterDrop),
+    /// The next bytes from the server are swallowed and their connection is cut; then the fault is over.
+    CutOneReply,
     /// New connections are accepted and closed at once; the others go on.
     Refuse,
     /// All bytes arrive this much later.
@@ -141,6 +143,16 @@ impl Shared {
         self.fired.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// Whether this is the one reply that is swallowed.
+    fn takes_the_one_reply(&self) -> bool {
+        let mut state = self.lock();
+        let takes = state.fault == Fault::CutOneReply;
+        if takes {
+            state.fault = Fault::None;
+        }
+        takes
+    }
+
     /// Waits while bytes are held back, and answers the fault that then applies.
     fn wait_while_held(&self) -> Fault {
         let mut state = self.lock();
@@ -217,7 +229,11 @@ fn pass(shared: &Shared, piece: &[u8], to: &mut TcpStream, direction: Direction)
             shared.count();
             thread::sleep(by);
         }
-        (Fault::None | Fault::Hold | Fault::Refuse | Fault::DropReplies(_), _) => {}
+        (Fault::CutOneReply, Direction::ToClient) if shared.takes_the_one_reply() => {
+            shared.count();
+            return Pumped::End;
+        }
+        (Fault::None | Fault::Hold | Fault::Refuse | Fault::DropReplies(_) | Fault::CutOneReply, _) => {}
     }
     if to.write_all(piece).is_ok() { Pumped::On } else { Pumped::End }
 }
@@ -239,7 +255,7 @@ mod tests {
         let server = RedisServer::start();
         let proxy = Proxy::start(server.port());
         assert_eq!(ping(&proxy).unwrap(), "PONG");
-        for fault in [Fault::Hold, Fault::DropReplies(AfterDrop::Cut), Fault::Refuse] {
+        for fault in [Fault::Hold, Fault::DropReplies(AfterDrop::Cut), Fault::CutOneReply, Fault::Refuse] {
             proxy.set(fault);
             assert!(ping(&proxy).is_err(), "{fault:?}");
             assert!(proxy.fired() > 0, "{fault:?}");

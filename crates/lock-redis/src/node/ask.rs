@@ -10,7 +10,9 @@ use crate::failure::Failure;
 use crate::greeting::Peer;
 use crate::script::node as script;
 use crate::value::{Key, Keys, of_owner};
-use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Wire, to_millis, tombstone_life};
+use crate::wire::{
+    Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, released_by_either, to_millis, tombstone_life,
+};
 
 impl Question for Ask {
     type Answer = Told;
@@ -49,6 +51,22 @@ impl Question for Ask {
 
     fn read(&self, line: Line<'_>, reply: Value) -> Result<Told, Failure> {
         super::told::read(self, line.peer, reply)
+    }
+
+    fn retry(&self) -> Retry {
+        match self {
+            Self::Fence { .. } | Self::Release(_) => Retry::Once,
+            Self::Acquire { .. }
+            | Self::Look
+            | Self::Mark(_)
+            | Self::Note { .. }
+            | Self::Install { .. }
+            | Self::Move { .. } => Retry::Never,
+        }
+    }
+
+    fn after_retry(&self, told: Told) -> Told {
+        if let Told::Released(released) = told { Told::Released(released_by_either(released)) } else { told }
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::{self, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::{AcquireError, AsyncBackend, BlockingBackend, Capabilities, FencingToken};
+use lock_core::{AcquireError, AsyncBackend, BackendError, BlockingBackend, Capabilities, Ended, FencingToken};
 use lock_redis::{RedisConfig, blocking, nonblocking};
 use test_support::{RedisServer, signals};
 use tokio::runtime::Runtime;
@@ -122,9 +122,14 @@ impl Held<'_> {
 
     /// Gives the lock back. Where that fails it is repeated in the background.
     pub(crate) fn release(self) {
+        _ = self.end();
+    }
+
+    /// Gives the lock back, and tells what the first try said.
+    pub(crate) fn end(self) -> Result<Ended, BackendError> {
         match self {
-            Self::Async(runtime, guard) => _ = runtime.block_on(guard.release()),
-            Self::Blocking(guard) => _ = guard.release(),
+            Self::Async(runtime, guard) => runtime.block_on(guard.release()),
+            Self::Blocking(guard) => guard.release(),
         }
     }
 }

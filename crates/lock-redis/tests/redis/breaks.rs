@@ -1,0 +1,150 @@
+//! Connections that end while nobody uses them, or under a request that may be sent twice.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lock_core::{Certainty, Effect, Ended, ErrorKind, EventSink, Released, Renewed};
+use test_support::{AfterDrop, Fault, Proxy, RedisOptions, RedisServer};
+
+use crate::faces::FACES;
+use crate::faults::{evaluations, exists};
+use crate::support::{COLOURS, Client, SOON, both, claim, draw, eventually, parting, take};
+
+const TTL: Duration = Duration::from_secs(60);
+
+/// Waits until the server has closed all connections that it may close: not those that are told things.
+fn wait_until_idle_ones_are_closed(server: &RedisServer) {
+    eventually("the server closes what is idle", || {
+        let list: String = server.command(&["CLIENT", "LIST", "TYPE", "normal"]);
+        // The one that asks is listed as well.
+        list.lines().count() == 1
+    });
+}
+
+/// Ends all connections of others.
+fn kill_all(server: &RedisServer) {
+    for kind in ["normal", "pubsub"] {
+        server.command::<()>(&["CLIENT", "KILL", "TYPE", kind]);
+    }
+}
+
+#[test]
+fn a_release_and_a_renewal_outlive_the_connection() {
+    let server = RedisServer::start();
+    for (colour, connect) in COLOURS {
+        let client = connect(&server.url());
+        let (claim, lease) = take(&client, colour);
+        kill_all(&server);
+        assert!(matches!(client.renew(&[lease], SOON).unwrap()[..], [Renewed::Renewed { .. }]), "{colour}");
+        kill_all(&server);
+        assert_eq!(client.release(&parting(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
+        assert!(!exists(&server, colour), "{colour}: not released");
+    }
+}
+
+#[test]
+fn what_may_have_been_done_is_asked_again_but_for_an_acquire() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(server.port());
+    for (colour, connect) in COLOURS {
+        let client = connect(&server.url_at(proxy.port()));
+        let (held, lease) = take(&client, colour);
+        let lose_a_reply = |what: &str, asked: u64, ask: &mut dyn FnMut()| {
+            let before = evaluations(&server);
+            proxy.set(Fault::CutOneReply);
+            ask();
+            assert_eq!(proxy.fired(), 1, "{colour}: no reply was lost");
+            // Every new connection verifies once.
+            assert!(evaluations(&server) - before >= asked, "{colour}: {what} was asked too rarely");
+        };
+        lose_a_reply("a renewal", 2, &mut || {
+            let renewed = client.renew(std::slice::from_ref(&lease), SOON).unwrap();
+            assert!(matches!(renewed[..], [Renewed::Renewed { .. }]), "{colour}: {renewed:?}");
+        });
+        lose_a_reply("a release", 2, &mut || {
+            let released = client.release(&parting(&held, Certainty::Answered), SOON).unwrap();
+            assert_eq!(released, Released::Released, "{colour}: the first one did it");
+        });
+        assert!(!exists(&server, colour));
+        // With nothing in doubt, nothing held is nothing held.
+        assert_eq!(client.release(&parting(&held, Certainty::Answered), SOON).unwrap(), Released::NotHeld);
+        let before = evaluations(&server);
+        proxy.set(Fault::CutOneReply);
+        let error = client.acquire(&claim(colour), SOON).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::Unknown), "{colour}: {error}");
+        assert_eq!((proxy.fired(), evaluations(&server) - before), (1, 1), "{colour}: an acquire was sent again");
+        server.command::<()>(&["DEL", colour]);
+    }
+}
+
+#[test]
+fn a_release_that_cannot_be_retried_is_of_unknown_effect() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(server.port());
+    for (colour, connect) in COLOURS {
+        let client = connect(&server.url_at(proxy.port()));
+        let (claim, _) = take(&client, colour);
+        // The first try arrives; the connection for the second is never greeted.
+        proxy.set(Fault::DropReplies(AfterDrop::Cut));
+        let error = client.release(&parting(&claim, Certainty::Answered), SOON).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::Unknown), "{colour}: {error}");
+        assert!(!exists(&server, colour), "{colour}: the first try did not arrive");
+        proxy.heal();
+    }
+}
+
+#[test]
+fn an_idle_connection_that_the_server_closed_is_not_used() {
+    let server = RedisServer::start_with(RedisOptions::default().arguments(&["--timeout", "1"]));
+    let client = connect_plain(&server);
+    draw(&client, "job");
+    wait_until_idle_ones_are_closed(&server);
+    draw(&client, "job");
+}
+
+fn connect_plain(server: &RedisServer) -> Client {
+    COLOURS.into_iter().find_map(|(colour, connect)| (colour == "blocking").then(|| connect(&server.url()))).unwrap()
+}
+
+#[test]
+fn a_connection_that_said_it_ended_is_not_used() {
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()).into_iter().filter(|(colour, _)| *colour == "async") {
+        let told = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&told);
+        client.listen(EventSink::new(move |_| _ = count.fetch_add(1, Ordering::SeqCst)));
+        draw(&client, colour);
+        kill_all(&server);
+        eventually("the end is told", || told.load(Ordering::SeqCst) > 0);
+        draw(&client, colour);
+    }
+}
+
+#[test]
+fn a_killed_connection_costs_the_next_holder_no_time() {
+    // Short enough to close what idles through the hold, on a server that also closes by hand.
+    let server = RedisServer::start_with(RedisOptions::default().arguments(&["--timeout", "1"]));
+    for (face, connect) in FACES {
+        for name in ["killed", "idle"] {
+            let (first, second) = (connect(&server.url()), connect(&server.url()));
+            let held = first.acquire(name, TTL);
+            thread::scope(|scope| {
+                let next = scope.spawn(|| second.acquire(name, TTL));
+                let queue = format!("leasehold:{{{name}}}:q");
+                eventually("the next one waits", || server.command::<u8>(&["LLEN", &queue]) == 1);
+                if name == "killed" {
+                    kill_all(&server);
+                } else {
+                    wait_until_idle_ones_are_closed(&server);
+                }
+                let ended = held.end().unwrap();
+                assert!(matches!(ended, Ended::Released), "{face}, {name}: {ended:?}");
+                let released = Instant::now();
+                next.join().unwrap().release();
+                assert!(released.elapsed() < TTL / 4, "{face}, {name}: the lock lay idle");
+            });
+        }
+    }
+}
