@@ -4,8 +4,9 @@
 //!
 //! - Each call returns within `within`, give or take scheduling; a call that ran out of time is an error of kind
 //!   `Timeout` and of unknown effect.
-//! - An acquire is idempotent for its owner: asking again gives the same tokens and re-arms the ttl. A backend never
-//!   sends one again by itself that was not answered.
+//! - An acquire is idempotent for its owner: asking again gives the same tokens and re-arms the ttl. Where the store has a
+//!   queue, the machine asks again in this way after an outcome that is not known. A backend never sends one again by itself
+//!   that was not answered.
 //! - A renewal never creates anything. A release touches only the owner's own hold or place.
 //! - A backend may send a renewal or a release once more where the connection broke under it, within the same `within`.
 //!   A release that then finds nothing is answered `Released`, since the first try may have done it: whoever asks does so

@@ -20,6 +20,10 @@ const OP_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 /// moment, and whoever asks first has it.
 pub const CHAIN_DEFAULT: u32 = 16;
 
+/// How many releases a station owes at most. Chosen: enough that an outage of a moment holds nobody up, and so few that
+/// a store that hangs hardly notices them.
+const OWED_MAX: usize = 4;
+
 /// How long a client that ends waits for what it left to be done in the background. Chosen: the longest time that one
 /// request takes by default.
 pub const FLUSH_WITHIN: Duration = OP_TIMEOUT_MAX;
@@ -37,12 +41,20 @@ pub struct Policy {
     pub ordering: Ordering,
     /// How waiters of this store are woken.
     pub waiting: Waiting,
+    /// How many releases may go unanswered before nothing new is asked: 4.
+    pub owed_max: usize,
 }
 
 impl Policy {
     /// The defaults for a store.
     pub fn new(capabilities: Capabilities) -> Self {
-        Self { op_timeout: None, chain: CHAIN_DEFAULT, ordering: capabilities.ordering, waiting: capabilities.waiting }
+        Self {
+            op_timeout: None,
+            chain: CHAIN_DEFAULT,
+            ordering: capabilities.ordering,
+            waiting: capabilities.waiting,
+            owed_max: OWED_MAX,
+        }
     }
 
     /// How long one request for a lease of this ttl may take.
@@ -71,6 +83,8 @@ pub(crate) mod pace {
     /// Tries after an error begin at this distance and double up to [`RETRY_MAX`].
     const RETRY_MIN: Duration = Duration::from_millis(50);
     const RETRY_MAX: Duration = Duration::from_secs(1);
+    /// ... and up to this where nobody waits for the answer.
+    const UNATTENDED_MAX: Duration = Duration::from_secs(5);
     /// How long after a lease's presumed end it is asked for, times the place in the queue ...
     const EXPIRY_SLACK: Duration = Duration::from_millis(10);
     /// ... up to so many places.
@@ -86,6 +100,10 @@ pub(crate) mod pace {
 
     pub(crate) fn retry(tries: u32) -> Duration {
         doubled(RETRY_MIN, tries, RETRY_MAX)
+    }
+
+    pub(crate) fn unattended(tries: u32) -> Duration {
+        doubled(RETRY_MIN, tries, UNATTENDED_MAX)
     }
 
     pub(crate) fn after_expiry(remaining: Duration, position: u32) -> Duration {

@@ -40,6 +40,8 @@ pub enum Fault {
     ShortLived,
     /// The server stood still.
     Frozen,
+    /// The server stood still for longer than most leases last.
+    Hung,
     /// The server started again with its data.
     RestartedWithData,
     /// The server started again with nothing.
@@ -95,7 +97,7 @@ impl Fault {
     const COUNT: usize = Self::WriteRefused as usize + 1;
 
     /// What can go wrong with one Redis.
-    pub const WITH_ONE_REDIS: [Self; 28] = [
+    pub const WITH_ONE_REDIS: [Self; 29] = [
         Self::RequestLost,
         Self::AnswerLost,
         Self::AnswerDoubled,
@@ -111,6 +113,7 @@ impl Fault {
         Self::Suspended,
         Self::Killed,
         Self::Frozen,
+        Self::Hung,
         Self::RestartedWithData,
         Self::RestartedEmpty,
         Self::RestartedFromCopy,

@@ -77,12 +77,13 @@ async fn a_dropped_guard_is_released_before_what_comes_next() {
     let client = bench.client();
     let mutex = client.mutex("a");
     bench.faults.hold(Operation::Release);
-    for _ in 0..100 {
+    // So many releases may be owed.
+    for _ in 0..4 {
         drop(mutex.acquire().await.unwrap());
     }
     drop(client.mutex("b").acquire().await.unwrap());
     let calls = bench.faults.asked();
-    assert!(calls.len() > 200, "no release was answered, and none was waited for");
-    assert_pairs(&calls[..200]);
+    assert!(calls.len() > 8, "no release was answered, and none was waited for");
+    assert_pairs(&calls[..8]);
     bench.faults.let_go(Operation::Release);
 }

@@ -8,7 +8,7 @@ use super::state::{Asked, Attempt, Grant, Hint, Standing, State};
 use crate::policy::pace;
 use crate::{
     AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Mode, Moment, Operation,
-    Ordering, Queueing, Ttl, Waiting,
+    Queueing, Ttl, Waiting,
 };
 
 /// So many stale grants in a row are a failure: the store answers too slowly for the ttl, and may go on to do so.
@@ -17,8 +17,7 @@ const STALE_ANSWERS_MAX: u32 = 3;
 impl Station {
     /// Begins an attempt for the front waiter.
     pub(super) fn ask_first(&mut self, now: Moment) {
-        let in_order = self.policy.ordering == Ordering::InOrder;
-        if !in_order && self.farewells.any_under_way() {
+        if self.is_held_back() {
             return;
         }
         let Some((owner, ttl)) = self.line.next_owner() else { return };
@@ -130,26 +129,22 @@ impl Station {
         } else {
             self.refuse_all(&error.clone().into());
         }
-        // Asking again from a queue means the same as before, so the place is kept. Any other claim that failed is given
-        // up, and the next one has another owner.
-        if again && self.policy.waiting != Waiting::Poll && attempt.standing == Standing::InQueue {
-            if unsure {
-                attempt.certainty = Certainty::Unknown;
-            }
+        if unsure {
+            attempt.certainty = Certainty::Unknown;
+        }
+        // Where the store has a queue, asking again means the same as before, so the owner is kept and nothing is owed. Elsewhere
+        // the claim is given up, and the next one has another owner.
+        if again && self.policy.waiting != Waiting::Poll {
             return self.retry(now, attempt, error);
         }
-        if unsure {
-            self.part(now, attempt.owner, attempt.ttl, Certainty::Unknown, None);
-        } else {
-            self.leave_queue(now, &attempt);
-        }
+        self.leave_queue(now, &attempt);
         if again {
             let next = self.with_next_owner(now, attempt);
             self.retry(now, next, error);
         }
     }
 
-    fn fail_impatient(&mut self, error: &BackendError) {
+    pub(super) fn fail_impatient(&mut self, error: &BackendError) {
         for waiter in self.line.take_impatient() {
             self.outbox.push_back(super::refused(waiter.join.turn, error.clone().into()));
         }
@@ -185,10 +180,10 @@ impl Station {
             let error = BackendError::new("backend", Operation::Acquire, ErrorKind::Protocol, Effect::Unknown, message);
             self.on_ask_error(now, attempt, error);
         } else if let Some(floor) = self.floor.filter(|floor| token <= *floor) {
-            self.part(now, attempt.owner, attempt.ttl, attempt.certainty(asked), None);
+            self.part(now, &attempt, attempt.certainty(asked));
             self.refuse_all(&AcquireError::Forgotten { name: self.name.clone(), token, floor });
         } else if self.line.first_with(grant.lease.ttl).is_none() {
-            self.part(now, attempt.owner, attempt.ttl, attempt.certainty(asked), None);
+            self.part(now, &attempt, attempt.certainty(asked));
         } else if grant.is_stale(now) {
             self.on_stale_grant(now, attempt, asked);
         } else {
@@ -211,7 +206,7 @@ impl Station {
         if attempt.stale_answers < STALE_ANSWERS_MAX {
             self.state = State::Waiting(attempt, now + self.dice.jittered(pace::poll(0)));
         } else {
-            self.part(now, attempt.owner, attempt.ttl, attempt.certainty, None);
+            self.part(now, &attempt, attempt.certainty);
             let attempt = self.with_next_owner(now, attempt);
             self.retry(now, attempt, error);
         }

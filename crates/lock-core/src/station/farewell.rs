@@ -1,18 +1,51 @@
 //! Releases under way: each is tried until it is answered, or until the lease is over anyway.
 
 use super::io::{ActionId, TurnId};
-use crate::{Moment, Parting};
+use crate::{BackendError, Certainty, Moment, Ordering, Parting, Policy, Waiting};
 
 /// A release that was not answered yet.
 #[derive(Debug)]
 pub(super) struct Farewell {
     pub(super) parting: Parting,
+    pub(super) of: Of,
     /// The holder that waits for the outcome; nobody after the first try.
     pub(super) turn: Option<TurnId>,
     pub(super) progress: Progress,
     pub(super) tries: u32,
     /// When the store has surely forgotten the owner by itself.
     pub(super) over_at: Moment,
+    /// Why the last try failed.
+    pub(super) trouble: Option<BackendError>,
+}
+
+/// What a release gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    /// A lease that somebody here held.
+    Lease,
+    /// A claim, and whatever came of it: a place, or a lease that nobody here held.
+    Claim,
+}
+
+impl Farewell {
+    /// Whether a claim of another owner has to wait until this one is answered.
+    ///
+    /// Where the store has no queue, what is left of a claim that was not answered may stand in the next one's way. Where
+    /// requests may overtake each other, the next claim would meet the lease that was held here; the first try of the
+    /// release is waited for, and no other.
+    fn comes_before_claims(&self, policy: &Policy) -> bool {
+        let may_linger = policy.waiting == Waiting::Poll && self.parting.certainty == Certainty::Unknown;
+        let may_be_overtaken = policy.ordering == Ordering::Unordered && self.of == Of::Lease && self.tries == 0;
+        may_linger || may_be_overtaken
+    }
+
+    /// When there is an answer at the earliest.
+    fn due(&self) -> Moment {
+        match self.progress {
+            Progress::UnderWay(_) => Moment::ORIGIN,
+            Progress::AgainAt(at) => at,
+        }
+    }
 }
 
 /// Whether a farewell is being said or waits to be said again.
@@ -35,8 +68,28 @@ impl Farewells {
         self.0.is_empty()
     }
 
-    pub(super) fn any_under_way(&self) -> bool {
-        self.0.iter().any(|farewell| matches!(farewell.progress, Progress::UnderWay(_)))
+    /// The release that has to be answered before a new owner may ask.
+    pub(super) fn before_claims(&self, policy: &Policy) -> Option<&Farewell> {
+        self.before_claims_at(policy).and_then(|index| self.0.get(index))
+    }
+
+    /// Has that release repeated at once, if it is not under way.
+    pub(super) fn hasten_before_claims(&mut self, now: Moment, policy: &Policy) {
+        let first = self.before_claims_at(policy).and_then(|index| self.0.get_mut(index));
+        if let Some(Farewell { progress: Progress::AgainAt(at), .. }) = first {
+            *at = now;
+        }
+    }
+
+    fn before_claims_at(&self, policy: &Policy) -> Option<usize> {
+        let one = self.0.iter().position(|farewell| farewell.comes_before_claims(policy));
+        let any = || (0..self.0.len()).min_by_key(|index| self.0[*index].due());
+        if one.is_none() && self.0.len() >= policy.owed_max { any() } else { one }
+    }
+
+    /// Why a release was not answered, if one was not.
+    pub(super) fn trouble(&self) -> Option<&BackendError> {
+        self.0.iter().find_map(|farewell| farewell.trouble.as_ref())
     }
 
     pub(super) fn answered(&mut self, id: ActionId) -> Option<Farewell> {

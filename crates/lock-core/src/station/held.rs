@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Station;
-use super::io::{Join, Output};
+use super::farewell::Of;
+use super::io::{Join, Output, TurnId};
 use super::line::Waiter;
 use super::state::{Asked, Grant, Held, State};
 use crate::{
     Answer, BackendError, Certainty, Effect, Ended, FencingToken, Hold, Holder, Lease, LossReason, Moment, Owner,
-    Released, Renewed,
+    Parting, Released, Renewed,
 };
 
 /// A turn is at least this long, so that it is over only once it has begun.
@@ -41,8 +42,7 @@ impl Station {
     pub(super) fn end_turn(&mut self, now: Moment) {
         let State::Held(held) = std::mem::replace(&mut self.state, State::Idle) else { return };
         if !self.pass_on(now, &held) {
-            self.outbox.push_back(Output::Forget(held.lease.owner));
-            self.part(now, held.lease.owner, held.lease.ttl, held.certainty(), Some(held.turn));
+            self.give_up(now, &held, Some(held.turn));
         }
     }
 
@@ -85,8 +85,14 @@ impl Station {
         };
         held.hold.lose(reason.clone());
         self.outbox.push_back(Output::Lose { turn: held.turn, reason });
-        self.outbox.push_back(Output::Forget(held.lease.owner));
-        self.part(now, held.lease.owner, held.lease.ttl, held.certainty(), None);
+        self.give_up(now, &held, None);
+    }
+
+    /// The lease is renewed no more, and released; `turn` hears what came of that.
+    fn give_up(&mut self, now: Moment, held: &Held, turn: Option<TurnId>) {
+        let Lease { name, owner, ttl, .. } = held.lease.clone();
+        self.outbox.push_back(Output::Forget(owner));
+        self.release(now, Parting { name, owner, ttl, certainty: held.certainty() }, Of::Lease, turn);
     }
 
     /// The store said how a lease stands.

@@ -17,7 +17,10 @@
 //! The rules that it keeps, and asserts:
 //! - A turn is admitted only while its lease is valid, and at most one turn at a time.
 //! - Validity counts from when the request was handed out. Expiry wins over anything that arrives at the same moment.
-//! - An outcome that is not known is followed by a release; the next claim has another owner.
+//! - An outcome that is not known keeps its owner where the store has a queue. Elsewhere it is followed by a release, and the
+//!   next claim, of another owner, waits for the answer to that.
+//! - At most four releases are owed; with four owed nothing new is asked.
+//! - Nobody is told that the lock is held before the store has said so.
 //! - A grant that nobody wants any more is released at once.
 
 mod asking;
@@ -33,7 +36,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use farewell::{Farewell, Farewells, Progress};
+use farewell::{Farewell, Farewells, Of, Progress};
 use io::refused;
 pub use io::{Action, ActionId, Input, Join, Output, Reply, Request, TurnId};
 use line::{Line, Waiter};
@@ -41,8 +44,8 @@ use state::{Attempt, State};
 
 use crate::policy::{Dice, pace};
 use crate::{
-    AcquireError, BackendError, Certainty, FencingToken, Holder, LockName, Moment, Owner, Parting, Patience, Policy,
-    Refusal, Ttl,
+    AcquireError, BackendError, Certainty, Effect, ErrorKind, FencingToken, Holder, LockName, Moment, Operation,
+    Parting, Patience, Policy, Refusal,
 };
 
 /// This client's place at one lock: its local waiters, and the lease they share. See the module's text.
@@ -112,7 +115,7 @@ impl Station {
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {
         let state = match &self.state {
-            State::Waiting(_, again_at) => Some(*again_at),
+            State::Waiting(_, again_at) => Some(*again_at).filter(|_| !self.is_held_back()),
             State::Held(held) => Some(held.turn_until()),
             State::Idle | State::Asking(..) | State::Closed => None,
         };
@@ -134,6 +137,9 @@ impl Station {
         // is its answer.
         if let (Patience::Never, State::Waiting(_, again_at)) = (join.patience, &mut self.state) {
             *again_at = now;
+        }
+        if self.is_held_back() {
+            self.farewells.hasten_before_claims(now, &self.policy);
         }
         self.line.join(now, join);
     }
@@ -162,7 +168,7 @@ impl Station {
                 if self.line.first_with(attempt.ttl).is_none() {
                     self.give_up_attempt(now);
                     self.ask_first(now);
-                } else if *again_at <= now {
+                } else if *again_at <= now && !self.is_held_back() {
                     self.ask_again(now);
                 }
             }
@@ -173,6 +179,17 @@ impl Station {
             State::Asking(..) | State::Closed => {}
         }
         debug_assert!(self.next_wake().is_none_or(|wake| wake > now), "nothing is left undone");
+        debug_assert!(self.farewells.0.len() <= self.policy.owed_max, "debt is bounded");
+    }
+
+    /// Whether the next claim would be a new owner's, and a release has to be answered first.
+    fn is_held_back(&self) -> bool {
+        let new_owner = match &self.state {
+            State::Idle => true,
+            State::Waiting(attempt, _) => attempt.is_unknown_to_store(),
+            State::Asking(..) | State::Held(_) | State::Closed => false,
+        };
+        new_owner && self.farewells.before_claims(&self.policy).is_some()
     }
 
     fn refuse_overdue(&mut self, now: Moment) {
@@ -182,13 +199,11 @@ impl Station {
     }
 
     fn refuse_late(&mut self, now: Moment, waiter: &Waiter) {
-        let error = match self.trouble() {
-            Some(trouble) => AcquireError::Backend(trouble.clone()),
-            None => AcquireError::TimedOut {
-                name: self.name.clone(),
-                waited: whole_millis(now.since(waiter.since)),
-                holder: self.known_holder(),
-            },
+        let waited = whole_millis(now.since(waiter.since));
+        let error = match (self.trouble(), self.known_holder()) {
+            (Some(trouble), _) => AcquireError::Backend(trouble.clone()),
+            (None, holder @ Some(_)) => AcquireError::TimedOut { name: self.name.clone(), waited, holder },
+            (None, None) => AcquireError::Backend(no_answer(waited)),
         };
         self.outbox.push_back(refused(waiter.join.turn, error));
     }
@@ -209,8 +224,12 @@ impl Station {
     /// Why the store does not answer, if it does not.
     fn trouble(&self) -> Option<&BackendError> {
         match &self.state {
-            State::Asking(attempt, _) | State::Waiting(attempt, _) => attempt.trouble.as_ref(),
-            State::Idle | State::Held(_) | State::Closed => None,
+            State::Asking(attempt, _) | State::Waiting(attempt, _) if attempt.trouble.is_some() => {
+                attempt.trouble.as_ref()
+            }
+            State::Asking(attempt, _) | State::Waiting(attempt, _) if attempt.holder.is_some() => None,
+            State::Idle | State::Asking(..) | State::Waiting(..) => self.farewells.trouble(),
+            State::Held(_) | State::Closed => None,
         }
     }
 
@@ -222,13 +241,19 @@ impl Station {
         }
     }
 
-    /// Says farewell to the store for an owner: its lease, its place, or a claim that may still be under way.
-    fn part(&mut self, now: Moment, owner: Owner, ttl: Ttl, certainty: Certainty, turn: Option<TurnId>) {
-        let parting = Parting { name: self.name.clone(), owner, ttl, certainty };
+    /// Says farewell to the store for the owner of an attempt: its place, or a claim that may still be under way.
+    fn part(&mut self, now: Moment, attempt: &Attempt, certainty: Certainty) {
+        let parting = Parting { name: self.name.clone(), owner: attempt.owner, ttl: attempt.ttl, certainty };
+        self.release(now, parting, Of::Claim, None);
+    }
+
+    /// Has the store release what an owner has there; `turn` hears what came of the first try.
+    fn release(&mut self, now: Moment, parting: Parting, of: Of, turn: Option<TurnId>) {
+        let ttl = parting.ttl;
         // A request that is under way may re-arm the ttl once more before the release arrives.
         let over_at = now + self.policy.within(ttl) + ttl.get() + crate::drift(ttl.get());
-        let farewell = Farewell { parting, turn, progress: Progress::AgainAt(now), tries: 0, over_at };
-        self.say(farewell);
+        let progress = Progress::AgainAt(now);
+        self.say(Farewell { parting, of, turn, progress, tries: 0, over_at, trouble: None });
     }
 
     fn say(&mut self, mut farewell: Farewell) {
@@ -251,13 +276,25 @@ impl Station {
         if let Some(turn) = farewell.turn.take() {
             self.outbox.push_back(Output::Ended { turn, result: held::ended(&result) });
         }
-        match result {
-            Err(error) if error.kind().is_transient() => {
-                farewell.progress = Progress::AgainAt(now + self.dice.jittered(pace::retry(farewell.tries)));
-                farewell.tries += 1;
-                self.farewells.push(farewell);
-            }
-            Ok(_) | Err(_) => {}
+        if let Err(error) = result
+            && error.kind().is_transient()
+            && now < farewell.over_at
+        {
+            self.release_again(now, farewell, error);
+        }
+    }
+
+    /// A release was not answered. It is tried again, sooner where somebody waits than where nobody does, but whoever will
+    /// not wait has its answer.
+    fn release_again(&mut self, now: Moment, mut farewell: Farewell, error: BackendError) {
+        let pause = if self.line.is_empty() { pace::unattended } else { pace::retry };
+        let again_at = now + self.dice.jittered(pause(farewell.tries));
+        farewell.progress = Progress::AgainAt(again_at.min(farewell.over_at));
+        farewell.tries = farewell.tries.saturating_add(1);
+        farewell.trouble = Some(error.clone());
+        self.farewells.push(farewell);
+        if self.is_held_back() {
+            self.fail_impatient(&error);
         }
     }
 
@@ -271,7 +308,7 @@ impl Station {
     /// Ends the attempt, if there is one, leaving nothing of it at the store.
     fn give_up_attempt(&mut self, now: Moment) {
         match std::mem::replace(&mut self.state, State::Idle) {
-            State::Asking(attempt, _) => self.part(now, attempt.owner, attempt.ttl, Certainty::Unknown, None),
+            State::Asking(attempt, _) => self.part(now, &attempt, Certainty::Unknown),
             State::Waiting(attempt, _) => self.leave_queue(now, &attempt),
             other @ (State::Idle | State::Held(_) | State::Closed) => self.state = other,
         }
@@ -279,9 +316,16 @@ impl Station {
 
     fn leave_queue(&mut self, now: Moment, attempt: &Attempt) {
         if attempt.standing == state::Standing::InQueue || attempt.certainty == Certainty::Unknown {
-            self.part(now, attempt.owner, attempt.ttl, attempt.certainty, None);
+            self.part(now, attempt, attempt.certainty);
         }
     }
+}
+
+/// The wait is over, and the store has said nothing of the lock.
+fn no_answer(waited: Duration) -> BackendError {
+    let message = format!("no answer within {}", humantime::format_duration(waited));
+    BackendError::new("client", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)
+        .with_remedy("wait for longer, or check that the store answers")
 }
 
 fn whole_millis(duration: Duration) -> Duration {

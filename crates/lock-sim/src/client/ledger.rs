@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use lock_core::station::{Action, ActionId, Input, Reply, Request};
-use lock_core::{Moment, Owner};
+use lock_core::{Certainty, Moment, Owner, Waiting};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Ledger {
+    pub(crate) waiting: Waiting,
     owners: BTreeMap<Owner, Parted>,
     releases: BTreeMap<ActionId, Owner>,
 }
@@ -19,18 +20,31 @@ enum Parted {
     /// It was, and nobody knows what came of that. By then its lease is over anyway.
     Asked {
         over: Moment,
+        certainty: Certainty,
     },
     Answered,
 }
 
 impl Ledger {
+    pub(super) fn new(waiting: Waiting) -> Self {
+        Self { waiting, owners: BTreeMap::new(), releases: BTreeMap::new() }
+    }
+
+    /// The owners whose release the store owes an answer to, and whether their claims were answered.
+    pub(crate) fn owed(&self, now: Moment) -> impl Iterator<Item = (Owner, Certainty)> {
+        self.owners.iter().filter_map(move |(owner, parted)| match parted {
+            Parted::Asked { over, certainty } if now < *over => Some((*owner, *certainty)),
+            Parted::No | Parted::Asked { .. } | Parted::Answered => None,
+        })
+    }
+
     pub(crate) fn ran(&mut self, now: Moment, action: &Action) {
         match &action.request {
             Request::Acquire(claim) => _ = self.owners.insert(claim.owner, Parted::No),
             Request::Release(parting) => {
                 let parted = self.owners.entry(parting.owner).or_insert(Parted::No);
                 if *parted == Parted::No {
-                    *parted = Parted::Asked { over: now + parting.ttl.get() };
+                    *parted = Parted::Asked { over: now + parting.ttl.get(), certainty: parting.certainty };
                 }
                 self.releases.insert(action.id, parting.owner);
             }
@@ -39,7 +53,8 @@ impl Ledger {
 
     pub(crate) fn heard(&mut self, input: &Input) {
         let Input::Reply(id, Reply::Release(result)) = input else { return };
-        if let (Some(owner), Ok(_)) = (self.releases.remove(id), result) {
+        let is_final = result.as_ref().map_or_else(|error| !error.kind().is_transient(), |_| true);
+        if let Some(owner) = self.releases.remove(id).filter(|_| is_final) {
             self.owners.insert(owner, Parted::Answered);
         }
     }
@@ -50,7 +65,7 @@ impl Ledger {
         let owners = std::mem::take(&mut self.owners).into_iter();
         let settled = |parted: &Parted| match parted {
             Parted::No | Parted::Answered => true,
-            Parted::Asked { over } => now < *over,
+            Parted::Asked { over, .. } => now < *over,
         };
         owners.filter(|(_, parted)| settled(parted)).map(|(owner, _)| owner).collect()
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use backend::{Backend, Heard};
-use ledger::Ledger;
+pub(crate) use ledger::Ledger;
 use lock_core::station::{Action, Input, Output, Station, TurnId};
 use lock_core::{Event, Hold, Keeper, LockName, Moment, Policy};
 use user::User;
@@ -19,6 +19,7 @@ pub(crate) use user::{Act, Wait, Wish};
 use crate::clock::{Clock, Time};
 use crate::env::Env;
 use crate::fault::Fault;
+use crate::invariants::{self, Rule};
 use crate::network::{ConnId, Farewell, Letter, ProcessId};
 
 /// So many things may follow from one input.
@@ -80,7 +81,8 @@ impl<B: Backend> Process<B> {
         let Make { id, clock, policy, names, backend } = make;
         let mut site = |name: &LockName| {
             let station = Station::new(name.clone(), policy, env.dice.number());
-            Site { name: name.clone(), station, users: BTreeMap::new(), holder: None, ledger: Ledger::default() }
+            let ledger = Ledger::new(policy.waiting);
+            Site { name: name.clone(), station, users: BTreeMap::new(), holder: None, ledger }
         };
         let sites = names.iter().map(&mut site).collect();
         Self {
@@ -264,7 +266,9 @@ impl<B: Backend> Process<B> {
     }
 
     fn run(&mut self, env: &mut Env<B>, now: Moment, index: usize, action: Action) {
-        self.sites[index].ledger.ran(now, &action);
+        let ledger = &mut self.sites[index].ledger;
+        ledger.ran(now, &action);
+        env.watch.report(Rule::BoundedDebt, invariants::bounded_debt(ledger, now, &action));
         let heard = self.backend.run(env, now, index, action);
         self.all_heard(now, heard);
     }

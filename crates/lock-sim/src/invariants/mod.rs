@@ -1,5 +1,6 @@
 //! What must hold whatever happens, one rule in each file, and who watches them. Here is what holds for all stores alike.
 
+mod bounded_debt;
 mod everybody;
 mod fencing;
 mod refusals;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use lock_core::station::TurnId;
 use lock_core::{Hold, Lease, LockName, Owner, TokenRange};
 
+pub(crate) use bounded_debt::check as bounded_debt;
 pub(crate) use everybody::check as everybody;
 use fencing::Fencing;
 
@@ -47,6 +49,8 @@ pub enum Rule {
     FailedLeavesNothing,
     /// A node grants nothing to an owner that was released there.
     Ghosts,
+    /// What a station owes its store is bounded, and does not stand in the way of what it asks for.
+    BoundedDebt,
     /// One input has an end of outputs.
     Endless,
 }

@@ -17,6 +17,9 @@ use crate::world::World;
 const OPERATOR: ConnId = ConnId(0);
 /// What remains to a holder of the plain layout of each second, so that it allows for clocks like everybody else.
 const OUTSIDERS_PART: u32 = 98;
+/// How long a server hangs: for longer than all leases but the longest, and for longer than that.
+const HANGS_MIN: Duration = Duration::from_secs(13);
+const HANGS_MAX: Duration = Duration::from_secs(45);
 
 impl World<OneRedis> {
     /// One thing goes wrong.
@@ -46,9 +49,13 @@ impl World<OneRedis> {
 
     fn freeze(&mut self) {
         if matches!(self.stores.service, Service::Up) {
-            self.env.fired(Fault::Frozen);
+            let (fault, time) = if self.env.dice.chance(150) {
+                (Fault::Hung, self.env.dice.between(HANGS_MIN, HANGS_MAX))
+            } else {
+                (Fault::Frozen, self.env.dice.millis(1, 3000))
+            };
+            self.env.fired(fault);
             self.stores.service = Service::Frozen(VecDeque::new());
-            let time = self.env.dice.millis(1, 3000);
             self.env.plan(time, Plan::Thaw(REDIS));
         }
     }

@@ -13,4 +13,6 @@ pub enum Mistake {
     Unverified,
     /// A grant that nobody wants any more is kept instead of released.
     UnwantedKept,
+    /// A station goes on asking however many releases it owes.
+    UnboundedDebt,
 }

@@ -170,6 +170,9 @@ impl Stores for OneRedis {
         if env.dice.chance(500) {
             policy.chain = u32::try_from(env.dice.from(0, 2)).unwrap_or_default();
         }
+        if world.stores.mistake == Some(Mistake::UnboundedDebt) {
+            policy.owed_max = usize::MAX;
+        }
         let clock = Clock::any(&mut env.dice);
         env.note(format_args!("{id:?} begins: {policy:?}"));
         let backend = Translator::new(id, inbox, policy.ordering, world.names.len(), world.stores.mistake);

@@ -47,3 +47,8 @@ fn a_counter_that_nobody_verifies_is_found() {
 fn an_unwanted_grant_that_is_kept_is_found() {
     assert_eq!(found(Mistake::UnwantedKept), Rule::Cancelled);
 }
+
+#[test]
+fn debt_without_a_bound_is_found() {
+    assert_eq!(found(Mistake::UnboundedDebt), Rule::BoundedDebt);
+}

@@ -2,6 +2,7 @@
 
 mod late;
 mod model;
+mod owing;
 mod property;
 mod rig;
 mod scenario;

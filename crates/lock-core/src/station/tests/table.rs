@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::super::{ActionId, Input, Join, Reply};
 use super::rig::{Rig, error, join, millis, owner, somebody, told_in_order, ttl};
-use crate::{Answer, Effect, ErrorKind, Event, Holder, Lease, Ordering, Patience, Released, Renewed};
+use crate::{Answer, Effect, ErrorKind, Event, Holder, Lease, Ordering, Patience, Policy, Released, Renewed, Waiting};
 
 /// The waiter that asks first, and the one behind it.
 const FIRST: u8 = 1;
@@ -24,16 +24,21 @@ const FLOOR: u64 = 9;
 /// A way to drive a fresh station into a state.
 type Drive = fn() -> Rig;
 
-const STATES: [(&str, Drive); 15] = [
+const STATES: [(&str, Drive); 20] = [
     ("idle", idle),
     ("idle, release under way", || releasing(Ordering::InOrder)),
     ("idle, release under way, store without order", || releasing(Ordering::Unordered)),
+    ("idle, release of a lease failed once, store without order", release_failed),
+    ("idle, release of an unanswered claim under way, store without queue", || unanswered(Patience::Never)),
+    ("idle, four releases owed", four_owed),
     ("asking", asking),
     ("asking, everybody left", asking_for_nobody),
     ("waiting outside", waiting_outside),
     ("waiting in the queue", waiting_in_queue),
     ("waiting in the queue, last claim timed out", waiting_after_timeout),
     ("waiting after an error", waiting_after_error),
+    ("waiting outside, last claim timed out", waiting_after_silence),
+    ("waiting outside, last claim timed out, store without queue", || unanswered(Patience::Forever)),
     ("held", held),
     ("held, a waiter fits", || held_with(join(SECOND))),
     ("held, a waiter has another ttl", || held_with(Join { ttl: ttl("10s"), ..join(SECOND) })),
@@ -44,8 +49,10 @@ const STATES: [(&str, Drive); 15] = [
 
 /// A station that has admitted [`FLOOR`] before.
 fn rig(ordering: Ordering) -> Rig {
-    let mut policy = told_in_order();
-    policy.ordering = ordering;
+    rig_at(Policy { ordering, ..told_in_order() })
+}
+
+fn rig_at(policy: Policy) -> Rig {
     let mut rig = Rig::new(policy);
     rig.join(FIRST);
     rig.grant(FLOOR, FLOOR);
@@ -56,6 +63,32 @@ fn releasing(ordering: Ordering) -> Rig {
     let mut rig = rig(ordering);
     rig.pass(millis(1));
     rig.leave(FIRST);
+    rig
+}
+
+fn release_failed() -> Rig {
+    let mut rig = releasing(Ordering::Unordered);
+    rig.release(Err(error(ErrorKind::Timeout, Effect::Unknown)));
+    rig
+}
+
+/// At a store without a queue the first waiter's claim went unanswered.
+fn unanswered(patience: Patience) -> Rig {
+    let mut rig = rig_at(Policy { waiting: Waiting::Poll, ..told_in_order() });
+    rig.leave(FIRST);
+    rig.release(Ok(Released::Released));
+    rig.feed(Input::Join(Join { patience, ..join(FIRST) }));
+    rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    rig
+}
+
+/// Four went away when their claims were not answered, and the last release is under way.
+fn four_owed() -> Rig {
+    let mut rig = idle();
+    for turn in 4..8 {
+        rig.feed(Input::Join(Join { patience: Patience::Never, ..join(turn) }));
+        rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    }
     rig
 }
 
@@ -99,6 +132,12 @@ fn waiting_after_timeout() -> Rig {
 fn waiting_after_error() -> Rig {
     let mut rig = asking();
     rig.fail(ErrorKind::Unreachable, Effect::None);
+    rig
+}
+
+fn waiting_after_silence() -> Rig {
+    let mut rig = asking();
+    rig.fail(ErrorKind::Timeout, Effect::Unknown);
     rig
 }
 

@@ -11,13 +11,15 @@ use super::super::{ActionId, Input, Join, Output, Reply, Request, Station, TurnI
 use super::model::Store;
 use crate::{
     BackendError, Batch, Certainty, Effect, ErrorKind, Event, Hold, Keeper, Moment, Operation, Owner, Parting,
-    Patience, Policy, Renewed,
+    Patience, Policy, Renewed, Waiting,
 };
 
 /// How many clients there are.
 pub(super) const CLIENTS: usize = 3;
 /// How many things may follow from one input.
 const OUTPUTS_MAX: usize = 100;
+/// How many releases a station may owe.
+const OWED_MAX: usize = 4;
 /// How many rounds the healed world may need.
 const ROUNDS_MAX: usize = 20_000;
 
@@ -116,6 +118,7 @@ impl World {
                 assert!(wake.is_none_or(|wake| wake > self.now), "client {client} left something undone");
                 self.check();
                 self.check_claims();
+                self.check_debt(client);
                 return;
             };
             self.carry_out(client, output);
@@ -183,6 +186,18 @@ impl World {
             };
             assert!(known || client.parted.contains(&claim.owner), "a late claim would not be cleared: {letter:?}");
         }
+    }
+
+    /// What a station owes is bounded, and where the store has no queue it asks for nothing new before it has the answer to
+    /// the release of a claim that was not answered.
+    fn check_debt(&self, number: usize) {
+        let station = &self.clients[number].station;
+        let owed = &station.farewells.0;
+        assert!(owed.len() <= OWED_MAX, "client {number} owes too much: {owed:?}");
+        let unanswered = owed.iter().any(|farewell| farewell.parting.certainty == Certainty::Unknown);
+        let asking = matches!(station.state, State::Asking(..));
+        let polls = station.policy.waiting == Waiting::Poll;
+        assert!(!(polls && unanswered && asking), "client {number} asks though a claim may be under way: {station:?}");
     }
 
     /// The letter reaches the store.
