@@ -112,7 +112,7 @@ pub(super) fn state(now: Moment, station: &Station) -> String {
         State::Held(held) => holding(now, held),
         State::Closed => "Closed".to_owned(),
     };
-    for (index, waiter) in station.line.waiters.iter().enumerate() {
+    for (index, waiter) in station.line.iter().enumerate() {
         let joint = if index == 0 { "; line: " } else { ", " };
         text.push_str(&format!("{joint}{}", waiter.join.turn.0));
     }
