@@ -182,7 +182,7 @@ impl<S: Stores> World<S> {
         self.env.watch.report(Rule::Everybody, result);
     }
 
-    fn somebody(&mut self) -> Option<ProcessId> {
+    pub(crate) fn somebody(&mut self) -> Option<ProcessId> {
         let running = self.processes.values().filter(|process| process.motion == Motion::Running);
         let running: Vec<_> = running.map(|process| process.id).collect();
         self.env.dice.pick(&running)

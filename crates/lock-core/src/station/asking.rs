@@ -38,7 +38,7 @@ impl Station {
     fn recheck(&mut self, now: Moment) {
         match &mut self.state {
             State::Waiting(_, again_at) => *again_at = now.min(*again_at),
-            State::Asking(_, asked) => asked.hint = Hint::MayBeFree,
+            State::Asking(_, asked) => asked.may_be_free(),
             State::Idle | State::Held(_) | State::Closed => {}
         }
     }
@@ -66,7 +66,7 @@ impl Station {
     pub(super) fn on_acquire_reply(&mut self, now: Moment, id: ActionId, result: Result<Answer, BackendError>) {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Asking(attempt, asked) if asked.id == id => self.on_answer(now, attempt, asked, result),
-            State::Held(held) if held.asked.is_some_and(|asked| asked.id == id) => {
+            State::Held(held) if held.asked.as_ref().is_some_and(|asked| asked.id == id) => {
                 self.state = State::Held(held);
                 self.on_late_answer(now, result);
             }
@@ -94,6 +94,7 @@ impl Station {
                 let wake = self.queue_pace(&holder, remaining, position);
                 let again_at = refresh.min(now + wake).max(now + pace::SOONEST);
                 self.wait(attempt, holder, asked.again_at(now, again_at));
+                self.believe(now, asked.hint);
             }
             Ok(Answer::Busy { remaining, holder }) => {
                 attempt.standing = Standing::Outside;
@@ -102,8 +103,17 @@ impl Station {
                 let poll = self.dice.spread(pace::poll(attempt.tries)).max(pace::SOONEST);
                 let wake = remaining.map_or(poll, |remaining| poll.min(pace::after_expiry(remaining, 1)));
                 self.wait(attempt, holder, asked.again_at(now, now + wake));
+                self.believe(now, asked.hint);
             }
             Err(error) => self.on_ask_error(now, attempt, error),
+        }
+    }
+
+    /// A grant that was told of before this no counts from it if it came after it, and is asked about if it may not have.
+    fn believe(&mut self, now: Moment, hint: Hint) {
+        match hint {
+            Hint::Granted(pushed) => self.on_transfer(now, pushed.lease, pushed.valid_for),
+            Hint::Nothing | Hint::MayBeFree => {}
         }
     }
 
@@ -180,12 +190,12 @@ impl Station {
             let error = BackendError::new("backend", Operation::Acquire, ErrorKind::Protocol, Effect::Unknown, message);
             self.on_ask_error(now, attempt, error);
         } else if let Some(floor) = self.floor.filter(|floor| token <= *floor) {
-            self.part(now, &attempt, attempt.certainty(asked));
+            self.part(now, &attempt, attempt.certainty(asked.as_ref()));
             self.refuse_all(&AcquireError::Forgotten { name: self.name.clone(), token, floor });
         } else if self.line.first_with(grant.lease.ttl).is_none() {
-            self.part(now, &attempt, attempt.certainty(asked));
+            self.part(now, &attempt, attempt.certainty(asked.as_ref()));
         } else if grant.is_stale(now) {
-            self.on_stale_grant(now, attempt, asked);
+            self.on_stale_grant(now, attempt, grant, asked);
         } else {
             self.admit_first(now, grant, asked, attempt.certainty);
         }
@@ -193,9 +203,10 @@ impl Station {
 
     /// It is asked for again. If those answers are stale too, whoever will not wait is sent away after the second one,
     /// and the lease is given back after the last.
-    fn on_stale_grant(&mut self, now: Moment, mut attempt: Attempt, asked: Option<Asked>) {
+    fn on_stale_grant(&mut self, now: Moment, mut attempt: Attempt, grant: Grant, asked: Option<Asked>) {
         attempt.standing = Standing::InQueue;
-        if let Some(asked) = asked {
+        if let Some(mut asked) = asked {
+            asked.was_granted(grant.lease, grant.valid_for);
             self.state = State::Asking(attempt, asked);
             return;
         }
@@ -234,7 +245,10 @@ impl Station {
         };
         if attempt.is_ahead_of(&lease) {
             self.state = match asked {
-                Some(asked) => State::Asking(attempt, asked),
+                Some(mut asked) => {
+                    asked.was_granted(lease, valid_for);
+                    State::Asking(attempt, asked)
+                }
                 None => State::Waiting(attempt, now),
             };
             return;

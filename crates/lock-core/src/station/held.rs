@@ -56,7 +56,7 @@ impl Station {
         let Some(token) = held.lease.tokens.nth(u64::from(passes)) else { return false };
         let Some(waiter) = self.line.admit(held.lease.ttl) else { return false };
         self.outbox.push_back(Output::Ended { turn: held.turn, result: Ok(Ended::Released) });
-        let (lease, asked, certainty) = (held.lease.clone(), held.asked, held.certainty);
+        let (lease, asked, certainty) = (held.lease.clone(), held.asked.clone(), held.certainty);
         let (until, valid_for) = (held.until, held.valid_for);
         let under = UnderLease { lease, token, until, valid_for, passes, asked, certainty };
         self.hand_out(now, Held::admitting(now, waiter, under));

@@ -8,7 +8,8 @@ use crate::{
     Patience, Refusal, Released, Renewed, Ttl,
 };
 
-/// Names one turn at a station, from joining the line to the end of the hold. Made by the face, unique per station.
+/// Names one turn at a station, from joining the line to the end of the hold. Made by the face: unique per station, and rising,
+/// for the line is kept in the order of the turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TurnId(pub u64);
 

@@ -12,50 +12,68 @@ pub(super) struct Waiter {
     pub(super) since: Moment,
 }
 
-/// The line. What every input asks of it costs the same however long it is.
+/// The line, in the order of the turns. Joining and leaving it costs next to nothing however long it is.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    pub(super) waiters: VecDeque<Waiter>,
-    /// How many of them would not wait at all.
-    impatient: usize,
+    /// Whoever leaves from the middle leaves a gap; there are never more gaps than waiters, and none at either end.
+    slots: VecDeque<Slot>,
+    gaps: usize,
+    /// Those who would not wait at all.
+    impatient: BTreeSet<TurnId>,
     /// When the waits of the others end, if they do.
     deadlines: BTreeSet<(Moment, TurnId)>,
 }
 
+/// A place in the line, and who stands there.
+#[derive(Debug)]
+struct Slot {
+    turn: TurnId,
+    waiter: Option<Waiter>,
+}
+
 impl Line {
     pub(super) fn join(&mut self, now: Moment, join: Join) {
+        let turn = join.turn;
         match join.patience {
-            Patience::Never => self.impatient += 1,
-            Patience::Until(end) => _ = self.deadlines.insert((end, join.turn)),
+            Patience::Never => _ = self.impatient.insert(turn),
+            Patience::Until(end) => _ = self.deadlines.insert((end, turn)),
             Patience::Forever => {}
         }
         // Most lines are of one, and every station has one.
-        if self.waiters.capacity() == 0 {
-            self.waiters.reserve_exact(1);
+        if self.slots.capacity() == 0 {
+            self.slots.reserve_exact(1);
         }
-        self.waiters.push_back(Waiter { join, since: now });
+        // Turns are drawn before they join, so one may have been overtaken by the next.
+        let at = self.slots.partition_point(|slot| slot.turn < turn);
+        self.slots.insert(at, Slot { turn, waiter: Some(Waiter { join, since: now }) });
     }
 
     pub(super) fn leave(&mut self, turn: TurnId) {
-        _ = self.take_first(|waiter| waiter.join.turn == turn);
+        _ = self.take(turn);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.waiters.is_empty()
+        self.slots.is_empty()
+    }
+
+    /// All waiters, the first one first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Waiter> {
+        self.slots.iter().filter_map(|slot| slot.waiter.as_ref())
     }
 
     pub(super) fn first_with(&self, ttl: Ttl) -> Option<&Waiter> {
-        self.waiters.iter().find(|waiter| waiter.join.ttl == ttl)
+        self.iter().find(|waiter| waiter.join.ttl == ttl)
     }
 
     /// Takes the first waiter that can hold under a lease of this ttl.
     pub(super) fn admit(&mut self, ttl: Ttl) -> Option<Waiter> {
-        self.take_first(|waiter| waiter.join.ttl == ttl)
+        let turn = self.first_with(ttl)?.join.turn;
+        self.take(turn)
     }
 
     /// Takes the owner for a new lease from the front waiter, which keeps its successor for another try.
     pub(super) fn next_owner(&mut self) -> Option<(Owner, Ttl)> {
-        let front = self.waiters.front_mut()?;
+        let front = self.slots.front_mut()?.waiter.as_mut()?;
         let owner = front.join.owner;
         front.join.owner = owner.successor();
         Some((owner, front.join.ttl))
@@ -64,33 +82,33 @@ impl Line {
     /// How many tokens the waiters could use under one lease of this ttl that is passed on `chain` times.
     pub(super) fn width(&self, ttl: Ttl, chain: u32) -> Width {
         let turns = usize::try_from(chain).unwrap_or(usize::MAX).saturating_add(1);
-        let fitting = self.waiters.iter().filter(|waiter| waiter.join.ttl == ttl);
+        let fitting = self.iter().filter(|waiter| waiter.join.ttl == ttl);
         Width::for_waiters(fitting.take(turns).count())
     }
 
     /// Whether a place in the store's queue would help anybody.
     pub(super) fn queueing(&self) -> Queueing {
-        if self.impatient < self.waiters.len() { Queueing::Wanted } else { Queueing::Unwanted }
+        let waiters = self.slots.len() - self.gaps;
+        if self.impatient.len() < waiters { Queueing::Wanted } else { Queueing::Unwanted }
     }
 
     /// Takes out those who would not wait at all.
     pub(super) fn take_impatient(&mut self) -> Vec<Waiter> {
-        if self.impatient == 0 {
-            return Vec::new();
-        }
-        self.take(|waiter| waiter.join.patience == Patience::Never)
+        let turns = std::mem::take(&mut self.impatient);
+        turns.into_iter().filter_map(|turn| self.take(turn)).collect()
     }
 
-    /// Takes out those whose wait is over.
+    /// Takes out those whose wait is over, the first to end first.
     pub(super) fn take_overdue(&mut self, now: Moment) -> Vec<Waiter> {
-        if self.next_deadline().is_none_or(|end| now < end) {
-            return Vec::new();
+        let mut overdue = Vec::new();
+        while let Some((_, turn)) = self.deadlines.first().copied().filter(|(end, _)| *end <= now) {
+            overdue.extend(self.take(turn));
         }
-        self.take(|waiter| matches!(waiter.join.patience, Patience::Until(end) if end <= now))
+        overdue
     }
 
     pub(super) fn take_all(&mut self) -> Vec<Waiter> {
-        std::mem::take(self).waiters.into()
+        std::mem::take(self).slots.into_iter().filter_map(|slot| slot.waiter).collect()
     }
 
     /// The end of the first wait that ends.
@@ -98,32 +116,38 @@ impl Line {
         self.deadlines.first().map(|(end, _)| *end)
     }
 
-    fn take(&mut self, which: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
-        let (taken, kept): (VecDeque<_>, _) = self.waiters.drain(..).partition(which);
-        self.waiters = kept;
-        taken.iter().for_each(|waiter| self.uncount(waiter));
-        taken.into()
-    }
-
-    fn take_first(&mut self, which: impl Fn(&Waiter) -> bool) -> Option<Waiter> {
-        let index = self.waiters.iter().position(which)?;
-        let taken = self.waiters.remove(index)?;
-        if self.waiters.is_empty() {
-            self.waiters = VecDeque::new();
-        }
-        self.uncount(&taken);
-        Some(taken)
-    }
-
-    fn uncount(&mut self, taken: &Waiter) {
-        match taken.join.patience {
-            Patience::Never => self.impatient -= 1,
-            Patience::Until(end) => _ = self.deadlines.remove(&(end, taken.join.turn)),
+    fn take(&mut self, turn: TurnId) -> Option<Waiter> {
+        let index = self.slots.binary_search_by_key(&turn, |slot| slot.turn).ok()?;
+        let waiter = self.slots.get_mut(index)?.waiter.take()?;
+        match waiter.join.patience {
+            Patience::Never => _ = self.impatient.remove(&turn),
+            Patience::Until(end) => _ = self.deadlines.remove(&(end, turn)),
             Patience::Forever => {}
+        }
+        self.gaps += 1;
+        self.close_gaps();
+        Some(waiter)
+    }
+
+    fn close_gaps(&mut self) {
+        let is_gap = |slot: &Slot| slot.waiter.is_none();
+        while self.slots.front().is_some_and(is_gap) {
+            self.slots.pop_front();
+            self.gaps -= 1;
+        }
+        while self.slots.back().is_some_and(is_gap) {
+            self.slots.pop_back();
+            self.gaps -= 1;
+        }
+        if self.gaps > self.slots.len() / 2 {
+            self.slots.retain(|slot| slot.waiter.is_some());
+            self.gaps = 0;
+        }
+        if self.slots.is_empty() {
+            self.slots = VecDeque::new();
         }
     }
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,7 +181,7 @@ mod tests {
         assert_eq!(line.next_deadline(), Some(at(5)));
         assert_eq!(turns(&line.take_impatient()), [2]);
         assert_eq!(turns(&line.take_impatient()), [0; 0]);
-        assert_eq!(turns(&line.waiters), [1, 4]);
+        assert_eq!(turns(line.iter()), [1, 4]);
     }
 
     #[test]
@@ -169,17 +193,58 @@ mod tests {
         assert_eq!((line.next_deadline(), line.queueing()), (None, Queueing::Unwanted));
         line.leave(TurnId(2));
         line.leave(TurnId(2));
-        assert_eq!((line.impatient, line.is_empty()), (0, true));
+        assert!(line.impatient.is_empty() && line.is_empty());
     }
 
     #[test]
     fn nobody_is_moved_where_nobody_is_concerned() {
         let mut line = line(&[Patience::Until(at(5)), Patience::Forever]);
-        let place = |line: &Line| std::ptr::from_ref(&line.waiters[0]);
+        let place = |line: &Line| std::ptr::from_ref(&line.slots[0]);
         let before = place(&line);
         line.take_overdue(at(4));
         line.take_impatient();
         line.leave(TurnId(2));
         assert_eq!(place(&line), before);
+    }
+
+    #[test]
+    fn the_line_keeps_the_order_of_the_turns() {
+        let mut line = line(&[Patience::Forever; 3]);
+        let late = Waiter { since: at(0), join: line.take(TurnId(2)).unwrap().join };
+        line.join(at(1), late.join);
+        assert_eq!(turns(line.iter()), [1, 2, 3], "it drew its turn before the third");
+    }
+
+    /// Whoever leaves from the middle is not stepped over for ever, and nobody is moved for each.
+    #[test]
+    fn gaps_are_closed_when_there_are_more_of_them_than_waiters() {
+        let mut line = line(&[Patience::Forever; 100]);
+        for turn in 2..=99 {
+            line.leave(TurnId(turn));
+            assert!(line.gaps * 2 <= line.slots.len() && line.iter().count() + line.gaps == line.slots.len());
+        }
+        assert_eq!(turns(line.iter()), [1, 100]);
+        line.leave(TurnId(100));
+        line.leave(TurnId(1));
+        assert!(line.is_empty() && line.slots.capacity() == 0);
+    }
+
+    /// A hundred thousand with a deadline each leave one by one; moving all the others each time would take minutes.
+    #[test]
+    fn many_waits_end_one_by_one() {
+        const MANY: u64 = 100_000;
+        let mut line = Line::default();
+        let note = Note::from_wire("1@test");
+        for turn in 0..MANY {
+            // The last to come are the first to go.
+            let patience = Patience::Until(at(1 + MANY - turn));
+            let (owner, turn) = (Owner::from_random(u128::from(turn).to_be_bytes()), TurnId(turn));
+            line.join(at(0), Join { turn, owner, ttl: Ttl::DEFAULT, patience, max_hold: None, note: note.clone() });
+        }
+        for left in (0..MANY).rev() {
+            let Some(end) = line.next_deadline() else { panic!("{left} have no deadline") };
+            assert_eq!(line.take_overdue(end).len(), 1);
+            assert_eq!(line.is_empty(), left == 0);
+        }
     }
 }

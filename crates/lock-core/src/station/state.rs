@@ -23,7 +23,7 @@ pub(super) enum State {
 }
 
 /// The request under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) id: ActionId,
     pub(super) at: Moment,
@@ -32,19 +32,46 @@ pub(super) struct Asked {
 
 impl Asked {
     /// When to ask again after a no, which may be older than what the store told since.
-    pub(super) fn again_at(self, now: Moment, at: Moment) -> Moment {
+    pub(super) fn again_at(&self, now: Moment, at: Moment) -> Moment {
         match self.hint {
             Hint::Nothing => at,
-            Hint::MayBeFree => at.min(now + pace::SOONEST),
+            Hint::MayBeFree | Hint::Granted(_) => at.min(now + pace::SOONEST),
+        }
+    }
+
+    /// The store told that the lock may be free.
+    pub(super) fn may_be_free(&mut self) {
+        if let Hint::Nothing = self.hint {
+            self.hint = Hint::MayBeFree;
+        }
+    }
+
+    /// The store told of a grant that cannot be relied on before the answer is there. The newest one counts.
+    pub(super) fn was_granted(&mut self, lease: Lease, valid_for: Duration) {
+        let newer = |known: &Pushed| known.lease.tokens.low() < lease.tokens.low();
+        match &self.hint {
+            Hint::Granted(known) if !newer(known) => {}
+            Hint::Nothing | Hint::MayBeFree | Hint::Granted(_) => {
+                self.hint = Hint::Granted(Box::new(Pushed { lease, valid_for }));
+            }
         }
     }
 }
 
 /// What was told while a claim was under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Hint {
     Nothing,
     MayBeFree,
+    /// It may be older than the answer that is still to come, or newer.
+    Granted(Box<Pushed>),
+}
+
+/// A grant that the store told of unasked.
+#[derive(Clone, Debug)]
+pub(super) struct Pushed {
+    pub(super) lease: Lease,
+    pub(super) valid_for: Duration,
 }
 
 /// One owner's attempt to get a lease, over all its requests.
@@ -89,7 +116,7 @@ impl Attempt {
     }
 
     /// What a release has to say of this owner's claims, if one of them is still under way.
-    pub(super) fn certainty(&self, asked: Option<Asked>) -> Certainty {
+    pub(super) fn certainty(&self, asked: Option<&Asked>) -> Certainty {
         if asked.is_some() { Certainty::Unknown } else { self.certainty }
     }
 

@@ -20,13 +20,12 @@ impl<B: Backend> Process<B> {
     pub(super) fn act(&mut self, env: &mut Env<B>, now: Moment, act: Act) {
         match act {
             Act::Join(wish) => self.join(env, now, wish),
-            Act::Leave { site, turn } => {
-                let here = &mut self.sites[site];
-                if here.users.remove(&turn).is_some_and(|user| user.hold.is_none()) {
-                    env.fired(Fault::Cancelled);
+            Act::Leave { site, turn } => self.leave(env, site, turn),
+            Act::GiveUp { site } => {
+                let waiting = self.sites[site].users.iter().filter(|(_, user)| user.hold.is_none());
+                for turn in waiting.map(|(turn, _)| *turn).collect::<Vec<_>>() {
+                    self.leave(env, site, turn);
                 }
-                here.holder.take_if(|(holder, _)| *holder == turn);
-                self.soon.push_back((site, Input::Leave(turn)));
             }
             Act::Check { site, turn } => {
                 let Some(user) = self.sites[site].users.get(&turn) else { return };
@@ -43,6 +42,15 @@ impl<B: Backend> Process<B> {
                 }
             }
         }
+    }
+
+    fn leave(&mut self, env: &mut Env<B>, site: usize, turn: TurnId) {
+        let here = &mut self.sites[site];
+        if here.users.remove(&turn).is_some_and(|user| user.hold.is_none()) {
+            env.fired(Fault::Cancelled);
+        }
+        here.holder.take_if(|(holder, _)| *holder == turn);
+        self.soon.push_back((site, Input::Leave(turn)));
     }
 
     fn join(&mut self, env: &mut Env<B>, now: Moment, wish: Wish) {

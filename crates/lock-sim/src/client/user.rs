@@ -36,6 +36,10 @@ pub(crate) enum Act {
         site: usize,
         turn: TurnId,
     },
+    /// Everybody gives up who waits there.
+    GiveUp {
+        site: usize,
+    },
     /// It looks whether it still holds, and writes a little later if so.
     Check {
         site: usize,

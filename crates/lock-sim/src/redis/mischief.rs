@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::mem;
 use std::time::Duration;
 
-use super::REDIS;
 use super::invariants::Outsider;
 use super::server::{Ask, Database};
 use super::stores::{OneRedis, Return, Service};
+use super::{REDIS, TTLS};
+use crate::client::{Act, Wait, Wish};
 use crate::env::Plan;
 use crate::fault::Fault;
 use crate::network::{ConnId, Weather};
@@ -20,6 +21,8 @@ const OUTSIDERS_PART: u32 = 98;
 /// How long a server hangs: for longer than all leases but the longest, and for longer than that.
 const HANGS_MIN: Duration = Duration::from_secs(13);
 const HANGS_MAX: Duration = Duration::from_secs(45);
+/// How often somebody tries who goes on trying.
+const TRIES_EVERY: Duration = Duration::from_millis(700);
 
 impl World<OneRedis> {
     /// One thing goes wrong.
@@ -29,6 +32,7 @@ impl World<OneRedis> {
             3 => self.stop_somebody(Fault::Paused),
             4 => self.stop_somebody(Fault::Suspended),
             5 => self.kill_somebody(),
+            6 if self.env.dice.chance(200) => self.hang(),
             6 => self.freeze(),
             7 => self.stop_server(),
             8 => self.flush(),
@@ -49,15 +53,32 @@ impl World<OneRedis> {
 
     fn freeze(&mut self) {
         if matches!(self.stores.service, Service::Up) {
-            let (fault, time) = if self.env.dice.chance(150) {
-                (Fault::Hung, self.env.dice.between(HANGS_MIN, HANGS_MAX))
-            } else {
-                (Fault::Frozen, self.env.dice.millis(1, 3000))
-            };
-            self.env.fired(fault);
-            self.stores.service = Service::Frozen(VecDeque::new());
-            self.env.plan(time, Plan::Thaw(REDIS));
+            self.env.fired(Fault::Frozen);
+            let time = self.env.dice.millis(1, 3000);
+            self.stand_still(time);
         }
+    }
+
+    /// Meanwhile those who wait give up, and somebody tries again and again.
+    fn hang(&mut self) {
+        if !matches!(self.stores.service, Service::Up) {
+            return;
+        }
+        self.env.fired(Fault::Hung);
+        let time = self.env.dice.between(HANGS_MIN, HANGS_MAX);
+        self.stand_still(time);
+        let Some(process) = self.somebody() else { return };
+        let site = self.env.dice.from(0, self.names.len() - 1);
+        for try_at in (1..).map(|number| TRIES_EVERY * number).take_while(|at| *at < time) {
+            let wish = Wish { wait: Wait::Not, cancel: None, ..Wish::patient(&mut self.env.dice, site, &TTLS[3..]) };
+            self.env.plan(try_at, Plan::Act(process, Act::GiveUp { site }));
+            self.env.plan(try_at, Plan::Act(process, Act::Join(wish)));
+        }
+    }
+
+    fn stand_still(&mut self, time: Duration) {
+        self.stores.service = Service::Frozen(VecDeque::new());
+        self.env.plan(time, Plan::Thaw(REDIS));
     }
 
     pub(super) fn thaw(&mut self) {

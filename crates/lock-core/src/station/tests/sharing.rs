@@ -1,7 +1,10 @@
 //! Stories of leases that change hands: handed over by the store, and passed on from one local waiter to the next.
 
+use std::time::Duration;
+
 use super::super::{Input, Join};
-use super::rig::{Rig, holding, join, millis, none, rig, told_in_order, ttl};
+use super::rig::{Rig, holding, join, millis, none, rig, somebody, told_in_order, ttl};
+use crate::{Answer, Event, Holder};
 
 #[test]
 fn a_waiter_queues_and_is_handed_the_lock() {
@@ -74,7 +77,7 @@ fn a_transfer_with_little_left_is_asked_for_again_before_anybody_is_admitted() {
     rig.pass(millis(6_600));
     rig.feed(Input::Tick);
     assert_eq!(rig.hand_over(9, 9), none());
-    assert_eq!(rig.state(), "Asking in the queue as o1, claim #2; line: 1");
+    assert_eq!(rig.state(), "Asking in the queue as o1, claim #2, granted meanwhile or before; line: 1");
     assert_eq!(rig.grant(9, 9), ["keep o1: 30000ms, asked 0ms ago", "admit 1: token 9, valid for 29698ms"]);
 }
 
@@ -173,4 +176,63 @@ fn news_that_are_older_than_the_latest_answer_are_asked_about() {
     assert_eq!(rig.hand_over(7, 7), none());
     rig.queue();
     assert_eq!(rig.hand_over(9, 9)[1], "admit 1: token 9, valid for 9898ms");
+}
+
+/// In the queue behind something foreign, so that no token says how old a push is. The place is asked for again; behind that
+/// request another client takes the lock and passes it on to this one, and the news are here before the answer.
+#[test]
+fn news_that_overtake_the_answer_are_believed_once_the_answer_is_older_than_them() {
+    let mut rig = rig();
+    rig.join(1);
+    queue_behind(&mut rig, Holder::Foreign);
+    rig.wake();
+    rig.pass(millis(2));
+    assert_eq!(rig.hand_over(9, 9), none(), "it may be over already");
+    rig.pass(millis(1));
+    let admission = ["keep o1: 10000ms, asked 3ms ago", "admit 1: token 9, valid for 9895ms"];
+    assert_eq!(queue_behind(&mut rig, somebody(8, 8)), admission);
+}
+
+#[test]
+fn news_that_overtake_the_answer_are_asked_about_at_once_where_that_may_be_younger() {
+    for holder in [Holder::Foreign, somebody(10, 10)] {
+        let mut rig = rig();
+        rig.join(1);
+        queue_behind(&mut rig, Holder::Foreign);
+        rig.wake();
+        rig.hand_over(9, 9);
+        let claim = ["run #3: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"];
+        assert_eq!(queue_behind(&mut rig, holder), claim);
+    }
+}
+
+#[test]
+fn of_several_news_that_overtake_the_answer_the_newest_counts() {
+    for order in [[7, 9], [9, 7]] {
+        let mut rig = rig();
+        rig.join(1);
+        queue_behind(&mut rig, Holder::Foreign);
+        rig.wake();
+        for token in order {
+            rig.hand_over(token, token);
+        }
+        rig.feed(Input::Event(Event::RecheckAll));
+        assert_eq!(queue_behind(&mut rig, somebody(8, 8))[1], "admit 1: token 9, valid for 9898ms");
+    }
+}
+
+#[test]
+fn news_that_are_stale_by_the_last_answer_are_fresh_by_the_next_one() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.queue();
+    rig.pass(millis(8_000));
+    rig.feed(Input::Tick);
+    assert_eq!(rig.hand_over(9, 9), none(), "counted from the last answer, little is left");
+    assert_eq!(rig.queue(), ["keep o1: 10000ms, asked 0ms ago", "admit 1: token 9, valid for 9898ms"]);
+}
+
+fn queue_behind(rig: &mut Rig, holder: Holder) -> Vec<String> {
+    let (position, valid_for) = (1, Duration::from_secs(10));
+    rig.answer(Ok(Answer::Queued { position, remaining: None, valid_for, holder }))
 }

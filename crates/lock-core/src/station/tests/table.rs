@@ -24,7 +24,7 @@ const FLOOR: u64 = 9;
 /// A way to drive a fresh station into a state.
 type Drive = fn() -> Rig;
 
-const STATES: [(&str, Drive); 20] = [
+const STATES: [(&str, Drive); 22] = [
     ("idle", idle),
     ("idle, release under way", || releasing(Ordering::InOrder)),
     ("idle, release under way, store without order", || releasing(Ordering::Unordered)),
@@ -33,6 +33,8 @@ const STATES: [(&str, Drive); 20] = [
     ("idle, four releases owed", four_owed),
     ("asking", asking),
     ("asking, everybody left", asking_for_nobody),
+    ("asking again, the holder was foreign", asking_behind_foreign),
+    ("asking again, after most of a place", asking_late),
     ("waiting outside", waiting_outside),
     ("waiting in the queue", waiting_in_queue),
     ("waiting in the queue, last claim timed out", waiting_after_timeout),
@@ -110,6 +112,23 @@ fn asking_for_nobody() -> Rig {
     rig
 }
 
+/// In the queue behind something foreign, and asking again.
+fn asking_behind_foreign() -> Rig {
+    let mut rig = asking();
+    let (remaining, valid_for) = (None, Duration::from_secs(10));
+    rig.answer(Ok(Answer::Queued { position: 1, remaining, valid_for, holder: Holder::Foreign }));
+    rig.wake();
+    rig
+}
+
+/// In the queue, and asking again so late that what is handed over counts from too long ago.
+fn asking_late() -> Rig {
+    let mut rig = waiting_in_queue();
+    rig.pass(millis(8_000));
+    rig.feed(Input::Tick);
+    rig
+}
+
 fn waiting_outside() -> Rig {
     let mut rig = asking();
     rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8) }));
@@ -181,7 +200,7 @@ type Feed = fn(&mut Rig) -> Vec<String>;
 /// Validity in which nothing can be done: most of it has passed when the answer is there.
 const LITTLE: Duration = Duration::from_millis(4);
 
-const INPUTS: [(&str, Feed); 40] = [
+const INPUTS: [(&str, Feed); 43] = [
     ("join", |rig| rig.join(NEW)),
     ("join, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..join(NEW) }))),
     ("join, wait is over", |rig| {
@@ -238,6 +257,17 @@ const INPUTS: [(&str, Feed); 40] = [
     ("event: granted to us", |rig| rig.hand_over(11, 12)),
     ("event: granted to us, twice", |rig| [rig.hand_over(11, 12), rig.hand_over(11, 12)].concat()),
     ("event: granted to us, not above the floor", |rig| rig.hand_over(FLOOR, FLOOR + 1)),
+    ("event: granted to us, then queued", |rig| [rig.hand_over(11, 12), rig.queue()].concat()),
+    ("event: granted to us, then queued behind a later one", |rig| {
+        let (holder, valid_for) = (somebody(15, 15), Duration::from_secs(10));
+        let later = Answer::Queued { position: 1, remaining: None, valid_for, holder };
+        [rig.hand_over(11, 12), rig.answer(Ok(later))].concat()
+    }),
+    ("event: granted to us, then queued behind something foreign", |rig| {
+        let (holder, valid_for) = (Holder::Foreign, Duration::from_secs(10));
+        let foreign = Answer::Queued { position: 1, remaining: None, valid_for, holder };
+        [rig.hand_over(11, 12), rig.answer(Ok(foreign))].concat()
+    }),
     ("event: granted to a stranger", |rig| {
         let lease = Lease { owner: owner(STRANGER), ..rig.lease(11, 12) };
         rig.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10) }))

@@ -107,12 +107,12 @@ fn loss(reason: &LossReason) -> &'static str {
 pub(super) fn state(now: Moment, station: &Station) -> String {
     let mut text = match &station.state {
         State::Idle => "Idle".to_owned(),
-        State::Asking(asker, asked) => format!("Asking {}, claim #{}{}", attempt(asker), asked.id.0, hint(asked.hint)),
+        State::Asking(asker, asked) => format!("Asking {}, claim #{}{}", attempt(asker), asked.id.0, hint(&asked.hint)),
         State::Waiting(asker, again_at) => format!("Waiting {}, again in {}", attempt(asker), after(now, *again_at)),
         State::Held(held) => holding(now, held),
         State::Closed => "Closed".to_owned(),
     };
-    for (index, waiter) in station.line.waiters.iter().enumerate() {
+    for (index, waiter) in station.line.iter().enumerate() {
         let joint = if index == 0 { "; line: " } else { ", " };
         text.push_str(&format!("{joint}{}", waiter.join.turn.0));
     }
@@ -126,10 +126,11 @@ pub(super) fn state(now: Moment, station: &Station) -> String {
     text
 }
 
-fn hint(hint: Hint) -> &'static str {
+fn hint(hint: &Hint) -> &'static str {
     match hint {
         Hint::Nothing => "",
         Hint::MayBeFree => ", may be free meanwhile",
+        Hint::Granted(_) => ", granted meanwhile or before",
     }
 }
 
@@ -142,7 +143,7 @@ fn attempt(attempt: &Attempt) -> String {
 }
 
 fn holding(now: Moment, held: &Held) -> String {
-    let asked = held.asked.map_or_else(String::new, |asked| format!(", claim #{} under way", asked.id.0));
+    let asked = held.asked.as_ref().map_or_else(String::new, |asked| format!(", claim #{} under way", asked.id.0));
     let unanswered = unanswered(held.certainty);
     let error = if held.last_error.is_some() { ", last renewal failed" } else { "" };
     let (turn, whose, left) = (held.turn.0, owner(held.lease.owner), after(now, held.turn_until()));
