@@ -5,6 +5,7 @@
 //! ended: so a guard that is dropped at the end of `main` is released all the same. (Not one that a task still holds
 //! when the runtime drops that task after the driver: its release is sent, but the process may end before.)
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::{Arc, mpsc as threads};
@@ -75,7 +76,7 @@ impl Driver {
     pub(crate) fn spawn(backend: Arc<dyn AsyncBackend>) -> (Self, Inbox) {
         let (here, inbox) = mpsc::unbounded_channel();
         let (beside_keeper, other_inbox) = mpsc::unbounded_channel();
-        tokio::spawn(drive(backend, inbox, Some(LastWords(beside_keeper.clone()))));
+        tokio::spawn(drive(backend, inbox, Some(LastWords(Some(beside_keeper.clone())))));
         (Self { here, beside_keeper }, other_inbox)
     }
 
@@ -85,7 +86,7 @@ impl Driver {
         _ = self.here.send(Errand::Run(Job::new(cell, action, Place::Here)));
     }
 
-    /// Waits until everything that was handed over so far is done.
+    /// Waits until everything that was handed over so far is done, but not for what follows from it.
     pub(crate) async fn flush(&self) {
         for errands in [&self.here, &self.beside_keeper] {
             let (done, flushed) = oneshot::channel();
@@ -99,10 +100,10 @@ impl Driver {
 pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, inbox: Inbox, last_words: Option<LastWords>) {
     // Dropped in the reverse order when the runtime ends: no more errands come in, those under way go to the other
     // loop, and that is waited for.
-    let _last_words = last_words;
+    let last_words = last_words;
     // The futures are polled for the first time in the order in which they were pushed, and so are sent in that order.
     let mut under_way = FuturesUnordered::new();
-    let mut flushes = Vec::new();
+    let mut eras = Eras::default();
     let mut errands = Vec::with_capacity(AT_ONCE);
     let mut inbox = inbox;
     poll_fn(|cx| {
@@ -111,27 +112,87 @@ pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, inbox: Inbox, last_wor
             open = count > 0;
             for errand in errands.drain(..) {
                 match errand {
-                    Errand::Run(job) => under_way.push(job.run(&*backend)),
-                    Errand::Flush(flushed) => flushes.push(flushed),
+                    Errand::Run(job) => under_way.push(job.run(&*backend, eras.begin())),
+                    Errand::Flush(flushed) => eras.flush(flushed),
                 }
             }
         }
-        while let Poll::Ready(Some(())) = under_way.poll_next_unpin(cx) {}
-        if under_way.is_empty() {
-            flushes.clear();
+        while let Poll::Ready(Some(era)) = under_way.poll_next_unpin(cx) {
+            eras.end(era);
         }
         if open || !under_way.is_empty() { Poll::Pending } else { Poll::Ready(()) }
     })
     .await;
+    // The client is gone and the runtime is not, so nothing was left to the other loop.
+    last_words.into_iter().for_each(LastWords::spare);
+}
+
+/// Between one flush and the next. A flush waits for the errands of its era and of those before; what follows from them
+/// belongs to the next.
+#[derive(Clone, Copy)]
+struct Era(usize);
+
+/// How many errands of each era are under way.
+struct Eras {
+    first: Era,
+    /// The last one has no flush yet.
+    counts: VecDeque<(usize, Option<Flushed>)>,
+}
+
+impl Default for Eras {
+    fn default() -> Self {
+        Self { first: Era(0), counts: VecDeque::from([(0, None)]) }
+    }
+}
+
+impl Eras {
+    fn begin(&mut self) -> Era {
+        let last = self.counts.len().saturating_sub(1);
+        if let Some((count, _)) = self.counts.get_mut(last) {
+            *count += 1;
+        }
+        Era(self.first.0 + last)
+    }
+
+    fn end(&mut self, era: Era) {
+        if let Some((count, _)) = self.counts.get_mut(era.0 - self.first.0) {
+            *count -= 1;
+        }
+        self.answer();
+    }
+
+    fn flush(&mut self, flushed: Flushed) {
+        if let Some((_, flush)) = self.counts.back_mut() {
+            *flush = Some(flushed);
+        }
+        self.counts.push_back((0, None));
+        self.answer();
+    }
+
+    /// Answers the flushes that nothing is under way for any more, by dropping them.
+    fn answer(&mut self) {
+        while let Some((0, Some(_))) = self.counts.front() {
+            self.counts.pop_front();
+            self.first.0 += 1;
+        }
+    }
 }
 
 /// Waits, when it is dropped, until the loop beside the keeper has done what it was left, but not for long.
-pub(crate) struct LastWords(mpsc::UnboundedSender<Errand>);
+pub(crate) struct LastWords(Option<mpsc::UnboundedSender<Errand>>);
+
+impl LastWords {
+    /// Waits for nothing.
+    fn spare(mut self) {
+        self.0 = None;
+    }
+}
 
 impl Drop for LastWords {
     fn drop(&mut self) {
+        let Some(beside_keeper) = self.0.take() else { return };
         let (done, flushed) = threads::channel();
-        if self.0.send(Errand::Flush(Flushed::Thread(done))).is_ok() {
+        if beside_keeper.send(Errand::Flush(Flushed::Thread(done))).is_ok() {
             _ = flushed.recv_timeout(LAST_WORDS_MAX);
         }
     }
@@ -142,9 +203,9 @@ impl Job {
         Self { cell, action: Some(action), progress: Progress::Waiting, place }
     }
 
-    async fn run(mut self, backend: &dyn AsyncBackend) {
+    async fn run(mut self, backend: &dyn AsyncBackend, era: Era) -> Era {
         self.progress = Progress::Sent;
-        let Some(Action { id, request, within }) = &self.action else { return };
+        let Some(Action { id, request, within }) = &self.action else { return era };
         let reply = match request {
             Request::Acquire(claim) => Reply::Acquire(backend.acquire(claim, *within).await),
             Request::Release(parting) => Reply::Release(backend.release(parting, *within).await),
@@ -152,6 +213,7 @@ impl Job {
         let id = *id;
         self.action = None;
         self.cell.handle(Input::Reply(id, reply));
+        era
     }
 }
 
@@ -179,5 +241,37 @@ impl Drop for Job {
 impl fmt::Debug for Driver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Driver")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_memory::nonblocking::Memory;
+
+    use super::*;
+
+    fn last_words() -> (LastWords, Inbox) {
+        let (sender, inbox) = mpsc::unbounded_channel();
+        (LastWords(Some(sender)), inbox)
+    }
+
+    /// A runtime that goes on is not held up by the end of a client: nobody would answer here.
+    #[tokio::test]
+    async fn the_end_of_a_client_waits_for_nobody() {
+        let ((words, mut beside_keeper), (errands, inbox)) = (last_words(), mpsc::unbounded_channel());
+        drop(errands);
+        drive(Arc::new(Memory::new()), inbox, Some(words)).await;
+        assert!(beside_keeper.recv().await.is_none(), "the loop beside the keeper was asked for a flush");
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_runtime_waits_for_the_other_loop() {
+        let ((words, mut beside_keeper), (_errands, inbox)) = (last_words(), mpsc::unbounded_channel());
+        let driving = tokio::spawn(drive(Arc::new(Memory::new()), inbox, Some(words)));
+        tokio::task::yield_now().await;
+        driving.abort();
+        // Its drop waits for this answer, on the thread of the runtime.
+        let answering = std::thread::spawn(move || matches!(beside_keeper.blocking_recv(), Some(Errand::Flush(_))));
+        assert!(driving.await.is_err() && answering.join().unwrap());
     }
 }

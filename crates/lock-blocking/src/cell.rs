@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use lock_core::station::{Action, Input, Join, Output, Station, TurnId};
-use lock_core::{BackendError, Ended, Hold, Moment, Refusal};
-use lock_host::{Alarms, NAP_MAX, Ring, Ringer, SharedClock, StationCell};
+use lock_core::station::{Action, ActionId, Input, Join, Output, Request, Station, TurnId};
+use lock_core::{BackendError, Ended, Hold, Moment, Owner, Refusal};
+use lock_host::{Alarms, KnownOwners, NAP_MAX, Ring, Ringer, SharedClock, StationCell};
 
 use crate::driver::Driver;
 use crate::keeper::KeeperHandle;
@@ -26,22 +26,34 @@ pub(crate) struct Cell {
     ports: Arc<Ports>,
     ringer: Ringer,
     inner: Mutex<Inner>,
-    /// Rung when nothing is pending and nothing is being run.
+    /// Rung when something has been run that a thread waits for.
     quiet: Condvar,
     this: Weak<Self>,
 }
 
 struct Inner {
     station: Station,
+    known: KnownOwners,
     seats: BTreeMap<TurnId, Box<Seat>>,
     /// Actions that nobody runs yet.
     pending: VecDeque<Action>,
-    /// How many threads run actions here, or wait and can be woken to.
-    hands: usize,
-    /// How many actions are being run.
-    running: usize,
+    /// Actions that are being run, and how long each may take.
+    running: Vec<(ActionId, Duration)>,
+    /// Whether the driver's threads know that something is left for them here.
+    attended: bool,
+    /// How many threads wait until something has been run.
+    settling: usize,
     /// The earliest alarm that is set. A later one is set when it rings.
     alarm_at: Option<Moment>,
+}
+
+/// What a cell has to tell the store at some moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outstanding {
+    /// The last action of all.
+    last: ActionId,
+    /// The longest time that one of them may take.
+    pub(crate) longest: Duration,
 }
 
 /// What the station's answer to a waiter is.
@@ -53,39 +65,78 @@ pub(crate) struct Seat {
     verdict: Option<Verdict>,
     ended: Option<Result<Ended, BackendError>>,
     bell: Arc<Condvar>,
-    /// Whether a thread sleeps here that can be woken to run an action.
-    asleep: bool,
+    presence: Presence,
+    /// Whose release is for the thread of this seat to run: its lease's, or the last claim's where it was turned away.
+    owner: Option<Owner>,
+}
+
+/// Where the thread of a seat is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Presence {
+    /// With its user.
+    #[default]
+    Away,
+    /// In the cell, looking for something to run or running it.
+    Here,
+    /// In the cell, asleep until it is woken.
+    Asleep,
+}
+
+impl Seat {
+    /// Whether the thread of this seat will run a request. A waiter runs the claims that it waits for, and everybody its
+    /// own release; what others leave behind must not delay it.
+    fn runs(&self, request: &Request) -> bool {
+        let own = match request {
+            Request::Acquire(_) => self.owner.is_none(),
+            Request::Release(parting) => self.owner == Some(parting.owner),
+        };
+        own && self.presence != Presence::Away
+    }
 }
 
 impl Cell {
     pub(crate) fn new(ports: Arc<Ports>, station: Station) -> Arc<Self> {
-        let (seats, pending) = (BTreeMap::new(), VecDeque::with_capacity(1));
-        let inner = Inner { station, seats, pending, hands: 0, running: 0, alarm_at: None };
+        let inner = Inner {
+            station,
+            known: KnownOwners::default(),
+            seats: BTreeMap::new(),
+            pending: VecDeque::with_capacity(1),
+            running: Vec::new(),
+            attended: false,
+            settling: 0,
+            alarm_at: None,
+        };
         let (ringer, inner, quiet) = (ports.alarms.ringer(), Mutex::new(inner), Condvar::new());
         Arc::new_cyclic(|this| Self { ports, ringer, inner, quiet, this: Weak::clone(this) })
     }
 
-    /// Joins the line and waits for the verdict, running actions meanwhile.
+    /// Joins the line and waits for the verdict, running claims meanwhile.
     pub(crate) fn join(&self, join: Join) -> Verdict {
         let (turn, mut inner) = (join.turn, self.lock());
-        inner.seats.insert(turn, Box::default());
+        inner.seats.insert(turn, Box::new(Seat { presence: Presence::Here, ..Seat::default() }));
         self.feed(&mut inner, Input::Join(join));
-        let verdict = self.work(inner, turn, |inner| inner.seats.get_mut(&turn)?.verdict.take());
-        if verdict.is_err() {
-            self.lock().seats.remove(&turn);
+        let (mut inner, verdict) = self.work(inner, turn, |seat| seat.verdict.take());
+        if verdict.is_ok() {
+            inner.seats.entry(turn).and_modify(|seat| seat.presence = Presence::Away);
+        } else {
             // What a waiter that is turned away leaves behind it clears itself: its process may end now.
-            self.run_pending();
+            if let Some(release) = inner.take_own(turn) {
+                inner = self.run(inner, release);
+            }
+            inner.seats.remove(&turn);
         }
+        self.find_hands(&mut inner);
         verdict
     }
 
-    /// Ends the turn and waits until the store was told, running actions meanwhile; `None` if that was done before.
+    /// Ends the turn and waits until the store was told; `None` if that was done before.
     pub(crate) fn leave(&self, turn: TurnId) -> Option<Result<Ended, BackendError>> {
         let mut inner = self.lock();
-        inner.seats.get(&turn)?;
+        inner.seats.get_mut(&turn)?.presence = Presence::Here;
         self.feed(&mut inner, Input::Leave(turn));
-        let ended = self.work(inner, turn, |inner| inner.seats.get_mut(&turn)?.ended.take());
-        self.lock().seats.remove(&turn);
+        let (mut inner, ended) = self.work(inner, turn, |seat| seat.ended.take());
+        inner.seats.remove(&turn);
+        self.find_hands(&mut inner);
         Some(ended)
     }
 
@@ -98,97 +149,120 @@ impl Cell {
         }
     }
 
-    /// Runs what is pending, and what follows from it.
-    pub(crate) fn run_pending(&self) {
+    /// Runs one action that no thread of a seat will run. Tells whether there is another one.
+    pub(crate) fn run_one(&self) -> bool {
         let mut inner = self.lock();
-        inner.hands += 1;
-        while let Some(action) = inner.pending.pop_front() {
+        let action = inner.take(Inner::is_left);
+        inner.attended = action.is_some();
+        if let Some(action) = action {
             inner = self.run(inner, action);
+            inner.attended = inner.has_left();
         }
-        inner.hands -= 1;
+        inner.attended
     }
 
-    /// Runs what is pending, and waits for what others run.
-    pub(crate) fn settle(&self) {
-        self.run_pending();
-        let busy = |inner: &mut Inner| inner.running > 0 || !inner.pending.is_empty();
-        drop(self.quiet.wait_while(self.lock(), busy).unwrap_or_else(PoisonError::into_inner));
+    /// Leaves what no thread of a seat will run to the driver's threads.
+    pub(crate) fn hand_over(&self) {
+        let mut inner = self.lock();
+        inner.attended = false;
+        self.find_hands(&mut inner);
     }
 
-    /// Runs actions and sleeps in turns, until `done` has something.
+    /// What the store has not answered yet, if there is anything.
+    pub(crate) fn outstanding(&self) -> Option<Outstanding> {
+        let inner = self.lock();
+        let all = || inner.actions();
+        Some(Outstanding { last: all().map(|(id, _)| id).max()?, longest: all().map(|(_, within)| within).max()? })
+    }
+
+    /// Waits until everything up to the last of these is answered, but not beyond `until`. What follows from the answers is
+    /// not waited for.
+    pub(crate) fn settle(&self, outstanding: Outstanding, until: Instant) {
+        let mut inner = self.lock();
+        inner.settling += 1;
+        while inner.actions().any(|(id, _)| id <= outstanding.last) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            inner = self.quiet.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        inner.settling -= 1;
+    }
+
+    /// Runs what is for this seat to run and sleeps in turns, until `done` has something.
     fn work<'a, T>(
         &'a self,
         mut inner: MutexGuard<'a, Inner>,
         turn: TurnId,
-        done: impl Fn(&mut Inner) -> Option<T>,
-    ) -> T {
-        inner.hands += 1;
-        let result = loop {
-            if let Some(result) = done(&mut inner) {
-                break result;
+        done: impl Fn(&mut Seat) -> Option<T>,
+    ) -> (MutexGuard<'a, Inner>, T) {
+        loop {
+            if let Some(result) = inner.seats.get_mut(&turn).and_then(|seat| done(seat)) {
+                return (inner, result);
             }
-            inner = match inner.pending.pop_front() {
+            inner = match inner.take_own(turn) {
                 Some(action) => self.run(inner, action),
-                None => Self::sleep(inner, turn),
+                None => self.sleep(inner, turn),
             };
-        };
-        inner.hands -= 1;
-        self.find_hands(&mut inner);
-        result
+        }
     }
 
     fn run<'a>(&'a self, mut inner: MutexGuard<'a, Inner>, action: Action) -> MutexGuard<'a, Inner> {
-        inner.running += 1;
+        let id = action.id;
+        inner.running.push((id, action.within));
+        self.find_hands(&mut inner);
         drop(inner);
         let reply = self.ports.driver.run(action);
         let mut inner = self.lock();
-        inner.running -= 1;
+        inner.running.retain(|(other, _)| *other != id);
         self.feed(&mut inner, reply);
-        Self::hand_on(&mut inner);
-        if inner.running == 0 && inner.pending.is_empty() {
+        self.find_hands(&mut inner);
+        if inner.settling > 0 {
             self.quiet.notify_all();
         }
         inner
     }
 
-    fn sleep(mut inner: MutexGuard<'_, Inner>, turn: TurnId) -> MutexGuard<'_, Inner> {
+    fn sleep<'a>(&'a self, mut inner: MutexGuard<'a, Inner>, turn: TurnId) -> MutexGuard<'a, Inner> {
+        self.find_hands(&mut inner);
         let Some(seat) = inner.seats.get_mut(&turn) else { return inner };
-        seat.asleep = true;
+        seat.presence = Presence::Asleep;
         let bell = Arc::clone(&seat.bell);
         let mut inner = bell.wait_timeout(inner, NAP_MAX).unwrap_or_else(PoisonError::into_inner).0;
         if let Some(seat) = inner.seats.get_mut(&turn) {
-            seat.asleep = false;
+            seat.presence = Presence::Here;
         }
         inner
     }
 
-    /// Wakes a thread that sleeps at its seat, if something is pending.
-    fn hand_on(inner: &mut Inner) {
+    /// Has what is pending run: claims by a thread that waits for its turn, what nobody here will run by the driver's. The
+    /// present thread does no I/O.
+    fn find_hands(&self, inner: &mut Inner) {
         if inner.pending.is_empty() {
             return;
         }
-        if let Some(seat) = inner.seats.values_mut().find(|seat| seat.asleep) {
-            seat.asleep = false;
-            seat.bell.notify_all();
+        if inner.pending.iter().any(|action| matches!(action.request, Request::Acquire(_))) {
+            inner.wake_a_waiter();
         }
-    }
-
-    /// Has what is pending run by threads that are here anyway, or else by the driver's: the present one does no I/O.
-    fn find_hands(&self, inner: &mut Inner) {
-        Self::hand_on(inner);
-        if !inner.pending.is_empty()
-            && inner.hands == 0
+        if !inner.attended
+            && inner.has_left()
             && let Some(this) = self.this.upgrade()
         {
-            self.ports.driver.see_to(this);
+            inner.attended = self.ports.driver.see_to(this);
         }
     }
 
     fn feed(&self, inner: &mut Inner, input: Input) {
         let now = self.ports.clock.now();
+        inner.known.note_input(&input);
         inner.station.handle_input(now, input);
         while let Some(output) = inner.station.poll_output() {
+            inner.known.note_output(&output);
             self.carry_out(inner, output);
+        }
+        if inner.station.is_idle() {
+            inner.known.clear();
         }
         let wake = inner.station.next_wake();
         if let Some(at) = wake.filter(|wake| inner.alarm_at.is_none_or(|set| *wake < set)) {
@@ -200,8 +274,17 @@ impl Cell {
 
     fn carry_out(&self, inner: &mut Inner, output: Output) {
         match output {
-            Output::Admit { turn, hold } => inner.tell(turn, |seat| seat.verdict = Some(Ok(hold))),
-            Output::Refuse { turn, refusal } => inner.tell(turn, |seat| seat.verdict = Some(Err(refusal))),
+            Output::Admit { turn, hold } => inner.tell(turn, |seat| {
+                seat.owner = Some(hold.lease().owner);
+                seat.verdict = Some(Ok(hold));
+            }),
+            Output::Refuse { turn, refusal } => {
+                let asked = inner.known.last_asked();
+                inner.tell(turn, |seat| {
+                    seat.owner = asked;
+                    seat.verdict = Some(Err(refusal));
+                });
+            }
             Output::Lose { turn, reason } => inner.tell(turn, |seat| seat.ended = Some(Ok(Ended::AlreadyLost(reason)))),
             Output::Ended { turn, result } => inner.tell(turn, |seat| seat.ended = Some(result)),
             Output::Run(action) => inner.pending.push_back(action),
@@ -216,6 +299,38 @@ impl Cell {
 }
 
 impl Inner {
+    /// The actions that are pending or being run, and how long each may take.
+    fn actions(&self) -> impl Iterator<Item = (ActionId, Duration)> {
+        self.pending.iter().map(|action| (action.id, action.within)).chain(self.running.iter().copied())
+    }
+
+    fn take_own(&mut self, turn: TurnId) -> Option<Action> {
+        self.take(|inner, action| inner.seats.get(&turn).is_some_and(|seat| seat.runs(&action.request)))
+    }
+
+    fn take(&mut self, which: impl Fn(&Self, &Action) -> bool) -> Option<Action> {
+        let index = self.pending.iter().position(|action| which(self, action))?;
+        self.pending.remove(index)
+    }
+
+    /// Whether no thread of a seat will run an action.
+    fn is_left(&self, action: &Action) -> bool {
+        !self.seats.values().any(|seat| seat.runs(&action.request))
+    }
+
+    fn has_left(&self) -> bool {
+        self.pending.iter().any(|action| self.is_left(action))
+    }
+
+    /// Wakes a thread that waits for its turn, unless all are awake.
+    fn wake_a_waiter(&mut self) {
+        let waits = |seat: &&mut Box<Seat>| seat.presence == Presence::Asleep && seat.owner.is_none();
+        if let Some(seat) = self.seats.values_mut().find(waits) {
+            seat.presence = Presence::Here;
+            seat.bell.notify_all();
+        }
+    }
+
     fn tell(&mut self, turn: TurnId, what: impl FnOnce(&mut Seat)) {
         if let Some(seat) = self.seats.get_mut(&turn) {
             what(seat);
@@ -232,7 +347,7 @@ impl StationCell for Cell {
     }
 
     fn close(&self) {
-        // What has to be told to the store is left pending, for whoever closes.
+        // What has to be told to the store is left pending, for whoever closes the client.
         self.feed(&mut self.lock(), Input::Close);
     }
 

@@ -1,15 +1,17 @@
 //! The client of one store.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lock_core::station::TurnId;
-use lock_core::{BlockingBackend, BlockingInspect, Capabilities, EventSink, Keeper, Lateness, LockName, Policy};
+use lock_core::{
+    BlockingBackend, BlockingInspect, Capabilities, EventSink, FLUSH_WITHIN, Keeper, Lateness, LockName, Policy,
+};
 use lock_host::{Alarms, HostClock, Owners, SharedClock, Stations};
 
 use crate::Mutex;
 use crate::cell::{Cell, Ports};
-use crate::driver::Driver;
+use crate::driver::{self, Driver};
 use crate::keeper::KeeperHandle;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -127,12 +129,16 @@ impl Client {
     /// does not answer within the operation timeout is left to the ttl.
     ///
     /// # Blocking
-    /// For at most one operation timeout per lock in use.
+    /// For at most two operation timeouts, however many locks are in use.
     pub fn close(&self) {
-        for cell in self.shared.stations.close() {
-            cell.settle();
-        }
-        self.shared.backend.flush(lock_core::FLUSH_WITHIN);
+        let outstanding = |cell: Arc<Cell>| Some((cell.outstanding()?, cell));
+        let open: Vec<_> = self.shared.stations.close().into_iter().filter_map(outstanding).collect();
+        let longest = open.iter().map(|(outstanding, _)| outstanding.longest).max().unwrap_or(FLUSH_WITHIN);
+        let begin = Instant::now();
+        driver::run_all(open.iter().map(|(_, cell)| Arc::clone(cell)).collect(), begin + longest);
+        let end = begin + longest * 2;
+        open.iter().for_each(|(outstanding, cell)| cell.settle(*outstanding, end));
+        self.shared.backend.flush(FLUSH_WITHIN.min(end.saturating_duration_since(Instant::now())));
     }
 }
 

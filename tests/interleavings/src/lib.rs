@@ -18,6 +18,8 @@ mod alarms;
 #[path = "../../../crates/lock-host/src/clock.rs"]
 mod clock;
 mod host;
+#[path = "../../../crates/lock-host/src/known.rs"]
+mod known;
 #[path = "../../../crates/lock-host/src/sharded.rs"]
 mod sharded;
 #[path = "../../../crates/lock-host/src/stations.rs"]
@@ -46,6 +48,7 @@ pub use client::{Builder, Client};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use guard::Guard;
 pub use host::{Owners, note, random_u64};
+pub use known::KnownOwners;
 pub use mutex::Mutex;
 pub use sharded::Sharded;
 pub use stations::{StationCell, Stations};

@@ -3,6 +3,7 @@
 
 mod cancellation;
 mod holding;
+mod hung;
 mod keeping;
 mod support;
 mod waiting;

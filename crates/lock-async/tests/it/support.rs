@@ -1,10 +1,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use lock_async::Client;
+use lock_core::{
+    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Parting, Released,
+    Renewed,
+};
 use lock_host::ManualClock;
 use lock_memory::MemoryStore;
 use lock_memory::faults::{Faults, Faulty};
+use lock_memory::nonblocking::Memory;
 
 /// Longer than anything takes; a test that waits for so long has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -53,4 +59,50 @@ pub(crate) async fn until(done: impl Fn() -> bool) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     panic!("it never came true");
+}
+
+/// A store in memory that does something of the test's before each release, and releases only if that went well.
+pub(crate) struct Hooked<F>(pub(crate) Memory, pub(crate) F);
+
+impl<F> std::fmt::Debug for Hooked<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hooked")
+    }
+}
+
+/// What a hook does.
+pub(crate) type Hook = futures_util::future::BoxFuture<'static, Result<(), BackendError>>;
+
+impl<F: Fn(&Parting) -> Hook + Send + Sync + 'static> Backend for Hooked<F> {
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
+    fn listen(&self, sink: EventSink) {
+        self.0.listen(sink);
+    }
+}
+
+#[async_trait]
+impl<F: Fn(&Parting) -> Hook + Send + Sync + 'static> AsyncBackend for Hooked<F> {
+    fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
+        self
+    }
+
+    async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        self.0.acquire(claim, within).await
+    }
+
+    async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        self.0.renew(leases, within).await
+    }
+
+    async fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
+        (self.1)(parting).await?;
+        self.0.release(parting, within).await
+    }
+
+    async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
+        self.0.fence(lease, within).await
+    }
 }

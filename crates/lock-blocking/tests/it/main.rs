@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
 
 mod holding;
+mod hung;
 mod keeping;
 mod support;
 mod waiting;

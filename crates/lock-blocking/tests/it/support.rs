@@ -2,8 +2,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_blocking::Client;
+use lock_core::{
+    Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, Effect, ErrorKind, EventSink, Fenced, Lease,
+    Operation, Parting, Released, Renewed,
+};
 use lock_host::ManualClock;
 use lock_memory::MemoryStore;
+use lock_memory::blocking::Memory;
 use lock_memory::faults::{Faults, Faulty};
 
 /// Longer than anything takes; a test that waits for so long has failed.
@@ -53,4 +58,72 @@ pub(crate) fn until(done: impl Fn() -> bool) {
         std::thread::sleep(Duration::from_millis(5));
     }
     panic!("it never came true");
+}
+
+/// What is asked of a [`Hooked`] store, and how long it may take.
+pub(crate) enum Ask<'a> {
+    Acquire(Duration),
+    Renew(Duration),
+    Release(&'a Parting, Duration),
+}
+
+/// A store in memory that does something of the test's first, and what was asked only if that went well.
+pub(crate) struct Hooked<F>(pub(crate) Memory, pub(crate) F);
+
+impl<F> std::fmt::Debug for Hooked<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hooked")
+    }
+}
+
+impl<F> Backend for Hooked<F>
+where
+    F: Fn(Ask<'_>) -> Result<(), BackendError> + Send + Sync + 'static,
+{
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
+    fn listen(&self, sink: EventSink) {
+        self.0.listen(sink);
+    }
+}
+
+impl<F> BlockingBackend for Hooked<F>
+where
+    F: Fn(Ask<'_>) -> Result<(), BackendError> + Send + Sync + 'static,
+{
+    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
+        self
+    }
+
+    fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        (self.1)(Ask::Acquire(within))?;
+        self.0.acquire(claim, within)
+    }
+
+    fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        (self.1)(Ask::Renew(within))?;
+        self.0.renew(leases, within)
+    }
+
+    fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
+        (self.1)(Ask::Release(parting, within))?;
+        self.0.release(parting, within)
+    }
+
+    fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
+        self.0.fence(lease, within)
+    }
+}
+
+/// No answer for as long as a request may take.
+pub(crate) fn hang(ask: &Ask<'_>) -> BackendError {
+    let (Ask::Acquire(within) | Ask::Renew(within) | Ask::Release(_, within)) = ask;
+    std::thread::sleep(*within);
+    unanswered()
+}
+
+pub(crate) fn unanswered() -> BackendError {
+    BackendError::new("test", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, "no answer")
 }

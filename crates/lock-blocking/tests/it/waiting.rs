@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::{AcquireError, ErrorKind, Operation};
 use lock_memory::faults::Fault;
 
-use crate::support::{Bench, until};
+use crate::support::{Ask, Bench, Hooked, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -105,59 +105,13 @@ fn a_release_that_failed_is_repeated_in_the_background() {
 
 #[test]
 fn a_backend_that_panics_does_not_block_the_lock() {
-    let store = lock_memory::MemoryStore::default();
-    let backend = Panicky(store.blocking(), AtomicU64::new(0));
+    let calls = AtomicU64::new(0);
+    let backend = Hooked(lock_memory::blocking::Memory::new(), move |ask: Ask<'_>| {
+        assert!(!matches!(ask, Ask::Acquire(..)) || calls.fetch_add(1, Ordering::SeqCst) > 0, "on purpose");
+        Ok(())
+    });
     let client = lock_blocking::Client::new(Arc::new(backend)).unwrap();
     let error = client.mutex("a").acquire().unwrap_err();
     assert!(matches!(error, AcquireError::Backend(error) if error.kind() == ErrorKind::Protocol));
     assert!(client.mutex("a").try_acquire().unwrap().is_some());
-}
-
-/// Panics at its first acquire.
-#[derive(Debug)]
-struct Panicky(lock_memory::blocking::Memory, AtomicU64);
-
-impl lock_core::Backend for Panicky {
-    fn capabilities(&self) -> lock_core::Capabilities {
-        self.0.capabilities()
-    }
-
-    fn listen(&self, sink: lock_core::EventSink) {
-        self.0.listen(sink);
-    }
-}
-
-impl lock_core::BlockingBackend for Panicky {
-    fn for_keeper(self: Arc<Self>) -> Arc<dyn lock_core::BlockingBackend> {
-        self
-    }
-
-    fn acquire(
-        &self,
-        claim: &lock_core::Claim,
-        within: Duration,
-    ) -> Result<lock_core::Answer, lock_core::BackendError> {
-        assert!(self.1.fetch_add(1, Ordering::SeqCst) > 0, "on purpose");
-        self.0.acquire(claim, within)
-    }
-
-    fn renew(
-        &self,
-        leases: &[lock_core::Lease],
-        within: Duration,
-    ) -> Result<Vec<lock_core::Renewed>, lock_core::BackendError> {
-        self.0.renew(leases, within)
-    }
-
-    fn release(
-        &self,
-        parting: &lock_core::Parting,
-        within: Duration,
-    ) -> Result<lock_core::Released, lock_core::BackendError> {
-        self.0.release(parting, within)
-    }
-
-    fn fence(&self, lease: &lock_core::Lease, within: Duration) -> Result<lock_core::Fenced, lock_core::BackendError> {
-        self.0.fence(lease, within)
-    }
 }
