@@ -33,6 +33,10 @@ pub fn texts() -> Texts {
     }
 }
 
+/// The server, as if it had been verified.
+const VERIFIED: &Peer =
+    &Peer { run_id: String::new(), replid: String::new(), evicts: None, counting: Counting::Stored };
+
 /// Makes the commands for one server.
 #[derive(Debug)]
 pub struct ByHand(Wire);
@@ -59,7 +63,7 @@ impl ByHand {
     }
 
     fn line(&self) -> Line<'_> {
-        Line { wire: &self.0, peer: Peer::UNKNOWN }
+        Line { wire: &self.0, peer: VERIFIED }
     }
 }
 
@@ -73,7 +77,7 @@ pub struct NodeByHand {
 impl NodeByHand {
     /// For the server of this client, in the run that its `INFO` tells.
     pub fn new(client: &Client, run_id: &str) -> Self {
-        let peer = Peer { run_id: run_id.to_owned(), evicts: None };
+        let peer = Peer { run_id: run_id.to_owned(), ..VERIFIED.clone() };
         Self { wire: Wire::own(client, None), peer }
     }
 

@@ -1,12 +1,12 @@
 //! The first words on a new connection: who the server is, and whether it will do.
 
 use lock_core::{Effect, ErrorKind};
-use redis::{Pipeline, Value};
+use redis::{Cmd, Pipeline, Value};
 
 use crate::failure::Failure;
-use crate::script;
-use crate::value::{COUNTER, MARKER};
-use crate::wire::{Call, load, read};
+use crate::script::{self, Counting};
+use crate::value::{COUNTER, INCARNATION};
+use crate::wire::{load, read};
 
 /// What a server is to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl Role {
     /// What is asked of the server, one section at a time: Redis 6.2 knows no other way.
     fn sections(self) -> &'static [&'static str] {
         match self {
-            Self::Alone => &["server"],
+            Self::Alone => &["server", "replication"],
             Self::Node => &["server", "replication", "cluster", "memory"],
         }
     }
@@ -32,13 +32,45 @@ impl Role {
 pub(crate) struct Peer {
     /// The server's name for this run of it.
     pub(crate) run_id: String,
+    /// The server's name for the history of its data; nothing where it has none. It is another after each promotion.
+    pub(crate) replid: String,
     /// How it makes room when its memory is full, where that may drop locks and it was asked.
     pub(crate) evicts: Option<String>,
+    /// How tokens are drawn over this connection.
+    pub(crate) counting: Counting,
 }
 
 impl Peer {
     /// Whoever a connection leads to that was handed in.
-    pub(crate) const UNKNOWN: &'static Self = &Self { run_id: String::new(), evicts: None };
+    #[cfg(any(feature = "async", feature = "r2d2"))]
+    pub(crate) const UNKNOWN: &'static Self =
+        &Self { run_id: String::new(), replid: String::new(), evicts: None, counting: Counting::Clock };
+
+    fn read(info: &str) -> Result<Self, Failure> {
+        let run_id = field(info, "run_id:").ok_or_else(Failure::strange_answer)?.to_owned();
+        let replid = field(info, "master_replid:").unwrap_or_default().to_owned();
+        // What follows a promotion may lack the last draws, and connections live through promotions unseen.
+        let alone = field(info, "connected_slaves:") == Some("0") && !replid.is_empty();
+        let counting = if alone { Counting::Stored } else { Counting::Clock };
+        Ok(Self { run_id, replid, evicts: evicts(info), counting })
+    }
+
+    /// Whether what a server answers to [`again`] is what it said when it was greeted.
+    pub(crate) fn is_still(&self, answer: Value) -> bool {
+        read::<String>(answer).is_ok_and(|info| field(&info, "master_replid:").unwrap_or_default() == self.replid)
+    }
+
+    /// What a counter is verified for: one history of one run.
+    pub(crate) fn incarnation(&self) -> String {
+        format!("{}:{}", self.run_id, self.replid)
+    }
+}
+
+/// A server that was met.
+pub(crate) struct Met {
+    pub(crate) peer: Peer,
+    /// What has to be sent before anything else; nothing where the server's counter was verified already.
+    pub(crate) verification: Option<Cmd>,
 }
 
 /// Asks who the server is, and loads the scripts, so that no later request has to be sent twice and so overtaken.
@@ -48,7 +80,10 @@ pub(crate) fn greeting(role: Role) -> Pipeline {
         greeting.cmd("INFO").arg(section);
     }
     let scripts = match role {
-        Role::Alone => script::OWN.as_slice(),
+        Role::Alone => {
+            greeting.cmd("GET").arg(INCARNATION);
+            script::OWN.as_slice()
+        }
         Role::Node => script::NODE.as_slice(),
     };
     for script in scripts {
@@ -57,23 +92,39 @@ pub(crate) fn greeting(role: Role) -> Pipeline {
     greeting
 }
 
+/// Asks whether the server's data is still of the history that it was greeted in.
+pub(crate) fn again() -> Cmd {
+    let mut again = redis::cmd("INFO");
+    again.arg("replication");
+    again
+}
+
 /// Reads the answers to a greeting.
-pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Peer, Failure> {
-    let sections = greeted.into_iter().take(role.sections().len()).map(read::<String>);
+pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met, Failure> {
+    let mut answers = greeted.into_iter();
+    let sections = answers.by_ref().take(role.sections().len()).map(read::<String>);
     let info = sections.collect::<Result<Vec<_>, _>>()?.concat();
     if role == Role::Node {
         check(server, &info)?;
     }
-    let run_id = field(&info, "run_id:").ok_or_else(Failure::strange_answer)?.to_owned();
-    Ok(Peer { run_id, evicts: evicts(&info) })
+    let peer = Peer::read(&info)?;
+    let verification = match role {
+        Role::Alone => verification(&peer, read(answers.next().unwrap_or(Value::Nil))?),
+        Role::Node => None,
+    };
+    Ok(Met { peer, verification })
 }
 
-/// Verifies the counter against the server that was met, where it is the only one.
-pub(crate) fn verification(role: Role, peer: &Peer) -> Option<Call> {
-    match role {
-        Role::Alone => Some(Call::script(&script::VERIFY, &[COUNTER, MARKER]).arg(&peer.run_id)),
-        Role::Node => None,
+/// Verifies the counter against the server that was met, unless it was so already.
+fn verification(peer: &Peer, verified: Option<String>) -> Option<Cmd> {
+    let incarnation = peer.incarnation();
+    if verified.as_ref() == Some(&incarnation) {
+        return None;
     }
+    let mut verify = redis::cmd("EVAL");
+    verify.arg(script::VERIFY.text()).arg(2).arg(COUNTER).arg(INCARNATION);
+    verify.arg(incarnation).arg(verified.unwrap_or_default());
+    Some(verify)
 }
 
 /// Refuses what cannot be a node: its data is somebody else's, or its keys are elsewhere.
@@ -106,17 +157,18 @@ mod tests {
     fn met(replaced: &str, by: &str) -> Result<Peer, Failure> {
         let sections = [
             "# Server\r\nrun_id:ab12\r\n",
-            "# Replication\r\nrole:master\r\n",
+            "# Replication\r\nrole:master\r\nconnected_slaves:0\r\nmaster_replid:cd34\r\n",
             "# Cluster\r\ncluster_enabled:0\r\n",
             "# Memory\r\nmaxmemory:1000\r\nmaxmemory_policy:allkeys-lru\r\n",
         ];
         let answers = sections.map(|text| Value::BulkString(text.replace(replaced, by).into_bytes()));
-        meet(Role::Node, "redis://h", [answers.to_vec(), vec![Value::Nil]].concat())
+        meet(Role::Node, "redis://h", [answers.to_vec(), vec![Value::Nil]].concat()).map(|met| met.peer)
     }
 
     #[test]
     fn a_node_is_a_primary_on_its_own() {
-        assert_eq!(met("x", "x").unwrap(), Peer { run_id: "ab12".into(), evicts: Some("allkeys-lru".into()) });
+        let peer = met("x", "x").unwrap();
+        assert_eq!((peer.incarnation().as_str(), peer.evicts.as_deref()), ("ab12:cd34", Some("allkeys-lru")));
         assert_eq!(met("allkeys-lru", "noeviction").unwrap().evicts, None);
         assert_eq!(met("maxmemory:1000", "maxmemory:0").unwrap().evicts, None);
         for (was, is, told) in [
@@ -128,5 +180,13 @@ mod tests {
             assert!(error.to_string().contains(told), "{error}");
         }
         assert!(met("run_id", "id").is_err());
+    }
+
+    #[test]
+    fn tokens_come_from_the_clock_where_a_promotion_may_come() {
+        let counting = |replaced, by| met(replaced, by).unwrap().counting;
+        assert_eq!(counting("x", "x"), Counting::Stored);
+        assert_eq!(counting("slaves:0", "slaves:1"), Counting::Clock);
+        assert_eq!(counting("master_replid:cd34", "nothing:"), Counting::Clock);
     }
 }

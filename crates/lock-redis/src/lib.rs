@@ -6,9 +6,10 @@
 //! them. A value that is not ours is [`Holder::Foreign`](lock_core::Holder::Foreign); a key of another type is an error
 //! of kind `OtherKind` and never touched. Keys of our own begin with `leasehold:` and are the same under every prefix.
 //!
-//! **Tokens** come from one counter for each database, raised to the server's clock in microseconds when it is missing
-//! and whenever the server is not the one it was last verified against. They rise across restarts and losses of data as
-//! long as the server's clock is not set back by more than the outage; a claim's floor catches the rest.
+//! **Tokens** come from one counter for each database, raised to the server's clock in microseconds when it is missing,
+//! whenever the server or the history of its data is not the one it was last verified for, and in every draw while the
+//! server has replicas. They rise across restarts, losses of data and promotions as long as the server's clock is not set
+//! back by more than the outage; a claim's floor catches the rest.
 //!
 //! **Not guaranteed:** a Redis that fails over, or restarts without its data, forgets who holds what, and so two owners
 //! may hold a lock at once. Their tokens differ, and the resource that checks them is safe.

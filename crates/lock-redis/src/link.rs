@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, server_of, speaking, tells, tuned};
 use crate::failure::Failure;
-use crate::greeting::{Peer, Role, greeting, meet, verification};
+use crate::greeting::{Met, Peer, Role, greeting, meet};
 use crate::inbox::{Inbox, Subscription};
 use crate::outbox::{Outbox, TOGETHER_AT_NODES_MAX, TOGETHER_MAX};
 
@@ -176,15 +176,15 @@ async fn connect(client: &Client, role: Role, inbox: Option<&Arc<Inbox>>) -> Res
     let client = tuned(client).map_err(failed)?;
     let (mut connection, subscription) = open(&client, inbox, &silence).await.map_err(failed)?;
     let greeted = greeting(role).query_async(&mut connection).await.map_err(failed)?;
-    let peer = Arc::new(meet(role, &server, greeted)?);
-    if let Some(verification) = verification(role, &peer) {
-        verification.command.exec_async(&mut connection).await.map_err(failed)?;
+    let Met { peer, verification } = meet(role, &server, greeted)?;
+    if let Some(verification) = verification {
+        verification.exec_async(&mut connection).await.map_err(failed)?;
     }
     let together = match role {
         Role::Alone => TOGETHER_MAX,
         Role::Node => TOGETHER_AT_NODES_MAX,
     };
-    Ok(Live { outbox: Outbox::new(connection, together), peer, subscription, silence })
+    Ok(Live { outbox: Outbox::new(connection, together), peer: Arc::new(peer), subscription, silence })
 }
 
 /// Opens a connection, and subscribes to the inbox if the server tells clients of anything on connections like this one.

@@ -31,17 +31,15 @@ impl Script {
 /// What a token is drawn above, beside the tokens drawn so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counting {
-    /// Nothing: every connection verified the counter before it carried anything.
+    /// Nothing: the connection verified the counter before it carried anything.
     Stored,
-    /// The server's clock: the connections are not ours, and nobody verified anything.
-    #[cfg(any(feature = "async", feature = "r2d2"))]
+    /// The server's clock: the connection is not ours and nobody verified anything, or the server has replicas.
     Clock,
 }
 
 /// A script that draws tokens, for each way of counting.
 pub(crate) struct Drawing {
     stored: Script,
-    #[cfg(any(feature = "async", feature = "r2d2"))]
     clock: Script,
 }
 
@@ -49,7 +47,6 @@ impl Drawing {
     pub(crate) fn counting(&'static self, counting: Counting) -> &'static Script {
         match counting {
             Counting::Stored => &self.stored,
-            #[cfg(any(feature = "async", feature = "r2d2"))]
             Counting::Clock => &self.clock,
         }
     }
@@ -71,7 +68,6 @@ macro_rules! drawing {
     ($($part:literal),+) => {
         Drawing {
             stored: Script::new(drawing_text!("stored", $($part),+)),
-            #[cfg(any(feature = "async", feature = "r2d2"))]
             clock: Script::new(drawing_text!("clock", $($part),+)),
         }
     };
@@ -99,12 +95,12 @@ pub(crate) static RENEW: Script = Script::new(text!("renew"));
 /// another type), `PTTL`, and how many places are not over.
 pub(crate) static LOOK: Script = Script::new(text!("clock", "look"));
 
-/// Verifies the counter against the server's identity. Keys: counter, marker. Arguments: the server's `run_id`.
-/// Answers 1 where the server is not the one that was last verified.
+/// Verifies the counter for an incarnation of the server. Keys: counter, marker. Arguments: the incarnation, and the marker as
+/// it was seen, which alone is replaced. Answers 1 where the counter was raised to the clock.
 pub(crate) static VERIFY: Script = Script::new(text!("clock", "verify"));
 
-/// The scripts to load when a connection of ours is opened: all that it may need.
-pub(crate) static OWN: [&Script; 6] = [&ACQUIRE.stored, &RELEASE.stored, &REVOKE.stored, &RENEW, &LOOK, &VERIFY];
+/// The scripts to load when a connection of ours is opened: what it most likely needs.
+pub(crate) static OWN: [&Script; 5] = [&ACQUIRE.stored, &RELEASE.stored, &REVOKE.stored, &RENEW, &LOOK];
 
 /// What is asked of a node of a quorum. `SEAL` is `RUN_ID:EPOCH` there.
 pub(crate) mod node {

@@ -11,12 +11,13 @@ use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, server_of, speaking, tuned};
 use crate::ear::Ear;
 use crate::failure::Failure;
-use crate::greeting::{Peer, Role, greeting, meet, verification};
+use crate::greeting::{Met, Peer, Role, again, greeting, meet};
 use crate::inbox::Inbox;
 
 /// How many connections are kept while nobody uses them. Chosen: what a busy program uses at once.
 const IDLE_MAX: usize = 8;
-/// How long a connection may be idle and still be trusted: servers and what lies between close those that idle for long.
+/// How long a connection may be idle and still be trusted: servers and what lies between close those that idle for long, and
+/// a server that became a replica and a primary again meanwhile has other data. Chosen: that takes longer.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
 /// The shortest timeout of a socket: none at all would wait for ever.
 const SOCKET_TIMEOUT_MIN: Duration = Duration::from_millis(1);
@@ -108,7 +109,7 @@ impl Stack {
     pub(crate) fn checkout(&self, span: Span) -> Result<Socket, Failure> {
         let idle = self.idle().pop();
         if let Some(Idle { mut socket, since }) = idle {
-            if HostClock.now() < since + TRUSTED_FOR || socket.is_answered(span) {
+            if HostClock.now() < since + TRUSTED_FOR || socket.is_still_good(span) {
                 return Ok(socket);
             }
             self.clear();
@@ -148,10 +149,10 @@ fn connect(client: &Client, role: Role, span: Span) -> Result<Socket, Failure> {
     let mut connection = client.get_connection_with_timeout(left / 2).map_err(failed)?;
     bound(&connection, span.left()).map_err(failed)?;
     let greeted = greeting(role).query(&mut connection).map_err(failed)?;
-    let peer = meet(role, &server, greeted)?;
+    let Met { peer, verification } = meet(role, &server, greeted)?;
     let mut socket = Socket { connection, peer, patience: Duration::ZERO };
-    if let Some(verification) = verification(role, &socket.peer) {
-        socket.ask(&verification.command, span).map_err(failed)?;
+    if let Some(verification) = verification {
+        socket.ask(&verification, span).map_err(failed)?;
     }
     Ok(socket)
 }
@@ -163,14 +164,10 @@ impl Socket {
         command.query(&mut self.connection)
     }
 
-    /// Whether somebody is still at the other end, found out in half of the time at most. The library does not let anybody
-    /// peek at its socket.
-    fn is_answered(&mut self, span: Span) -> bool {
-        match self.ask(&redis::cmd("PING"), span.at_most(span.left() / 2)) {
-            Ok(answer) => answer == Value::SimpleString("PONG".into()),
-            // Who may not ask is answered as well.
-            Err(error) => error.into_server_errors().is_some(),
-        }
+    /// Whether the server is still there, with the history that it was greeted in, found out in half of the time at most.
+    fn is_still_good(&mut self, span: Span) -> bool {
+        let answer = self.ask(&again(), span.at_most(span.left() / 2));
+        answer.is_ok_and(|answer| self.peer.is_still(answer))
     }
 
     /// Makes the socket give up when the time is over: by itself it waits for ever. What it waits already is near enough

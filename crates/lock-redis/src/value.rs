@@ -11,8 +11,8 @@ const LAYOUT: &str = "lh1:";
 
 /// The one counter of fencing tokens of this database, the same under every prefix.
 pub(crate) const COUNTER: &str = "leasehold:counter";
-/// The `run_id` of the server that the counter was last verified against.
-pub(crate) const MARKER: &str = "leasehold:marker";
+/// The marker: the incarnation of the server that the counter was last verified for.
+pub(crate) const INCARNATION: &str = "leasehold:incarnation";
 
 /// What a node of a quorum knows of itself.
 pub(crate) const NODE: &str = "leasehold:node";
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn keys_of_our_own_are_no_locks() {
-        for key in [COUNTER.as_bytes(), MARKER.as_bytes(), b"\xff"] {
+        for key in [COUNTER.as_bytes(), INCARNATION.as_bytes(), b"\xff"] {
             assert_eq!(name_of(&Prefix::default(), key), None);
         }
         let (shop, name): (Prefix, LockName) = ("shop".parse().unwrap(), "a".parse().unwrap());

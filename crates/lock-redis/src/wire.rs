@@ -14,7 +14,7 @@ use crate::failure::{Failure, Scene, Stage};
 use crate::greeting::Peer;
 use crate::inbox::Inbox;
 use crate::look::{Seen, look_at_one, seen_one};
-use crate::script::{self, Counting, Script};
+use crate::script::{self, Script};
 use crate::value::{Key, Keys, Stored, of_lease, of_owner};
 
 /// How many leases one renewal script takes, so that nobody else waits for it longer than a fraction of a millisecond.
@@ -30,7 +30,6 @@ const UNTOLD_MAX: Duration = Duration::from_millis(300);
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
     pub(crate) prefix: Prefix,
-    pub(crate) counting: Counting,
     /// The server as it is shown to users.
     pub(crate) server: String,
     /// Where waiters are told of their grants; nowhere if they have to ask.
@@ -40,14 +39,13 @@ pub(crate) struct Wire {
 impl Wire {
     /// To the server of a client, over connections that are made here.
     pub(crate) fn own(client: &Client, inbox: Option<Arc<Inbox>>) -> Self {
-        Self { prefix: Prefix::default(), counting: Counting::Stored, server: server_of(client), inbox }
+        Self { prefix: Prefix::default(), server: server_of(client), inbox }
     }
 
     /// To a server that only the connections know which were handed in.
     #[cfg(any(feature = "async", feature = "r2d2"))]
     pub(crate) fn handed_in() -> Self {
-        let (counting, server) = (Counting::Clock, "the server".to_owned());
-        Self { prefix: Prefix::default(), counting, server, inbox: None }
+        Self { prefix: Prefix::default(), server: "the server".to_owned(), inbox: None }
     }
 
     pub(crate) fn with_prefix(mut self, prefix: &Prefix) -> Self {
@@ -173,7 +171,7 @@ impl Question for &Claim {
         Operation::Acquire
     }
 
-    fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
+    fn call(&self, Line { wire, peer }: Line<'_>) -> Result<Call, Failure> {
         if self.mode != Mode::Exclusive {
             return Err(Failure::unsupported("only exclusive locks"));
         }
@@ -184,7 +182,7 @@ impl Question for &Claim {
             (Queueing::Wanted, None) => Inbox::NONE,
         };
         let keys = [keys.lock(), Key::Counter, keys.tombstone(self.owner), keys.queue(), keys.waiters()];
-        let call = Call::script(script::ACQUIRE.counting(wire.counting), &keys)
+        let call = Call::script(script::ACQUIRE.counting(peer.counting), &keys)
             .arg(of_owner(self.owner))
             .arg(self.ttl.as_millis())
             .arg(self.width.get())
@@ -288,9 +286,9 @@ impl Question for &Parting {
         Operation::Release
     }
 
-    fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
+    fn call(&self, Line { wire, peer }: Line<'_>) -> Result<Call, Failure> {
         let keys = Keys::of(&wire.prefix, &self.name);
-        let script = script::RELEASE.counting(wire.counting);
+        let script = script::RELEASE.counting(peer.counting);
         let [lock, queue, waiters] = [keys.lock(), keys.queue(), keys.waiters()];
         Ok(match self.certainty {
             Certainty::Answered => {

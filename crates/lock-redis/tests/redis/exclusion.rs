@@ -28,7 +28,10 @@ fn a_lease_is_one_string_with_an_expiry() {
         assert_eq!(client.release(&parting(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
         assert_eq!(client.release(&parting(&claim, Certainty::Answered), SOON).unwrap(), Released::NotHeld);
         let keys: Vec<String> = server.command(&["KEYS", "*"]);
-        assert!(keys.iter().all(|key| ["leasehold:counter", "leasehold:marker"].contains(&key.as_str())), "{keys:?}");
+        assert!(
+            keys.iter().all(|key| ["leasehold:counter", "leasehold:incarnation"].contains(&key.as_str())),
+            "{keys:?}"
+        );
     }
 }
 

@@ -257,7 +257,7 @@ fn a_full_server_refuses_claims_and_takes_releases() {
         assert_eq!(client.release(&parting(&never, Certainty::Unknown), SOON).unwrap(), Released::NotHeld);
         assert!(exists(&server, &format!("leasehold:{{never}}:t:{}", never.owner.to_wire())));
         // Another server than the one that was verified is verified even so.
-        server.command::<()>(&["DEL", "leasehold:marker"]);
+        server.command::<()>(&["DEL", "leasehold:incarnation"]);
         assert_eq!(both(&server.url()).len(), 2, "connected");
         server.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
         draw(&client, colour);

@@ -11,6 +11,7 @@ mod inspect;
 mod losses;
 mod node;
 mod pools;
+mod promotions;
 mod queue;
 mod support;
 mod tokens;

@@ -29,7 +29,8 @@ fn eventually_waiting(server: &RedisServer, name: &str, count: usize) {
 fn nothing_is_left(server: &RedisServer) {
     eventually("nothing is left", || {
         let keys: Vec<String> = server.command(&["KEYS", "*"]);
-        keys.iter().all(|key| ["leasehold:counter", "leasehold:marker"].contains(&key.as_str()) || key.contains(":t:"))
+        keys.iter()
+            .all(|key| ["leasehold:counter", "leasehold:incarnation"].contains(&key.as_str()) || key.contains(":t:"))
     });
 }
 

@@ -76,13 +76,15 @@ fn tokens_rise_over_restarts_and_losses() {
 fn a_lower_counter_of_another_incarnation_is_raised_before_it_is_used() {
     let server = RedisServer::start();
     server.command::<()>(&["SET", "leasehold:counter", "5"]);
-    server.command::<()>(&["SET", "leasehold:marker", "the server of last week"]);
+    server.command::<()>(&["SET", "leasehold:incarnation", "the server of last week"]);
     let before = now();
     for (colour, client) in both(&server.url()) {
         assert!(draw(&client, colour).get() > before);
     }
-    let run_id: String = server.command(&["GET", "leasehold:marker"]);
-    assert!(server.command::<String>(&["INFO", "server"]).contains(&run_id));
+    let incarnation: String = server.command(&["GET", "leasehold:incarnation"]);
+    let (run_id, replid) = incarnation.split_once(':').unwrap();
+    let info: String = server.command(&["INFO"]);
+    assert!(info.contains(&format!("run_id:{run_id}")) && info.contains(&format!("master_replid:{replid}")));
 }
 
 #[test]

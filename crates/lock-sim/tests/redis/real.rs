@@ -36,8 +36,12 @@ impl<'a> Real<'a> {
             pubsub.subscribe(address(*inbox)).unwrap();
         }
         let mut real = Self { connection, inboxes: pubsub, listened_to: inboxes.into() };
-        let run_id = "run".to_owned();
-        real.script(texts().verify, &[COUNTER.to_owned(), "leasehold:marker".to_owned()], &[run_id]);
+        let incarnation = "run:history".to_owned();
+        real.script(
+            texts().verify,
+            &[COUNTER.to_owned(), "leasehold:incarnation".to_owned()],
+            &[incarnation, String::new()],
+        );
         real
     }
 

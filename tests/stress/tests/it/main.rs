@@ -63,7 +63,7 @@ fn nothing_is_left(server: &RedisServer) {
     let deadline = Instant::now() + 10 * TTL;
     loop {
         let mut keys: Vec<String> = server.command(&["KEYS", "*"]);
-        keys.retain(|key| !["leasehold:counter", "leasehold:marker"].contains(&key.as_str()));
+        keys.retain(|key| !["leasehold:counter", "leasehold:incarnation"].contains(&key.as_str()));
         if keys.is_empty() {
             return;
         }
