@@ -11,5 +11,8 @@ mod losses;
 mod node;
 mod pools;
 mod queue;
+mod queue_cost;
+mod queue_entries;
+mod queue_versions;
 mod support;
 mod tokens;
