@@ -91,8 +91,11 @@ pub(crate) mod pace {
     const EXPIRY_PLACES_MAX: u32 = 8;
     /// No answer makes a waiter ask again sooner, whatever the store says of times.
     pub(crate) const SOONEST: Duration = Duration::from_millis(5);
-    /// How often a waiter asks again that is queued where nobody tells it its turn.
-    pub(crate) const SILENT_QUEUE: Duration = Duration::from_millis(100);
+    /// How often a waiter asks again that is queued where nobody tells it its turn: at this distance times its position, so
+    /// that a store is hardly asked more often, the longer its queue ...
+    const SILENT_STEP: Duration = Duration::from_millis(10);
+    /// ... but no more often than this, near the head.
+    const SILENT_MIN: Duration = Duration::from_millis(100);
 
     pub(crate) fn poll(tries: u32) -> Duration {
         doubled(POLL_MIN, tries, POLL_MAX)
@@ -104,6 +107,10 @@ pub(crate) mod pace {
 
     pub(crate) fn unattended(tries: u32) -> Duration {
         doubled(RETRY_MIN, tries, UNATTENDED_MAX)
+    }
+
+    pub(crate) fn silent(position: u32) -> Duration {
+        SILENT_STEP.saturating_mul(position).max(SILENT_MIN)
     }
 
     pub(crate) fn after_expiry(remaining: Duration, position: u32) -> Duration {
@@ -180,6 +187,8 @@ mod tests {
     fn paces_double_up_to_their_bound() {
         assert_eq!([pace::poll(0), pace::poll(1), pace::poll(40)], [10, 20, 250].map(Duration::from_millis));
         assert_eq!([pace::retry(0), pace::retry(2), pace::retry(9)], [50, 200, 1000].map(Duration::from_millis));
+        assert_eq!([1, 10, 200].map(pace::silent), [100, 100, 2000].map(Duration::from_millis));
+        assert!(pace::silent(u32::MAX) > pace::silent(1_000_000));
         let second = Duration::from_secs(1);
         assert_eq!(
             [0, 3, 99].map(|place| pace::after_expiry(second, place)),

@@ -74,7 +74,7 @@ pub enum Answer {
     },
     /// The owner has a place in the queue, for `valid_for`, unless it asks again.
     Queued {
-        /// Its place, 1 for the next in line.
+        /// Its place, 1 for the next in line. It may be nearer to the head than that: places that were given up may count.
         position: u32,
         /// How long until the present lease ends, if nobody renews it and the store can tell.
         remaining: Option<Duration>,

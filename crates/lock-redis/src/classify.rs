@@ -12,8 +12,8 @@ const TOLD_CHARS_MAX: usize = 200;
 
 const RIGHTS: &str = "give the user the rights that docs/wire.md lists: keys of its locks and ~leasehold:*, channels \
                       &leasehold:inbox:*, and the commands +@scripting +@pubsub +info +time +get +mget +set +del +exists \
-                      +incrby +pexpire +pttl +lpop +rpush +lpos +lrem +hget +hset +hdel +hvals +hgetall +scan, \
-                      +select for a database other than 0, and +hmget for a node of a quorum";
+                      +incrby +pexpire +pttl +lpop +rpush +llen +lrange +hget +hmget +hset +hdel +hlen +hvals +scan, \
+                      +select for a database other than 0, and +lpos for a node of a quorum";
 
 /// Says what an error of the client library means.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the library's kinds grow; what is new is strange")]

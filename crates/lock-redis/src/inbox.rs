@@ -120,7 +120,7 @@ impl Inbox {
 fn read(prefix: &Prefix, message: &[u8]) -> Option<Event> {
     match std::str::from_utf8(message).ok()?.split_once(' ')? {
         ("granted", told) => granted(prefix, told),
-        ("freed", key) => Some(Event::Freed { name: prefix.name(key)? }),
+        ("freed" | "recheck", key) => Some(Event::Freed { name: prefix.name(key)? }),
         _ => None,
     }
 }
@@ -152,7 +152,9 @@ mod tests {
         assert_eq!((lease.owner, lease.ttl), (owner.parse().unwrap(), "30s".parse().unwrap()));
         assert_eq!(valid_for, Duration::from_secs(10));
         let freed = Event::Freed { name: "an order".parse().unwrap() };
-        assert_eq!(read(&shop, b"freed shop:an order"), Some(freed));
+        for hint in ["freed shop:an order", "recheck shop:an order"] {
+            assert_eq!(read(&shop, hint.as_bytes()), Some(freed.clone()), "{hint}");
+        }
         for other in [
             "",
             "freed",

@@ -69,9 +69,14 @@ fn look_at<K: ToRedisArgs>(keys: &[K]) -> Call {
 }
 
 /// Looks at one lock.
-pub(crate) fn look_at_one(wire: &Wire, name: &LockName) -> Call {
+fn look_at_one(wire: &Wire, name: &LockName) -> Call {
     let keys = Keys::of(&wire.prefix, name);
     look_at(&[keys.lock(), keys.waiters()])
+}
+
+/// Looks at one lock, and not at who waits for it.
+pub(crate) fn look_at_holder(wire: &Wire, name: &LockName) -> Call {
+    look_at(&[Keys::of(&wire.prefix, name).lock()])
 }
 
 pub(crate) fn seen_one(reply: Value) -> Result<Seen, Failure> {

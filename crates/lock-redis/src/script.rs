@@ -73,27 +73,27 @@ macro_rules! drawing {
     };
 }
 
-/// Asks for a lease. Keys: lock, counter, tombstone, queue, waiters.
+/// Asks for a lease. Keys: lock, counter, tombstone, queue, waiters, numbers.
 /// Arguments: `lh1:OWNER:`, ttl (ms), width, floor, note, inbox (nothing where the claim does not queue).
 ///
 /// Answers the low token of a fresh grant, or `granted` and the tokens that the owner has already, or `held`, value,
 /// `PTTL`, or `queued`, value, `PTTL`, position, place (ms), and 1 where nobody listens behind the inbox.
-pub(crate) static ACQUIRE: Drawing = drawing!("claim", "clock", "queue", "acquire");
+pub(crate) static ACQUIRE: Drawing = drawing!("claim", "clock", "place", "queue", "sweep", "acquire");
 
 /// Gives up a hold or a place. Keys: lock, counter, queue, waiters and, where a claim may still arrive, tombstone.
 /// Arguments: `lh1:OWNER:`, life of the tombstone (ms). Answers 1 for a hold, 2 for a place, 0 for neither.
-pub(crate) static RELEASE: Drawing = drawing!("part", "clock", "queue", "release");
+pub(crate) static RELEASE: Drawing = drawing!("part", "clock", "place", "queue", "release");
 
 /// Ends the lease that spans a token. Keys: lock, counter, queue, waiters. Arguments: token. Answers 1 or 0.
-pub(crate) static REVOKE: Drawing = drawing!("clock", "queue", "revoke");
+pub(crate) static REVOKE: Drawing = drawing!("clock", "place", "queue", "revoke");
 
 /// Renews leases. Keys: locks. Arguments, two for each: `lh1:OWNER:LOW:HIGH:`, ttl (ms).
 /// Answers the numbers of those that are lost, from 1.
 pub(crate) static RENEW: Script = Script::new(text!("renew"));
 
-/// Looks at locks. Keys: locks, then what their waiters ask for. Answers three for each: the value (nil for none, 0 for
-/// another type), `PTTL`, and how many places are not over.
-pub(crate) static LOOK: Script = Script::new(text!("clock", "look"));
+/// Looks at locks. Keys: locks, then what their waiters ask for; or one lock, whose waiters are not counted. Answers three
+/// for each: the value (nil for none, 0 for another type), `PTTL`, and how many waiters live.
+pub(crate) static LOOK: Script = Script::new(text!("clock", "place", "look"));
 
 /// Verifies the counter for an incarnation of the server. Keys: counter, marker. Arguments: the incarnation, and the marker as
 /// it was seen, which alone is replaced. Answers 1 where the counter was raised to the clock.

@@ -60,6 +60,8 @@ pub(crate) enum Key<'a> {
     Queue(Keys<'a>),
     /// What each of them asked for.
     Waiters(Keys<'a>),
+    /// The number of the last place.
+    Numbers(Keys<'a>),
     /// It says that an owner's claims were given up.
     Tombstone(Keys<'a>, Owner),
     /// What a node of a quorum knows of itself.
@@ -85,6 +87,10 @@ impl<'a> Keys<'a> {
 
     pub(crate) fn waiters(self) -> Key<'a> {
         Key::Waiters(self)
+    }
+
+    pub(crate) fn numbers(self) -> Key<'a> {
+        Key::Numbers(self)
     }
 
     pub(crate) fn inboxes(self) -> Key<'a> {
@@ -113,6 +119,7 @@ impl fmt::Display for Key<'_> {
             Self::Lock(keys) => keys.fmt(f),
             Self::Queue(keys) => write!(f, "leasehold:{{{keys}}}:q"),
             Self::Waiters(keys) => write!(f, "leasehold:{{{keys}}}:w"),
+            Self::Numbers(keys) => write!(f, "leasehold:{{{keys}}}:n"),
             Self::Tombstone(keys, owner) => write!(f, "leasehold:{{{keys}}}:t:{}", owner.to_wire()),
             Self::Node => f.write_str(NODE),
             Self::Inboxes(keys) => write!(f, "leasehold:{{{keys}}}:i"),
@@ -204,6 +211,7 @@ mod tests {
         assert_eq!(keys.lock().to_string(), "shop:a");
         assert_eq!(keys.waiters().to_string().into_bytes(), waiters_beside(b"shop:a"));
         assert_eq!(keys.queue().to_string(), "leasehold:{shop:a}:q");
+        assert_eq!(keys.numbers().to_string(), "leasehold:{shop:a}:n");
         let tombstone = keys.tombstone(Owner::from_random([1; 16])).to_string();
         assert_eq!(tombstone, format!("leasehold:{{shop:a}}:t:{}", "01".repeat(16)));
     }

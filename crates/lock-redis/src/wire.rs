@@ -13,7 +13,7 @@ use crate::connect::server_of;
 use crate::failure::{Failure, Scene, Stage};
 use crate::greeting::Peer;
 use crate::inbox::Inbox;
-use crate::look::{Seen, look_at_one, seen_one};
+use crate::look::{Seen, look_at_holder, seen_one};
 use crate::script::{self, Script};
 use crate::value::{Key, Keys, Stored, of_lease, of_owner};
 
@@ -22,9 +22,11 @@ pub(crate) const LEASES_PER_SCRIPT: usize = 100;
 /// The shortest life of a tombstone. Chosen: longer than a network holds a request back, but for rare cases.
 const TOMBSTONE_MIN: Duration = Duration::from_secs(10);
 
-/// How long a place is said to last while the inbox is closed, so that its owner soon asks again instead of waiting to be
-/// told: a third of it later.
-const UNTOLD_MAX: Duration = Duration::from_millis(300);
+/// How long a place is said to last while the inbox is closed, times its position, so that its owner asks again instead of
+/// waiting to be told: a third of it later.
+const UNTOLD_STEP: Duration = Duration::from_millis(30);
+/// ... and no less, near the head of the queue.
+const UNTOLD_MIN: Duration = Duration::from_millis(300);
 
 /// What is the same for all questions of a client.
 #[derive(Clone, Debug)]
@@ -181,7 +183,8 @@ impl Question for &Claim {
             (Queueing::Wanted, Some(inbox)) => inbox.address(),
             (Queueing::Wanted, None) => Inbox::NONE,
         };
-        let keys = [keys.lock(), Key::Counter, keys.tombstone(self.owner), keys.queue(), keys.waiters()];
+        let [tombstone, queue] = [keys.tombstone(self.owner), keys.queue()];
+        let keys = [keys.lock(), Key::Counter, tombstone, queue, keys.waiters(), keys.numbers()];
         let call = Call::script(script::ACQUIRE.counting(peer.counting), &keys)
             .arg(of_owner(self.owner))
             .arg(self.ttl.as_millis())
@@ -201,13 +204,17 @@ impl Question for &Claim {
         if let (Some(Value::Int(1)), Some(inbox)) = (parts.get(5), &wire.inbox) {
             inbox.unheard();
         }
-        if let (Answer::Queued { valid_for, .. }, Some(inbox)) = (&mut answer, &wire.inbox)
+        if let (Answer::Queued { position, valid_for, .. }, Some(inbox)) = (&mut answer, &wire.inbox)
             && !inbox.is_open()
         {
-            *valid_for = UNTOLD_MAX.min(*valid_for);
+            *valid_for = untold(*position).min(*valid_for);
         }
         Ok(answer)
     }
+}
+
+fn untold(position: u32) -> Duration {
+    UNTOLD_STEP.saturating_mul(position).max(UNTOLD_MIN)
 }
 
 fn fresh_grant(claim: &Claim, low: i64) -> Option<Answer> {
@@ -338,7 +345,7 @@ impl Question for &Lease {
     }
 
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
-        Ok(look_at_one(wire, &self.name))
+        Ok(look_at_holder(wire, &self.name))
     }
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<Fenced, Failure> {

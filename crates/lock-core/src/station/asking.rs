@@ -120,7 +120,7 @@ impl Station {
     /// How long a place in the queue may be left alone.
     fn queue_pace(&mut self, holder: &Holder, remaining: Option<Duration>, position: u32) -> Duration {
         let told = self.policy.waiting == Waiting::QueueWithPush && *holder != Holder::Foreign;
-        let quiet = if told { Duration::MAX } else { self.dice.jittered(pace::SILENT_QUEUE) };
+        let quiet = if told { Duration::MAX } else { self.dice.jittered(pace::silent(position)) };
         remaining.map_or(quiet, |remaining| quiet.min(pace::after_expiry(remaining, position)))
     }
 

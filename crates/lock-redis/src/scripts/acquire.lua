@@ -18,7 +18,7 @@ if held and string.sub(held, 1, #mine) == mine then
   local low, high = string.match(held, '^lh1:%x+:(%d+):(%d+):')
   return {'granted', tonumber(low), tonumber(high)}
 end
-held = held or hand_over(lock, counter, queue, waiters, redis.call('LPOP', queue), owner)
+held = held or hand_over(lock, counter, queue, waiters, owner)
 if not held then return grant() end
 local seen, left = string.sub(held, 1, 600), redis.call('PTTL', lock)
 if inbox == '' then
@@ -28,17 +28,29 @@ end
 -- A client may be told at another server than this one, after a failover behind one address.
 local unheard = inbox ~= '-' and not listens(inbox)
 if unheard then inbox = '-' end
-local place = place_of(ttl)
-local waiter = table.concat({string.format('%.0f', milliseconds() + place), ttl, ARGV[3], ARGV[4], inbox, note}, ' ')
-local position
-if redis.call('HSET', waiters, owner, waiter) == 0 then position = redis.call('LPOS', queue, owner) end
-position = position and position + 1 or redis.call('RPUSH', queue, owner)
--- While somebody lives, the dead would stay until their turn.
-if position % 16 == 0 then
-  sweep(queue, waiters)
-  position = redis.call('LPOS', queue, owner) + 1
+local place, now = place_of(ttl), milliseconds()
+local head, ahead = first(queue, waiters, owner, function(waiter) return not is_over(waiter, now) end)
+local own = redis.call('HGET', waiters, owner)
+local number, last = own and tonumber(string.match(own, '^%d+ %d+ %d+ %d+ %S+ n(%d+) ')), ahead and ahead.n or 0
+-- Whoever is numbered before the head is not in the list: it was evicted, or expired first.
+local joins = not head or not number or number < last
+if joins then
+  number = redis.call('INCRBY', numbers, 1)
+  if number <= math.max(last, 1) then
+    -- It counts from the clock, and is above whatever an evicted one said.
+    number = math.max(now, last + 1)
+    redis.call('SET', numbers, string.format('%.0f', number))
+  end
 end
+local entry = {string.format('%.0f', now + place), ttl, ARGV[3], ARGV[4], inbox, string.format('n%.0f', number), note}
+redis.call('HSET', waiters, owner, table.concat(entry, ' '))
+local position, length = 1, joins and redis.call('RPUSH', queue, owner)
+if head and (joins or head ~= owner) then
+  length = length or redis.call('LLEN', queue)
+  -- An older version gives the head no number.
+  position = ahead.n and math.max(2, math.min(number - ahead.n + 1, length)) or length
+end
+if joins then sweep(queue, waiters, number, length, now) end
 local life = math.max(redis.call('PTTL', waiters), place)
-redis.call('PEXPIRE', queue, life)
-redis.call('PEXPIRE', waiters, life)
+for _, key in ipairs({queue, waiters, numbers}) do redis.call('PEXPIRE', key, life) end
 return {'queued', seen, left, position, place, unheard and 1 or 0}

@@ -1,5 +1,5 @@
 -- Nobody holds, waits or gave up: so most claims end, and nothing more is set up for them.
-local lock, counter, tombstone, queue, waiters = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local lock, counter, tombstone, queue, waiters, numbers = unpack(KEYS)
 local mine, ttl, width, floor, note, inbox = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local nothing_there, drawn = redis.call('EXISTS', lock, tombstone, queue) == 0
 if nothing_there and counting == 'stored' then

@@ -1,9 +1,17 @@
-local seen, locks, now = {}, #KEYS / 2, milliseconds()
+local seen, locks, now, heard = {}, math.ceil(#KEYS / 2), milliseconds(), {}
 
+local function lives(waiter)
+  if not waiter or is_over(waiter, now) then return false end
+  local inbox = waiter.inbox
+  if heard[inbox] == nil then heard[inbox] = listens(inbox) end
+  return heard[inbox]
+end
+
+-- Those that wait beside a lock; nobody where they were not asked for.
 local function waiting(waiters)
   local count = 0
-  for _, waiter in ipairs(redis.call('HVALS', waiters)) do
-    if tonumber(string.match(waiter, '^%d+') or 0) > now then count = count + 1 end
+  for _, entry in ipairs(waiters and redis.call('HVALS', waiters) or {}) do
+    if lives(read(entry)) then count = count + 1 end
   end
   return count
 end

@@ -2,6 +2,5 @@ local lock, counter, queue, waiters, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS
 local mine, life = ARGV[1], ARGV[2]
 local held = redis.pcall('GET', lock)
 local is_mine = type(held) == 'string' and string.sub(held, 1, #mine) == mine
-local first = is_mine and redis.call('LPOP', queue)
 -- Nobody waits and nothing is to be remembered: so most releases end, and nothing more is set up for them.
-if is_mine and not first and not tombstone then return redis.call('DEL', lock) end
+if is_mine and not tombstone and redis.call('EXISTS', queue) == 0 then return redis.call('DEL', lock) end

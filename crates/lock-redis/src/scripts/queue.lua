@@ -1,3 +1,6 @@
+-- How many dead waiters are passed over together.
+local BATCH = 64
+
 -- Draws tokens above the floor, or makes good those that were drawn; nothing where they are used up.
 local function draw(counter, width, floor, drawn)
   local high = drawn or redis.call('INCRBY', counter, width)
@@ -10,51 +13,67 @@ local function draw(counter, width, floor, drawn)
   if high <= LAST_TOKEN then return high - width + 1, high end
 end
 
--- How long a place lasts, and a lease that was handed over to it.
-local function place_of(ttl) return math.min(tonumber(ttl), 10000) end
-
--- Whether anybody is told by an inbox. A server that will not say is taken to have somebody.
-local function listens(inbox)
-  if inbox == '-' then return true end
-  local subscribers = redis.pcall('PUBSUB', 'NUMSUB', inbox)
-  return subscribers.err or subscribers[2] > 0
+-- Takes so many owners from the head of the queue, with their entries.
+local function drop(queue, waiters, owners, count)
+  if count == 0 then return end
+  redis.call('LPOP', queue, count)
+  redis.call('HDEL', waiters, unpack(owners, 1, count))
 end
 
--- Hands a lock that nobody holds over to the first waiter that lives, unless `me` comes first. `owner` was taken from the
--- queue already. Gives the lock's new value, or nothing where nobody was there.
-local function hand_over(lock, counter, queue, waiters, owner, me)
-  if not owner then return end
-  local now = milliseconds()
-  while owner do
-    local waiter = redis.call('HGET', waiters, owner) or ''
-    redis.call('HDEL', waiters, owner)
-    if owner == me then return end
-    local over, ttl, width, floor, inbox, note = string.match(waiter, '^(%d+) (%d+) (%d+) (%d+) (%S+) (.*)$')
-    if over and tonumber(over) > now and listens(inbox) then
-      local low, high = draw(counter, tonumber(width), tonumber(floor))
-      if not low then return end
-      local tokens, place = string.format('%.0f:%.0f', low, high), place_of(ttl)
-      local held = 'lh1:' .. owner .. ':' .. tokens .. ':' .. note
-      redis.call('SET', lock, held, 'PX', place)
-      if inbox ~= '-' then
-        redis.pcall('PUBLISH', inbox, table.concat({'granted', owner, tokens, ttl, place, lock}, ' '))
+-- The first owner that has a place and is `me` or counts, and its entry. Those before it are dropped.
+local function first(queue, waiters, me, counts)
+  local last = 0
+  while true do
+    local owners = redis.call('LRANGE', queue, 0, last)
+    if not owners[1] then return end
+    local entries = redis.call('HMGET', waiters, unpack(owners))
+    for i, owner in ipairs(owners) do
+      local waiter = read(entries[i])
+      if waiter and (owner == me or counts(waiter)) then
+        drop(queue, waiters, owners, i - 1)
+        return owner, waiter
       end
-      return held
     end
-    owner = redis.call('LPOP', queue)
+    drop(queue, waiters, owners, #owners)
+    last = BATCH - 1
   end
 end
 
+-- Hands a lock that nobody holds over to the first waiter that lives, unless `me` comes first. Gives the lock's new value,
+-- or nothing where nobody was there, or '' where only a later version knows what the first one may have.
+local function hand_over(lock, counter, queue, waiters, me)
+  local now = milliseconds()
+  local function lives(waiter) return not is_over(waiter, now) and listens(waiter.inbox) end
+  local owner, waiter = first(queue, waiters, me, lives)
+  if not owner then return end
+  local told = waiter.inbox ~= '-'
+  if owner ~= me and (waiter.x or 0) ~= 0 then
+    if told then redis.pcall('PUBLISH', waiter.inbox, 'recheck ' .. lock) end
+    return ''
+  end
+  drop(queue, waiters, {owner}, 1)
+  if owner == me then return end
+  local low, high = draw(counter, waiter.width, waiter.floor)
+  if not low then return end
+  local tokens, place = string.format('%.0f:%.0f', low, high), place_of(waiter.ttl)
+  local held = 'lh1:' .. owner .. ':' .. tokens .. ':' .. waiter.note
+  redis.call('SET', lock, held, 'PX', place)
+  if told then
+    redis.pcall('PUBLISH', waiter.inbox, table.concat({'granted', owner, tokens, waiter.ttl, place, lock}, ' '))
+  end
+  return held
+end
+
+-- Ends a hold: the first waiter that lives has the lock, or nobody.
+local function free(lock, counter, queue, waiters)
+  local held = hand_over(lock, counter, queue, waiters)
+  if not held or held == '' then redis.call('DEL', lock) end
+end
+
+-- Drops an owner's place. In the list, it is passed over when its turn comes: to look for it would cost more, the longer
+-- the queue.
 local function leave(queue, waiters, owner)
   if redis.call('HDEL', waiters, owner) == 0 then return false end
-  redis.call('LREM', queue, 1, owner)
+  if redis.call('EXISTS', waiters) == 0 then redis.call('DEL', queue) end
   return true
-end
-
--- Drops the places that are over, wherever they are.
-local function sweep(queue, waiters)
-  local now, all = milliseconds(), redis.call('HGETALL', waiters)
-  for i = 1, #all, 2 do
-    if (tonumber(string.match(all[i + 1], '^%d+')) or 0) <= now then leave(queue, waiters, all[i]) end
-  end
 end

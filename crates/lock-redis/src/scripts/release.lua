@@ -1,7 +1,7 @@
 
 local released = 0
 if is_mine then
-  if not hand_over(lock, counter, queue, waiters, first) then redis.call('DEL', lock) end
+  free(lock, counter, queue, waiters)
   released = 1
 elseif leave(queue, waiters, string.sub(mine, 5, -2)) then
   released = 2

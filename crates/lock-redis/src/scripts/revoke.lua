@@ -5,6 +5,5 @@ if type(held) == 'table' then return held end
 local low, high = string.match(held or '', '^lh1:%x+:(%d+):(%d+):')
 local token = tonumber(ARGV[1])
 if not low or token < tonumber(low) or tonumber(high) < token then return 0 end
-local first = redis.call('LPOP', queue)
-if not hand_over(lock, counter, queue, waiters, first) then redis.call('DEL', lock) end
+free(lock, counter, queue, waiters)
 return 1

@@ -61,8 +61,8 @@ fn a_missing_right_is_named() {
     assert!(clients.iter().all(|(_, client)| client.acquire(&claim("another"), SOON).is_err()));
     assert_eq!(connections(), before, "what is denied to one does not cost the others their connection");
     user("minimal", &["resetkeys", "~shop:*", "~leasehold:*", "resetchannels", "&leasehold:inbox:*", "-@all"]);
-    let rights = "+@scripting +@pubsub +info +time +get +mget +set +del +exists +incrby +pexpire +pttl +lpop +rpush +lpos \
-                  +lrem +hget +hset +hdel +hvals +hgetall +scan";
+    let rights = "+@scripting +@pubsub +info +time +get +mget +set +del +exists +incrby +pexpire +pttl +lpop +rpush +llen \
+                  +lrange +hget +hmget +hset +hdel +hlen +hvals +scan";
     user("minimal", &rights.split(' ').collect::<Vec<_>>());
     let shop = format!("redis://minimal:pw@127.0.0.1:{port}?prefix=shop");
     for (colour, client) in both(&shop) {

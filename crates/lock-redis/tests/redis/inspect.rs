@@ -8,7 +8,8 @@ use lock_core::{AsyncInspect, BackendError, BlockingInspect, ErrorKind, FencingT
 use lock_redis::{RedisConfig, blocking, nonblocking};
 use test_support::RedisServer;
 
-use crate::support::{Client, OnTokio, SOON, both, take};
+use crate::queue::queue;
+use crate::support::{Client, OnTokio, SOON, both, eventually, take};
 
 impl BlockingInspect for OnTokio<nonblocking::Redis> {
     fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
@@ -113,5 +114,36 @@ fn a_lease_is_ended_by_its_token_only() {
         server.command::<()>(&["SET", colour, "c2VjcmV0"]);
         assert_eq!(inspect.revoke(&lease.name, lease.tokens.low(), SOON).unwrap(), Revoked::NotHeld);
         take(&client, &format!("{colour}:next"));
+    }
+}
+
+/// Neither those whose process died, nor those whose place is over, nor those whose place ends later than any can.
+#[test]
+fn the_dead_are_not_counted_as_waiters() {
+    let server = RedisServer::start();
+    let client = client(&server.url());
+    take(&client, "job");
+    queue(&client, "job");
+    let channels = || server.command::<Vec<String>>(&["PUBSUB", "CHANNELS", "leasehold:inbox:*"]).len();
+    let dead = both(&server.url()).map(|(_, dead)| {
+        queue(&dead, "job");
+        dead
+    });
+    let waiters =
+        |inspect: &dyn BlockingInspect| inspect.holder(&"job".parse().unwrap(), SOON).unwrap().unwrap().waiters;
+    let [(_, on_tokio), (_, plain)] = inspectors(&server.url());
+    assert_eq!([waiters(&*on_tokio), waiters(&*plain)], [3, 3]);
+    let with_the_dead = channels();
+    drop(dead);
+    eventually("the dead are gone", || channels() == with_the_dead - 2);
+    for (owner, over) in [("0a", "1"), ("0b", "9007199254740991")] {
+        let entry = format!("{over} 30000 1 0 - n1 1@here dead");
+        server.command::<()>(&["HSET", "leasehold:{job}:w", &owner.repeat(16), &entry]);
+    }
+    let query = Query { pattern: "*".to_owned(), cursor: None, limit: 50 };
+    for (colour, inspect) in [("async", on_tokio), ("blocking", plain)] {
+        assert_eq!(waiters(&*inspect), 1, "{colour}");
+        let listed: Vec<u32> = inspect.list(&query, SOON).unwrap().entries.iter().map(|entry| entry.waiters).collect();
+        assert_eq!(listed, [1], "{colour}");
     }
 }

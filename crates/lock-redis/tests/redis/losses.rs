@@ -77,7 +77,7 @@ fn a_holder_from_before_a_loss_does_not_disturb_the_one_after_it() {
             let held = before.acquire("job", TTL);
             thread::scope(|scope| {
                 let next = scope.spawn(|| after.acquire("job", TTL));
-                eventually("the next one waits", || server.command::<u8>(&["LLEN", "leasehold:{job}:q"]) == 1);
+                eventually("the next one waits", || server.command::<u8>(&["HLEN", "leasehold:{job}:w"]) == 1);
                 lose(&mut server, &nothing);
                 let next = next.join().unwrap();
                 assert!(next.token() > held.token(), "{face}, {how}");

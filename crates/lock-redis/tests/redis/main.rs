@@ -13,5 +13,8 @@ mod node;
 mod pools;
 mod promotions;
 mod queue;
+mod queue_cost;
+mod queue_entries;
+mod queue_versions;
 mod support;
 mod tokens;

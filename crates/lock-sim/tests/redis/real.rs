@@ -74,7 +74,8 @@ impl<'a> Real<'a> {
             Seat::Told(inbox) => address(inbox),
         };
         let (lock, queue, waiters) = keys(&claim.name);
-        let keys = [lock, COUNTER.to_owned(), tombstone(&claim.name, claim.owner), queue, waiters];
+        let (tombstone, numbers) = (tombstone(&claim.name, claim.owner), format!("leasehold:{{{}}}:n", claim.name));
+        let keys = [lock, COUNTER.to_owned(), tombstone, queue, waiters, numbers];
         let floor = claim.floor.map_or(0, FencingToken::get);
         let numbers = [claim.ttl.as_millis(), claim.width.get(), floor].map(|number| number.to_string());
         let [ttl, width, floor] = numbers;
@@ -110,8 +111,7 @@ impl<'a> Real<'a> {
     }
 
     fn fence(&mut self, lease: &Lease) -> (Moment, Say) {
-        let (lock, _, waiters) = keys(&lease.name);
-        let (at, reply) = self.script(texts().look, &[lock, waiters], &[]);
+        let (at, reply) = self.script(texts().look, &[lease.name.to_string()], &[]);
         let [(value, _, _)]: [(Option<String>, i64, i64); 1] = redis::from_redis_value(reply).unwrap();
         let fenced = match value.as_deref().and_then(parsed) {
             Some((owner, tokens, _)) if owner == lease.owner && tokens == lease.tokens => Fenced::Acknowledged,
@@ -194,9 +194,9 @@ fn acquired(claim: &Claim, reply: &Value) -> Result<Answer, Refused> {
         [word, value, Value::Int(left), Value::Int(position), Value::Int(place), Value::Int(unheard)]
             if is(word, "queued") =>
         {
-            let (remaining, position) = (Some(millis(*left)), u32::try_from(*position).unwrap());
             // As the backend says it.
-            let valid_for = millis(if *unheard == 1 { 300.min(*place) } else { *place });
+            let valid_for = millis(if *unheard == 1 { (*place).min(300.max(30 * *position)) } else { *place });
+            let (remaining, position) = (Some(millis(*left)), u32::try_from(*position).unwrap());
             Ok(Answer::Queued { position, remaining, valid_for, holder: holder(value) })
         }
         [word, Value::BulkString(why)] if is(word, "refused") && why.starts_with(b"GIVENUP ") => Err(Refused::GivenUp),

@@ -200,7 +200,7 @@ type Feed = fn(&mut Rig) -> Vec<String>;
 /// Validity in which nothing can be done: most of it has passed when the answer is there.
 const LITTLE: Duration = Duration::from_millis(4);
 
-const INPUTS: [(&str, Feed); 43] = [
+const INPUTS: [(&str, Feed); 44] = [
     ("join", |rig| rig.join(NEW)),
     ("join, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..join(NEW) }))),
     ("join, wait is over", |rig| {
@@ -234,6 +234,10 @@ const INPUTS: [(&str, Feed); 43] = [
     ("queued behind something foreign", |rig| {
         let (remaining, valid_for) = (None, Duration::from_secs(10));
         rig.answer(Ok(Answer::Queued { position: 1, remaining, valid_for, holder: Holder::Foreign }))
+    }),
+    ("queued far behind something foreign", |rig| {
+        let (remaining, valid_for) = (None, Duration::from_secs(10));
+        rig.answer(Ok(Answer::Queued { position: 200, remaining, valid_for, holder: Holder::Foreign }))
     }),
     ("busy", |rig| rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8) }))),
     ("busy, foreign", |rig| rig.answer(Ok(Answer::Busy { remaining: None, holder: Holder::Foreign }))),

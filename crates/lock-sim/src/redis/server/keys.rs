@@ -1,8 +1,10 @@
 //! The keys of one lock in the model, each with its expiry.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
-use lock_core::{FencingToken, Holder, Moment, Note, Owner, TokenRange, Ttl, Width};
+use lock_core::{Holder, Moment, Note, Owner, TokenRange};
+
+use super::queue::{Queue, Waiter};
 
 /// Where a client is told of its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,28 +80,11 @@ impl Stored {
     }
 }
 
-/// An entry of the hash beside the queue.
-#[derive(Clone, Debug)]
-pub(crate) struct Waiter {
-    pub(crate) owner: Owner,
-    /// The server's time at which its place ends.
-    pub(crate) over: Millis,
-    pub(crate) ttl: Ttl,
-    pub(crate) width: Width,
-    pub(crate) floor: Option<FencingToken>,
-    /// Nobody, where it is not told.
-    pub(crate) inbox: Option<Inbox>,
-    pub(crate) note: Note,
-}
-
-/// Whoever gets a place whose number this divides drops those that are over.
-const SWEPT_AT: usize = 16;
-
-/// All keys of one lock. List and hash of the queue have the same members and the same expiry, so they are one here.
+/// All keys of one lock. What the queue consists of has one expiry, so it is one here.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys {
     pub(crate) lock: Option<Kept<Stored>>,
-    pub(crate) queue: Option<Kept<VecDeque<Waiter>>>,
+    pub(crate) queue: Option<Kept<Queue>>,
     pub(crate) tombstones: BTreeMap<Owner, Millis>,
 }
 
@@ -114,44 +99,33 @@ impl Keys {
         self.lock.is_none() && self.queue.is_none() && self.tombstones.is_empty()
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Waiter> {
-        let queue = self.queue.as_mut()?;
-        let waiter = queue.value.pop_front();
+    /// Takes the first owner that counts, or is this one, out of the queue; those before it are dropped.
+    pub(crate) fn take_first(&mut self, me: Option<Owner>, counts: impl Fn(&Waiter) -> bool) -> Option<Waiter> {
+        let waiter = self.queue.as_mut()?.value.take_first(me, counts);
         self.queue.take_if(|queue| queue.value.is_empty());
         waiter
     }
 
     /// Drops an owner's place; tells whether it had one.
     pub(crate) fn leave(&mut self, owner: Owner) -> bool {
-        let Some(queue) = self.queue.as_mut() else { return false };
-        let before = queue.value.len();
-        queue.value.retain(|waiter| waiter.owner != owner);
-        let left = queue.value.len() < before;
+        let left = self.queue.as_mut().is_some_and(|queue| queue.value.leave(owner));
         self.queue.take_if(|queue| queue.value.is_empty());
         left
     }
 
     /// Appends a place, or refreshes it where it is. Answers its position, from 1.
     pub(crate) fn seat(&mut self, now: Millis, place: Millis, waiter: Waiter) -> usize {
-        let queue = self.queue.get_or_insert_with(|| Kept { value: VecDeque::new(), ends: 0 });
-        queue.ends = queue.ends.max(now + place);
-        let owner = waiter.owner;
-        let place = |queue: &VecDeque<Waiter>| queue.iter().position(|other| other.owner == owner);
-        match place(&queue.value) {
-            Some(index) => queue.value[index] = waiter,
-            None => queue.value.push_back(waiter),
-        }
-        let position = place(&queue.value).map_or(0, |index| index + 1);
-        if position % SWEPT_AT != 0 {
-            return position;
-        }
-        queue.value.retain(|waiter| now < waiter.over);
-        place(&queue.value).map_or(0, |index| index + 1)
+        let mut queue = self.queue.take().unwrap_or(Kept { value: Queue::default(), ends: 0 });
+        queue.value.drop_what_is_over(now, waiter.owner);
+        let ends = if queue.value.is_empty() { 0 } else { queue.ends };
+        let position = queue.value.seat(now, waiter);
+        self.queue = Some(Kept { value: queue.value, ends: ends.max(now + place) });
+        position
     }
 
     /// The owner that holds, and those that wait.
     pub(crate) fn owners(&self) -> impl Iterator<Item = Owner> {
         let holder = self.lock.iter().filter_map(|lock| lock.value.owner());
-        holder.chain(self.queue.iter().flat_map(|queue| queue.value.iter().map(|waiter| waiter.owner)))
+        holder.chain(self.queue.iter().flat_map(|queue| queue.value.owners()))
     }
 }

@@ -1,6 +1,7 @@
 //! The model of one Redis with our scripts: what it stores, who listens, and how it starts again.
 
 mod keys;
+mod queue;
 mod scripts;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -9,13 +9,14 @@ use lock_core::{
     TokenRange, Ttl, Width,
 };
 
-use super::keys::{Inbox, Kept, Keys, Millis, Seat, Stored, Waiter, micros, millis};
+use super::keys::{Inbox, Kept, Keys, Millis, Seat, Stored, micros, millis};
+use super::queue::{PLACE_MAX, Waiter};
 use super::{Database, RunId};
 use crate::network::ConnId;
 use crate::redis::Mistake;
 
-/// The longest that a place lasts, and the shortest that a tombstone does.
-const TEN_SECONDS: Millis = 10_000;
+/// The shortest that a tombstone lives.
+const TOMBSTONE_MIN: Millis = 10_000;
 /// How far ahead of the clock a floor may raise the counter: a day.
 const AHEAD_MAX: u64 = 86_400_000_000;
 
@@ -86,19 +87,22 @@ impl Script<'_> {
         let remaining = Some(Duration::from_millis(held.ends - now));
         let holder = held.value.shown();
         let place = place_of(claim.ttl);
-        let (inbox, said) = match seat {
+        let inbox = match seat {
             Seat::Unwanted => {
                 self.keys(&claim.name).leave(claim.owner);
                 return Answer::Busy { remaining, holder };
             }
-            Seat::Silent => (None, place),
-            Seat::Told(inbox) if self.listens(Some(inbox)) => (Some(inbox), place),
-            Seat::Told(_) => (None, place.min(UNHEARD_MAX)),
+            Seat::Told(inbox) if is_heard(self.listeners, inbox) => Some(inbox),
+            Seat::Told(_) | Seat::Silent => None,
         };
         let Claim { owner, ttl, width, floor, .. } = *claim;
         let waiter = Waiter { owner, over: now + place, ttl, width, floor, inbox, note: claim.note.clone() };
         let position = self.keys(&claim.name).seat(now, place, waiter);
         let position = u32::try_from(position).unwrap_or(u32::MAX);
+        let said = match (seat, inbox) {
+            (Seat::Told(_), None) => place.min(UNHEARD_MIN.max(UNHEARD_STEP * Millis::from(position))),
+            (Seat::Told(_) | Seat::Silent | Seat::Unwanted, _) => place,
+        };
         Answer::Queued { position, remaining, valid_for: Duration::from_millis(said), holder }
     }
 
@@ -114,7 +118,7 @@ impl Script<'_> {
             Released::NotHeld
         };
         if parting.certainty == Certainty::Unknown {
-            let life = parting.ttl.as_millis().max(TEN_SECONDS);
+            let life = parting.ttl.as_millis().max(TOMBSTONE_MIN);
             self.keys(&parting.name).tombstones.insert(parting.owner, now + life);
         }
         released
@@ -170,31 +174,24 @@ impl Script<'_> {
     /// Hands a lock that nobody holds over to the first waiter that lives, unless `me` comes first. `ttl` is the
     /// caller's, and of no account.
     fn hand_over(&mut self, name: &LockName, me: Option<Owner>, ttl: Ttl) {
-        let now = millis(self.now);
-        while let Some(waiter) = self.keys(name).pop() {
-            if Some(waiter.owner) == me {
-                return;
-            }
-            if waiter.over <= now || !self.listens(waiter.inbox) {
-                continue;
-            }
-            let Some(tokens) = self.draw(waiter.width, waiter.floor) else { return };
-            let place = place_of(waiter.ttl);
-            let life = if self.mistake == Some(Mistake::ReleasersTtl) { ttl.as_millis() } else { place };
-            let lease = Lease { name: name.clone(), owner: waiter.owner, tokens, ttl: waiter.ttl };
-            let value = Stored::Ours { owner: waiter.owner, tokens, note: waiter.note };
-            self.keys(name).lock = Some(Kept { value, ends: now + life });
-            self.granted.push(lease.clone());
-            if let Some(inbox) = waiter.inbox {
-                let valid_for = Duration::from_millis(place);
-                self.published.push((inbox, Event::Granted { lease, valid_for }));
-            }
+        let (now, listeners) = (millis(self.now), self.listeners);
+        let lives =
+            |waiter: &Waiter| !waiter.is_over(now) && waiter.inbox.is_none_or(|inbox| is_heard(listeners, inbox));
+        let Some(waiter) = self.keys(name).take_first(me, lives) else { return };
+        if Some(waiter.owner) == me {
             return;
         }
-    }
-
-    fn listens(&self, inbox: Option<Inbox>) -> bool {
-        inbox.is_none_or(|inbox| self.listeners.get(&inbox).is_some_and(|conns| !conns.is_empty()))
+        let Some(tokens) = self.draw(waiter.width, waiter.floor) else { return };
+        let place = place_of(waiter.ttl);
+        let life = if self.mistake == Some(Mistake::ReleasersTtl) { ttl.as_millis() } else { place };
+        let lease = Lease { name: name.clone(), owner: waiter.owner, tokens, ttl: waiter.ttl };
+        let value = Stored::Ours { owner: waiter.owner, tokens, note: waiter.note };
+        self.keys(name).lock = Some(Kept { value, ends: now + life });
+        self.granted.push(lease.clone());
+        if let Some(inbox) = waiter.inbox {
+            let valid_for = Duration::from_millis(place);
+            self.published.push((inbox, Event::Granted { lease, valid_for }));
+        }
     }
 
     fn draw(&mut self, width: Width, floor: Option<FencingToken>) -> Option<TokenRange> {
@@ -216,10 +213,17 @@ impl Script<'_> {
     }
 }
 
-/// How long the backend says that a place lasts where nobody listens behind its inbox, so that its owner asks soon.
-const UNHEARD_MAX: Millis = 300;
+/// How long the backend says that a place lasts where nobody listens behind its inbox, times its position, so that its
+/// owner asks ...
+const UNHEARD_STEP: Millis = 30;
+/// ... and no less, near the head of the queue.
+const UNHEARD_MIN: Millis = 300;
+
+fn is_heard(listeners: &Listeners, inbox: Inbox) -> bool {
+    listeners.get(&inbox).is_some_and(|conns| !conns.is_empty())
+}
 
 /// How long a place lasts, and a lease that was handed over to it.
 fn place_of(ttl: Ttl) -> Millis {
-    ttl.as_millis().min(TEN_SECONDS)
+    ttl.as_millis().min(PLACE_MAX)
 }

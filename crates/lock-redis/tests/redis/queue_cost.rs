@@ -1,0 +1,139 @@
+//! What a queue costs the server: each step as many commands, however many wait. Times would say less here.
+
+use std::collections::BTreeMap;
+
+use lock_core::{Answer, Certainty, Claim, Queueing, Released};
+use test_support::RedisServer;
+
+use crate::queue::{listed, nothing_is_left, queue, release, waiting};
+use crate::support::{Client, SOON, both, claim, granted, parting, take};
+
+/// How often each command ran.
+type Ran = BTreeMap<String, u64>;
+
+/// Commands whose cost grows with what they are given to search.
+const SEARCHES: [&str; 7] = ["lpos", "lrem", "linsert", "hgetall", "hvals", "hkeys", "scan"];
+
+/// What the scripts of a step ran.
+fn ran(server: &RedisServer, step: impl FnOnce()) -> Ran {
+    server.command::<()>(&["CONFIG", "RESETSTAT"]);
+    step();
+    let info: String = server.command(&["INFO", "commandstats"]);
+    let counted = |line: &str| {
+        let (name, rest) = line.trim().strip_prefix("cmdstat_")?.split_once(":calls=")?;
+        let calls = rest.split(',').next()?.parse().ok()?;
+        // What the test itself sends.
+        let ours = ["config", "client", "hello", "info"].iter().any(|own| name.starts_with(own));
+        (!ours).then(|| (name.to_owned(), calls))
+    };
+    info.lines().filter_map(counted).collect()
+}
+
+#[track_caller]
+fn queues_at(client: &Client, claim: &Claim, expected: u32) {
+    match client.acquire(claim, SOON) {
+        Ok(Answer::Queued { position, .. }) => assert_eq!(position, expected),
+        other => panic!("not queued: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn leave(client: &Client, claim: &Claim) {
+    assert_eq!(client.release(&parting(claim, Certainty::Answered), SOON).unwrap(), Released::Left);
+}
+
+/// Asking again from the middle, joining, leaving from the middle, and a hand-over, where so many wait.
+fn steps(server: &RedisServer, client: &Client, name: &str, count: usize) -> [Ran; 4] {
+    let (holder, _) = take(client, name);
+    let waiters: Vec<Claim> = (0..count).map(|_| queue(client, name)).collect();
+    let newcomer = Claim { queueing: Queueing::Wanted, ..claim(name) };
+    let middle = count / 2;
+    [
+        ran(server, || queues_at(client, &waiters[middle], u32::try_from(middle + 1).unwrap())),
+        ran(server, || queues_at(client, &newcomer, u32::try_from(count + 1).unwrap())),
+        ran(server, || leave(client, &waiters[middle])),
+        ran(server, || release(client, &holder)),
+    ]
+}
+
+#[test]
+fn each_step_of_a_long_queue_costs_as_much_as_of_a_short_one() {
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        let (short, long) = (steps(&server, &client, "short", 20), steps(&server, &client, "long", 400));
+        assert_eq!(short, long, "{colour}");
+        for searched in long.iter().flat_map(BTreeMap::keys).filter(|name| SEARCHES.contains(&name.as_str())) {
+            panic!("{colour}: {searched}");
+        }
+        server.command::<()>(&["FLUSHALL"]);
+    }
+}
+
+/// Hundreds give up behind one who does not: each costs the same, and the queue is short again.
+#[test]
+fn those_that_leave_together_cost_no_more_each() {
+    const COUNT: usize = 400;
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        let (holder, _) = take(&client, colour);
+        let first = queue(&client, colour);
+        let impatient: Vec<Claim> = (0..COUNT).map(|_| queue(&client, colour)).collect();
+        let last = queue(&client, colour);
+        let one = ran(&server, || leave(&client, &impatient[0]));
+        let all = ran(&server, || impatient[1..].iter().for_each(|waiter| leave(&client, waiter)));
+        let each: Ran = all.into_iter().map(|(name, calls)| (name, calls / (COUNT as u64 - 1))).collect();
+        assert_eq!(one, each, "{colour}");
+        assert_eq!(waiting(&server, colour), 2, "{colour}");
+        let newcomer = queue(&client, colour);
+        assert!(listed(&server, colour) <= 16, "{colour}: {} are still listed", listed(&server, colour));
+        let mut holder = holder;
+        for next in [first, last, newcomer] {
+            release(&client, &holder);
+            granted(client.acquire(&next, SOON));
+            holder = next;
+        }
+        release(&client, &holder);
+        nothing_is_left(&server);
+    }
+}
+
+/// With everybody who waited, the queue is gone, not only its members.
+#[test]
+fn the_last_one_that_leaves_takes_the_queue_along() {
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        let (holder, _) = take(&client, colour);
+        let waiters: Vec<Claim> = (0..20).map(|_| queue(&client, colour)).collect();
+        waiters.iter().for_each(|waiter| leave(&client, waiter));
+        assert_eq!((waiting(&server, colour), listed(&server, colour)), (0, 0), "{colour}");
+        release(&client, &holder);
+    }
+}
+
+/// Those that died in the middle are forgotten by and by, by those that join.
+#[test]
+fn the_dead_are_swept_out_of_the_middle() {
+    const LIVE: usize = 40;
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        take(&client, colour);
+        let waiters = format!("leasehold:{{{colour}}}:w");
+        let front: Vec<Claim> = (0..LIVE).map(|_| queue(&client, colour)).collect();
+        let dead: Vec<Claim> = (0..LIVE).map(|_| queue(&client, colour)).collect();
+        (0..LIVE).for_each(|_| drop(queue(&client, colour)));
+        for dead in &dead {
+            let owner = dead.owner.to_wire().to_string();
+            server.command::<()>(&["HSET", &waiters, &owner, "1 30000 1 0 - n1 1@here dead"]);
+        }
+        assert_eq!(waiting(&server, colour), 3 * LIVE, "{colour}");
+        // Two rounds of windows: while the queue grows, one round may leave some out.
+        (0..LIVE).for_each(|_| drop(queue(&client, colour)));
+        let left = dead.iter().filter(|dead| {
+            let owner = dead.owner.to_wire().to_string();
+            server.command::<Option<String>>(&["HGET", &waiters, &owner]).is_some()
+        });
+        let left = left.count();
+        assert!(left <= LIVE / 4, "{colour}: {left} of {LIVE}");
+        queues_at(&client, &front[0], 1);
+    }
+}

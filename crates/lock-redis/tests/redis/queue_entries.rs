@@ -1,0 +1,249 @@
+//! Entries of the queue that are out of the ordinary: of a later version, of another time, of the dead.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use lock_core::{Answer, Claim, Event, EventSink, Holder, Queueing, Ttl};
+use redis::PubSub;
+use test_support::RedisServer;
+
+use crate::faces::{FACES, on_threads};
+use crate::queue::{queue, release, waiting};
+use crate::support::{Client, SOON, both, claim, eventually, granted, owner, take};
+
+/// Where a waiter is told that the test listens for.
+const HERE: &str = "leasehold:inbox:00000000000000000000000000000001";
+/// How long something may take that must happen.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The longest that a place lasts.
+const PLACE_MAX: Duration = Duration::from_secs(10);
+
+/// Of a waiter of a later version, or of one that is long gone.
+const STRANGER: u8 = 7;
+
+fn stranger() -> String {
+    owner(STRANGER).to_wire().to_string()
+}
+
+/// The server's time, and then so much, in milliseconds.
+fn over_in(time: Duration) -> u128 {
+    (SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + time).as_millis()
+}
+
+/// Puts an entry at the end of a queue by hand.
+fn enter(server: &RedisServer, name: &str, over: u128, rest: &str) {
+    let (list, hash) = (format!("leasehold:{{{name}}}:q"), format!("leasehold:{{{name}}}:w"));
+    server.command::<()>(&["RPUSH", &list, &stranger()]);
+    server.command::<()>(&["HSET", &hash, &stranger(), &format!("{over} 30000 1 0 {rest}")]);
+}
+
+fn leave(server: &RedisServer, name: &str) {
+    server.command::<()>(&["HDEL", &format!("leasehold:{{{name}}}:w"), &stranger()]);
+    server.command::<()>(&["LREM", &format!("leasehold:{{{name}}}:q"), "1", &stranger()]);
+}
+
+fn stored(server: &RedisServer, name: &str) -> Option<String> {
+    server.command(&["GET", name])
+}
+
+fn wanted(name: &str) -> Claim {
+    Claim { queueing: Queueing::Wanted, ..claim(name) }
+}
+
+#[track_caller]
+fn is_told(inbox: &mut PubSub<'_>, expected: &str) {
+    inbox.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert_eq!(inbox.get_message().unwrap().get_payload::<String>().unwrap(), expected);
+}
+
+#[test]
+fn a_waiter_of_a_later_version_is_left_where_it_is_and_told_to_ask() {
+    let server = RedisServer::start();
+    let mut listening = server.connection();
+    let mut inbox = listening.as_pubsub();
+    inbox.subscribe(HERE).unwrap();
+    for (colour, client) in both(&server.url()) {
+        for (number, fields) in ["x5", "n1 x2147483647", "x1 n1", "x3 z9"].iter().enumerate() {
+            let name = format!("{colour}:{number}");
+            let (holder, _) = take(&client, &name);
+            enter(&server, &name, over_in(PLACE_MAX / 2), &format!("{HERE} {fields} 4711@later shared"));
+            let ours = queue(&client, &name);
+            release(&client, &holder);
+            is_told(&mut inbox, &format!("recheck {name}"));
+            assert_eq!(stored(&server, &name), None, "{name}: it is free for whoever knows that version");
+            // Nobody of ours gets past it, old or new, and whoever asks reminds it.
+            for claim in [&ours, &wanted(&name)] {
+                match client.acquire(claim, SOON).unwrap() {
+                    Answer::Queued { position: 2.., remaining: None, holder: Holder::Foreign, .. } => {}
+                    other => panic!("{name}: {other:?}"),
+                }
+                is_told(&mut inbox, &format!("recheck {name}"));
+            }
+            let busy = client.acquire(&claim(&name), SOON).unwrap();
+            assert!(matches!(busy, Answer::Busy { remaining: None, holder: Holder::Foreign }), "{name}: {busy:?}");
+            is_told(&mut inbox, &format!("recheck {name}"));
+            assert_eq!(stored(&server, &name), None, "{name}");
+            leave(&server, &name);
+            granted(client.acquire(&ours, SOON));
+        }
+    }
+}
+
+/// Those of ours behind it notice by themselves when it is gone.
+#[test]
+fn behind_a_waiter_of_a_later_version_ours_are_served_when_it_leaves() {
+    let server = RedisServer::start();
+    for (colour, connect) in FACES {
+        let (holder, waiter) = (on_threads(&server.url()), connect(&server.url()));
+        let held = holder.acquire(colour, Ttl::DEFAULT.get());
+        enter(&server, colour, over_in(PLACE_MAX), "- x5 4711@later shared");
+        thread::scope(|scope| {
+            let served = scope.spawn(|| waiter.acquire(colour, Ttl::DEFAULT.get()).release());
+            eventually("ours waits behind it", || waiting(&server, colour) == 2);
+            held.release();
+            eventually("the lock is free", || stored(&server, colour).is_none());
+            thread::sleep(Duration::from_millis(300));
+            assert!(!served.is_finished(), "{colour}: ours got past it");
+            leave(&server, colour);
+            let left_at = Instant::now();
+            served.join().unwrap();
+            assert!(left_at.elapsed() < PLACE_MAX, "{colour}: {:?}", left_at.elapsed());
+        });
+    }
+}
+
+#[test]
+fn the_limit_of_an_exclusive_waiter_may_be_written_down() {
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        for (number, fields) in ["", "x0 ", "n9 x0 ", "x0 n9 z1 "].iter().enumerate() {
+            let name = format!("{colour}:{number}");
+            let (holder, _) = take(&client, &name);
+            enter(&server, &name, over_in(PLACE_MAX / 2), &format!("- {fields}4711@there x5 is no field here"));
+            release(&client, &holder);
+            let value = stored(&server, &name).unwrap();
+            assert!(value.starts_with(&format!("lh1:{}:", stranger())), "{value}");
+            assert!(value.ends_with(":4711@there x5 is no field here"), "{value}");
+        }
+    }
+}
+
+/// A waiter of a later version that died is passed over like any other.
+#[test]
+fn a_dead_waiter_of_a_later_version_is_in_nobodys_way() {
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        let nobody = format!("leasehold:inbox:{}", "f".repeat(32));
+        for (number, (over, inbox)) in [(1, "-"), (over_in(PLACE_MAX / 2), nobody.as_str())].into_iter().enumerate() {
+            let name = format!("{colour}:{number}");
+            let (holder, _) = take(&client, &name);
+            enter(&server, &name, over, &format!("{inbox} x5 4711@later shared"));
+            let ours = queue(&client, &name);
+            release(&client, &holder);
+            assert!(stored(&server, &name).unwrap().contains(&ours.owner.to_wire().to_string()), "{name}");
+        }
+    }
+}
+
+/// The clock was set back: a place that nobody can ask about ends all the same.
+#[test]
+fn a_place_that_ends_later_than_any_can_is_over() {
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        let (holder, _) = take(&client, colour);
+        enter(&server, colour, over_in(Duration::from_secs(3600)), "- n1 4711@here dead");
+        let ours = queue(&client, colour);
+        let again = client.acquire(&ours, SOON).unwrap();
+        assert!(matches!(again, Answer::Queued { position: 1, .. }), "{colour}: {again:?}");
+        enter(&server, "other", over_in(Duration::from_secs(3600)), "- n1 4711@here dead");
+        release(&client, &holder);
+        granted(client.acquire(&ours, SOON));
+        // Where nobody of ours waits, it is not handed to the dead one either.
+        let (holder, _) = take(&client, "other");
+        release(&client, &holder);
+        assert_eq!(stored(&server, "other"), None, "{colour}");
+        release(&client, &ours);
+    }
+}
+
+/// ... while one that is told is asked for, and loses nothing by the clock.
+#[test]
+fn a_waiter_that_is_told_outlives_a_step_of_the_clock() {
+    let server = RedisServer::start();
+    let mut listening = server.connection();
+    let mut inbox = listening.as_pubsub();
+    inbox.subscribe(HERE).unwrap();
+    for (colour, client) in both(&server.url()) {
+        let (holder, _) = take(&client, colour);
+        enter(&server, colour, over_in(Duration::from_secs(3600)), &format!("{HERE} n1 4711@here alive"));
+        release(&client, &holder);
+        assert!(stored(&server, colour).unwrap().contains(&stranger()), "{colour}");
+        inbox.set_read_timeout(Some(PATIENCE)).unwrap();
+        assert!(inbox.get_message().unwrap().get_payload::<String>().unwrap().starts_with("granted "));
+    }
+}
+
+/// Whoever joins with a short place does not shorten what the others have.
+#[test]
+fn the_queue_lasts_as_long_as_its_longest_place() {
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        take(&client, colour);
+        queue(&client, colour);
+        let brief = Claim { ttl: Ttl::MIN, ..wanted(colour) };
+        assert!(matches!(client.acquire(&brief, SOON), Ok(Answer::Queued { position: 2, .. })), "{colour}");
+        for part in ["q", "w", "n"] {
+            let left: i64 = server.command(&["PTTL", &format!("leasehold:{{{colour}}}:{part}")]);
+            assert!(left > i64::try_from(10 * Ttl::MIN.as_millis()).unwrap(), "{colour}: {part} ends in {left} ms");
+        }
+    }
+}
+
+/// The holder died, and so did the first in line: whoever asks next has the lock handed to the second, who is told.
+#[test]
+fn the_next_in_line_is_told_when_a_dead_first_one_is_passed_over() {
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        let (told, grants) = mpsc::channel();
+        client.listen(EventSink::new(move |event| {
+            if let Event::Granted { lease, .. } = event {
+                told.send(lease.owner).ok();
+            }
+        }));
+        let dying = Claim { ttl: Ttl::MIN, ..claim(colour) };
+        granted(client.acquire(&dying, SOON));
+        let nobody = format!("leasehold:inbox:{}", "f".repeat(32));
+        enter(&server, colour, over_in(PLACE_MAX), &format!("{nobody} n1 4711@here dead"));
+        let second = queue(&client, colour);
+        eventually("the holder's lease ends", || stored(&server, colour).is_none());
+        let third = wanted(colour);
+        assert!(matches!(client.acquire(&third, SOON), Ok(Answer::Queued { position: 1, .. })), "{colour}");
+        assert_eq!(grants.recv_timeout(PATIENCE), Ok(second.owner), "{colour}");
+        granted(client.acquire(&second, SOON));
+    }
+}
+
+/// A place whose entry was kept and whose turn in the list was lost, by an eviction, is taken again.
+#[test]
+fn a_waiter_whose_list_was_evicted_queues_again() {
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        let (holder, _) = take(&client, colour);
+        let [first, second] = [(); 2].map(|()| queue(&client, colour));
+        for lost in [&["q"][..], &["q", "n"]] {
+            lost.iter().for_each(|part| server.command(&["DEL", &format!("leasehold:{{{colour}}}:{part}")]));
+            let newcomer: Client = both(&server.url())[1].1.clone();
+            let newcomer = queue(&newcomer, colour);
+            for claim in [&first, &second] {
+                assert!(matches!(client.acquire(claim, SOON), Ok(Answer::Queued { .. })), "{colour}");
+            }
+            let list = format!("leasehold:{{{colour}}}:q");
+            let listed: Vec<String> = server.command(&["LRANGE", &list, "0", "-1"]);
+            for claim in [&newcomer, &first, &second] {
+                assert_eq!(listed.iter().filter(|owner| **owner == claim.owner.to_wire().to_string()).count(), 1);
+            }
+        }
+        release(&client, &holder);
+    }
+}

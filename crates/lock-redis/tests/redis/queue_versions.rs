@@ -1,0 +1,130 @@
+//! Clients of the version before, which gave places no numbers, at one queue with those of this one, as in a deployment that
+//! is replaced process by process. What the older ones run is kept in `older/`.
+
+use std::env;
+
+use lock_core::Owner;
+use lock_redis::by_hand::texts;
+use redis::{Connection, FromRedisValue, Value};
+use test_support::RedisServer;
+
+/// How many steps a trace has, and how many want the lock at a time at most.
+const STEPS: u64 = 600;
+const MOST: usize = 12;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    Older,
+    This,
+}
+
+impl Version {
+    fn acquire(self) -> &'static str {
+        match self {
+            Self::Older => include_str!("older/acquire.lua"),
+            Self::This => texts().acquire,
+        }
+    }
+
+    fn release(self) -> &'static str {
+        match self {
+            Self::Older => include_str!("older/release.lua"),
+            Self::This => texts().release,
+        }
+    }
+}
+
+/// Somebody who wants the lock.
+type Party = (Version, Owner);
+
+/// A server and what must be so there: who holds, and who waits in which order.
+struct Mixed {
+    connection: Connection,
+    line: Vec<Party>,
+}
+
+fn mine((_, owner): Party) -> String {
+    format!("lh1:{}:", owner.to_wire())
+}
+
+impl Mixed {
+    fn script<T: FromRedisValue>(&mut self, text: &str, keys: &[String], arguments: &[&str]) -> T {
+        let mut command = redis::cmd("EVAL");
+        command.arg(text).arg(keys.len()).arg(keys).arg(arguments);
+        command.query(&mut self.connection).unwrap()
+    }
+
+    fn acquire(&mut self, party: Party) {
+        let key = |part: &str| format!("leasehold:{{job}}:{part}");
+        let tombstone = key(&format!("t:{}", party.1.to_wire()));
+        let mut keys = vec!["job".to_owned(), "leasehold:counter".to_owned(), tombstone, key("q"), key("w")];
+        if party.0 == Version::This {
+            keys.push(key("n"));
+        }
+        let mine = mine(party);
+        let arguments = [mine.as_str(), "30000", "1", "0", "4711@here why", "-"];
+        let said: Value = self.script(party.0.acquire(), &keys, &arguments);
+        let place = self.line.iter().position(|other| *other == party);
+        match said {
+            Value::Int(_) => assert!(self.line.is_empty(), "{party:?} got past {:?}", self.line),
+            Value::Array(parts) if parts[0] == Value::BulkString("granted".into()) => assert_eq!(place, Some(0)),
+            Value::Array(parts) if parts[0] == Value::BulkString("queued".into()) => {
+                assert_ne!(place, Some(0), "{party:?} holds already");
+                let position: i64 = redis::from_redis_value(parts[3].clone()).unwrap();
+                let first = place.unwrap_or(self.line.len()) == 1;
+                assert!(
+                    party.0 == Version::Older || (position == 1) == first,
+                    "{party:?}: {position}, {:?}",
+                    self.line
+                );
+            }
+            other => panic!("{party:?}: {other:?}"),
+        }
+        if place.is_none() {
+            self.line.push(party);
+        }
+    }
+
+    fn release(&mut self, index: usize) {
+        let party = self.line.remove(index);
+        let keys = ["job", "leasehold:counter", "leasehold:{job}:q", "leasehold:{job}:w"].map(str::to_owned);
+        let said: usize = self.script(party.0.release(), &keys, &[&mine(party)]);
+        assert_eq!(said, if index == 0 { 1 } else { 2 }, "{party:?}, at {index}");
+    }
+
+    /// Whoever came first of those that are left holds the lock.
+    fn check(&mut self) {
+        let held: Option<String> = redis::cmd("GET").arg("job").query(&mut self.connection).unwrap();
+        let expected = self.line.first().map(|party| mine(*party));
+        match (&held, &expected) {
+            (Some(held), Some(expected)) => assert!(held.starts_with(expected), "{held}, not {expected}"),
+            (None, None) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn older_clients_and_these_stand_in_one_line() {
+    let one = env::var("LEASEHOLD_SEED").map(|seed| vec![seed.parse().unwrap()]);
+    let seeds: Vec<u64> = one.unwrap_or_else(|_| (1..5).collect());
+    let server = RedisServer::start();
+    for seed in seeds {
+        server.command::<()>(&["FLUSHALL"]);
+        let mut dice = fastrand::Rng::with_seed(seed);
+        let mut mixed = Mixed { connection: server.connection(), line: Vec::new() };
+        for step in 0..STEPS {
+            println!("seed {seed}, step {step}");
+            match (dice.u8(..10), mixed.line.len()) {
+                (0..4, length) if length < MOST => {
+                    let version = if dice.bool() { Version::Older } else { Version::This };
+                    mixed.acquire((version, Owner::from_random(dice.u128(..).to_be_bytes())));
+                }
+                (4..7, length @ 1..) => mixed.acquire(mixed.line[dice.usize(..length)]),
+                (7.., length @ 1..) => mixed.release(dice.usize(..length)),
+                _ => {}
+            }
+            mixed.check();
+        }
+    }
+}
