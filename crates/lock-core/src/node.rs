@@ -17,8 +17,10 @@
 //! - Both only under the epoch that the node votes in at this run; otherwise [`Told::Abstains`], and nothing was changed.
 //! - **Release** always works: it ends the owner's hold, and leaves a tombstone where a claim may still arrive.
 //! - A node that lost its memory has no epoch. It is **marked** with a fresh one and abstains until that is **installed**;
-//!   both compare before they set, so that any number of clients may do it together. A **move** does nothing where the node
-//!   has its epoch already.
+//!   both compare before they set, so that any number of clients may do it together. A mark says which deployment it is
+//!   for; the node belongs to it once it was installed. A **move** does nothing where the node has its epoch already;
+//!   otherwise the node belongs to the new deployment at once, and remembers the one before it.
+//! - A **note** keeps for each member of the deployment the last epoch that was seen to begin there, and since when.
 //!
 //! # Source
 //! S. Sanfilippo, "Distributed locks with Redis" (the quorum). Drawing a token at each node, and committing the highest of
@@ -117,8 +119,12 @@ pub struct View {
     pub counter: u64,
     /// The longest ttl that it granted, armed again, or was told of.
     pub longest: Duration,
-    /// The deployment it belongs to, where it was ever installed.
+    /// The deployment it belongs to, where it was ever installed or moved.
     pub membership: Option<Membership>,
+    /// The deployment whose client marked it, while it abstains.
+    pub marked_for: Option<Membership>,
+    /// The deployment that moved to [`membership`](Self::membership), as the move said.
+    pub predecessor: Option<Membership>,
     /// Its clock.
     pub clock: NodeTime,
     /// How it makes room when its memory is full, where that may drop locks.
@@ -149,12 +155,17 @@ pub enum Ask {
     /// What it knows of itself.
     Look,
     /// To abstain under this epoch, unless it votes or abstains already.
-    Mark(Epoch),
-    /// Since when this epoch is known here to abstain elsewhere: from now on, if it was not.
-    Note {
-        /// Whose.
+    Mark {
+        /// The epoch that will begin.
         epoch: Epoch,
-        /// How long to keep that in mind.
+        /// The deployment that will install it.
+        membership: Arc<Membership>,
+    },
+    /// What is noted here of some members, after what was seen of them is noted.
+    Note {
+        /// What was seen.
+        seen: Arc<[Sighting]>,
+        /// How long to keep what is written.
         keep: Duration,
     },
     /// To vote from now on, if it still abstains under this epoch.
@@ -174,7 +185,38 @@ pub enum Ask {
         epoch: Epoch,
         /// The deployment.
         membership: Arc<Membership>,
+        /// The deployment before it.
+        predecessor: Arc<Membership>,
     },
+}
+
+/// What a client saw of a member of its deployment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    /// Whose address.
+    pub member: String,
+    /// What to note of it.
+    pub noting: Noting,
+}
+
+/// What is to be noted of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noting {
+    /// Nothing.
+    Nothing,
+    /// It abstains under this epoch: since now, unless that is what is noted already.
+    Begins(Epoch),
+    /// It abstains under this epoch, since now whatever is noted.
+    BeginsAnew(Epoch),
+}
+
+/// What is noted of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Noted {
+    /// The last epoch that was seen to begin there.
+    pub epoch: Epoch,
+    /// How long ago that was, by the clock of the node that noted it.
+    pub age: Duration,
 }
 
 /// What a node answers.
@@ -202,8 +244,8 @@ pub enum Told {
     Released(Released),
     /// The answer to looking, marking, installing and moving: what is true now.
     View(Box<View>),
-    /// How long an epoch has been noted here, by the node's clock.
-    Noted(Duration),
+    /// What is noted of each member that was asked about.
+    Noted(Vec<Option<Noted>>),
 }
 
 impl View {

@@ -122,21 +122,25 @@ pub(crate) mod node {
     /// Arguments: `lh1:OWNER:`, life of the tombstone (ms). Answers 1 for a hold, or 0.
     pub(crate) static RELEASE: Script = Script::new(text!("node/release"));
 
-    /// What the node knows of itself. Keys: node. Answers seal, pending, since (us), fence, longest (ms), members,
-    /// `max_ttl` (ms), clock (us).
+    /// What the node knows of itself. Keys: node. Answers seal, pending, since (us), fence, longest (ms), members and
+    /// `max_ttl` (ms) of its deployment, of the one that marked it, and of the predecessor, clock (us).
     pub(crate) static LOOK: Script = Script::new(text!("clock", "node/view"));
 
-    /// To abstain, unless it votes or abstains already. Keys: node. Arguments: `RUN_ID:`, epoch. Answers as a look.
+    /// To abstain, unless it votes or abstains already. Keys: node. Arguments: `RUN_ID:`, epoch, members, `max_ttl` (ms).
+    /// Answers as a look.
     pub(crate) static MARK: Script = Script::new(text!("clock", "node/mark", "node/view"));
 
     /// To vote, if it abstains under this seal. Keys: node. Arguments: seal, counter, longest (ms), members, `max_ttl` (ms).
     /// Answers as a look.
     pub(crate) static INSTALL: Script = Script::new(text!("clock", "node/install", "node/view"));
 
-    /// To abstain in another deployment. Keys: node. Arguments: seal, members, `max_ttl` (ms). Answers as a look.
+    /// To abstain in another deployment. Keys: node. Arguments: seal, members and `max_ttl` (ms) of that one, and of the one
+    /// before. Answers as a look.
     pub(crate) static MOVE: Script = Script::new(text!("clock", "node/move", "node/view"));
 
-    /// Since when an epoch is known here. Keys: of the epoch. Arguments: how long to keep it (ms). Answers its age (us).
+    /// What is noted of members. Keys: of the members. Arguments: how long to keep a note (ms), and for each member the epoch
+    /// that begins, with a `!` where that is to be noted anew, or nothing. Answers two for each: the epoch that is noted, or
+    /// nothing, and its age (us).
     pub(crate) static NOTE: Script = Script::new(text!("clock", "node/note"));
 }
 

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use lock_core::node::Epoch;
 use lock_core::{FencingToken, Holder, Lease, LockName, Note, Owner, Prefix, TokenRange};
 use redis::{RedisWrite, ToRedisArgs};
 
@@ -68,8 +67,8 @@ pub(crate) enum Key<'a> {
     Node,
     /// The inboxes that would like to hear when a node's lock is free.
     Inboxes(Keys<'a>),
-    /// Since when an epoch is known to abstain elsewhere.
-    Epoch(Epoch),
+    /// What is noted of a member of the deployment.
+    Seen(&'a str),
 }
 
 impl<'a> Keys<'a> {
@@ -123,7 +122,7 @@ impl fmt::Display for Key<'_> {
             Self::Tombstone(keys, owner) => write!(f, "leasehold:{{{keys}}}:t:{}", owner.to_wire()),
             Self::Node => f.write_str(NODE),
             Self::Inboxes(keys) => write!(f, "leasehold:{{{keys}}}:i"),
-            Self::Epoch(epoch) => write!(f, "leasehold:seen:{epoch}"),
+            Self::Seen(member) => write!(f, "leasehold:seen:{member}"),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What a redlock URL says: which nodes, and what they have in common.
 
+mod reach;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -7,8 +9,8 @@ use lock_core::{Invalid, Prefix, Ttl, parse_duration};
 use serde::Deserialize;
 use url::{Url, form_urlencoded};
 
-/// The longest ttl where nothing else is said: five minutes. It is also how long a deployment waits that knows nothing.
-const MAX_TTL: Duration = Duration::from_secs(5 * 60);
+use crate::DEFAULT_MAX_TTL;
+
 /// Where a node listens whose URL names no port.
 const PORT: u16 = 6379;
 const FORM: &str = "write redlock://HOST:PORT,HOST:PORT,HOST:PORT/DB or redlock://?node=URL&node=URL&node=URL";
@@ -40,6 +42,8 @@ pub struct RedlockConfig {
 pub struct NodeUrl {
     url: String,
     address: String,
+    /// Whether it is on the host that asks, whichever that is.
+    is_here: bool,
 }
 
 /// The form of the configuration in a file.
@@ -114,10 +118,11 @@ impl NodeUrl {
             }
             None => format!("/{database}"),
         };
+        let is_here = parsed.host().is_none_or(|host| reach::is_here(&host));
         if let Some(prefix) = prefix {
             parsed.query_pairs_mut().append_pair("prefix", prefix);
         }
-        Ok(Self { url: parsed.into(), address })
+        Ok(Self { url: parsed.into(), address, is_here })
     }
 
     /// The URL of the server as a store of its own, with its secrets and the deployment's prefix.
@@ -203,10 +208,11 @@ impl TryFrom<Table> for RedlockConfig {
                 return Err(refuse(format!("it names {} twice", node.address), "name each node once"));
             }
         }
+        reach::check(&nodes)?;
         if table.op_timeout == Some(Duration::ZERO) {
             return Err(Invalid::new("op_timeout", "0s", "no request is that fast", "give 500ms or so"));
         }
-        let max_ttl = table.max_ttl.map_or_else(|| Ttl::new(MAX_TTL), Ok)?;
+        let max_ttl = table.max_ttl.map_or_else(|| Ttl::new(DEFAULT_MAX_TTL), Ok)?;
         Ok(Self { nodes, max_ttl, prefix: table.prefix, op_timeout: table.op_timeout })
     }
 }
@@ -225,13 +231,13 @@ mod tests {
 
     #[test]
     fn both_forms_name_the_same_nodes() {
-        let short = "redlock://u:p%40ss@a,b:7002,[::1]:7003/2";
-        let long = "redlock://?node=redis://u:x@A/2&node=rediss://b:7002/2&node=redis://[::1]:7003/2";
-        assert_eq!(addresses(short), ["a:6379/2", "b:7002/2", "[::1]:7003/2"]);
+        let short = "redlock://u:p%40ss@a,b:7002,[fd00::1]:7003/2";
+        let long = "redlock://?node=redis://u:x@A/2&node=rediss://b:7002/2&node=redis://[fd00::1]:7003/2";
+        assert_eq!(addresses(short), ["a:6379/2", "b:7002/2", "[fd00::1]:7003/2"]);
         assert_eq!(addresses(short), addresses(long));
         let config = RedlockConfig::from_url(short).unwrap();
         assert_eq!(config.nodes()[1].url(), "redis://u:p%40ss@b:7002/2");
-        assert_eq!(config.max_ttl().get(), MAX_TTL);
+        assert_eq!(config.max_ttl().get(), DEFAULT_MAX_TTL);
     }
 
     #[test]

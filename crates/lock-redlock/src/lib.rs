@@ -30,6 +30,10 @@ use lock_host::random_u64;
 /// The name under which errors and capabilities speak of this backend.
 const BACKEND: &str = "redlock";
 
+/// The longest ttl where nothing else is said. It is also how long a node abstains at least that knows of no deployment,
+/// where too few others remember.
+const DEFAULT_MAX_TTL: Duration = Duration::from_secs(5 * 60);
+
 /// What a quorum can do, whatever its nodes are.
 fn capabilities() -> Capabilities {
     Capabilities::new(BACKEND, Waiting::Poll, Durability::ClockFloor)

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, RunId, Standing, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, Noted, Noting, RunId, Sighting, Standing, Told, View};
 use lock_core::{
     BackendError, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Moment, Operation, Parting, Released,
     TokenRange,
@@ -41,8 +41,10 @@ pub struct NodeStore {
     counter: u64,
     longest: Duration,
     membership: Option<Membership>,
+    marked_for: Option<Membership>,
+    predecessor: Option<Membership>,
     seal: Option<Seal>,
-    noted: BTreeMap<Epoch, Noted>,
+    notes: BTreeMap<String, Note>,
     locks: BTreeMap<LockName, NodeLock>,
     freed: Vec<Freed>,
 }
@@ -61,9 +63,10 @@ enum Stage {
     Abstaining { since: Moment },
 }
 
-/// When another node's epoch was first heard of, and until when that is kept in mind.
+/// The epoch that began at a member, when that was first heard of, and until when it is kept in mind.
 #[derive(Clone, Debug)]
-struct Noted {
+struct Note {
+    epoch: Epoch,
     first: Moment,
     until: Moment,
 }
@@ -90,20 +93,30 @@ impl NodeStore {
             Ask::Acquire { claim, wish, .. } => return self.acquire(clock, inbox, claim, *wish),
             Ask::Fence { leases, .. } => return Ok(Told::Fenced(self.fence(clock, leases))),
             Ask::Release(parting) => return Ok(Told::Released(self.release(clock, parting))),
-            Ask::Note { epoch, keep } => return Ok(Told::Noted(self.note(clock, *epoch, *keep))),
+            Ask::Note { seen, keep } => {
+                return Ok(Told::Noted(seen.iter().map(|seen| self.note(clock, seen, *keep)).collect()));
+            }
             Ask::Look => {}
-            Ask::Mark(epoch) => self.mark(clock, run, *epoch),
-            Ask::Install { epoch, counter, longest, membership } => {
-                if self.install(clock, run, *epoch) {
-                    self.counter = self.counter.max(*counter).max(node_time(clock).0);
-                    self.longest = self.longest.max(*longest);
-                    self.membership = Some(membership.as_ref().clone());
+            Ask::Mark { epoch, membership } => {
+                if self.standing(clock, run) == Standing::Forgetful {
+                    self.abstain(clock, run, *epoch);
+                    self.marked_for = Some(membership.as_ref().clone());
                 }
             }
-            Ask::Move { epoch, membership } => {
+            Ask::Install { epoch, counter, longest, membership } => {
+                if self.install(clock, run, *epoch) {
+                    self.counter = self.counter.max(*counter).max(height(clock));
+                    self.longest = self.longest.max(*longest);
+                    self.membership = Some(membership.as_ref().clone());
+                    self.marked_for = None;
+                }
+            }
+            Ask::Move { epoch, membership, predecessor } => {
                 if !self.has(run, *epoch) {
                     self.abstain(clock, run, *epoch);
                     self.membership = Some(membership.as_ref().clone());
+                    self.predecessor = Some(predecessor.as_ref().clone());
+                    self.marked_for = None;
                 }
             }
         }
@@ -172,12 +185,6 @@ impl NodeStore {
         released
     }
 
-    fn mark(&mut self, clock: Moment, run: &RunId, epoch: Epoch) {
-        if self.standing(clock, run) == Standing::Forgetful {
-            self.abstain(clock, run, epoch);
-        }
-    }
-
     fn abstain(&mut self, clock: Moment, run: &RunId, epoch: Epoch) {
         self.seal = Some(Seal { run: run.clone(), epoch, stage: Stage::Abstaining { since: clock } });
     }
@@ -193,10 +200,19 @@ impl NodeStore {
         }
     }
 
-    fn note(&mut self, clock: Moment, epoch: Epoch, keep: Duration) -> Duration {
-        self.noted.retain(|_, noted| clock < noted.until);
-        let noted = self.noted.entry(epoch).or_insert(Noted { first: clock, until: clock + keep });
-        clock.since(noted.first)
+    fn note(&mut self, clock: Moment, seen: &Sighting, keep: Duration) -> Option<Noted> {
+        self.notes.retain(|_, note| clock < note.until);
+        let stored = self.notes.get(&seen.member).map(|note| note.epoch);
+        let begun = match seen.noting {
+            Noting::Nothing => None,
+            Noting::Begins(epoch) => (stored != Some(epoch)).then_some(epoch),
+            Noting::BeginsAnew(epoch) => Some(epoch),
+        };
+        if let Some(epoch) = begun {
+            self.notes.insert(seen.member.clone(), Note { epoch, first: clock, until: clock + keep });
+        }
+        let note = self.notes.get(&seen.member)?;
+        Some(Noted { epoch: note.epoch, age: clock.since(note.first) })
     }
 
     /// Whether the run votes, or will, in this epoch.
@@ -220,12 +236,16 @@ impl NodeStore {
 
     /// What the node knows of itself when the run `run` is asked.
     pub fn view(&self, clock: Moment, run: &RunId) -> View {
+        let standing = self.standing(clock, run);
+        let abstains = matches!(standing, Standing::Abstaining { .. });
         View {
             run: run.clone(),
-            standing: self.standing(clock, run),
+            standing,
             counter: self.counter,
             longest: self.longest,
             membership: self.membership.clone(),
+            marked_for: self.marked_for.clone().filter(|_| abstains),
+            predecessor: self.predecessor.clone(),
             clock: node_time(clock),
             evicts: None,
         }
@@ -257,6 +277,12 @@ impl NodeStore {
     pub fn drop_interests(&mut self, client: ClientId) {
         self.locks.values_mut().for_each(|lock| lock.drop_interest(client));
     }
+}
+
+/// The clock as a height that a counter is raised to. One that is beyond all tokens is wrong, and would use them up.
+fn height(clock: Moment) -> u64 {
+    let height = node_time(clock).0;
+    if height > FencingToken::MAX.get() { 0 } else { height }
 }
 
 /// f = max(F + width, wish, floor + width), and the tokens that end with it.

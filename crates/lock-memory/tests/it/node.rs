@@ -8,7 +8,7 @@ mod standing;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, RunId, Standing, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, Noting, RunId, Sighting, Standing, Told, View};
 use lock_core::{BackendError, Claim, Fenced, FencingToken, Lease, Moment, Parting, Released, TokenRange, Ttl, Width};
 use lock_memory::node::NodeStore;
 
@@ -47,6 +47,15 @@ pub(crate) fn fence(leases: impl Into<Arc<[Lease]>>) -> Ask {
     Ask::Fence { leases: leases.into(), epoch: EPOCH }
 }
 
+pub(crate) fn mark(epoch: Epoch) -> Ask {
+    Ask::Mark { epoch, membership: Arc::new(membership()) }
+}
+
+/// That an epoch begins at this member.
+pub(crate) fn note(member: &str, epoch: Epoch, keep: Duration) -> Ask {
+    Ask::Note { seen: Arc::new([Sighting { member: member.into(), noting: Noting::Begins(epoch) }]), keep }
+}
+
 pub(crate) fn install(epoch: Epoch, counter: u64) -> Ask {
     Ask::Install { epoch, counter, longest: Duration::ZERO, membership: Arc::new(membership()) }
 }
@@ -66,7 +75,7 @@ impl Node {
     /// It votes in [`EPOCH`].
     pub(crate) fn voting() -> Self {
         let mut node = Self::empty();
-        node.view(at(0), &Ask::Mark(EPOCH));
+        node.view(at(0), &mark(EPOCH));
         assert_eq!(node.view(at(0), &install(EPOCH, 0)).standing, Standing::Voting(EPOCH));
         node
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, Told};
+use lock_core::node::{Ask, Epoch, Membership, Noting, Sighting, Told};
 use lock_core::{Certainty, Claim, FencingToken, Lease, Mode, Operation, Parting, Queueing};
 use redis::Value;
 
@@ -22,7 +22,7 @@ impl Question for Ask {
             Self::Acquire { .. } => Operation::Acquire,
             Self::Fence { .. } => Operation::Fence,
             Self::Release(_) => Operation::Release,
-            Self::Look | Self::Mark(_) | Self::Note { .. } | Self::Install { .. } | Self::Move { .. } => {
+            Self::Look | Self::Mark { .. } | Self::Note { .. } | Self::Install { .. } | Self::Move { .. } => {
                 Operation::Inspect
             }
         }
@@ -35,16 +35,18 @@ impl Question for Ask {
             Self::Fence { leases, epoch } => fence(line, leases, *epoch),
             Self::Release(parting) => release(line.wire, parting),
             Self::Look => Call::script(&script::LOOK, &[Key::Node]),
-            Self::Mark(epoch) => {
-                Call::script(&script::MARK, &[Key::Node]).arg(format!("{}:", peer.run_id)).arg(epoch.to_string())
+            Self::Mark { epoch, membership } => {
+                let call = Call::script(&script::MARK, &[Key::Node]).arg(format!("{}:", peer.run_id));
+                of_membership(call.arg(epoch.to_string()), membership)
             }
-            Self::Note { epoch, keep } => Call::script(&script::NOTE, &[Key::Epoch(*epoch)]).arg(lasting(*keep)),
+            Self::Note { seen, keep } => note(seen, *keep),
             Self::Install { epoch, counter, longest, membership } => {
                 let call = Call::script(&script::INSTALL, &[Key::Node]).arg(seal(peer, *epoch));
                 of_membership(call.arg(*counter).arg(lasting(*longest)), membership)
             }
-            Self::Move { epoch, membership } => {
-                of_membership(Call::script(&script::MOVE, &[Key::Node]).arg(seal(peer, *epoch)), membership)
+            Self::Move { epoch, membership, predecessor } => {
+                let call = Call::script(&script::MOVE, &[Key::Node]).arg(seal(peer, *epoch));
+                of_membership(of_membership(call, membership), predecessor)
             }
         })
     }
@@ -109,6 +111,16 @@ fn release(wire: &Wire, parting: &Parting) -> Call {
             .arg(mine)
             .arg(tombstone_life(parting)),
     }
+}
+
+fn note(seen: &[Sighting], keep: Duration) -> Call {
+    let keys: Vec<_> = seen.iter().map(|sighting| Key::Seen(&sighting.member)).collect();
+    let call = Call::script(&script::NOTE, &keys).arg(lasting(keep));
+    seen.iter().fold(call, |call, sighting| match sighting.noting {
+        Noting::Nothing => call.arg(""),
+        Noting::Begins(epoch) => call.arg(epoch.to_string()),
+        Noting::BeginsAnew(epoch) => call.arg(format!("{epoch}!")),
+    })
 }
 
 /// What a node is sealed with while it votes: the run, and the epoch that it votes in.

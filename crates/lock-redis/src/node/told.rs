@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, NodeTime, RunId, Standing, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, NodeTime, Noted, RunId, Standing, Told, View};
 use lock_core::{Fenced, FencingToken, Released};
 use redis::Value;
 
@@ -24,8 +24,8 @@ pub(super) fn read(ask: &Ask, peer: &Peer, reply: Value) -> Result<Told, Failure
             0 => Ok(Told::Released(Released::NotHeld)),
             _ => Err(Failure::strange_answer()),
         },
-        Ask::Note { .. } => Ok(Told::Noted(Duration::from_micros(read_as(reply)?))),
-        Ask::Look | Ask::Mark(_) | Ask::Install { .. } | Ask::Move { .. } => {
+        Ask::Note { seen, .. } => noted(seen.len(), &read_as::<Vec<(String, u64)>>(reply)?),
+        Ask::Look | Ask::Mark { .. } | Ask::Install { .. } | Ask::Move { .. } => {
             Ok(Told::View(Box::new(view(peer, read_as(reply)?))))
         }
     }
@@ -59,10 +59,28 @@ fn fenced(asked: usize, answers: &[u64]) -> Result<Told, Failure> {
     answers.iter().map(fenced).collect::<Result<_, _>>().map(Told::Fenced)
 }
 
-/// What the hash of a node holds, and its clock: seal, pending, since, fence, longest, members, `max_ttl`, clock.
-type Known = (Option<String>, Option<String>, Option<u64>, Option<u64>, Option<u64>, Option<String>, Option<u64>, u64);
+/// For each member an epoch and its age, or no epoch.
+fn noted(asked: usize, answers: &[(String, u64)]) -> Result<Told, Failure> {
+    if answers.len() != asked {
+        return Err(Failure::strange_answer());
+    }
+    let noted = |(epoch, age): &(String, u64)| match epoch.as_str() {
+        "" => Ok(None),
+        epoch => epoch.parse().map(|epoch| Some(Noted { epoch, age: Duration::from_micros(*age) })),
+    };
+    let all: Result<_, _> = answers.iter().map(noted).collect();
+    all.map(Told::Noted).map_err(|_| Failure::strange_answer())
+}
 
-fn view(peer: &Peer, (seal, pending, since, fence, longest, members, max_ttl, clock): Known) -> View {
+type Text = Option<String>;
+type Number = Option<u64>;
+/// What the hash of a node holds, and its clock: seal, pending, since, fence, longest, then members and `max_ttl` of the
+/// deployment, of the one that marked it and of the predecessor, clock.
+type Known = (Text, Text, Number, Number, Number, Text, Number, Text, Number, Text, Number, u64);
+
+fn view(peer: &Peer, known: Known) -> View {
+    let (seal, pending, since, fence, longest, members, max_ttl, marked, marked_max_ttl, before, before_max_ttl, clock) =
+        known;
     let of_this_run = |seal: Option<String>| epoch_of(&seal?, &peer.run_id);
     let since = Duration::from_micros(clock.saturating_sub(since.unwrap_or(clock)));
     let standing = match (of_this_run(seal), of_this_run(pending)) {
@@ -70,19 +88,25 @@ fn view(peer: &Peer, (seal, pending, since, fence, longest, members, max_ttl, cl
         (None, Some(epoch)) => Standing::Abstaining { epoch, since },
         (None, None) => Standing::Forgetful,
     };
-    let membership = members.zip(max_ttl).map(|(members, max_ttl)| Membership {
-        members: members.split_whitespace().map(|member| member.replace(char::is_control, "?")).collect(),
-        max_ttl: Duration::from_millis(max_ttl),
-    });
+    let abstains = matches!(standing, Standing::Abstaining { .. });
     View {
         run: RunId(peer.run_id.clone()),
         standing,
         counter: fence.unwrap_or(0),
         longest: Duration::from_millis(longest.unwrap_or(0)),
-        membership,
+        membership: membership(members, max_ttl),
+        marked_for: membership(marked, marked_max_ttl).filter(|_| abstains),
+        predecessor: membership(before, before_max_ttl),
         clock: NodeTime(clock),
         evicts: peer.evicts.clone(),
     }
+}
+
+fn membership(members: Option<String>, max_ttl: Option<u64>) -> Option<Membership> {
+    members.zip(max_ttl).map(|(members, max_ttl)| Membership {
+        members: members.split_whitespace().map(|member| member.replace(char::is_control, "?")).collect(),
+        max_ttl: Duration::from_millis(max_ttl),
+    })
 }
 
 /// The epoch of a seal, if it is of this run.

@@ -10,7 +10,9 @@ mod trace;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, AsyncQuorumNode, BlockingQuorumNode, Epoch, Membership, QuorumNode, Standing, Told, View};
+use lock_core::node::{
+    Ask, AsyncQuorumNode, BlockingQuorumNode, Epoch, Membership, Noting, QuorumNode, Sighting, Standing, Told, View,
+};
 use lock_core::{BackendError, Certainty, Claim, EventSink, Fenced, FencingToken, Lease, Released, TokenRange, Width};
 use lock_redis::RedisConfig;
 use lock_redis::node::{blocking, nonblocking};
@@ -28,6 +30,7 @@ const COLOURS: [(&str, Connect); 2] = [("async", on_tokio), ("blocking", on_thre
 
 /// What the nodes of these tests are listed as.
 const ADDRESS: &str = "the-first-node:7001";
+const OTHER: &str = "the-second-node:7001";
 
 /// A node for tokio, driven from a plain thread.
 #[derive(Debug)]
@@ -75,7 +78,16 @@ const EPOCH: Epoch = Epoch::from_random(1);
 const OTHER_EPOCH: Epoch = Epoch::from_random(2);
 
 fn membership() -> Membership {
-    Membership { members: vec![ADDRESS.into(), "the-second-node:7001".into()], max_ttl: Duration::from_secs(300) }
+    Membership { members: vec![ADDRESS.into(), OTHER.into()], max_ttl: Duration::from_secs(300) }
+}
+
+fn mark(epoch: Epoch) -> Ask {
+    Ask::Mark { epoch, membership: Arc::new(membership()) }
+}
+
+/// What is noted of the second node, after this.
+fn note(noting: Noting, keep: Duration) -> Ask {
+    Ask::Note { seen: Arc::new([Sighting { member: OTHER.into(), noting }]), keep }
 }
 
 fn install(epoch: Epoch) -> Ask {
@@ -113,7 +125,7 @@ impl Voter {
     /// Makes the node vote in an epoch.
     #[track_caller]
     fn begin(&self, epoch: Epoch) {
-        assert!(matches!(view(self.ask(&Ask::Mark(epoch))).standing, Standing::Abstaining { .. }));
+        assert!(matches!(view(self.ask(&mark(epoch))).standing, Standing::Abstaining { .. }));
         assert_eq!(view(self.ask(&install(epoch))).standing, Standing::Voting(epoch));
     }
 

@@ -316,7 +316,12 @@ impl Errand for Acquire {
                 self.count_told(quorum, now, outcome);
             }
             Ask::Fence { .. } => self.acknowledge(quorum, now, letter.node, outcome),
-            Ask::Release(_) | Ask::Look | Ask::Mark(_) | Ask::Note { .. } | Ask::Install { .. } | Ask::Move { .. } => {}
+            Ask::Release(_)
+            | Ask::Look
+            | Ask::Mark { .. }
+            | Ask::Note { .. }
+            | Ask::Install { .. }
+            | Ask::Move { .. } => {}
         }
     }
 

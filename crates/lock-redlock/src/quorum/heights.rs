@@ -30,8 +30,11 @@ impl Heights {
         Self { clocks: vec![None; nodes], others: None, last: 0 }
     }
 
-    /// A node's clock shows this.
+    /// A node's clock shows this. One that is beyond all tokens is wrong: a wish that follows it would use them up.
     pub(super) fn saw(&mut self, now: Moment, node: NodeId, clock: NodeTime) {
+        if clock.0 >= FencingToken::MAX.get() {
+            return;
+        }
         let height = clock.0.saturating_sub(micros(now));
         match &mut self.clocks[node.0] {
             Some((at, known)) if *known >= height && now.since(*at) < CLOCK_FOR => {}

@@ -13,6 +13,7 @@ mod heights;
 mod peer;
 mod release;
 mod trouble;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Membership, Told};
-use lock_core::{BackendError, Effect, FencingToken, Lease, Moment, Operation, Owner, Parting, TokenRange, Ttl};
+use lock_core::{BackendError, Effect, FencingToken, Lease, Moment, Owner, Parting, TokenRange, Ttl};
 
 pub use acquire::Acquire;
 pub use fence::{Renew, Verify};
@@ -29,7 +30,8 @@ pub use release::Release;
 
 use heights::Heights;
 use peer::{OWED_REST, Peer};
-use trouble::{Failures, Silence, refusal};
+use trouble::{Failures, refusal};
+use watch::Watch;
 
 /// One of the nodes, by its place in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,27 +96,6 @@ enum Hope {
     Probe,
 }
 
-/// When the guard passes by, and what it has seen.
-#[derive(Debug, Default)]
-struct Watch {
-    under_way: Option<Moment>,
-    last_pass: Option<Moment>,
-    /// Since when this client has seen each epoch abstain.
-    seen: BTreeMap<Epoch, Moment>,
-    /// Why nobody may be granted anything, found by the last pass.
-    refusal: Option<BackendError>,
-    /// How long until the first node may vote again, as the last pass knew.
-    wait: Option<(Moment, Duration)>,
-    /// Whether no node was ever part of a deployment, when last seen.
-    is_blank: bool,
-}
-
-/// How soon the guard looks again at nodes that abstain. Chosen: often enough to end a short dwell in time.
-const PASS_EVERY: Duration = Duration::from_millis(250);
-/// ... and at nodes that could not be reached.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A pass that takes longer has ended with the runtime that ran it.
-const PASS_MAX: Duration = Duration::from_secs(10);
 /// How many releases a node is sent that does not answer; the others are owed.
 const RELEASES_TO_SUSPECT_MAX: usize = 64;
 
@@ -156,15 +137,6 @@ impl Quorum {
         self.peers.len() - self.majority() + 1
     }
 
-    /// Whether it is time for a pass of the guard, of which there is one at a time.
-    pub fn wants_guard(&self, now: Moment) -> bool {
-        let recent = |at: Option<Moment>, within| at.is_some_and(|at| now.since(at) < within);
-        let rest = if self.watch.wait.is_some() { PASS_EVERY } else { LOOK_EVERY };
-        let busy = recent(self.watch.under_way, PASS_MAX) || recent(self.watch.last_pass, rest);
-        let amiss = self.watch.refusal.is_some() || self.peers.iter().any(|peer| peer.epoch.is_none());
-        !busy && amiss
-    }
-
     /// The longest ttl that may be asked for.
     pub fn max_ttl(&self) -> Ttl {
         self.max_ttl
@@ -196,20 +168,6 @@ impl Quorum {
         voters.into_iter().filter_map(elector).collect()
     }
 
-    /// Why there can be no grant now, if that is so.
-    fn objection(&self, now: Moment, operation: Operation) -> Option<BackendError> {
-        if let Some(refusal) = &self.watch.refusal {
-            return Some(refusal.clone());
-        }
-        let (voting, all) = (self.voters().count(), self.peers.len());
-        (voting < self.majority()).then(|| {
-            let (abstain, away): (Vec<_>, Vec<_>) =
-                self.peers.iter().filter(|peer| peer.epoch.is_none()).partition(|peer| peer.is_trusted());
-            let silence = Silence { voting, all, majority: self.majority(), abstain, away };
-            silence.error(operation, &self.watch, now)
-        })
-    }
-
     /// What every outcome means for its node, whatever the errand. Gives what is owed to a node that answers again.
     fn settle(&mut self, now: Moment, letter: &Letter, outcome: &Outcome) -> Vec<Letter> {
         let Letter { node, ask, .. } = letter;
@@ -233,7 +191,7 @@ impl Quorum {
                 peer.owe(parting, now + OWED_REST, until)
             }
             (Ask::Release(parting), Err(_)) => peer.owe(parting, now, until),
-            (Ask::Fence { .. } | Ask::Look | Ask::Mark(_) | Ask::Note { .. }, _) => {}
+            (Ask::Fence { .. } | Ask::Look | Ask::Mark { .. } | Ask::Note { .. }, _) => {}
             (Ask::Install { .. } | Ask::Move { .. }, _) => {}
         }
         if outcome.as_ref().is_err_and(|error| !error.kind().is_an_answer()) {
@@ -289,12 +247,6 @@ impl Quorum {
             return None;
         }
         Some(self.letter(node, Ask::Release(parting), within))
-    }
-}
-
-impl Watch {
-    fn wait_left(&self, now: Moment) -> Option<Duration> {
-        self.wait.map(|(since, wait)| wait.saturating_sub(now.since(since)))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::Epoch;
-use lock_core::{Certainty, Moment, Owner, Parting, Ttl};
+use lock_core::{BackendError, Certainty, Moment, Owner, Parting, Ttl};
 
 /// A node that did not answer is asked again after so long at first, and twice as long each time ...
 const PROBE_MIN: Duration = Duration::from_millis(50);
@@ -21,6 +21,8 @@ pub(super) struct Peer {
     pub(super) address: String,
     /// The epoch that it votes in, as far as this client knows.
     pub(super) epoch: Option<Epoch>,
+    /// Why it cannot be a node as it is, by the last pass of the guard.
+    pub(super) fault: Option<BackendError>,
     pub(super) trust: Trust,
     /// How many letters are under way.
     pub(super) under_way: usize,
@@ -66,6 +68,7 @@ impl Peer {
         Self {
             address,
             epoch: None,
+            fault: None,
             trust: Trust::Trusted,
             under_way: 0,
             unanswered: BTreeMap::new(),

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation};
 
+use super::Quorum;
 use super::peer::Peer;
-use super::{Quorum, Watch};
+use super::watch::{Notes, Wait, Watch};
 use crate::BACKEND;
 
 /// Why nodes could not do what they were asked.
@@ -55,29 +56,47 @@ pub(super) struct Silence<'a> {
     pub(super) majority: usize,
     pub(super) abstain: Vec<&'a Peer>,
     pub(super) away: Vec<&'a Peer>,
+    /// Those that cannot be nodes as they are.
+    pub(super) wrong: Vec<&'a Peer>,
 }
 
 impl Silence<'_> {
     pub(super) fn error(&self, operation: Operation, watch: &Watch, now: Moment) -> BackendError {
-        let Self { voting, all, majority, abstain, away } = self;
+        let Self { voting, all, majority, abstain, away, wrong } = self;
         let mut told = format!("{voting} of {all} nodes vote, {majority} are needed");
         if !abstain.is_empty() {
-            let wait = watch.wait_left(now).map(|wait| Duration::from_secs(wait.as_secs() + 1));
-            let most =
-                wait.map_or_else(String::new, |wait| format!(", for {} at most", humantime::format_duration(wait)));
+            let most = watch.wait.as_ref().map_or_else(String::new, |wait| for_how_long(wait, now));
             told += &format!("; abstaining until what they may have granted before is over{most}: {}", listed(abstain));
         }
         if !away.is_empty() {
             told += &format!("; not answering: {}", listed(away));
         }
+        for peer in wrong {
+            let why = peer.fault.as_ref().map_or_else(String::new, |fault| format!(" ({fault})"));
+            told += &format!("; not counted: {}{why}", peer.address);
+        }
         let kind = if abstain.is_empty() { ErrorKind::Unreachable } else { ErrorKind::Unavailable };
         let remedy = if watch.is_blank {
             "wait; only if this deployment never granted a lock, run: leasehold redlock init URL"
-        } else if away.is_empty() {
+        } else if away.is_empty() && wrong.is_empty() {
             "wait until they vote again"
         } else {
             "see that a majority of the nodes runs"
         };
         BackendError::new(BACKEND, operation, kind, Effect::None, told).with_remedy(remedy)
+    }
+}
+
+/// A bound, where clients that come later can know it, too.
+fn for_how_long(wait: &Wait, now: Moment) -> String {
+    match &wait.notes {
+        Notes::Kept => {
+            let most = Duration::from_secs(wait.left(now).as_secs() + 1);
+            format!(", for {} at most", humantime::format_duration(most))
+        }
+        Notes::Lacking(why) => {
+            let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+            format!(" (too few nodes could note since when{why}; only a client that keeps running can see the end)")
+        }
     }
 }

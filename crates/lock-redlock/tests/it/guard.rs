@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use lock_core::node::Standing;
-use lock_core::{Answer, ErrorKind, Ttl};
+use lock_core::{Answer, ErrorKind, FencingToken, Operation, Ttl};
+use lock_host::ManualClock;
 use lock_memory::faults::Fault;
 use lock_redlock::quorum::{Purpose, Recovery};
 
 use crate::support::{MAX_TTL, Rig, WITHIN, acquire, claim, eventually, granted, release, votes, watch};
 
 const MOMENT: Duration = Duration::from_millis(100);
+/// How long a node abstains that knows of no deployment, where too few others remember.
+const BLANK_DWELL: Duration = Duration::from_secs(300);
 
 #[test]
 fn a_new_deployment_waits_for_the_longest_lease_that_it_allows() {
@@ -19,9 +22,9 @@ fn a_new_deployment_waits_for_the_longest_lease_that_it_allows() {
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     let text = error.to_string();
     assert!(text.contains("0 of 3 nodes vote, 2 are needed") && text.contains("redlock init URL"), "{text}");
-    rig.clock.advance(MAX_TTL - MOMENT);
+    rig.clock.advance(BLANK_DWELL - MOMENT);
     assert_eq!(votes(&watch(&client)), [false; 3]);
-    rig.clock.advance(MOMENT * 10);
+    rig.clock.advance(MOMENT * 50);
     let report = watch(&client);
     assert_eq!(votes(&report), [true; 3]);
     assert!(report.nodes.iter().all(|node| node.recovery == Some(Recovery::ByClock)), "{report:?}");
@@ -100,9 +103,9 @@ fn a_majority_that_forgot_comes_back_by_the_clock_and_is_told_of() {
     }
     assert_eq!(votes(&watch(&client)), [false, false, true]);
     assert_eq!(acquire(&client, &claim(2)).unwrap_err().kind(), ErrorKind::Unavailable);
-    rig.clock.advance(Ttl::DEFAULT.get() * 2 - MOMENT);
+    rig.clock.advance(BLANK_DWELL - MOMENT);
     assert_eq!(votes(&watch(&client)), [false, false, true], "nobody knows how long its leases were");
-    rig.clock.advance(Duration::from_secs(1));
+    rig.clock.advance(Duration::from_secs(5));
     let report = watch(&client);
     assert_eq!(votes(&report), [true; 3]);
     assert!(report.warnings().iter().any(|warning| warning.contains("its clock alone")), "{:?}", report.warnings());
@@ -116,7 +119,7 @@ fn a_node_that_cannot_be_reached_for_ever_does_not_keep_the_others_from_voting()
     rig.faults[2].fail_everything(Fault::Refused(ErrorKind::Unreachable));
     rig.nodes[0].forget();
     let client = rig.connected();
-    rig.clock.advance(MAX_TTL + Duration::from_secs(2));
+    rig.clock.advance(BLANK_DWELL + Duration::from_secs(5));
     assert_eq!(votes(&watch(&client)), [true, true, false]);
     granted(acquire(&client, &claim(2)));
 }
@@ -141,39 +144,6 @@ fn other_nodes_and_other_limits_than_the_deployments_are_refused() {
     assert!(error.to_string().contains("belongs to a deployment of other nodes"), "{error}");
     let error = rig.client_allowing(MAX_TTL / 2).pass(Purpose::Watch, WITHIN).unwrap_err();
     assert!(error.to_string().contains("max_ttl is 1m, and the URL says 30s; write ?max_ttl=1m"), "{error}");
-}
-
-#[test]
-fn one_server_under_two_addresses_is_refused() {
-    let rig = Rig::blank(3);
-    let twice = Rig { nodes: vec![rig.nodes[0].clone(), rig.nodes[1].clone(), rig.nodes[0].listed_as("alias")], ..rig };
-    let error = twice.client().pass(Purpose::Watch, WITHIN).unwrap_err();
-    assert!(error.to_string().contains("node-0 and alias are one and the same server"), "{error}");
-}
-
-#[test]
-fn three_nodes_become_five_after_a_wait() {
-    let old = Rig::founded(3);
-    let lease = granted(acquire(&old.connected(), &claim(1)));
-    let mut nodes = old.nodes.clone();
-    for index in 3..5 {
-        let clock = std::sync::Arc::new(old.clock.clone());
-        nodes.push(lock_memory::node::MemoryNode::new(format!("node-{index}"), clock));
-    }
-    let new = Rig { nodes, faults: Rig::blank(5).faults, clock: old.clock.clone() };
-    let stale = old.connected();
-    let members = (0..5).map(|index| format!("node-{index}")).collect();
-    let membership = std::sync::Arc::new(lock_core::node::Membership { members, max_ttl: MAX_TTL });
-    old.client().pass(Purpose::Move(membership), WITHIN).unwrap();
-    // Whoever still uses the old list is refused.
-    assert!(acquire(&stale, &claim(2)).is_err());
-    assert!(old.client().pass(Purpose::Watch, WITHIN).is_err());
-    let client = new.connected();
-    assert_eq!(acquire(&client, &claim(2)).unwrap_err().kind(), ErrorKind::Unavailable);
-    old.clock.advance(MAX_TTL + Duration::from_secs(2));
-    assert_eq!(votes(&watch(&client)), [true; 5]);
-    assert!(granted(acquire(&client, &claim(2))).tokens.low() > lease.tokens.high());
-    assert!(acquire(&stale, &claim(3)).is_err());
 }
 
 #[test]
@@ -208,4 +178,94 @@ fn looking_often_keeps_nobody_from_watching() {
         client.pass(Purpose::Look, WITHIN).unwrap();
         acquire(&client, &claim(2)).is_err_and(|error| error.to_string().contains("at most"))
     });
+}
+
+/// The data of a majority survived, so its deployment is known, and with it the longest lease.
+#[test]
+fn a_majority_that_restarted_with_its_data_waits_for_the_longest_lease_that_it_allowed() {
+    let rig = Rig::founded(3);
+    granted(acquire(&rig.connected(), &claim(1)));
+    rig.nodes[0].restart();
+    rig.nodes[1].restart();
+    let client = rig.connected();
+    rig.clock.advance(MAX_TTL - MOMENT);
+    assert_eq!(votes(&watch(&client)), [false, false, true]);
+    rig.clock.advance(Duration::from_secs(2));
+    assert_eq!(votes(&watch(&client)), [true; 3]);
+}
+
+/// The lease may last for as long as its own deployment allowed, and who asks allows less.
+#[test]
+fn after_a_total_loss_a_client_that_allows_less_does_not_end_the_wait_sooner() {
+    let rig = Rig::founded(3);
+    let client = rig.connected();
+    granted(acquire(&client, &claim(1)));
+    rig.nodes.iter().for_each(lock_memory::node::MemoryNode::forget);
+    let hasty = rig.client_allowing(Duration::from_secs(2));
+    watch(&hasty);
+    rig.clock.advance(BLANK_DWELL - MOMENT);
+    assert_eq!(votes(&watch(&hasty)), [false; 3]);
+    rig.clock.advance(Duration::from_secs(5));
+    assert_eq!(votes(&watch(&hasty)), [true; 3]);
+}
+
+/// A job that runs once a night is the only client there is.
+#[test]
+fn clients_that_come_once_in_months_end_a_dwell_between_them() {
+    let rig = Rig::founded(3);
+    rig.nodes.iter().for_each(lock_memory::node::MemoryNode::restart);
+    watch(&rig.client());
+    rig.clock.advance(Duration::from_secs(390 * 24 * 60 * 60));
+    assert_eq!(votes(&watch(&rig.client())), [true; 3]);
+}
+
+/// Without notes nobody who comes later knows since when the nodes abstain.
+#[test]
+fn no_end_is_promised_where_nothing_can_be_noted() {
+    let rig = Rig::founded(3);
+    rig.nodes.iter().for_each(lock_memory::node::MemoryNode::restart);
+    let told = || acquire(&rig.connected(), &claim(1)).unwrap_err().to_string();
+    watch(&rig.client());
+    assert!(told().contains("for 1m 1s at most"));
+    for faults in &rig.faults[..2] {
+        // Looking works, marking has been done, and whatever changes a node does not work.
+        faults.fail_all(Operation::Connect, Fault::Refused(ErrorKind::Unavailable));
+    }
+    let text = told();
+    assert!(text.contains("too few nodes could note since when") && !text.contains("at most"), "{text}");
+    assert!(text.contains("refused on command"), "{text}");
+}
+
+/// A clock that was set makes all notes of its node old. Where it is so at a majority they still do not agree.
+#[test]
+fn notes_that_do_not_agree_do_not_end_a_dwell() {
+    let clocks: Vec<_> = (0..3).map(|_| ManualClock::new()).collect();
+    let rig = Rig::on_clocks(&clocks);
+    rig.nodes.iter().for_each(lock_memory::node::MemoryNode::restart);
+    watch(&rig.client());
+    for (clock, hours) in clocks.iter().zip([3, 4, 5]) {
+        clock.advance(Duration::from_secs(hours * 60 * 60));
+    }
+    assert_eq!(votes(&watch(&rig.client())), [false; 3], "nobody has waited");
+    clocks.iter().for_each(|clock| clock.advance(MAX_TTL + Duration::from_secs(2)));
+    assert_eq!(votes(&watch(&rig.client())), [true; 3], "they began again together");
+}
+
+/// It is the one of a clock that was centuries ahead. Nobody could draw a token above it.
+#[test]
+fn a_counter_that_is_above_all_tokens_is_not_passed_on() {
+    let clocks: Vec<_> = (0..3).map(|_| ManualClock::new()).collect();
+    let rig = Rig::on_clocks(&clocks);
+    clocks[0].advance(Duration::from_micros(FencingToken::MAX.get() + 1));
+    for node in &rig.nodes {
+        node.restart();
+    }
+    let client = rig.connected();
+    rig.clock.advance(MAX_TTL * 2);
+    assert_eq!(votes(&watch(&client)), [true; 3]);
+    for owner in 1..4 {
+        let lease = granted(acquire(&client, &claim(owner)));
+        assert!(lease.tokens.high().get() < FencingToken::MAX.get() / 2, "{lease:?}");
+        release(&client, &lease).unwrap();
+    }
 }

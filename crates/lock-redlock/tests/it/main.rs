@@ -4,6 +4,8 @@
 
 mod guard;
 mod letters;
+mod minority;
+mod moving;
 mod nonblocking;
 mod support;
 mod verbs;

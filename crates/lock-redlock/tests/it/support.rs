@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lock_core::node::Membership;
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, Lease, Mode, Note, Owner, Parting, Queueing,
     Released, Ttl, Width,
@@ -32,6 +33,33 @@ impl Rig {
         clock.advance(Duration::from_secs(1_000_000));
         let node = |index| MemoryNode::new(format!("node-{index}"), Arc::new(clock.clone()));
         Self { nodes: (0..count).map(node).collect(), faults: (0..count).map(|_| Faults::new()).collect(), clock }
+    }
+
+    /// Three nodes, declared to be new, whose clocks are not the client's.
+    pub(crate) fn on_clocks(clocks: &[ManualClock]) -> Self {
+        let rig = Self::blank(clocks.len());
+        let node = |(index, clock): (usize, &ManualClock)| {
+            clock.advance(Duration::from_secs(1_000_000));
+            MemoryNode::new(format!("node-{index}"), Arc::new(clock.clone()))
+        };
+        let rig = Self { nodes: clocks.iter().enumerate().map(node).collect(), ..rig };
+        rig.client().pass(Purpose::Found, WITHIN).unwrap();
+        rig
+    }
+
+    /// The same nodes, and so many more that nobody has used yet.
+    pub(crate) fn with_more(&self, count: usize) -> Self {
+        let all = self.nodes.len()..self.nodes.len() + count;
+        let node = |index| MemoryNode::new(format!("node-{index}"), Arc::new(self.clock.clone()));
+        let nodes = self.nodes.iter().cloned().chain(all.map(node)).collect();
+        let more = (0..count).map(|_| Faults::new());
+        Self { nodes, faults: self.faults.iter().cloned().chain(more).collect(), clock: self.clock.clone() }
+    }
+
+    /// All nodes, as a deployment.
+    pub(crate) fn membership(&self) -> Arc<Membership> {
+        let members = (0..self.nodes.len()).map(|index| format!("node-{index}")).collect();
+        Arc::new(Membership::new(members, MAX_TTL))
     }
 
     /// The same, declared to be new.

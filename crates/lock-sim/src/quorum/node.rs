@@ -126,11 +126,12 @@ impl Node {
         let standing = self.standing(at);
         self.replace(at, NodeStore::default());
         if let (Some(Mistake::NoMarker), Standing::Voting(epoch)) = (self.mistake, standing) {
-            let membership = membership.clone().into();
+            let membership = Arc::new(membership.clone());
             let clock = self.clock.read(at);
+            let mark = Ask::Mark { epoch, membership: Arc::clone(&membership) };
             let install = Ask::Install { epoch, counter: 0, longest: Duration::ZERO, membership };
             // Neither is ever refused.
-            _ = self.store.ask(clock, None, &self.run, &Ask::Mark(epoch));
+            _ = self.store.ask(clock, None, &self.run, &mark);
             _ = self.store.ask(clock, None, &self.run, &install);
         }
     }

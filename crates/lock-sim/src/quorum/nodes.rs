@@ -73,9 +73,10 @@ impl Nodes {
         for node in &mut self.nodes {
             let epoch = Epoch::from_random(env.number());
             let membership = Arc::clone(&membership);
+            let mark = Ask::Mark { epoch, membership: Arc::clone(&membership) };
             let install = Ask::Install { epoch, counter: 0, longest: Duration::ZERO, membership };
             // Nothing can go wrong with an empty node.
-            _ = node.ask(env.now, &Ask::Mark(epoch));
+            _ = node.ask(env.now, &mark);
             _ = node.ask(env.now, &install);
         }
     }
@@ -119,7 +120,9 @@ impl Nodes {
                 env.fired(Fault::Higher);
             }
             (Ask::Install { .. }, _) => self.installed(env, index, asked.recovery, before),
-            (Ask::Mark(epoch), _) if self.mistake == Some(Mistake::NoDwell) => self.install_at_once(env, index, *epoch),
+            (Ask::Mark { epoch, .. }, _) if self.mistake == Some(Mistake::NoDwell) => {
+                self.install_at_once(env, index, *epoch);
+            }
             _ => {}
         }
     }

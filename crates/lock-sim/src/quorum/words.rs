@@ -35,8 +35,11 @@ impl fmt::Debug for Asked {
                 write!(f, "release {} {} {:?}", parting.name, parting.owner.to_wire(), parting.certainty)
             }
             Ask::Look => f.write_str("look"),
-            Ask::Mark(epoch) => write!(f, "mark {epoch}"),
-            Ask::Note { epoch, .. } => write!(f, "note {epoch}"),
+            Ask::Mark { epoch, .. } => write!(f, "mark {epoch}"),
+            Ask::Note { seen, .. } => {
+                f.write_str("note")?;
+                seen.iter().try_for_each(|sighting| write!(f, " {:?}", sighting.noting))
+            }
             Ask::Install { epoch, counter, longest, .. } => {
                 write!(f, "install {epoch} counter {counter} longest {longest:?} {:?}", self.recovery)
             }

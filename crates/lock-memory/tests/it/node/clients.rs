@@ -18,7 +18,7 @@ fn manual() -> (ManualClock, MemoryNode) {
 }
 
 fn install_at(node: &MemoryNode, epoch: Epoch) {
-    told(node, &Ask::Mark(epoch));
+    told(node, &mark(epoch));
     told(node, &install(epoch, 0));
 }
 
@@ -170,7 +170,7 @@ fn a_covered_node_is_down_until_it_is_healed() {
     let member = Faulty::new(node.clone(), &faults);
     let keeper = BlockingQuorumNode::for_keeper(&member);
     faults.fail_everything(Fault::Refused(ErrorKind::Unreachable));
-    for ask in [acquire(claim(1), 1), fence([]), release(1), Ask::Look, Ask::Mark(EPOCH)] {
+    for ask in [acquire(claim(1), 1), fence([]), release(1), Ask::Look, mark(EPOCH)] {
         for client in [&member, &keeper] {
             let error = BlockingQuorumNode::ask(client, &ask, TTL).unwrap_err();
             assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::None), "{ask:?}");
@@ -201,8 +201,8 @@ fn what_is_asked_of_a_covered_node_is_counted_and_written_down() {
     let (_, node) = manual();
     let faults = Faults::new();
     let member = Faulty::new(node, &faults);
-    let note = Ask::Note { epoch: LATER_EPOCH, keep: TTL };
-    for ask in [acquire(claim(1), 1), fence([lease(1, 1, 1)]), release(1), Ask::Look, Ask::Mark(EPOCH), note] {
+    let note = note("two", LATER_EPOCH, TTL);
+    for ask in [acquire(claim(1), 1), fence([lease(1, 1, 1)]), release(1), Ask::Look, mark(EPOCH), note] {
         told(&member, &ask);
     }
     let counted = [Operation::Acquire, Operation::Fence, Operation::Release, Operation::Inspect, Operation::Connect];

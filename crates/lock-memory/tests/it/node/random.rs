@@ -110,7 +110,7 @@ impl Play {
     }
 
     fn vote(&mut self) {
-        self.node.view(self.clock, &Ask::Mark(EPOCH));
+        self.node.view(self.clock, &mark(EPOCH));
         self.node.view(self.clock, &install(EPOCH, 0));
     }
 

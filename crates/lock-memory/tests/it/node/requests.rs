@@ -25,7 +25,7 @@ fn a_grant_draws_above_the_counter_the_wish_and_the_floor() {
     ];
     for Row(what, counter, width, wish, floor, expected) in rows {
         let mut node = Node::empty();
-        node.view(at(0), &Ask::Mark(EPOCH));
+        node.view(at(0), &mark(EPOCH));
         node.view(at(0), &install(EPOCH, counter));
         let claim = Claim { floor: floor.map(token), ..wide(1, width) };
         let told = node.ask(at(5), &acquire(claim, wish));

@@ -22,6 +22,8 @@ fn a_node_that_was_never_installed_has_forgotten() {
         counter: 0,
         longest: Duration::ZERO,
         membership: None,
+        marked_for: None,
+        predecessor: None,
         clock: NodeTime(7_000_000),
         evicts: None,
     };
@@ -33,16 +35,16 @@ fn a_node_that_was_never_installed_has_forgotten() {
 fn a_mark_makes_a_forgetful_node_abstain_since_then() {
     let mut node = Node::empty();
     let abstaining = |since| Standing::Abstaining { epoch: EPOCH, since: seconds(since) };
-    assert_eq!(node.view(at(1), &Ask::Mark(EPOCH)).standing, abstaining(0));
+    assert_eq!(node.view(at(1), &mark(EPOCH)).standing, abstaining(0));
     assert_abstains(&mut node, at(5));
-    assert_eq!(node.view(at(9), &Ask::Mark(LATER_EPOCH)).standing, abstaining(8), "the first mark stays");
-    assert_eq!(node.view(at(11), &Ask::Mark(EPOCH)).standing, abstaining(10), "and so does its time");
+    assert_eq!(node.view(at(9), &mark(LATER_EPOCH)).standing, abstaining(8), "the first mark stays");
+    assert_eq!(node.view(at(11), &mark(EPOCH)).standing, abstaining(10), "and so does its time");
 }
 
 #[test]
 fn a_mark_does_nothing_to_a_node_that_votes() {
     let mut node = Node::voting();
-    assert_eq!(node.view(at(1), &Ask::Mark(LATER_EPOCH)).standing, Standing::Voting(EPOCH));
+    assert_eq!(node.view(at(1), &mark(LATER_EPOCH)).standing, Standing::Voting(EPOCH));
     assert_eq!(node.grant(at(1), claim(1), 1), 1);
 }
 
@@ -50,7 +52,7 @@ fn a_mark_does_nothing_to_a_node_that_votes() {
 fn an_install_begins_the_epoch_that_was_marked_and_no_other() {
     let mut node = Node::empty();
     assert_eq!(node.view(at(1), &install(EPOCH, 40)).standing, Standing::Forgetful, "it was not marked");
-    node.view(at(1), &Ask::Mark(EPOCH));
+    node.view(at(1), &mark(EPOCH));
     let refused = node.view(at(2), &install(LATER_EPOCH, 40));
     assert_eq!(refused.standing, Standing::Abstaining { epoch: EPOCH, since: seconds(1) });
     assert_eq!((refused.counter, refused.membership), (0, None));
@@ -72,7 +74,7 @@ fn an_install_raises_the_counter_to_what_is_given_and_to_the_nodes_clock() {
         let mut node = Node::voting();
         node.fence(at(0), lease(1, stored, stored));
         node.restart();
-        node.view(at(0), &Ask::Mark(LATER_EPOCH));
+        node.view(at(0), &mark(LATER_EPOCH));
         let view = node.view(at(clock), &install(LATER_EPOCH, given));
         assert_eq!(view.counter, expected, "{stored} {given} {clock}");
     }
@@ -84,7 +86,7 @@ fn an_install_raises_the_longest_ttl_to_what_is_given() {
         let mut node = Node::voting();
         node.grant(at(0), claim(1), 1);
         node.restart();
-        node.view(at(0), &Ask::Mark(LATER_EPOCH));
+        node.view(at(0), &mark(LATER_EPOCH));
         let membership = Arc::new(membership());
         let ask = Ask::Install { epoch: LATER_EPOCH, counter: 0, longest: seconds(given), membership };
         assert_eq!(node.view(at(0), &ask).longest, seconds(expected));
@@ -95,7 +97,7 @@ fn an_install_raises_the_longest_ttl_to_what_is_given() {
 fn a_node_votes_in_its_epoch_only() {
     let mut node = Node::voting();
     node.restart();
-    node.view(at(0), &Ask::Mark(LATER_EPOCH));
+    node.view(at(0), &mark(LATER_EPOCH));
     node.view(at(0), &install(LATER_EPOCH, 0));
     assert_abstains(&mut node, at(0));
 }
@@ -115,10 +117,10 @@ fn another_run_has_forgotten_whatever_data_came_with_it() {
 #[test]
 fn what_another_run_was_marked_with_is_not_installed() {
     let mut node = Node::empty();
-    node.view(at(1), &Ask::Mark(EPOCH));
+    node.view(at(1), &mark(EPOCH));
     node.restart();
     assert_eq!(node.view(at(2), &install(EPOCH, 0)).standing, Standing::Forgetful);
-    let marked = node.view(at(2), &Ask::Mark(LATER_EPOCH)).standing;
+    let marked = node.view(at(2), &mark(LATER_EPOCH)).standing;
     assert_eq!(marked, Standing::Abstaining { epoch: LATER_EPOCH, since: Duration::ZERO });
 }
 
@@ -127,7 +129,7 @@ fn a_mark_leaves_counter_and_longest_as_they_are() {
     let mut node = Node::voting();
     node.grant(at(1), claim(1), 10);
     node.restart();
-    let view = node.view(at(1), &Ask::Mark(LATER_EPOCH));
+    let view = node.view(at(1), &mark(LATER_EPOCH));
     assert_eq!((view.counter, view.longest, view.membership), (10, TTL, Some(membership())));
 }
 
@@ -137,13 +139,13 @@ fn a_release_works_on_a_node_that_abstains() {
     node.grant(at(1), claim(1), 1);
     node.restart();
     assert_eq!(node.release(at(2), parting(1)), Released::Released, "it has forgotten");
-    node.view(at(2), &Ask::Mark(EPOCH));
+    node.view(at(2), &mark(EPOCH));
     assert_eq!(node.release(at(2), unsure_parting(2)), Released::NotHeld);
     node.view(at(2), &install(EPOCH, 0));
     assert!(node.try_ask(at(2), &acquire(claim(2), 1)).is_err(), "the tombstone is there");
     let mut node = Node::empty();
     assert_eq!(node.release(at(2), unsure_parting(1)), Released::NotHeld);
-    node.view(at(2), &Ask::Mark(EPOCH));
+    node.view(at(2), &mark(EPOCH));
     node.view(at(2), &install(EPOCH, 0));
     assert!(node.try_ask(at(2), &acquire(claim(1), 1)).is_err(), "so it is on one that was never installed");
 }
@@ -153,11 +155,33 @@ fn a_move_makes_a_voting_node_abstain_in_another_deployment() {
     let mut node = Node::voting();
     node.grant(at(1), claim(1), 10);
     let other = Membership { members: vec!["one".into()], max_ttl: seconds(60) };
-    let view = node.view(at(2), &Ask::Move { epoch: LATER_EPOCH, membership: Arc::new(other.clone()) });
+    let (membership, predecessor) = (Arc::new(other.clone()), Arc::new(membership()));
+    let moving = Ask::Move { epoch: LATER_EPOCH, membership, predecessor: Arc::clone(&predecessor) };
+    let view = node.view(at(2), &moving);
     assert_eq!(view.standing, Standing::Abstaining { epoch: LATER_EPOCH, since: Duration::ZERO });
     assert_eq!((view.membership, view.counter, view.longest), (Some(other), 10, TTL));
+    assert_eq!(view.predecessor.as_ref(), Some(&*predecessor));
     assert_abstains(&mut node, at(2));
-    assert_eq!(node.view(at(3), &install(LATER_EPOCH, 0)).standing, Standing::Voting(LATER_EPOCH));
+    let voting = node.view(at(3), &install(LATER_EPOCH, 0));
+    assert_eq!((voting.standing, voting.predecessor), (Standing::Voting(LATER_EPOCH), Some((*predecessor).clone())));
+}
+
+#[test]
+fn a_mark_says_for_which_deployment_it_is_while_the_node_abstains() {
+    let mut node = Node::empty();
+    let other = Membership { members: vec!["one".into()], max_ttl: seconds(60) };
+    let marked = node.view(at(1), &Ask::Mark { epoch: EPOCH, membership: Arc::new(other.clone()) });
+    assert_eq!((marked.membership, marked.marked_for.as_ref()), (None, Some(&other)), "it belongs to nobody yet");
+    assert_eq!(node.view(at(2), &mark(LATER_EPOCH)).marked_for.as_ref(), Some(&other), "the first mark stays");
+    node.restart();
+    assert_eq!(node.view(at(2), &Ask::Look).marked_for, None, "another run was not marked");
+    assert_eq!(node.view(at(3), &mark(LATER_EPOCH)).marked_for, Some(membership()));
+    assert_eq!(node.view(at(4), &install(LATER_EPOCH, 0)).marked_for, None);
+    node.restart();
+    node.view(at(5), &mark(EPOCH));
+    let (to, predecessor) = (Arc::new(other), Arc::new(membership()));
+    let moved = node.view(at(6), &Ask::Move { epoch: LATER_EPOCH, membership: to, predecessor });
+    assert_eq!(moved.marked_for, None);
 }
 
 #[test]
@@ -165,7 +189,7 @@ fn a_move_that_comes_again_changes_nothing() {
     let mut node = Node::voting();
     let move_to = |epoch, max_ttl| {
         let membership = Arc::new(Membership { members: vec!["one".into()], max_ttl: seconds(max_ttl) });
-        Ask::Move { epoch, membership }
+        Ask::Move { epoch, membership: Arc::clone(&membership), predecessor: membership }
     };
     let before = node.view(at(1), &Ask::Look);
     assert_eq!(node.view(at(1), &move_to(EPOCH, 60)), before, "it votes in that epoch");
@@ -181,18 +205,34 @@ fn a_move_that_comes_again_changes_nothing() {
 }
 
 #[test]
-fn an_epoch_is_noted_once_for_as_long_as_was_said() {
+fn the_last_epoch_that_began_at_a_member_is_noted_for_as_long_as_was_said() {
     let mut node = Node::empty();
-    let mut note = |clock, epoch, keep| {
-        let told = node.ask(clock, &Ask::Note { epoch, keep: seconds(keep) });
-        let Told::Noted(since) = told else { panic!("not noted: {told:?}") };
-        since
+    let mut asked = |clock, member: &str, noting, keep| {
+        let seen = Arc::new([Sighting { member: member.into(), noting }]);
+        let told = node.ask(clock, &Ask::Note { seen, keep: seconds(keep) });
+        let Told::Noted(answers) = told else { panic!("not noted: {told:?}") };
+        let [answer] = answers[..] else { panic!("not one answer: {answers:?}") };
+        answer.map(|noted| (noted.epoch, noted.age.as_secs()))
     };
-    assert_eq!(note(at(1), EPOCH, 10), Duration::ZERO);
-    assert_eq!(note(at(4), LATER_EPOCH, 10), Duration::ZERO, "each epoch for itself");
-    assert_eq!(note(at(6), EPOCH, 100), seconds(5));
-    assert_eq!(note(at(11), EPOCH, 10), Duration::ZERO, "the first time was forgotten as it was told to be");
-    assert_eq!(note(at(12), LATER_EPOCH, 10), seconds(8));
+    let [begins, later] = [EPOCH, LATER_EPOCH].map(Noting::Begins);
+    assert_eq!(asked(at(0), "one", Noting::Nothing, 10), None, "looking writes nothing");
+    assert_eq!(asked(at(1), "one", begins, 10), Some((EPOCH, 0)));
+    assert_eq!(asked(at(4), "two", begins, 100), Some((EPOCH, 0)), "each member for itself");
+    assert_eq!(asked(at(6), "one", begins, 100), Some((EPOCH, 5)), "it is noted once");
+    assert_eq!(asked(at(7), "one", Noting::Nothing, 100), Some((EPOCH, 6)));
+    assert_eq!(asked(at(11), "one", Noting::Nothing, 10), None, "it was forgotten as it was told to be");
+    assert_eq!(asked(at(12), "two", later, 100), Some((LATER_EPOCH, 0)), "the last writer wins");
+    assert_eq!(asked(at(14), "two", Noting::BeginsAnew(LATER_EPOCH), 100), Some((LATER_EPOCH, 0)));
+    assert_eq!(asked(at(15), "two", later, 100), Some((LATER_EPOCH, 1)));
+}
+
+#[test]
+fn a_clock_beyond_all_tokens_raises_no_counter() {
+    let mut node = Node::empty();
+    let beyond = at(FencingToken::MAX.get() / 1_000_000 + 2);
+    node.view(beyond, &mark(EPOCH));
+    assert_eq!(node.view(beyond, &install(EPOCH, 40)).counter, 40);
+    assert_eq!(node.grant(beyond, claim(1), 50), 50, "its tokens are not used up");
 }
 
 #[test]

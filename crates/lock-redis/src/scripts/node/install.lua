@@ -5,7 +5,10 @@ local function highest(field, ...)
 end
 
 if redis.call('HGET', node, 'pending') == seal then
-  redis.call('HDEL', node, 'pending', 'since')
-  redis.call('HSET', node, 'seal', seal, 'fence', highest('fence', counter, microseconds()),
+  -- A clock that is beyond all tokens is wrong, and would use them up.
+  local height = microseconds()
+  if height > 9007199254740991 then height = 0 end
+  redis.call('HDEL', node, 'pending', 'since', 'marked_members', 'marked_max_ttl')
+  redis.call('HSET', node, 'seal', seal, 'fence', highest('fence', counter, height),
     'longest', highest('longest', longest), 'members', members, 'max_ttl', max_ttl)
 end

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Ask, Standing, Told};
+use lock_core::node::{Ask, Noted, Noting, Standing, Told};
 use lock_core::{Certainty, Claim, Effect, ErrorKind, Fenced, Queueing, Released};
 use test_support::{AfterDrop, Fault, Proxy, RedisOptions, RedisServer};
 
 use super::{
-    ADDRESS, COLOURS, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, install, lease, membership, release,
-    tombstone, view,
+    ADDRESS, COLOURS, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, install, lease, mark, membership, note,
+    release, tombstone, view,
 };
 use crate::faults::{evaluations, exists};
 use crate::support::{SHORT, SOON, claim, eventually};
@@ -113,8 +113,12 @@ fn a_full_node_grants_nothing_and_takes_the_rest() {
         let never = claim("never");
         assert_eq!(voter.release(&never, Certainty::Unknown), Released::NotHeld);
         assert!(exists(&voter.server, &tombstone(&never)), "{colour}: no tombstone in a full server");
+        for noting in [Noting::Begins(EPOCH), Noting::Begins(OTHER_EPOCH)] {
+            let Ok(Told::Noted(noted)) = voter.ask(&note(noting, Duration::from_secs(600))) else { panic!("{colour}") };
+            assert!(matches!(noted[..], [Some(Noted { epoch, .. })] if noting == Noting::Begins(epoch)), "{colour}");
+        }
         voter.server.command::<()>(&["HDEL", "leasehold:node", "seal"]);
-        let marked = view(voter.ask(&Ask::Mark(OTHER_EPOCH))).standing;
+        let marked = view(voter.ask(&mark(OTHER_EPOCH))).standing;
         assert!(matches!(marked, Standing::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}: {marked:?}");
         assert_eq!(view(voter.ask(&install(OTHER_EPOCH))).standing, Standing::Voting(OTHER_EPOCH), "{colour}");
     }
@@ -125,7 +129,7 @@ fn a_damaged_node_is_an_error_and_no_lock_of_another_kind() {
     for (colour, connect) in COLOURS {
         let voter = Voter::start(connect);
         voter.server.command::<()>(&["SET", "leasehold:node", "damaged"]);
-        for ask in [acquire(&claim("job"), 1, EPOCH), Ask::Look, Ask::Mark(EPOCH)] {
+        for ask in [acquire(&claim("job"), 1, EPOCH), Ask::Look, mark(EPOCH)] {
             assert_eq!(voter.ask(&ask).unwrap_err().kind(), ErrorKind::Protocol, "{colour}: {ask:?}");
         }
         assert!(!exists(&voter.server, "job"));
@@ -170,13 +174,14 @@ fn the_rights_that_are_listed_are_enough() {
         let ask = |ask: &Ask| node.ask(ask, SOON).unwrap_or_else(|error| panic!("{colour}: {ask:?}: {error}"));
         let job = claim("job");
         ask(&Ask::Look);
-        ask(&Ask::Mark(EPOCH));
-        ask(&Ask::Note { epoch: EPOCH, keep: Duration::from_secs(9) });
+        ask(&mark(EPOCH));
+        ask(&note(Noting::Begins(EPOCH), Duration::from_secs(9)));
         ask(&install(EPOCH));
         let token = granted(Ok(ask(&acquire(&job, 1, EPOCH)))).0;
         ask(&fence(&[lease(&job, token + 1)], EPOCH));
         ask(&acquire(&Claim { queueing: Queueing::Wanted, ..claim("job") }, 1, EPOCH));
         assert_eq!(ask(&release(&job, Certainty::Unknown)), Told::Released(Released::Released));
-        ask(&Ask::Move { epoch: OTHER_EPOCH, membership: membership().into() });
+        let predecessor = membership().into();
+        ask(&Ask::Move { epoch: OTHER_EPOCH, membership: membership().into(), predecessor });
     }
 }

@@ -10,7 +10,7 @@ use lock_core::node::{Ask, RunId, Standing, Told};
 use lock_core::{Certainty, Effect, ErrorKind, Released};
 use test_support::{RedisOptions, RedisServer};
 
-use super::{ADDRESS, COLOURS, EPOCH, Node, OTHER_EPOCH, Voter, acquire, fence, granted, install, view};
+use super::{ADDRESS, COLOURS, EPOCH, Node, OTHER_EPOCH, Voter, acquire, fence, granted, install, mark, view};
 use crate::support::{SOON, claim, eventually};
 
 /// Looks until the node was connected to again.
@@ -70,11 +70,11 @@ fn a_mark_from_before_a_restart_does_not_count_after_it() {
     for (colour, connect) in COLOURS {
         let mut server = RedisServer::start_with(RedisOptions::default().append_only());
         let node = connect(&server.url());
-        node.ask(&Ask::Mark(EPOCH), SOON).unwrap();
+        node.ask(&mark(EPOCH), SOON).unwrap();
         server.restart_with_data();
         assert_eq!(look_again(&node).standing, Standing::Forgetful, "{colour}");
         assert_eq!(view(node.ask(&install(EPOCH), SOON)).standing, Standing::Forgetful, "{colour}");
-        let marked = view(node.ask(&Ask::Mark(OTHER_EPOCH), SOON)).standing;
+        let marked = view(node.ask(&mark(OTHER_EPOCH), SOON)).standing;
         assert!(matches!(marked, Standing::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}: {marked:?}");
     }
 }
@@ -177,7 +177,7 @@ fn a_replica_and_a_node_of_a_cluster_are_refused() {
     {
         for (colour, connect) in COLOURS {
             let node = connect(&server.url());
-            for ask in [Ask::Look, Ask::Mark(EPOCH), acquire(&claim("job"), 1, EPOCH)] {
+            for ask in [Ask::Look, mark(EPOCH), acquire(&claim("job"), 1, EPOCH)] {
                 let error = node.ask(&ask, SOON).unwrap_err();
                 assert_eq!((error.kind(), error.effect()), (ErrorKind::Config, Effect::None), "{colour}: {error}");
                 let text = error.to_string();

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Ask, RunId, Standing, Told};
+use lock_core::node::{Ask, Membership, Noted, Noting, RunId, Standing, Told};
 use lock_core::{Certainty, FencingToken, Released};
 use test_support::{RedisOptions, RedisServer};
 
-use super::{COLOURS, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, install, lease, membership, tombstone, view};
+use super::{
+    ADDRESS, COLOURS, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, install, lease, mark, membership, note,
+    tombstone, view,
+};
 use crate::support::{SOON, claim};
 
 /// In microseconds.
@@ -29,7 +32,7 @@ fn a_new_node_abstains_until_its_epoch_is_installed() {
         assert_eq!(server.command::<u64>(&["DBSIZE"]), 0, "{colour}: something was written");
 
         for epoch in [EPOCH, OTHER_EPOCH] {
-            let Standing::Abstaining { epoch, .. } = view(ask(&Ask::Mark(epoch))).standing else { panic!("{colour}") };
+            let Standing::Abstaining { epoch, .. } = view(ask(&mark(epoch))).standing else { panic!("{colour}") };
             assert_eq!(epoch, EPOCH, "the first who marks decides");
         }
         let waiting = view(ask(&install(OTHER_EPOCH))).standing;
@@ -50,10 +53,10 @@ fn it_says_how_long_it_has_abstained() {
     for (colour, connect) in COLOURS {
         server.command::<()>(&["FLUSHALL"]);
         let node = connect(&server.url());
-        node.ask(&Ask::Mark(EPOCH), SOON).unwrap();
+        node.ask(&mark(EPOCH), SOON).unwrap();
         let since: u64 = server.command(&["HGET", "leasehold:node", "since"]);
         server.command::<()>(&["HSET", "leasehold:node", "since", &(since - 60 * SECOND).to_string()]);
-        let abstaining = view(node.ask(&Ask::Mark(OTHER_EPOCH), SOON)).standing;
+        let abstaining = view(node.ask(&mark(OTHER_EPOCH), SOON)).standing;
         let Standing::Abstaining { epoch: EPOCH, since } = abstaining else { panic!("{colour}: {abstaining:?}") };
         assert!((60..80).contains(&since.as_secs()), "{since:?}");
     }
@@ -71,7 +74,7 @@ fn what_comes_late_does_not_change_who_votes() {
             longest: Duration::from_secs(900),
             membership: membership().into(),
         };
-        for late in [Ask::Mark(EPOCH), Ask::Mark(OTHER_EPOCH), install(EPOCH), late_install, install(OTHER_EPOCH)] {
+        for late in [mark(EPOCH), mark(OTHER_EPOCH), install(EPOCH), late_install, install(OTHER_EPOCH)] {
             let after = view(voter.ask(&late));
             assert_eq!((after.standing, after.counter), (before.standing, before.counter), "{colour}: {late:?}");
             assert_eq!((after.longest, after.membership), (before.longest, before.membership.clone()));
@@ -94,24 +97,48 @@ fn installing_never_lowers_what_is_known() {
 }
 
 #[test]
-fn an_epoch_is_noted_once() {
+fn the_last_epoch_that_began_at_a_member_is_noted_once() {
     for (colour, connect) in COLOURS {
         let voter = Voter::start(connect);
-        let noting = |seconds| Ask::Note { epoch: OTHER_EPOCH, keep: Duration::from_secs(seconds) };
-        let noted = |ask: &Ask| match voter.ask(ask) {
-            Ok(Told::Noted(age)) => age,
+        let noted = |noting, seconds| match voter.ask(&note(noting, Duration::from_secs(seconds))) {
+            Ok(Told::Noted(answers)) => answers[0],
             other => panic!("{colour}: {other:?}"),
         };
-        assert_eq!(noted(&noting(600)), Duration::ZERO);
-        let key = "leasehold:seen:0000000000000002";
-        let at: u64 = voter.server.command(&["GET", key]);
+        let begins = Noting::Begins(OTHER_EPOCH);
+        assert_eq!(noted(Noting::Nothing, 600), None, "{colour}");
+        assert_eq!(noted(begins, 600), Some(Noted { epoch: OTHER_EPOCH, age: Duration::ZERO }), "{colour}");
+        let key = "leasehold:seen:the-second-node:7001";
+        let kept = || voter.value(key).unwrap().strip_prefix("0000000000000002 ").unwrap().parse::<u64>().unwrap();
+        let put = |at: u64| {
+            voter.server.command::<()>(&["SET", key, &format!("0000000000000002 {at}"), "KEEPTTL"]);
+        };
         assert!((500_000..=600_000).contains(&voter.left(key)));
-        voter.server.command::<()>(&["SET", key, &(at - 60 * SECOND).to_string(), "KEEPTTL"]);
-        let age = noted(&noting(6000)).as_secs();
+        let at = kept();
+        put(at - 60 * SECOND);
+        let age = noted(begins, 6000).unwrap().age.as_secs();
         assert!((60..80).contains(&age), "{colour}: {age}");
         assert!(voter.left(key) <= 600_000, "{colour}: its first note decides how long it is kept");
-        voter.server.command::<()>(&["SET", key, &(at + 3600 * SECOND).to_string(), "KEEPTTL"]);
-        assert_eq!(noted(&noting(600)), Duration::ZERO, "{colour}: a clock that was set back");
+        put(at + 3600 * SECOND);
+        assert_eq!(noted(begins, 600).unwrap().age, Duration::ZERO, "{colour}: a clock that was set back");
+        assert!(noted(Noting::BeginsAnew(OTHER_EPOCH), 600).is_some() && kept() < at + 60 * SECOND, "{colour}");
+        assert_eq!(noted(Noting::Begins(EPOCH), 600).unwrap().epoch, EPOCH, "{colour}: the last writer wins");
+        assert_eq!(noted(Noting::Nothing, 600).unwrap().epoch, EPOCH, "{colour}");
+    }
+}
+
+#[test]
+fn a_mark_says_for_which_deployment_it_is() {
+    for (colour, connect) in COLOURS {
+        let server = RedisServer::start();
+        let node = connect(&server.url());
+        let other = Membership { members: vec![ADDRESS.into()], max_ttl: Duration::from_secs(9) };
+        let marking = Ask::Mark { epoch: EPOCH, membership: other.clone().into() };
+        let marked = view(node.ask(&marking, SOON));
+        assert_eq!((marked.membership, marked.marked_for.as_ref()), (None, Some(&other)), "{colour}");
+        let again = view(node.ask(&mark(OTHER_EPOCH), SOON));
+        assert_eq!(again.marked_for, Some(other), "{colour}: the first mark stays");
+        let installed = view(node.ask(&install(EPOCH), SOON));
+        assert_eq!((installed.membership, installed.marked_for), (Some(membership()), None), "{colour}");
     }
 }
 
@@ -122,8 +149,10 @@ fn a_node_that_moves_abstains_and_still_releases() {
         let (job, held) = voter.take("job");
         let mut elsewhere = membership();
         elsewhere.members.pop();
-        let moving = Ask::Move { epoch: OTHER_EPOCH, membership: elsewhere.clone().into() };
+        let (to, predecessor) = (elsewhere.clone().into(), membership().into());
+        let moving = Ask::Move { epoch: OTHER_EPOCH, membership: to, predecessor };
         let moved = view(voter.ask(&moving));
+        assert_eq!(moved.predecessor, Some(membership()), "{colour}");
         assert!(matches!(moved.standing, Standing::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}: {moved:?}");
         assert_eq!((moved.membership.as_ref(), moved.counter), (Some(&elsewhere), held.tokens.high().get()));
         assert_eq!(voter.acquire(&job, 1).unwrap(), Told::Abstains);

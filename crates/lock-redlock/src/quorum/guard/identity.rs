@@ -1,41 +1,103 @@
-//! Whether the nodes are what they should be: different servers, of this deployment.
+//! Whether the nodes are what they should be: different servers, of this deployment, each the only one behind its address.
+//! One that is not does not count, and is in nobody's way while a majority is left.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use lock_core::node::{Membership, RunId, View};
+use lock_core::node::{Epoch, Membership, Noted, RunId, Standing, View};
 use lock_core::{BackendError, ErrorKind};
 
-use super::super::{Quorum, refusal};
+use super::super::peer::Peer;
+use super::super::{NodeId, Quorum, refusal};
 use super::{Guard, Purpose};
 
 impl Guard {
-    /// All that answer are different servers of this deployment. One that is not does not vote; it is in nobody's way where
-    /// others know the deployment and a majority is as it should be.
     pub(super) fn check_identity(&mut self, quorum: &Quorum) -> Result<(), BackendError> {
-        let is_first = quorum.watch.last_pass.is_none();
-        let mut runs: BTreeMap<RunId, &str> = BTreeMap::new();
-        let mut stranger = None;
-        for (peer, answer) in quorum.peers.iter().zip(&mut self.views) {
-            let view = match answer {
-                Ok(view) => view,
-                Err(error) if is_first && self.purpose != Purpose::Look && error.kind() == ErrorKind::Config => {
-                    return Err(error.clone());
-                }
-                Err(_) => continue,
-            };
-            if let Some(other) = runs.insert(view.run.clone(), &peer.address) {
-                let told = format!("{other} and {} are one and the same server", peer.address);
-                return Err(refusal(told, "name independent servers, each once"));
+        self.set_strangers_aside(quorum);
+        // Of one server under two addresses, a pass that brings nodes back knows only later which of them is out of date.
+        if !matches!(self.purpose, Purpose::Watch | Purpose::TakeOver(_)) {
+            self.set_doubles_aside(quorum);
+        }
+        self.check_majority_is_left(quorum)
+    }
+
+    /// Those that belong to another deployment.
+    pub(super) fn set_strangers_aside(&mut self, quorum: &Quorum) {
+        for node in quorum.nodes() {
+            let Ok(view) = &self.views[node.0] else { continue };
+            if self.left_behind(quorum, view).is_some() {
+                continue;
             }
-            let moved_before = matches!(&self.purpose, Purpose::Move(to) if view.membership.as_ref() == Some(to));
-            if !moved_before && let Err(error) = check_membership(&quorum.membership, &peer.address, view) {
-                stranger = Some(error.clone());
-                *answer = Err(error);
+            if let Err(error) = self.check_membership(quorum, node, view) {
+                self.strangers.insert(node);
+                self.views[node.0] = Err(error);
             }
         }
-        let known = self.views.iter().flatten().any(|view| view.membership.is_some());
-        let enough = self.views.iter().flatten().count() >= quorum.majority();
-        stranger.filter(|_| !known || !enough).map_or(Ok(()), Err)
+    }
+
+    /// While strangers answer, a node that knows no deployment may be theirs. It is ours all the same where a majority votes
+    /// here: then no other deployment has been moved to.
+    pub(super) fn may_be_ours(&self, quorum: &Quorum, view: &View) -> bool {
+        self.strangers.is_empty() || view.membership.is_some() || self.voters(quorum) >= quorum.majority()
+    }
+
+    fn voters(&self, quorum: &Quorum) -> usize {
+        let ours = |view: &&View| view.votes() && view.membership.as_ref() == Some(&*quorum.membership);
+        self.views.iter().flatten().filter(ours).map(|view| &view.run).collect::<BTreeSet<_>>().len()
+    }
+
+    /// Those that are reached under a second address. The first one counts.
+    pub(super) fn set_doubles_aside(&mut self, quorum: &Quorum) {
+        let mut runs: BTreeMap<RunId, &str> = BTreeMap::new();
+        for (peer, answer) in quorum.peers.iter().zip(&mut self.views) {
+            let Ok(view) = answer else { continue };
+            let first = *runs.entry(view.run.clone()).or_insert(&peer.address);
+            if first != peer.address {
+                *answer = Err(one_server(first, &peer.address));
+            }
+        }
+    }
+
+    /// Those that another server has taken the address of, or shares it with.
+    pub(super) fn set_superseded_aside(&mut self, quorum: &Quorum) {
+        for node in quorum.nodes() {
+            let Ok(View { standing: Standing::Voting(epoch), run, .. }) = &self.views[node.0] else { continue };
+            if self.is_superseded(quorum, node, *epoch) {
+                let address = &quorum.peers[node.0].address;
+                let twin = |(peer, view): &(&Peer, &Result<View, _>)| {
+                    peer.address != *address && view.as_ref().is_ok_and(|view| view.run == *run)
+                };
+                let twin = quorum.peers.iter().zip(&self.views).find(twin);
+                self.views[node.0] = Err(match twin {
+                    Some((other, _)) => one_server(&other.address, address),
+                    None => superseded(address),
+                });
+            }
+        }
+    }
+
+    /// Whether another epoch began at this address after this one, and no majority says that this one is the last.
+    fn is_superseded(&self, quorum: &Quorum, node: NodeId, epoch: Epoch) -> bool {
+        let notes = self.notes.get(&node).map(Vec::as_slice).unwrap_or_default();
+        let (own, others): (Vec<&Noted>, Vec<&Noted>) = notes.iter().partition(|noted| noted.epoch == epoch);
+        let began = own.iter().map(|noted| noted.age).max();
+        let later = others.iter().map(|noted| noted.age).min();
+        own.len() < quorum.majority() && later.is_some_and(|later| began.is_none_or(|began| later <= began))
+    }
+
+    /// Where strangers answer, what knows no deployment is not enough to go on with.
+    pub(super) fn check_majority_is_left(&self, quorum: &Quorum) -> Result<(), BackendError> {
+        let knows = |view: &&View| view.membership.is_some();
+        if let Some(stranger) = self.strangers.first()
+            && let Err(error) = &self.views[stranger.0]
+            && self.views.iter().flatten().filter(knows).count() < quorum.majority()
+        {
+            return Err(error.clone());
+        }
+        let wrong: Vec<_> = self.views.iter().filter_map(|view| view.as_ref().err()).filter(is_wrong).collect();
+        match wrong.first() {
+            Some(error) if wrong.len() >= quorum.blocking() => Err((*error).clone()),
+            Some(_) | None => Ok(()),
+        }
     }
 
     pub(super) fn check_nobody_was_here(&self, quorum: &Quorum) -> Result<(), BackendError> {
@@ -48,10 +110,35 @@ impl Guard {
         }
         Ok(())
     }
+
+    fn check_membership(&self, quorum: &Quorum, node: NodeId, view: &View) -> Result<(), BackendError> {
+        let address = &quorum.peers[node.0].address;
+        match (&view.membership, &view.marked_for, &self.purpose) {
+            (Some(theirs), _, Purpose::Move(to)) if theirs == &**to => Ok(()),
+            (Some(theirs), _, _) => compare(&quorum.membership, address, theirs),
+            // Whoever declares that all is new knows of no other.
+            (None, _, Purpose::Found) | (None, None, _) => Ok(()),
+            (None, Some(theirs), _) => compare(&quorum.membership, address, theirs),
+        }
+    }
 }
 
-fn check_membership(ours: &Membership, address: &str, view: &View) -> Result<(), BackendError> {
-    let Some(theirs) = &view.membership else { return Ok(()) };
+fn one_server(first: &str, second: &str) -> BackendError {
+    refusal(format!("{first} and {second} are one and the same server"), "name independent servers, each once")
+}
+
+fn superseded(address: &str) -> BackendError {
+    let remedy =
+        "stop the server that is not to be used, see that the address leads to the other one only, and restart that";
+    refusal(format!("{address} leads to another server than it did last"), remedy)
+}
+
+/// Whether it will not pass by itself.
+fn is_wrong(error: &&BackendError) -> bool {
+    error.kind() == ErrorKind::Config
+}
+
+fn compare(ours: &Membership, address: &str, theirs: &Membership) -> Result<(), BackendError> {
     if theirs.members != ours.members {
         let told = format!(
             "{address} belongs to a deployment of other nodes: {}; the URL names {}",

@@ -6,22 +6,28 @@
 //! enough: so processes that live for a second can end it between them. Then, and not before, the highest counter of
 //! the others is read, and the node is installed with it. Each step compares before it sets, so any number of clients may
 //! pass at once, and each pass may end anywhere.
+//!
+//! Reading order: here (the steps of a pass) · `identity` (which answers count) · `dwell` (how long a node abstains) ·
+//! `notes` (since
+//! when) · `moving` (how a deployment becomes another one) · `report` (what was found).
 
+mod dwell;
 mod identity;
+mod moving;
+mod notes;
 mod report;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, Standing, Told, View};
-use lock_core::{BackendError, Moment, drift};
+use lock_core::node::{Ask, Epoch, Membership, Noted, Noting, Standing, Told, View};
+use lock_core::{BackendError, FencingToken, Moment};
 
+use super::watch::Wait;
 use super::{Errand, Letter, NodeId, Outcome, Quorum, refusal};
+use dwell::Dwell;
 pub use report::{NodeReport, Recovery, Report};
-
-/// How much longer than the longest lease a note of an epoch is kept: long enough for clients that come once an hour.
-const KEEP_BEYOND: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// Why the guard passes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +40,9 @@ pub enum Purpose {
     Found,
     /// To have these nodes belong to another deployment from now on. They abstain as if they had forgotten.
     Move(Arc<Membership>),
+    /// To watch, and to have the nodes that nobody used belong to this deployment from now on, where it follows on the one
+    /// given: so many of that one's nodes were moved that it cannot go on.
+    TakeOver(Arc<Membership>),
 }
 
 /// One pass.
@@ -46,7 +55,12 @@ pub struct Guard {
     looked_at: Moment,
     open: usize,
     views: Vec<Result<View, BackendError>>,
-    notes: BTreeMap<Epoch, Vec<Duration>>,
+    /// Who answered and belongs to another deployment.
+    strangers: BTreeSet<NodeId>,
+    /// What the nodes have noted of each.
+    notes: BTreeMap<NodeId, Vec<Noted>>,
+    /// Why a node could not note anything.
+    note_failure: Option<BackendError>,
     dwells: BTreeMap<NodeId, Dwell>,
     recoveries: BTreeMap<NodeId, Recovery>,
     letters: VecDeque<Letter>,
@@ -62,15 +76,6 @@ enum Phase {
     Over,
 }
 
-/// How long a node has to abstain.
-#[derive(Clone, Copy, Debug)]
-struct Dwell {
-    epoch: Epoch,
-    lasts: Duration,
-    longest: Duration,
-    recovery: Recovery,
-}
-
 impl Guard {
     /// Looks at all nodes. `epochs` are fresh, one for each node, in case it has forgotten.
     pub fn begin(quorum: &mut Quorum, now: Moment, purpose: Purpose, within: Duration, epochs: Vec<Epoch>) -> Self {
@@ -83,7 +88,9 @@ impl Guard {
             looked_at: now,
             open: 0,
             views: Vec::new(),
+            strangers: BTreeSet::new(),
             notes: BTreeMap::new(),
+            note_failure: None,
             dwells: BTreeMap::new(),
             recoveries: BTreeMap::new(),
             letters: VecDeque::new(),
@@ -123,75 +130,50 @@ impl Guard {
         self.check_identity(quorum)?;
         match self.purpose.clone() {
             Purpose::Look => {
-                self.foresee(quorum);
-                return Ok(Phase::Over);
+                self.read_notes(quorum);
+                return Ok(Phase::Note);
             }
             Purpose::Move(membership) => return self.move_all(quorum, &membership),
             Purpose::Found => self.check_nobody_was_here(quorum)?,
-            Purpose::Watch => {}
+            Purpose::Watch | Purpose::TakeOver(_) => {}
         }
         for node in quorum.nodes() {
-            if matches!(&self.views[node.0], Ok(view) if view.standing == Standing::Forgetful) {
-                self.send(quorum, node, Ask::Mark(self.epochs[node.0]));
+            if let Some(ask) = self.marking(quorum, node) {
+                self.send(quorum, node, ask);
             }
         }
         Ok(Phase::Mark)
     }
 
-    /// How long each has to wait that does not vote, by the node's own word for when it began.
-    fn foresee(&mut self, quorum: &Quorum) {
-        for node in quorum.nodes() {
-            let (epoch, since) = match &self.views[node.0] {
-                Ok(View { standing: Standing::Abstaining { epoch, since }, .. }) => (*epoch, *since),
-                Ok(View { standing: Standing::Forgetful, .. }) => (self.epochs[node.0], Duration::ZERO),
-                Ok(View { standing: Standing::Voting(_), .. }) | Err(_) => continue,
-            };
-            self.notes.insert(epoch, vec![since; quorum.majority()]);
-            self.dwells.insert(node, self.dwell(quorum, node, epoch));
+    /// What has a node abstain that may not go on as it is.
+    fn marking(&self, quorum: &Quorum, node: NodeId) -> Option<Ask> {
+        let view = self.views[node.0].as_ref().ok()?;
+        let (epoch, membership) = (self.epochs[node.0], Arc::clone(&quorum.membership));
+        if let Some(theirs) = self.left_behind(quorum, view) {
+            return Some(Ask::Move { epoch, membership, predecessor: Arc::new(theirs.clone()) });
         }
-    }
-
-    fn move_all(&mut self, quorum: &mut Quorum, to: &Arc<Membership>) -> Result<Phase, BackendError> {
-        if to.max_ttl < quorum.membership.max_ttl {
-            let remedy = "keep max_ttl, or make it longer: older leases may last that long";
-            return Err(refusal("the new deployment's max_ttl is shorter", remedy));
+        if !self.may_be_ours(quorum, view) {
+            return None;
         }
-        // A blank one has nothing to move, and may not belong here at all.
-        let knows = |node: &NodeId| matches!(&self.views[node.0], Ok(view) if view.membership.is_some());
-        let reached: Vec<_> = quorum.nodes().filter(knows).collect();
-        // No majority of the earlier deployment can do without one of so many.
-        if reached.len() < quorum.blocking() {
-            let remedy = "see that they run, and that the first URL names the nodes as they are; then move again";
-            return Err(refusal("too few nodes answer that know this deployment", remedy));
-        }
-        for node in reached {
-            let moved = matches!(&self.views[node.0], Ok(view) if view.membership.as_ref() == Some(&**to));
-            if !moved {
-                let (epoch, membership) = (self.epochs[node.0], Arc::clone(to));
-                self.send(quorum, node, Ask::Move { epoch, membership });
+        match &self.purpose {
+            Purpose::TakeOver(predecessor) if view.membership.is_none() && self.was_moved(quorum, predecessor) => {
+                Some(Ask::Move { epoch, membership, predecessor: Arc::clone(predecessor) })
             }
+            _ => (view.standing == Standing::Forgetful).then_some(Ask::Mark { epoch, membership }),
         }
-        Ok(Phase::Install)
     }
 
     /// That a node abstains is noted everywhere.
     fn after_mark(&mut self, quorum: &mut Quorum, now: Moment) -> Result<Phase, BackendError> {
-        let keep = quorum.membership.max_ttl + KEEP_BEYOND;
-        for (node, epoch) in self.abstaining() {
-            quorum.watch.seen.entry(epoch).or_insert(now);
-            let dwell = self.dwell(quorum, node, epoch);
-            self.dwells.insert(node, dwell);
+        // Another client may have been first.
+        self.set_strangers_aside(quorum);
+        let abstaining = self.abstaining();
+        for (_, epoch) in &abstaining {
+            quorum.watch.seen.entry(*epoch).or_insert(now);
         }
-        let epochs: Vec<_> = self.dwells.values().map(|dwell| dwell.epoch).collect();
-        quorum.watch.seen.retain(|epoch, _| epochs.contains(epoch));
-        let listeners: Vec<_> = quorum.nodes().filter(|node| self.views[node.0].is_ok()).collect();
-        if self.purpose == Purpose::Watch {
-            for epoch in epochs {
-                for node in &listeners {
-                    self.send(quorum, *node, Ask::Note { epoch, keep });
-                }
-            }
-        }
+        quorum.watch.seen.retain(|epoch, _| abstaining.iter().any(|(_, abstaining)| abstaining == epoch));
+        let begin = abstaining.into_iter().map(|(node, epoch)| (node, Noting::Begins(epoch))).collect();
+        self.note(quorum, &begin);
         Ok(Phase::Note)
     }
 
@@ -203,52 +185,34 @@ impl Guard {
         self.views.iter().enumerate().filter_map(abstains).collect()
     }
 
-    /// Any lease that this node granted and forgot is known to a majority less itself; so enough of the others include one
-    /// that knows its ttl, and one that knows its token.
-    fn dwell(&self, quorum: &Quorum, node: NodeId, epoch: Epoch) -> Dwell {
-        let others = self.views.iter().enumerate().filter(|(index, _)| *index != node.0);
-        let others: Vec<_> = others.filter_map(|(_, view)| view.as_ref().ok()).filter(|view| view.votes()).collect();
-        let own = self.views[node.0].as_ref().map_or(Duration::ZERO, |view| view.longest);
-        let longest = others.iter().map(|view| view.longest).max().unwrap_or_default().max(own);
-        let most = quorum.membership.max_ttl;
-        let (lasts, longest, recovery) = if self.purpose == Purpose::Found {
-            (Duration::ZERO, longest, Recovery::FromOthers)
-        } else if others.len() >= quorum.blocking() {
-            (longest + drift(longest), longest, Recovery::FromOthers)
-        } else if self.views.iter().all(|view| view.as_ref().is_ok_and(|view| !view.votes())) {
-            // Every client has to look anew, and to announce anew.
-            (most + drift(most), longest, Recovery::ByClock)
-        } else {
-            // What was announced is not known to be known, so from now on it counts as everything.
-            (most + drift(most), most, Recovery::ByClock)
-        };
-        Dwell { epoch, lasts, longest, recovery }
-    }
-
     /// Whose dwell was over before the counters were read is installed with the highest of them.
     fn after_note(&mut self, quorum: &mut Quorum, now: Moment) -> Result<Phase, BackendError> {
-        let counter = self.views.iter().flatten().map(|view| view.counter).max().unwrap_or_default();
+        self.set_superseded_aside(quorum);
+        self.set_doubles_aside(quorum);
+        self.check_majority_is_left(quorum)?;
+        if self.purpose == Purpose::Look {
+            self.foresee(quorum);
+            return Ok(Phase::Over);
+        }
+        self.measure_dwells(quorum);
+        let counter = self.highest_counter();
         for (node, dwell) in self.dwells.clone() {
-            if self.left(quorum, now, &dwell).is_zero() {
+            let ours = self.views[node.0].as_ref().is_ok_and(|view| self.may_be_ours(quorum, view));
+            if ours && self.left(quorum, now, node, &dwell).is_zero() {
                 let membership = Arc::clone(&quorum.membership);
                 let ask = Ask::Install { epoch: dwell.epoch, counter, longest: dwell.longest, membership };
                 self.recoveries.insert(node, dwell.recovery);
                 self.send(quorum, node, ask);
             }
         }
+        self.begin_notes_anew(quorum);
         Ok(Phase::Install)
     }
 
-    /// How long the dwell had to last yet when the counters were read.
-    fn left(&self, quorum: &Quorum, now: Moment, dwell: &Dwell) -> Duration {
-        let seen = quorum.watch.seen.get(&dwell.epoch).map_or(Duration::ZERO, |seen| self.looked_at.since(*seen));
-        let mut notes = self.notes.get(&dwell.epoch).cloned().unwrap_or_default();
-        notes.sort_unstable_by(|a, b| b.cmp(a));
-        // So old was the youngest of the oldest majority, when the pass began.
-        let noted = notes
-            .get(quorum.majority() - 1)
-            .map_or(Duration::ZERO, |age| age.saturating_sub(now.since(self.looked_at)));
-        dwell.lasts.saturating_sub(seen.max(noted))
+    /// Of a counter that is above all tokens nothing was granted: some clock was wrong, and it would use up the others, too.
+    fn highest_counter(&self) -> u64 {
+        let counters = self.views.iter().flatten().map(|view| view.counter);
+        counters.filter(|counter| *counter <= FencingToken::MAX.get()).max().unwrap_or_default()
     }
 
     fn end(&mut self, quorum: &mut Quorum, now: Moment) {
@@ -259,10 +223,11 @@ impl Guard {
                 Err(error) if error.kind().is_transient() => peer.epoch,
                 Ok(_) | Err(_) => None,
             };
+            peer.fault = view.as_ref().err().filter(|error| !error.kind().is_transient()).cloned();
         }
         let report = self.report(quorum, now);
         let waits = report.nodes.iter().filter_map(|node| node.votes_in);
-        quorum.watch.wait = waits.min().map(|wait| (now, wait));
+        quorum.watch.wait = waits.min().map(|left| Wait { since: now, left, notes: self.notes_kept(quorum) });
         quorum.watch.is_blank = report.is_blank();
         quorum.watch.refusal = None;
         quorum.announced = self.announced(quorum);
@@ -296,16 +261,32 @@ impl Guard {
 
     fn report(&self, quorum: &Quorum, now: Moment) -> Report {
         let nodes = quorum.peers.iter().zip(&self.views).enumerate().map(|(index, (peer, view))| {
-            let dwell = self.dwells.get(&NodeId(index));
+            let node = NodeId(index);
+            let dwell = self.dwells.get(&node);
             let abstains = view.as_ref().is_ok_and(|view| !view.votes());
             NodeReport {
                 address: peer.address.clone(),
                 view: view.clone(),
-                recovery: self.recoveries.get(&NodeId(index)).copied().filter(|_| !abstains),
-                votes_in: dwell.filter(|_| abstains).map(|dwell| self.left(quorum, now, dwell)),
+                recovery: self.recoveries.get(&node).copied().filter(|_| !abstains),
+                votes_in: dwell.filter(|_| abstains).map(|dwell| self.left(quorum, now, node, dwell)),
             }
         });
         Report { nodes: nodes.collect(), majority: quorum.majority() }
+    }
+
+    fn take_in(&mut self, letter: &Letter, outcome: Outcome) {
+        match (&letter.ask, outcome) {
+            (Ask::Note { .. }, Ok(Told::Noted(answers))) if self.phase == Phase::Note => {
+                for (index, noted) in answers.into_iter().enumerate() {
+                    self.notes.entry(NodeId(index)).or_default().extend(noted);
+                }
+            }
+            (Ask::Note { .. }, Err(error)) => self.note_failure = Some(error),
+            (Ask::Note { .. }, Ok(_)) => {}
+            (_, Ok(Told::View(view))) => self.views[letter.node.0] = Ok(*view),
+            (_, Ok(_)) => {}
+            (_, Err(error)) => self.views[letter.node.0] = Err(error),
+        }
     }
 }
 
@@ -323,13 +304,7 @@ impl Errand for Guard {
             return;
         }
         self.open -= 1;
-        match (&letter.ask, outcome) {
-            (Ask::Note { epoch, .. }, Ok(Told::Noted(age))) => self.notes.entry(*epoch).or_default().push(age),
-            (Ask::Note { .. }, _) => {}
-            (_, Ok(Told::View(view))) => self.views[letter.node.0] = Ok(*view),
-            (_, Ok(_)) => {}
-            (_, Err(error)) => self.views[letter.node.0] = Err(error),
-        }
+        self.take_in(letter, outcome);
         self.go_on(quorum, now);
     }
 

@@ -27,11 +27,19 @@ impl Report {
     pub fn check_reached(&self) -> Result<(), BackendError> {
         let errors: Vec<_> = self.nodes.iter().filter_map(|node| node.view.as_ref().err()).collect();
         let (all, answered) = (self.nodes.len(), self.nodes.len() - errors.len());
-        let Some(first) = errors.first().filter(|_| answered < self.majority) else { return Ok(()) };
+        if answered >= self.majority {
+            return Ok(());
+        }
+        // What passes by itself may be enough for a majority.
+        let (passing, lasting): (Vec<&BackendError>, Vec<&BackendError>) =
+            errors.iter().partition(|error| error.kind().is_transient());
+        let hopeless = all - lasting.len() < self.majority;
+        let first = if hopeless { lasting.first() } else { passing.first() };
+        let kind = first.map_or(ErrorKind::Unreachable, |error| error.kind());
         let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
         let message =
             format!("only {answered} of {all} nodes answer, {} are needed ({})", self.majority, told.join("; "));
-        Err(BackendError::new(BACKEND, Operation::Connect, first.kind(), Effect::None, message))
+        Err(BackendError::new(BACKEND, Operation::Connect, kind, Effect::None, message))
     }
 
     /// Whether all nodes answered and none was ever part of a deployment: this one is new, or all of it was lost.
@@ -39,7 +47,7 @@ impl Report {
         self.nodes.iter().all(|node| node.view.as_ref().is_ok_and(|view| view.membership.is_none()))
     }
 
-    /// Whether a node says itself that it cannot be one, a replica for instance: clients that start now are refused.
+    /// Whether a node says itself that it cannot be one, a replica for instance, and so does not count.
     pub fn has_strangers(&self) -> bool {
         // What is found when a client connects is that a node belongs elsewhere, which is in nobody's way.
         let strange =

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use lock_core::node::{Ask, Epoch, Membership, Standing, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, Noting, Sighting, Standing, Told, View};
 use lock_core::{
     BackendError, Certainty, Claim, FencingToken, Lease, LockName, Mode, Note, Owner, Parting, Queueing, TokenRange,
     Ttl, Width,
@@ -80,10 +80,13 @@ impl Author {
             40..65 => self.fence(),
             65..83 => self.release(),
             83..86 => Ask::Look,
-            86..88 => Ask::Mark(self.any_epoch()),
+            86..88 => self.mark(),
             88..92 => self.note(),
             92..96 => self.install(seen),
-            _ => Ask::Move { epoch: self.epoch_or_any(2), membership: self.membership() },
+            _ => {
+                let (membership, predecessor) = (self.membership(), self.membership());
+                Ask::Move { epoch: self.epoch_or_any(2), membership, predecessor }
+            }
         }
     }
 
@@ -91,7 +94,7 @@ impl Author {
     fn rise(&mut self, seen: &View) -> Ask {
         match seen.standing {
             _ if self.one_in(4) => Ask::Look,
-            Standing::Forgetful => Ask::Mark(self.any_epoch()),
+            Standing::Forgetful => self.mark(),
             Standing::Abstaining { .. } | Standing::Voting(_) => self.install(seen),
         }
     }
@@ -178,7 +181,21 @@ impl Author {
 
     fn note(&mut self) -> Ask {
         let keep = if self.dice.bool() { Duration::from_millis(100) } else { Duration::from_secs(600) };
-        Ask::Note { epoch: self.any_epoch(), keep }
+        let seen = (0..self.dice.usize(1..4)).map(|_| self.sighting()).collect();
+        Ask::Note { seen, keep }
+    }
+
+    fn sighting(&mut self) -> Sighting {
+        let noting = match self.dice.u32(0..6) {
+            0 => Noting::Nothing,
+            1 => Noting::BeginsAnew(self.any_epoch()),
+            _ => Noting::Begins(self.any_epoch()),
+        };
+        Sighting { member: format!("node-{}:7001", self.dice.u32(0..3)), noting }
+    }
+
+    fn mark(&mut self) -> Ask {
+        Ask::Mark { epoch: self.any_epoch(), membership: self.membership() }
     }
 
     fn install(&mut self, seen: &View) -> Ask {

@@ -1,6 +1,6 @@
 //! What a trace has met.
 
-use lock_core::node::{Ask, Standing, Told, View};
+use lock_core::node::{Ask, Noted, Noting, Standing, Told, View};
 use lock_core::{Claim, Fenced, FencingToken, Lease, Released};
 
 use super::pair::Answered;
@@ -53,11 +53,14 @@ pub(super) enum Met {
     NotMoved,
     Noted,
     NotedBefore,
+    NotedAnew,
+    NotedByOthers,
+    NotNoted,
 }
 
 impl Met {
     /// All of them.
-    pub(super) const ALL: [Self; 33] = [
+    pub(super) const ALL: [Self; 36] = [
         Self::Ended,
         Self::Wish,
         Self::AboveCounter,
@@ -91,6 +94,9 @@ impl Met {
         Self::NotMoved,
         Self::Noted,
         Self::NotedBefore,
+        Self::NotedAnew,
+        Self::NotedByOthers,
+        Self::NotNoted,
     ];
 }
 
@@ -114,9 +120,11 @@ pub(super) fn met_in(ask: &Ask, answered: &Answered) -> Vec<Met> {
         }
         (Ask::Release(_), Ok(Told::Released(Released::Released))) => vec![Met::Released],
         (Ask::Release(_), Ok(Told::Released(Released::NotHeld))) => vec![Met::NothingToRelease],
-        (Ask::Note { .. }, Ok(Told::Noted(age))) => vec![if age.is_zero() { Met::Noted } else { Met::NotedBefore }],
+        (Ask::Note { seen, .. }, Ok(Told::Noted(answers))) => {
+            seen.iter().zip(answers).map(|(sighting, noted)| in_note(sighting.noting, *noted)).collect()
+        }
         (Ask::Look, Ok(Told::View(_))) => vec![stands(&after)],
-        (Ask::Mark(_), Ok(Told::View(_))) => vec![either(&before, &after, Met::Marked, Met::NotMarked)],
+        (Ask::Mark { .. }, Ok(Told::View(_))) => vec![either(&before, &after, Met::Marked, Met::NotMarked)],
         (Ask::Install { .. }, Ok(Told::View(_))) => vec![either(&before, &after, Met::Installed, Met::NotInstalled)],
         (Ask::Move { .. }, Ok(Told::View(_))) => vec![either(&before, &after, Met::Moved, Met::NotMoved)],
         (ask, told) => panic!("no answer to {ask:?}: {told:?}"),
@@ -148,6 +156,16 @@ fn in_fence(lease: &Lease, fenced: Fenced, answered: &Answered) -> Met {
         Fenced::Higher(_) => Met::SomebodyAfter,
         Fenced::NotHeld if held.is_some() => Met::NotHeldButByAnother,
         Fenced::NotHeld => Met::NotHeldByAnybody,
+    }
+}
+
+fn in_note(noting: Noting, noted: Option<Noted>) -> Met {
+    match (noting, noted) {
+        (_, None) => Met::NotNoted,
+        (Noting::Nothing, Some(_)) => Met::NotedByOthers,
+        (Noting::BeginsAnew(_), Some(_)) => Met::NotedAnew,
+        (Noting::Begins(_), Some(Noted { age, .. })) if age.is_zero() => Met::Noted,
+        (Noting::Begins(_), Some(_)) => Met::NotedBefore,
     }
 }
 

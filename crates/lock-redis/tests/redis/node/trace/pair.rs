@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lock_core::node::{Ask, RunId, Standing, Told, View};
+use lock_core::node::{Ask, Noted, RunId, Standing, Told, View};
 use lock_core::{BackendError, Certainty, LockName, Moment, Parting, Ttl};
 use lock_memory::node::{Hold, NodeStore};
 use redis::Connection;
@@ -175,7 +175,7 @@ impl Pair {
     fn alike(&self, one: &Reply, other: &Reply) -> bool {
         match (one, other) {
             (Ok(Told::View(one)), Ok(Told::View(other))) => self.alike_view(one, other),
-            (Ok(Told::Noted(one)), Ok(Told::Noted(other))) => self.is_near(*one, *other),
+            (Ok(Told::Noted(one)), Ok(Told::Noted(other))) => self.alike_notes(one, other),
             (
                 Ok(Told::Held { holder: one, remaining: Some(left) }),
                 Ok(Told::Held { holder: other, remaining: Some(other_left) }),
@@ -184,6 +184,15 @@ impl Pair {
             (Err(one), Err(other)) => (one.kind(), one.effect()) == (other.kind(), other.effect()),
             (Ok(_), Err(_)) | (Err(_), Ok(_)) => false,
         }
+    }
+
+    fn alike_notes(&self, one: &[Option<Noted>], other: &[Option<Noted>]) -> bool {
+        let near = |(one, other): (&Option<Noted>, &Option<Noted>)| match (one, other) {
+            (Some(one), Some(other)) => one.epoch == other.epoch && self.is_near(one.age, other.age),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        one.len() == other.len() && one.iter().zip(other).all(near)
     }
 
     fn alike_view(&self, one: &View, other: &View) -> bool {
@@ -225,7 +234,7 @@ fn lives(ask: &Ask) -> Vec<Duration> {
         Ask::Fence { leases, .. } => leases.iter().map(|lease| lease.ttl.get()).collect(),
         Ask::Note { keep, .. } => vec![*keep],
         Ask::Release(parting) => vec![parting.ttl.get().max(Duration::from_secs(10))],
-        Ask::Look | Ask::Mark(_) | Ask::Install { .. } | Ask::Move { .. } => Vec::new(),
+        Ask::Look | Ask::Mark { .. } | Ask::Install { .. } | Ask::Move { .. } => Vec::new(),
     }
 }
 

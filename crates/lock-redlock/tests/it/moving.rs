@@ -1,0 +1,152 @@
+//! Deployments that become others, and the nodes that are left behind.
+
+use std::time::Duration;
+
+use lock_core::{Answer, ErrorKind};
+use lock_memory::faults::Fault;
+use lock_redlock::quorum::Purpose;
+
+use crate::support::{MAX_TTL, Rig, WITHIN, acquire, claim, granted, votes, watch};
+
+const AWAY: Fault = Fault::Refused(ErrorKind::Unreachable);
+
+/// Three nodes and the five that they become, of which the third was away and is what it was.
+fn left_behind() -> (Rig, Rig) {
+    let old = Rig::founded(3);
+    let new = old.with_more(2);
+    old.faults[2].fail_everything(AWAY);
+    old.client().pass(Purpose::Move(new.membership()), WITHIN).unwrap();
+    old.faults[2].heal_everything();
+    (old, new)
+}
+
+#[test]
+fn three_nodes_become_five_after_a_wait() {
+    let old = Rig::founded(3);
+    let lease = granted(acquire(&old.connected(), &claim(1)));
+    let new = old.with_more(2);
+    let stale = old.connected();
+    let error = new.client().pass(Purpose::TakeOver(old.membership()), WITHIN).unwrap_err();
+    assert!(error.to_string().contains("belongs to a deployment of other nodes"), "{error}");
+    old.client().pass(Purpose::Move(new.membership()), WITHIN).unwrap();
+    // Whoever still uses the old list is refused.
+    assert!(acquire(&stale, &claim(2)).is_err());
+    assert!(old.client().pass(Purpose::Watch, WITHIN).is_err());
+    let client = new.client();
+    client.pass(Purpose::TakeOver(old.membership()), WITHIN).unwrap();
+    assert_eq!(acquire(&client, &claim(2)).unwrap_err().kind(), ErrorKind::Unavailable);
+    old.clock.advance(MAX_TTL + Duration::from_secs(2));
+    assert_eq!(votes(&watch(&client)), [true; 5]);
+    assert!(granted(acquire(&client, &claim(2))).tokens.low() > lease.tokens.high());
+    assert!(acquire(&stale, &claim(3)).is_err());
+}
+
+/// One that was moved restarts without its data. A client of the old deployment must not make a majority of that and of
+/// the one that was left behind.
+#[test]
+fn a_node_that_was_moved_and_forgot_is_not_taken_back() {
+    let (old, new) = left_behind();
+    let client = new.client();
+    // It cannot reach the one that was left behind.
+    new.faults[2].fail_everything(AWAY);
+    client.pass(Purpose::TakeOver(old.membership()), WITHIN).unwrap();
+    old.clock.advance(MAX_TTL + Duration::from_secs(2));
+    watch(&client);
+    let lease = granted(acquire(&client, &claim(1)));
+    new.faults[2].heal_everything();
+    new.nodes[0].forget();
+    let stale = old.client();
+    for _ in 0..20 {
+        let told = stale.pass(Purpose::Watch, WITHIN).map(|report| votes(&report));
+        let error = told.expect_err("a blank node and one that votes are no majority");
+        assert!(error.to_string().contains("belongs to a deployment of other nodes"), "{error}");
+        assert!(!matches!(acquire(&stale, &claim(2)), Ok(Answer::Granted { .. })), "two holders");
+        old.clock.advance(Duration::from_secs(20));
+    }
+    assert!(new.nodes[0].store().view(new.nodes[0].clock(), &new.nodes[0].run()).marked_for.is_none());
+    drop(lease);
+    // The new deployment's clients bring it back, and fetch the one that was left behind.
+    watch(&client);
+    old.clock.advance(MAX_TTL + Duration::from_secs(2));
+    assert_eq!(votes(&watch(&client)), [true; 5]);
+}
+
+/// A client that does not see those that were moved marks the one that forgot. Nobody else can use it for another list then.
+#[test]
+fn a_mark_of_another_deployment_is_respected() {
+    let rig = Rig::blank(4);
+    watch(&rig.client_of(&[0, 1, 2]));
+    let error = rig.client_of(&[0, 1, 3]).pass(Purpose::Watch, WITHIN).unwrap_err();
+    assert!(error.to_string().contains("belongs to a deployment of other nodes: node-0, node-1, node-2"), "{error}");
+    assert!(rig.nodes[3].store().view(rig.nodes[3].clock(), &rig.nodes[3].run()).marked_for.is_none());
+    // Whoever says that all is new says it of these nodes, too.
+    assert_eq!(votes(&rig.client_of(&[0, 1, 3]).pass(Purpose::Found, WITHIN).unwrap()), [true; 3]);
+}
+
+#[test]
+fn a_node_that_was_left_behind_is_fetched_by_the_next_client() {
+    let (old, new) = left_behind();
+    let client = new.client();
+    client.pass(Purpose::TakeOver(old.membership()), WITHIN).unwrap();
+    let view = |node: usize| new.nodes[node].store().view(new.nodes[node].clock(), &new.nodes[node].run());
+    assert_eq!(view(2).membership.as_ref(), Some(&*new.membership()));
+    assert_eq!(view(2).predecessor.as_ref(), Some(&*old.membership()));
+    old.clock.advance(MAX_TTL + Duration::from_secs(2));
+    assert_eq!(votes(&watch(&client)), [true; 5]);
+    assert!(old.client().pass(Purpose::Watch, WITHIN).is_err());
+}
+
+/// It never answers a client of the new deployment, which must not need it.
+#[test]
+fn after_a_move_the_wait_is_no_longer_where_a_node_was_left_behind() {
+    let (old, new) = left_behind();
+    new.faults[2].fail_everything(AWAY);
+    let client = new.client();
+    client.pass(Purpose::TakeOver(old.membership()), WITHIN).unwrap();
+    old.clock.advance(MAX_TTL - Duration::from_secs(1));
+    assert_eq!(votes(&watch(&client)), [false; 5]);
+    old.clock.advance(Duration::from_secs(3));
+    assert_eq!(votes(&watch(&client)), [true, true, false, true, true]);
+    granted(acquire(&client, &claim(1)));
+}
+
+/// The deployment went on to a third one. Clients of the second must not fetch nodes back.
+#[test]
+fn a_deployment_that_was_moved_on_fetches_nobody() {
+    let (old, new) = left_behind();
+    let client = new.client();
+    client.pass(Purpose::TakeOver(old.membership()), WITHIN).unwrap();
+    old.clock.advance(MAX_TTL + Duration::from_secs(2));
+    assert_eq!(votes(&watch(&client)), [true; 5]);
+    // Back to the three: the two others of the five are away, and stay what they are.
+    (3..5).for_each(|node| new.faults[node].fail_everything(AWAY));
+    new.client().pass(Purpose::Move(old.membership()), WITHIN).unwrap();
+    (3..5).for_each(|node| new.faults[node].heal_everything());
+    assert!(new.client().pass(Purpose::Watch, WITHIN).is_err());
+    for node in &new.nodes[..3] {
+        let view = node.store().view(node.clock(), &node.run());
+        assert_eq!(view.membership.as_ref(), Some(&*old.membership()));
+    }
+    old.clock.advance(MAX_TTL + Duration::from_secs(2));
+    assert_eq!(votes(&watch(&old.client())), [false; 3], "nobody had noted that they were moved");
+    old.clock.advance(MAX_TTL + Duration::from_secs(2));
+    assert_eq!(votes(&watch(&old.client())), [true; 3]);
+}
+
+#[test]
+fn a_longer_max_ttl_is_had_by_a_move_and_a_shorter_one_is_not() {
+    let rig = Rig::founded(3);
+    let other = |max_ttl| {
+        let mut to = (*rig.membership()).clone();
+        to.max_ttl = max_ttl;
+        std::sync::Arc::new(to)
+    };
+    let error = rig.client().pass(Purpose::Move(other(MAX_TTL / 2)), WITHIN).unwrap_err();
+    assert!(error.to_string().contains("max_ttl is shorter"), "{error}");
+    granted(acquire(&rig.connected(), &claim(1)));
+    rig.client().pass(Purpose::Move(other(MAX_TTL * 2)), WITHIN).unwrap();
+    let client = rig.client_allowing(MAX_TTL * 2);
+    watch(&client);
+    rig.clock.advance(MAX_TTL * 2 + Duration::from_secs(3));
+    assert_eq!(votes(&watch(&client)), [true; 3]);
+}
