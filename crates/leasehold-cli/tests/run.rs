@@ -266,3 +266,12 @@ fn ls_and_show_tell_who_holds_what() {
     assert!(header.trim_start().starts_with("NAME") && line.contains("nightly") && line.contains("pid "), "{table}");
     std::fs::write(leasehold.scratch.file("done"), "").unwrap();
 }
+
+#[test]
+fn a_limit_on_file_sizes_is_an_error_here_and_as_ever_in_the_command() {
+    let leasehold = Leasehold::new();
+    let line = format!("ulimit -f 1; exec {} run a -- true", env!("CARGO_BIN_EXE_leasehold"));
+    let output = leasehold.program("sh").args(["-c", &line]).finish();
+    assert_eq!(code(output.status), 69, "{}", text(&output.stderr));
+    assert_eq!(code(leasehold.run("a", "kill -XFSZ $$").status), 128 + 25);
+}

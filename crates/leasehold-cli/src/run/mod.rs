@@ -73,6 +73,8 @@ impl<'a> Session<'a> {
     /// Refuses what cannot work, before anything is touched.
     fn prepare(args: &'a RunArgs, voice: &'a mut Voice, report: &'a mut Report) -> Result<Self, Failure> {
         let budget = Budget::new(args.ttl, args.grace)?;
+        process::our_program().map_err(|error| unguardable(&error))?;
+        signals::survive_file_limit().map_err(|error| Failure::system("cannot catch signals", error))?;
         let store = Store::choose(args.store.url.as_deref())?.shared()?;
         let held = Held::from_env();
         if held.contains(&args.name, &store) {
@@ -209,6 +211,11 @@ impl<'a> Session<'a> {
         }
         Failure::new(Exit::NotExecutable, format!("cannot execute {program:?}: {error}; make it executable"))
     }
+}
+
+fn unguardable(error: &io::Error) -> Failure {
+    let message = format!("cannot find this program's own file, which guards the command: {error}; mount /proc");
+    Failure::new(Exit::Internal, message)
 }
 
 fn lost(reason: &str) -> Failure {
