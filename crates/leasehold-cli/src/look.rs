@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::args::{LsArgs, ShowArgs};
 use crate::exit::{Exit, Failure};
-use crate::locks::Locks;
+use crate::locks::{Locks, is_gone};
 use crate::report::{human, json, millis, print};
 use crate::store::Store;
 use crate::table::{Column, draw};
@@ -52,6 +52,8 @@ struct Row<'a> {
     leasehold: bool,
     pid: Option<u32>,
     host: Option<&'a str>,
+    /// Whether the holder is a process of this host that has ended; null where this cannot be told.
+    gone: Option<bool>,
     why: Option<&'a str>,
     /// The highest token of the lease.
     token: Option<u64>,
@@ -68,6 +70,7 @@ impl<'a> Row<'a> {
             leasehold: false,
             pid: None,
             host: None,
+            gone: None,
             why: None,
             token: None,
             remaining_ms: None,
@@ -85,6 +88,7 @@ impl<'a> From<&'a Entry> for Row<'a> {
                 leasehold: true,
                 pid: note.pid(),
                 host: Some(note.host()),
+                gone: is_gone(&entry.holder),
                 why: Some(note.why()),
                 token: Some(tokens.high().get()),
                 ..row
@@ -112,6 +116,7 @@ fn cells(entry: &Entry) -> Vec<Cell> {
         Holder::Leasehold { tokens, note } => {
             let place =
                 note.pid().map_or_else(|| note.host().to_owned(), |pid| format!("pid {pid} on {}", note.host()));
+            let place = if is_gone(&entry.holder) == Some(true) { format!("{place} (gone)") } else { place };
             (place, note.why().to_owned(), tokens.to_string())
         }
         Holder::Foreign => (entry.holder.to_string(), String::new(), String::new()),

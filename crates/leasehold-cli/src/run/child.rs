@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::process::{self, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use humantime::format_duration;
@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use super::budget::Budget;
 use super::channel::Channel;
 use super::group::{self, Group};
-use super::process::ourselves;
+use super::process::{self, ourselves};
 use super::wire::{Order, Tiding};
 use super::{guard, terminal::Terminal};
 
@@ -38,7 +38,7 @@ pub(crate) struct Plan<'a> {
 /// A command under guard.
 #[derive(Debug)]
 pub(crate) struct Child {
-    guard: process::Child,
+    guard: std::process::Child,
     line: Channel,
     group: Option<Group>,
     told: Moment,
@@ -56,7 +56,8 @@ impl Child {
             command.arg("--foreground");
         }
         command.arg("--").args(plan.command).envs(plan.environment.iter().cloned());
-        let guard = command.stdin(Stdio::from(theirs)).spawn()?;
+        command.stdin(Stdio::from(theirs));
+        let guard = process::spawn(command, deadline - plan.budget.kept())?;
         // Sent after the guard was forked and before it looks: an early death of it is seen as the end of the line.
         let sent = line.send_with_file(&Order::Deadline(deadline.as_nanos()), io::stdin().as_fd());
         let child = Self { guard, line, group: None, told: deadline };

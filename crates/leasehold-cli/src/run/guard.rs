@@ -92,11 +92,16 @@ impl Guard {
             return Err(io::ErrorKind::InvalidData.into());
         };
         let budget = Budget { grace: args.grace, margin: args.margin };
-        let watch = Watch::new(budget, Moment::from_nanos(nanos));
-        let (starter, group) = start(args)?;
+        let deadline = Moment::from_nanos(nanos);
+        let watch = Watch::new(budget, deadline);
+        let start_by = deadline - budget.kept();
+        let (starter, group) = start(args, start_by)?;
         let mut guard = Self { line: Some(line), starter: Some(starter), group, watch, signals };
         guard.tell(&Tiding::Started(group.id().as_raw_pid()));
-        if let Some(starter) = &mut guard.starter {
+        // This process may have been stopped meanwhile. What does not start then is ended like what did.
+        if let Some(starter) = &mut guard.starter
+            && HostClock.now() < start_by
+        {
             starter.send_with_file(&Go, input.as_fd())?;
         }
         Ok(guard)
@@ -192,14 +197,15 @@ impl Guard {
     }
 }
 
-fn start(args: &GuardArgs) -> io::Result<(Channel, Group)> {
+fn start(args: &GuardArgs, by: Moment) -> io::Result<(Channel, Group)> {
     let (starter, input): (Channel, OwnedFd) = Channel::pair()?;
     let mut command = process::ourselves(start::ROLE)?;
     command.arg("--guard").arg(std::process::id().to_string());
     if args.foreground {
         command.arg("--foreground");
     }
-    let child = command.arg("--").args(&args.command).stdin(Stdio::from(input)).spawn()?;
+    command.arg("--").args(&args.command).stdin(Stdio::from(input));
+    let child = process::spawn(command, by)?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
     Ok((starter, Group::led_by(pid)))
 }

@@ -3,8 +3,11 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
-use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH};
+use signal_hook::consts::{
+    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH, SIGXFSZ,
+};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 
@@ -40,6 +43,15 @@ impl Signals {
     pub(crate) fn pending(&mut self) -> Vec<i32> {
         self.0.pending().collect()
     }
+}
+
+/// Has a write beyond the limit on file sizes fail, in place of ending this process, here and not in the command.
+pub(crate) fn survive_file_limit() -> io::Result<()> {
+    // What is caught, and not ignored, has its default effect again in a program that is executed.
+    if !ignored_at_start().contains(SIGXFSZ) {
+        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+    }
+    Ok(())
 }
 
 /// A signal, for people.
