@@ -60,7 +60,7 @@ impl Question for Ask {
             Self::Fence { .. } | Self::Release(_) => Retry::Once,
             Self::Acquire { .. }
             | Self::Look
-            | Self::Mark(_)
+            | Self::Mark { .. }
             | Self::Note { .. }
             | Self::Install { .. }
             | Self::Move { .. } => Retry::Never,
