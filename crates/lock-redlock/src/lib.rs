@@ -33,6 +33,7 @@ const BACKEND: &str = "redlock";
 /// What a quorum can do, whatever its nodes are.
 fn capabilities() -> Capabilities {
     Capabilities::new(BACKEND, Waiting::Poll, Durability::ClockFloor)
+        .with_shared_counter()
         .with_ordering(Ordering::InOrder)
         .with_isolation(Isolation::Isolated)
 }
