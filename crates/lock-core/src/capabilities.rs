@@ -50,6 +50,16 @@ pub enum Durability {
     Process,
 }
 
+/// Where the tokens of a store's locks come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counter {
+    /// Each lock may have a counter of its own.
+    PerName,
+    /// All locks draw from one counter, so a token of any of them is above all that were drawn before.
+    Shared,
+}
+
 /// What a store can do, known once it is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -64,18 +74,28 @@ pub struct Capabilities {
     pub isolation: Isolation,
     /// What remains of the tokens.
     pub durability: Durability,
+    /// Where the tokens come from.
+    pub counter: Counter,
 }
 
 impl Capabilities {
     /// Describes a store; the most modest of everything but what is named here is assumed.
     pub const fn new(backend: &'static str, waiting: Waiting, durability: Durability) -> Self {
-        Self { backend, waiting, ordering: Ordering::Unordered, isolation: Isolation::Shared, durability }
+        let (ordering, isolation, counter) = (Ordering::Unordered, Isolation::Shared, Counter::PerName);
+        Self { backend, waiting, ordering, isolation, durability, counter }
     }
 
     /// With this order of requests.
     #[must_use]
     pub const fn with_ordering(mut self, ordering: Ordering) -> Self {
         self.ordering = ordering;
+        self
+    }
+
+    /// With one counter for all locks.
+    #[must_use]
+    pub const fn with_shared_counter(mut self) -> Self {
+        self.counter = Counter::Shared;
         self
     }
 

@@ -35,7 +35,7 @@ mod token;
 mod verbs;
 
 pub use backend::{AsyncBackend, AsyncInspect, Backend, BlockingBackend, BlockingInspect};
-pub use capabilities::{Capabilities, Durability, Isolation, Ordering, Waiting};
+pub use capabilities::{Capabilities, Counter, Durability, Isolation, Ordering, Waiting};
 pub use error::{BackendError, Effect, ErrorKind, Operation};
 pub use event::{Event, EventSink};
 pub use hold::{Hold, LossReason, Lost};

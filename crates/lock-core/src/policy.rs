@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Capabilities, Ordering, Ttl, Waiting};
+use crate::{Capabilities, Counter, Ordering, Ttl, Waiting};
 
 /// The longest time that one request to the store may take, unless it is set: a second.
 const OP_TIMEOUT_MAX: Duration = Duration::from_secs(1);
@@ -41,6 +41,8 @@ pub struct Policy {
     pub ordering: Ordering,
     /// How waiters of this store are woken.
     pub waiting: Waiting,
+    /// Where the tokens of this store come from.
+    pub counter: Counter,
     /// How many releases may go unanswered before nothing new is asked: 4.
     pub owed_max: usize,
 }
@@ -53,6 +55,7 @@ impl Policy {
             chain: CHAIN_DEFAULT,
             ordering: capabilities.ordering,
             waiting: capabilities.waiting,
+            counter: capabilities.counter,
             owed_max: OWED_MAX,
         }
     }

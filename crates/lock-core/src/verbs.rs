@@ -41,7 +41,8 @@ pub struct Claim {
     pub ttl: Ttl,
     /// How many tokens to draw.
     pub width: Width,
-    /// The highest token this client has seen for the name: a grant has to be above it.
+    /// The highest token that this client had when it first asked as this owner, for the name, or for any where all names share a
+    /// counter: a grant has to be above it.
     pub floor: Option<FencingToken>,
     /// Who asks, for people.
     pub note: Note,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 
-use lock_core::station::{Input, Station};
+use lock_core::station::{Floor, Input, Station};
 use lock_core::{Event, LockName, Policy};
 
 use crate::sync::Arc;
@@ -25,6 +25,7 @@ pub trait StationCell: Send + Sync {
 /// The stations of a client. They are made when they are needed; idle ones are let go when there are many.
 pub struct Stations<C> {
     policy: Policy,
+    floor: Floor,
     cells: Sharded<Cells<C>>,
 }
 
@@ -41,13 +42,14 @@ enum Phase {
     Closed,
 }
 
-/// How many stations each part keeps without a look at which of them are idle. An idle one remembers its highest token.
+/// How many stations each part keeps without a look at which of them are idle. Where each lock has a
+/// counter of its own, the highest token is forgotten with the station.
 const STATIONS_KEPT: usize = 32;
 
 impl<C: StationCell> Stations<C> {
     /// No stations yet.
     pub fn new(policy: Policy) -> Self {
-        Self { policy, cells: Sharded::default() }
+        Self { policy, floor: Floor::default(), cells: Sharded::default() }
     }
 
     /// The station of a lock, made if there is none.
@@ -60,7 +62,7 @@ impl<C: StationCell> Stations<C> {
             return Ok(Arc::clone(cell));
         }
         cells.tidy();
-        let cell = make(Station::new(name.clone(), self.policy, random_u64()?));
+        let cell = make(Station::new(name.clone(), self.policy, random_u64()?).sharing(&self.floor));
         if cells.phase == Phase::Closed {
             cell.close();
         }
@@ -119,7 +121,11 @@ impl<C> fmt::Debug for Stations<C> {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Capabilities, Durability, Waiting};
+    use lock_core::station::{Action, ActionId, Join, Output, Reply, Request, TurnId};
+    use lock_core::{
+        Answer, Capabilities, Claim, Durability, FencingToken, Lease, Moment, Note, Owner, Patience, TokenRange, Ttl,
+        Waiting,
+    };
 
     use super::*;
 
@@ -144,5 +150,51 @@ mod tests {
         }
         assert!(stations.all().len() < many / 2);
         assert!(stations.find(&name(0)).is_some_and(|cell| Arc::ptr_eq(&cell, &used)));
+    }
+
+    /// Keeps a station.
+    struct Kept(std::sync::Mutex<Station>);
+
+    impl StationCell for Kept {
+        fn handle(&self, _: Input) {}
+        fn close(&self) {}
+        fn is_idle(&self) -> bool {
+            self.0.lock().unwrap().is_idle()
+        }
+    }
+
+    /// What was handed out at a station that was let go is not granted again at the next one of that name.
+    #[test]
+    fn a_station_that_is_let_go_leaves_its_floor_behind() {
+        let shared = Capabilities::new("test", Waiting::Queue, Durability::Process).with_shared_counter();
+        let stations = Stations::new(Policy::new(shared));
+        let name: LockName = "a".parse().unwrap();
+        for expected in [None, Some(7)] {
+            let cell = stations.cell(&name, |station| Arc::new(Kept(station.into()))).unwrap();
+            let claim = claim(&cell.0);
+            assert_eq!(claim.1.floor.map(FencingToken::get), expected);
+            grant(&cell.0, claim, 7);
+            stations.cells.of(&name).by_name.clear();
+        }
+    }
+
+    fn claim(station: &std::sync::Mutex<Station>) -> (ActionId, Claim) {
+        let mut station = station.lock().unwrap();
+        let (turn, owner) = (TurnId(1), Owner::from_random([1; 16]));
+        let (patience, note) = (Patience::Forever, Note::from_wire("1@test"));
+        let join = Join { turn, owner, ttl: Ttl::DEFAULT, patience, max_hold: None, note };
+        station.handle_input(Moment::ORIGIN, Input::Join(join));
+        match station.poll_output() {
+            Some(Output::Run(Action { id, request: Request::Acquire(claim), .. })) => (id, claim),
+            other => panic!("no claim: {other:?}"),
+        }
+    }
+
+    fn grant(station: &std::sync::Mutex<Station>, (id, claim): (ActionId, Claim), token: u64) {
+        let token = FencingToken::new(token).unwrap();
+        let (tokens, valid_for) = (TokenRange::new(token, token).unwrap(), claim.ttl.get());
+        let lease = Lease { name: claim.name, owner: claim.owner, tokens, ttl: claim.ttl };
+        let answer = Answer::Granted { lease, valid_for };
+        station.lock().unwrap().handle_input(Moment::ORIGIN, Input::Reply(id, Reply::Acquire(Ok(answer))));
     }
 }

@@ -11,6 +11,7 @@ use crate::store::{ClientId, HandOver, Store};
 use crate::{BACKEND, blocking, nonblocking};
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Process)
+    .with_shared_counter()
     .with_ordering(Ordering::InOrder)
     .with_isolation(Isolation::Isolated);
 

@@ -165,7 +165,7 @@ impl Span {
 
 impl Backend for Redis {
     fn capabilities(&self) -> Capabilities {
-        let redis = Capabilities::new(BACKEND, self.wire.waiting(), Durability::ClockFloor);
+        let redis = Capabilities::new(BACKEND, self.wire.waiting(), Durability::ClockFloor).with_shared_counter();
         match &self.source {
             Source::Own(_) => redis.with_ordering(Ordering::InOrder).with_isolation(Isolation::Isolated),
             Source::Connection(_) => redis.with_ordering(Ordering::InOrder),

@@ -37,6 +37,7 @@ const DEFAULT_MAX_TTL: Duration = Duration::from_secs(5 * 60);
 /// What a quorum can do, whatever its nodes are.
 fn capabilities() -> Capabilities {
     Capabilities::new(BACKEND, Waiting::Poll, Durability::ClockFloor)
+        .with_shared_counter()
         .with_ordering(Ordering::InOrder)
         .with_isolation(Isolation::Isolated)
 }

@@ -58,8 +58,9 @@ use lock_core::{Capabilities, Durability, Isolation, Prefix, Waiting};
 pub(crate) const BACKEND: &str = "sqlite";
 
 /// Of both colours; the order of requests is each one's own.
-pub(crate) const CAPABILITIES: Capabilities =
-    Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Durable).with_isolation(Isolation::Isolated);
+pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Durable)
+    .with_isolation(Isolation::Isolated)
+    .with_shared_counter();
 
 /// Where the store is and by which clock it lives: what all connections of one client share.
 #[derive(Debug)]

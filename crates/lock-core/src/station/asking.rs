@@ -43,18 +43,21 @@ impl Station {
         }
     }
 
-    fn ask(&mut self, now: Moment, attempt: Attempt) {
+    fn ask(&mut self, now: Moment, mut attempt: Attempt) {
         let Some(note) = self.line.first_with(attempt.ttl).map(|waiter| waiter.join.note.clone()) else {
             self.leave_queue(now, &attempt);
             return;
         };
+        if attempt.is_unknown_to_store() {
+            attempt.floor = self.floor.get();
+        }
         let claim = Claim {
             name: self.name.clone(),
             owner: attempt.owner,
             mode: Mode::Exclusive,
             ttl: attempt.ttl,
             width: self.line.width(attempt.ttl, self.policy.chain),
-            floor: self.floor,
+            floor: attempt.floor,
             note,
             queueing: self.line.queueing(),
         };
@@ -189,7 +192,7 @@ impl Station {
             let message = "the store granted another lease than the one that was asked for";
             let error = BackendError::new("backend", Operation::Acquire, ErrorKind::Protocol, Effect::Unknown, message);
             self.on_ask_error(now, attempt, error);
-        } else if let Some(floor) = self.floor.filter(|floor| token <= *floor) {
+        } else if let Some(floor) = attempt.floor.filter(|floor| token <= *floor) {
             self.part(now, &attempt, attempt.certainty(asked.as_ref()));
             self.refuse_all(&AcquireError::Forgotten { name: self.name.clone(), token, floor });
         } else if self.line.first_with(grant.lease.ttl).is_none() {

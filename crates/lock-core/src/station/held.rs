@@ -32,8 +32,7 @@ impl Station {
 
     fn hand_out(&mut self, now: Moment, held: Held) {
         assert!(now < held.turn_until(), "a turn is admitted only while it is valid");
-        assert!(self.floor.is_none_or(|floor| held.hold.token() > floor), "tokens rise");
-        self.floor = Some(held.hold.token());
+        self.floor.raise(held.hold.token());
         self.outbox.push_back(Output::Admit { turn: held.turn, hold: Arc::clone(&held.hold) });
         self.state = State::Held(held);
     }

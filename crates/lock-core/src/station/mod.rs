@@ -25,6 +25,7 @@
 
 mod asking;
 mod farewell;
+mod floor;
 mod held;
 mod io;
 mod line;
@@ -37,6 +38,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use farewell::{Farewell, Farewells, Of, Progress};
+pub use floor::Floor;
+use floor::Floors;
 use io::refused;
 pub use io::{Action, ActionId, Input, Join, Output, Reply, Request, TurnId};
 use line::{Line, Waiter};
@@ -44,8 +47,8 @@ use state::{Attempt, State};
 
 use crate::policy::{Dice, pace};
 use crate::{
-    AcquireError, BackendError, Certainty, Effect, ErrorKind, FencingToken, Holder, LockName, Moment, Operation,
-    Parting, Patience, Policy, Refusal,
+    AcquireError, BackendError, Certainty, Effect, ErrorKind, Holder, LockName, Moment, Operation, Parting, Patience,
+    Policy, Refusal,
 };
 
 /// This client's place at one lock: its local waiters, and the lease they share. See the module's text.
@@ -57,8 +60,7 @@ pub struct Station {
     line: Line,
     state: State,
     farewells: Farewells,
-    /// The highest token that was handed out here.
-    floor: Option<FencingToken>,
+    floor: Floors,
     last_action: u64,
     last_now: Moment,
     outbox: VecDeque<Output>,
@@ -74,11 +76,19 @@ impl Station {
             line: Line::default(),
             state: State::Idle,
             farewells: Farewells::default(),
-            floor: None,
+            floor: Floors::default(),
             last_action: 0,
             last_now: Moment::ORIGIN,
             outbox: VecDeque::new(),
         }
+    }
+
+    /// The same, for a client that has other stations: where the tokens of all come from one counter, none that was handed out at any of
+    /// them is granted again. So the station can be let go when it is idle, and nothing is forgotten.
+    #[must_use]
+    pub fn sharing(mut self, floor: &Floor) -> Self {
+        self.floor.sharing(floor, self.policy.counter);
+        self
     }
 
     /// Takes in what happened. A `now` before an earlier one counts as that one.
@@ -122,7 +132,8 @@ impl Station {
         [state, self.line.next_deadline(), self.farewells.next_due()].into_iter().flatten().min()
     }
 
-    /// Whether nothing is going on: nobody waits or holds, and nothing is under way. Only the floor would be forgotten.
+    /// Whether nothing is going on: nobody waits or holds, and nothing is under way. Only the floor would be forgotten, where it is
+    /// not shared.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         matches!(self.state, State::Idle | State::Closed) && self.line.is_empty() && self.farewells.is_empty()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::io::{ActionId, TurnId};
 use crate::policy::pace;
-use crate::{BackendError, Certainty, Hold, Holder, Lease, LockName, Moment, Note, Owner, Ttl};
+use crate::{BackendError, Certainty, FencingToken, Hold, Holder, Lease, LockName, Moment, Note, Owner, Ttl};
 
 /// What is true of this station's lease. Each variant is named for what is true, not for what comes next.
 #[derive(Debug)]
@@ -87,6 +87,9 @@ pub(super) struct Attempt {
     pub(super) standing: Standing,
     /// Whether a claim of this owner went unanswered and so may still arrive.
     pub(super) certainty: Certainty,
+    /// The highest token that the client had when this owner's first claim was handed out. Later ones say nothing: its own
+    /// grant may be older than they are, where the answers overlap.
+    pub(super) floor: Option<FencingToken>,
     /// How many noes in a row, for the pace.
     pub(super) tries: u32,
     /// How many grants in a row were too old when they arrived.
@@ -101,7 +104,8 @@ impl Attempt {
     pub(super) fn new(owner: Owner, ttl: Ttl, now: Moment) -> Self {
         let (standing, certainty) = (Standing::Outside, Certainty::Answered);
         let (tries, stale_answers) = (0, 0);
-        Self { owner, ttl, basis: now, standing, certainty, tries, stale_answers, holder: None, trouble: None }
+        let (floor, holder, trouble) = (None, None, None);
+        Self { owner, ttl, basis: now, standing, certainty, floor, tries, stale_answers, holder, trouble }
     }
 
     /// Whether a transfer can only follow from a claim that is still to go out. A claim that went unanswered may take a

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 pub(crate) use backend::{Backend, Heard};
 pub(crate) use ledger::Ledger;
-use lock_core::station::{Action, Input, Output, Station, TurnId};
+use lock_core::station::{Action, Floor, Input, Output, Station, TurnId};
 use lock_core::{Event, Hold, Keeper, LockName, Moment, Policy};
 use user::User;
 pub(crate) use user::{Act, Wait, Wish};
@@ -79,8 +79,9 @@ pub(crate) struct Make<'a, B> {
 impl<B: Backend> Process<B> {
     pub(crate) fn new(env: &mut Env<B>, make: Make<'_, B>) -> Self {
         let Make { id, clock, policy, names, backend } = make;
+        let floor = Floor::default();
         let mut site = |name: &LockName| {
-            let station = Station::new(name.clone(), policy, env.dice.number());
+            let station = Station::new(name.clone(), policy, env.dice.number()).sharing(&floor);
             let ledger = Ledger::new(policy.waiting);
             Site { name: name.clone(), station, users: BTreeMap::new(), holder: None, ledger }
         };

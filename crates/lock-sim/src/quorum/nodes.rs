@@ -225,8 +225,9 @@ impl Stores for Nodes {
         let env = &mut world.env;
         let terms = &world.stores.terms;
         let id = ProcessId(env.number());
-        let capabilities =
-            Capabilities::new("sim", Waiting::Poll, Durability::ClockFloor).with_ordering(Ordering::InOrder);
+        let capabilities = Capabilities::new("sim", Waiting::Poll, Durability::ClockFloor)
+            .with_shared_counter()
+            .with_ordering(Ordering::InOrder);
         let mut policy = Policy::new(capabilities);
         policy.op_timeout = terms.op_timeout;
         if env.dice.chance(500) {

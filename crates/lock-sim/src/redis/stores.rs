@@ -166,7 +166,8 @@ impl Stores for OneRedis {
         let inbox = env.dice.chance(650).then_some(Inbox(id.0));
         let waiting = if inbox.is_some() { Waiting::QueueWithPush } else { Waiting::Queue };
         let ordering = if env.dice.chance(650) { Ordering::InOrder } else { Ordering::Unordered };
-        let mut policy = Policy::new(Capabilities::new("sim", waiting, Durability::ClockFloor).with_ordering(ordering));
+        let capabilities = Capabilities::new("sim", waiting, Durability::ClockFloor).with_shared_counter();
+        let mut policy = Policy::new(capabilities.with_ordering(ordering));
         if env.dice.chance(500) {
             policy.chain = u32::try_from(env.dice.from(0, 2)).unwrap_or_default();
         }

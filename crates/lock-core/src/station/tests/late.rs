@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::super::{Input, Join};
+use super::super::{Input, Join, Output, Reply};
 use super::rig::{Rig, join, millis, none, owner, rig, somebody, told_in_order, ttl};
-use crate::{Answer, Effect, ErrorKind, Event, Lease, Patience, Released, Waiting};
+use crate::{AcquireError, Answer, Effect, ErrorKind, Event, Lease, Patience, Refusal, Released, Waiting};
 
 /// Grants the latest claim when most of the lease is over.
 fn grant_late(rig: &mut Rig) -> Vec<String> {
@@ -53,6 +53,42 @@ fn a_store_that_is_too_slow_for_the_ttl_is_asked_three_times_and_then_after_a_pa
     assert!(rig.station.next_wake().unwrap().since(rig.now) >= millis(25));
     assert_eq!(rig.wake(), ["run #5: acquire o1', ttl 30s, width 1, place wanted, within 1000ms"]);
     assert_eq!(rig.grant(8, 8)[1], "admit 1: token 8, valid for 29698ms");
+}
+
+/// Only stale grants in a row make a store too slow: it answers in time between them.
+#[test]
+fn a_no_between_stale_grants_begins_the_count_anew() {
+    let mut rig = rig();
+    rig.join(1);
+    assert_eq!(grant_late(&mut rig), none());
+    rig.wake();
+    assert_eq!(rig.queue(), none());
+    for claim in ["#3", "#4"] {
+        rig.wake();
+        assert_eq!(grant_late(&mut rig), none(), "{claim} is asked again under the same owner");
+    }
+    rig.wake();
+    assert_eq!(grant_late(&mut rig), ["run #6: release o1, all answered, within 1000ms"], "the third in a row");
+}
+
+/// The lease may be held by nobody who knows of it: it is released, and the error says that something may have happened.
+#[test]
+fn too_slow_is_of_unknown_effect_and_says_what_helps() {
+    let mut rig = rig();
+    rig.feed(Input::Join(Join { patience: Patience::Never, ..join(1) }));
+    grant_late(&mut rig);
+    rig.wake();
+    rig.pass(Duration::from_secs(21));
+    let lease = rig.lease(7, 7);
+    let reply = Reply::Acquire(Ok(Answer::Granted { lease, valid_for: Duration::from_secs(30) }));
+    rig.station.handle_input(rig.now, Input::Reply(rig.claim_id(), reply));
+    let outputs: Vec<_> = std::iter::from_fn(|| rig.station.poll_output()).collect();
+    let [Output::Refuse { refusal: Refusal::Error(AcquireError::Backend(error)), .. }, Output::Run(_)] = &outputs[..]
+    else {
+        panic!("{outputs:?}")
+    };
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown));
+    assert_eq!(error.to_string(), "backend acquire: the store answers too slowly for a ttl of 30s; use a longer ttl");
 }
 
 #[test]

@@ -284,3 +284,51 @@ fn who_gives_up_after_a_refresh_that_was_never_answered_leaves_for_good() {
     rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8) }));
     assert_eq!(rig.leave(1), ["run #4: release o1, claim may be under way, within 1000ms"]);
 }
+
+/// Whoever will not wait is answered by the claim that its neighbour's patience made, and does not keep that one's place waiting.
+#[test]
+fn who_will_not_wait_is_refused_beside_one_who_waits_when_the_answer_is_a_place() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.feed(Input::Join(Join { patience: Patience::Never, ..join(2) }));
+    assert_eq!(rig.queue(), ["refuse 2: busy, held under token 8"]);
+    assert_eq!(rig.state(), "Waiting in the queue as o1, again in 3333ms; line: 1");
+    // In the queue already: it is asked again at once, for a place as before.
+    let again = ["run #2: acquire o1, ttl 30s, width 2, place wanted, within 1000ms"];
+    assert_eq!(rig.feed(Input::Join(Join { patience: Patience::Never, ..join(3) })), again);
+    assert_eq!(rig.queue(), ["refuse 3: busy, held under token 8"]);
+    assert_eq!(rig.hand_over(9, 9)[1], "admit 1: token 9, valid for 9898ms");
+}
+
+/// The lease of a long ttl does not fit a waiter with a short one: it is released, and the other asks for its own.
+#[test]
+fn a_waiter_with_a_short_ttl_behind_one_with_a_long_one_has_its_own_turn() {
+    let mut rig = rig();
+    rig.feed(Input::Join(Join { ttl: ttl("10m"), ..join(1) }));
+    rig.feed(Input::Join(Join { ttl: ttl("2s"), ..join(2) }));
+    rig.queue();
+    // The place is the long one's, and is refreshed in its time.
+    assert_eq!(rig.state(), "Waiting in the queue as o1, again in 3333ms; line: 1, 2");
+    assert_eq!(rig.wake(), ["run #2: acquire o1, ttl 10m, width 1, place wanted, within 1000ms"]);
+    rig.grant(9, 9);
+    let handed_back = [
+        "forget o1",
+        "run #3: release o1, all answered, within 1000ms",
+        "run #4: acquire o2, ttl 2s, width 1, above 9, place wanted, within 333ms",
+    ];
+    assert_eq!(rig.leave(1), handed_back);
+    assert_eq!(rig.grant(10, 10)[1], "admit 2: token 10, valid for 1978ms");
+}
+
+#[test]
+fn where_the_long_one_gives_up_the_place_is_left_and_the_short_one_asks_for_its_own() {
+    let mut rig = rig();
+    rig.feed(Input::Join(Join { ttl: ttl("10m"), ..join(1) }));
+    rig.feed(Input::Join(Join { ttl: ttl("2s"), ..join(2) }));
+    rig.queue();
+    let left = [
+        "run #2: release o1, all answered, within 1000ms",
+        "run #3: acquire o2, ttl 2s, width 1, place wanted, within 333ms",
+    ];
+    assert_eq!(rig.leave(1), left);
+}

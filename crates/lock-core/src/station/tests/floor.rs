@@ -1,0 +1,69 @@
+//! Stories of tokens over several stations of one client: those of a store that forgot are found out, whichever lock they are of.
+
+use super::super::{Floor, Station};
+use super::rig::{Rig, none, told_in_order};
+use crate::{Counter, Effect, ErrorKind, Policy};
+
+/// The stations of one client.
+fn stations(counter: Counter) -> [Rig; 2] {
+    let (floor, policy) = (Floor::default(), Policy { counter, ..told_in_order() });
+    [0, 1].map(|_| {
+        let mut rig = Rig::new(policy);
+        rig.station = Station::new("a".parse().unwrap(), policy, 1).sharing(&floor);
+        rig
+    })
+}
+
+#[test]
+fn a_token_has_to_be_above_those_of_other_locks_where_all_share_a_counter() {
+    let [mut one, mut other] = stations(Counter::Shared);
+    one.join(1);
+    one.grant(20, 22);
+    assert_eq!(other.join(2), ["run #1: acquire o2, ttl 30s, width 1, above 20, place wanted, within 1000ms"]);
+    let forgotten =
+        ["run #2: release o2, all answered, within 1000ms", "refuse 2: the store forgot, token 20 after 20"];
+    assert_eq!(other.grant(20, 20), forgotten);
+}
+
+#[test]
+fn a_station_that_was_let_go_is_remembered_by_its_tokens() {
+    let floor = Floor::default();
+    let policy = Policy { counter: Counter::Shared, ..told_in_order() };
+    for above in ["", ", above 7"] {
+        let mut rig = Rig::new(policy);
+        rig.station = Station::new("a".parse().unwrap(), policy, 1).sharing(&floor);
+        let claim = format!("run #1: acquire o1, ttl 30s, width 1{above}, place wanted, within 1000ms");
+        assert_eq!(rig.join(1), [claim]);
+        rig.grant(7, 7);
+    }
+}
+
+#[test]
+fn answers_for_different_locks_may_overtake_each_other() {
+    let [mut one, mut other] = stations(Counter::Shared);
+    other.join(2);
+    one.join(1);
+    one.grant(20, 20);
+    assert_eq!(other.grant(15, 15)[1], "admit 2: token 15, valid for 29698ms");
+}
+
+/// The owner may have been granted what its first claim asked for, long before it asked again.
+#[test]
+fn asking_again_counts_from_the_first_claim_of_the_owner() {
+    let [mut one, mut other] = stations(Counter::Shared);
+    other.join(2);
+    one.join(1);
+    one.grant(20, 20);
+    assert_eq!(other.fail(ErrorKind::Timeout, Effect::Unknown), none());
+    assert_eq!(other.wake(), ["run #2: acquire o2, ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(other.grant(15, 15)[1], "admit 2: token 15, valid for 29698ms");
+}
+
+#[test]
+fn locks_with_counters_of_their_own_know_nothing_of_each_other() {
+    let [mut one, mut other] = stations(Counter::PerName);
+    one.join(1);
+    one.grant(20, 20);
+    other.join(2);
+    assert_eq!(other.grant(1, 1)[1], "admit 2: token 1, valid for 29698ms");
+}
