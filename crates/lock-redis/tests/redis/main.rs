@@ -11,5 +11,6 @@ mod losses;
 mod node;
 mod pools;
 mod queue;
+mod sharing;
 mod support;
 mod tokens;
