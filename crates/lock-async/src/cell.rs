@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use lock_core::station::{Input, Output, Station, TurnId};
-use lock_core::{BackendError, Ended, Hold, Moment, Refusal};
-use lock_host::{Alarms, Ring, Ringer, SharedClock, StationCell};
+use lock_core::{BackendError, Ended, Hold, Moment, Owner, Refusal};
+use lock_host::{Alarms, KnownOwners, Ring, Ringer, SharedClock, StationCell};
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, oneshot};
 
@@ -34,6 +34,7 @@ pub(crate) struct Cell {
 
 struct Inner {
     station: Station,
+    known: KnownOwners,
     seats: HashMap<TurnId, Seat>,
     /// The earliest alarm that is set. A later one is set when it rings.
     alarm_at: Option<Moment>,
@@ -50,7 +51,7 @@ pub(crate) struct Seat {
 
 impl Cell {
     pub(crate) fn new(ports: Arc<Ports>, station: Station) -> Arc<Self> {
-        let inner = Mutex::new(Inner { station, seats: HashMap::new(), alarm_at: None });
+        let inner = Mutex::new(Inner { station, known: KnownOwners::default(), seats: HashMap::new(), alarm_at: None });
         let (ringer, lost) = (ports.alarms.ringer(), Notify::new());
         Arc::new_cyclic(|this| Self { ports, ringer, inner, lost, this: Weak::clone(this) })
     }
@@ -87,9 +88,14 @@ impl Cell {
 
     fn feed(&self, inner: &mut Inner, input: Input) {
         let now = self.ports.clock.now();
+        inner.known.note_input(&input);
         inner.station.handle_input(now, input);
         while let Some(output) = inner.station.poll_output() {
+            inner.known.note_output(&output);
             self.carry_out(inner, output);
+        }
+        if inner.station.is_idle() {
+            inner.known.clear();
         }
         let wake = inner.station.next_wake();
         if let Some(at) = wake.filter(|wake| inner.alarm_at.is_none_or(|set| *wake < set)) {
@@ -151,6 +157,10 @@ impl StationCell for Cell {
     fn is_idle(&self) -> bool {
         let inner = self.lock();
         inner.station.is_idle() && inner.seats.is_empty()
+    }
+
+    fn knows(&self, owner: Owner) -> bool {
+        self.lock().known.contains(owner)
     }
 }
 

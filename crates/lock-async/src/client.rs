@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lock_core::station::TurnId;
-use lock_core::{AsyncBackend, AsyncInspect, Capabilities, EventSink, Keeper, Lateness, LockName, Policy};
+use lock_core::{
+    AsyncBackend, AsyncInspect, Capabilities, Certainty, Event, EventSink, Heard, Keeper, Lateness, Lease, Listener,
+    LockName, Parting, Policy,
+};
 use lock_host::{Alarms, HostClock, Owners, SharedClock, Stations};
 
 use crate::Mutex;
@@ -79,9 +82,10 @@ impl Builder {
         let (driver, inbox) = Driver::spawn(Arc::clone(&backend));
         let keeper = KeeperHandle::start(keeper, Arc::clone(&clock), renewing, Arc::downgrade(&stations), inbox)?;
         let ports = Arc::new(Ports { clock, alarms, driver, keeper });
-        backend.listen(sink(&stations));
         let (owners, turns) = (Owners::default(), AtomicU64::new(0));
-        Ok(Client { shared: Arc::new(Shared { backend, policy, ports, stations, owners, turns }) })
+        let shared = Arc::new(Shared { backend, policy, ports, stations, owners, turns });
+        shared.backend.listen(EventSink::of(Arc::downgrade(&shared)));
+        Ok(Client { shared })
     }
 }
 
@@ -154,12 +158,14 @@ impl Shared {
     }
 }
 
-/// Where the store's events go.
-fn sink(stations: &Arc<Stations<Cell>>) -> EventSink {
-    let stations = Arc::downgrade(stations);
-    EventSink::new(move |event| {
-        if let Some(stations) = stations.upgrade() {
-            stations.deliver(&event);
-        }
-    })
+impl Listener for Shared {
+    fn hear(&self, event: Event) -> Heard {
+        self.stations.deliver(&event)
+    }
+
+    fn release_unknown(&self, lease: Lease) {
+        let Lease { name, owner, ttl, .. } = lease;
+        let parting = Parting { name, owner, ttl, certainty: Certainty::Answered };
+        self.ports.driver.release(parting, self.policy.within(ttl));
+    }
 }

@@ -12,9 +12,10 @@ use std::sync::{Arc, mpsc as threads};
 use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::future::Either;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::station::{Action, Input, Reply, Request};
-use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation};
+use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation, Parting};
 use lock_host::StationCell;
 use tokio::sync::{mpsc, oneshot};
 
@@ -38,6 +39,8 @@ pub(crate) type Inbox = mpsc::UnboundedReceiver<Errand>;
 /// Something to do. It does not get lost: when the runtime ends before it is done, the other loop has it.
 pub(crate) enum Errand {
     Run(Job),
+    /// A release that no station is told of.
+    Release(Parting, Duration),
     /// Answered by being dropped, when everything before it is done.
     Flush(Flushed),
 }
@@ -86,6 +89,11 @@ impl Driver {
         _ = self.here.send(Errand::Run(Job::new(cell, action, Place::Here)));
     }
 
+    /// Has a lease or a place released, once.
+    pub(crate) fn release(&self, parting: Parting, within: Duration) {
+        _ = self.here.send(Errand::Release(parting, within));
+    }
+
     /// Waits until everything that was handed over so far is done, but not for what follows from it.
     pub(crate) async fn flush(&self) {
         for errands in [&self.here, &self.beside_keeper] {
@@ -112,7 +120,10 @@ pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, inbox: Inbox, last_wor
             open = count > 0;
             for errand in errands.drain(..) {
                 match errand {
-                    Errand::Run(job) => under_way.push(job.run(&*backend, eras.begin())),
+                    Errand::Run(job) => under_way.push(Either::Left(job.run(&*backend, eras.begin()))),
+                    Errand::Release(parting, within) => {
+                        under_way.push(Either::Right(release(&*backend, parting, within, eras.begin())));
+                    }
                     Errand::Flush(flushed) => eras.flush(flushed),
                 }
             }
@@ -125,6 +136,11 @@ pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, inbox: Inbox, last_wor
     .await;
     // The client is gone and the runtime is not, so nothing was left to the other loop.
     last_words.into_iter().for_each(LastWords::spare);
+}
+
+async fn release(backend: &dyn AsyncBackend, parting: Parting, within: Duration, era: Era) -> Era {
+    _ = backend.release(&parting, within).await;
+    era
 }
 
 /// Between one flush and the next. A flush waits for the errands of its era and of those before; what follows from them

@@ -355,6 +355,10 @@ impl StationCell for Cell {
         let inner = self.lock();
         inner.station.is_idle() && inner.seats.is_empty()
     }
+
+    fn knows(&self, owner: Owner) -> bool {
+        self.lock().known.contains(owner)
+    }
 }
 
 impl Ring for Cell {

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use lock_core::station::TurnId;
 use lock_core::{
-    BlockingBackend, BlockingInspect, Capabilities, EventSink, FLUSH_WITHIN, Keeper, Lateness, LockName, Policy,
+    BlockingBackend, BlockingInspect, Capabilities, Certainty, Event, EventSink, FLUSH_WITHIN, Heard, Keeper, Lateness,
+    Lease, Listener, LockName, Parting, Policy,
 };
 use lock_host::{Alarms, HostClock, Owners, SharedClock, Stations};
 
@@ -80,9 +81,10 @@ impl Builder {
             keeper: KeeperHandle::start(keeper, Arc::clone(&clock), renewing, Arc::downgrade(&stations))?,
             clock,
         });
-        backend.listen(sink(&stations));
         let (owners, turns) = (Owners::default(), AtomicU64::new(0));
-        Ok(Client { shared: Arc::new(Shared { backend, policy, ports, stations, owners, turns }) })
+        let shared = Arc::new(Shared { backend, policy, ports, stations, owners, turns });
+        shared.backend.listen(EventSink::of(Arc::downgrade(&shared)));
+        Ok(Client { shared })
     }
 }
 
@@ -152,12 +154,14 @@ impl Shared {
     }
 }
 
-/// Where the store's events go.
-fn sink(stations: &Arc<Stations<Cell>>) -> EventSink {
-    let stations = Arc::downgrade(stations);
-    EventSink::new(move |event| {
-        if let Some(stations) = stations.upgrade() {
-            stations.deliver(&event);
-        }
-    })
+impl Listener for Shared {
+    fn hear(&self, event: Event) -> Heard {
+        self.stations.deliver(&event)
+    }
+
+    fn release_unknown(&self, lease: Lease) {
+        let Lease { name, owner, ttl, .. } = lease;
+        let parting = Parting { name, owner, ttl, certainty: Certainty::Answered };
+        self.ports.driver.release(parting, self.policy.within(ttl));
+    }
 }

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lock_core::station::{Action, Input, Reply, Request};
-use lock_core::{BackendError, BlockingBackend, Effect, ErrorKind, Operation};
+use lock_core::{BackendError, BlockingBackend, Effect, ErrorKind, Operation, Parting};
 
 use crate::cell::Cell;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, thread};
@@ -25,11 +25,18 @@ pub(crate) struct Driver {
     errands: Arc<Mutex<Errands>>,
 }
 
-/// Cells with something left that no thread of a seat runs, each once, and the threads that do.
+/// What no thread of a seat runs, and the threads that do.
 #[derive(Default)]
 struct Errands {
-    cells: VecDeque<Arc<Cell>>,
+    queue: VecDeque<Errand>,
     threads: usize,
+}
+
+enum Errand {
+    /// The next action that is left in a cell. A cell is here once.
+    Cell(Arc<Cell>),
+    /// A release that no station is told of.
+    Release(Parting, Duration),
 }
 
 impl Driver {
@@ -54,31 +61,47 @@ impl Driver {
     /// Has what is left in a cell run by a thread of the driver's. Tells whether there is one: without, it stays until the
     /// station hears of something else; the ttl bounds what that can cost.
     pub(crate) fn see_to(&self, cell: Arc<Cell>) -> bool {
+        self.hand_in(Errand::Cell(cell))
+    }
+
+    /// Has a lease or a place released, once, if there is a thread for it.
+    pub(crate) fn release(&self, parting: Parting, within: Duration) {
+        self.hand_in(Errand::Release(parting, within));
+    }
+
+    fn hand_in(&self, errand: Errand) -> bool {
         let mut errands = lock(&self.errands);
         if errands.threads < THREADS_MAX {
-            let shared = Arc::clone(&self.errands);
-            let started = thread::Builder::new().name("leasehold-errands".into()).spawn(move || run_errands(&shared));
-            errands.threads += usize::from(started.is_ok());
+            let (shared, backend) = (Arc::clone(&self.errands), Arc::clone(&self.backend));
+            let thread = thread::Builder::new().name("leasehold-errands".into());
+            errands.threads += usize::from(thread.spawn(move || run_errands(&shared, &*backend)).is_ok());
         }
-        let is_seen_to = errands.threads > 0;
-        if is_seen_to {
-            errands.cells.push_back(cell);
+        let is_taken = errands.threads > 0;
+        if is_taken {
+            errands.queue.push_back(errand);
         }
-        is_seen_to
+        is_taken
     }
 }
 
 /// One action of a cell after one of another: where a store does not answer for one lock, the others go on.
-fn run_errands(errands: &Mutex<Errands>) {
+fn run_errands(errands: &Mutex<Errands>, backend: &dyn BlockingBackend) {
     loop {
         let mut present = lock(errands);
-        let Some(cell) = present.cells.pop_front() else {
+        let Some(errand) = present.queue.pop_front() else {
             present.threads -= 1;
             return;
         };
         drop(present);
-        if cell.run_one() {
-            lock(errands).cells.push_back(cell);
+        match errand {
+            Errand::Cell(cell) => {
+                if cell.run_one() {
+                    lock(errands).queue.push_back(Errand::Cell(cell));
+                }
+            }
+            Errand::Release(parting, within) => {
+                _ = caught(Operation::Release, || backend.release(&parting, within));
+            }
         }
     }
 }

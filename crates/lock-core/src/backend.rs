@@ -30,9 +30,11 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// What the store can do. Known once connected; does not change.
     fn capabilities(&self) -> Capabilities;
 
-    /// Sends what the store tells unasked to `sink`, from now on and instead of any earlier sink.
+    /// Sends what the store tells unasked to `sink` as well, from now on and until it says that its listener is gone.
     ///
-    /// A store that tells nothing ignores it.
+    /// All listeners hear everything, so that clients can share a backend. A grant for an owner that none of them knows
+    /// is released by one of them: whoever uses the verbs beside a client adds a sink of its own. Backends keep their
+    /// [`Listeners`](crate::Listeners). A store that tells nothing ignores it.
     fn listen(&self, sink: EventSink);
 }
 

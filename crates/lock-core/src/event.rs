@@ -1,7 +1,7 @@
 //! What a store tells a client unasked.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use crate::{Lease, LockName};
@@ -26,24 +26,184 @@ pub enum Event {
     RecheckAll,
 }
 
-/// Where a backend delivers events. Calling it never blocks for long and never calls back into the backend.
+/// What a listener says to an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It was taken in. A grant is for an owner of this listener's, or it cannot tell.
+    Taken,
+    /// It is a grant for an owner that this listener does not know.
+    Unknown,
+    /// The listener is gone and need not be told anything again.
+    Gone,
+}
+
+/// A client as its backend sees it: who is told what the store says unasked.
+pub trait Listener: Send + Sync + 'static {
+    /// Takes an event in. Never blocks for long and never calls back into the backend.
+    fn hear(&self, event: Event) -> Heard;
+
+    /// Has a lease released in the background, once, that was granted to an owner that no listener knows: nobody would
+    /// use it or give it up. Does not block.
+    fn release_unknown(&self, lease: Lease);
+}
+
+/// Where a backend delivers events: one listener.
 #[derive(Clone)]
-pub struct EventSink(Arc<dyn Fn(Event) + Send + Sync>);
+pub struct EventSink(Arc<dyn Listener>);
 
 impl EventSink {
-    /// Wraps what is to be done with each event.
+    /// Wraps what is to be done with each event. It cannot tell whom a grant is for, and so counts as whoever that is.
     pub fn new(deliver: impl Fn(Event) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(deliver))
+        Self::of(Told(deliver))
+    }
+
+    /// Leads to a listener; to one behind a [`Weak`] for as long as it is there.
+    pub fn of(listener: impl Listener) -> Self {
+        Self(Arc::new(listener))
     }
 
     /// Delivers one event.
-    pub fn deliver(&self, event: Event) {
+    pub fn deliver(&self, event: Event) -> Heard {
+        self.0.hear(event)
+    }
+
+    /// Has a lease released that no listener knows.
+    pub fn release_unknown(&self, lease: Lease) {
+        self.0.release_unknown(lease);
+    }
+}
+
+struct Told<F>(F);
+
+impl<F: Fn(Event) + Send + Sync + 'static> Listener for Told<F> {
+    fn hear(&self, event: Event) -> Heard {
         (self.0)(event);
+        Heard::Taken
+    }
+
+    fn release_unknown(&self, _lease: Lease) {}
+}
+
+impl<L: Listener> Listener for Weak<L> {
+    fn hear(&self, event: Event) -> Heard {
+        self.upgrade().map_or(Heard::Gone, |listener| listener.hear(event))
+    }
+
+    fn release_unknown(&self, lease: Lease) {
+        if let Some(listener) = self.upgrade() {
+            listener.release_unknown(lease);
+        }
+    }
+}
+
+/// All who listen to one backend, for backends to keep.
+#[derive(Debug, Default)]
+pub struct Listeners(Mutex<Vec<EventSink>>);
+
+impl Listeners {
+    /// Adds one.
+    pub fn add(&self, sink: EventSink) {
+        self.lock().push(sink);
+    }
+
+    /// Whether nobody listens.
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Tells everybody. A grant for an owner that nobody here knows is released by one of those who said so.
+    pub fn deliver(&self, event: &Event) {
+        // Told outside of the mutex: what a listener does may lead back here, and what it owns may end here.
+        let sinks = self.lock().clone();
+        let heard: Vec<Heard> = sinks.iter().map(|sink| sink.deliver(event.clone())).collect();
+        let with =
+            |which: Heard| sinks.iter().zip(&heard).filter(move |(_, heard)| **heard == which).map(|(sink, _)| sink);
+        if let (Event::Granted { lease, .. }, None, Some(sink)) =
+            (event, with(Heard::Taken).next(), with(Heard::Unknown).next())
+        {
+            sink.release_unknown(lease.clone());
+        }
+        if with(Heard::Gone).next().is_some() {
+            self.lock().retain(|sink| !with(Heard::Gone).any(|gone| Arc::ptr_eq(&gone.0, &sink.0)));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<EventSink>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for EventSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("EventSink")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Owner, TokenRange, Ttl, Width};
+
+    /// Knows one owner, and keeps what it heard and released.
+    struct Client {
+        owner: Owner,
+        heard: Mutex<usize>,
+        released: Mutex<Vec<Owner>>,
+    }
+
+    impl Client {
+        fn knowing(byte: u8) -> Arc<Self> {
+            let owner = Owner::from_random([byte; 16]);
+            Arc::new(Self { owner, heard: Mutex::default(), released: Mutex::default() })
+        }
+    }
+
+    impl Listener for Client {
+        fn hear(&self, event: Event) -> Heard {
+            *self.heard.lock().unwrap() += 1;
+            match event {
+                Event::Granted { lease, .. } if lease.owner != self.owner => Heard::Unknown,
+                _ => Heard::Taken,
+            }
+        }
+
+        fn release_unknown(&self, lease: Lease) {
+            self.released.lock().unwrap().push(lease.owner);
+        }
+    }
+
+    fn granted(byte: u8) -> Event {
+        let (owner, tokens) = (Owner::from_random([byte; 16]), TokenRange::above(0, Width::ONE).unwrap());
+        let lease = Lease { name: "a".parse().unwrap(), owner, tokens, ttl: Ttl::DEFAULT };
+        Event::Granted { lease, valid_for: Ttl::DEFAULT.get() }
+    }
+
+    #[test]
+    fn all_hear_and_a_grant_that_nobody_knows_is_released_once() {
+        let (one, two, listeners) = (Client::knowing(1), Client::knowing(2), Listeners::default());
+        listeners.deliver(&granted(3));
+        listeners.add(EventSink::of(Arc::downgrade(&one)));
+        listeners.add(EventSink::of(Arc::downgrade(&two)));
+        listeners.deliver(&Event::RecheckAll);
+        [granted(1), granted(2)].iter().for_each(|event| listeners.deliver(event));
+        let released = || [&one, &two].map(|client| client.released.lock().unwrap().len()).iter().sum::<usize>();
+        assert_eq!(([&one, &two].map(|client| *client.heard.lock().unwrap()), released()), ([3, 3], 0));
+        listeners.deliver(&granted(3));
+        assert_eq!(released(), 1);
+        listeners.add(EventSink::new(drop));
+        listeners.deliver(&granted(3));
+        assert_eq!(released(), 1, "who cannot tell may know it");
+    }
+
+    #[test]
+    fn who_is_gone_is_forgotten() {
+        let (one, listeners) = (Client::knowing(1), Listeners::default());
+        listeners.add(EventSink::of(Arc::downgrade(&one)));
+        listeners.add(EventSink::of(Arc::downgrade(&Client::knowing(2))));
+        listeners.deliver(&granted(2));
+        assert_eq!((listeners.lock().len(), one.released.lock().unwrap().len()), (1, 1));
+        drop(one);
+        listeners.deliver(&granted(2));
+        assert!(listeners.is_empty());
     }
 }

@@ -37,7 +37,7 @@ mod verbs;
 pub use backend::{AsyncBackend, AsyncInspect, Backend, BlockingBackend, BlockingInspect};
 pub use capabilities::{Capabilities, Counter, Durability, Isolation, Ordering, Waiting};
 pub use error::{BackendError, Effect, ErrorKind, Operation};
-pub use event::{Event, EventSink};
+pub use event::{Event, EventSink, Heard, Listener, Listeners};
 pub use hold::{Hold, LossReason, Lost};
 pub use invalid::Invalid;
 pub use keeper::{BATCH_MAX, Batch, Keeper, Lateness, Tidings};

@@ -260,7 +260,7 @@ pub trait QuorumNode: fmt::Debug + Send + Sync + 'static {
     /// The node as its deployment lists it, without secrets. Two nodes never have the same.
     fn address(&self) -> &str;
 
-    /// Sends hints that locks were freed to `sink`, from now on and instead of any earlier sink.
+    /// Sends hints that locks were freed to `sink` as well, from now on and until it says that its listener is gone.
     fn listen(&self, sink: EventSink);
 }
 

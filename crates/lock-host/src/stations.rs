@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 use lock_core::station::{Floor, Input, Station};
-use lock_core::{Event, LockName, Policy};
+use lock_core::{Event, Heard, LockName, Owner, Policy};
 
 use crate::sync::Arc;
 use crate::{Sharded, random_u64};
@@ -20,6 +20,9 @@ pub trait StationCell: Send + Sync {
 
     /// Whether nothing is going on and nobody sits here.
     fn is_idle(&self) -> bool;
+
+    /// Whether the store may know this owner from the station.
+    fn knows(&self, owner: Owner) -> bool;
 }
 
 /// The stations of a client. They are made when they are needed; idle ones are let go when there are many.
@@ -75,14 +78,18 @@ impl<C: StationCell> Stations<C> {
         self.cells.of(name).by_name.get(name).cloned()
     }
 
-    /// Passes on what the store told. A lock without a station has nobody to tell.
-    pub fn deliver(&self, event: &Event) {
+    /// Passes on what the store told. A grant is for the station that knows its owner, if one does.
+    pub fn deliver(&self, event: &Event) -> Heard {
         let cells = match event {
-            Event::Granted { lease, .. } => self.find(&lease.name).into_iter().collect(),
+            Event::Granted { lease, .. } => match self.find(&lease.name).filter(|cell| cell.knows(lease.owner)) {
+                Some(cell) => vec![cell],
+                None => return Heard::Unknown,
+            },
             Event::Freed { name } => self.find(name).into_iter().collect(),
             Event::RecheckAll | _ => self.all(),
         };
         cells.iter().for_each(|cell| cell.handle(Input::Event(event.clone())));
+        Heard::Taken
     }
 
     /// Closes all stations, and those that will be made. Gives them back.
@@ -136,6 +143,9 @@ mod tests {
         fn close(&self) {}
         fn is_idle(&self) -> bool {
             true
+        }
+        fn knows(&self, _: Owner) -> bool {
+            false
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lock_core::{Capabilities, Durability, Event, EventSink, Isolation, Moment, Ordering, Waiting};
+use lock_core::{Capabilities, Durability, Event, EventSink, Isolation, Listeners, Moment, Ordering, Waiting};
 use lock_host::{HostClock, SharedClock};
 
 use crate::config::{MemoryConfig, StoreName};
@@ -30,7 +30,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     store: Store,
-    sinks: BTreeMap<ClientId, EventSink>,
+    listeners: BTreeMap<ClientId, Arc<Listeners>>,
     clients_made: u64,
 }
 
@@ -93,32 +93,31 @@ impl Client {
         let answer = verb(&mut state.store, shared.clock.now(), self.id);
         let deliveries = state.deliveries();
         drop(state);
-        for (sink, event) in deliveries {
-            sink.deliver(event);
+        for (listeners, event) in deliveries {
+            listeners.deliver(&event);
         }
         answer
     }
 
     pub(crate) fn listen(&self, sink: EventSink) {
-        let earlier = lock(&self.store.shared.state).sinks.insert(self.id, sink);
-        // Outside of the mutex: what a sink owns may be a client of this store.
-        drop(earlier);
+        lock(&self.store.shared.state).listeners.entry(self.id).or_default().add(sink);
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let sink = lock(&self.store.shared.state).sinks.remove(&self.id);
-        drop(sink);
+        let listeners = lock(&self.store.shared.state).listeners.remove(&self.id);
+        // Outside of the mutex: what a sink owns may be a client of this store.
+        drop(listeners);
     }
 }
 
 impl State {
-    fn deliveries(&mut self) -> Vec<(EventSink, Event)> {
-        let sinks = &self.sinks;
+    fn deliveries(&mut self) -> Vec<(Arc<Listeners>, Event)> {
+        let listeners = &self.listeners;
         let deliver = |hand_over: HandOver| {
-            let sink = sinks.get(&hand_over.client)?.clone();
-            Some((sink, Event::Granted { lease: hand_over.lease, valid_for: hand_over.valid_for }))
+            let listeners = Arc::clone(listeners.get(&hand_over.client)?);
+            Some((listeners, Event::Granted { lease: hand_over.lease, valid_for: hand_over.valid_for }))
         };
         self.store.take_hand_overs().into_iter().filter_map(deliver).collect()
     }

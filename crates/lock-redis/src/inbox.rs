@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lock_core::{Event, EventSink, Lease, Owner, Prefix, TokenRange, Ttl};
+use lock_core::{Event, EventSink, Lease, Listeners, Owner, Prefix, TokenRange, Ttl};
 
 use crate::value::token;
 
@@ -15,18 +15,13 @@ pub(crate) struct Inbox {
     /// The subscription that is open; 0 while there is none.
     open: AtomicU64,
     subscriptions: AtomicU64,
-    listener: Mutex<Listener>,
+    listeners: Listeners,
+    prefix: Mutex<Prefix>,
 }
 
 /// A subscription that was opened. A later one is not closed by the end of an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Subscription(u64);
-
-#[derive(Debug, Default)]
-struct Listener {
-    prefix: Prefix,
-    sink: Option<EventSink>,
-}
 
 impl Inbox {
     /// The address of a waiter that is not told.
@@ -36,7 +31,8 @@ impl Inbox {
     pub(crate) fn new() -> Option<Arc<Self>> {
         let channel = format!("leasehold:inbox:{}", lock_host::new_owner().ok()?.to_wire());
         let (open, subscriptions) = (AtomicU64::new(0), AtomicU64::new(0));
-        Some(Arc::new(Self { channel, open, subscriptions, listener: Mutex::default() }))
+        let (listeners, prefix) = (Listeners::default(), Mutex::default());
+        Some(Arc::new(Self { channel, open, subscriptions, listeners, prefix }))
     }
 
     /// The channel to subscribe to.
@@ -85,35 +81,28 @@ impl Inbox {
     }
 
     pub(crate) fn listen(&self, sink: EventSink) {
-        self.listener().sink = Some(sink);
+        self.listeners.add(sink);
     }
 
     pub(crate) fn set_prefix(&self, prefix: &Prefix) {
-        self.listener().prefix = prefix.clone();
+        *self.prefix() = prefix.clone();
     }
 
     /// Passes a message on. What is not understood is ignored.
     pub(crate) fn receive(&self, message: &[u8]) {
-        let event = read(&self.listener().prefix, message);
+        let event = read(&self.prefix(), message);
         if let Some(event) = event {
-            self.deliver(event);
+            self.listeners.deliver(&event);
         }
     }
 
     /// Everybody who waits should ask again.
     fn recheck(&self) {
-        self.deliver(Event::RecheckAll);
+        self.listeners.deliver(&Event::RecheckAll);
     }
 
-    fn deliver(&self, event: Event) {
-        let sink = self.listener().sink.clone();
-        if let Some(sink) = sink {
-            sink.deliver(event);
-        }
-    }
-
-    fn listener(&self) -> MutexGuard<'_, Listener> {
-        self.listener.lock().unwrap_or_else(PoisonError::into_inner)
+    fn prefix(&self) -> MutexGuard<'_, Prefix> {
+        self.prefix.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lock_core::node::QuorumNode;
-use lock_core::{Event, EventSink, LockName};
+use lock_core::{Event, EventSink, Heard, Lease, Listener, LockName};
 
 use crate::quorum::NodeId;
 
@@ -25,19 +25,32 @@ pub(crate) fn listen<N: QuorumNode>(nodes: &[N], majority: usize, sink: &EventSi
 /// One sink for each of `nodes` nodes, which together tell `sink`.
 fn sinks(nodes: usize, majority: usize, sink: &EventSink) -> Vec<EventSink> {
     let counts = Arc::new(Mutex::new(Counts::default()));
-    let one = |index| {
-        let (counts, sink) = (Arc::clone(&counts), sink.clone());
-        EventSink::new(move |event| {
-            if let Event::Freed { name } = &event {
-                let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
-                if !counts.freed(name, NodeId(index), majority) {
-                    return;
-                }
+    let one = |index| Part { node: NodeId(index), majority, counts: Arc::clone(&counts), sink: sink.clone() };
+    (0..nodes).map(|index| EventSink::of(one(index))).collect()
+}
+
+/// What one node tells, counted with what the others tell.
+struct Part {
+    node: NodeId,
+    majority: usize,
+    counts: Arc<Mutex<Counts>>,
+    sink: EventSink,
+}
+
+impl Listener for Part {
+    fn hear(&self, event: Event) -> Heard {
+        if let Event::Freed { name } = &event {
+            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            if !counts.freed(name, self.node, self.majority) {
+                return Heard::Taken;
             }
-            sink.deliver(event);
-        })
-    };
-    (0..nodes).map(one).collect()
+        }
+        self.sink.deliver(event)
+    }
+
+    fn release_unknown(&self, lease: Lease) {
+        self.sink.release_unknown(lease);
+    }
 }
 
 impl Counts {

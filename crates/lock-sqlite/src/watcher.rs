@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use lock_core::{Answer, Claim, Event, EventSink, LockName, Moment, Owner, Ttl};
+use lock_core::{Answer, Claim, Event, EventSink, Listeners, LockName, Moment, Owner, Ttl};
 
 use crate::Site;
 use crate::lookout::Lookout;
@@ -30,13 +30,13 @@ pub(crate) struct Watcher(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     site: Arc<Site>,
+    listeners: Listeners,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    sink: Option<EventSink>,
     waiters: Vec<Waiter>,
     news: News,
     thread: Thread,
@@ -80,12 +80,13 @@ fn tick(position: u32) -> Duration {
 
 impl Watcher {
     pub(crate) fn new(site: Arc<Site>) -> Self {
-        Self(Arc::new(Shared { site, state: Mutex::default(), changed: Condvar::new() }))
+        let (listeners, state) = (Listeners::default(), Mutex::default());
+        Self(Arc::new(Shared { site, listeners, state, changed: Condvar::new() }))
     }
 
-    /// From now on, tells `sink`.
+    /// From now on, tells `sink` as well.
     pub(crate) fn listen(&self, sink: EventSink) {
-        self.0.lock().sink = Some(sink);
+        self.0.listeners.add(sink);
     }
 
     /// Watches for the claim's owner if it has a place now, and no longer if it has none.
@@ -93,10 +94,10 @@ impl Watcher {
         let Answer::Queued { position, valid_for, .. } = *answer else { return self.forget(claim.owner) };
         let place_until = self.0.site.timing.now() + valid_for;
         let waiter = Waiter { name: claim.name.clone(), owner: claim.owner, ttl: claim.ttl, position, place_until };
-        let mut state = self.0.lock();
-        if state.sink.is_none() {
+        if self.0.listeners.is_empty() {
             return;
         }
+        let mut state = self.0.lock();
         state.waiters.retain(|other| other.owner != claim.owner);
         state.waiters.push(waiter);
         state.news = News::NewWaiter;
@@ -191,11 +192,8 @@ impl Shared {
                 state.waiters.retain(|waiter| waiter.owner != lease.owner);
             }
         }
-        let sink = state.sink.clone();
         drop(state);
-        if let Some(sink) = sink {
-            events.into_iter().for_each(|event| sink.deliver(event));
-        }
+        events.iter().for_each(|event| self.listeners.deliver(event));
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -5,5 +5,6 @@ mod cancellation;
 mod holding;
 mod hung;
 mod keeping;
+mod sharing;
 mod support;
 mod waiting;

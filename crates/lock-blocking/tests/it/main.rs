@@ -4,5 +4,6 @@
 mod holding;
 mod hung;
 mod keeping;
+mod sharing;
 mod support;
 mod waiting;

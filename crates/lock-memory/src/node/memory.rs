@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_core::node::{Ask, AsyncQuorumNode, BlockingQuorumNode, QuorumNode, RunId, Told};
-use lock_core::{BackendError, Event, EventSink, Moment};
+use lock_core::{BackendError, Event, EventSink, Listeners, Moment};
 use lock_host::SharedClock;
 
-use super::store::NodeStore;
+use super::store::{Freed, NodeStore};
 use crate::store::ClientId;
 
 /// A client of a node in this process, of either colour. Cloning makes another client of the same node.
@@ -34,7 +34,7 @@ struct Shared {
 struct State {
     store: NodeStore,
     restarts: u64,
-    sinks: BTreeMap<ClientId, EventSink>,
+    listeners: BTreeMap<ClientId, Arc<Listeners>>,
     clients_made: u64,
 }
 
@@ -97,12 +97,12 @@ impl MemoryNode {
     fn answer(&self, ask: &Ask) -> Result<Told, BackendError> {
         let mut state = self.shared.lock();
         let run = self.shared.run(&state);
-        let inbox = state.sinks.contains_key(&self.client).then_some(self.client);
+        let inbox = state.listeners.contains_key(&self.client).then_some(self.client);
         let told = state.store.ask(self.clock(), inbox, &run, ask);
         let deliveries = state.deliveries();
         drop(state);
-        for (sink, event) in deliveries {
-            sink.deliver(event);
+        for (listeners, event) in deliveries {
+            listeners.deliver(&event);
         }
         told
     }
@@ -121,10 +121,10 @@ impl Shared {
 }
 
 impl State {
-    fn deliveries(&mut self) -> Vec<(EventSink, Event)> {
-        let sinks = &self.sinks;
-        let freed = self.store.take_freed().into_iter();
-        freed.filter_map(|freed| Some((sinks.get(&freed.client)?.clone(), Event::Freed { name: freed.name }))).collect()
+    fn deliveries(&mut self) -> Vec<(Arc<Listeners>, Event)> {
+        let listeners = &self.listeners;
+        let told = |freed: Freed| Some((Arc::clone(listeners.get(&freed.client)?), Event::Freed { name: freed.name }));
+        self.store.take_freed().into_iter().filter_map(told).collect()
     }
 }
 
@@ -138,10 +138,10 @@ impl Drop for MemoryNode {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.store.drop_interests(self.client);
-        let sink = state.sinks.remove(&self.client);
+        let listeners = state.listeners.remove(&self.client);
         drop(state);
         // Outside of the mutex: what a sink owns may be a client of this node.
-        drop(sink);
+        drop(listeners);
     }
 }
 
@@ -157,9 +157,7 @@ impl QuorumNode for MemoryNode {
     }
 
     fn listen(&self, sink: EventSink) {
-        let earlier = self.shared.lock().sinks.insert(self.client, sink);
-        // Outside of the mutex, as above.
-        drop(earlier);
+        self.shared.lock().listeners.entry(self.client).or_default().add(sink);
     }
 }
 

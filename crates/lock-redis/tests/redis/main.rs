@@ -16,5 +16,6 @@ mod queue;
 mod queue_cost;
 mod queue_entries;
 mod queue_versions;
+mod sharing;
 mod support;
 mod tokens;
