@@ -16,19 +16,21 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test   run all tests, getting the servers that they need
-  sim    many runs of the simulator: [--seeds N] [--first S] [--half redis|quorum]
-  model  every order of events of the quorum's protocol; --help tells the bounds
-  chaos  many processes while everything breaks: --minutes N [--seed S]
-  bench  how fast leasehold is; --help tells what can be asked for
-  ci     what lands has to pass: test and sim, then format, lints, docs, feature builds, house rules
-  tidy   check the house rules alone: who may depend on whom, versions, the README";
+  test     run all tests, getting the servers that they need
+  servers  get the servers that the tests need
+  sim      many runs of the simulator: [--seeds N] [--first S] [--half redis|quorum]
+  model    every order of events of the quorum's protocol; --help tells the bounds
+  chaos    many processes while everything breaks: --minutes N [--seed S]
+  bench    how fast leasehold is; --help tells what can be asked for
+  ci       what lands has to pass: test and sim, then format, lints, docs, feature builds, house rules
+  tidy     check the house rules alone: who may depend on whom, versions, the README";
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let (command, arguments) = (words.next(), words.collect::<Vec<_>>());
     let outcome = match command.as_deref() {
         Some("test") => test::run(),
+        Some("servers") => services::all(),
         Some("sim") => sim::run(&arguments),
         Some("model") => model::run(&arguments),
         Some("chaos") => chaos::run(&arguments),

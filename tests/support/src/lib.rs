@@ -11,7 +11,7 @@ pub mod signals;
 mod temp;
 
 pub use proxy::{AfterDrop, Fault, Proxy};
-pub use redis_server::{DataCopy, RedisOptions, RedisServer};
+pub use redis_server::{DataCopy, RedisOptions, RedisServer, RedisVersion};
 pub use temp::temp_dir;
 
 /// Runs something that must not fail for the test to mean anything.
