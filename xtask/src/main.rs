@@ -18,6 +18,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test     run all tests, getting the servers that they need
+  servers  get the servers that the tests need
   sim      many runs of the simulator: [--seeds N] [--first S] [--half redis|quorum]
   model    every order of events of the quorum's protocol; --help tells the bounds
   chaos    many processes while everything breaks: --minutes N [--seed S]
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let (command, arguments) = (words.next(), words.collect::<Vec<_>>());
     let outcome = match command.as_deref() {
         Some("test") => test::run(),
+        Some("servers") => services::all(),
         Some("sim") => sim::run(&arguments),
         Some("model") => model::run(&arguments),
         Some("chaos") => chaos::run(&arguments),

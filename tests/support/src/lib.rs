@@ -13,7 +13,7 @@ mod temp;
 
 pub use bounds::Finish;
 pub use proxy::{AfterDrop, Fault, Proxy};
-pub use redis_server::{DataCopy, RedisOptions, RedisServer};
+pub use redis_server::{DataCopy, RedisOptions, RedisServer, RedisVersion};
 pub use temp::temp_dir;
 
 /// Runs something that must not fail for the test to mean anything.

@@ -28,9 +28,42 @@ const PORTS: Range<u16> = 20_000..32_000;
 pub struct RedisOptions {
     password: Option<String>,
     arguments: Vec<String>,
+    version: RedisVersion,
+}
+
+/// Which server to start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RedisVersion {
+    /// The one that the system has.
+    #[default]
+    Installed,
+    /// Redis 6.2, the oldest that is supported.
+    Oldest,
+}
+
+impl RedisVersion {
+    fn program(self) -> &'static str {
+        match self {
+            Self::Installed => "redis-server",
+            Self::Oldest => OLDEST,
+        }
+    }
+
+    fn how_to_get_it(self) -> &'static str {
+        match self {
+            Self::Installed => "install it with: apt-get install redis-server",
+            Self::Oldest => "get it with: cargo xtask servers",
+        }
+    }
 }
 
 impl RedisOptions {
+    /// A server of this version.
+    #[must_use]
+    pub fn version(self, version: RedisVersion) -> Self {
+        Self { version, ..self }
+    }
+
     /// Writes every change to an append-only file at once, so that a killed server comes back with its data.
     #[must_use]
     pub fn append_only(self) -> Self {
@@ -210,10 +243,13 @@ impl Drop for RedisServer {
 }
 
 const LOG: &str = "redis.log";
+/// Where `cargo xtask test` puts the oldest server.
+const OLDEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/servers/redis-6.2/redis-server");
 
 fn spawn(directory: &Path, port: u16, options: &RedisOptions) -> Child {
     let log = must("make the log of redis-server", File::create(directory.join(LOG)));
-    let mut command = Command::new("redis-server");
+    let program = options.version.program();
+    let mut command = Command::new(program);
     command
         .current_dir(directory)
         .args(["--bind", "127.0.0.1", "--save", "", "--daemonize", "no"])
@@ -228,7 +264,7 @@ fn spawn(directory: &Path, port: u16, options: &RedisOptions) -> Child {
     match command.spawn() {
         Ok(process) => process,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            panic!("redis-server is not installed; install it with: apt-get install redis-server")
+            panic!("there is no {program}; {}", options.version.how_to_get_it())
         }
         Err(error) => panic!("start redis-server: {error}"),
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -11,15 +12,39 @@ use lock_conformance::{Colour, Exemption, Fault, Faults, Harness, NoFaults};
 use lock_core::{AsyncBackend, BlockingBackend};
 use lock_host::{HostClock, SharedClock};
 use lock_redis::RedisConfig;
-use test_support::{AfterDrop, Proxy, RedisOptions, RedisServer};
+use test_support::{AfterDrop, Proxy, RedisOptions, RedisServer, RedisVersion};
 use tokio::runtime::Handle;
 
-lock_conformance::suite!(RedisHarness);
+lock_conformance::suite!(RedisHarness<Installed>);
+
+/// The same on the oldest server that is supported.
+mod oldest {
+    use crate::{Oldest, RedisHarness};
+
+    lock_conformance::suite!(RedisHarness<Oldest>);
+}
+
+/// Which server a harness starts.
+trait Version: Send + Sync + 'static {
+    const VERSION: RedisVersion;
+}
+
+struct Installed;
+struct Oldest;
+
+impl Version for Installed {
+    const VERSION: RedisVersion = RedisVersion::Installed;
+}
+
+impl Version for Oldest {
+    const VERSION: RedisVersion = RedisVersion::Oldest;
+}
 
 /// A server, reached through a proxy by all but the bystanders.
-struct RedisHarness {
+struct RedisHarness<V> {
     through_proxy: String,
     direct: String,
+    version: PhantomData<V>,
     /// None where the server is another process's.
     service: Option<Service>,
 }
@@ -31,12 +56,13 @@ struct Service {
     struck: AtomicU64,
 }
 
-impl Harness for RedisHarness {
+impl<V: Version> Harness for RedisHarness<V> {
     fn new() -> Self {
-        let server = RedisServer::start_with(RedisOptions::default().append_only());
+        let server = RedisServer::start_with(RedisOptions::default().version(V::VERSION).append_only());
         let proxy = Proxy::start(server.port());
         let (through_proxy, direct) = (server.url_at(proxy.port()), server.url());
-        Self { through_proxy, direct, service: Some(Service { server: Mutex::new(server), proxy, struck: 0.into() }) }
+        let service = Service { server: Mutex::new(server), proxy, struck: 0.into() };
+        Self { through_proxy, direct, version: PhantomData, service: Some(service) }
     }
 
     fn async_backend(&self, runtime: &Handle) -> Arc<dyn AsyncBackend> {
@@ -76,7 +102,7 @@ impl Harness for RedisHarness {
     }
 
     fn attach(address: &str) -> Self {
-        Self { through_proxy: address.into(), direct: address.into(), service: None }
+        Self { through_proxy: address.into(), direct: address.into(), version: PhantomData, service: None }
     }
 }
 
@@ -130,7 +156,7 @@ impl Faults for Service {
     }
 }
 
-impl fmt::Debug for RedisHarness {
+impl<V> fmt::Debug for RedisHarness<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisHarness").field("direct", &self.direct).finish_non_exhaustive()
     }

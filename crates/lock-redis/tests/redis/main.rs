@@ -10,6 +10,7 @@ mod faults;
 mod inspect;
 mod losses;
 mod node;
+mod oldest;
 mod pools;
 mod promotions;
 mod queue;

@@ -1,0 +1,69 @@
+//! Redis 6.2, which wraps what it refuses to a script into an error of its own.
+
+use lock_core::{Certainty, Effect, ErrorKind};
+use test_support::{RedisOptions, RedisServer, RedisVersion};
+
+use crate::faults::exists;
+use crate::support::{SOON, both, claim, draw, hand_over, parting, refusals, take};
+
+fn server() -> RedisServer {
+    RedisServer::start_with(RedisOptions::default().version(RedisVersion::Oldest))
+}
+
+#[test]
+fn refusals_inside_scripts_keep_their_codes() {
+    let server = server();
+    let clients = both(&server.url());
+    let troubles: [(&str, &[&str], &[&str]); 2] = [
+        ("READONLY", &["REPLICAOF", "127.0.0.1", "1"], &["REPLICAOF", "NO", "ONE"]),
+        ("OOM", &["CONFIG", "SET", "maxmemory", "1"], &["CONFIG", "SET", "maxmemory", "0"]),
+    ];
+    for (code, begin, end) in troubles {
+        server.command::<()>(begin);
+        for (colour, client) in &clients {
+            let error = client.acquire(&claim("job"), SOON).unwrap_err();
+            let found = (error.kind(), error.effect());
+            assert_eq!(found, (ErrorKind::Unavailable, Effect::None), "{colour}, {code}: {error}");
+            assert!(error.to_string().contains(&format!(": {code} ")), "{error}");
+        }
+        server.command::<()>(end);
+        for (colour, client) in &clients {
+            draw(client, colour);
+        }
+    }
+}
+
+#[test]
+fn a_damaged_key_of_ours_is_no_lock_of_another_kind() {
+    let server = server();
+    let clients = both(&server.url());
+    for (colour, client) in &clients {
+        let (held, _) = take(client, colour);
+        server.command::<()>(&["SET", &format!("leasehold:{{{colour}}}:q"), "no queue"]);
+        let error = client.release(&parting(&held, Certainty::Answered), SOON).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::Unknown), "{error}");
+        assert!(exists(&server, colour));
+        server.command::<()>(&["SADD", &format!("{colour}:other"), "no lock"]);
+        let error = client.acquire(&claim(&format!("{colour}:other")), SOON).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::OtherKind, Effect::None), "{error}");
+    }
+}
+
+#[test]
+fn a_missing_right_is_named_and_what_is_there_works() {
+    let server = server();
+    for (colour, client) in both(&server.url()) {
+        hand_over(&client, colour);
+    }
+    server.command::<()>(&["ACL", "SETUSER", "some", "on", ">pw", "~*", "&*", "+@all", "-incrby"]);
+    let url = format!("redis://some:pw@127.0.0.1:{}", server.port());
+    for (_, client) in both(&url) {
+        let error = client.acquire(&claim("job"), SOON).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Denied, Effect::Unknown), "{error}");
+        assert!(error.to_string().contains("+incrby"), "{error}");
+    }
+    server.command::<()>(&["ACL", "SETUSER", "some", "-info"]);
+    for error in refusals(&url) {
+        assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    }
+}
