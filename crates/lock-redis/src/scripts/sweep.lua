@@ -1,9 +1,9 @@
--- How many places are looked at together.
-local WINDOW = 8
+-- How many places are looked at together, and by which one of those that join.
+local WINDOW, EVERY = 16, 4
 
--- Drops what is over in one window of the queue; the next one that queues up sweeps the next.
+-- Drops what is over in one window of the queue; whoever sweeps next sweeps another.
 local function sweep_window(queue, waiters, number, length, now)
-  local from, over = number % math.ceil(length / WINDOW) * WINDOW, {}
+  local from, over = number / EVERY % math.ceil(length / WINDOW) * WINDOW, {}
   local owners = redis.call('LRANGE', queue, from, from + WINDOW - 1)
   for i, entry in ipairs(redis.call('HMGET', waiters, unpack(owners))) do
     local ends = entry and tonumber(string.match(entry, '^%d+') or 0)
@@ -36,6 +36,7 @@ end
 
 -- Forgets the dead, also while nobody's turn comes.
 local function sweep(queue, waiters, number, length, now)
+  if number % EVERY ~= 0 then return end
   sweep_window(queue, waiters, number, length, now)
   if length > 2 * redis.call('HLEN', waiters) + 8 then compact(queue, waiters) end
 end

@@ -8,8 +8,9 @@ use super::keys::{Inbox, Millis};
 
 /// The longest that a place lasts.
 pub(crate) const PLACE_MAX: Millis = 10_000;
-/// How many places are swept together.
-const WINDOW: usize = 8;
+/// How many places are swept together, and by which one of those that join.
+const WINDOW: usize = 16;
+const EVERY: u64 = 4;
 /// How many more than those that wait may be in the list.
 const SLACK: usize = 8;
 
@@ -113,8 +114,11 @@ impl Queue {
 
     /// Drops what is over in one window, and writes the list anew where most of it is of no account.
     fn sweep(&mut self, now: Millis, number: u64) {
+        if !number.is_multiple_of(EVERY) {
+            return;
+        }
         let windows = self.list.len().div_ceil(WINDOW);
-        let from = usize::try_from(number).unwrap_or_default() % windows * WINDOW;
+        let from = usize::try_from(number / EVERY).unwrap_or_default() % windows * WINDOW;
         for owner in self.list.iter().skip(from).take(WINDOW) {
             if self.entries.get(owner).is_some_and(|(_, waiter)| waiter.is_over(now)) {
                 self.entries.remove(owner);
