@@ -2,10 +2,10 @@
 
 use stateright::Property;
 
-use crate::Quorum;
 use crate::node::{Exchange, Node};
 use crate::rules::Rounds;
 use crate::state::{Order, State, names};
+use crate::{Claimed, Quorum};
 
 /// One thing that is claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,27 +38,6 @@ impl Claim {
         Self::Everybody,
     ];
 
-    /// What is claimed in one line.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Distinct => "tokens are distinct",
-            Self::RisesInTime => "who begins after a hand-out has a higher token",
-            Self::RisesByHolds => "who holds has a higher token than all before",
-            Self::Undisturbed => "who is undisturbed is acknowledged",
-            Self::OneRound => "one round can suffice",
-            Self::TwoRounds => "two rounds can suffice",
-            Self::Everybody => "everybody can be handed out",
-        }
-    }
-
-    /// Whether a path that was found for the claim proves it; else it is a counterexample.
-    pub fn is_proved_by_path(self) -> bool {
-        match self {
-            Self::Distinct | Self::RisesInTime | Self::RisesByHolds | Self::Undisturbed => false,
-            Self::OneRound | Self::TwoRounds | Self::Everybody => true,
-        }
-    }
-
     /// Whether it is claimed of this form.
     pub fn concerns(self, rounds: Rounds) -> bool {
         match self {
@@ -82,6 +61,27 @@ impl Claim {
             Property::sometimes(self.text(), holds)
         } else {
             Property::always(self.text(), holds)
+        }
+    }
+}
+
+impl Claimed for Claim {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Distinct => "tokens are distinct",
+            Self::RisesInTime => "who begins after a hand-out has a higher token",
+            Self::RisesByHolds => "who holds has a higher token than all before",
+            Self::Undisturbed => "who is undisturbed is acknowledged",
+            Self::OneRound => "one round can suffice",
+            Self::TwoRounds => "two rounds can suffice",
+            Self::Everybody => "everybody can be handed out",
+        }
+    }
+
+    fn is_proved_by_path(self) -> bool {
+        match self {
+            Self::Distinct | Self::RisesInTime | Self::RisesByHolds | Self::Undisturbed => false,
+            Self::OneRound | Self::TwoRounds | Self::Everybody => true,
         }
     }
 }

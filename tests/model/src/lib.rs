@@ -1,5 +1,10 @@
-//! Every order of events of the quorum protocol, at a small size.
+//! Every order of events of the quorum protocol, at a small size: two models, of what does not depend on each other.
 //!
+//! The one in this module is about **tokens**: they are distinct and rise, whatever keys vanish and messages come late. It has
+//! no time, and so says nothing of whether two hold at once. [`guard`] is about **exclusion**: nodes that forget, marks,
+//! dwells, announcements, notes and moves, in discrete time, and no tokens.
+//!
+//! # Tokens
 //! Some clients want one lock of some independent nodes. Each node has one counter for all its locks. A node that nobody
 //! owns **grants**: it raises its counter by one, or to what the client proposed if that is more, keeps that number with
 //! the key, and answers it. The client chooses as its **token** the highest of some majority of its answers, and tells it
@@ -22,23 +27,28 @@
 //! - **Refusals and lost messages** change nothing at a node: such a message is one that never arrives.
 //! - **Answers** have no journey. A client counts any majority of those that were given, and is handed out as late as it
 //!   likes.
-//! - **Giving up and releasing** is a key that vanishes; **trying again** is one more client; **renewing** is telling the
-//!   same token again.
+//! - **Giving up and releasing** is a key that vanishes; **trying again** is one more client.
+//! - **Renewing** is telling the same token again. What is built may tell a higher one, the highest that a node drew for
+//!   this owner: that raises counters, as other locks do, and the token that the key keeps, after which the owner is never
+//!   told a lower one.
 //! - **Names.** States that differ in the names of nodes or clients alone are visited once.
 //!
 //! Time is not modelled, but for the dwell: what began before a crash, and has a deadline, is over when the dwell is. How
-//! nodes find out that they forgot, and how long a dwell has to be, is not modelled either.
+//! nodes find out that they forgot, and how long a dwell has to be, is the other model's. Neither has widths, floors, the
+//! bound of a wish, or tombstones; the simulator plays those.
 //!
-//! # How to run it
+//! # How to run them
 //! `cargo test -p quorum-model -- --nocapture` explores every form at a size that takes seconds, and prints how many states
-//! there are. `cargo run -p quorum-model --release -- --help` explores one form at any size.
+//! there are. `cargo xtask model` explores larger ones, and `cargo xtask model tokens --help` and `model guard --help` say
+//! how to explore one form at any size.
 //!
-//! Reading order: `rules` (what is explored) · `client`, `node`, `state` (what there is) · `action`, `step` (what may
-//! happen, and what it does) · `claim` (what must be true) · `report`.
+//! Reading order, in both: `rules` or `setup` and `scene` (what is explored) · `client`, `node`, `pass`, `state` (what there
+//! is) · `action`, `step` (what may happen, and what it does) · `claim` (what must be true) · `report`.
 
 mod action;
 mod claim;
 mod client;
+pub mod guard;
 mod node;
 mod report;
 mod rules;
@@ -51,7 +61,7 @@ pub use action::{Action, Takes};
 pub use claim::Claim;
 pub use client::{Client, Stage};
 pub use node::{Exchange, Key, Node, Vote};
-pub use report::Report;
+pub use report::{Claimed, Report};
 pub use rules::{Bounds, Check, Guard, Rounds, Rules};
 pub use state::{Order, State};
 

@@ -4,6 +4,7 @@
 
 #![allow(clippy::print_stdout, reason = "a test")]
 
+mod guard;
 mod names;
 
 use quorum_model::Claim::{Distinct, RisesByHolds, RisesInTime, Undisturbed};

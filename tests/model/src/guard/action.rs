@@ -1,0 +1,168 @@
+//! What may happen next.
+
+use super::node::{Node, Part, Standing};
+use super::pass::{Decision, Pass};
+use super::setup::{Bounds, Looks, Setup, Steps};
+use super::state::{Stage, State};
+
+/// Something that happens at one moment. Nodes, clients, deployments and passes have numbers for names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields are named after what they name")]
+pub enum Action {
+    /// Time goes on.
+    Tick,
+    /// A node loses everything.
+    Lose { node: u8 },
+    /// A node starts again with what it had.
+    Restart { node: u8 },
+    /// A node's clock steps forward: what it has noted looks old.
+    Step { node: u8 },
+    /// An operator moves the nodes of the first deployment that answer, and those that come in.
+    Move,
+    /// The move reaches a node.
+    Moved { node: u8 },
+    /// A client gets to know who votes.
+    Begin { client: u8 },
+    /// A client's ttl is made known to a node.
+    Announce { client: u8, node: u8 },
+    /// A client asks for the lock.
+    Ask { client: u8 },
+    /// A node grants a client's claim.
+    Grant { client: u8, node: u8 },
+    /// A pass begins that may have this node vote again, instead of any before it.
+    Pass { pass: u8, deployment: u8, node: u8 },
+    /// A pass looks at a node that is not its own.
+    Look { pass: u8, node: u8 },
+    /// A pass looks at its own node, marks it if nobody did before, and decides.
+    Mark { pass: u8 },
+    /// A pass does all of that in one moment. Of the other nodes it looks at those of `seen`, a bit for each.
+    PassAtOnce { pass: u8, deployment: u8, node: u8, seen: u8 },
+    /// A node is installed.
+    Install { pass: u8 },
+}
+
+/// The names of so many.
+pub(crate) fn names(count: usize) -> impl Iterator<Item = u8> + Clone {
+    (0..u8::MAX).take(count)
+}
+
+impl Action {
+    /// All that may happen next.
+    pub(crate) fn all<const N: usize>(setup: &Setup, state: &State<N>) -> Vec<Self> {
+        let mut all = Vec::new();
+        if state.clients == [Stage::Over; 2] {
+            return all; // Nothing that follows can break a claim.
+        }
+        all.extend((state.left.ticks > 0).then_some(Self::Tick));
+        let overlap = setup.deployments[0].overlap();
+        for node in names(N) {
+            all.extend(mishaps(state, overlap, node));
+        }
+        let may_move = state.left.moves > 0 && reached(state) >= overlap;
+        all.extend(may_move.then_some(Self::Move));
+        for client in names(2) {
+            all.extend(of_client(setup, state, client));
+        }
+        for pass in names(state.left.passes.into()) {
+            all.extend(of_pass(setup, state, pass));
+        }
+        all
+    }
+}
+
+/// How many nodes a move can reach that know the first deployment.
+fn reached<const N: usize>(state: &State<N>) -> usize {
+    state.count(|node| node.member_of[0] && node.belongs.to().is_some())
+}
+
+fn mishaps<const N: usize>(state: &State<N>, overlap: usize, name: u8) -> Vec<Action> {
+    let (node, Bounds { losses, restarts, steps: (steps, when), .. }) = (&state.nodes[usize::from(name)], state.left);
+    let mut all = Vec::new();
+    // What forgot already loses nothing that matters.
+    all.extend((losses > 0 && node.keeps_anything()).then_some(Action::Lose { node: name }));
+    all.extend((restarts > 0 && node.standing != Standing::Forgot).then_some(Action::Restart { node: name }));
+    let may_step = steps > 0 && (when == Steps::AnyTime || node.key.is_none());
+    all.extend(may_step.then_some(Action::Step { node: name }));
+    // Those that come in are told last.
+    let moved = state.count(|node| node.member_of[0] && node.belongs.to() == Some(1));
+    let may_follow = node.is_moved && (node.member_of[0] || moved >= overlap);
+    all.extend(may_follow.then_some(Action::Moved { node: name }));
+    all
+}
+
+fn of_client<const N: usize>(setup: &Setup, state: &State<N>, client: u8) -> Vec<Action> {
+    let index = usize::from(client);
+    let deployment = setup.deployments[usize::from(setup.clients[index].deployment)];
+    let to = |action: fn(u8, u8) -> Action, may: fn(&Node, usize) -> bool| {
+        let nodes = names(N).filter(move |node| may(&state.nodes[usize::from(*node)], index));
+        nodes.map(move |node| action(client, node)).collect::<Vec<_>>()
+    };
+    match state.clients[index] {
+        Stage::Idle => {
+            let voters = state.count(|node| node.votes_in(setup.clients[index].deployment));
+            let can = voters >= deployment.majority();
+            can.then_some(Action::Begin { client }).into_iter().collect()
+        }
+        Stage::Announces => to(|client, node| Action::Announce { client, node }, Node::hears),
+        Stage::Announced => vec![Action::Ask { client }],
+        Stage::Asks(_) => to(
+            |client, node| Action::Grant { client, node },
+            |node, client| node.hears(client) && node.key.is_none_or(|key| usize::from(key.client) == client),
+        ),
+        Stage::Over => Vec::new(),
+    }
+}
+
+fn of_pass<const N: usize>(setup: &Setup, state: &State<N>, pass: u8) -> Vec<Action> {
+    let mut all = beginnings(setup, state, pass);
+    let index = usize::from(pass);
+    let Some(target) = state.target(index).map(|node| &state.nodes[node]) else { return all };
+    match state.passes[index] {
+        Pass::None => {}
+        Pass::Looks(look) => {
+            let open: Vec<u8> = others(state, look.deployment, index).collect();
+            all.extend(open.iter().map(|node| Action::Look { pass, node: *node }));
+            let may = open.len() <= state.left.silent.into() && !target.votes_in(look.deployment);
+            all.extend(may.then_some(Action::Mark { pass }));
+        }
+        Pass::Installs(Decision { epoch, wait, .. }) => {
+            let is_due = wait == 0 && target.epoch == epoch && target.abstains();
+            all.extend(is_due.then_some(Action::Install { pass }));
+        }
+    }
+    all
+}
+
+/// The members that a pass has not looked at, but for its own.
+fn others<const N: usize>(state: &State<N>, deployment: u8, pass: usize) -> impl Iterator<Item = u8> {
+    names(N).filter(move |node| {
+        let node = &state.nodes[usize::from(*node)];
+        node.member_of[usize::from(deployment)] && node.parts[pass] == Part::None
+    })
+}
+
+/// A pass may begin where something is amiss, or may be before it is over.
+fn beginnings<const N: usize>(setup: &Setup, state: &State<N>, pass: u8) -> Vec<Action> {
+    let at_once = state.left.looks == Looks::AtOnce;
+    let may_forget = !at_once && state.left.losses + state.left.restarts > 0;
+    let mut all = Vec::new();
+    for deployment in names(2).filter(|name| setup.clients.iter().any(|client| client.deployment == *name)) {
+        let is_member = |node: &Node| node.member_of[usize::from(deployment)];
+        let concerned = |node: &u8| {
+            let node = &state.nodes[usize::from(*node)];
+            is_member(node) && (may_forget || !node.votes_in(deployment))
+        };
+        for node in names(N).filter(concerned) {
+            if at_once {
+                let others = names(N).filter(|other| *other != node && is_member(&state.nodes[usize::from(*other)]));
+                let all_others = others.map(|other| 1 << other).sum::<u8>();
+                let missed = |seen: u8| (all_others & !seen).count_ones() <= state.left.silent.into();
+                let seen = (0..=all_others).filter(|seen| seen & !all_others == 0 && missed(*seen));
+                all.extend(seen.map(|seen| Action::PassAtOnce { pass, deployment, node, seen }));
+            } else {
+                all.push(Action::Pass { pass, deployment, node });
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,81 @@
+//! Every order of events of the guard, which brings nodes back that forgot, at a small size.
+//!
+//! There is one lock, and two clients that want it once, each with the list of nodes and the `max_ttl` that its URL says: a
+//! [`Deployment`]. A node votes under an **epoch**. When it loses everything, or starts again with what it had, it has none.
+//! A **pass** of the guard looks at the nodes, marks one that forgot with a new epoch, and installs it once its **dwell** is
+//! over: the longest ttl that enough voters know, otherwise `max_ttl`. A client whose ttl a majority does not know
+//! **announces** it. An operator **moves** nodes to the second deployment. Time is discrete; a lease is over so long after
+//! it was asked for, and a node keeps it for so long after it granted it.
+//!
+//! What is claimed is that no two leases live at a time. [`Form`] has the guard with all its rules, and without one of each.
+//!
+//! # What is left out, and why nothing is lost by it
+//! - **Tokens and counters.** The other model is about them.
+//! - **Who measures a dwell.** It counts from the first pass that saw the epoch: no client can have begun to measure
+//!   earlier, and no node has an older note. So notes are counted only where a clock stepped.
+//! - **Other nodes that a pass could bring back at once.** They are passes of their own, at the same moment.
+//! - **Late requests.** A claim, an announcement, a move or an installation takes effect as late as it likes, under the
+//!   epochs that were read, or never. A look or a mark that comes late is a later one.
+//! - **Refusals, releases and lost messages** are keys that stay until they expire: that keeps others out, and no more.
+//! - **Being handed out.** A client relies on the lock as soon as a majority has granted it, and until its ttl is over.
+//!
+//! # What is not covered
+//! - Renewals, and clients that look again after they announced.
+//! - Clocks that run at different rates. The code adds a hundredth.
+//! - Two servers behind one address, and two addresses of one server.
+//! - A pass that does not reach a node of another deployment: it may take blank nodes that are that one's. With a second
+//!   list in use, [`Bounds::silent`] is 0, and a test shows what happens otherwise.
+
+mod action;
+mod claim;
+mod node;
+mod pass;
+mod scene;
+mod setup;
+mod state;
+mod step;
+
+use stateright::{Model, Property};
+
+pub use action::Action;
+pub use claim::Claim;
+pub use node::{Belongs, Exchange, Key, Node, Part, Standing};
+pub use pass::{Decision, Look, Pass};
+pub use scene::Scene;
+pub use setup::{Asker, Bounds, Deployment, Form, Looks, Setup, Steps};
+pub use state::{Stage, State};
+
+/// The guard over `N` nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct Guarded<const N: usize> {
+    /// Its form.
+    pub form: Form,
+    /// Who is there.
+    pub setup: Setup,
+    /// How much may happen.
+    pub bounds: Bounds,
+}
+
+impl<const N: usize> Model for Guarded<N> {
+    type State = State<N>;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<Self::State> {
+        vec![State::new(&self.setup, self.bounds)]
+    }
+
+    fn actions(&self, state: &Self::State, actions: &mut Vec<Action>) {
+        actions.extend(Action::all(&self.setup, state));
+    }
+
+    fn next_state(&self, state: &Self::State, action: Action) -> Option<Self::State> {
+        let mut next = *state;
+        next.apply(self.form, &self.setup, action);
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        let concerned = Claim::ALL.into_iter().filter(|claim| claim.concerns(self.bounds));
+        concerned.map(Claim::property).collect()
+    }
+}

@@ -1,0 +1,162 @@
+//! One node.
+
+/// Whether a node's vote counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Standing {
+    /// It has forgotten, and nobody has said so yet.
+    Forgot,
+    /// It waits; the first pass that saw that was so long ago.
+    Abstains(Option<u8>),
+    /// It votes.
+    Votes,
+}
+
+/// Which deployment a node says that it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Belongs {
+    /// To none: it is blank.
+    Nowhere,
+    /// To the one of whoever marked it when it was blank.
+    Marked(u8),
+    /// To the one that it was installed in, or moved to.
+    Written(u8),
+}
+
+impl Belongs {
+    /// The number of the deployment.
+    pub fn to(self) -> Option<u8> {
+        match self {
+            Self::Nowhere => None,
+            Self::Marked(deployment) | Self::Written(deployment) => Some(deployment),
+        }
+    }
+}
+
+/// Who owns the lock at a node, and for how long yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// The owner.
+    pub client: u8,
+    /// How long the node keeps it.
+    pub left: u8,
+}
+
+/// What has passed between a node and a client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Exchange {
+    /// The epoch that the client knows it to vote in.
+    pub epoch: Option<u8>,
+    /// Whether it has answered the announcement, or after that the claim.
+    pub answered: bool,
+}
+
+/// What a pass has to do with a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// Nothing yet.
+    #[default]
+    None,
+    /// It was looked at.
+    Seen,
+    /// It is the one that is to vote again.
+    Target,
+}
+
+/// A node, and what others know of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Node {
+    /// Which of the deployments list it.
+    pub member_of: [bool; 2],
+    /// Whether it votes.
+    pub standing: Standing,
+    /// The number of its epoch: how often it was marked or moved.
+    pub epoch: u8,
+    /// Its deployment.
+    pub belongs: Belongs,
+    /// Whether a move left the list of the predecessor here.
+    pub follows: bool,
+    /// The longest ttl that it knows.
+    pub longest: u8,
+    /// Who owns the lock.
+    pub key: Option<Key>,
+    /// How many nodes have a note of its epoch that looks old, since their clocks stepped.
+    pub old_notes: u8,
+    /// Whether a move is under way to it.
+    pub is_moved: bool,
+    /// What has passed between it and each client.
+    pub exchanges: [Exchange; 2],
+    /// What each pass has to do with it.
+    pub parts: [Part; 2],
+}
+
+impl Node {
+    pub(crate) const BLANK: Self = Self {
+        member_of: [false; 2],
+        standing: Standing::Forgot,
+        epoch: 0,
+        belongs: Belongs::Nowhere,
+        follows: false,
+        longest: 0,
+        key: None,
+        old_notes: 0,
+        is_moved: false,
+        exchanges: [Exchange { epoch: None, answered: false }; 2],
+        parts: [Part::None; 2],
+    };
+
+    /// It votes in the first deployment.
+    pub(crate) fn found(&mut self, longest: u8) {
+        (self.standing, self.epoch) = (Standing::Votes, 1);
+        (self.belongs, self.longest) = (Belongs::Written(0), longest);
+    }
+
+    /// Whether it can lose anything that matters.
+    pub(crate) fn keeps_anything(&self) -> bool {
+        (self.standing, self.belongs, self.key) != (Standing::Forgot, Belongs::Nowhere, None)
+    }
+
+    /// Whether it votes in this deployment.
+    pub fn votes_in(&self, deployment: u8) -> bool {
+        self.standing == Standing::Votes && self.belongs.to() == Some(deployment)
+    }
+
+    /// Whether it belongs to another deployment.
+    pub fn is_stranger_to(&self, deployment: u8) -> bool {
+        self.belongs.to().is_some_and(|own| own != deployment)
+    }
+
+    /// Abstains under a new epoch.
+    pub(crate) fn abstain(&mut self) {
+        (self.standing, self.epoch, self.old_notes) = (Standing::Abstains(None), self.epoch + 1, 0);
+    }
+
+    /// Whether it waits.
+    pub fn abstains(&self) -> bool {
+        matches!(self.standing, Standing::Abstains(_))
+    }
+
+    /// It belongs to the second deployment from now on.
+    pub(crate) fn follow(&mut self) {
+        self.abstain();
+        (self.belongs, self.follows) = (Belongs::Written(1), true);
+    }
+
+    /// Everything that it kept is lost.
+    pub(crate) fn lose(&mut self) {
+        (self.standing, self.belongs, self.follows) = (Standing::Forgot, Belongs::Nowhere, false);
+        (self.longest, self.key) = (0, None);
+    }
+
+    /// Whether what this client sent would be run here.
+    pub(crate) fn hears(&self, client: usize) -> bool {
+        let Exchange { epoch, answered } = self.exchanges[client];
+        self.standing == Standing::Votes && epoch == Some(self.epoch) && !answered
+    }
+
+    pub(crate) fn tick(&mut self) {
+        if let Standing::Abstains(Some(age)) = &mut self.standing {
+            *age += 1;
+        }
+        self.key = self.key.and_then(|Key { client, left }| (left > 1).then(|| Key { client, left: left - 1 }));
+    }
+}

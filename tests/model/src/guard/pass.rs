@@ -1,0 +1,139 @@
+//! One pass of the guard, as far as it concerns one node.
+
+use super::node::{Belongs, Node, Standing};
+use super::setup::{Deployment, Form, Setup};
+
+/// The least that a dwell lasts.
+const LEAST: u8 = 1;
+
+/// How far a pass has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Pass {
+    /// There is none.
+    None,
+    /// It looks at the nodes.
+    Looks(Look),
+    /// It has decided when its node is to be installed.
+    Installs(Decision),
+}
+
+/// What a pass has seen of the nodes but its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Look {
+    /// Whose pass it is.
+    pub deployment: u8,
+    /// How long ago it began.
+    pub since: u8,
+    /// How many vote in the deployment.
+    pub voters: u8,
+    /// How many do not vote, or not in this one.
+    pub others: u8,
+    /// The longest ttl that a voter knows.
+    pub longest: u8,
+    /// Whether one belongs to another deployment.
+    pub strangers: bool,
+    /// Whether one belongs to this deployment.
+    pub known: bool,
+    /// How many are of this deployment, or blank.
+    pub fitting: u8,
+    /// Whether one says that this deployment follows another one.
+    pub follows: bool,
+}
+
+/// What comes of a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Decision {
+    /// Whose pass it is.
+    pub deployment: u8,
+    /// The epoch that its node is to be installed in.
+    pub epoch: u8,
+    /// The longest ttl that it is to know.
+    pub longest: u8,
+    /// How long its dwell is counted yet.
+    pub wait: u8,
+}
+
+impl Look {
+    pub(crate) fn begin(deployment: u8) -> Self {
+        Self {
+            deployment,
+            since: 0,
+            voters: 0,
+            others: 0,
+            longest: 0,
+            strangers: false,
+            known: false,
+            fitting: 0,
+            follows: false,
+        }
+    }
+
+    /// Looks at a node that is not its own.
+    pub(crate) fn see(&mut self, node: &Node) {
+        if node.votes_in(self.deployment) {
+            (self.voters, self.longest) = (self.voters + 1, self.longest.max(node.longest));
+        } else {
+            self.others += 1;
+        }
+        let is_stranger = node.is_stranger_to(self.deployment);
+        self.strangers |= is_stranger;
+        self.known |= node.belongs.to() == Some(self.deployment);
+        self.fitting += u8::from(!is_stranger);
+        self.follows |= node.follows && !is_stranger;
+    }
+
+    /// Whether it moves this node along, which a move left behind.
+    pub(crate) fn moves(&self, node: &Node) -> bool {
+        self.deployment == 1 && self.follows && node.is_stranger_to(self.deployment)
+    }
+
+    /// Whether its node may be marked or installed. A blank one may have been moved before it forgot, where nodes of
+    /// another deployment answer; then it is ours only if no majority can have been moved.
+    pub(crate) fn may_act(&self, form: Form, deployment: Deployment, target: &Node) -> bool {
+        let is_ours = target.belongs.to() == Some(self.deployment);
+        if !self.strangers || (form != Form::Strangers && target.belongs == Belongs::Written(self.deployment)) {
+            return true;
+        }
+        if form == Form::Strangers {
+            return (self.known || is_ours) && usize::from(self.fitting) + 1 >= deployment.majority();
+        }
+        usize::from(self.voters) >= deployment.overlap()
+    }
+
+    /// When its node is to be installed, now that it is known to be marked.
+    pub(crate) fn decide(&self, form: Form, setup: &Setup, target: &Node) -> Decision {
+        let deployment = setup.deployments[usize::from(self.deployment)];
+        let known = self.longest.max(target.longest);
+        let all = usize::from(self.voters + self.others) + 1 == deployment.members.count_ones() as usize;
+        let nobody_votes = all && self.voters == 0 && !self.strangers;
+        let (lasts, longest) = if usize::from(self.voters) >= deployment.overlap() {
+            (known, known)
+        } else if nobody_votes || form == Form::LowLongest {
+            (most(form, setup, deployment, target), known)
+        } else {
+            (most(form, setup, deployment, target), deployment.max_ttl)
+        };
+        let least = if form == Form::NoLeast { 0 } else { LEAST };
+        let enough = if form == Form::OneNote { 1 } else { deployment.majority() };
+        let wait = if usize::from(target.old_notes) >= enough { 0 } else { self.left(form, target, lasts.max(least)) };
+        Decision { deployment: self.deployment, epoch: target.epoch, longest, wait }
+    }
+
+    /// How long its node has to be waited for yet. A dwell counts up to when the look began, so a pass that comes too early
+    /// is for nothing.
+    fn left(&self, form: Form, target: &Node, lasts: u8) -> u8 {
+        let Standing::Abstains(Some(age)) = target.standing else { return u8::MAX };
+        if form == Form::PastLook {
+            return lasts.saturating_sub(age);
+        }
+        if age.saturating_sub(self.since) >= lasts { 0 } else { u8::MAX }
+    }
+}
+
+/// How long a node dwells that nobody can tell anything of.
+fn most(form: Form, setup: &Setup, deployment: Deployment, target: &Node) -> u8 {
+    match target.belongs {
+        Belongs::Nowhere | Belongs::Marked(_) if form != Form::ShortBlank => deployment.max_ttl.max(setup.default),
+        Belongs::Nowhere | Belongs::Marked(_) | Belongs::Written(_) => deployment.max_ttl,
+    }
+}

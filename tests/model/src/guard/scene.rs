@@ -1,0 +1,85 @@
+//! Who is there, in the cases that are told apart.
+
+use clap::ValueEnum;
+
+use super::setup::{Asker, Bounds, Deployment, Form, Looks, Setup, Steps};
+use super::{Action, Claim, Guarded};
+use crate::Report;
+
+const SHORT: u8 = 1;
+const MAX: u8 = 2;
+
+/// All ttls are of one length.
+fn moved(old: Deployment, new: Deployment) -> Setup {
+    let deployments = [old, new].map(|deployment| Deployment { max_ttl: SHORT, ..deployment });
+    let clients = [0, 1].map(|deployment| Asker { deployment, ttl: SHORT });
+    Setup { deployments, clients, known: SHORT, default: SHORT }
+}
+
+/// Who is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Scene {
+    /// Three nodes, which know a short ttl. One client asks for the longest that it may, the other for the short one.
+    Three,
+    /// The same with five nodes.
+    Five,
+    /// The same with three nodes that never heard of any ttl.
+    Fresh,
+    /// Three nodes. The second client's URL says a shorter `max_ttl`.
+    ShortUrl,
+    /// Three nodes of which one is replaced by a move. The first client has the old URL, the second the new one.
+    Replaced,
+    /// Three nodes become five by a move.
+    Grown,
+}
+
+impl Scene {
+    /// Explores every state, or so many that each claim is proved or refuted.
+    pub fn explore(self, form: Form, bounds: Bounds) -> Report<Claim, Action> {
+        let setup = self.setup();
+        match self {
+            Self::Three | Self::Fresh | Self::ShortUrl => Guarded::<3> { form, setup, bounds }.explore(),
+            Self::Replaced => Guarded::<4> { form, setup, bounds }.explore(),
+            Self::Five | Self::Grown => Guarded::<5> { form, setup, bounds }.explore(),
+        }
+    }
+
+    fn setup(self) -> Setup {
+        let list = |members| Deployment { members, max_ttl: MAX };
+        let (three, five) = (list(0b111), list(0b1_1111));
+        let long = Asker { deployment: 0, ttl: MAX };
+        let short = |deployment| Asker { deployment, ttl: SHORT };
+        let setup = |deployments, clients| Setup { deployments, clients, known: SHORT, default: MAX };
+        match self {
+            Self::Three => setup([three, three], [long, short(0)]),
+            Self::Five => setup([five, five], [long, short(0)]),
+            Self::Fresh => Setup { known: 0, ..setup([three, three], [long, short(0)]) },
+            Self::ShortUrl => {
+                let shorter = Deployment { max_ttl: SHORT, ..three };
+                setup([three, shorter], [long, short(1)])
+            }
+            Self::Replaced => moved(list(0b111), list(0b1011)),
+            Self::Grown => moved(list(0b111), list(0b1_1111)),
+        }
+    }
+
+    /// How much happens where nothing else is said.
+    pub fn bounds(self) -> Bounds {
+        let calm = Bounds {
+            ticks: MAX,
+            losses: 1,
+            restarts: 0,
+            steps: (0, Steps::WhileFree),
+            moves: 0,
+            silent: 4,
+            passes: 1,
+            looks: Looks::AtOnce,
+        };
+        match self {
+            Self::Three | Self::Fresh => Bounds { looks: Looks::OneByOne, ..calm },
+            Self::Five => calm,
+            Self::ShortUrl => Bounds { losses: 3, ..calm },
+            Self::Replaced | Self::Grown => Bounds { ticks: SHORT, moves: 1, silent: 0, ..calm },
+        }
+    }
+}
