@@ -1,18 +1,20 @@
-//! `LEASEHOLD_HELD`: which locks the ancestors of this process hold.
+//! `LEASEHOLD_HELD`: which locks the ancestors of this process held when it was started.
 
-use lock_core::LockName;
+use lock_core::inspect::Entry;
+use lock_core::{FencingToken, Holder, LockName};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::store::Store;
-
-/// The environment variable: `NAME@STORE` for each lock, percent-encoded, with `:` between them.
+/// The environment variable: `NAME@TOKEN` for each lock, the name percent-encoded, with `:` between them.
 pub(crate) const HELD: &str = "LEASEHOLD_HELD";
 
 /// Everything but these is encoded, so that neither `:` nor `@` can be mistaken.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
-/// The locks that this process's ancestors hold by `leasehold run`.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// The locks that this process's ancestors held by `leasehold run`.
+///
+/// What a job leaves running inherits the variable and outlives the lock. So a name says nothing: only the token does,
+/// if the store still shows it. It also says that two URLs mean one store, however they are spelt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Held(Vec<String>);
 
 impl Held {
@@ -25,39 +27,64 @@ impl Held {
         Self(text.split(':').filter(|entry| !entry.is_empty()).map(str::to_owned).collect())
     }
 
-    /// Whether an ancestor holds this lock: waiting for it would never end.
-    pub(crate) fn contains(&self, name: &LockName, store: &Store) -> bool {
-        self.0.contains(&entry(name, store))
+    /// Whether an ancestor held a lock of this name, in whatever store.
+    pub(crate) fn mentions(&self, name: &LockName) -> bool {
+        let start = format!("{}@", encoded(name));
+        self.0.iter().any(|entry| entry.starts_with(&start))
+    }
+
+    /// Whether an ancestor holds the lock of this name that a store shows: waiting for it would never end.
+    pub(crate) fn includes(&self, name: &LockName, shown: &Entry) -> bool {
+        let start = format!("{}@", encoded(name));
+        let mut tokens = self.0.iter().filter_map(|entry| entry.strip_prefix(&start)?.parse::<u64>().ok());
+        match &shown.holder {
+            Holder::Leasehold { tokens: shown, .. } => {
+                tokens.any(|token| (shown.low().get()..=shown.high().get()).contains(&token))
+            }
+            Holder::Foreign => false,
+        }
     }
 
     /// The value for a child that holds one lock more.
-    pub(crate) fn with(&self, name: &LockName, store: &Store) -> String {
+    pub(crate) fn with(&self, name: &LockName, token: FencingToken) -> String {
         let mut all = self.0.clone();
-        all.push(entry(name, store));
+        all.push(format!("{}@{token}", encoded(name)));
         all.join(":")
     }
 }
 
-fn entry(name: &LockName, store: &Store) -> String {
-    let encode = |text: &str| utf8_percent_encode(text, ENCODED).to_string();
-    format!("{}@{}", encode(name.as_str()), encode(&store.identity()))
+fn encoded(name: &LockName) -> String {
+    utf8_percent_encode(name.as_str(), ENCODED).to_string()
 }
 
 #[cfg(test)]
 mod tests {
+    use lock_core::{Note, TokenRange};
+
     use super::*;
 
+    fn token(number: u64) -> FencingToken {
+        FencingToken::new(number).unwrap()
+    }
+
+    fn shown(name: &LockName, low: u64, high: u64) -> Entry {
+        let tokens = TokenRange::new(token(low), token(high)).unwrap();
+        let holder = Holder::Leasehold { tokens, note: Note::new("h", 1, "").unwrap() };
+        Entry { name: name.clone(), holder, remaining: None, waiters: 0 }
+    }
+
     #[test]
-    fn what_was_added_is_found_in_the_same_store_only() {
-        let here = Store::choose(Some("sqlite:/a")).unwrap();
-        let there = Store::choose(Some("sqlite:/b")).unwrap();
+    fn a_lock_is_held_above_while_the_store_shows_its_token() {
         let (outer, inner): (LockName, LockName) = ("a:b@c %".parse().unwrap(), "a".parse().unwrap());
-        let once = Held::default().with(&outer, &here);
-        let twice = Held::parse(&once).with(&inner, &here);
-        let held = Held::parse(&twice);
-        assert!(held.contains(&outer, &here) && held.contains(&inner, &here));
-        assert!(!held.contains(&outer, &there));
-        assert!(!Held::parse(&once).contains(&inner, &here));
-        assert_eq!(once, "a%3Ab%40c%20%25@sqlite%3A%2Fa");
+        let once = Held::default().with(&outer, token(7));
+        assert_eq!(once, "a%3Ab%40c%20%25@7");
+        let held = Held::parse(&Held::parse(&once).with(&inner, token(9)));
+        assert!(held.mentions(&outer) && held.mentions(&inner) && !Held::parse(&once).mentions(&inner));
+        assert!(held.includes(&outer, &shown(&outer, 6, 8)) && held.includes(&inner, &shown(&inner, 9, 9)));
+        assert!(!held.includes(&outer, &shown(&outer, 8, 8)), "somebody else's by now");
+        assert!(!held.includes(&outer, &shown(&outer, 9, 9)), "the token of another lock");
+        let foreign = Entry { holder: Holder::Foreign, ..shown(&inner, 9, 9) };
+        assert!(!held.includes(&inner, &foreign));
+        assert!(!Held::parse("a@sqlite%3A%2Fa").includes(&inner, &shown(&inner, 9, 9)), "of another version");
     }
 }

@@ -10,6 +10,8 @@ use lock_core::{
     Operation, Ttl,
 };
 use lock_host::{Clock, HostClock};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use crate::exit::{Exit, Failure};
 use crate::quorum::{Quorum, failure};
@@ -69,6 +71,21 @@ impl Locks {
         &self.warnings
     }
 
+    /// The entries of a lock at the stores that show it; those that do not answer are left out.
+    pub(crate) fn shown(store: &Store, name: &LockName) -> Vec<Entry> {
+        let show = |store: &Store| Self::connect(store).and_then(|locks| locks.holder(name)).ok().flatten();
+        store.showing().iter().filter_map(show).collect()
+    }
+
+    /// Whether the store shows this token no longer; nothing where it does not say.
+    pub(crate) fn is_over(&self, name: &LockName, token: FencingToken) -> Option<bool> {
+        let entry = self.holder(name).ok()?;
+        Some(!entry.is_some_and(|entry| match entry.holder {
+            Holder::Leasehold { tokens, .. } => (tokens.low()..=tokens.high()).contains(&token),
+            Holder::Foreign => false,
+        }))
+    }
+
     /// Acquires a lock. Blocks for as long as the wish says.
     pub(crate) fn acquire(&self, wish: &Wish) -> Result<Hold, Failure> {
         let mutex = self.client.mutex(wish.name.as_str()).ttl(wish.ttl.get()).why(wish.why.as_str());
@@ -89,7 +106,7 @@ impl Locks {
     pub(crate) fn obstacle(&self, name: &LockName) -> Option<String> {
         match &self.quorum {
             Some(quorum) => quorum.obstacle(),
-            None => self.holder(name).ok().flatten().map(|entry| format!("held by {}", entry.holder)),
+            None => self.holder(name).ok().flatten().map(|entry| format!("held by {}", name_of(Some(&entry.holder)))),
         }
     }
 
@@ -154,7 +171,22 @@ fn busy(wish: &Wish, message: &str) -> Failure {
 }
 
 fn name_of(holder: Option<&Holder>) -> String {
-    holder.map_or_else(|| "somebody".to_owned(), ToString::to_string)
+    match holder {
+        Some(holder) if is_gone(holder) == Some(true) => format!("{holder}, whose process is gone"),
+        Some(holder) => holder.to_string(),
+        None => "somebody".to_owned(),
+    }
+}
+
+/// Whether the holder was a process of this host that has ended without a release, so that its lease ends by its ttl;
+/// nothing for processes of other hosts.
+///
+/// Containers that share the host's name but not its processes are taken for it.
+pub(crate) fn is_gone(holder: &Holder) -> Option<bool> {
+    let Holder::Leasehold { note, .. } = holder else { return None };
+    lock_host::note("").ok().filter(|here| here.host() == note.host())?;
+    let pid = note.pid().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw)?;
+    Some(test_kill_process(pid) == Err(Errno::SRCH))
 }
 
 /// A lock that is held.

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::args::{LsArgs, ShowArgs};
 use crate::exit::{Exit, Failure};
-use crate::locks::Locks;
+use crate::locks::{Locks, is_gone};
 use crate::report::{human, json, millis, print};
 use crate::store::Store;
 
@@ -51,6 +51,8 @@ struct Row<'a> {
     leasehold: bool,
     pid: Option<u32>,
     host: Option<&'a str>,
+    /// Whether the holder is a process of this host that has ended; null where this cannot be told.
+    gone: Option<bool>,
     why: Option<&'a str>,
     /// The highest token of the lease.
     token: Option<u64>,
@@ -67,6 +69,7 @@ impl<'a> Row<'a> {
             leasehold: false,
             pid: None,
             host: None,
+            gone: None,
             why: None,
             token: None,
             remaining_ms: None,
@@ -84,6 +87,7 @@ impl<'a> From<&'a Entry> for Row<'a> {
                 leasehold: true,
                 pid: note.pid(),
                 host: Some(note.host()),
+                gone: is_gone(&entry.holder),
                 why: Some(note.why()),
                 token: Some(tokens.high().get()),
                 ..row
@@ -108,6 +112,7 @@ fn cells(entry: &Entry) -> Vec<Cell> {
         Holder::Leasehold { tokens, note } => {
             let place =
                 note.pid().map_or_else(|| note.host().to_owned(), |pid| format!("pid {pid} on {}", note.host()));
+            let place = if is_gone(&entry.holder) == Some(true) { format!("{place} (gone)") } else { place };
             (place, note.why().to_owned(), tokens.to_string())
         }
         Holder::Foreign => (entry.holder.to_string(), String::new(), String::new()),

@@ -10,8 +10,9 @@ use std::os::unix::fs::PermissionsExt;
 use rustix::process::Signal;
 use serde_json::json;
 use support::leasehold::{Leasehold, Running, code, report, text};
+use support::nodes::Nodes;
 use support::{is_alive, wait_for};
-use test_support::Finish;
+use test_support::{Finish, RedisServer};
 
 /// Holds a lock until the file `done` is there.
 const HOLD: &str = "echo held > held; while [ ! -e done ]; do sleep 0.02; done";
@@ -36,6 +37,18 @@ fn what_cannot_be_executed_is_126_or_127_and_the_lock_is_free_again() {
         assert!(text(&output.stderr).contains(program));
         assert_eq!(code(leasehold.run("-n a", "true").status), 0);
     }
+}
+
+#[test]
+fn a_command_that_cannot_be_executed_is_not_waited_for() {
+    let leasehold = Leasehold::new();
+    let _holder = leasehold.start("a", HOLD, "held");
+    std::fs::write(leasehold.scratch.file("plain"), "no program").unwrap();
+    for (program, expected) in [("./plain", 126), ("/", 126), ("./nowhere", 127), ("no-such-command-anywhere", 127)] {
+        let output = leasehold.command("run -w 50s a --").arg(program).finish();
+        assert_eq!(code(output.status), expected, "{program}: {}", text(&output.stderr));
+    }
+    std::fs::write(leasehold.scratch.file("done"), "").unwrap();
 }
 
 #[test]
@@ -123,9 +136,58 @@ fn a_nested_run_of_the_same_name_is_busy_at_once() {
     let inner = format!("{} run a:1 -- true", env!("CARGO_BIN_EXE_leasehold"));
     let output = leasehold.run("a:1", &inner);
     assert_eq!(code(output.status), 75);
-    assert!(text(&output.stderr).contains("runs under"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("enclosing"), "{}", text(&output.stderr));
     let other = format!("{} run a:2 -- true", env!("CARGO_BIN_EXE_leasehold"));
     assert_eq!(code(leasehold.run("a:1", &other).status), 0);
+}
+
+#[test]
+fn a_nested_run_is_recognised_however_the_store_is_spelt() {
+    let leasehold = Leasehold::new();
+    let this = env!("CARGO_BIN_EXE_leasehold");
+    let is_refused = |outer: &str, inner: &str| {
+        let script = format!("{this} run -w 20s --ttl 3s {inner} a -- true");
+        let output = leasehold.run(&format!("--ttl 3s {outer} a"), &script);
+        let (code, said) = (code(output.status), text(&output.stderr));
+        assert!(code == 0 || said.contains("enclosing"), "{outer}, {inner}: {code} {said}");
+        code == 75
+    };
+    assert!(is_refused("", "--url sqlite:leasehold/../leasehold/locks.db"));
+    assert!(!is_refused("", "--url sqlite:leasehold/other.db"));
+    let server = RedisServer::start();
+    let spelt = |url: &str| format!("--url {}", url.replace("PORT", &server.port().to_string()));
+    assert!(is_refused(&spelt("redis://127.0.0.1:PORT"), &spelt("redis://localhost:PORT/0?op_timeout=1s")));
+    assert!(!is_refused(&spelt("redis://127.0.0.1:PORT"), &spelt("redis://127.0.0.1:PORT/1")));
+    assert!(!is_refused(&spelt("redis://127.0.0.1:PORT?prefix=x"), &spelt("redis://127.0.0.1:PORT")));
+    let nodes = Nodes::founded(3);
+    assert!(is_refused(&format!("--url {}", nodes.url()), &format!("--url {}", nodes.url_of([2, 0, 1]))));
+}
+
+#[test]
+fn what_a_job_leaves_running_can_take_its_lock_later() {
+    let leasehold = Leasehold::new();
+    let held = text(&leasehold.run("a", "echo $LEASEHOLD_HELD").stdout);
+    let later = |options: &str| leasehold.script(options, "true").env("LEASEHOLD_HELD", held.trim()).finish();
+    assert_eq!(code(later("-n a").status), 0);
+    let holder = leasehold.start("a", HOLD, "held");
+    let busy = later("-n a");
+    assert!(text(&busy.stderr).contains("a is held by pid"), "{}", text(&busy.stderr));
+    std::fs::write(leasehold.scratch.file("done"), "").unwrap();
+    assert_eq!(code(holder.end().status), 0);
+}
+
+#[test]
+fn a_holder_that_was_killed_is_seen_to_be_gone() {
+    let leasehold = Leasehold::new();
+    let holder = leasehold.start("--ttl 20s a", HOLD, "held");
+    assert_eq!(leasehold.json("show a")["gone"], json!(false));
+    holder.signal(Signal::KILL);
+    holder.await_death();
+    assert_eq!(leasehold.json("show a")["gone"], json!(true));
+    let listed = text(&leasehold.command("ls").finish().stdout);
+    assert!(listed.contains("(gone)"), "{listed}");
+    let busy = text(&leasehold.run("-n a", "true").stderr);
+    assert!(busy.contains("whose process is gone"), "{busy}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod channel;
 mod child;
 mod group;
 pub(crate) mod guard;
+mod lookup;
 mod process;
 mod signals;
 mod spinner;
@@ -20,6 +21,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use lock_core::{FLUSH_WITHIN, FencingToken};
 use lock_host::{Clock, HostClock};
 
 use self::budget::Budget;
@@ -29,6 +31,7 @@ use self::signals::Signals;
 use self::supervise::{Supervisor, Verdict};
 use self::terminal::Terminal;
 use self::usable::usable_deadline;
+use self::wait::Request;
 use self::wire::Status;
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
@@ -36,6 +39,9 @@ use crate::held::{HELD, Held};
 use crate::locks::{Hold, Locks, Parted, Patience, Wish};
 use crate::report::{CommandEnd, Report, Tone, Voice, human, millis};
 use crate::store::Store;
+
+/// How often a store is asked whether a release that it did not answer has come about.
+const RELEASE_POLL: Duration = Duration::from_millis(20);
 
 /// Runs the command under the lock and says how it ended.
 pub(crate) fn run(args: &RunArgs) -> Exit {
@@ -77,16 +83,15 @@ impl<'a> Session<'a> {
         signals::survive_file_limit().map_err(|error| Failure::system("cannot catch signals", error))?;
         let store = Store::choose(args.store.url.as_deref())?.shared()?;
         let held = Held::from_env();
-        if held.contains(&args.name, &store) {
-            let message = format!(
-                "{} is held by a leasehold run that this one runs under, and waiting would never end; \
-                 use another name, or leave out the inner run",
-                args.name
-            );
-            return Err(Failure::new(Exit::Busy(args.busy_code), message));
-        }
         let signals = Signals::forwarded().map_err(|error| Failure::system("cannot catch signals", error))?;
-        Ok(Self { args, budget, store, held, signals, voice, report })
+        let session = Self { args, budget, store, held, signals, voice, report };
+        session.look_up_command()?;
+        Ok(session)
+    }
+
+    fn look_up_command(&self) -> Result<(), Failure> {
+        let Some(program) = self.args.command.first() else { return Ok(()) };
+        lookup::look_up(program, std::env::var_os("PATH").as_deref()).map_err(|error| self.refused(&error))
     }
 
     fn run(mut self) -> Result<Exit, Failure> {
@@ -94,12 +99,12 @@ impl<'a> Session<'a> {
         let acquired = self.acquire();
         let got = HostClock.now();
         self.report.waited_ms = millis(got.since(began));
-        let hold = acquired?;
+        let (locks, hold) = acquired?;
         self.report.token = Some(hold.token().get());
         let waited = human(got.since(began));
         self.voice.note(&format!("got {} with token {} after {waited}", self.args.name, hold.token()));
         let verdict = self.run_command(&hold);
-        let released = self.release(hold);
+        let released = self.release(&locks, hold);
         self.report.held_ms = Some(millis(HostClock.now().since(got)));
         match self.judge(verdict?) {
             Ok(exit) => released.map(|()| exit),
@@ -107,7 +112,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn acquire(&mut self) -> Result<Hold, Failure> {
+    fn acquire(&mut self) -> Result<(Locks, Hold), Failure> {
         let patience = match (self.args.no_wait, self.args.wait) {
             (true, _) | (false, Some(Duration::ZERO)) => Patience::None,
             (false, Some(limit)) => Patience::Until(limit),
@@ -120,11 +125,8 @@ impl<'a> Session<'a> {
             patience,
             busy_code: self.args.busy_code,
         };
-        let locks = Locks::connect(&self.store)?;
-        for warning in locks.warnings() {
-            self.voice.warn(warning);
-        }
-        wait::acquire(&locks, &wish, &mut self.signals, self.voice)
+        let request = Request { store: self.store.clone(), wish, held: self.held.clone() };
+        wait::acquire(request, &mut self.signals, self.voice)
     }
 
     fn run_command(&mut self, hold: &Hold) -> Result<Verdict, Failure> {
@@ -146,13 +148,19 @@ impl<'a> Session<'a> {
             ("LEASEHOLD_NAME", self.args.name.to_string()),
             ("LEASEHOLD_FENCE", hold.token().to_string()),
             ("LEASEHOLD_TTL_MS", self.args.ttl.as_millis().to_string()),
-            (HELD, self.held.with(&self.args.name, &self.store)),
+            (HELD, self.held.with(&self.args.name, hold.token())),
         ]
     }
 
     /// Releases the lock. A lease that turns out to be lost already may have been lost before the command ended.
-    fn release(&mut self, hold: Hold) -> Result<(), Failure> {
+    fn release(&mut self, locks: &Locks, hold: Hold) -> Result<(), Failure> {
+        let token = hold.token();
         match hold.release() {
+            // It is repeated while this process lives: by a connection that broke meanwhile, say, it never left.
+            Parted::Unknown(_) if self.is_over_soon(locks, token) => {
+                self.voice.note(&format!("released {} at the second try", self.args.name));
+                Ok(())
+            }
             Parted::Released => {
                 self.voice.note(&format!("released {}", self.args.name));
                 Ok(())
@@ -160,12 +168,23 @@ impl<'a> Session<'a> {
             Parted::AlreadyLost(reason) => Err(lost(&reason)),
             Parted::Unknown(problem) => {
                 self.voice.warn(&format!(
-                    "{} may not have been released: {problem}; if so, it ends by itself within {}",
+                    "{} may not have been released: {problem}; if so, it expires within {}",
                     self.args.name, self.args.ttl
                 ));
                 Ok(())
             }
         }
+    }
+
+    fn is_over_soon(&self, locks: &Locks, token: FencingToken) -> bool {
+        let until = HostClock.now() + FLUSH_WITHIN;
+        while HostClock.now() < until {
+            match locks.is_over(&self.args.name, token) {
+                Some(true) => return true,
+                Some(false) | None => std::thread::sleep(RELEASE_POLL),
+            }
+        }
+        false
     }
 
     fn judge(&mut self, verdict: Verdict) -> Result<Exit, Failure> {

@@ -3,9 +3,12 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lock_core::{LockName, Moment};
+use lock_host::{Clock, HostClock};
 use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 use signal_hook::low_level::emulate_default_handler;
 
@@ -13,61 +16,180 @@ use super::channel::sleep_on;
 use super::signals::{self, Signals};
 use super::spinner::Spinner;
 use crate::exit::{Exit, Failure};
-use crate::locks::{Hold, Locks, Wish};
+use crate::held::Held;
+use crate::locks::{Hold, Locks, Patience, Wish};
 use crate::report::Voice;
+use crate::store::Store;
 
 const TURN: Duration = Duration::from_millis(200);
+/// How long a store that is away is left alone.
+const AWAY_PAUSE: Duration = Duration::from_millis(250);
 /// How long a wait that was given up may take to leave the queue.
 const LEAVE_WITHIN: Duration = Duration::from_secs(3);
 
 /// Acquires the lock; a signal that asks for an end leaves the queue instead.
-pub(crate) fn acquire(locks: &Locks, wish: &Wish, signals: &mut Signals, voice: &Voice) -> Result<Hold, Failure> {
-    let asking = Asking::begin(locks, wish).map_err(|error| Failure::system("cannot start a thread", error))?;
-    let mut spinner = Spinner::new(wish, voice);
+pub(crate) fn acquire(request: Request, signals: &mut Signals, voice: &mut Voice) -> Result<(Locks, Hold), Failure> {
+    let wish = request.wish.clone();
+    let asking = Asking::begin(request).map_err(|error| Failure::system("cannot start a thread", error))?;
+    let mut spinner = Spinner::new(&wish, voice);
     loop {
         sleep_on(&[asking.done.as_fd(), signals.as_fd()], TURN);
-        if let Ok(answer) = asking.answer.try_recv() {
+        let answer = asking.answer.try_recv();
+        asking.warnings.try_iter().for_each(|warning| voice.warn(&warning));
+        if let Ok(answer) = answer {
             return answer;
         }
         for signal in signals.pending() {
             match signal {
                 SIGWINCH | SIGCONT => {}
                 SIGTSTP => stop_here(),
-                _ => return Err(asking.give_up(locks, signal)),
+                _ => return Err(asking.give_up(signal)),
             }
         }
-        spinner.turn(voice, || locks.obstacle(&wish.name));
+        spinner.turn(voice, || asking.obstacle(&wish.name));
     }
 }
 
 /// A thread that waits for the lock, since a blocking wait does not hear signals.
 struct Asking {
-    answer: Receiver<Result<Hold, Failure>>,
+    stage: Arc<Mutex<Stage>>,
+    warnings: Receiver<String>,
+    answer: Receiver<Result<(Locks, Hold), Failure>>,
     /// Becomes readable when the answer is there.
     done: UnixStream,
 }
 
 impl Asking {
-    fn begin(locks: &Locks, wish: &Wish) -> io::Result<Self> {
+    fn begin(request: Request) -> io::Result<Self> {
         let (sender, answer) = channel();
+        let (warn, warnings) = channel();
         let (done, end) = UnixStream::pair()?;
-        let (locks, wish) = (locks.clone(), wish.clone());
+        let stage = Arc::new(Mutex::new(Stage::Connecting(None)));
+        let mut attempts = Attempts { request, since: HostClock.now(), stage: Arc::clone(&stage), warn: Some(warn) };
         std::thread::Builder::new().name("acquire".to_owned()).spawn(move || {
             // Where nobody takes the answer any more, the hold in it is dropped, and so released.
-            let _ = sender.send(locks.acquire(&wish));
+            let _ = sender.send(attempts.run());
             drop(end);
         })?;
-        Ok(Self { answer, done })
+        Ok(Self { stage, warnings, answer, done })
     }
 
-    fn give_up(self, locks: &Locks, signal: i32) -> Failure {
-        locks.close();
-        if let Ok(Ok(hold)) = self.answer.recv_timeout(LEAVE_WITHIN) {
-            // The ttl ends it otherwise.
-            let _ = hold.release();
+    fn obstacle(&self, name: &LockName) -> Option<String> {
+        let locks = match &*stage(&self.stage) {
+            Stage::Connecting(trouble) => return trouble.clone(),
+            Stage::Asking(locks) => locks.clone(),
+            Stage::GivenUp => return None,
+        };
+        locks.obstacle(name)
+    }
+
+    fn give_up(self, signal: i32) -> Failure {
+        let before = std::mem::replace(&mut *stage(&self.stage), Stage::GivenUp);
+        if let Stage::Asking(locks) = before {
+            locks.close();
+            if let Ok(Ok((_, hold))) = self.answer.recv_timeout(LEAVE_WITHIN) {
+                // The ttl ends it otherwise.
+                let _ = hold.release();
+            }
         }
         let name = signals::name_of(signal);
         Failure::new(Exit::Interrupted(signal), format!("gave up waiting on {name}; the command was not started"))
+    }
+}
+
+/// How far a thread that waits for the lock has come.
+enum Stage {
+    /// The store was not reached yet, for the reason that came last.
+    Connecting(Option<String>),
+    /// The store is asked.
+    Asking(Locks),
+    /// Nobody wants the lock any more.
+    GivenUp,
+}
+
+fn stage(stage: &Mutex<Stage>) -> MutexGuard<'_, Stage> {
+    stage.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Asks a store for a lock, and again while it is away and the wait is not over.
+struct Attempts {
+    request: Request,
+    since: Moment,
+    stage: Arc<Mutex<Stage>>,
+    /// For what operators should know, until it was said.
+    warn: Option<Sender<String>>,
+}
+
+impl Attempts {
+    fn run(&mut self) -> Result<(Locks, Hold), Failure> {
+        let mut wish = self.request.wish.clone();
+        loop {
+            let failure = match self.attempt(&wish) {
+                Ok(got) => return Ok(got),
+                Err(failure) => failure,
+            };
+            let left = match self.request.wish.patience {
+                Patience::Until(limit) => limit.saturating_sub(HostClock.now().since(self.since)),
+                Patience::None | Patience::Endless => Duration::ZERO,
+            };
+            if failure.exit != Exit::Unavailable || left <= AWAY_PAUSE {
+                return Err(failure);
+            }
+            self.enter(Stage::Connecting(Some(failure.message)))?;
+            std::thread::sleep(AWAY_PAUSE);
+            wish.patience = Patience::Until(left - AWAY_PAUSE);
+        }
+    }
+
+    fn attempt(&mut self, wish: &Wish) -> Result<(Locks, Hold), Failure> {
+        let locks = Locks::connect(&self.request.store)?;
+        if let Some(warn) = self.warn.take() {
+            // Whoever gave up wants to know nothing any more.
+            locks.warnings().iter().for_each(|warning| drop(warn.send(warning.clone())));
+        }
+        self.request.refuse_nested()?;
+        self.enter(Stage::Asking(locks.clone()))?;
+        match locks.acquire(wish) {
+            Ok(hold) => Ok((locks, hold)),
+            Err(failure) => {
+                // A place in the queue that was not left yet would be in the way of others once this process has ended.
+                locks.close();
+                Err(failure)
+            }
+        }
+    }
+
+    fn enter(&self, next: Stage) -> Result<(), Failure> {
+        let mut stage = stage(&self.stage);
+        if let Stage::GivenUp = *stage {
+            return Err(Failure::new(Exit::Internal, "the wait was given up"));
+        }
+        *stage = next;
+        Ok(())
+    }
+}
+
+/// Which lock of which store is asked for, and what the ancestors of this process held.
+pub(crate) struct Request {
+    pub(crate) store: Store,
+    pub(crate) wish: Wish,
+    pub(crate) held: Held,
+}
+
+impl Request {
+    /// Refuses a lock that is held by a run above this one.
+    fn refuse_nested(&self) -> Result<(), Failure> {
+        let name = &self.wish.name;
+        let held_above = self.held.mentions(name)
+            && Locks::shown(&self.store, name).iter().any(|entry| self.held.includes(name, entry));
+        if !held_above {
+            return Ok(());
+        }
+        let message = format!(
+            "{name} is already held by an enclosing `leasehold run`, and waiting would deadlock; use another name, or \
+             leave out the inner run"
+        );
+        Err(Failure::new(Exit::Busy(self.wish.busy_code), message))
     }
 }
 

@@ -91,12 +91,23 @@ impl Running {
         Self { child: Some(child) }
     }
 
+    /// As it is set up, with its output where that was sent.
+    pub(crate) fn started(mut command: Command) -> Self {
+        Self { child: Some(command.spawn().unwrap()) }
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(self.child.as_ref().unwrap()), signal).unwrap();
     }
 
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.as_mut().unwrap().try_wait().unwrap().is_some()
+    }
+
+    /// Waits until it has died by a signal.
+    pub(crate) fn await_death(mut self) {
+        wait_for("the death of leasehold", || self.has_ended().then_some(()));
+        self.child = None;
     }
 
     pub(crate) fn end(mut self) -> Output {
