@@ -15,6 +15,7 @@ use signal_hook::low_level::emulate_default_handler;
 use super::channel::sleep_on;
 use super::signals::{self, Signals};
 use super::spinner::Spinner;
+use super::terminal::Terminal;
 use crate::exit::{Exit, Failure};
 use crate::held::Held;
 use crate::locks::{Hold, Locks, Patience, Wish};
@@ -28,7 +29,12 @@ const AWAY_PAUSE: Duration = Duration::from_millis(250);
 const LEAVE_WITHIN: Duration = Duration::from_secs(3);
 
 /// Acquires the lock; a signal that asks for an end leaves the queue instead.
-pub(crate) fn acquire(request: Request, signals: &mut Signals, voice: &mut Voice) -> Result<(Locks, Hold), Failure> {
+pub(crate) fn acquire(
+    request: Request,
+    signals: &mut Signals,
+    terminal: Option<&Terminal>,
+    voice: &mut Voice,
+) -> Result<(Locks, Hold), Failure> {
     let wish = request.wish.clone();
     let asking = Asking::begin(request).map_err(|error| Failure::system("cannot start a thread", error))?;
     let mut spinner = Spinner::new(&wish, voice);
@@ -42,7 +48,7 @@ pub(crate) fn acquire(request: Request, signals: &mut Signals, voice: &mut Voice
         for signal in signals.pending() {
             match signal {
                 SIGWINCH | SIGCONT => {}
-                SIGTSTP => stop_here(),
+                SIGTSTP => stop_here(terminal),
                 _ => return Err(asking.give_up(signal)),
             }
         }
@@ -193,8 +199,11 @@ impl Request {
     }
 }
 
-/// Stops this process as if the signal had not been caught: while waiting, nothing is held that could be lost.
-fn stop_here() {
+/// Stops the job, and this process with it: while waiting, nothing is held that could be lost.
+fn stop_here(terminal: Option<&Terminal>) {
+    if let Some(terminal) = terminal {
+        terminal.stop_job();
+    }
     // If it cannot be stopped, it goes on.
     let _ = emulate_default_handler(SIGTSTP);
 }
