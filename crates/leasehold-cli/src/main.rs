@@ -24,7 +24,7 @@ use clap::{CommandFactory, Parser};
 use self::args::{Cli, Command};
 use self::demo::paused;
 use self::exit::Exit;
-use self::run::{guard, start};
+use self::run::{front, guard, start};
 
 fn main() -> ExitCode {
     let line: Vec<OsString> = std::env::args_os().collect();
@@ -32,6 +32,10 @@ fn main() -> ExitCode {
     let exit = match line.get(1).and_then(|role| role.to_str()) {
         Some(guard::ROLE) => helper(&line[1..], guard::main),
         Some(start::ROLE) => helper(&line[1..], start::main),
+        Some(front::ROLE) => match args::parse(&front::line_of_worker(&line)) {
+            Ok(cli) => behind(&line, &cli),
+            Err(error) => misunderstood(&error, false),
+        },
         Some(paused::ROLE) => helper(&line[1..], paused::main),
         Some(_) | None => match args::parse(&line) {
             Ok(cli) => dispatch(&cli),
@@ -69,6 +73,15 @@ const NAME_FORGOTTEN: &str = "the first argument is the name of the lock, and th
 fn lacks_command(error: &clap::Error) -> bool {
     let missing = error.kind() == clap::error::ErrorKind::MissingRequiredArgument;
     missing && error.to_string().contains("<COMMAND>")
+}
+
+/// What the front on a terminal has its worker do.
+fn behind(line: &[OsString], cli: &Cli) -> Exit {
+    let front = line.get(2).and_then(|pid| pid.to_str()?.parse().ok());
+    match (front, &cli.command) {
+        (Some(front), Command::Run(args)) => run::run_behind(front, args),
+        _ => Exit::Usage,
+    }
 }
 
 fn dispatch(cli: &Cli) -> Exit {

@@ -6,6 +6,7 @@
 mod support;
 
 use support::session::{PROMPT, Session};
+use support::wait_for_death;
 
 #[test]
 fn the_command_reads_from_the_terminal_and_gives_it_back() {
@@ -70,5 +71,88 @@ fn a_job_in_the_background_leaves_the_terminal_to_the_shell() {
     session.types("read line; echo got $line\n");
     session.types("some text\n");
     session.shows("got some text");
+    session.exit();
+}
+
+/// The lease's ttl: short, so that a test sees it renewed.
+const RUN: &str = "leasehold run --ttl 3s a --";
+
+#[test]
+fn control_z_gives_the_terminal_to_the_shell_and_the_lease_is_renewed() {
+    let mut session = Session::of_bash();
+    session.types(&format!("{RUN} sh -c 'echo g''o; read line; echo got $line; exit 3'\n"));
+    session.shows("go\r\n");
+    session.types("\x1a");
+    session.shows("was stopped");
+    session.shows("Stopped");
+    session.shows(PROMPT);
+    // Longer than the ttl: it would be over.
+    session.types("leasehold run -n a -- true; echo busy $?; sleep 4; leasehold run -n a -- true; echo still $?\n");
+    session.shows("busy 75");
+    session.shows("still 75");
+    session.shows(PROMPT);
+    session.types("fg\n");
+    session.shows("fg\r\n");
+    session.types("some text\n");
+    session.shows("got some text");
+    session.shows(PROMPT);
+    session.types("echo code $?\n");
+    session.shows("code 3");
+    session.shows(PROMPT);
+    let screen = session.exit();
+    assert!(!screen.contains("lost"), "{screen}");
+}
+
+#[test]
+fn a_stopped_job_goes_on_in_the_background_and_comes_to_the_foreground() {
+    let mut session = Session::of_bash();
+    session.types(&format!(
+        "{RUN} sh -c 'echo g''o; while [ ! -e on ]; do sleep 0.05; done; read line; echo got $line'\n"
+    ));
+    session.shows("go\r\n");
+    session.types("\x1a");
+    session.shows("Stopped");
+    session.shows(PROMPT);
+    session.types("bg\n");
+    session.shows(PROMPT);
+    // What reads from the terminal in the background is stopped.
+    session.types("touch on\n");
+    session.shows("was stopped");
+    session.types("fg\n");
+    session.shows("fg\r\n");
+    session.types("some text\n");
+    session.shows("got some text");
+    session.shows(PROMPT);
+    session.exit();
+}
+
+#[test]
+fn who_waits_can_be_stopped_and_goes_on_waiting() {
+    let mut session = Session::of_bash();
+    session.types("leasehold run a -- sh -c 'echo h > held; while [ ! -e done ]; do sleep 0.05; done' < /dev/null &\n");
+    session.scratch.text_of("held");
+    session.shows(PROMPT);
+    session.types("leasehold run -w 50s a -- sh -c 'echo r''an'\n");
+    session.shows("waiting for a, held by pid");
+    session.types("\x1a");
+    session.shows("Stopped");
+    session.shows(PROMPT);
+    session.types("touch done; wait %1; echo fr''ee\n");
+    session.shows("free");
+    session.shows(PROMPT);
+    session.types("fg\n");
+    session.shows("ran");
+    session.shows(PROMPT);
+    session.exit();
+}
+
+#[test]
+fn a_front_that_is_killed_takes_the_command_with_it() {
+    let mut session = Session::of_bash();
+    session.types("leasehold run a -- sh -c 'echo $$ > pid; exec sleep 60' &\n");
+    let pids = session.scratch.pids_of("pid");
+    session.shows(PROMPT);
+    session.types("kill -KILL $!\n");
+    wait_for_death(&pids);
     session.exit();
 }

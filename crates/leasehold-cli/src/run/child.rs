@@ -14,9 +14,9 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use super::budget::Budget;
 use super::channel::Channel;
 use super::group::{self, Group};
+use super::guard;
 use super::process::{self, ourselves};
 use super::wire::{Order, Tiding};
-use super::{guard, terminal::Terminal};
 
 /// Smaller movements of the deadline than this are rounding, not renewals.
 const NEWS_MIN: Duration = Duration::from_millis(1);
@@ -31,8 +31,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) environment: Vec<(&'static str, String)>,
     /// What is kept of each lease.
     pub(crate) budget: Budget,
-    /// The terminal, where the command is to have it.
-    pub(crate) terminal: Option<&'a Terminal>,
+    /// Whether the command is to take the terminal on standard input.
+    pub(crate) foreground: bool,
 }
 
 /// A command under guard.
@@ -52,7 +52,7 @@ impl Child {
         let mut command = ourselves(guard::ROLE)?;
         command.arg(format!("--grace={}", format_duration(plan.budget.grace)));
         command.arg(format!("--margin={}", format_duration(plan.budget.margin)));
-        if plan.terminal.is_some() {
+        if plan.foreground {
             command.arg("--foreground");
         }
         command.arg("--").args(plan.command).envs(plan.environment.iter().cloned());

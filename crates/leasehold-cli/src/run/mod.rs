@@ -3,6 +3,7 @@
 mod budget;
 mod channel;
 mod child;
+pub(crate) mod front;
 mod group;
 pub(crate) mod guard;
 mod lookup;
@@ -45,10 +46,28 @@ const RELEASE_POLL: Duration = Duration::from_millis(20);
 
 /// Runs the command under the lock and says how it ended.
 pub(crate) fn run(args: &RunArgs) -> Exit {
+    // Where no worker can be started, this process does the work, or says why it cannot.
+    let stood = if front::is_needed() { front::stand().ok() } else { None };
+    stood.unwrap_or_else(|| work(args, None))
+}
+
+/// The same, as the worker behind a front.
+pub(crate) fn run_behind(front: u32, args: &RunArgs) -> Exit {
+    match front::home(front) {
+        Some(home) => {
+            terminal::write_from_background();
+            work(args, Some(&Terminal::of_job(home)))
+        }
+        None => Exit::Internal,
+    }
+}
+
+fn work(args: &RunArgs, terminal: Option<&Terminal>) -> Exit {
     let mut voice = Voice::new(tone(args));
     let mut report = Report { name: args.name.to_string(), ..Report::default() };
     let outcome = args.report.as_deref().map_or(Ok(()), |path| voice.report_to(path));
-    let outcome = outcome.and_then(|()| Session::prepare(args, &mut voice, &mut report)).and_then(Session::run);
+    let outcome =
+        outcome.and_then(|()| Session::prepare(args, terminal, &mut voice, &mut report)).and_then(Session::run);
     let exit = outcome.unwrap_or_else(|failure| {
         report.message = Some(failure.message);
         failure.exit
@@ -73,20 +92,26 @@ struct Session<'a> {
     store: Store,
     held: Held,
     signals: Signals,
+    terminal: Option<&'a Terminal>,
     voice: &'a mut Voice,
     report: &'a mut Report,
 }
 
 impl<'a> Session<'a> {
     /// Refuses what cannot work, before anything is touched.
-    fn prepare(args: &'a RunArgs, voice: &'a mut Voice, report: &'a mut Report) -> Result<Self, Failure> {
+    fn prepare(
+        args: &'a RunArgs,
+        terminal: Option<&'a Terminal>,
+        voice: &'a mut Voice,
+        report: &'a mut Report,
+    ) -> Result<Self, Failure> {
         let budget = Budget::new(args.ttl, args.grace)?;
         process::our_program().map_err(|error| unguardable(&error))?;
         signals::survive_file_limit().map_err(|error| Failure::system("cannot catch signals", error))?;
         let store = Store::choose(args.store.url.as_deref())?.shared()?;
         let held = Held::from_env();
         let signals = Signals::forwarded().map_err(|error| Failure::system("cannot catch signals", error))?;
-        let session = Self { args, budget, store, held, signals, voice, report };
+        let session = Self { args, budget, store, held, signals, terminal, voice, report };
         session.look_up_command()?;
         Ok(session)
     }
@@ -128,21 +153,24 @@ impl<'a> Session<'a> {
             busy_code: self.args.busy_code,
         };
         let request = Request { store: self.store.clone(), wish, held: self.held.clone() };
-        wait::acquire(request, &mut self.signals, self.voice)
+        wait::acquire(request, &mut self.signals, self.terminal, self.voice)
     }
 
     fn run_command(&mut self, hold: &Hold) -> Result<Verdict, Failure> {
-        let terminal = Terminal::in_foreground();
+        let deadline = usable_deadline(hold, self.args.ttl, self.budget, &mut self.signals)?;
         let plan = Plan {
             command: &self.args.command,
             environment: self.environment(hold),
             budget: self.budget,
-            terminal: terminal.as_ref(),
+            foreground: self.terminal.is_some_and(Terminal::lend_at_start),
         };
-        let deadline = usable_deadline(hold, self.args.ttl, self.budget, &mut self.signals)?;
         let child = Child::start(&plan, deadline).map_err(|error| Failure::system("cannot start the guard", error))?;
-        let (signals, terminal) = (&mut self.signals, terminal.as_ref());
-        Ok(Supervisor::new(child, deadline, self.budget, hold, signals, terminal, self.voice).watch())
+        let (signals, terminal) = (&mut self.signals, self.terminal);
+        let verdict = Supervisor::new(child, deadline, self.budget, hold, signals, terminal, self.voice).watch();
+        if let Some(terminal) = terminal {
+            terminal.take_back();
+        }
+        Ok(verdict)
     }
 
     fn environment(&self, hold: &Hold) -> Vec<(&'static str, String)> {

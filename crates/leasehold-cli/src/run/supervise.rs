@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lock_core::Moment;
 use lock_host::{Clock, HostClock};
-use signal_hook::consts::{SIGINT, SIGKILL};
+use signal_hook::consts::{SIGCONT, SIGINT, SIGKILL};
 
 use super::budget::Budget;
 use super::channel::sleep_on;
@@ -101,9 +101,7 @@ impl<'a> Supervisor<'a> {
                 None
             }
             Tiding::Continued => {
-                if let (Some(terminal), Some(group)) = (self.terminal, self.child.group()) {
-                    terminal.lend(group.id());
-                }
+                self.lend_terminal();
                 None
             }
             Tiding::Refused(number) => Some(Verdict::Refused(io::Error::from_raw_os_error(number))),
@@ -115,20 +113,36 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// `leasehold` itself does not stop with the command: nobody would renew the lease.
+    /// The job stops with the command, for the shell to go on. This process does not: nobody would renew the lease.
     fn stopped(&mut self) {
         if let Some(terminal) = self.terminal {
             terminal.take_back();
         }
+        self.tell_of_stop();
+        if let Some(terminal) = self.terminal {
+            terminal.stop_job();
+        }
+    }
+
+    fn lend_terminal(&self) {
+        if let (Some(terminal), Some(group)) = (self.terminal, self.child.group()) {
+            terminal.lend(group.id());
+        }
+    }
+
+    fn tell_of_stop(&mut self) {
         let group = self.child.group().map_or(0, |group| group.id().as_raw_pid());
         self.voice.warn(&format!(
-            "the command was stopped and the lock stays held meanwhile; continue it with: kill -CONT -- -{group}, \
-             or end it with Ctrl-C"
+            "the command was stopped and the lock stays held; continue it with fg or kill -CONT -- -{group}, or end it \
+             with Ctrl-C"
         ));
     }
 
     fn pass_signals_on(&mut self) {
         for signal in self.signals.pending() {
+            if signal == SIGCONT {
+                self.lend_terminal();
+            }
             self.interrupts += u32::from(signal == SIGINT);
             let insists = signal == SIGINT && self.interrupts > 1;
             self.child.order(Order::Signal(if insists { SIGKILL } else { signal }));

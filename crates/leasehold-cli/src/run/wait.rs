@@ -15,6 +15,7 @@ use signal_hook::low_level::emulate_default_handler;
 use super::channel::sleep_on;
 use super::signals::{self, Signals};
 use super::spinner::Spinner;
+use super::terminal::Terminal;
 use crate::exit::{Exit, Failure};
 use crate::held::Held;
 use crate::locks::{Hold, Locks, Patience, Wish};
@@ -28,7 +29,12 @@ const AWAY_PAUSE: Duration = Duration::from_millis(250);
 const LEAVE_WITHIN: Duration = Duration::from_secs(3);
 
 /// Acquires the lock; a signal that asks for an end leaves the queue instead.
-pub(crate) fn acquire(request: Request, signals: &mut Signals, voice: &mut Voice) -> Result<(Locks, Hold), Failure> {
+pub(crate) fn acquire(
+    request: Request,
+    signals: &mut Signals,
+    terminal: Option<&Terminal>,
+    voice: &mut Voice,
+) -> Result<(Locks, Hold), Failure> {
     let wish = request.wish.clone();
     let asking = Asking::begin(request).map_err(|error| Failure::system("cannot start a thread", error))?;
     let mut spinner = Spinner::new(&wish, voice);
@@ -42,7 +48,7 @@ pub(crate) fn acquire(request: Request, signals: &mut Signals, voice: &mut Voice
         for signal in signals.pending() {
             match signal {
                 SIGWINCH | SIGCONT => {}
-                SIGTSTP => stop_here(),
+                SIGTSTP => stop_here(terminal),
                 _ => return Err(asking.give_up(signal)),
             }
         }
@@ -122,24 +128,22 @@ struct Attempts {
 
 impl Attempts {
     fn run(&mut self) -> Result<(Locks, Hold), Failure> {
-        let wish = self.request.wish.clone();
+        let mut wish = self.request.wish.clone();
         loop {
-            let waited = HostClock.now().since(self.since);
-            let patience = match wish.patience {
-                Patience::Until(limit) => Patience::Until(limit.saturating_sub(waited)),
-                other @ (Patience::None | Patience::Endless) => other,
-            };
-            let failure = match self.attempt(&Wish { patience, ..wish.clone() }) {
+            let failure = match self.attempt(&wish) {
                 Ok(got) => return Ok(got),
                 Err(failure) => failure,
             };
-            let waited = HostClock.now().since(self.since);
-            match wish.patience {
-                Patience::Until(limit) if failure.exit == Exit::Unavailable && waited + AWAY_PAUSE < limit => {}
-                Patience::None | Patience::Until(_) | Patience::Endless => return Err(failure),
+            let left = match self.request.wish.patience {
+                Patience::Until(limit) => limit.saturating_sub(HostClock.now().since(self.since)),
+                Patience::None | Patience::Endless => Duration::ZERO,
+            };
+            if failure.exit != Exit::Unavailable || left <= AWAY_PAUSE {
+                return Err(failure);
             }
             self.enter(Stage::Connecting(Some(failure.message)))?;
             std::thread::sleep(AWAY_PAUSE);
+            wish.patience = Patience::Until(left - AWAY_PAUSE);
         }
     }
 
@@ -195,8 +199,11 @@ impl Request {
     }
 }
 
-/// Stops this process as if the signal had not been caught: while waiting, nothing is held that could be lost.
-fn stop_here() {
+/// Stops the job, and this process with it: while waiting, nothing is held that could be lost.
+fn stop_here(terminal: Option<&Terminal>) {
+    if let Some(terminal) = terminal {
+        terminal.stop_job();
+    }
     // If it cannot be stopped, it goes on.
     let _ = emulate_default_handler(SIGTSTP);
 }

@@ -1,0 +1,88 @@
+//! The front: the process that a shell takes for its job.
+//!
+//! A shell takes the terminal back when its job stops, and a process that is stopped renews nothing. So on a terminal
+//! `leasehold run` is two processes: the front, which stops and goes on as the shell wants, and the worker behind it, in a
+//! group of its own, which holds the lock. The front passes signals on and ends as the worker does. If it is killed, so is
+//! the worker, and the guard ends the command.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::process::parent_id;
+use std::time::Duration;
+
+use lock_host::{Clock, HostClock};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgid, kill_process, waitid};
+use rustix::termios::tcgetpgrp;
+use signal_hook::consts::SIGCHLD;
+
+use super::channel::sleep_on;
+use super::process;
+use super::signals::Signals;
+use crate::exit::Exit;
+
+/// The worker's role on the command line. Behind it stand the front's process id and the front's own arguments.
+pub(crate) const ROLE: &str = "run-behind";
+/// Chosen: long enough for any machine.
+const START_WITHIN: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Whether a shell may stop and continue this process: it can be told nothing but by the terminal.
+pub(super) fn is_needed() -> bool {
+    tcgetpgrp(io::stdin()).is_ok()
+}
+
+/// Has a worker do what this process was started for, and says how that ended.
+///
+/// # Errors
+/// Where there is no worker: nothing was done then.
+pub(super) fn stand() -> io::Result<Exit> {
+    let mut signals = Signals::forwarded_and_children()?;
+    let mut command = process::ourselves(ROLE)?;
+    command.arg(std::process::id().to_string()).args(std::env::args_os().skip(1));
+    let worker = process::spawn(command, HostClock.now() + START_WITHIN)?;
+    let worker = Pid::from_child(&worker);
+    loop {
+        for signal in signals.pending().into_iter().filter(|&signal| signal != SIGCHLD) {
+            pass_on(worker, Signal::from_named_raw(signal));
+        }
+        if let Some(exit) = look(worker)? {
+            return Ok(exit);
+        }
+        sleep_on(&[signals.as_fd()], LOOK_EVERY);
+    }
+}
+
+fn pass_on(worker: Pid, signal: Option<Signal>) {
+    if let Some(signal) = signal {
+        // Its end is seen where it is looked at.
+        let _ = kill_process(worker, signal);
+    }
+}
+
+/// How the worker ended, if it did. While the front goes on, so does the worker.
+fn look(worker: Pid) -> io::Result<Option<Exit>> {
+    let changes = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+    let Some(change) = waitid(WaitId::Pid(worker), changes)? else { return Ok(None) };
+    if change.stopped() {
+        pass_on(worker, Some(Signal::CONT));
+        return Ok(None);
+    }
+    let code = change.exit_status().and_then(|code| u8::try_from(code).ok()).map(Exit::Command);
+    Ok(code.or_else(|| change.terminating_signal().map(Exit::Signalled)).or(Some(Exit::Internal)))
+}
+
+/// The worker's line without what is for [`behind`] alone: the front's number, and the line it was given itself.
+pub(crate) fn line_of_worker(line: &[OsString]) -> Vec<OsString> {
+    line.iter().take(1).chain(line.iter().skip(3)).cloned().collect()
+}
+
+/// The group of the front that this worker stands behind; none where the front is gone.
+pub(super) fn home(front: u32) -> Option<Pid> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).ok()?;
+    if parent_id() != front {
+        return None;
+    }
+    getpgid(Pid::from_raw(i32::try_from(front).ok()?)).ok()
+}
