@@ -11,6 +11,7 @@ mod spinner;
 pub(crate) mod start;
 mod supervise;
 mod terminal;
+mod troubles;
 mod usable;
 mod wait;
 mod watch;

@@ -6,12 +6,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use lock_host::{Clock, HostClock};
 use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 use signal_hook::low_level::emulate_default_handler;
 
 use super::channel::sleep_on;
 use super::signals::{self, Signals};
 use super::spinner::Spinner;
+use super::troubles::Troubles;
 use crate::exit::{Exit, Failure};
 use crate::locks::{Hold, Locks, Wish};
 use crate::report::Voice;
@@ -21,9 +23,10 @@ const TURN: Duration = Duration::from_millis(200);
 const LEAVE_WITHIN: Duration = Duration::from_secs(3);
 
 /// Acquires the lock; a signal that asks for an end leaves the queue instead.
-pub(crate) fn acquire(locks: &Locks, wish: &Wish, signals: &mut Signals, voice: &Voice) -> Result<Hold, Failure> {
+pub(crate) fn acquire(locks: &Locks, wish: &Wish, signals: &mut Signals, voice: &mut Voice) -> Result<Hold, Failure> {
     let asking = Asking::begin(locks, wish).map_err(|error| Failure::system("cannot start a thread", error))?;
     let mut spinner = Spinner::new(wish, voice);
+    let mut troubles = Troubles::default();
     loop {
         sleep_on(&[asking.done.as_fd(), signals.as_fd()], TURN);
         if let Ok(answer) = asking.answer.try_recv() {
@@ -35,6 +38,9 @@ pub(crate) fn acquire(locks: &Locks, wish: &Wish, signals: &mut Signals, voice: 
                 SIGTSTP => stop_here(),
                 _ => return Err(asking.give_up(locks, signal)),
             }
+        }
+        if let Some(error) = troubles.news(HostClock.now(), locks.store_error(&wish.name)) {
+            spinner.aside(|| voice.warn(&format!("still waiting for {}, but {error}", wish.name)));
         }
         spinner.turn(voice, || locks.obstacle(&wish.name));
     }

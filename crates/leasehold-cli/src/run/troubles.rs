@@ -1,0 +1,60 @@
+//! Errors that a wait outlasts: some of them pass only when somebody does something about them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lock_core::{BackendError, Moment};
+
+/// How long the store may fail before anybody is told. Chosen: a server that restarts is back sooner.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What went wrong during a wait, each error to be told once.
+#[derive(Debug, Default)]
+pub(crate) struct Troubles {
+    failing_since: Option<Moment>,
+    told: BTreeSet<String>,
+}
+
+impl Troubles {
+    /// The error that the store fails with now, if it has failed for a while and this was not told before.
+    pub(crate) fn news(&mut self, now: Moment, error: Option<BackendError>) -> Option<String> {
+        let Some(error) = error else {
+            self.failing_since = None;
+            return None;
+        };
+        let since = *self.failing_since.get_or_insert(now);
+        let text = error.to_string();
+        (now.since(since) >= PATIENCE && self.told.insert(text.clone())).then_some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_core::{Effect, ErrorKind, Operation};
+
+    use super::*;
+
+    #[test]
+    fn an_error_that_lasts_is_told_once_and_another_one_too() {
+        let mut troubles = Troubles::default();
+        let mut news = |second: u64, message: Option<&str>| {
+            let error =
+                |message| BackendError::new("x", Operation::Acquire, ErrorKind::Unavailable, Effect::None, message);
+            let now = Moment::ORIGIN + Duration::from_secs(second);
+            troubles.news(now, message.map(error))
+        };
+        for (second, message, told) in [
+            (0, None, None),
+            (1, Some("full"), None), // it may pass
+            (2, Some("full"), Some("x acquire: full")),
+            (9, Some("full"), None),
+            (10, Some("hot"), Some("x acquire: hot")),
+            (11, Some("full"), None),
+            (12, None, None),
+            (13, Some("gone"), None),
+            (14, Some("gone"), Some("x acquire: gone")),
+        ] {
+            assert_eq!(news(second, message).as_deref(), told, "second {second}");
+        }
+    }
+}
