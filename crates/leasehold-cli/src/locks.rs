@@ -110,6 +110,11 @@ impl Locks {
         }
     }
 
+    /// How the store fails those who wait for a lock here, if it does.
+    pub(crate) fn store_error(&self, name: &LockName) -> Option<BackendError> {
+        self.client.mutex(name.as_str()).store_error()
+    }
+
     /// The held locks that match a glob, all of them.
     pub(crate) fn list(&self, pattern: &str) -> Result<Vec<Entry>, Failure> {
         let inspect = self.inspect()?;

@@ -86,6 +86,11 @@ impl Cell {
         &self.ports.driver
     }
 
+    /// Why waiters still wait, where the store fails.
+    pub(crate) fn trouble(&self) -> Option<BackendError> {
+        self.lock().station.trouble().cloned()
+    }
+
     fn feed(&self, inner: &mut Inner, input: Input) {
         let now = self.ports.clock.now();
         inner.known.note_input(&input);

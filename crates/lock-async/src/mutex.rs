@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::station::Join;
-use lock_core::{AcquireError, Invalid, LockName, LockOptions, Note, Patience, Refusal, WhileHeldError};
+use lock_core::{AcquireError, BackendError, Invalid, LockName, LockOptions, Note, Patience, Refusal, WhileHeldError};
 use tokio::sync::oneshot;
 
 use crate::Guard;
@@ -99,6 +99,16 @@ impl Mutex {
             Err(Refusal::Busy { .. }) => Ok(None),
             Err(Refusal::Error(error)) => Err(error),
         }
+    }
+
+    /// Why those who wait for this lock in this client go on waiting though the store fails: the error of the latest
+    /// request. `None` while the store answers, and where nobody waits.
+    ///
+    /// A wait outlasts errors that may pass, and some of them pass only when somebody does something about them: a full
+    /// disk, a primary that became a replica. Ask now and then while waiting, and show it.
+    pub fn store_error(&self) -> Option<BackendError> {
+        let cell = self.shared.find(self.name.as_ref().ok()?)?;
+        cell.trouble()
     }
 
     /// Waits for the lock, works while it is held, and releases it.

@@ -253,6 +253,11 @@ impl Cell {
         }
     }
 
+    /// Why waiters still wait, where the store fails.
+    pub(crate) fn trouble(&self) -> Option<BackendError> {
+        self.lock().station.trouble().cloned()
+    }
+
     fn feed(&self, inner: &mut Inner, input: Input) {
         let now = self.ports.clock.now();
         inner.known.note_input(&input);

@@ -149,6 +149,10 @@ impl Shared {
         self.stations.cell(name, |station| Cell::new(Arc::clone(&self.ports), station))
     }
 
+    pub(crate) fn find(&self, name: &LockName) -> Option<Arc<Cell>> {
+        self.stations.find(name)
+    }
+
     pub(crate) fn next_turn(&self) -> TurnId {
         TurnId(self.turns.fetch_add(1, Ordering::Relaxed))
     }

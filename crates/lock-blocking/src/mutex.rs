@@ -7,7 +7,7 @@ use crate::client::Shared;
 use crate::guard::Turn;
 use crate::sync::Arc;
 use lock_core::station::Join;
-use lock_core::{AcquireError, Invalid, LockName, LockOptions, Patience, Refusal, WhileHeldError};
+use lock_core::{AcquireError, BackendError, Invalid, LockName, LockOptions, Patience, Refusal, WhileHeldError};
 
 /// A lock by its name, and how to hold it. Made by [`Client::mutex`](crate::Client::mutex).
 ///
@@ -96,6 +96,16 @@ impl Mutex {
             Err(Refusal::Busy { .. }) => Ok(None),
             Err(Refusal::Error(error)) => Err(error),
         }
+    }
+
+    /// Why those who wait for this lock in this client go on waiting though the store fails: the error of the latest
+    /// request. `None` while the store answers, and where nobody waits.
+    ///
+    /// A wait outlasts errors that may pass, and some of them pass only when somebody does something about them: a full
+    /// disk, a primary that became a replica. Ask now and then while waiting, and show it.
+    pub fn store_error(&self) -> Option<BackendError> {
+        let cell = self.shared.find(self.name.as_ref().ok()?)?;
+        cell.trouble()
     }
 
     /// Waits for the lock, works while it is held, and releases it.

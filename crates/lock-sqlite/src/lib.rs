@@ -15,7 +15,8 @@
 //! # What is not
 //! - **One machine, one kernel.** Other machines count time from another boot and would see every lease as ended. Known
 //!   network and cluster file systems are refused on Linux; a file that a virtual machine shares with its host cannot be
-//!   told and must not be used. What a time namespace adds to the clock is taken off.
+//!   told and must not be used. What a time namespace adds to the clock is taken off. On
+//!   Linux `/proc` has to be there, to tell the boot and the mounts by.
 //! - **The directory has to be shared**, not the file alone: SQLite keeps the other two beside it. A file with hard links
 //!   is refused, also while it is open, and on Linux one that is mounted by itself (`docker -v FILE:FILE`). A copy that is
 //!   written *into* the file while it is in use damages it.

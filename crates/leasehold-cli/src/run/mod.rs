@@ -13,6 +13,7 @@ mod spinner;
 pub(crate) mod start;
 mod supervise;
 mod terminal;
+mod troubles;
 mod usable;
 mod wait;
 mod watch;

@@ -50,6 +50,14 @@ impl<'a> Spinner<'a> {
         Self { wish, since, look_at: since + patience, form }
     }
 
+    /// Has something said beside it.
+    pub(crate) fn aside(&self, say: impl FnOnce()) {
+        match &self.form {
+            Form::Nothing | Form::Line => say(),
+            Form::Turning(bar) => bar.suspend(say),
+        }
+    }
+
     /// Shows what there is to show; asks `look` about once a second what is in the way, and only if somebody
     /// sees it.
     pub(crate) fn turn(&mut self, voice: &Voice, look: impl FnOnce() -> Option<String>) {

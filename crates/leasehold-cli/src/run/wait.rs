@@ -16,6 +16,7 @@ use super::channel::sleep_on;
 use super::signals::{self, Signals};
 use super::spinner::Spinner;
 use super::terminal::Terminal;
+use super::troubles::Troubles;
 use crate::exit::{Exit, Failure};
 use crate::held::Held;
 use crate::locks::{Hold, Locks, Patience, Wish};
@@ -38,6 +39,7 @@ pub(crate) fn acquire(
     let wish = request.wish.clone();
     let asking = Asking::begin(request).map_err(|error| Failure::system("cannot start a thread", error))?;
     let mut spinner = Spinner::new(&wish, voice);
+    let mut troubles = Troubles::default();
     loop {
         sleep_on(&[asking.done.as_fd(), signals.as_fd()], TURN);
         let answer = asking.answer.try_recv();
@@ -51,6 +53,9 @@ pub(crate) fn acquire(
                 SIGTSTP => stop_here(terminal),
                 _ => return Err(asking.give_up(signal)),
             }
+        }
+        if let Some(error) = troubles.news(HostClock.now(), asking.store_error(&wish.name)) {
+            spinner.aside(|| voice.warn(&format!("still waiting for {}, but {error}", wish.name)));
         }
         spinner.turn(voice, || asking.obstacle(&wish.name));
     }
@@ -87,6 +92,15 @@ impl Asking {
             Stage::GivenUp => return None,
         };
         locks.obstacle(name)
+    }
+
+    /// Why the store does not answer, if it does not.
+    fn store_error(&self, name: &LockName) -> Option<String> {
+        match &*stage(&self.stage) {
+            Stage::Connecting(trouble) => trouble.clone(),
+            Stage::Asking(locks) => locks.store_error(name).map(|error| error.to_string()),
+            Stage::GivenUp => None,
+        }
     }
 
     fn give_up(self, signal: i32) -> Failure {

@@ -85,6 +85,25 @@ async fn errors_that_pass_are_waited_out() {
 }
 
 #[tokio::test]
+async fn whoever_waits_can_be_told_why_the_store_fails() {
+    let bench = Bench::new();
+    bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Unavailable));
+    let client = bench.client();
+    let mutex = client.mutex("a");
+    assert!(mutex.store_error().is_none(), "nobody waits");
+    let waiting = tokio::spawn({
+        let mutex = mutex.clone();
+        async move { mutex.acquire().await.unwrap() }
+    });
+    until(|| mutex.store_error().is_some_and(|error| error.kind() == ErrorKind::Unavailable)).await;
+    assert!(client.mutex("b").store_error().is_none());
+    bench.clock.advance(SECOND);
+    let guard = tokio::time::timeout(PATIENCE, waiting).await.unwrap().unwrap();
+    assert!(mutex.store_error().is_none(), "the store answered");
+    drop(guard);
+}
+
+#[tokio::test]
 async fn errors_that_do_not_pass_and_errors_of_a_try_are_told() {
     let bench = Bench::new();
     let client = bench.client();

@@ -77,6 +77,25 @@ fn errors_that_pass_are_waited_out() {
 }
 
 #[test]
+fn whoever_waits_can_be_told_why_the_store_fails() {
+    let bench = Bench::new();
+    bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Unavailable));
+    let client = bench.client();
+    let mutex = client.mutex("a");
+    assert!(mutex.store_error().is_none(), "nobody waits");
+    let waiting = std::thread::spawn({
+        let mutex = mutex.clone();
+        move || mutex.acquire().unwrap()
+    });
+    until(|| mutex.store_error().is_some_and(|error| error.kind() == ErrorKind::Unavailable));
+    assert!(client.mutex("b").store_error().is_none());
+    bench.clock.advance(SECOND);
+    let guard = waiting.join().unwrap();
+    assert!(mutex.store_error().is_none(), "the store answered");
+    drop(guard);
+}
+
+#[test]
 fn errors_that_do_not_pass_and_errors_of_a_try_are_told() {
     let bench = Bench::new();
     let client = bench.client();

@@ -232,8 +232,9 @@ impl Station {
         }
     }
 
-    /// Why the store does not answer, if it does not.
-    fn trouble(&self) -> Option<&BackendError> {
+    /// Why the store does not grant the lock to those who wait for it, if that is so: the error of the latest request.
+    #[must_use]
+    pub fn trouble(&self) -> Option<&BackendError> {
         match &self.state {
             State::Asking(attempt, _) | State::Waiting(attempt, _) if attempt.trouble.is_some() => {
                 attempt.trouble.as_ref()

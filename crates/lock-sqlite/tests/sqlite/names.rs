@@ -60,6 +60,17 @@ fn a_file_that_is_mounted_by_itself_is_refused_and_one_in_a_mounted_directory_is
     assert_eq!(mounted_directory, "opened");
 }
 
+/// Neither the mounts nor the boot of the machine can be told there: its leases would be timed by another clock.
+#[test]
+fn a_process_that_cannot_see_proc_is_refused() {
+    let rig = Rig::new();
+    granted(rig.client().ask(&claim("a")));
+    let (empty, proc) = (rig.directory.path().join("empty"), Path::new("/proc"));
+    fs::create_dir(&empty).unwrap();
+    let Some(outcome) = open_mounted(&empty, proc, &rig.path()) else { return };
+    assert!(outcome.starts_with("Config") && outcome.contains("mount /proc"), "{outcome}");
+}
+
 /// What comes of opening `file` where `from` is mounted at `to`; none where this user may not mount.
 fn open_mounted(from: &Path, to: &Path, file: &Path) -> Option<String> {
     if !is_permitted(mounting("", from, to)) {

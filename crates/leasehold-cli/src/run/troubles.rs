@@ -1,0 +1,57 @@
+//! Errors that a wait outlasts: some of them pass only when somebody does something about them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lock_core::Moment;
+
+/// How long the store may fail before anybody is told. Chosen: a server that restarts is back sooner, and a request that
+/// others were in the way of, which may take a second, is one of several that failed.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What went wrong during a wait, each error to be told once.
+#[derive(Debug, Default)]
+pub(crate) struct Troubles {
+    failing_since: Option<Moment>,
+    told: BTreeSet<String>,
+}
+
+impl Troubles {
+    /// The error that the store fails with now, if it has failed for a while and this was not told before.
+    pub(crate) fn news(&mut self, now: Moment, error: Option<String>) -> Option<String> {
+        let Some(text) = error else {
+            self.failing_since = None;
+            return None;
+        };
+        let since = *self.failing_since.get_or_insert(now);
+        (now.since(since) >= PATIENCE && self.told.insert(text.clone())).then_some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_that_lasts_is_told_once_and_another_one_too() {
+        let mut troubles = Troubles::default();
+        let mut news = |second: u64, message: Option<&str>| {
+            let now = Moment::ORIGIN + Duration::from_secs(second);
+            troubles.news(now, message.map(str::to_owned))
+        };
+        for (second, message, told) in [
+            (0, None, None),
+            (1, Some("full"), None), // it may pass
+            (3, Some("full"), None),
+            (4, Some("full"), Some("full")),
+            (9, Some("full"), None),
+            (10, Some("hot"), Some("hot")),
+            (11, Some("full"), None),
+            (12, None, None),
+            (13, Some("gone"), None),
+            (16, Some("gone"), Some("gone")),
+        ] {
+            assert_eq!(news(second, message).as_deref(), told, "second {second}");
+        }
+    }
+}

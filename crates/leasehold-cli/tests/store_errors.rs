@@ -1,0 +1,84 @@
+//! A store that fails while somebody waits: the wait goes on, and tells why.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::process::Command;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use support::leasehold::{Leasehold, Running, code, report, text};
+use support::wait_for;
+use test_support::RedisServer;
+
+/// Waits on a disk that is full: on a terminal, into a log, and as JSON.
+const ON_A_FULL_DISK: &str = r#"
+    leasehold run a -- sh -c 'echo r > held; exec sleep 60' & holder=$!
+    until [ -e held ]; do sleep 0.05; done
+    cat /dev/zero > disk/all-that-is-left 2> /dev/null
+    leasehold run a -- true 2> log & waiters=$!
+    script -qec 'leasehold run a -- true' /dev/null > screen < /dev/null & waiters="$waiters $!"
+    leasehold run -w 10s --json a -- true 2> report
+    until grep -q 'still waiting' log && grep -q 'still waiting' screen; do sleep 0.1; done
+    kill $waiters $holder"#;
+
+/// A shell script with a small file system of its own at `disk`.
+fn with_a_small_disk(leasehold: &Leasehold, script: &str) -> Command {
+    std::fs::create_dir_all(leasehold.scratch.file("disk")).unwrap();
+    let mut command = leasehold.program("timeout");
+    command.args(["60", "unshare", "--mount"]);
+    if !rustix::process::geteuid().is_root() {
+        command.args(["--user", "--map-root-user"]);
+    }
+    let binaries = std::path::Path::new(env!("CARGO_BIN_EXE_leasehold")).parent().unwrap().display();
+    command.env("PATH", format!("{binaries}:{}", std::env::var("PATH").unwrap())).env("SHELL", "/bin/sh");
+    command.args(["sh", "-c", &format!("mount -t tmpfs -o size=1m none disk || exit 99; {script}")]);
+    command
+}
+
+#[test]
+fn a_full_disk_is_told_while_the_wait_goes_on() {
+    let leasehold = Leasehold::new();
+    let probe = with_a_small_disk(&leasehold, "true").output().unwrap();
+    if !probe.status.success() {
+        eprintln!("not tried, since nothing can be mounted here: {}", text(&probe.stderr));
+        return;
+    }
+    let mut session = with_a_small_disk(&leasehold, ON_A_FULL_DISK);
+    let output = session.env("LEASEHOLD_URL", "sqlite:disk/locks.db").output().unwrap();
+    let shown = |name: &str| std::fs::read_to_string(leasehold.scratch.file(name)).unwrap_or_default();
+    assert_eq!(code(output.status), 0, "{}, {}, {}", text(&output.stderr), shown("log"), shown("screen"));
+    for name in ["log", "screen"] {
+        let expected =
+            "still waiting for a, but sqlite acquire: the disk of disk/locks.db is full; make room on that disk";
+        assert_eq!(shown(name).matches(expected).count(), 1, "{name}: {}", shown(name));
+    }
+    let report: Value = serde_json::from_str(&shown("report")).unwrap();
+    assert_eq!(report["exit"], 69);
+    assert!(report["warnings"][0].as_str().unwrap().contains("is full"), "{report}");
+}
+
+#[test]
+fn a_primary_that_became_a_replica_is_told_to_those_who_wait() {
+    let (leasehold, server) = (Leasehold::new(), RedisServer::start());
+    let url = server.url();
+    let _holder = leasehold.start(&format!("--url {url} a"), "echo r > held; sleep 60", "held");
+    let mut told = leasehold.program("sh");
+    let line = format!("exec {} run --url {url} a -- true 2> log", env!("CARGO_BIN_EXE_leasehold"));
+    let told = Running::spawn({
+        told.args(["-c", &line]);
+        told
+    });
+    let json = Running::spawn(leasehold.command(&format!("run --json -w 15s --url {url} a -- true")));
+    wait_for("two waiters", || (leasehold.json(&format!("show --url {url} a"))["waiters"] == 2).then_some(()));
+    let _: () = server.command(&["REPLICAOF", "127.0.0.1", "1"]);
+    let log = || std::fs::read_to_string(leasehold.scratch.file("log")).unwrap_or_default();
+    wait_for("the error in the log", || log().contains("READONLY").then_some(()));
+    assert!(log().contains("still waiting for a, but redis") && log().contains("connect to the primary"), "{}", log());
+    told.signal(Signal::TERM);
+    assert_eq!(code(told.end().status), 128 + 15);
+    let report = report(&json.end());
+    assert!(report["warnings"][0].as_str().unwrap().contains("READONLY"), "{report}");
+}
