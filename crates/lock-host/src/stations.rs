@@ -171,6 +171,9 @@ mod tests {
         fn is_idle(&self) -> bool {
             self.0.lock().unwrap().is_idle()
         }
+        fn knows(&self, owner: Owner) -> bool {
+            self.0.lock().unwrap().knows(owner)
+        }
     }
 
     /// What was handed out at a station that was let go is not granted again at the next one of that name.
