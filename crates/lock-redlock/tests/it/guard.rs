@@ -290,3 +290,15 @@ fn a_counter_that_is_above_all_tokens_stays_where_it_is() {
     assert_eq!(votes(&watch(&client)), [true; 3]);
     granted(acquire(&client, &claim(1)));
 }
+
+#[test]
+fn looking_changes_nothing() {
+    let rig = Rig::founded(3);
+    rig.nodes[0].forget();
+    let before = rig.nodes[0].store();
+    let client = rig.client();
+    client.pass(Purpose::Look, WITHIN).unwrap();
+    drop(client);
+    let view = |store: &lock_memory::node::NodeStore| store.view(rig.nodes[0].clock(), &rig.nodes[0].run());
+    assert_eq!(view(&rig.nodes[0].store()), view(&before), "it was marked");
+}
