@@ -101,17 +101,26 @@ impl<N: BlockingQuorumNode> Redlock<N> {
     /// `Config` where nodes are not what they should be.
     pub fn pass(&self, purpose: Purpose, within: Duration) -> Result<Report, BackendError> {
         let epochs = random_epochs(self.desk.nodes.len()).map_err(|error| no_randomness(&error))?;
-        self.run(|quorum, now| Guard::begin(quorum, now, purpose, within, epochs))
+        self.verdict(|quorum, now| Guard::begin(quorum, now, purpose, within, epochs))
+    }
+
+    /// Runs a verb, and has the guard pass after it where it is time.
+    fn run<T, E>(&self, begin: impl FnOnce(&mut Quorum, Moment) -> E) -> Result<T, BackendError>
+    where
+        E: Errand<Verdict = Result<T, BackendError>>,
+    {
+        let verdict = self.verdict(begin);
+        self.guard();
+        verdict
     }
 
     /// Runs an errand up to its verdict; the nodes' threads go on with what is left of it.
-    fn run<T, E>(&self, begin: impl FnOnce(&mut Quorum, Moment) -> E) -> Result<T, BackendError>
+    fn verdict<T, E>(&self, begin: impl FnOnce(&mut Quorum, Moment) -> E) -> Result<T, BackendError>
     where
         E: Errand<Verdict = Result<T, BackendError>>,
     {
         let errand = begin(&mut self.desk.quorum(), self.desk.clock.now());
         let verdict = self.desk.start(errand).recv();
-        self.guard();
         verdict.unwrap_or_else(|_| Err(no_verdict()))
     }
 

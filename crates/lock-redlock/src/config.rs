@@ -118,7 +118,7 @@ impl NodeUrl {
             }
             None => format!("/{database}"),
         };
-        let is_here = parsed.host().is_none_or(|host| reach::is_here(&host));
+        let is_here = parsed.host().map_or(parsed.scheme().contains("unix"), |host| reach::is_here(&host));
         if let Some(prefix) = prefix {
             parsed.query_pairs_mut().append_pair("prefix", prefix);
         }

@@ -77,11 +77,21 @@ impl<N: AsyncQuorumNode> Redlock<N> {
     /// Harmless when dropped: each step of a pass may be the last.
     pub async fn pass(&self, purpose: Purpose, within: Duration) -> Result<Report, BackendError> {
         let epochs = random_epochs(self.shared.nodes.len()).map_err(|error| no_randomness(&error))?;
-        self.run(|quorum, now| Guard::begin(quorum, now, purpose, within, epochs)).await
+        self.verdict(|quorum, now| Guard::begin(quorum, now, purpose, within, epochs)).await
+    }
+
+    /// Runs a verb, and has the guard pass after it where it is time.
+    async fn run<T, E>(&self, begin: impl FnOnce(&mut Quorum, Moment) -> E) -> Result<T, BackendError>
+    where
+        E: Errand<Verdict = Result<T, BackendError>>,
+    {
+        let verdict = self.verdict(begin).await;
+        self.guard();
+        verdict
     }
 
     /// Runs an errand up to its verdict; what is left of it goes on in the background.
-    async fn run<T, E>(&self, begin: impl FnOnce(&mut Quorum, Moment) -> E) -> Result<T, BackendError>
+    async fn verdict<T, E>(&self, begin: impl FnOnce(&mut Quorum, Moment) -> E) -> Result<T, BackendError>
     where
         E: Errand<Verdict = Result<T, BackendError>>,
     {
@@ -91,7 +101,6 @@ impl<N: AsyncQuorumNode> Redlock<N> {
         if !course.is_done() {
             course.finish();
         }
-        self.guard();
         verdict.unwrap_or_else(|| Err(no_verdict()))
     }
 

@@ -25,7 +25,7 @@ Example:
 
 The old nodes stop voting at once, and clients with the old URL are refused. The new deployment grants its first lock when \
 all leases of the old one are over: after its max_ttl. Those who hold a lock now keep it for what is left of its ttl at \
-most. Run it again if a node was away: those that were moved stay as they are. docs/redlock.md has it step by step.";
+most. A node that was away is moved by the next client with the new URL that reaches it. docs/redlock.md has it step by step.";
 
 /// `leasehold redlock`.
 #[derive(Debug, Args)]

@@ -27,7 +27,7 @@ pub(super) fn run(args: &MoveArgs) -> Result<Exit, Failure> {
     let moved = Quorum::open(&old)?.pass(Purpose::Move(Arc::clone(&to)))?;
     check_moved(&moved, &to)?;
     let quorum = Quorum::open(&new)?;
-    let report = quorum.pass(Purpose::Watch)?;
+    let report = quorum.pass(Purpose::TakeOver(Arc::new(from)))?;
     for warning in report.warnings() {
         say_warning(&warning);
     }
@@ -62,7 +62,12 @@ fn check_moved(report: &Report, to: &Membership) -> Result<(), Failure> {
     let is_moved = |view: &lock_core::node::View| view.membership.as_ref() == Some(to);
     let (moved, left): (Vec<_>, Vec<_>) = report.nodes.iter().partition(|node| node.view.as_ref().is_ok_and(is_moved));
     for node in left {
-        say_warning(&format!("{} was not moved; run the same again when it is there", node.address));
+        let how = if to.members.contains(&node.address) {
+            "the next client with the new URL that reaches it does that"
+        } else {
+            "run the same again when it is there, or stop it for good"
+        };
+        say_warning(&format!("{} was not moved; {how}", node.address));
     }
     // No majority of the old deployment can do without one of so many.
     if moved.len() < report.nodes.len() - report.majority + 1 {

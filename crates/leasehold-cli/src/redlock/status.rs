@@ -37,7 +37,9 @@ fn show(report: &Report, health: Health) -> Result<Exit, Failure> {
         say_warning(&warning);
     }
     if report.has_strangers() {
-        say_warning("clients that start now are refused until every node is what it should be, or is stopped");
+        say_warning(
+            "a node is not what it should be: it does not count, and fewer of the others may fail until it is mended",
+        );
     }
     if report.is_blank() {
         say_warning(

@@ -32,6 +32,11 @@ impl Nodes {
         nodes
     }
 
+    /// They keep their data, and do not vote: as after a restart.
+    pub(crate) fn all_forget_to_vote(&self) {
+        self.servers.iter().for_each(|server| server.command::<()>(&["HDEL", "leasehold:node", "seal"]));
+    }
+
     pub(crate) fn url(&self) -> String {
         self.url_of(0..self.servers.len())
     }

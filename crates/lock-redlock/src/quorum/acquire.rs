@@ -5,6 +5,8 @@
 //! counter is at least T. Two majorities share a node, and there the later holder's f was drawn after that: it is above T,
 //! and so is the later T. No clock, order or duplicate matters to that, while the shared node keeps its counter.
 
+mod announce;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +20,7 @@ use lock_core::{
 use super::ballot::{Ballot, Vote};
 use super::{Errand, Failures, Letter, NodeId, Outcome, Quorum};
 use crate::BACKEND;
+use announce::Announcement;
 
 /// Nodes that may yet draw the same token are waited for while so many are silent; of fewer, the one that is missing may
 /// have stopped.
@@ -33,7 +36,7 @@ pub struct Acquire {
     majority: usize,
     ballots: Vec<Ballot>,
     round: Round,
-    announcement: Option<Arc<[Lease]>>,
+    announcement: Option<Announcement>,
     failures: Failures,
     letters: VecDeque<Letter>,
     verdict: Option<Result<Answer, BackendError>>,
@@ -41,11 +44,8 @@ pub struct Acquire {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Round {
-    /// So many have been told of the ttl, of which so many others may be yet.
-    Announcing {
-        told: usize,
-        open: usize,
-    },
+    /// The ttl is announced.
+    Zero,
     One,
     /// This token is to be acknowledged by so many nodes, of which these have not answered.
     Two {
@@ -83,43 +83,6 @@ impl Acquire {
         errand
     }
 
-    /// A node that forgets abstains for the longest ttl that the others know. So a claim with a longer one must not be under
-    /// way before a majority knows.
-    fn announce(&mut self, quorum: &mut Quorum, now: Moment) {
-        // Of no token that anybody draws.
-        let leases: Arc<[Lease]> = match self.lease_of(0, Width::ONE) {
-            Ok(lease) => Arc::from([lease]),
-            Err(error) => return self.end(Err(error)),
-        };
-        self.announcement = Some(Arc::clone(&leases));
-        let electorate = quorum.electorate(now);
-        self.round = Round::Announcing { told: 0, open: electorate.len() };
-        for elector in electorate {
-            let ask = Ask::Fence { leases: Arc::clone(&leases), epoch: elector.epoch };
-            self.letters.push_back(quorum.letter(elector.node, ask, self.within));
-        }
-    }
-
-    fn count_told(&mut self, quorum: &mut Quorum, now: Moment, outcome: Outcome) {
-        let Round::Announcing { told, open } = &mut self.round else { return };
-        *open -= 1;
-        match outcome {
-            Ok(Told::Fenced(_)) => *told += 1,
-            Ok(_) => {}
-            Err(error) => self.failures.push(error),
-        }
-        let (told, open) = (*told, *open);
-        if told >= self.majority {
-            quorum.announced = quorum.announced.max(self.claim.ttl.get());
-            self.round = Round::One;
-            self.wish = quorum.heights.wish(now, self.claim.width);
-            self.ask_all(quorum, now);
-        } else if told + open < self.majority {
-            let message = format!("not {} of {} nodes answered", self.majority, quorum.peers.len());
-            self.end(Err(self.failures.error(Operation::Acquire, Effect::None, &message)));
-        }
-    }
-
     fn ask_all(&mut self, quorum: &mut Quorum, now: Moment) {
         for elector in quorum.electorate(now) {
             let ask = Ask::Acquire { claim: Arc::clone(&self.claim), wish: self.wish, epoch: elector.epoch };
@@ -150,7 +113,7 @@ impl Acquire {
                 ballot.acknowledged |= ballot.drew(token);
                 self.count_acknowledged(quorum, now);
             }
-            Round::Announcing { .. } | Round::Over => {}
+            Round::Zero | Round::Over => {}
         }
     }
 
@@ -312,8 +275,8 @@ impl Errand for Acquire {
         self.letters.extend(owed);
         match &letter.ask {
             Ask::Acquire { .. } => self.vote(quorum, now, letter.node, outcome),
-            Ask::Fence { leases, .. } if self.announcement.as_ref().is_some_and(|ours| Arc::ptr_eq(ours, leases)) => {
-                self.count_told(quorum, now, outcome);
+            Ask::Fence { leases, epoch } if self.is_announced_by(leases) => {
+                self.count_told(quorum, now, (letter.node, *epoch), outcome);
             }
             Ask::Fence { .. } => self.acknowledge(quorum, now, letter.node, outcome),
             Ask::Release(_)

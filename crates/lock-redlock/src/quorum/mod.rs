@@ -241,7 +241,7 @@ impl Quorum {
     fn release(&mut self, now: Moment, node: NodeId, parting: &Arc<Parting>, within: Duration) -> Option<Letter> {
         let until = now + self.membership.max_ttl;
         let peer = &mut self.peers[node.0];
-        let parting = peer.farewell(parting);
+        let parting = peer.farewell(now, parting);
         if !peer.is_trusted() && peer.under_way >= RELEASES_TO_SUSPECT_MAX {
             peer.owe(&parting, now, until);
             return None;

@@ -1,6 +1,6 @@
 //! What is known of one node: whether it votes, whether it answers, what it is still owed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const PROBE_MIN: Duration = Duration::from_millis(50);
 const PROBE_MAX: Duration = Duration::from_secs(1);
 /// How soon a node is told again of a release that it did not take.
 pub(super) const OWED_REST: Duration = Duration::from_secs(1);
-/// How many owners are kept in mind for a node that does not answer. What is beyond runs out with its lease.
+/// How many owners are kept in mind for a node that does not answer. What is owed beyond that runs out with its lease.
 const OWED_MAX: usize = 1024;
 
 #[derive(Debug)]
@@ -26,20 +26,13 @@ pub(super) struct Peer {
     pub(super) trust: Trust,
     /// How many letters are under way.
     pub(super) under_way: usize,
-    /// Claims that were not answered.
-    unanswered: BTreeMap<Owner, Unanswered>,
+    /// Claims that are under way, with the release that was sent after them if one was. There are no more than letters.
+    claims: BTreeMap<Owner, Option<Arc<Parting>>>,
+    /// Whose claims had no answer: they may arrive at any time, or never.
+    lost: BTreeSet<Owner>,
+    /// Until then anybody's claim may be one of those, as there were too many of them.
+    anybody_lost: Option<Moment>,
     owed: BTreeMap<Owner, Owed>,
-}
-
-/// What is known of a claim without an answer.
-#[derive(Debug)]
-enum Unanswered {
-    /// It is under way.
-    UnderWay,
-    /// It is under way, and a release was sent after it.
-    Parted(Arc<Parting>),
-    /// It may arrive at any time, or never.
-    Lost,
 }
 
 /// A release that it has not taken.
@@ -71,7 +64,9 @@ impl Peer {
             fault: None,
             trust: Trust::Trusted,
             under_way: 0,
-            unanswered: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            lost: BTreeSet::new(),
+            anybody_lost: None,
             owed: BTreeMap::new(),
         }
     }
@@ -94,35 +89,37 @@ impl Peer {
     }
 
     pub(super) fn claims(&mut self, owner: Owner) {
-        if self.unanswered.len() == OWED_MAX {
-            self.unanswered.pop_first();
-        }
-        self.unanswered.insert(owner, Unanswered::UnderWay);
+        self.claims.insert(owner, None);
     }
 
     /// It answered the claim of this owner, or surely never had it.
     pub(super) fn answered_claim(&mut self, owner: Owner) {
-        self.unanswered.remove(&owner);
+        self.claims.remove(&owner);
     }
 
     /// No answer came, so the claim may arrive at any time, also after the release that was sent behind it.
     pub(super) fn lost_claim(&mut self, now: Moment, owner: Owner, until: Moment) {
-        match self.unanswered.insert(owner, Unanswered::Lost) {
-            Some(Unanswered::Parted(parting)) => self.owe(&parting, now, until),
-            Some(Unanswered::UnderWay | Unanswered::Lost) | None => {}
+        let parted = self.claims.remove(&owner).flatten();
+        if self.lost.len() == OWED_MAX && !self.lost.contains(&owner) {
+            self.lost.pop_first();
+            self.anybody_lost = Some(until);
+        }
+        self.lost.insert(owner);
+        if let Some(parting) = parted {
+            self.owe(&parting, now, until);
         }
     }
 
     /// What it has to be told when an owner leaves.
-    pub(super) fn farewell(&mut self, parting: &Arc<Parting>) -> Arc<Parting> {
-        let ttl = match self.unanswered.get_mut(&parting.owner) {
-            None => return Arc::clone(parting),
-            Some(Unanswered::Lost) => parting.ttl,
-            // Most likely it comes first. If not, that is seen soon, and said then.
-            Some(under_way) => {
-                *under_way = Unanswered::Parted(Arc::clone(parting));
-                Ttl::MIN
-            }
+    pub(super) fn farewell(&mut self, now: Moment, parting: &Arc<Parting>) -> Arc<Parting> {
+        let ttl = if let Some(parted) = self.claims.get_mut(&parting.owner) {
+            // Most likely the claim comes first. If not, that is seen soon, and said then.
+            *parted = Some(Arc::clone(parting));
+            Ttl::MIN
+        } else if self.lost.contains(&parting.owner) || self.anybody_lost.is_some_and(|until| now < until) {
+            parting.ttl
+        } else {
+            return Arc::clone(parting);
         };
         Arc::new(Parting { ttl, certainty: Certainty::Unknown, ..Parting::clone(parting) })
     }
@@ -130,9 +127,7 @@ impl Peer {
     /// It took a release.
     pub(super) fn released(&mut self, parting: &Parting) {
         self.owed.remove(&parting.owner);
-        if matches!(self.unanswered.get(&parting.owner), Some(Unanswered::Lost)) {
-            self.unanswered.remove(&parting.owner);
-        }
+        self.lost.remove(&parting.owner);
     }
 
     pub(super) fn failed(&mut self, now: Moment) {
@@ -164,5 +159,59 @@ impl Owed {
     fn say_again(&mut self, now: Moment) -> Arc<Parting> {
         self.due = now + OWED_REST;
         Arc::clone(&self.parting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const MANY: u32 = 1100;
+
+    fn partings() -> Vec<Arc<Parting>> {
+        let owner = |number: u32| Owner::from_random(u128::from(number).to_be_bytes());
+        let parting = |number| Parting {
+            name: "a".parse().unwrap(),
+            owner: owner(number),
+            ttl: Ttl::DEFAULT,
+            certainty: Certainty::Answered,
+        };
+        (0..MANY).map(|number| Arc::new(parting(number))).collect()
+    }
+
+    #[test]
+    fn whoever_leaves_before_an_answer_leaves_a_tombstone_however_many_they_are() {
+        let (now, until) = (Moment::ORIGIN, Moment::ORIGIN + Duration::from_secs(60));
+        let mut peer = Peer::new("a".into());
+        let all = partings();
+        all.iter().for_each(|parting| peer.claims(parting.owner));
+        let unsure = |peer: &mut Peer, now, ttl| {
+            let told = |parting: &&Arc<Parting>| {
+                let told = peer.farewell(now, parting);
+                (told.certainty, told.ttl) == (Certainty::Unknown, ttl)
+            };
+            all.iter().filter(told).count()
+        };
+        assert_eq!(unsure(&mut peer, now, Ttl::MIN), all.len(), "under way");
+        all.iter().for_each(|parting| peer.lost_claim(now, parting.owner, until));
+        assert_eq!(unsure(&mut peer, now, Ttl::DEFAULT), all.len(), "without an answer");
+        all.iter().for_each(|parting| peer.released(parting));
+        assert_eq!(unsure(&mut peer, until, Ttl::DEFAULT), 0, "all of them are over");
+        all.iter().for_each(|parting| peer.claims(parting.owner));
+        all.iter().for_each(|parting| peer.answered_claim(parting.owner));
+        assert_eq!(unsure(&mut peer, until, Ttl::MIN), 0, "answered");
+    }
+
+    #[test]
+    fn what_is_owed_is_bounded_and_said_again_after_a_rest() {
+        let (now, until) = (Moment::ORIGIN, Moment::ORIGIN + Duration::from_secs(60));
+        let mut peer = Peer::new("a".into());
+        partings().iter().for_each(|parting| peer.owe(parting, now, until));
+        assert_eq!(peer.answered(now).len(), OWED_MAX);
+        assert_eq!(peer.answered(now).len(), 0, "not all the time");
+        assert_eq!(peer.answered(now + OWED_REST).len(), OWED_MAX);
+        assert_eq!(peer.answered(until).len(), 0, "what they would end is over");
     }
 }

@@ -1,8 +1,9 @@
 //! The restart guard.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::Standing;
+use lock_core::node::{Ask, BlockingQuorumNode, Epoch, Noting, Sighting, Standing};
 use lock_core::{Answer, ErrorKind, FencingToken, Operation, Ttl};
 use lock_host::ManualClock;
 use lock_memory::faults::Fault;
@@ -268,4 +269,36 @@ fn a_counter_that_is_above_all_tokens_is_not_passed_on() {
         assert!(lease.tokens.high().get() < FencingToken::MAX.get() / 2, "{lease:?}");
         release(&client, &lease).unwrap();
     }
+}
+
+/// A node has kept one from before anybody looked at that.
+#[test]
+fn a_counter_that_is_above_all_tokens_stays_where_it_is() {
+    let rig = Rig::founded(3);
+    let (epoch, membership) = (Epoch::from_random(7), rig.membership());
+    let spent = Ask::Install { epoch, counter: FencingToken::MAX.get() + 1, longest: MAX_TTL, membership };
+    rig.nodes[0].restart();
+    for ask in [&Ask::Mark { epoch, membership: rig.membership() }, &spent] {
+        BlockingQuorumNode::ask(&rig.nodes[0], ask, WITHIN).unwrap();
+    }
+    let seen = Arc::new([Sighting { member: "node-0".into(), noting: Noting::Begins(epoch) }]);
+    let note = Ask::Note { seen, keep: MAX_TTL * 10 };
+    rig.nodes.iter().for_each(|node| assert!(BlockingQuorumNode::ask(node, &note, WITHIN).is_ok()));
+    rig.nodes[1].restart();
+    let client = rig.connected();
+    rig.clock.advance(MAX_TTL * 2);
+    assert_eq!(votes(&watch(&client)), [true; 3]);
+    granted(acquire(&client, &claim(1)));
+}
+
+#[test]
+fn looking_changes_nothing() {
+    let rig = Rig::founded(3);
+    rig.nodes[0].forget();
+    let before = rig.nodes[0].store();
+    let client = rig.client();
+    client.pass(Purpose::Look, WITHIN).unwrap();
+    drop(client);
+    let view = |store: &lock_memory::node::NodeStore| store.view(rig.nodes[0].clock(), &rig.nodes[0].run());
+    assert_eq!(view(&rig.nodes[0].store()), view(&before), "it was marked");
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use lock_core::node::{BlockingQuorumNode, Epoch};
+use lock_core::node::{Ask, BlockingQuorumNode, Epoch, Told};
 use lock_core::{Answer, Ttl};
 use lock_host::Clock;
 use lock_redlock::quorum::{Acquire, Errand, Guard, Letter, Purpose, Quorum, Report};
@@ -99,8 +99,29 @@ fn a_ttl_is_announced_once() {
         rig.clock.advance(Ttl::DEFAULT.get());
     }
     let mut next = Slow::connected(&rig);
-    assert_eq!(std::iter::from_fn(|| next.acquire(3).next_letter()).take(1).count(), 1);
-    let mut errand = next.acquire(4);
-    let first = errand.next_letter().unwrap();
-    assert!(matches!(first.ask, lock_core::node::Ask::Acquire { .. }), "others learn it when they connect: {first:?}");
+    let mut errand = next.acquire(3);
+    let letters: Vec<_> = std::iter::from_fn(|| errand.next_letter()).collect();
+    let claims = letters.iter().filter(|letter| matches!(letter.ask, Ask::Acquire { .. })).count();
+    assert_eq!((letters.len(), claims), (3, 3), "others learn it when they connect: {letters:?}");
+}
+
+/// The nodes were told, and have forgotten it when their answers arrive. They vote again, for a shorter ttl.
+#[test]
+fn an_announcement_does_not_count_in_a_later_epoch() {
+    let rig = Rig::founded(3);
+    let mut client = Slow::connected(&rig);
+    let mut errand = client.acquire(1);
+    let letters: Vec<_> = std::iter::from_fn(|| errand.next_letter()).collect();
+    let ask = |letter: &Letter| BlockingQuorumNode::ask(&rig.nodes[letter.node.0], &letter.ask, letter.within);
+    let answers: Vec<_> = letters.iter().map(ask).collect();
+    rig.nodes.iter().for_each(lock_memory::node::MemoryNode::forget);
+    client.watch();
+    rig.clock.advance(Duration::from_secs(310));
+    client.watch();
+    for (letter, answer) in letters.iter().zip(answers) {
+        assert!(matches!(answer, Ok(Told::Fenced(_))), "{answer:?}");
+        errand.heard(&mut client.quorum, rig.clock.now(), letter, answer);
+    }
+    assert!(errand.next_letter().is_none(), "nobody knows of the ttl");
+    assert!(matches!(errand.take_verdict(), Some(Err(_))));
 }

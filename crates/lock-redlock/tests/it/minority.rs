@@ -23,6 +23,7 @@ fn a_node_that_cannot_be_one_stops_nobody_while_a_majority_is_left() {
     let rig = Rig::founded(3);
     let running = rig.connected();
     let lease = granted(acquire(&running, &claim(1)));
+    running.flush(WITHIN);
     rig.faults[0].fail_everything(Fault::Refused(ErrorKind::Config));
     let client = rig.client();
     let report = watch(&client);
@@ -46,6 +47,7 @@ fn one_server_under_two_addresses_counts_once() {
         let rig = Rig::founded(3);
         let running = rig.connected();
         let lease = granted(acquire(&running, &claim(1)));
+        running.flush(WITHIN);
         let twice = with_server(&rig, 2, &rig.nodes[0]);
         let client = twice.client_of(&order);
         let report = watch(&client);
@@ -89,6 +91,7 @@ fn two_servers_behind_one_address_do_not_both_count() {
     let rig = Rig::founded(3);
     let first = rig.connected();
     let lease = granted(acquire(&first, &claim(1)));
+    first.flush(WITHIN);
     let elsewhere = MemoryNode::new("elsewhere", Arc::new(rig.clock.clone()));
     let moved = with_server(&rig, 0, &elsewhere);
     let others = moved.client();
@@ -127,4 +130,25 @@ fn a_note_that_is_out_of_date_deposes_nobody() {
     rig.faults[2].heal_everything();
     rig.nodes[1].forget();
     assert_eq!(votes(&watch(&rig.client())), [true, false, true], "the third notes an epoch that is over");
+}
+
+/// Another deployment's node and one that knows of none answer. It may be that one's, until a majority votes here.
+#[test]
+fn while_a_stranger_answers_a_blank_node_waits_for_a_majority() {
+    let rig = Rig::founded(5);
+    let others = Rig::founded(3);
+    let mixed = with_server(&rig, 4, &others.nodes[2]);
+    (0..3).for_each(|node| rig.nodes[node].restart());
+    rig.nodes[3].forget();
+    let marked = || rig.nodes[3].store().view(rig.nodes[3].clock(), &rig.nodes[3].run()).marked_for.is_some();
+    let client = mixed.client();
+    assert_eq!(votes(&watch(&client)), [false; 5]);
+    assert!(!marked(), "it may be the others'");
+    // Those that know of this deployment are nobody else's.
+    rig.clock.advance(MAX_TTL + Duration::from_secs(2));
+    assert_eq!(votes(&watch(&client)), [true, true, true, false, false]);
+    watch(&client);
+    assert!(marked());
+    rig.clock.advance(MAX_TTL + Duration::from_secs(2));
+    assert_eq!(votes(&watch(&client)), [true, true, true, true, false]);
 }

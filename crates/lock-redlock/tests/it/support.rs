@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use lock_core::node::Membership;
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, Lease, Mode, Note, Owner, Parting, Queueing,
-    Released, Ttl, Width,
+    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Lease, Mode, Note, Owner, Parting,
+    Queueing, Released, Ttl, Width,
 };
 use lock_host::ManualClock;
-use lock_memory::faults::{Faults, Faulty};
+use lock_memory::faults::{Asked, Fault, Faults, Faulty};
 use lock_memory::node::MemoryNode;
 use lock_redlock::blocking::Redlock;
 use lock_redlock::quorum::{Purpose, Report};
@@ -68,6 +68,28 @@ impl Rig {
         let report = rig.client().pass(Purpose::Found, WITHIN).unwrap();
         assert!(report.nodes.iter().all(|node| node.votes_in.is_none()), "{report:?}");
         rig
+    }
+
+    /// The same, after somebody had a lock: the ttl of these tests is announced. Nothing of that is in what was asked.
+    pub(crate) fn in_use(count: usize) -> Self {
+        let rig = Self::founded(count);
+        let client = rig.connected();
+        release(&client, &granted(acquire(&client, &claim(250)))).unwrap();
+        client.flush(WITHIN);
+        drop(client);
+        Self { faults: (0..count).map(|_| Faults::new()).collect(), ..rig }
+    }
+
+    /// Which nodes were asked this.
+    pub(crate) fn asked(&self, what: &Asked) -> Vec<usize> {
+        let asked = |node: &usize| self.faults[*node].asked().contains(what);
+        (0..self.nodes.len()).filter(asked).collect()
+    }
+
+    /// Has all other nodes fail.
+    pub(crate) fn only(&self, node: usize) {
+        let others = self.faults.iter().enumerate().filter(|(other, _)| *other != node);
+        others.for_each(|(_, faults)| faults.fail_everything(Fault::Refused(ErrorKind::Unreachable)));
     }
 
     /// A client that knows nothing of the nodes yet.

@@ -3,8 +3,8 @@
 use std::slice::from_ref;
 use std::time::Duration;
 
-use lock_core::{Answer, BlockingBackend, ErrorKind, Fenced, Operation, Released, Renewed, Ttl, Width};
-use lock_memory::faults::{Fault, Faults};
+use lock_core::{Answer, BlockingBackend, Effect, ErrorKind, Fenced, Operation, Released, Renewed, Ttl, Width};
+use lock_memory::faults::{Asked, Fault, Faults};
 
 use crate::support::{Rig, WITHIN, acquire, claim, eventually, granted, release};
 
@@ -23,24 +23,54 @@ fn one_round_is_enough_where_all_draw_what_was_wished_for() {
     assert!(fences(&rig) <= 5, "the ttl was announced, and nothing besides");
 }
 
-#[test]
-fn nodes_that_drew_different_tokens_are_brought_together_by_a_second_round() {
-    let rig = Rig::founded(3);
-    let client = rig.connected();
-    // Somebody was at two of the nodes, and drew more tokens at one than at the other.
+/// Nodes that would draw three different tokens: somebody was at two of them, and drew more tokens at one than at the other.
+fn uneven() -> Rig {
+    let rig = Rig::in_use(3);
     for (owner, node, width) in [(7, 0, 1), (8, 0, 64), (9, 1, 1)] {
         let others = rig.connected();
-        let away = |other: &usize| *other != node;
-        (0..3).filter(away).for_each(|other| rig.faults[other].fail_everything(Fault::Refused(ErrorKind::Unreachable)));
+        rig.only(node);
         assert!(acquire(&others, &wide(owner, width)).is_err());
         others.flush(WITHIN);
         rig.faults.iter().for_each(Faults::heal_everything);
+        assert_eq!(rig.asked(&Asked::Acquire(claim(owner).owner)).len(), 3, "it was more than announced");
     }
+    rig
+}
+
+#[test]
+fn nodes_that_drew_different_tokens_are_brought_together_by_a_second_round() {
+    let rig = uneven();
+    let client = rig.connected();
+    // The two others are the first to answer.
+    rig.faults[2].hold(Operation::Acquire);
     let lease = granted(acquire(&client, &claim(2)));
-    assert!(fences(&rig) >= 1);
+    rig.faults[2].let_go(Operation::Acquire);
+    client.flush(WITHIN);
+    let highest = rig.asked(&Asked::Fence(vec![claim(2).owner]));
+    assert_eq!(highest, [1, 2], "the one that drew the highest has it");
     assert_eq!(client.fence(&lease, WITHIN).unwrap(), Fenced::Acknowledged);
     let known = rig.nodes.iter().filter(|node| node.store().counter() >= lease.tokens.high().get()).count();
-    assert!(known >= 2, "a majority knows the token");
+    assert_eq!(known, 3, "all that answered know the token");
+}
+
+#[test]
+fn a_token_that_is_not_acknowledged_by_a_majority_is_given_back() {
+    for fault in [Fault::LostReply, Fault::Refused(ErrorKind::Timeout), Fault::Refused(ErrorKind::Unreachable)] {
+        let rig = uneven();
+        let client = rig.connected();
+        for node in [1, 2] {
+            rig.faults[node].fail_all(Operation::Fence, fault);
+        }
+        let error = acquire(&client, &claim(2)).unwrap_err();
+        assert_eq!(error.effect(), Effect::Unknown, "{fault:?}: {error}");
+        // Which ones depends on who answered first.
+        eventually(|| rig.asked(&Asked::Fence(vec![claim(2).owner])).len() == 2);
+        eventually(|| rig.asked(&Asked::Release(claim(2).owner)) == [0, 1, 2]);
+        let now = lock_host::Clock::now(&rig.clock);
+        eventually(|| rig.nodes.iter().all(|node| node.store().holds(now).next().is_none()));
+        rig.faults.iter().for_each(Faults::heal_everything);
+        granted(acquire(&rig.connected(), &claim(3)));
+    }
 }
 
 fn fences(rig: &Rig) -> u64 {
@@ -82,13 +112,15 @@ fn a_minority_that_is_away_is_not_waited_for_and_a_majority_is_missed() {
 
 #[test]
 fn a_grant_without_a_majority_is_given_back() {
-    let rig = Rig::founded(3);
+    let rig = Rig::in_use(3);
     let client = rig.connected();
     for node in [0, 1] {
         rig.faults[node].fail_everything(Fault::LostReply);
     }
     let error = acquire(&client, &claim(1)).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown));
+    assert_eq!(rig.asked(&Asked::Acquire(claim(1).owner)), [0, 1, 2], "it was more than announced");
+    eventually(|| rig.asked(&Asked::Release(claim(1).owner)) == [0, 1, 2]);
     rig.faults.iter().for_each(Faults::heal_everything);
     // What the nodes could not be told then is told with the next request that they answer.
     let lease = granted(acquire(&client, &claim(2)));
@@ -167,20 +199,22 @@ fn a_node_that_never_answered_a_claim_refuses_it_after_the_release() {
 #[test]
 fn nodes_that_drew_higher_tokens_renew_the_lease_too() {
     for away in 0..5 {
-        let rig = Rig::founded(5);
+        let rig = Rig::in_use(5);
         let client = rig.connected();
         for node in [3, 4] {
             let others = rig.connected();
-            let away = |other: &usize| *other != node;
-            (0..5)
-                .filter(away)
-                .for_each(|other| rig.faults[other].fail_everything(Fault::Refused(ErrorKind::Unreachable)));
+            rig.only(node);
             assert!(acquire(&others, &wide(9, 64)).is_err());
             others.flush(WITHIN);
             rig.faults.iter().for_each(Faults::heal_everything);
         }
+        // The others agree before these are heard.
+        rig.faults[3..].iter().for_each(|faults| faults.hold(Operation::Acquire));
         let lease = granted(acquire(&client, &claim(1)));
+        rig.faults[3..].iter().for_each(|faults| faults.let_go(Operation::Acquire));
         client.flush(WITHIN);
+        let higher = rig.nodes.iter().filter(|node| node.store().counter() > lease.tokens.high().get()).count();
+        assert_eq!(higher, 2, "they drew for somebody else");
         for node in [away, (away + 1) % 5] {
             rig.faults[node].fail_everything(Fault::Refused(ErrorKind::Unreachable));
         }
@@ -207,11 +241,47 @@ fn a_release_that_a_node_refused_is_said_again() {
 
 #[test]
 fn busy_is_not_said_where_most_nodes_are_away() {
-    let rig = Rig::founded(3);
+    let rig = Rig::in_use(3);
     let client = rig.connected();
     granted(acquire(&rig.connected(), &claim(1)));
-    for node in [1, 2] {
+    rig.only(0);
+    let error = acquire(&client, &claim(2)).unwrap_err();
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::None));
+    assert_eq!(rig.asked(&Asked::Acquire(claim(2).owner)), [0, 1, 2], "it was more than announced");
+    client.flush(WITHIN);
+    assert_eq!(rig.asked(&Asked::Release(claim(2).owner)), [], "nothing was granted, and nothing may come late");
+}
+
+/// Two of three hold it, so it is busy whatever the third says.
+#[test]
+fn busy_is_said_with_the_lease_that_has_to_end_first() {
+    let rig = Rig::in_use(3);
+    granted(acquire(&rig.connected(), &claim(1)));
+    let client = rig.connected();
+    rig.faults[2].fail_everything(Fault::Refused(ErrorKind::Unreachable));
+    let Answer::Busy { remaining, .. } = acquire(&client, &claim(2)).unwrap() else { panic!("it is held") };
+    assert_eq!(remaining, Some(Ttl::DEFAULT.get()));
+}
+
+#[test]
+fn a_release_says_whether_the_lease_was_held_by_a_majority() {
+    for (forget, expected) in [(1, Released::Released), (2, Released::NotHeld), (3, Released::NotHeld)] {
+        let rig = Rig::in_use(3);
+        let client = rig.connected();
+        let lease = granted(acquire(&client, &claim(1)));
+        client.flush(WITHIN);
+        rig.nodes[..forget].iter().for_each(lock_memory::node::MemoryNode::forget);
+        // Those that forgot are the first to answer.
+        rig.faults[2].hold(Operation::Release);
+        assert_eq!(release(&client, &lease).unwrap(), expected, "{forget} of 3 forgot");
+        rig.faults[2].let_go(Operation::Release);
+    }
+    let rig = Rig::in_use(3);
+    let client = rig.connected();
+    let lease = granted(acquire(&client, &claim(1)));
+    for node in [0, 1] {
         rig.faults[node].fail_everything(Fault::Refused(ErrorKind::Unreachable));
     }
-    assert_eq!(acquire(&client, &claim(2)).unwrap_err().kind(), ErrorKind::Unreachable);
+    let error = release(&client, &lease).unwrap_err();
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::Unknown), "most cannot be told");
 }

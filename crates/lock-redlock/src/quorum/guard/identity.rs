@@ -57,21 +57,33 @@ impl Guard {
         }
     }
 
-    /// Those that another server has taken the address of, or shares it with.
+    /// Who votes in an epoch after which another one began at its address.
+    pub(super) fn superseded(&self, quorum: &Quorum) -> BTreeMap<NodeId, Epoch> {
+        let votes = |(index, view): (usize, &Result<View, _>)| match view {
+            Ok(View { standing: Standing::Voting(epoch), .. }) => Some((NodeId(index), *epoch)),
+            Ok(_) | Err(_) => None,
+        };
+        let voting = self.views.iter().enumerate().filter_map(votes);
+        voting.filter(|(node, epoch)| self.is_superseded(quorum, *node, *epoch)).collect()
+    }
+
+    /// Those that another server has taken the address of, or shares it with: they still vote as they did before the notes of
+    /// the other one were read.
     pub(super) fn set_superseded_aside(&mut self, quorum: &Quorum) {
-        for node in quorum.nodes() {
-            let Ok(View { standing: Standing::Voting(epoch), run, .. }) = &self.views[node.0] else { continue };
-            if self.is_superseded(quorum, node, *epoch) {
-                let address = &quorum.peers[node.0].address;
-                let twin = |(peer, view): &(&Peer, &Result<View, _>)| {
-                    peer.address != *address && view.as_ref().is_ok_and(|view| view.run == *run)
-                };
-                let twin = quorum.peers.iter().zip(&self.views).find(twin);
-                self.views[node.0] = Err(match twin {
-                    Some((other, _)) => one_server(&other.address, address),
-                    None => superseded(address),
-                });
+        for (node, epoch) in &self.suspects {
+            let Ok(View { standing, run, .. }) = &self.views[node.0] else { continue };
+            if *standing != Standing::Voting(*epoch) {
+                continue;
             }
+            let address = &quorum.peers[node.0].address;
+            let twin = |(peer, view): &(&Peer, &Result<View, _>)| {
+                peer.address != *address && view.as_ref().is_ok_and(|view| view.run == *run)
+            };
+            let twin = quorum.peers.iter().zip(&self.views).find(twin);
+            self.views[node.0] = Err(match twin {
+                Some((other, _)) => one_server(&other.address, address),
+                None => superseded(address),
+            });
         }
     }
 

@@ -57,6 +57,8 @@ pub struct Guard {
     views: Vec<Result<View, BackendError>>,
     /// Who answered and belongs to another deployment.
     strangers: BTreeSet<NodeId>,
+    /// Who votes in an epoch that is not the last one of its address.
+    suspects: BTreeMap<NodeId, Epoch>,
     /// What the nodes have noted of each.
     notes: BTreeMap<NodeId, Vec<Noted>>,
     /// Why a node could not note anything.
@@ -72,6 +74,7 @@ enum Phase {
     Look,
     Mark,
     Note,
+    Confirm,
     Install,
     Over,
 }
@@ -89,6 +92,7 @@ impl Guard {
             open: 0,
             views: Vec::new(),
             strangers: BTreeSet::new(),
+            suspects: BTreeMap::new(),
             notes: BTreeMap::new(),
             note_failure: None,
             dwells: BTreeMap::new(),
@@ -114,7 +118,8 @@ impl Guard {
             let done = match self.phase {
                 Phase::Look => self.after_look(quorum),
                 Phase::Mark => self.after_mark(quorum, now),
-                Phase::Note => self.after_note(quorum, now),
+                Phase::Note => self.after_note(quorum),
+                Phase::Confirm => self.after_confirm(quorum, now),
                 Phase::Install | Phase::Over => Ok(Phase::Over),
             };
             match done {
@@ -185,8 +190,17 @@ impl Guard {
         self.views.iter().enumerate().filter_map(abstains).collect()
     }
 
+    /// Who seems to have been replaced may have forgotten since it was looked at: it is looked at again.
+    fn after_note(&mut self, quorum: &mut Quorum) -> Result<Phase, BackendError> {
+        self.suspects = self.superseded(quorum);
+        for node in self.suspects.keys().copied().collect::<Vec<_>>() {
+            self.send(quorum, node, Ask::Look);
+        }
+        Ok(Phase::Confirm)
+    }
+
     /// Whose dwell was over before the counters were read is installed with the highest of them.
-    fn after_note(&mut self, quorum: &mut Quorum, now: Moment) -> Result<Phase, BackendError> {
+    fn after_confirm(&mut self, quorum: &mut Quorum, now: Moment) -> Result<Phase, BackendError> {
         self.set_superseded_aside(quorum);
         self.set_doubles_aside(quorum);
         self.check_majority_is_left(quorum)?;
