@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use lock_core::station::{Input, Output, Station, TurnId};
-use lock_core::{BackendError, Ended, Hold, Moment, Owner, Refusal};
+use lock_core::{AcquireError, BackendError, Ended, Hold, LossReason, Moment, Owner, Refusal};
 use lock_host::{Alarms, KnownOwners, Ring, Ringer, SharedClock, StationCell};
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, oneshot};
@@ -34,10 +35,20 @@ pub(crate) struct Cell {
 
 struct Inner {
     station: Station,
+    condition: Condition,
     known: KnownOwners,
     seats: HashMap<TurnId, Seat>,
     /// The earliest alarm that is set. A later one is set when it rings.
     alarm_at: Option<Moment>,
+}
+
+/// Whether the station can be relied on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Condition {
+    #[default]
+    Works,
+    /// It panicked.
+    Broken,
 }
 
 /// What the station's answer to a waiter is.
@@ -47,11 +58,19 @@ pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
 pub(crate) struct Seat {
     pub(crate) verdict: Option<oneshot::Sender<Verdict>>,
     pub(crate) ended: Option<oneshot::Sender<Result<Ended, BackendError>>>,
+    /// What its guard knows, once it holds.
+    pub(crate) hold: Option<Arc<Hold>>,
 }
 
 impl Cell {
     pub(crate) fn new(ports: Arc<Ports>, station: Station) -> Arc<Self> {
-        let inner = Mutex::new(Inner { station, known: KnownOwners::default(), seats: HashMap::new(), alarm_at: None });
+        let inner = Mutex::new(Inner {
+            station,
+            condition: Condition::default(),
+            known: KnownOwners::default(),
+            seats: HashMap::new(),
+            alarm_at: None,
+        });
         let (ringer, lost) = (ports.alarms.ringer(), Notify::new());
         Arc::new_cyclic(|this| Self { ports, ringer, inner, lost, this: Weak::clone(this) })
     }
@@ -91,8 +110,21 @@ impl Cell {
         self.lock().station.trouble().cloned()
     }
 
+    /// Tells the station what happened, and carries out what it says. Where it panics, or the clock does, this station
+    /// ends, and nothing else: whoever waits or holds here is told.
     fn feed(&self, inner: &mut Inner, input: Input) {
-        let now = self.ports.clock.now();
+        if inner.condition == Condition::Broken {
+            return self.end(inner);
+        }
+        if catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, self.ports.clock.now(), input))).is_err() {
+            inner.condition = Condition::Broken;
+            // What it still knows to release is released.
+            _ = catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, Moment::ORIGIN, Input::Close)));
+            self.end(inner);
+        }
+    }
+
+    fn feed_unguarded(&self, inner: &mut Inner, now: Moment, input: Input) {
         inner.known.note_input(&input);
         inner.station.handle_input(now, input);
         while let Some(output) = inner.station.poll_output() {
@@ -110,9 +142,28 @@ impl Cell {
         }
     }
 
+    /// Tells everybody here that the station has ended.
+    fn end(&self, inner: &mut Inner) {
+        for (_, seat) in inner.seats.drain() {
+            if let Some(hold) = seat.hold {
+                hold.lose(LossReason::Closed);
+                self.ports.keeper.forget(hold.lease().owner);
+            }
+            if let Some(verdict) = seat.verdict {
+                _ = verdict.send(Err(Refusal::Error(AcquireError::Closed)));
+            }
+        }
+        self.lost.notify_waiters();
+    }
+
     fn carry_out(&self, inner: &mut Inner, output: Output) {
         match output {
-            Output::Admit { turn, hold } => inner.tell(turn, Ok(hold)),
+            Output::Admit { turn, hold } => {
+                if let Some(seat) = inner.seats.get_mut(&turn) {
+                    seat.hold = Some(Arc::clone(&hold));
+                }
+                inner.tell(turn, Ok(hold));
+            }
             Output::Refuse { turn, refusal } => {
                 inner.tell(turn, Err(refusal));
                 inner.seats.remove(&turn);

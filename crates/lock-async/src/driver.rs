@@ -7,12 +7,13 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, mpsc as threads};
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::future::Either;
+use futures_util::future::{Either, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::station::{Action, Input, Reply, Request};
 use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation, Parting};
@@ -139,8 +140,18 @@ pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, inbox: Inbox, last_wor
 }
 
 async fn release(backend: &dyn AsyncBackend, parting: Parting, within: Duration, era: Era) -> Era {
-    _ = backend.release(&parting, within).await;
+    _ = caught(Operation::Release, backend.release(&parting, within)).await;
     era
+}
+
+/// What a backend answers; one that panics has given an unknown answer.
+pub(crate) async fn caught<T>(
+    operation: Operation,
+    asked: impl Future<Output = Result<T, BackendError>>,
+) -> Result<T, BackendError> {
+    AssertUnwindSafe(asked).catch_unwind().await.unwrap_or_else(|_| {
+        Err(BackendError::new("client", operation, ErrorKind::Protocol, Effect::Unknown, "the backend panicked"))
+    })
 }
 
 /// Between one flush and the next. A flush waits for the errands of its era and of those before; what follows from them
@@ -223,8 +234,12 @@ impl Job {
         self.progress = Progress::Sent;
         let Some(Action { id, request, within }) = &self.action else { return era };
         let reply = match request {
-            Request::Acquire(claim) => Reply::Acquire(backend.acquire(claim, *within).await),
-            Request::Release(parting) => Reply::Release(backend.release(parting, *within).await),
+            Request::Acquire(claim) => {
+                Reply::Acquire(caught(Operation::Acquire, backend.acquire(claim, *within)).await)
+            }
+            Request::Release(parting) => {
+                Reply::Release(caught(Operation::Release, backend.release(parting, *within)).await)
+            }
         };
         let id = *id;
         self.action = None;

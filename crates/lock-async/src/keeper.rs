@@ -8,12 +8,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::station::Input;
-use lock_core::{AsyncBackend, Batch, Keeper, Lateness, Lease, Moment, Owner, Tidings};
+use lock_core::{AsyncBackend, Batch, Keeper, Lateness, Lease, Moment, Operation, Owner, Tidings};
 use lock_host::{SharedClock, StationCell, Stations, Tray};
 use tokio::sync::Notify;
 
 use crate::cell::Cell;
-use crate::driver::{self, Inbox};
+use crate::driver::{self, Inbox, caught};
 
 /// The way to the keeper.
 pub(crate) struct KeeperHandle(Arc<Desk>);
@@ -131,7 +131,7 @@ impl Thread {
     }
 
     async fn renew(&self, batch: Batch) {
-        let result = self.backend.renew(&batch.leases, batch.within).await;
+        let result = caught(Operation::Renew, self.backend.renew(&batch.leases, batch.within)).await;
         let tidings = self.desk.lock().keeper.answered(self.clock.now(), batch, result);
         let Some(stations) = self.stations.upgrade() else { return };
         for Tidings { name, owner, asked_at, standing } in tidings {

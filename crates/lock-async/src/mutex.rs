@@ -165,7 +165,7 @@ impl Mutex {
         let (sender, verdict) = oneshot::channel();
         let join = Join { turn: id, owner, ttl: options.ttl, patience, max_hold: options.max_hold, note };
         let turn = Turn::new(Arc::clone(&self.shared), Arc::clone(cell), id);
-        cell.join(Seat { verdict: Some(sender), ended: None }, join);
+        cell.join(Seat { verdict: Some(sender), ended: None, hold: None }, join);
         Ok((turn, verdict))
     }
 

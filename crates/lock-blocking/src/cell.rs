@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use lock_core::station::{Action, ActionId, Input, Join, Output, Request, Station, TurnId};
-use lock_core::{BackendError, Ended, Hold, Moment, Owner, Refusal};
+use lock_core::{AcquireError, BackendError, Ended, Hold, LossReason, Moment, Owner, Refusal};
 use lock_host::{Alarms, KnownOwners, NAP_MAX, Ring, Ringer, SharedClock, StationCell};
 
 use crate::driver::Driver;
@@ -33,6 +34,7 @@ pub(crate) struct Cell {
 
 struct Inner {
     station: Station,
+    condition: Condition,
     known: KnownOwners,
     seats: BTreeMap<TurnId, Box<Seat>>,
     /// Actions that nobody runs yet.
@@ -56,6 +58,15 @@ pub(crate) struct Outstanding {
     pub(crate) longest: Duration,
 }
 
+/// Whether the station can be relied on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Condition {
+    #[default]
+    Works,
+    /// It panicked.
+    Broken,
+}
+
 /// What the station's answer to a waiter is.
 pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
 
@@ -68,6 +79,8 @@ pub(crate) struct Seat {
     presence: Presence,
     /// Whose release is for the thread of this seat to run: its lease's, or the last claim's where it was turned away.
     owner: Option<Owner>,
+    /// What its guard knows, once it holds.
+    hold: Option<Arc<Hold>>,
 }
 
 /// Where the thread of a seat is.
@@ -98,6 +111,7 @@ impl Cell {
     pub(crate) fn new(ports: Arc<Ports>, station: Station) -> Arc<Self> {
         let inner = Inner {
             station,
+            condition: Condition::default(),
             known: KnownOwners::default(),
             seats: BTreeMap::new(),
             pending: VecDeque::with_capacity(1),
@@ -258,8 +272,21 @@ impl Cell {
         self.lock().station.trouble().cloned()
     }
 
+    /// Tells the station what happened, and carries out what it says. Where it panics, or the clock does, this station
+    /// ends, and nothing else: whoever waits or holds here is told.
     fn feed(&self, inner: &mut Inner, input: Input) {
-        let now = self.ports.clock.now();
+        if inner.condition == Condition::Broken {
+            return self.end(inner);
+        }
+        if catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, self.ports.clock.now(), input))).is_err() {
+            inner.condition = Condition::Broken;
+            // What it still knows to release is released.
+            _ = catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, Moment::ORIGIN, Input::Close)));
+            self.end(inner);
+        }
+    }
+
+    fn feed_unguarded(&self, inner: &mut Inner, now: Moment, input: Input) {
         inner.known.note_input(&input);
         inner.station.handle_input(now, input);
         while let Some(output) = inner.station.poll_output() {
@@ -277,10 +304,27 @@ impl Cell {
         }
     }
 
+    /// Tells everybody here that the station has ended.
+    fn end(&self, inner: &mut Inner) {
+        for seat in inner.seats.values_mut() {
+            let closed = || LossReason::Closed;
+            match &seat.hold {
+                Some(hold) => {
+                    hold.lose(closed());
+                    self.ports.keeper.forget(hold.lease().owner);
+                    seat.ended.get_or_insert_with(|| Ok(Ended::AlreadyLost(closed())));
+                }
+                None => _ = seat.verdict.get_or_insert_with(|| Err(Refusal::Error(AcquireError::Closed))),
+            }
+            seat.bell.notify_all();
+        }
+    }
+
     fn carry_out(&self, inner: &mut Inner, output: Output) {
         match output {
             Output::Admit { turn, hold } => inner.tell(turn, |seat| {
                 seat.owner = Some(hold.lease().owner);
+                seat.hold = Some(Arc::clone(&hold));
                 seat.verdict = Some(Ok(hold));
             }),
             Output::Refuse { turn, refusal } => {

@@ -93,14 +93,20 @@ fn run_errands(errands: &Mutex<Errands>, backend: &dyn BlockingBackend) {
             return;
         };
         drop(present);
-        match errand {
-            Errand::Cell(cell) => {
-                if cell.run_one() {
-                    lock(errands).queue.push_back(Errand::Cell(cell));
-                }
-            }
-            Errand::Release(parting, within) => {
+        // Whatever happens to one errand, the thread is there for the next, and counted.
+        let more = catch_unwind(AssertUnwindSafe(|| errand.run(backend))).unwrap_or(None);
+        lock(errands).queue.extend(more);
+    }
+}
+
+impl Errand {
+    /// Runs it, and gives it back if there is more to do.
+    fn run(self, backend: &dyn BlockingBackend) -> Option<Self> {
+        match self {
+            Self::Cell(cell) => cell.run_one().then(|| Self::Cell(cell)),
+            Self::Release(parting, within) => {
                 _ = caught(Operation::Release, || backend.release(&parting, within));
+                None
             }
         }
     }
@@ -127,7 +133,11 @@ fn work_off(cells: &Mutex<Vec<Arc<Cell>>>, until: Instant) {
     }
 }
 
-fn caught<T>(operation: Operation, ask: impl FnOnce() -> Result<T, BackendError>) -> Result<T, BackendError> {
+/// What a backend answers; one that panics has given an unknown answer.
+pub(crate) fn caught<T>(
+    operation: Operation,
+    ask: impl FnOnce() -> Result<T, BackendError>,
+) -> Result<T, BackendError> {
     catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| {
         Err(BackendError::new("client", operation, ErrorKind::Protocol, Effect::Unknown, "the backend panicked"))
     })

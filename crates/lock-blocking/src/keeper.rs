@@ -5,10 +5,11 @@ use std::io;
 use std::time::Duration;
 
 use lock_core::station::Input;
-use lock_core::{Batch, BlockingBackend, Keeper, Lateness, Lease, Moment, Owner, Tidings};
-use lock_host::{SharedClock, StationCell, Stations, Tray};
+use lock_core::{Batch, BlockingBackend, Keeper, Lateness, Lease, Moment, Operation, Owner, Tidings};
+use lock_host::{NAP_MAX, SharedClock, StationCell, Stations, Tray};
 
 use crate::cell::Cell;
+use crate::driver::caught;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak, thread};
 
 /// The way to the keeper.
@@ -22,8 +23,13 @@ struct Desk {
 
 struct Book {
     keeper: Keeper,
+    /// How many batches are under way.
+    under_way: usize,
     ended: bool,
 }
+
+/// How many batches are under way at most. Chosen: as many can hang, less one, before the others are held up.
+const UNDER_WAY_MAX: usize = 4;
 
 impl KeeperHandle {
     /// Starts the thread. It ends with this handle; if it ends before, every hold of the client is lost.
@@ -33,7 +39,7 @@ impl KeeperHandle {
         backend: Arc<dyn BlockingBackend>,
         stations: Weak<Stations<Cell>>,
     ) -> io::Result<Self> {
-        let book = Mutex::new(Book { keeper, ended: false });
+        let book = Mutex::new(Book { keeper, under_way: 0, ended: false });
         let desk = Arc::new(Desk { tray: Tray::default(), book, changed: Condvar::new() });
         let leaps = Arc::downgrade(&desk);
         clock.on_leap(Box::new(move || {
@@ -41,7 +47,7 @@ impl KeeperHandle {
                 desk.wake();
             }
         }));
-        let thread = Thread { desk: Arc::clone(&desk), clock, backend, stations };
+        let thread = Thread(Arc::new(Renewing { desk: Arc::clone(&desk), clock, backend, stations }));
         thread::Builder::new().name("leasehold-keeper".into()).spawn(move || thread.run())?;
         Ok(Self(desk))
     }
@@ -80,7 +86,11 @@ impl Desk {
     }
 }
 
-struct Thread {
+/// The keeper's thread: hands batches out when they are due.
+struct Thread(Arc<Renewing>);
+
+/// What it takes to renew.
+struct Renewing {
     desk: Arc<Desk>,
     clock: SharedClock,
     backend: Arc<dyn BlockingBackend>,
@@ -89,24 +99,40 @@ struct Thread {
 
 impl Thread {
     fn run(self) {
-        let mut book = self.desk.lock();
+        let Renewing { desk, clock, .. } = &*self.0;
+        let mut book = desk.lock();
         while !book.ended {
-            self.desk.tray.look(&mut book.keeper);
-            let now = self.clock.now();
-            if let Some(batch) = book.keeper.take_due(now) {
+            desk.tray.look(&mut book.keeper);
+            let (now, is_full) = (clock.now(), book.under_way == UNDER_WAY_MAX);
+            if let Some(batch) = if is_full { None } else { book.keeper.take_due(now) } {
+                book.under_way += 1;
                 drop(book);
-                self.renew(batch);
-                book = self.desk.lock();
+                self.send(batch);
+                book = desk.lock();
             } else {
-                let nap = self.desk.tray.nap(&book.keeper, now);
-                book = self.desk.changed.wait_timeout(book, nap).unwrap_or_else(PoisonError::into_inner).0;
+                // Where no more can be under way, the end of one of them wakes this thread.
+                let nap = if is_full { NAP_MAX } else { desk.tray.nap(&book.keeper, now) };
+                book = desk.changed.wait_timeout(book, nap).unwrap_or_else(PoisonError::into_inner).0;
             }
         }
     }
 
-    fn renew(&self, batch: Batch) {
-        let result = self.backend.renew(&batch.leases, batch.within);
-        let tidings = self.desk.lock().keeper.answered(self.clock.now(), batch, result);
+    /// Renews on a thread of its own, so that a batch that is not answered holds up no other.
+    fn send(&self, batch: Batch) {
+        let batch = Arc::new(batch);
+        let (renewing, other) = (Arc::clone(&self.0), Arc::clone(&batch));
+        let thread = thread::Builder::new().name("leasehold-renewal".into());
+        if thread.spawn(move || renewing.renew(&other)).is_err() {
+            self.0.renew(&batch);
+        }
+    }
+}
+
+impl Renewing {
+    fn renew(&self, batch: &Batch) {
+        let _under_way = UnderWay(&self.desk);
+        let result = caught(Operation::Renew, || self.backend.renew(&batch.leases, batch.within));
+        let tidings = self.desk.lock().keeper.answered(self.clock.now(), batch.clone(), result);
         let Some(stations) = self.stations.upgrade() else { return };
         for Tidings { name, owner, asked_at, standing } in tidings {
             if let Some(cell) = stations.find(&name) {
@@ -116,10 +142,20 @@ impl Thread {
     }
 }
 
+/// A batch that is under way, however it ends.
+struct UnderWay<'a>(&'a Desk);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.lock().under_way -= 1;
+        self.0.wake();
+    }
+}
+
 impl Drop for Thread {
     fn drop(&mut self) {
         // Nobody renews any more, whatever the reason: who holds has to know.
-        if let Some(stations) = self.stations.upgrade() {
+        if let Some(stations) = self.0.stations.upgrade() {
             stations.close();
         }
     }

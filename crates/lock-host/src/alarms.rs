@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use lock_core::Moment;
@@ -117,15 +118,16 @@ impl Clockwork {
     fn run(&self) {
         let mut schedule = self.lock();
         while !schedule.ended {
-            let now = self.clock.now();
-            if let Some(whom) = schedule.take_due(now) {
+            // A clock that panics is asked again after a nap: all stations depend on this thread.
+            let now = catch_unwind(AssertUnwindSafe(|| self.clock.now())).ok();
+            if let Some(whom) = now.and_then(|now| schedule.take_due(now)) {
                 drop(schedule);
-                if let Some(whom) = whom.upgrade() {
-                    whom.ring();
-                }
+                // Who panics hears no more of this alarm, and everybody else of theirs.
+                _ = catch_unwind(AssertUnwindSafe(|| whom.upgrade().iter().for_each(|whom| whom.ring())));
                 schedule = self.lock();
             } else {
-                let nap = schedule.next().map_or(NAP_MAX, |at| at.since(now).min(NAP_MAX));
+                let until_next = |now| Some(schedule.next()?.since(now).min(NAP_MAX));
+                let nap = now.and_then(until_next).unwrap_or(NAP_MAX);
                 schedule = self.changed.wait_timeout(schedule, nap).unwrap_or_else(PoisonError::into_inner).0;
             }
         }
@@ -176,6 +178,43 @@ mod tests {
         assert_eq!(rung.try_recv(), Err(mpsc::TryRecvError::Empty));
         clock.advance(SOON);
         assert_eq!(rung.recv_timeout(SOON), Ok("late"));
+    }
+
+    struct Broken;
+
+    impl Ring for Broken {
+        fn ring(&self) {
+            panic!("on purpose");
+        }
+    }
+
+    /// Shows the time to everybody, but to the alarms only from the second look on.
+    #[derive(Clone, Debug)]
+    struct Stutters(ManualClock, Arc<AtomicU64>);
+
+    impl Clock for Stutters {
+        fn now(&self) -> Moment {
+            let alarms = thread::current().name() == Some("leasehold-alarms");
+            assert!(!alarms || self.1.fetch_add(1, Ordering::SeqCst) > 0, "on purpose");
+            self.0.now()
+        }
+
+        fn on_leap(&self, wake: Box<dyn Fn() + Send + Sync>) {
+            self.0.on_leap(wake);
+        }
+    }
+
+    #[test]
+    fn a_panic_of_one_who_is_rung_or_of_the_clock_is_not_the_end_of_the_others() {
+        let clock = ManualClock::new();
+        let alarms = Alarms::start(Arc::new(Stutters(clock.clone(), Arc::default()))).unwrap();
+        let (sender, rung) = mpsc::channel();
+        let broken: Arc<dyn Ring> = Arc::new(Broken);
+        let bell: Arc<dyn Ring> = Arc::new(Bell(Mutex::new(sender), "rung"));
+        alarms.set(alarms.ringer(), clock.now() + SOON, Arc::downgrade(&broken));
+        alarms.set(alarms.ringer(), clock.now() + SOON * 2, Arc::downgrade(&bell));
+        clock.advance(SOON * 2);
+        assert_eq!(rung.recv_timeout(SOON), Ok("rung"));
     }
 
     #[test]

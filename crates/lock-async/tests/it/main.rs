@@ -5,6 +5,7 @@ mod cancellation;
 mod holding;
 mod hung;
 mod keeping;
+mod panics;
 mod sharing;
 mod support;
 mod waiting;

@@ -4,6 +4,7 @@
 mod holding;
 mod hung;
 mod keeping;
+mod panics;
 mod sharing;
 mod support;
 mod waiting;

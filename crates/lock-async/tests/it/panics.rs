@@ -1,0 +1,105 @@
+//! What panics ends alone: a station, a request, never a thread that all depend on.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use lock_async::Client;
+use lock_core::{AcquireError, Effect, ErrorKind, LossReason, Moment, Parting};
+use lock_host::{Clock, ManualClock};
+
+use crate::support::{Bench, Hook, Hooked, until};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A clock that panics for a thread of one name.
+#[derive(Clone, Debug)]
+struct Fussy {
+    clock: ManualClock,
+    thread: &'static str,
+    /// From when on, after how many looks, and how often.
+    panics: Arc<Mutex<(Moment, u64, u64)>>,
+}
+
+impl Fussy {
+    fn of(bench: &Bench, thread: &'static str) -> Self {
+        Self { clock: bench.clock.clone(), thread, panics: Arc::new(Mutex::new((Moment::ORIGIN, 0, 0))) }
+    }
+
+    fn panic(&self, from: Moment, after: u64, times: u64) {
+        *self.panics.lock().unwrap() = (from, after, times);
+    }
+
+    fn has_panicked(&self) -> bool {
+        self.panics.lock().unwrap().2 == 0
+    }
+
+    fn client(&self, bench: &Bench) -> Client {
+        Client::builder(Arc::new(bench.store.nonblocking())).clock(Arc::new(self.clone())).build().unwrap()
+    }
+}
+
+impl Clock for Fussy {
+    fn now(&self) -> Moment {
+        let now = self.clock.now();
+        if thread::current().name() == Some(self.thread) {
+            let mut panics = self.panics.lock().unwrap();
+            let (from, after, times) = &mut *panics;
+            if now >= *from && *after > 0 {
+                *after -= 1;
+            } else if now >= *from && *times > 0 {
+                *times -= 1;
+                drop(panics);
+                panic!("on purpose");
+            }
+        }
+        now
+    }
+
+    fn on_leap(&self, wake: Box<dyn Fn() + Send + Sync>) {
+        self.clock.on_leap(wake);
+    }
+}
+
+#[tokio::test]
+async fn a_panic_in_an_alarm_ends_that_station_only() {
+    let bench = Bench::new();
+    let fussy = Fussy::of(&bench, "leasehold-alarms");
+    let (client, holder) = (fussy.client(&bench), bench.client());
+    let _held = holder.mutex("b").acquire().await.unwrap();
+    let guard = client.mutex("a").max_hold(5 * SECOND).acquire().await.unwrap();
+    // The thread looks itself once, and the station that it rings a second time.
+    fussy.panic(bench.clock.now() + 5 * SECOND, 1, 1);
+    bench.clock.advance(5 * SECOND);
+    until(|| fussy.has_panicked()).await;
+    assert!(matches!(guard.lost().await.reason, LossReason::Closed));
+    assert!(guard.release().await.is_ok());
+    assert!(matches!(client.mutex("a").try_acquire().await, Err(AcquireError::Closed)));
+    bench.becomes_free("a").await;
+    let mutex = client.mutex("b").wait(SECOND);
+    let waiter = tokio::spawn(async move { mutex.acquire().await });
+    until(|| {
+        bench.clock.advance(SECOND);
+        waiter.is_finished()
+    })
+    .await;
+    assert!(matches!(waiter.await.unwrap(), Err(AcquireError::TimedOut { .. })));
+}
+
+#[tokio::test]
+async fn a_backend_that_panics_has_given_an_unknown_answer() {
+    let bench = Bench::new();
+    let calls = AtomicU64::new(0);
+    let backend = Hooked(bench.store.nonblocking(), move |_: &Parting| -> Hook {
+        let call = calls.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            assert!(call > 0, "on purpose");
+            Ok(())
+        })
+    });
+    let client = Client::builder(Arc::new(backend)).clock(Arc::new(bench.clock.clone())).build().unwrap();
+    let error = client.mutex("a").acquire().await.unwrap().release().await.unwrap_err();
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::Unknown));
+    assert!(client.mutex("b").acquire().await.unwrap().release().await.is_ok());
+}
