@@ -70,7 +70,8 @@ fn a_waiter_that_gives_up_while_it_is_admitted_leaves_nothing() {
         let mutex = bench.client.mutex("a").wait(SECOND);
         let waiter = thread::spawn(move || match mutex.acquire() {
             Ok(guard) => drop(guard),
-            Err(AcquireError::TimedOut { .. }) => {}
+            // The wait may be over before the store has said that the lock is held.
+            Err(AcquireError::TimedOut { .. } | AcquireError::Backend(_)) => {}
             Err(other) => panic!("{other}"),
         });
         let clock = bench.clock.clone();

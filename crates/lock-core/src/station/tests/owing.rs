@@ -252,6 +252,18 @@ fn with_four_releases_owed_nothing_new_is_asked_until_one_is_answered() {
     assert_eq!(rig.release(Ok(Released::NotHeld)), next);
 }
 
+#[test]
+fn who_is_held_back_by_a_release_is_told_why_it_fails() {
+    let mut rig = Rig::new(polled());
+    rig.feed(impatient(1));
+    rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    rig.release(Err(error(ErrorKind::Unreachable, Effect::None)));
+    let patience = Patience::Until(rig.now + millis(10));
+    rig.feed(Input::Join(Join { patience, ..join(2) }));
+    rig.pass(millis(10));
+    assert_eq!(rig.feed(Input::Tick), ["refuse 2: error Unreachable, effect None"]);
+}
+
 /// Asking again is idempotent where there is a queue, so a claim that was not answered is asked again as it was.
 #[test]
 fn at_a_store_with_a_queue_the_owner_is_kept_after_an_unknown_outcome() {

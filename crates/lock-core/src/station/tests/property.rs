@@ -37,6 +37,8 @@ enum Step {
     Hint { client: usize, event: Event },
     /// Everything under way arrives, a few times over, in the order in which it was sent.
     Flow { rounds: usize },
+    /// Somebody tries again and again, and the store says nothing.
+    Silence { client: usize, tries: usize },
     /// Time passes for all.
     Pass { millis: u64 },
     /// Time passes, and one client notices nothing of it.
@@ -77,6 +79,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => pick.prop_map(|pick| Step::Miss { pick }),
         1 => (client.clone(), hints).prop_map(|(client, event)| Step::Hint { client, event }),
         4 => (1..4_usize).prop_map(|rounds| Step::Flow { rounds }),
+        1 => (client.clone(), 1..8_usize).prop_map(|(client, tries)| Step::Silence { client, tries }),
         4 => long.clone().prop_map(|millis| Step::Pass { millis }),
         1 => (client, long).prop_map(|(client, millis)| Step::Sleep { client, millis }),
     ]
@@ -107,6 +110,7 @@ impl World {
             Step::Miss { pick } => _ = self.pick_news(pick).map(|index| self.store.news.remove(index)),
             Step::Hint { client, event } => self.event(client, &event),
             Step::Flow { rounds } => self.flow(rounds),
+            Step::Silence { client, tries } => self.play_silence(client, tries),
             Step::Pass { millis: time } => self.pass(millis(time), None),
             Step::Sleep { client, millis: time } => self.pass(millis(time), Some(client)),
         }
@@ -143,6 +147,16 @@ impl World {
             while let Some(index) = self.net.iter().position(|letter| answered(&letter.way)) {
                 self.answer(index);
             }
+        }
+    }
+
+    fn play_silence(&mut self, client: usize, tries: usize) {
+        for _ in 0..tries {
+            self.play_join(client, Wait::Not, "30s", None);
+            for letter in self.net.iter_mut().filter(|letter| matches!(letter.way, Way::There | Way::Back(_))) {
+                letter.way = Way::Lost;
+            }
+            self.pass(millis(1_100), None);
         }
     }
 
