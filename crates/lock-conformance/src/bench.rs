@@ -1,10 +1,12 @@
 //! What a case gets: a store of its own, clients of its colour, time and faults.
 
 use std::fmt;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{Answer, BackendError, Capabilities, Moment, drift};
+use lock_core::{Answer, AsyncBackend, BackendError, BlockingBackend, Capabilities, Moment, drift};
+use lock_memory::faults::Faulty;
 use tokio::runtime::Runtime;
 
 use crate::child::{Child, Play};
@@ -68,20 +70,39 @@ impl Bench {
 
     /// A new client of that colour's face.
     pub(crate) fn client_of(&self, colour: Colour) -> Client {
-        let clock = self.harness.clock();
         match colour {
+            Colour::Nonblocking => self.nonblocking(self.harness.async_backend(self.runtime.handle())),
+            Colour::Blocking => self.blocking(self.harness.blocking_backend()),
+        }
+    }
+
+    /// Two new clients of this colour's face that share a backend, and what counts its requests.
+    pub(crate) fn clients_of_one_backend(&self) -> ([Client; 2], lock_memory::faults::Faults) {
+        let faults = lock_memory::faults::Faults::new();
+        let clients = match self.colour {
             Colour::Nonblocking => {
-                let runtime = self.runtime.handle();
-                let backend = self.harness.async_backend(runtime);
-                let _on_it = runtime.enter();
-                let client = lock_async::Client::builder(backend).clock(clock).build().unwrap();
-                Client::Nonblocking(client, runtime.clone())
+                let backend = self.harness.async_backend(self.runtime.handle());
+                let backend: Arc<dyn AsyncBackend> = Arc::new(Faulty::of(backend, &faults));
+                [(); 2].map(|()| self.nonblocking(Arc::clone(&backend)))
             }
             Colour::Blocking => {
                 let backend = self.harness.blocking_backend();
-                Client::Blocking(lock_blocking::Client::builder(backend).clock(clock).build().unwrap())
+                let backend: Arc<dyn BlockingBackend> = Arc::new(Faulty::of(backend, &faults));
+                [(); 2].map(|()| self.blocking(Arc::clone(&backend)))
             }
-        }
+        };
+        (clients, faults)
+    }
+
+    fn nonblocking(&self, backend: Arc<dyn AsyncBackend>) -> Client {
+        let runtime = self.runtime.handle();
+        let _on_it = runtime.enter();
+        let client = lock_async::Client::builder(backend).clock(self.harness.clock()).build().unwrap();
+        Client::Nonblocking(client, runtime.clone())
+    }
+
+    fn blocking(&self, backend: Arc<dyn BlockingBackend>) -> Client {
+        Client::Blocking(lock_blocking::Client::builder(backend).clock(self.harness.clock()).build().unwrap())
     }
 
     /// The same store as other processes see it, on the host's clock. This bench has to outlive it.

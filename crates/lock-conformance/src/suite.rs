@@ -97,6 +97,7 @@ macro_rules! __cases {
                 the_other_face_is_refused: Nothing;
                 the_other_face_is_woken: Nothing;
                 both_faces_never_hold_together: Nothing;
+                clients_of_one_backend_are_all_told: Nothing;
             }
             cross_process {
                 processes_exclude_each_other: Processes;

@@ -136,13 +136,14 @@ mod tests {
 
     use super::*;
 
-    struct Quiet;
+    /// A cell that is idle, or not.
+    struct Quiet(bool);
 
     impl StationCell for Quiet {
         fn handle(&self, _: Input) {}
         fn close(&self) {}
         fn is_idle(&self) -> bool {
-            true
+            self.0
         }
         fn knows(&self, _: Owner) -> bool {
             false
@@ -153,13 +154,18 @@ mod tests {
     fn idle_stations_are_let_go_when_there_are_many() {
         let stations = Stations::new(Policy::new(Capabilities::new("test", Waiting::Poll, Durability::Process)));
         let name = |n: usize| format!("lock {n}").parse().unwrap();
-        let used = stations.cell(&name(0), |_| Arc::new(Quiet)).unwrap();
+        let used = stations.cell(&name(0), |_| Arc::new(Quiet(true))).unwrap();
         let many = 100 * STATIONS_KEPT;
+        let busy = |n: usize| n.is_multiple_of(10);
         for n in 1..=many {
-            stations.cell(&name(n), |_| Arc::new(Quiet)).unwrap();
+            stations.cell(&name(n), |_| Arc::new(Quiet(!busy(n)))).unwrap();
         }
         assert!(stations.all().len() < many / 2);
         assert!(stations.find(&name(0)).is_some_and(|cell| Arc::ptr_eq(&cell, &used)));
+        assert!(
+            (1..=many).filter(|n| busy(*n)).all(|n| stations.find(&name(n)).is_some()),
+            "something is going on there"
+        );
     }
 
     /// Keeps a station.

@@ -215,6 +215,13 @@ impl<B> Faulty<B> {
     }
 }
 
+impl<B: ?Sized> Faulty<B> {
+    /// Covers a backend that is shared already.
+    pub fn of(backend: Arc<B>, faults: &Faults) -> Self {
+        Self { faults: faults.clone(), backend }
+    }
+}
+
 /// Whose call it is, and which.
 #[derive(Clone, Copy)]
 struct Call {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lock_core::Operation;
 
-use crate::support::{Bench, PATIENCE};
+use crate::support::{Bench, PATIENCE, until};
 
 /// Polls a future so many times, letting everything else run in between, then drops it. Tells whether it had ended.
 async fn drop_after<F: Future>(polls: usize, future: F) -> bool {
@@ -27,10 +27,13 @@ async fn drop_after<F: Future>(polls: usize, future: F) -> bool {
 async fn an_acquire_dropped_at_any_point_leaves_no_key() {
     let bench = Bench::new();
     let client = bench.client();
+    let mut midway = 0;
     for polls in 0..5 {
-        drop_after(polls, client.mutex("a").acquire()).await;
+        let ended = drop_after(polls, client.mutex("a").acquire()).await;
+        midway += usize::from(polls > 0 && !ended);
         bench.becomes_free("a").await;
     }
+    assert!(midway > 0, "none was dropped between its first poll and its end");
 }
 
 #[tokio::test]
@@ -60,19 +63,34 @@ async fn an_acquire_dropped_in_the_queue_leaves_no_place() {
     assert!(bench.is_free("a").await);
 }
 
+/// Drops a future once it has asked the store and before it hears the answer.
+async fn drop_midway<F: Future>(bench: &Bench, operation: Operation, polls: usize, future: F) {
+    bench.faults.hold(operation);
+    let asked = bench.faults.ran(operation);
+    assert!(!drop_after(polls, future).await, "the reply was held back");
+    until(|| bench.faults.ran(operation) > asked).await;
+    bench.faults.let_go(operation);
+}
+
 #[tokio::test]
 async fn releasing_verifying_and_working_can_be_dropped_at_any_point() {
     let bench = Bench::new();
-    for polls in 0..4 {
+    for polls in 1..4 {
         let client = bench.client();
         let guard = client.mutex("a").acquire().await.unwrap();
-        drop_after(polls, guard.verify()).await;
-        drop_after(polls, guard.lost()).await;
-        drop_after(polls, guard.release()).await;
+        drop_after(0, guard.verify()).await;
+        drop_midway(&bench, Operation::Fence, polls, guard.verify()).await;
+        assert!(!drop_after(polls, guard.lost()).await, "it was not lost");
+        assert!(guard.check().is_ok());
+        drop_midway(&bench, Operation::Release, polls, guard.release()).await;
         bench.becomes_free("a").await;
-        drop_after(polls, client.mutex("a").run_while_held(async |_| std::future::pending::<()>().await)).await;
+        let mutex = client.mutex("a");
+        let work = mutex.run_while_held(async |_| std::future::pending::<()>().await);
+        assert!(!drop_after(polls, work).await, "it works for ever");
         bench.becomes_free("a").await;
-        drop_after(polls, client.close()).await;
+        let _held = client.mutex("a").acquire().await.unwrap();
+        drop_midway(&bench, Operation::Release, polls, client.close()).await;
+        bench.becomes_free("a").await;
     }
 }
 

@@ -117,3 +117,28 @@ async fn errors_that_do_not_pass_and_errors_of_a_try_are_told() {
     );
     bench.becomes_free("a").await;
 }
+
+/// Many other names come and go, and what is going on goes on: a wait, a hold, a release that was not answered.
+#[tokio::test]
+async fn a_station_with_something_going_on_is_kept() {
+    let bench = Bench::new();
+    let (client, holder) = (bench.client(), bench.client());
+    let held = client.mutex("held").acquire().await.unwrap();
+    let waited_for = holder.mutex("waited for").acquire().await.unwrap();
+    let mutex = client.mutex("waited for");
+    let asked = bench.faults.ran(Operation::Acquire);
+    let waiter = tokio::spawn(async move { mutex.acquire().await.unwrap().release().await.is_ok() });
+    until(|| bench.faults.ran(Operation::Acquire) > asked).await;
+    let pending = client.mutex("pending").acquire().await.unwrap();
+    bench.faults.fail_next(Operation::Release, Fault::Refused(ErrorKind::Unreachable));
+    assert!(pending.release().await.is_err());
+    for n in 0..5000 {
+        client.mutex(format!("{n}")).acquire().await.unwrap().release().await.unwrap();
+    }
+    waited_for.release().await.unwrap();
+    assert!(tokio::time::timeout(PATIENCE, waiter).await.unwrap().unwrap());
+    assert!(!bench.is_free("pending").await);
+    bench.clock.advance(SECOND);
+    bench.becomes_free("pending").await;
+    assert!(client.mutex("held").try_acquire().await.unwrap().is_none() && held.check().is_ok());
+}

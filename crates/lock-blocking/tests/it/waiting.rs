@@ -134,3 +134,29 @@ fn a_backend_that_panics_does_not_block_the_lock() {
     assert!(matches!(error, AcquireError::Backend(error) if error.kind() == ErrorKind::Protocol));
     assert!(client.mutex("a").try_acquire().unwrap().is_some());
 }
+
+/// Many other names come and go, and what is going on goes on: a wait, a hold, a release that was not answered.
+#[test]
+fn a_station_with_something_going_on_is_kept() {
+    let bench = Bench::new();
+    let (client, holder) = (bench.client(), bench.client());
+    let held = client.mutex("held").acquire().unwrap();
+    let waited_for = holder.mutex("waited for").acquire().unwrap();
+    let mutex = client.mutex("waited for");
+    let asked = bench.faults.ran(Operation::Acquire);
+    let waiter = std::thread::spawn(move || mutex.acquire().map(|guard| guard.release().is_ok()));
+    until(|| bench.faults.ran(Operation::Acquire) > asked);
+    let pending = client.mutex("pending").acquire().unwrap();
+    bench.faults.fail_next(Operation::Release, Fault::Refused(ErrorKind::Unreachable));
+    assert!(pending.release().is_err());
+    for n in 0..5000 {
+        client.mutex(format!("{n}")).acquire().unwrap().release().unwrap();
+    }
+    waited_for.release().unwrap();
+    until(|| waiter.is_finished());
+    assert!(waiter.join().unwrap().unwrap());
+    assert!(!bench.is_free("pending"));
+    bench.clock.advance(SECOND);
+    bench.becomes_free("pending");
+    assert!(client.mutex("held").try_acquire().unwrap().is_none() && held.check().is_ok());
+}

@@ -1,5 +1,7 @@
 //! Both faces contend for the same locks.
 
+use lock_core::{Operation, Waiting};
+
 use super::take_turns;
 use crate::Bench;
 use crate::face::options;
@@ -35,4 +37,26 @@ pub fn the_other_face_is_woken(bench: &Bench) {
 pub fn both_faces_never_hold_together(bench: &Bench) {
     let (one, other) = (bench.colour(), bench.colour().other());
     take_turns(bench, &[bench.client_of(one), bench.client_of(other), bench.client_of(one)]);
+}
+
+/// Two clients on one backend are both told of their turns, as the capabilities say: neither asks again to have it. A
+/// place is refreshed now and then, so one such turn of several is enough.
+pub fn clients_of_one_backend_are_all_told(bench: &Bench) {
+    let (holder, (clients, faults)) = (bench.client(), bench.clients_of_one_backend());
+    for client in &clients {
+        let mut told = bench.capabilities().waiting != Waiting::QueueWithPush;
+        for _ in 0..3 {
+            let guard = holder.acquire("a", &options(LONG)).unwrap();
+            let asked = faults.ran(Operation::Acquire);
+            let waiter = client.wait_for("a", &options(LONG));
+            bench.until("it has asked", || faults.ran(Operation::Acquire) > asked);
+            (0..20).for_each(|_| bench.pause());
+            let asked = faults.calls(Operation::Acquire);
+            guard.release().unwrap();
+            bench.until("the waiter has it", || waiter.is_finished());
+            waiter.outcome().unwrap().release().unwrap();
+            told |= faults.calls(Operation::Acquire) == asked;
+        }
+        assert!(told, "it had to ask each time");
+    }
 }

@@ -1,7 +1,7 @@
 //! Twins that are wrong about themselves, and about what they hold.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use lock_conformance::{Colour, Harness};
 use lock_core::inspect::{Entry, Page, Query, Revoked};
@@ -27,6 +27,9 @@ twins! {
     one_that_promises_to_tell_and_does_not: TellsNobody,
         caught by ["truth::the_next_in_line_is_told_as_the_capabilities_say"],
         spared by ["waiting::waiters_are_served_in_their_order"];
+    one_that_tells_the_last_listener: TellsTheLast,
+        caught by ["faces::clients_of_one_backend_are_all_told"],
+        spared by ["truth::the_next_in_line_is_told_as_the_capabilities_say"];
     one_that_shows_nobody: ShowsNobody,
         caught by ["truth::a_holder_is_shown_as_it_is"],
         spared by ["truth::listings_are_complete"];
@@ -86,6 +89,24 @@ struct TellsNobody;
 impl Breakage for TellsNobody {
     fn listen(&self, _store: &dyn BlockingBackend, sink: EventSink) {
         drop(sink);
+    }
+}
+
+/// Tells whoever listened last.
+#[derive(Default)]
+struct TellsTheLast {
+    last: Arc<Mutex<Option<EventSink>>>,
+}
+
+impl Breakage for TellsTheLast {
+    fn listen(&self, store: &dyn BlockingBackend, sink: EventSink) {
+        if self.last.lock().unwrap().replace(sink).is_none() {
+            let last = Arc::clone(&self.last);
+            store.listen(EventSink::new(move |event| {
+                let last = last.lock().unwrap().clone();
+                last.into_iter().for_each(|sink| _ = sink.deliver(event.clone()));
+            }));
+        }
     }
 }
 
