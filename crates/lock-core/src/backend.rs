@@ -33,6 +33,11 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     ///
     /// A store that tells nothing ignores it.
     fn listen(&self, sink: EventSink);
+
+    /// What operators should know of the store as it was found when this was connected, each a sentence without secrets.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A store that is used from tokio.
