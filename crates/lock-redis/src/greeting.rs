@@ -8,9 +8,9 @@ use crate::classify::{STANDALONE, classify};
 use crate::config::Eviction;
 use crate::connect::{CONNECT_WITHIN, connecting};
 use crate::failure::Failure;
-use crate::script::{self, Counting};
+use crate::script::{self, Counting, Script};
 use crate::value::{COUNTER, INCARNATION};
-use crate::wire::read;
+use crate::wire::{load, read};
 
 /// What a server is to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,16 @@ pub(crate) enum Role {
     Alone,
     /// A node of a quorum: each of its requests says which run it is meant for.
     Node,
+}
+
+impl Role {
+    /// What a connection most likely needs.
+    fn scripts(self) -> &'static [&'static Script] {
+        match self {
+            Self::Alone => &script::OWN,
+            Self::Node => &script::NODE,
+        }
+    }
 }
 
 /// What is asked of the server, one section at a time: Redis 6.2 knows no other way.
@@ -66,15 +76,20 @@ impl Peer {
 /// A server that was met.
 pub(crate) struct Met {
     pub(crate) peer: Peer,
-    /// What has to be sent before anything else; nothing where the server's counter was verified already.
-    pub(crate) verification: Option<Cmd>,
+    /// What has to be sent before anything else; most often nothing.
+    pub(crate) preparation: Option<Pipeline>,
 }
 
-/// Asks who the server is. Scripts are loaded where the server does not know them: a program that takes one lock uses two.
+/// Asks who the server is, and which scripts it knows: what is missing is loaded first, so that no later request has to be sent
+/// twice and so overtaken.
 pub(crate) fn greeting(role: Role) -> Pipeline {
     let mut greeting = redis::pipe();
     for section in SECTIONS {
         greeting.cmd("INFO").arg(section);
+    }
+    greeting.cmd("SCRIPT").arg("EXISTS");
+    for script in role.scripts() {
+        greeting.arg(script.hash());
     }
     if role == Role::Alone {
         greeting.cmd("GET").arg(INCARNATION);
@@ -99,11 +114,16 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     let info = sections.collect::<Result<Vec<_>, _>>()?.concat();
     check(role, server, &info)?;
     let peer = Peer::read(server, &info)?;
+    let mut answer = || answers.next().unwrap_or_else(|| Err(Failure::strange_answer()));
+    let known: Vec<bool> = read(answer()?)?;
+    let missing = role.scripts().iter().zip(known).filter_map(|(script, known)| (!known).then(|| load(script)));
     let verification = match role {
-        Role::Alone => verification(&peer, read(answers.next().unwrap_or(Ok(Value::Nil))?)?),
+        Role::Alone => verification(&peer, read(answer()?)?),
         Role::Node => None,
     };
-    Ok(Met { peer, verification })
+    let mut preparation = redis::pipe();
+    missing.chain(verification).for_each(|command| _ = preparation.add_command(command));
+    Ok(Met { peer, preparation: (!preparation.is_empty()).then_some(preparation) })
 }
 
 /// Verifies the counter against the server that was met, unless it was so already.
@@ -174,7 +194,8 @@ mod tests {
             "# Memory\r\nmaxmemory:1000\r\nmaxmemory_policy:allkeys-lru\r\n",
         ];
         let answers = sections.map(|text| Value::BulkString(text.replace(replaced, by).into_bytes()));
-        meet(role, "redis://h", [answers.to_vec(), vec![Value::Nil]].concat()).map(|met| met.peer)
+        let known = Value::Array(vec![Value::Int(1); role.scripts().len()]);
+        meet(role, "redis://h", [answers.to_vec(), vec![known, Value::Nil]].concat()).map(|met| met.peer)
     }
 
     fn met(replaced: &str, by: &str) -> Result<Peer, Failure> {

@@ -6,7 +6,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lock_core::{Certainty, Effect, Ended, ErrorKind, EventSink, Released, Renewed};
-use lock_redis::by_hand::ByHand;
 use test_support::{AfterDrop, Fault, Proxy, RedisOptions, RedisServer};
 
 use crate::faces::FACES;
@@ -49,8 +48,6 @@ fn a_release_and_a_renewal_outlive_the_connection() {
 fn what_may_have_been_done_is_asked_again_but_for_an_acquire() {
     let server = RedisServer::start();
     let proxy = Proxy::start(server.port());
-    // So that the replies that are lost are those of scripts which ran.
-    ByHand::load().exec(&mut server.connection()).unwrap();
     for (colour, connect) in COLOURS {
         let client = connect(&server.url_at(proxy.port()));
         let (held, lease) = take(&client, colour);
@@ -85,8 +82,6 @@ fn what_may_have_been_done_is_asked_again_but_for_an_acquire() {
 fn a_release_that_cannot_be_retried_is_of_unknown_effect() {
     let server = RedisServer::start();
     let proxy = Proxy::start(server.port());
-    // So that the replies that are lost are those of scripts which ran.
-    ByHand::load().exec(&mut server.connection()).unwrap();
     for (colour, connect) in COLOURS {
         let client = connect(&server.url_at(proxy.port()));
         let (claim, _) = take(&client, colour);

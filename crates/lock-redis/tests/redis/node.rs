@@ -13,7 +13,6 @@ use std::time::Duration;
 use lock_core::node::{Ask, AsyncQuorumNode, BlockingQuorumNode, Epoch, Membership, QuorumNode, Standing, Told, View};
 use lock_core::{BackendError, Certainty, Claim, EventSink, Fenced, FencingToken, Lease, Released, TokenRange, Width};
 use lock_redis::RedisConfig;
-use lock_redis::by_hand::NodeByHand;
 use lock_redis::node::{blocking, nonblocking};
 use test_support::{RedisOptions, RedisServer};
 use tokio::runtime::Runtime;
@@ -105,8 +104,6 @@ impl Voter {
 
     fn start_with(connect: Connect, options: RedisOptions) -> Self {
         let server = RedisServer::start_with(options);
-        // So that the reply that a test loses is that of a script which ran.
-        NodeByHand::load().exec(&mut server.connection()).unwrap();
         let node = connect(&server.url());
         let voter = Self { server, node, epoch: EPOCH };
         voter.begin(EPOCH);
