@@ -116,7 +116,7 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     let peer = Peer::read(server, &info)?;
     let mut answer = || answers.next().unwrap_or_else(|| Err(Failure::strange_answer()));
     let known: Vec<bool> = read(answer()?)?;
-    let missing = role.scripts().iter().zip(known).filter_map(|(script, known)| (!known).then(|| load(script)));
+    let missing = role.scripts().iter().zip(known).filter(|(_, known)| !known).map(|(script, _)| load(script));
     let verification = match role {
         Role::Alone => verification(&peer, read(answer()?)?),
         Role::Node => None,
