@@ -63,7 +63,8 @@ impl Locks {
             return Ok(Self { client, quorum: Some(quorum), warnings });
         }
         let client = blocking::connect_to(&config).map_err(failure)?;
-        Ok(Self { client, quorum: None, warnings: Vec::new() })
+        let warnings = client.warnings();
+        Ok(Self { client, quorum: None, warnings })
     }
 
     /// What operators should know of the store, as it was opened.

@@ -6,7 +6,7 @@
 mod support;
 
 use support::leasehold::{Leasehold, Running, code, report, text};
-use test_support::Finish;
+use test_support::{Finish, RedisOptions, RedisServer};
 
 /// Holds a lock until the file `done` is there.
 const HOLD: &str = "echo held > held; while [ ! -e done ]; do sleep 0.02; done";
@@ -64,4 +64,16 @@ fn quiet_is_silent_and_verbose_tells_a_story() {
     let verbose = text(&leasehold.run("-v a", "true").stderr);
     assert!(verbose.contains("got a with token") && verbose.contains("released a"), "{verbose}");
     assert!(!verbose.contains('\x1b'), "colour is for terminals");
+}
+
+#[test]
+fn a_redis_that_may_drop_held_locks_is_warned_of_once() {
+    let leasehold = Leasehold::new();
+    let arguments = ["--maxmemory", "100mb", "--maxmemory-policy", "volatile-lru"];
+    let server = RedisServer::start_with(RedisOptions::default().arguments(&arguments));
+    let told = leasehold.run(&format!("--url {} a", server.url()), "true");
+    assert_eq!(code(told.status), 0);
+    assert_eq!(text(&told.stderr).matches("maxmemory-policy is volatile-lru").count(), 1, "{}", text(&told.stderr));
+    let allowed = leasehold.run(&format!("--url {}?eviction=allow a", server.url()), "true");
+    assert_eq!((code(allowed.status), text(&allowed.stderr).as_str()), (0, ""));
 }

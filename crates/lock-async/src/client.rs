@@ -117,6 +117,12 @@ impl Client {
         self.shared.backend.capabilities()
     }
 
+    /// What operators should know of the store as it was found when this client was connected, such as that it may drop
+    /// held locks. Each is a sentence without secrets; most often there is none.
+    pub fn warnings(&self) -> Vec<String> {
+        self.shared.backend.warnings()
+    }
+
     /// The store's view for operators, if it has one.
     pub fn inspect(&self) -> Option<&dyn AsyncInspect> {
         self.shared.backend.inspect()

@@ -36,6 +36,11 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// is released by one of them: whoever uses the verbs beside a client adds a sink of its own. Backends keep their
     /// [`Listeners`](crate::Listeners). A store that tells nothing ignores it.
     fn listen(&self, sink: EventSink);
+
+    /// What operators should know of the store as it was found when this was connected, each a sentence without secrets.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A store that is used from tokio.

@@ -18,7 +18,7 @@ use redis::{Client, RedisResult, Value};
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script};
 use crate::failure::Failure;
-use crate::greeting::Role;
+use crate::greeting::{Role, warnings};
 use crate::inbox::Inbox;
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
 use crate::stack::{Span, Stack};
@@ -35,6 +35,7 @@ use self::source::{Handle, Source};
 pub struct Redis {
     wire: Wire,
     source: Source,
+    warnings: Vec<String>,
 }
 
 impl Redis {
@@ -52,8 +53,9 @@ impl Redis {
         let stack = Stack::new(client, Role::Alone);
         let first = stack.checkout(Span::from_now(CONNECT_WITHIN));
         let first = first.map_err(|failure| failed(explain(stack.client(), failure)))?;
+        let warnings = warnings(config, &first.peer);
         stack.put_back(first);
-        Ok(Self::own(stack).prefixed(config.own_prefix()))
+        Ok(Self { warnings, ..Self::own(stack).prefixed(config.own_prefix()) })
     }
 
     /// The same Redis with `PREFIX:` before the names of locks.
@@ -71,7 +73,7 @@ impl Redis {
     fn own(stack: Stack) -> Self {
         let inbox = Inbox::new();
         let stack = stack.with_ear(inbox.clone());
-        Self { wire: Wire::own(stack.client(), inbox), source: Source::Own(Box::new(stack)) }
+        Self { wire: Wire::own(stack.client(), inbox), source: Source::Own(Box::new(stack)), warnings: Vec::new() }
     }
 
     /// A server as a node of a quorum. Nothing is connected yet.
@@ -90,7 +92,7 @@ impl Redis {
 
     /// The same Redis over connections of its own, or over what was handed in.
     pub(crate) fn another(&self) -> Self {
-        Self { wire: self.wire.without_inbox(), source: self.source.another() }
+        Self { wire: self.wire.without_inbox(), source: self.source.another(), warnings: Vec::new() }
     }
 
     fn ask<Q: Question>(&self, question: Q, within: Duration) -> Result<Q::Answer, BackendError> {
@@ -151,6 +153,10 @@ impl Backend for Redis {
 
     fn listen(&self, sink: EventSink) {
         self.wire.listen(sink);
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
     }
 }
 
@@ -241,7 +247,7 @@ impl From<Client> for Redis {
 #[cfg(feature = "r2d2")]
 impl From<r2d2::Pool<Client>> for Redis {
     fn from(pool: r2d2::Pool<Client>) -> Self {
-        Self { wire: Wire::handed_in(), source: Source::Pool(pool) }
+        Self { wire: Wire::handed_in(), source: Source::Pool(pool), warnings: Vec::new() }
     }
 }
 

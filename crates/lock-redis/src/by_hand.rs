@@ -5,9 +5,9 @@ use lock_core::node::Ask;
 use lock_core::{Claim, Parting};
 use redis::{Client, Cmd, Pipeline};
 
-use crate::greeting::{Peer, Role, greeting};
-use crate::script::{self, Counting};
-use crate::wire::{Line, Question, Wire};
+use crate::greeting::Peer;
+use crate::script::{self, Counting, Script};
+use crate::wire::{Line, Question, Wire, load};
 
 /// The texts of the scripts that connections of ours use.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ impl ByHand {
 
     /// Loads the scripts.
     pub fn load() -> Pipeline {
-        greeting(Role::Alone)
+        loading(&script::OWN)
     }
 
     fn line(&self) -> Line<'_> {
@@ -88,6 +88,14 @@ impl NodeByHand {
 
     /// Loads the scripts.
     pub fn load() -> Pipeline {
-        greeting(Role::Node)
+        loading(&script::NODE)
     }
+}
+
+fn loading(scripts: &[&Script]) -> Pipeline {
+    let mut loading = redis::pipe();
+    for script in scripts {
+        loading.add_command(load(script));
+    }
+    loading
 }

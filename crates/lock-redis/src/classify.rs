@@ -13,7 +13,10 @@ const SCRIPT: &str = "@user_script";
 /// How much of a server's error is repeated to the user.
 const TOLD_CHARS_MAX: usize = 200;
 
-const MISSING: &str = "use Redis 6.2 or later, or Valkey, without a proxy that hides commands or a configuration that renames \
+/// What to use instead of a cluster.
+pub(crate) const STANDALONE: &str =
+    "give the URL of a standalone server, redis://HOST:PORT, or of several for redlock://";
+pub(crate) const MISSING: &str = "use Redis 6.2 or later, or Valkey, without a proxy that hides commands or a configuration that renames \
                        them";
 const RIGHTS: &str = "give the user the rights that docs/wire.md lists: keys of its locks and ~leasehold:*, channels \
                       &leasehold:inbox:*, and the commands +@scripting +@pubsub +info +time +get +mget +set +del +exists \
@@ -197,7 +200,7 @@ fn not_redis(scene: Scene<'_>) -> Failure {
 }
 
 fn cluster() -> Failure {
-    Failure::unsupported("this server is one of a cluster").remedy("use a standalone server for locks")
+    Failure::unsupported("this server is one of a cluster").remedy(STANDALONE)
 }
 
 fn denied(message: impl Into<Cow<'static, str>>, effect: Effect) -> Failure {

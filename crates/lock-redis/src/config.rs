@@ -29,6 +29,16 @@ pub struct RedisConfig {
     shown: String,
     prefix: Prefix,
     op_timeout: Option<Duration>,
+    eviction: Eviction,
+}
+
+/// What to make of a server that may drop locks when its memory is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Eviction {
+    /// Operators are warned of it.
+    Warned,
+    /// They know.
+    Allowed,
 }
 
 /// The form of the configuration in a file.
@@ -43,6 +53,8 @@ struct Table {
 
 impl RedisConfig {
     /// Reads `redis://`, `rediss://`, `redis+unix://` or `unix://`, with `prefix` and `op_timeout` in the query.
+    ///
+    /// `eviction=allow` there silences the warning about a server that may drop held locks, by its `maxmemory-policy`.
     ///
     /// `protocol=resp2` there is for servers and proxies that do not speak RESP3 well: waiters of a tokio client then ask
     /// every 50 to 100 ms for their turn instead of being told. A server that does not speak it at all is noticed. Plain
@@ -62,11 +74,12 @@ impl RedisConfig {
             .into_connection_info()
             .map_err(|error| refuse(&shown, words(&error), "write redis://USER:PASSWORD@HOST:PORT/DB"))?;
         let protocol = protocol(own.protocol.as_deref())?;
+        let eviction = eviction(own.eviction.as_deref())?;
         let redis = server.redis_settings().clone().set_protocol(protocol);
         let server = server.set_redis_settings(redis);
         let prefix = own.prefix.as_deref().map(str::parse).transpose()?.unwrap_or_default();
         let op_timeout = own.op_timeout.as_deref().map(|text| parse_duration("op_timeout", text)).transpose()?;
-        Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)? })
+        Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)?, eviction })
     }
 
     /// What stands before the names of locks, if anything.
@@ -86,6 +99,10 @@ impl RedisConfig {
 
     pub(crate) fn server(&self) -> &ConnectionInfo {
         &self.server
+    }
+
+    pub(crate) fn eviction(&self) -> Eviction {
+        self.eviction
     }
 
     pub(crate) fn own_prefix(&self) -> &Prefix {
@@ -181,11 +198,16 @@ struct Own {
     prefix: Option<String>,
     op_timeout: Option<String>,
     protocol: Option<String>,
+    eviction: Option<String>,
 }
 
 fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
     let socket = is_socket(url);
-    let allowed = if socket { "prefix, op_timeout, protocol, db, user, pass" } else { "prefix, op_timeout, protocol" };
+    let allowed = if socket {
+        "prefix, op_timeout, protocol, eviction, db, user, pass"
+    } else {
+        "prefix, op_timeout, protocol, eviction"
+    };
     let mut own = Own::default();
     let mut rest = url.clone();
     rest.set_query(None);
@@ -194,6 +216,7 @@ fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
             "prefix" => &mut own.prefix,
             "op_timeout" => &mut own.op_timeout,
             "protocol" => &mut own.protocol,
+            "eviction" => &mut own.eviction,
             "db" | "user" | "pass" if socket => {
                 rest.query_pairs_mut().append_pair(&key, &value);
                 continue;
@@ -218,6 +241,16 @@ fn protocol(wanted: Option<&str>) -> Result<ProtocolVersion, Invalid> {
         Some("resp2") => Ok(ProtocolVersion::RESP2),
         Some(other) => {
             Err(Invalid::new("protocol", other, "Redis has no such protocol", "write resp2, or leave it out"))
+        }
+    }
+}
+
+fn eviction(wanted: Option<&str>) -> Result<Eviction, Invalid> {
+    match wanted {
+        None => Ok(Eviction::Warned),
+        Some("allow") => Ok(Eviction::Allowed),
+        Some(other) => {
+            Err(Invalid::new("eviction", other, "there is no such choice", "write allow, or leave it out to be warned"))
         }
     }
 }
@@ -281,6 +314,7 @@ mod tests {
             ("redis://u:sesame@h/?op_timeout=soon", "op_timeout"),
             ("redis://u:sesame@h/?op_timeout=0s", "op_timeout"),
             ("redis://u:sesame@h/?protocol=3", "write resp2"),
+            ("redis://u:sesame@h/?eviction=no", "write allow"),
             ("redis://u:sesame@h/?prefix=leasehold", "reserved"),
             ("redis://u:sesame@h/x", "its database is not a number; write redis://HOST/NUMBER"),
             ("redis://u:sesame@h/-1", "not a number"),
@@ -303,7 +337,7 @@ mod tests {
             ("sesame", "hidden"),
             (
                 "unix:///run/redis.sock?pass=sesame&passs=sesame",
-                "allowed: prefix, op_timeout, protocol, db, user, pass",
+                "allowed: prefix, op_timeout, protocol, eviction, db, user, pass",
             ),
         ] {
             let refusal = RedisConfig::from_url(url).unwrap_err().to_string();

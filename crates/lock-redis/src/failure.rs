@@ -6,6 +6,7 @@ use std::time::Duration;
 use lock_core::{BackendError, Effect, ErrorKind, Operation, to_the_millisecond};
 
 use crate::BACKEND;
+use crate::classify::MISSING;
 
 /// What to do where nobody answers.
 pub(crate) const SEE_THERE: &str = "see that the server runs at this address";
@@ -104,6 +105,12 @@ impl Failure {
     /// The server answered something that no script of ours answers.
     pub(crate) fn strange_answer() -> Self {
         Self::new(ErrorKind::Protocol, Effect::Unknown, "the server answered something unexpected")
+    }
+
+    /// The server does not tell of itself what has to be known.
+    pub(crate) fn tells_no(field: &str, server: &str) -> Self {
+        let message = format!("{server} tells no {field} in its INFO");
+        Self::new(ErrorKind::Unsupported, Effect::None, message).remedy(MISSING)
     }
 
     pub(crate) fn other_kind() -> Self {

@@ -3,8 +3,12 @@
 use lock_core::{Effect, ErrorKind};
 use redis::{Cmd, Pipeline, Value};
 
+use crate::RedisConfig;
+use crate::classify::{STANDALONE, classify};
+use crate::config::Eviction;
+use crate::connect::{CONNECT_WITHIN, connecting};
 use crate::failure::Failure;
-use crate::script::{self, Counting};
+use crate::script::{self, Counting, Script};
 use crate::value::{COUNTER, INCARNATION};
 use crate::wire::{load, read};
 
@@ -18,14 +22,17 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// What is asked of the server, one section at a time: Redis 6.2 knows no other way.
-    fn sections(self) -> &'static [&'static str] {
+    /// What a connection most likely needs.
+    fn scripts(self) -> &'static [&'static Script] {
         match self {
-            Self::Alone => &["server", "replication"],
-            Self::Node => &["server", "replication", "cluster", "memory"],
+            Self::Alone => &script::OWN,
+            Self::Node => &script::NODE,
         }
     }
 }
+
+/// What is asked of the server, one section at a time: Redis 6.2 knows no other way.
+const SECTIONS: [&str; 4] = ["server", "replication", "cluster", "memory"];
 
 /// Who is at the other end of a connection, as it said when it was greeted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,8 +53,8 @@ impl Peer {
     pub(crate) const UNKNOWN: &'static Self =
         &Self { run_id: String::new(), replid: String::new(), evicts: None, counting: Counting::Clock };
 
-    fn read(info: &str) -> Result<Self, Failure> {
-        let run_id = field(info, "run_id:").ok_or_else(Failure::strange_answer)?.to_owned();
+    fn read(server: &str, info: &str) -> Result<Self, Failure> {
+        let run_id = field(info, "run_id:").ok_or_else(|| Failure::tells_no("run_id", server))?.to_owned();
         let replid = field(info, "master_replid:").unwrap_or_default().to_owned();
         // What follows a promotion may lack the last draws, and connections live through promotions unseen.
         let alone = field(info, "connected_slaves:") == Some("0") && !replid.is_empty();
@@ -69,26 +76,26 @@ impl Peer {
 /// A server that was met.
 pub(crate) struct Met {
     pub(crate) peer: Peer,
-    /// What has to be sent before anything else; nothing where the server's counter was verified already.
-    pub(crate) verification: Option<Cmd>,
+    /// What has to be sent before anything else; most often nothing.
+    pub(crate) preparation: Option<Pipeline>,
 }
 
-/// Asks who the server is, and loads the scripts, so that no later request has to be sent twice and so overtaken.
+/// Asks who the server is, and which scripts it knows: what is missing is loaded first, so that no later request has to be sent
+/// twice and so overtaken.
 pub(crate) fn greeting(role: Role) -> Pipeline {
     let mut greeting = redis::pipe();
-    for section in role.sections() {
+    for section in SECTIONS {
         greeting.cmd("INFO").arg(section);
     }
-    let scripts = match role {
-        Role::Alone => {
-            greeting.cmd("GET").arg(INCARNATION);
-            script::OWN.as_slice()
-        }
-        Role::Node => script::NODE.as_slice(),
-    };
-    for script in scripts {
-        greeting.add_command(load(script));
+    greeting.cmd("SCRIPT").arg("EXISTS");
+    for script in role.scripts() {
+        greeting.arg(script.hash());
     }
+    if role == Role::Alone {
+        greeting.cmd("GET").arg(INCARNATION);
+    }
+    // One of a cluster refuses the last one, and is to be told by what it says of itself.
+    greeting.ignore_errors();
     greeting
 }
 
@@ -101,18 +108,22 @@ pub(crate) fn again() -> Cmd {
 
 /// Reads the answers to a greeting.
 pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met, Failure> {
-    let mut answers = greeted.into_iter();
-    let sections = answers.by_ref().take(role.sections().len()).map(read::<String>);
+    let refused = |error| classify(connecting(server, CONNECT_WITHIN), &error);
+    let mut answers = greeted.into_iter().map(|answer| answer.extract_error().map_err(refused));
+    let sections = answers.by_ref().take(SECTIONS.len()).map(|answer| answer.and_then(read::<String>));
     let info = sections.collect::<Result<Vec<_>, _>>()?.concat();
-    if role == Role::Node {
-        check(server, &info)?;
-    }
-    let peer = Peer::read(&info)?;
+    check(role, server, &info)?;
+    let peer = Peer::read(server, &info)?;
+    let mut answer = || answers.next().unwrap_or_else(|| Err(Failure::strange_answer()));
+    let known: Vec<bool> = read(answer()?)?;
+    let missing = role.scripts().iter().zip(known).filter(|(_, known)| !known).map(|(script, _)| load(script));
     let verification = match role {
-        Role::Alone => verification(&peer, read(answers.next().unwrap_or(Value::Nil))?),
+        Role::Alone => verification(&peer, read(answer()?)?),
         Role::Node => None,
     };
-    Ok(Met { peer, verification })
+    let mut preparation = redis::pipe();
+    missing.chain(verification).for_each(|command| _ = preparation.add_command(command));
+    Ok(Met { peer, preparation: (!preparation.is_empty()).then_some(preparation) })
 }
 
 /// Verifies the counter against the server that was met, unless it was so already.
@@ -127,16 +138,37 @@ fn verification(peer: &Peer, verified: Option<String>) -> Option<Cmd> {
     Some(verify)
 }
 
-/// Refuses what cannot be a node: its data is somebody else's, or its keys are elsewhere.
-fn check(server: &str, info: &str) -> Result<(), Failure> {
-    let refused = |fault: &str| Failure::new(ErrorKind::Config, Effect::None, format!("{server} {fault}"));
-    if field(info, "role:") != Some("master") {
-        return Err(refused("is a replica").remedy("list a primary; the nodes of a quorum are independent"));
+/// Refuses what keeps no locks of its own: its data is somebody else's, or its keys are elsewhere.
+fn check(role: Role, server: &str, info: &str) -> Result<(), Failure> {
+    if field(info, "role:") == Some("slave") {
+        let (kind, remedy) = match role {
+            // It may be a primary again soon.
+            Role::Alone => (ErrorKind::Unavailable, "connect to the primary"),
+            Role::Node => (ErrorKind::Config, "list a primary; the nodes of a quorum are independent"),
+        };
+        return Err(Failure::new(kind, Effect::None, format!("{server} is a replica")).remedy(remedy));
     }
     if field(info, "cluster_enabled:") == Some("1") {
-        return Err(refused("is one of a cluster").remedy("use standalone servers as the nodes of a quorum"));
+        let (kind, remedy) = match role {
+            Role::Alone => (ErrorKind::Unsupported, STANDALONE),
+            Role::Node => (ErrorKind::Config, "use standalone servers as the nodes of a quorum"),
+        };
+        return Err(Failure::new(kind, Effect::None, format!("{server} is one of a cluster")).remedy(remedy));
     }
     Ok(())
+}
+
+/// What operators should know of a server that was met.
+pub(crate) fn warnings(config: &RedisConfig, peer: &Peer) -> Vec<String> {
+    let policy = peer.evicts.as_ref().filter(|_| config.eviction() == Eviction::Warned);
+    let dropped = policy.map(|policy| {
+        let server = config.shown_url();
+        format!(
+            "{server} may drop held locks when its memory is full: its maxmemory-policy is {policy}; \
+             set it to noeviction, or say ?eviction=allow in the URL"
+        )
+    });
+    dropped.into_iter().collect()
 }
 
 fn evicts(info: &str) -> Option<String> {
@@ -154,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    fn met(replaced: &str, by: &str) -> Result<Peer, Failure> {
+    fn met_as(role: Role, replaced: &str, by: &str) -> Result<Peer, Failure> {
         let sections = [
             "# Server\r\nrun_id:ab12\r\n",
             "# Replication\r\nrole:master\r\nconnected_slaves:0\r\nmaster_replid:cd34\r\n",
@@ -162,24 +194,44 @@ mod tests {
             "# Memory\r\nmaxmemory:1000\r\nmaxmemory_policy:allkeys-lru\r\n",
         ];
         let answers = sections.map(|text| Value::BulkString(text.replace(replaced, by).into_bytes()));
-        meet(Role::Node, "redis://h", [answers.to_vec(), vec![Value::Nil]].concat()).map(|met| met.peer)
+        let known = Value::Array(vec![Value::Int(1); role.scripts().len()]);
+        meet(role, "redis://h", [answers.to_vec(), vec![known, Value::Nil]].concat()).map(|met| met.peer)
+    }
+
+    fn met(replaced: &str, by: &str) -> Result<Peer, Failure> {
+        met_as(Role::Alone, replaced, by)
     }
 
     #[test]
-    fn a_node_is_a_primary_on_its_own() {
+    fn a_server_of_locks_is_a_primary_on_its_own() {
         let peer = met("x", "x").unwrap();
         assert_eq!((peer.incarnation().as_str(), peer.evicts.as_deref()), ("ab12:cd34", Some("allkeys-lru")));
-        assert_eq!(met("allkeys-lru", "noeviction").unwrap().evicts, None);
-        assert_eq!(met("maxmemory:1000", "maxmemory:0").unwrap().evicts, None);
-        for (was, is, told) in [
-            ("role:master", "role:slave", "redis://h is a replica; list a primary"),
-            ("enabled:0", "enabled:1", "redis://h is one of a cluster; use standalone"),
+        for (was, is) in [("allkeys-lru", "noeviction"), ("maxmemory:1000", "maxmemory:0")] {
+            assert_eq!(met(was, is).unwrap().evicts, None);
+        }
+        for (role, was, is, kind, told) in [
+            (
+                Role::Alone,
+                "role:master",
+                "role:slave",
+                ErrorKind::Unavailable,
+                "redis://h is a replica; connect to the",
+            ),
+            (Role::Node, "role:master", "role:slave", ErrorKind::Config, "redis://h is a replica; list a primary"),
+            (
+                Role::Alone,
+                "enabled:0",
+                "enabled:1",
+                ErrorKind::Unsupported,
+                "is one of a cluster; give the URL of a stand",
+            ),
+            (Role::Node, "enabled:0", "enabled:1", ErrorKind::Config, "redis://h is one of a cluster; use standalone"),
+            (Role::Alone, "run_id", "id", ErrorKind::Unsupported, "redis://h tells no run_id in its INFO; use Redis"),
         ] {
-            let error = met(was, is).unwrap_err().into_error(Operation::Inspect);
-            assert_eq!((error.kind(), error.effect()), (ErrorKind::Config, Effect::None));
+            let error = met_as(role, was, is).unwrap_err().into_error(Operation::Inspect);
+            assert_eq!((error.kind(), error.effect()), (kind, Effect::None), "{error}");
             assert!(error.to_string().contains(told), "{error}");
         }
-        assert!(met("run_id", "id").is_err());
     }
 
     #[test]

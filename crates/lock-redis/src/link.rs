@@ -176,9 +176,9 @@ async fn connect(client: &Client, role: Role, inbox: Option<&Arc<Inbox>>) -> Res
     let client = tuned(client).map_err(failed)?;
     let (mut connection, subscription) = open(&client, inbox, &silence).await.map_err(failed)?;
     let greeted = greeting(role).query_async(&mut connection).await.map_err(failed)?;
-    let Met { peer, verification } = meet(role, &server, greeted)?;
-    if let Some(verification) = verification {
-        verification.exec_async(&mut connection).await.map_err(failed)?;
+    let Met { peer, preparation } = meet(role, &server, greeted)?;
+    if let Some(preparation) = preparation {
+        preparation.exec_async(&mut connection).await.map_err(failed)?;
     }
     let together = match role {
         Role::Alone => TOGETHER_MAX,

@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script, speaking};
 use crate::failure::Failure;
-use crate::greeting::Role;
+use crate::greeting::{Role, warnings};
 use crate::inbox::Inbox;
 use crate::link::Link;
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
@@ -37,6 +37,7 @@ use self::source::{Handle, Source};
 pub struct Redis {
     wire: Wire,
     source: Source,
+    warnings: Vec<String>,
 }
 
 impl Redis {
@@ -54,16 +55,19 @@ impl Redis {
             .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
         let inbox = Inbox::new();
         let link = Link::new(client, Role::Alone, inbox.clone());
-        if let Err(failure) = link.live().await {
-            let client = link.client().clone();
-            let (failure, unexplained) = (failure.clone(), failure);
-            let explained = spawn_blocking(move || explain(&client, failure)).await;
-            return Err(failed(explained.unwrap_or(unexplained)));
-        }
+        let warnings = match link.live().await {
+            Ok(live) => warnings(config, live.peer()),
+            Err(failure) => {
+                let client = link.client().clone();
+                let (failure, unexplained) = (failure.clone(), failure);
+                let explained = spawn_blocking(move || explain(&client, failure)).await;
+                return Err(failed(explained.unwrap_or(unexplained)));
+            }
+        };
         // Where the server would not tell anything, nobody is told.
         let inbox = inbox.filter(|inbox| inbox.is_open());
         let wire = Wire::own(link.client(), inbox).with_prefix(config.own_prefix());
-        Ok(Self { wire, source: Source::Own(link) })
+        Ok(Self { wire, source: Source::Own(link), warnings })
     }
 
     /// The same Redis with `PREFIX:` before the names of locks.
@@ -76,19 +80,19 @@ impl Redis {
     }
 
     fn handed_in(source: Source) -> Self {
-        Self { wire: Wire::handed_in(), source }
+        Self { wire: Wire::handed_in(), source, warnings: Vec::new() }
     }
 
     /// A server as a node of a quorum. Nothing is connected yet.
     pub(crate) fn node(client: Client, prefix: &Prefix) -> Self {
         let inbox = Inbox::new();
         let wire = Wire::own(&client, inbox.clone()).with_prefix(prefix);
-        Self { wire, source: Source::Own(Link::new(client, Role::Node, inbox)) }
+        Self { wire, source: Source::Own(Link::new(client, Role::Node, inbox)), warnings: Vec::new() }
     }
 
     /// The same Redis over a connection of its own, or over what was handed in.
     pub(crate) fn another(&self) -> Self {
-        Self { wire: self.wire.without_inbox(), source: self.source.another() }
+        Self { wire: self.wire.without_inbox(), source: self.source.another(), warnings: Vec::new() }
     }
 
     pub(crate) fn tell(&self, sink: EventSink) {
@@ -179,6 +183,10 @@ impl Backend for Redis {
     fn listen(&self, sink: EventSink) {
         self.wire.listen(sink);
     }
+
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
 }
 
 #[async_trait]
@@ -253,7 +261,8 @@ impl From<Client> for Redis {
     fn from(client: Client) -> Self {
         let client = speaking(&client, ProtocolVersion::RESP3).unwrap_or(client);
         let inbox = Inbox::new();
-        Self { wire: Wire::own(&client, inbox.clone()), source: Source::Own(Link::new(client, Role::Alone, inbox)) }
+        let wire = Wire::own(&client, inbox.clone());
+        Self { wire, source: Source::Own(Link::new(client, Role::Alone, inbox)), warnings: Vec::new() }
     }
 }
 

@@ -99,7 +99,7 @@ pub(crate) static LOOK: Script = Script::new(text!("clock", "place", "look"));
 /// it was seen, which alone is replaced. Answers 1 where the counter was raised to the clock.
 pub(crate) static VERIFY: Script = Script::new(text!("clock", "verify"));
 
-/// The scripts to load when a connection of ours is opened: what it most likely needs.
+/// The scripts that a connection of ours finds loaded: what it most likely needs.
 pub(crate) static OWN: [&Script; 5] = [&ACQUIRE.stored, &RELEASE.stored, &REVOKE.stored, &RENEW, &LOOK];
 
 /// What is asked of a node of a quorum. `SEAL` is `RUN_ID:EPOCH` there.
@@ -144,6 +144,6 @@ pub(crate) mod node {
     pub(crate) static NOTE: Script = Script::new(text!("clock", "node/note"));
 }
 
-/// The scripts to load when a connection to a node is opened.
+/// The scripts that a connection to a node finds loaded.
 pub(crate) static NODE: [&Script; 8] =
     [&node::ACQUIRE, &node::FENCE, &node::RELEASE, &node::LOOK, &node::MARK, &node::INSTALL, &node::MOVE, &node::NOTE];

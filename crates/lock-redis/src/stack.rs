@@ -149,12 +149,12 @@ fn connect(client: &Client, role: Role, span: Span) -> Result<Socket, Failure> {
     let mut connection = client.get_connection_with_timeout(left / 2).map_err(failed)?;
     bound(&connection, span.left()).map_err(failed)?;
     let greeted = greeting(role).query(&mut connection).map_err(failed)?;
-    let Met { peer, verification } = meet(role, &server, greeted)?;
-    let mut socket = Socket { connection, peer, patience: Duration::ZERO };
-    if let Some(verification) = verification {
-        socket.ask(&verification, span).map_err(failed)?;
+    let Met { peer, preparation } = meet(role, &server, greeted)?;
+    if let Some(preparation) = preparation {
+        bound(&connection, span.left()).map_err(failed)?;
+        preparation.exec(&mut connection).map_err(failed)?;
     }
-    Ok(socket)
+    Ok(Socket { connection, peer, patience: Duration::ZERO })
 }
 
 impl Socket {

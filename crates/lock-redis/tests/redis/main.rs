@@ -7,6 +7,7 @@ mod errors;
 mod exclusion;
 mod faces;
 mod faults;
+mod greeting;
 mod inspect;
 mod losses;
 mod node;
