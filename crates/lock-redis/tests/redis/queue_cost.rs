@@ -14,6 +14,9 @@ type Ran = BTreeMap<String, u64>;
 /// Commands whose cost grows with what they are given to search.
 const SEARCHES: [&str; 7] = ["lpos", "lrem", "linsert", "hgetall", "hvals", "hkeys", "scan"];
 
+/// At multiples of this length, whoever joins sweeps.
+const SWEPT_EVERY: usize = 4;
+
 /// What the scripts of a step ran.
 fn ran(server: &RedisServer, step: impl FnOnce()) -> Ran {
     server.command::<()>(&["CONFIG", "RESETSTAT"]);
@@ -46,11 +49,16 @@ fn leave(client: &Client, claim: &Claim) {
 fn steps(server: &RedisServer, client: &Client, name: &str, count: usize) -> [Ran; 4] {
     let (holder, _) = take(client, name);
     let waiters: Vec<Claim> = (0..count).map(|_| queue(client, name)).collect();
-    let newcomer = Claim { queueing: Queueing::Wanted, ..claim(name) };
+    let newcomers = [(); SWEPT_EVERY].map(|()| Claim { queueing: Queueing::Wanted, ..claim(name) });
     let middle = count / 2;
+    let join = || {
+        for (position, newcomer) in (u32::try_from(count).unwrap() + 1..).zip(&newcomers) {
+            queues_at(client, newcomer, position);
+        }
+    };
     [
         ran(server, || queues_at(client, &waiters[middle], u32::try_from(middle + 1).unwrap())),
-        ran(server, || queues_at(client, &newcomer, u32::try_from(count + 1).unwrap())),
+        ran(server, join),
         ran(server, || leave(client, &waiters[middle])),
         ran(server, || release(client, &holder)),
     ]
@@ -84,10 +92,10 @@ fn those_that_leave_together_cost_no_more_each() {
         let each: Ran = all.into_iter().map(|(name, calls)| (name, calls / (COUNT as u64 - 1))).collect();
         assert_eq!(one, each, "{colour}");
         assert_eq!(waiting(&server, colour), 2, "{colour}");
-        let newcomer = queue(&client, colour);
-        assert!(listed(&server, colour) <= 16, "{colour}: {} are still listed", listed(&server, colour));
+        let newcomers = [(); SWEPT_EVERY].map(|()| queue(&client, colour));
+        assert!(listed(&server, colour) <= 20, "{colour}: {} are still listed", listed(&server, colour));
         let mut holder = holder;
-        for next in [first, last, newcomer] {
+        for next in [first, last].into_iter().chain(newcomers) {
             release(&client, &holder);
             granted(client.acquire(&next, SOON));
             holder = next;
@@ -110,30 +118,43 @@ fn the_last_one_that_leaves_takes_the_queue_along() {
     }
 }
 
+/// Whoever joins and leaves without end is not listed for each time.
+#[test]
+fn one_that_joins_and_leaves_again_and_again_is_not_listed_each_time() {
+    let server = RedisServer::start();
+    for (colour, client) in both(&server.url()) {
+        take(&client, colour);
+        queue(&client, colour);
+        let restless = Claim { queueing: Queueing::Wanted, ..claim(colour) };
+        for _ in 0..100 {
+            assert!(matches!(client.acquire(&restless, SOON), Ok(Answer::Queued { .. })), "{colour}");
+            leave(&client, &restless);
+        }
+        assert!(listed(&server, colour) <= 20, "{colour}: {} are listed", listed(&server, colour));
+    }
+}
+
 /// Those that died in the middle are forgotten by and by, by those that join.
 #[test]
 fn the_dead_are_swept_out_of_the_middle() {
     const LIVE: usize = 40;
+    // Some times as many as there are windows: which one is swept goes by the length.
+    const JOINS_MAX: usize = 1000;
     let server = RedisServer::start();
     for (colour, client) in both(&server.url()) {
         take(&client, colour);
         let waiters = format!("leasehold:{{{colour}}}:w");
-        let front: Vec<Claim> = (0..LIVE).map(|_| queue(&client, colour)).collect();
+        (0..LIVE).for_each(|_| drop(queue(&client, colour)));
         let dead: Vec<Claim> = (0..LIVE).map(|_| queue(&client, colour)).collect();
         (0..LIVE).for_each(|_| drop(queue(&client, colour)));
-        for dead in &dead {
-            let owner = dead.owner.to_wire().to_string();
-            server.command::<()>(&["HSET", &waiters, &owner, "1 30000 1 0 - n1 1@here dead"]);
+        let owners: Vec<String> = dead.iter().map(|dead| dead.owner.to_wire().to_string()).collect();
+        for owner in &owners {
+            server.command::<()>(&["HSET", &waiters, owner, "1 30000 1 0 - n1 1@here dead"]);
         }
-        assert_eq!(waiting(&server, colour), 3 * LIVE, "{colour}");
-        // Two rounds of windows: while the queue grows, one round may leave some out.
-        (0..LIVE).for_each(|_| drop(queue(&client, colour)));
-        let left = dead.iter().filter(|dead| {
-            let owner = dead.owner.to_wire().to_string();
-            server.command::<Option<String>>(&["HGET", &waiters, &owner]).is_some()
-        });
-        let left = left.count();
-        assert!(left <= LIVE / 4, "{colour}: {left} of {LIVE}");
-        queues_at(&client, &front[0], 1);
+        let ask: Vec<&str> = ["HMGET", &waiters].into_iter().chain(owners.iter().map(String::as_str)).collect();
+        let left = || server.command::<Vec<Option<String>>>(&ask).into_iter().flatten().count();
+        assert_eq!(left(), LIVE, "{colour}");
+        let mut joins = (0..JOINS_MAX).map(|_| queue(&client, colour));
+        assert!(joins.any(|_| left() == 0), "{colour}: {} of the dead are left", left());
     }
 }
