@@ -52,6 +52,22 @@ pub(crate) enum Figure {
     ServerWaiter,
     /// From the expiry of a dead holder's lease to the next holder, in milliseconds.
     AfterExpiry,
+    /// The median script of a waiter that asks again, at the longest queue, in microseconds; of the next three, likewise.
+    AskAgain,
+    /// The same, to the one at the shortest queue; of a length between, if that is more.
+    AskAgainGrowth,
+    /// Of a waiter that joins.
+    Join,
+    /// The same, to the one at the shortest queue.
+    JoinGrowth,
+    /// Of a waiter that leaves with all others.
+    LeaveAtOnce,
+    /// The same, to the one at the shortest queue.
+    LeaveAtOnceGrowth,
+    /// Of a release that hands over.
+    HandOver,
+    /// The same, to the one at the shortest queue.
+    HandOverGrowth,
     /// Of the acquires at a quorum, those that needed one round of requests only, at least, in percent.
     OneRound,
     /// The median of a pair while a node is broken, to that before.
@@ -92,6 +108,11 @@ impl Figure {
             Self::ClientWaiter => "client B/waiter",
             Self::ServerWaiter => "server B/waiter",
             Self::AfterExpiry => "after expiry ms",
+            Self::AskAgain => "asks again µs",
+            Self::Join => "joins µs",
+            Self::LeaveAtOnce => "leaves µs",
+            Self::HandOver => "hands over µs",
+            Self::AskAgainGrowth | Self::JoinGrowth | Self::LeaveAtOnceGrowth | Self::HandOverGrowth => "to 100",
             Self::OneRound => "one round %",
             Self::ToHealthy => "to healthy",
             Self::Longest => "longest ms",
@@ -126,6 +147,14 @@ impl Figure {
             | Self::ClientWaiter
             | Self::ServerWaiter
             | Self::AfterExpiry
+            | Self::AskAgain
+            | Self::AskAgainGrowth
+            | Self::Join
+            | Self::JoinGrowth
+            | Self::LeaveAtOnce
+            | Self::LeaveAtOnceGrowth
+            | Self::HandOver
+            | Self::HandOverGrowth
             | Self::OneRound
             | Self::ToHealthy => Summary::Median,
         }

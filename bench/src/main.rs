@@ -4,7 +4,7 @@
 //! connection: the least that a lock needs, and our own scripts without our library round them. All subjects of a
 //! scenario run in turn, in an order that is drawn afresh in every round, each in a process of its own.
 //!
-//! Reading order: `args` · `scenario` (what is measured) · `rounds` (in which order) · `runs`, `quorum` (one run) ·
+//! Reading order: `args` · `scenario` (what is measured) · `rounds` (in which order) · `runs`, `queue`, `quorum` (one run) ·
 //! `process`, `server` (both sides of it), `child` (what the processes do) · `hand_over`, `figures` (what it says) · `results`,
 //! `targets`, `table`, `chart`, `page` (how it is shown).
 #![allow(
@@ -22,6 +22,7 @@ mod hand_over;
 mod machine;
 mod page;
 mod process;
+mod queue;
 mod quorum;
 mod results;
 mod rounds;

@@ -15,7 +15,7 @@ use crate::scenario::{Kind, Scale, Scenario};
 use crate::server::{ScriptRun, Server, Stats};
 
 /// The ttl of all scenarios but one.
-const TTL: Duration = Duration::from_secs(10);
+pub(crate) const TTL: Duration = Duration::from_secs(10);
 /// The ttl of a holder that dies.
 const TTL_OF_THE_DEAD: Duration = Duration::from_secs(2);
 /// The lock that somebody dies with: the first that a holder holds.
@@ -50,6 +50,7 @@ impl Ground<'_> {
             Kind::Hold => self.hold(subject),
             Kind::Memory => self.memory(subject),
             Kind::Crash => self.crash(subject),
+            Kind::Queue => self.queue(),
             Kind::Quorum { tasks } => self.quorum(subject, tasks),
             Kind::Beside => self.beside(subject),
             Kind::Broken(fault) => self.broken(subject, fault),

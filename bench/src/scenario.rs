@@ -21,6 +21,8 @@ pub(crate) enum Kind {
     Memory,
     /// A holder is killed while others wait.
     Crash,
+    /// Steps at queues of different lengths.
+    Queue,
     /// Tasks that acquire and release, each its own lock, at the nodes of a quorum.
     Quorum { tasks: u32 },
     /// The same with one task, beside another process with one.
@@ -107,7 +109,7 @@ const fn scenario(name: &'static str, title: &'static str, kind: Kind) -> Scenar
 }
 
 /// All scenarios, in the order of the tables.
-pub(crate) const ALL: [Scenario; 22] = [
+pub(crate) const ALL: [Scenario; 23] = [
     scenario("one", "One task, a free lock", pairs(1, CurrentThread)),
     scenario("one-mt", "One task, a free lock, two worker threads", pairs(1, TwoThreads)),
     scenario("dropped", "One task, a free lock, the guard is dropped", dropped(CurrentThread)),
@@ -125,6 +127,11 @@ pub(crate) const ALL: [Scenario; 22] = [
     scenario("hold", "Leases that are held and renewed, ttl 10 s", Kind::Hold),
     scenario("memory", "Memory of waiters, each for a lock of its own", Kind::Memory),
     scenario("crash", "A holder with a ttl of 2 s is killed while 8 wait in two processes", Kind::Crash),
+    scenario(
+        "queue",
+        "Steps at a queue of 10,000 that nobody tells, and at most to one of 100 (1,000 or 10,000)",
+        Kind::Queue,
+    ),
     scenario("quorum-one", "Five nodes: one task, a free lock", Kind::Quorum { tasks: 1 }),
     scenario("quorum-64", "Five nodes: 64 tasks, a free lock each, one client", Kind::Quorum { tasks: 64 }),
     scenario("quorum-beside", "Five nodes: one task, beside another process of ours with other locks", Kind::Beside),
@@ -143,6 +150,7 @@ impl Scenario {
             Kind::Hold => &[Bare, Leasehold, Rslock],
             Kind::Memory => &[Bare, Leasehold, Rslock],
             Kind::Crash => &[Bare, ByHand, Leasehold, Chain0, Rslock],
+            Kind::Queue => &[ByHand],
             Kind::Quorum { .. } | Kind::Beside => &[ByHand, Leasehold, Rslock],
             Kind::Broken(_) => &[Leasehold, Rslock],
         }
@@ -151,9 +159,10 @@ impl Scenario {
     /// The columns of its table.
     pub(crate) fn columns(&self) -> &'static [Figure] {
         use Figure::{
-            AfterExpiry, Batch, ClientLease, ClientShare, ClientTime, ClientWaiter, Commands, Failed, Fairness,
-            Longest, Max, OneRound, Overlaps, P50, P99, Rate, Renewals, Script, ServerLease, ServerShare, ServerTime,
-            ServerWaiter, SlowestScript, ToHealthy, ToPair,
+            AfterExpiry, AskAgain, AskAgainGrowth, Batch, ClientLease, ClientShare, ClientTime, ClientWaiter, Commands,
+            Failed, Fairness, HandOver, HandOverGrowth, Join, JoinGrowth, LeaveAtOnce, LeaveAtOnceGrowth, Longest, Max,
+            OneRound, Overlaps, P50, P99, Rate, Renewals, Script, ServerLease, ServerShare, ServerTime, ServerWaiter,
+            SlowestScript, ToHealthy, ToPair,
         };
         match self.kind {
             Kind::Pairs { .. } => &[P50, P99, Max, Rate, Commands, ServerTime, ClientTime, Failed],
@@ -174,6 +183,9 @@ impl Scenario {
             ],
             Kind::Memory => &[ClientWaiter, ServerWaiter],
             Kind::Crash => &[AfterExpiry],
+            Kind::Queue => {
+                &[AskAgain, AskAgainGrowth, Join, JoinGrowth, LeaveAtOnce, LeaveAtOnceGrowth, HandOver, HandOverGrowth]
+            }
             Kind::Quorum { .. } | Kind::Beside => {
                 &[P50, P99, Max, Rate, Commands, OneRound, ServerTime, ClientTime, Failed]
             }
@@ -184,14 +196,14 @@ impl Scenario {
     pub(crate) fn rounds(&self, scale: &Scale) -> u32 {
         match self.kind {
             Kind::Pairs { .. } | Kind::Contend { .. } | Kind::Quorum { .. } | Kind::Beside => scale.rounds,
-            Kind::Hold | Kind::Memory | Kind::Crash | Kind::Broken(_) => scale.long_rounds,
+            Kind::Hold | Kind::Memory | Kind::Crash | Kind::Queue | Kind::Broken(_) => scale.long_rounds,
         }
     }
 
     /// How many servers it is run with.
     pub(crate) fn servers(&self) -> usize {
         match self.kind {
-            Kind::Pairs { .. } | Kind::Contend { .. } | Kind::Hold | Kind::Memory | Kind::Crash => 1,
+            Kind::Pairs { .. } | Kind::Contend { .. } | Kind::Hold | Kind::Memory | Kind::Crash | Kind::Queue => 1,
             Kind::Quorum { .. } | Kind::Beside | Kind::Broken(_) => NODES,
         }
     }

@@ -7,7 +7,7 @@ use crate::figures::Figure;
 use crate::results::Measured;
 
 use Bound::{AtLeast, AtMost};
-use Subject::{Chain0, Leasehold};
+use Subject::{ByHand, Chain0, Leasehold};
 
 /// A target and what was measured.
 #[derive(Debug, Serialize)]
@@ -50,7 +50,7 @@ pub(crate) fn judge(scenarios: &[Measured]) -> Vec<Verdict> {
     };
     for one in ["one", "one-mt"] {
         let what = |base| format!("{one}: p50 of a pair, to {base}");
-        judge(what("our scripts by hand"), measured.to(one, Leasehold, Figure::P50, Subject::ByHand), AtMost(1.05));
+        judge(what("our scripts by hand"), measured.to(one, Leasehold, Figure::P50, ByHand), AtMost(1.05));
         judge(what("the bare pair"), measured.to(one, Leasehold, Figure::P50, Subject::Bare), AtMost(1.2));
     }
     for dropped in ["dropped", "dropped-mt"] {
@@ -58,10 +58,10 @@ pub(crate) fn judge(scenarios: &[Measured]) -> Vec<Verdict> {
         judge(format!("{dropped}: p50 of a pair, to the bare pair"), ratio, AtMost(0.8));
     }
     for tasks in ["tasks-64", "tasks-64-mt", "tasks-1000", "tasks-1000-mt"] {
-        let ratio = measured.to(tasks, Leasehold, Figure::Rate, Subject::ByHand);
+        let ratio = measured.to(tasks, Leasehold, Figure::Rate, ByHand);
         judge(format!("{tasks}: rate, to our scripts by hand"), ratio, AtLeast(1.15));
     }
-    let ratio = measured.to("blocking", Leasehold, Figure::P50, Subject::ByHand);
+    let ratio = measured.to("blocking", Leasehold, Figure::P50, ByHand);
     judge("blocking: p50 of a pair, to our scripts by hand".to_owned(), ratio, AtMost(1.1));
     for contended in IN_ONE.into_iter().chain(IN_TWO) {
         let value = |figure| measured.value(contended, Chain0, figure);
@@ -86,8 +86,17 @@ pub(crate) fn judge(scenarios: &[Measured]) -> Vec<Verdict> {
         judge(format!("hold: {what}"), measured.value("hold", Leasehold, figure), AtMost(bound));
     }
     judge("crash: ms after expiry".to_owned(), measured.value("crash", Leasehold, Figure::AfterExpiry), AtMost(100.0));
+    for (step, growth) in [
+        ("asks again", Figure::AskAgainGrowth),
+        ("joins", Figure::JoinGrowth),
+        ("leaves with all others", Figure::LeaveAtOnceGrowth),
+        ("hands over", Figure::HandOverGrowth),
+    ] {
+        let ratio = measured.value("queue", ByHand, growth);
+        judge(format!("queue: script of one that {step}, to a queue of 100"), ratio, AtMost(1.5));
+    }
     for quorum in ["quorum-one", "quorum-64"] {
-        let ratio = measured.to(quorum, Leasehold, Figure::P50, Subject::ByHand);
+        let ratio = measured.to(quorum, Leasehold, Figure::P50, ByHand);
         judge(format!("{quorum}: p50 of a pair, to our scripts by hand"), ratio, AtMost(1.15));
     }
     for quorum in ["quorum-one", "quorum-64", "quorum-beside"] {
@@ -137,7 +146,7 @@ mod tests {
     fn a_target_is_met_missed_or_not_measured() {
         let p50 = |value| vec![Figures::default().with(Figure::P50, value)];
         let one = Scenario::named("one").unwrap();
-        let rounds = vec![(Subject::Bare, p50(10.0)), (Subject::ByHand, p50(12.0)), (Leasehold, p50(12.1))];
+        let rounds = vec![(Subject::Bare, p50(10.0)), (ByHand, p50(12.0)), (Leasehold, p50(12.1))];
         let verdicts = judge(&[Measured::new(one, rounds)]);
         assert_eq!(verdicts[0].met, Some(true), "{:?}", verdicts[0]);
         assert_eq!(verdicts[1].met, Some(false), "{:?}", verdicts[1]);
