@@ -50,7 +50,7 @@ if head and (joins or head ~= owner) then
   -- An older version gives the head no number.
   position = ahead.n and math.max(2, math.min(number - ahead.n + 1, length)) or length
 end
-if joins then sweep(queue, waiters, number, length, now) end
+if joins then sweep(queue, waiters, length, now) end
 local life = math.max(redis.call('PTTL', waiters), place)
 for _, key in ipairs({queue, waiters, numbers}) do redis.call('PEXPIRE', key, life) end
 return {'queued', seen, left, position, place, unheard and 1 or 0}

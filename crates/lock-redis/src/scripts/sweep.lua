@@ -1,9 +1,11 @@
--- How many places are looked at together, and by which one of those that join.
+-- How many places are looked at together, and at which lengths of the list.
 local WINDOW, EVERY = 16, 4
+-- A prime, so that a list that grows has all of its windows looked at, and not those at its ends only.
+local STRIDE = 7919
 
--- Drops what is over in one window of the queue; whoever sweeps next sweeps another.
-local function sweep_window(queue, waiters, number, length, now)
-  local from, over = number / EVERY % math.ceil(length / WINDOW) * WINDOW, {}
+-- Drops what is over in one window of the queue; which one goes by the length.
+local function sweep_window(queue, waiters, length, now)
+  local from, over = length / EVERY * STRIDE % math.ceil(length / WINDOW) * WINDOW, {}
   local owners = redis.call('LRANGE', queue, from, from + WINDOW - 1)
   for i, entry in ipairs(redis.call('HMGET', waiters, unpack(owners))) do
     local ends = entry and tonumber(string.match(entry, '^%d+') or 0)
@@ -35,8 +37,8 @@ local function compact(queue, waiters)
 end
 
 -- Forgets the dead, also while nobody's turn comes.
-local function sweep(queue, waiters, number, length, now)
-  if number % EVERY ~= 0 then return end
-  sweep_window(queue, waiters, number, length, now)
+local function sweep(queue, waiters, length, now)
+  if length % EVERY ~= 0 then return end
+  sweep_window(queue, waiters, length, now)
   if length > 2 * redis.call('HLEN', waiters) + 8 then compact(queue, waiters) end
 end

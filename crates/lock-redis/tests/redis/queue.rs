@@ -391,3 +391,23 @@ fn a_right_that_is_lost_later_costs_no_waiter_its_turn() {
         });
     }
 }
+
+/// ... the less often, the further behind it stands: so many of them must not keep the server busy.
+#[test]
+fn those_who_cannot_be_told_ask_by_their_position() {
+    let server = RedisServer::start();
+    server.command::<()>(&["ACL", "SETUSER", "app", "on", ">pw", "~*", "+@all", "resetchannels"]);
+    let [_, (_, deaf)] = both(&format!("redis://app:pw@127.0.0.1:{}", server.port()));
+    let [_, (_, client)] = both(&server.url());
+    take(&client, "job");
+    let place = || {
+        let answer = deaf.acquire(&Claim { queueing: Queueing::Wanted, ..claim("job") }, SOON).unwrap();
+        let Answer::Queued { position, valid_for, .. } = answer else { panic!("not queued: {answer:?}") };
+        (position, valid_for)
+    };
+    assert_eq!(place(), (1, Duration::from_millis(300)));
+    for _ in 0..23 {
+        queue(&client, "job");
+    }
+    assert_eq!(place(), (25, Duration::from_millis(750)));
+}

@@ -74,10 +74,10 @@ fn a_waiter_of_a_later_version_is_left_where_it_is_and_told_to_ask() {
             assert_eq!(stored(&server, &name), None, "{name}: it is free for whoever knows that version");
             // Nobody of ours gets past it, old or new, and whoever asks reminds it.
             for claim in [&ours, &wanted(&name)] {
-                match client.acquire(claim, SOON).unwrap() {
-                    Answer::Queued { position: 2.., remaining: None, holder: Holder::Foreign, .. } => {}
-                    other => panic!("{name}: {other:?}"),
-                }
+                let answer = client.acquire(claim, SOON).unwrap();
+                let Answer::Queued { position: 2.., remaining: None, holder: Holder::Foreign, .. } = answer else {
+                    panic!("{name}: {answer:?}")
+                };
                 is_told(&mut inbox, &format!("recheck {name}"));
             }
             let busy = client.acquire(&claim(&name), SOON).unwrap();
@@ -241,7 +241,8 @@ fn a_waiter_whose_list_was_evicted_queues_again() {
             let list = format!("leasehold:{{{colour}}}:q");
             let listed: Vec<String> = server.command(&["LRANGE", &list, "0", "-1"]);
             for claim in [&newcomer, &first, &second] {
-                assert_eq!(listed.iter().filter(|owner| **owner == claim.owner.to_wire().to_string()).count(), 1);
+                let owner = claim.owner.to_wire().to_string();
+                assert_eq!(listed.iter().filter(|listed| **listed == owner).count(), 1, "{colour}");
             }
         }
         release(&client, &holder);

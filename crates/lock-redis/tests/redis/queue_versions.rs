@@ -41,6 +41,8 @@ type Party = (Version, Owner);
 struct Mixed {
     connection: Connection,
     line: Vec<Party>,
+    /// Which step this is, for people.
+    at: String,
 }
 
 fn mine((_, owner): Party) -> String {
@@ -65,20 +67,20 @@ impl Mixed {
         let arguments = [mine.as_str(), "30000", "1", "0", "4711@here why", "-"];
         let said: Value = self.script(party.0.acquire(), &keys, &arguments);
         let place = self.line.iter().position(|other| *other == party);
-        match said {
-            Value::Int(_) => assert!(self.line.is_empty(), "{party:?} got past {:?}", self.line),
-            Value::Array(parts) if parts[0] == Value::BulkString("granted".into()) => assert_eq!(place, Some(0)),
-            Value::Array(parts) if parts[0] == Value::BulkString("queued".into()) => {
-                assert_ne!(place, Some(0), "{party:?} holds already");
-                let position: i64 = redis::from_redis_value(parts[3].clone()).unwrap();
-                let first = place.unwrap_or(self.line.len()) == 1;
-                assert!(
-                    party.0 == Version::Older || (position == 1) == first,
-                    "{party:?}: {position}, {:?}",
-                    self.line
-                );
+        let at = format!("{}: {party:?} among {:?} was answered {said:?}", self.at, self.line);
+        if let Value::Int(_) = said {
+            assert!(self.line.is_empty(), "{at}");
+        } else {
+            let parts: Vec<Value> = redis::from_redis_value(said).unwrap();
+            let number = |index: usize| redis::from_redis_value::<i64>(parts[index].clone()).unwrap();
+            if parts[0] == Value::BulkString("granted".into()) {
+                assert_eq!(place, Some(0), "{at}");
+            } else {
+                assert_eq!((&parts[0], parts.len()), (&Value::BulkString("queued".into()), 6), "{at}");
+                assert_ne!(place, Some(0), "{at}");
+                let is_next = place.unwrap_or(self.line.len()) == 1;
+                assert!(party.0 == Version::Older || (number(3) == 1) == is_next, "{at}");
             }
-            other => panic!("{party:?}: {other:?}"),
         }
         if place.is_none() {
             self.line.push(party);
@@ -89,7 +91,7 @@ impl Mixed {
         let party = self.line.remove(index);
         let keys = ["job", "leasehold:counter", "leasehold:{job}:q", "leasehold:{job}:w"].map(str::to_owned);
         let said: usize = self.script(party.0.release(), &keys, &[&mine(party)]);
-        assert_eq!(said, if index == 0 { 1 } else { 2 }, "{party:?}, at {index}");
+        assert_eq!(said, if index == 0 { 1 } else { 2 }, "{}: {party:?}", self.at);
     }
 
     /// Whoever came first of those that are left holds the lock.
@@ -97,9 +99,9 @@ impl Mixed {
         let held: Option<String> = redis::cmd("GET").arg("job").query(&mut self.connection).unwrap();
         let expected = self.line.first().map(|party| mine(*party));
         match (&held, &expected) {
-            (Some(held), Some(expected)) => assert!(held.starts_with(expected), "{held}, not {expected}"),
+            (Some(held), Some(expected)) => assert!(held.starts_with(expected), "{}: {held}, not {expected}", self.at),
             (None, None) => {}
-            other => panic!("{other:?}"),
+            other @ ((Some(_), None) | (None, Some(_))) => panic!("{}: {other:?}", self.at),
         }
     }
 }
@@ -112,9 +114,9 @@ fn older_clients_and_these_stand_in_one_line() {
     for seed in seeds {
         server.command::<()>(&["FLUSHALL"]);
         let mut dice = fastrand::Rng::with_seed(seed);
-        let mut mixed = Mixed { connection: server.connection(), line: Vec::new() };
+        let mut mixed = Mixed { connection: server.connection(), line: Vec::new(), at: String::new() };
         for step in 0..STEPS {
-            println!("seed {seed}, step {step}");
+            mixed.at = format!("seed {seed}, step {step}");
             match (dice.u8(..10), mixed.line.len()) {
                 (0..4, length) if length < MOST => {
                     let version = if dice.bool() { Version::Older } else { Version::This };

@@ -8,9 +8,10 @@ use super::keys::{Inbox, Millis};
 
 /// The longest that a place lasts.
 pub(crate) const PLACE_MAX: Millis = 10_000;
-/// How many places are swept together, and by which one of those that join.
+/// How many places are swept together, at which lengths, and how far apart the windows are.
 const WINDOW: usize = 16;
-const EVERY: u64 = 4;
+const EVERY: usize = 4;
+const STRIDE: usize = 7919;
 /// How many more than those that wait may be in the list.
 const SLACK: usize = 8;
 
@@ -99,7 +100,7 @@ impl Queue {
             Some(_) | None => 1,
         };
         if own.is_none() {
-            self.sweep(now, number);
+            self.sweep(now);
         }
         position
     }
@@ -113,12 +114,12 @@ impl Queue {
     }
 
     /// Drops what is over in one window, and writes the list anew where most of it is of no account.
-    fn sweep(&mut self, now: Millis, number: u64) {
-        if !number.is_multiple_of(EVERY) {
+    fn sweep(&mut self, now: Millis) {
+        let length = self.list.len();
+        if !length.is_multiple_of(EVERY) {
             return;
         }
-        let windows = self.list.len().div_ceil(WINDOW);
-        let from = usize::try_from(number / EVERY).unwrap_or_default() % windows * WINDOW;
+        let from = length / EVERY * STRIDE % length.div_ceil(WINDOW) * WINDOW;
         for owner in self.list.iter().skip(from).take(WINDOW) {
             if self.entries.get(owner).is_some_and(|(_, waiter)| waiter.is_over(now)) {
                 self.entries.remove(owner);
