@@ -177,7 +177,9 @@ impl Guard {
             quorum.watch.seen.entry(*epoch).or_insert(now);
         }
         quorum.watch.seen.retain(|epoch, _| abstaining.iter().any(|(_, abstaining)| abstaining == epoch));
-        let begin = abstaining.into_iter().map(|(node, epoch)| (node, Noting::Begins(epoch))).collect();
+        // What is reached under a second address is not the server of that address.
+        let own = abstaining.into_iter().filter(|(node, _)| !self.is_double(*node));
+        let begin = own.map(|(node, epoch)| (node, Noting::Begins(epoch))).collect();
         self.note(quorum, &begin);
         Ok(Phase::Note)
     }
