@@ -160,12 +160,13 @@ impl Guard {
         if !self.may_be_ours(quorum, view) {
             return None;
         }
-        match &self.purpose {
-            Purpose::TakeOver(predecessor) if view.membership.is_none() && self.was_moved(quorum, predecessor) => {
-                Some(Ask::Move { epoch, membership, predecessor: Arc::clone(predecessor) })
-            }
-            _ => (view.standing == Standing::Forgetful).then_some(Ask::Mark { epoch, membership }),
+        if let Purpose::TakeOver(predecessor) = &self.purpose
+            && view.membership.is_none()
+            && self.was_moved(quorum, predecessor)
+        {
+            return Some(Ask::Move { epoch, membership, predecessor: Arc::clone(predecessor) });
         }
+        (view.standing == Standing::Forgetful).then_some(Ask::Mark { epoch, membership })
     }
 
     /// That a node abstains is noted everywhere.
