@@ -108,6 +108,8 @@ fn a_node_that_was_moved_and_forgot_is_not_taken_back() {
     let said = nodes.refused(&format!("-n {RUN} {old} a"), 78);
     assert!(said.contains("belongs to a deployment of other nodes"), "{said}");
     nodes.refused(&format!("-w 6s {RUN} {old} a"), 78);
-    assert_eq!(nodes.servers[0].command::<u64>(&["DBSIZE"]), 0, "nobody marked it");
+    let keys: Vec<String> = nodes.servers[0].command(&["KEYS", "*"]);
+    let marked: Option<String> = nodes.servers[0].command(&["HGET", "leasehold:node", "marked_members"]);
+    assert!(keys.is_empty() && marked.is_none(), "somebody marked it: {keys:?} {marked:?}");
     nodes.token(&new);
 }

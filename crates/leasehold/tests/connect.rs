@@ -71,7 +71,7 @@ async fn both_faces_meet_at_a_quorum() {
 async fn a_node_that_cannot_be_is_refused_before_anything_is_touched() {
     let (servers, url) = quorum();
     let good: Vec<_> = servers.iter().map(|server| format!("node={}", server.url())).collect();
-    for bad in ["sqlite:/x", "redis://:sesame@h/x", "redis://:sesame@h?x=1"] {
+    for bad in ["sqlite:/x", "redis://:sesame@127.0.0.1/x", "redis://:sesame@127.0.0.1?x=1"] {
         let url = format!("redlock://?{}&node={}", good.join("&"), bad.replace('&', "%26"));
         let refused = [
             leasehold::connect(&url).await.map(|_| ()).unwrap_err(),

@@ -6,7 +6,7 @@ const INIT_EXAMPLES: &str = "\
 Example:
   leasehold redlock init redlock://db1,db2,db3
 
-Without it a new deployment waits for its max_ttl (5 minutes unless the URL says otherwise) before it grants anything: a \
+Without it a new deployment waits for its max_ttl, and for 5 minutes at least, before it grants anything: a \
 new one cannot be told from one whose nodes have all lost their memory. So give it only where nobody holds anything. It \
 is refused where a node cannot be reached, or knows a deployment already.";
 

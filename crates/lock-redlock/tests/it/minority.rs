@@ -73,6 +73,19 @@ fn of_two_addresses_the_one_counts_that_was_noted() {
     }
 }
 
+/// The server of the second address comes back, and nobody has taken its place meanwhile.
+#[test]
+fn a_server_that_was_reached_under_a_second_address_is_not_noted_there() {
+    let rig = Rig::founded(3);
+    rig.clock.advance(MAX_TTL);
+    let twice = with_server(&rig, 2, &rig.nodes[0]);
+    rig.nodes[0].restart();
+    watch(&twice.client());
+    rig.clock.advance(MAX_TTL * 2);
+    assert_eq!(votes(&watch(&twice.client())), [true, true, false]);
+    assert_eq!(votes(&watch(&rig.client())), [true; 3]);
+}
+
 #[test]
 fn two_addresses_of_one_server_are_refused_where_no_majority_is_left() {
     let rig = Rig::founded(3);

@@ -27,7 +27,7 @@ const INBOX_MAX: Duration = Duration::from_secs(10);
 /// How long a claim that was given up is remembered.
 const TOMBSTONE_LIFE: Duration = Duration::from_secs(10);
 /// How long it is remembered when a node began to abstain.
-const NOTE_MAX: Duration = Duration::from_secs(2 * 60 * 60 + MAX_TTL.as_secs());
+const NOTE_MAX: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
 /// The servers, and somebody who reaches them without any proxy.
 pub(crate) struct Nodes {

@@ -57,6 +57,12 @@ impl Guard {
         }
     }
 
+    /// Whether the same server answered under an earlier address.
+    pub(super) fn is_double(&self, node: NodeId) -> bool {
+        let Ok(View { run, .. }) = &self.views[node.0] else { return false };
+        self.views[..node.0].iter().flatten().any(|view| view.run == *run)
+    }
+
     /// Who votes in an epoch after which another one began at its address.
     pub(super) fn superseded(&self, quorum: &Quorum) -> BTreeMap<NodeId, Epoch> {
         let votes = |(index, view): (usize, &Result<View, _>)| match view {

@@ -160,12 +160,13 @@ impl Guard {
         if !self.may_be_ours(quorum, view) {
             return None;
         }
-        match &self.purpose {
-            Purpose::TakeOver(predecessor) if view.membership.is_none() && self.was_moved(quorum, predecessor) => {
-                Some(Ask::Move { epoch, membership, predecessor: Arc::clone(predecessor) })
-            }
-            _ => (view.standing == Standing::Forgetful).then_some(Ask::Mark { epoch, membership }),
+        if let Purpose::TakeOver(predecessor) = &self.purpose
+            && view.membership.is_none()
+            && self.was_moved(quorum, predecessor)
+        {
+            return Some(Ask::Move { epoch, membership, predecessor: Arc::clone(predecessor) });
         }
+        (view.standing == Standing::Forgetful).then_some(Ask::Mark { epoch, membership })
     }
 
     /// That a node abstains is noted everywhere.
@@ -177,7 +178,9 @@ impl Guard {
             quorum.watch.seen.entry(*epoch).or_insert(now);
         }
         quorum.watch.seen.retain(|epoch, _| abstaining.iter().any(|(_, abstaining)| abstaining == epoch));
-        let begin = abstaining.into_iter().map(|(node, epoch)| (node, Noting::Begins(epoch))).collect();
+        // What is reached under a second address is not the server of that address.
+        let own = abstaining.into_iter().filter(|(node, _)| !self.is_double(*node));
+        let begin = own.map(|(node, epoch)| (node, Noting::Begins(epoch))).collect();
         self.note(quorum, &begin);
         Ok(Phase::Note)
     }
