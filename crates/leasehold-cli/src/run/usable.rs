@@ -101,6 +101,20 @@ mod tests {
         }
     }
 
+    /// A lease that is too short until a renewal at this moment.
+    struct RenewedAt(Moment);
+
+    impl Lease for RenewedAt {
+        fn deadline(&self) -> Moment {
+            let now = HostClock.now();
+            now + if now < self.0 { Duration::from_millis(1500) } else { Duration::from_secs(60) }
+        }
+
+        fn lost(&self) -> Option<String> {
+            None
+        }
+    }
+
     struct Gone;
 
     impl Lease for Gone {
@@ -130,6 +144,12 @@ mod tests {
         let failure = ask(&SHORT, "100ms").unwrap_err();
         assert_eq!(failure.exit, Exit::Unavailable);
         assert!(failure.message.contains("100ms") && failure.message.contains("--ttl"), "{failure}");
+    }
+
+    #[test]
+    fn a_lease_that_is_renewed_late_is_waited_for() {
+        let renewed_at = HostClock.now() + Duration::from_secs(3);
+        assert!(ask(&RenewedAt(renewed_at), "2s").is_ok(), "given up before two ttls were over");
     }
 
     #[test]
