@@ -5,7 +5,6 @@ use lock_async::Client;
 use lock_host::ManualClock;
 use lock_memory::MemoryStore;
 use lock_memory::faults::{Faults, Faulty};
-use test_support::bounds::Watchdog;
 
 /// Longer than anything takes; a test that waits for so long has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -14,14 +13,14 @@ pub(crate) struct Bench {
     pub(crate) clock: ManualClock,
     pub(crate) store: MemoryStore,
     pub(crate) faults: Faults,
-    _watchdog: Watchdog,
+    _watchdog: test_support::bounds::Watchdog,
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
         let clock = ManualClock::new();
         let store = MemoryStore::new(Arc::new(clock.clone()));
-        Self { store, clock, faults: Faults::new(), _watchdog: Watchdog::over_this_test() }
+        Self { store, clock, faults: Faults::new(), _watchdog: test_support::bounds::Watchdog::over_this_test() }
     }
 
     pub(crate) fn client(&self) -> Client {

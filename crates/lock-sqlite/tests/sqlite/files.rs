@@ -11,7 +11,6 @@ use lock_core::{BackendError, Effect, ErrorKind};
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 use rusqlite::config::DbConfig;
-use test_support::Finish;
 
 use crate::rig::{Ask, Rig, claim, granted};
 
@@ -157,7 +156,7 @@ fn open_elsewhere(path: &Path) -> String {
     if rustix::process::geteuid().is_root() {
         command.uid(65534).gid(65534);
     }
-    let output = command.finish();
+    let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let outcome = text.lines().find_map(|line| line.split_once(OUTCOME));
     outcome.unwrap_or_else(|| panic!("{output:?}")).1.to_owned()
