@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::fs::File;
 use std::time::{Duration, Instant};
 
 use support::leasehold::{Leasehold, Running, code, text};
@@ -14,10 +15,10 @@ fn who_waits_waits_for_a_store_that_is_away_from_the_beginning() {
     let mut server = RedisServer::start_with(RedisOptions::default().append_only());
     server.kill();
     let leasehold = Leasehold::new();
-    let mut waiter = Running::spawn(leasehold.script(&format!("-w 50s --url {} a", server.url()), "exit 3"));
-    // Long enough for a first contact; one that comes later finds the store there.
-    std::thread::sleep(Duration::from_millis(700));
-    assert!(!waiter.has_ended(), "{}", text(&waiter.end().stderr));
+    let mut script = leasehold.script(&format!("-v -w 50s --url {} a", server.url()), "exit 3");
+    script.stderr(File::create(leasehold.scratch.file("said")).unwrap());
+    let waiter = Running::started(script);
+    assert!(leasehold.scratch.text_of("said").contains("waiting for a"));
     server.restart_with_data();
     assert_eq!(code(waiter.end().status), 3);
 }
@@ -39,7 +40,7 @@ fn a_store_that_stays_away_is_an_error_at_the_end_of_the_wait_and_at_once_withou
 fn a_wait_for_a_store_that_is_away_can_be_given_up() {
     let leasehold = Leasehold::new();
     let mut script = leasehold.script("-v -w 50s --url redis://127.0.0.1:1 a", "true");
-    script.stderr(std::fs::File::create(leasehold.scratch.file("said")).unwrap());
+    script.stderr(File::create(leasehold.scratch.file("said")).unwrap());
     let waiter = Running::started(script);
     assert!(leasehold.scratch.text_of("said").contains("waiting for a, "));
     waiter.signal(rustix::process::Signal::INT);

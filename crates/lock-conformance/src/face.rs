@@ -1,7 +1,7 @@
 //! The two faces as one: what a user can do, whatever the colour.
 
 use std::thread::JoinHandle as Thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lock_core::{AcquireError, BackendError, Ended, FencingToken, LockOptions, Lost, Ttl, VerifyError};
 use tokio::runtime::Handle;
@@ -95,6 +95,7 @@ impl Waiter {
 
     /// What came of the waiting; waits for it.
     pub(crate) fn outcome(self) -> Result<Guard, AcquireError> {
+        end_of(|| self.is_finished());
         match self {
             Self::Nonblocking(task, runtime) => Ok(Guard::Nonblocking(runtime.block_on(task).unwrap()?, runtime)),
             Self::Blocking(thread, _) => Ok(Guard::Blocking(thread.join().unwrap()?)),
@@ -110,9 +111,21 @@ impl Waiter {
             }
             Self::Blocking(thread, client) => {
                 client.close();
+                end_of(|| thread.is_finished());
                 assert!(matches!(thread.join().unwrap(), Err(AcquireError::Closed)), "it had its lock already");
             }
         }
+    }
+}
+
+/// Longer than any wait in a test.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn end_of(is_finished: impl Fn() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !is_finished() {
+        assert!(Instant::now() < until, "waited {PATIENCE:?} in vain for the end of a wait");
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

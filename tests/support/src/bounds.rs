@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write, stderr};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -34,18 +34,35 @@ pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
 ///
 /// After [`PATIENCE`] the whole process ends, since nothing less would end the wait.
 pub fn within<T>(what: &str, run: impl FnOnce() -> T) -> T {
-    let (done, watched) = channel::<()>();
-    let said = in_vain(what);
-    thread::spawn(move || {
-        if watched.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-            // Not by a macro, whose text the test harness keeps to itself.
-            let _ = writeln!(stderr(), "{said}; the other tests of this program end with it");
-            std::process::exit(101);
-        }
-    });
-    let result = run();
-    drop(done);
-    result
+    let _watchdog = Watchdog::over(what);
+    run()
+}
+
+/// Ends the whole process, and says why, unless it is dropped within [`PATIENCE`].
+#[derive(Debug)]
+pub struct Watchdog {
+    _done: Sender<()>,
+}
+
+impl Watchdog {
+    /// Watches over what is told if it does not come about.
+    pub fn over(what: &str) -> Self {
+        let (done, watched) = channel::<()>();
+        let said = in_vain(what);
+        thread::spawn(move || {
+            if watched.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                // Not by a macro, whose text the test harness keeps to itself.
+                let _ = writeln!(stderr(), "{said}; the other tests of this program end with it");
+                std::process::exit(101);
+            }
+        });
+        Self { _done: done }
+    }
+
+    /// Watches over the test that runs in this thread.
+    pub fn over_this_test() -> Self {
+        Self::over(&format!("the end of the test {}", thread::current().name().unwrap_or_default()))
+    }
 }
 
 /// Commands that are run to their end.

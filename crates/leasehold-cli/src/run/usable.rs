@@ -114,6 +114,22 @@ mod tests {
         fn renew(&self) {}
     }
 
+    /// A lease that is too short until a renewal at this moment.
+    struct RenewedAt(Moment);
+
+    impl Lease for RenewedAt {
+        fn deadline(&self) -> Moment {
+            let now = HostClock.now();
+            now + if now < self.0 { Duration::from_millis(1500) } else { Duration::from_secs(60) }
+        }
+
+        fn lost(&self) -> Option<String> {
+            None
+        }
+
+        fn renew(&self) {}
+    }
+
     struct Gone;
 
     impl Lease for Gone {
@@ -169,6 +185,12 @@ mod tests {
         let lease = HandedOver(Cell::new(Duration::from_millis(100)));
         assert!(ask(&lease, "30s").is_ok());
         assert_eq!(lease.0.get(), Duration::from_secs(30));
+    }
+
+    #[test]
+    fn a_lease_that_is_renewed_late_is_waited_for() {
+        let renewed_at = HostClock.now() + Duration::from_secs(3);
+        assert!(ask(&RenewedAt(renewed_at), "2s").is_ok(), "given up before two ttls were over");
     }
 
     #[test]

@@ -19,12 +19,14 @@ pub(crate) struct Bench {
     pub(crate) clock: ManualClock,
     pub(crate) store: MemoryStore,
     pub(crate) faults: Faults,
+    _watchdog: test_support::bounds::Watchdog,
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
         let clock = ManualClock::new();
-        Self { store: MemoryStore::new(Arc::new(clock.clone())), clock, faults: Faults::new() }
+        let store = MemoryStore::new(Arc::new(clock.clone()));
+        Self { store, clock, faults: Faults::new(), _watchdog: test_support::bounds::Watchdog::over_this_test() }
     }
 
     pub(crate) fn client(&self) -> Client {

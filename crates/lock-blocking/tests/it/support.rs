@@ -10,6 +10,7 @@ use lock_host::ManualClock;
 use lock_memory::MemoryStore;
 use lock_memory::blocking::Memory;
 use lock_memory::faults::{Faults, Faulty};
+use test_support::bounds::Watchdog;
 
 /// Longer than anything takes; a test that waits for so long has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -18,12 +19,14 @@ pub(crate) struct Bench {
     pub(crate) clock: ManualClock,
     pub(crate) store: MemoryStore,
     pub(crate) faults: Faults,
+    _watchdog: Watchdog,
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
         let clock = ManualClock::new();
-        Self { store: MemoryStore::new(Arc::new(clock.clone())), clock, faults: Faults::new() }
+        let store = MemoryStore::new(Arc::new(clock.clone()));
+        Self { store, clock, faults: Faults::new(), _watchdog: Watchdog::over_this_test() }
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -50,6 +53,7 @@ impl Bench {
 }
 
 /// Waits in steps until `done`.
+#[track_caller]
 pub(crate) fn until(done: impl Fn() -> bool) {
     for _ in 0..4000 {
         if done() {

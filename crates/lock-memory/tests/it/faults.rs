@@ -95,11 +95,10 @@ fn letting_go_wakes_a_thread() {
     faults.hold(Operation::Acquire);
     faults.fail_next(Operation::Acquire, Fault::LostReply);
     let thread = std::thread::spawn(move || backend.acquire(&claim(1), TTL));
-    while faults.ran(Operation::Acquire) == 0 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    until("the claim", || faults.ran(Operation::Acquire) > 0);
     assert!(!thread.is_finished());
     faults.let_go(Operation::Acquire);
+    until("the end of the thread", || thread.is_finished());
     assert_eq!(thread.join().unwrap().unwrap_err().kind(), ErrorKind::Timeout);
 }
 
@@ -119,4 +118,16 @@ async fn the_keeper_and_the_view_for_operators_are_covered_too() {
     assert!(backend.inspect().unwrap().list(&query, TTL).is_ok());
     let keeper = Arc::new(backend).for_keeper();
     assert_eq!(keeper.renew(&[], TTL).unwrap_err().kind(), ErrorKind::Unreachable);
+}
+
+/// Waits in steps until `done`.
+#[track_caller]
+fn until(what: &str, done: impl Fn() -> bool) {
+    for _ in 0..4000 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("waited in vain for {what}");
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use lock_core::{AcquireError, AsyncBackend, BackendError, BlockingBackend, Capabilities, Ended, FencingToken};
 use lock_redis::{RedisConfig, blocking, nonblocking};
+use test_support::bounds::within;
 use test_support::{RedisServer, signals};
 use tokio::runtime::Runtime;
 
@@ -73,12 +74,12 @@ pub(crate) fn handed_in(server: &RedisServer) -> Vec<Face> {
 impl Face {
     /// Waits for a lock for as long as it takes.
     pub(crate) fn acquire(&self, name: &str, ttl: Duration) -> Held<'_> {
-        match self {
+        within(&format!("the lock {name}"), || match self {
             Self::Async(runtime, client) => {
                 Held::Async(runtime, runtime.block_on(client.mutex(name).ttl(ttl).acquire()).unwrap())
             }
             Self::Blocking(client) => Held::Blocking(client.mutex(name).ttl(ttl).acquire().unwrap()),
-        }
+        })
     }
 
     /// Waits for a lock that is not had, and gives it up: by dropping the future, or after a wait that was set.
@@ -155,7 +156,8 @@ impl Child {
 
     /// Waits until the child has the lock.
     pub(crate) fn holds(&mut self) {
-        let held = self.words.by_ref().lines().any(|line| line.unwrap().ends_with("the child has it"));
+        let mut lines = self.words.by_ref().lines();
+        let held = within("the child's lock", || lines.any(|line| line.unwrap().ends_with("the child has it")));
         assert!(held, "the child ended");
     }
 

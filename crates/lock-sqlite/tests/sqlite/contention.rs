@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use lock_core::{Answer, AsyncBackend, BlockingBackend, Claim, Effect, ErrorKind, Lease};
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
+use test_support::bounds::status_of;
 
 use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, parting, position, secs, ttl};
 
@@ -95,7 +96,7 @@ fn processes_exclude_each_other() {
     fs::write(&sum, "0").unwrap();
     let players: Vec<_> = (0..4).map(|_| play("adds_up", rig.directory.path())).collect();
     for mut player in players {
-        assert!(player.wait().unwrap().success());
+        assert!(status_of(&mut player, "a player").success());
     }
     assert_eq!(fs::read_to_string(&sum).unwrap(), (4 * TURNS).to_string());
     let log = fs::read_to_string(rig.directory.path().join("tokens")).unwrap();
