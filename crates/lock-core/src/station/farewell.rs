@@ -1,7 +1,11 @@
-//! Releases under way: each is tried until it is answered, or until the lease is over anyway.
+//! Releases under way: each is tried until it is answered, or until the lease is over anyway; what they hold back.
 
-use super::io::{ActionId, TurnId};
-use crate::{BackendError, Certainty, Moment, Ordering, Parting, Policy, Waiting};
+use super::Station;
+use super::held::ended;
+use super::io::{ActionId, Output, Request, TurnId};
+use super::state::{Attempt, State};
+use crate::policy::pace;
+use crate::{BackendError, Certainty, Moment, Ordering, Parting, Policy, Released, Waiting};
 
 /// A release that was not answered yet.
 #[derive(Debug)]
@@ -110,5 +114,74 @@ impl Farewells {
             Progress::UnderWay(_) => None,
         };
         self.0.iter().filter_map(due).min()
+    }
+}
+
+impl Station {
+    /// Whether the next claim would be a new owner's, and a release has to be answered first.
+    pub(super) fn is_held_back(&self) -> bool {
+        let new_owner = match &self.state {
+            State::Idle => true,
+            State::Waiting(attempt, _) => attempt.is_unknown_to_store(),
+            State::Asking(..) | State::Held(_) | State::Closed => false,
+        };
+        new_owner && self.farewells.before_claims(&self.policy).is_some()
+    }
+
+    /// Says farewell to the store for the owner of an attempt: its place, or a claim that may still be under way.
+    pub(super) fn part(&mut self, now: Moment, attempt: &Attempt, certainty: Certainty) {
+        let parting = Parting { name: self.name.clone(), owner: attempt.owner, ttl: attempt.ttl, certainty };
+        self.release(now, parting, Of::Claim, None);
+    }
+
+    /// Has the store release what an owner has there; `turn` hears what came of the first try.
+    pub(super) fn release(&mut self, now: Moment, parting: Parting, of: Of, turn: Option<TurnId>) {
+        let ttl = parting.ttl;
+        // A request that is under way may re-arm the ttl once more before the release arrives.
+        let over_at = now + self.policy.within(ttl) + ttl.get() + crate::drift(ttl.get());
+        let progress = Progress::AgainAt(now);
+        self.say(Farewell { parting, of, turn, progress, tries: 0, over_at, trouble: None });
+    }
+
+    fn say(&mut self, mut farewell: Farewell) {
+        let within = self.policy.within(farewell.parting.ttl);
+        let id = self.run(Request::Release(farewell.parting.clone()), within);
+        farewell.progress = Progress::UnderWay(id);
+        self.farewells.push(farewell);
+    }
+
+    pub(super) fn repeat_farewells(&mut self, now: Moment) {
+        while let Some(farewell) = self.farewells.take_due(now) {
+            if now < farewell.over_at {
+                self.say(farewell);
+            }
+        }
+    }
+
+    pub(super) fn on_release_reply(&mut self, now: Moment, id: ActionId, result: Result<Released, BackendError>) {
+        let Some(mut farewell) = self.farewells.answered(id) else { return };
+        if let Some(turn) = farewell.turn.take() {
+            self.outbox.push_back(Output::Ended { turn, result: ended(&result) });
+        }
+        if let Err(error) = result
+            && error.kind().is_transient()
+            && now < farewell.over_at
+        {
+            self.release_again(now, farewell, error);
+        }
+    }
+
+    /// A release was not answered. It is tried again, sooner where somebody waits than where nobody does, but whoever will
+    /// not wait has its answer.
+    fn release_again(&mut self, now: Moment, mut farewell: Farewell, error: BackendError) {
+        let pause = if self.line.is_empty() { pace::unattended } else { pace::retry };
+        let again_at = now + self.dice.jittered(pause(farewell.tries));
+        farewell.progress = Progress::AgainAt(again_at.min(farewell.over_at));
+        farewell.tries = farewell.tries.saturating_add(1);
+        farewell.trouble = Some(error.clone());
+        self.farewells.push(farewell);
+        if self.is_held_back() {
+            self.fail_impatient(&error);
+        }
     }
 }

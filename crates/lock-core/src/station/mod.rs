@@ -37,7 +37,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use farewell::{Farewell, Farewells, Of, Progress};
+use farewell::Farewells;
 pub use floor::Floor;
 use floor::Floors;
 use io::refused;
@@ -45,10 +45,10 @@ pub use io::{Action, ActionId, Input, Join, Output, Reply, Request, TurnId};
 use line::{Line, Waiter};
 use state::{Attempt, State};
 
-use crate::policy::{Dice, pace};
+use crate::policy::Dice;
 use crate::{
-    AcquireError, BackendError, Certainty, Effect, ErrorKind, Holder, LockName, Moment, Operation, Parting, Patience,
-    Policy, Refusal,
+    AcquireError, BackendError, Certainty, Effect, ErrorKind, Holder, LockName, Moment, Operation, Patience, Policy,
+    Refusal,
 };
 
 /// This client's place at one lock: its local waiters, and the lease they share. See the module's text.
@@ -193,16 +193,6 @@ impl Station {
         debug_assert!(self.farewells.0.len() <= self.policy.owed_max, "debt is bounded");
     }
 
-    /// Whether the next claim would be a new owner's, and a release has to be answered first.
-    fn is_held_back(&self) -> bool {
-        let new_owner = match &self.state {
-            State::Idle => true,
-            State::Waiting(attempt, _) => attempt.is_unknown_to_store(),
-            State::Asking(..) | State::Held(_) | State::Closed => false,
-        };
-        new_owner && self.farewells.before_claims(&self.policy).is_some()
-    }
-
     fn refuse_overdue(&mut self, now: Moment) {
         for waiter in self.line.take_overdue(now) {
             self.refuse_late(now, &waiter);
@@ -250,63 +240,6 @@ impl Station {
             State::Asking(attempt, _) | State::Waiting(attempt, _) => attempt.holder.clone(),
             State::Held(held) => Some(held.as_holder()),
             State::Idle | State::Closed => None,
-        }
-    }
-
-    /// Says farewell to the store for the owner of an attempt: its place, or a claim that may still be under way.
-    fn part(&mut self, now: Moment, attempt: &Attempt, certainty: Certainty) {
-        let parting = Parting { name: self.name.clone(), owner: attempt.owner, ttl: attempt.ttl, certainty };
-        self.release(now, parting, Of::Claim, None);
-    }
-
-    /// Has the store release what an owner has there; `turn` hears what came of the first try.
-    fn release(&mut self, now: Moment, parting: Parting, of: Of, turn: Option<TurnId>) {
-        let ttl = parting.ttl;
-        // A request that is under way may re-arm the ttl once more before the release arrives.
-        let over_at = now + self.policy.within(ttl) + ttl.get() + crate::drift(ttl.get());
-        let progress = Progress::AgainAt(now);
-        self.say(Farewell { parting, of, turn, progress, tries: 0, over_at, trouble: None });
-    }
-
-    fn say(&mut self, mut farewell: Farewell) {
-        let within = self.policy.within(farewell.parting.ttl);
-        let id = self.run(Request::Release(farewell.parting.clone()), within);
-        farewell.progress = Progress::UnderWay(id);
-        self.farewells.push(farewell);
-    }
-
-    fn repeat_farewells(&mut self, now: Moment) {
-        while let Some(farewell) = self.farewells.take_due(now) {
-            if now < farewell.over_at {
-                self.say(farewell);
-            }
-        }
-    }
-
-    fn on_release_reply(&mut self, now: Moment, id: ActionId, result: Result<crate::Released, BackendError>) {
-        let Some(mut farewell) = self.farewells.answered(id) else { return };
-        if let Some(turn) = farewell.turn.take() {
-            self.outbox.push_back(Output::Ended { turn, result: held::ended(&result) });
-        }
-        if let Err(error) = result
-            && error.kind().is_transient()
-            && now < farewell.over_at
-        {
-            self.release_again(now, farewell, error);
-        }
-    }
-
-    /// A release was not answered. It is tried again, sooner where somebody waits than where nobody does, but whoever will
-    /// not wait has its answer.
-    fn release_again(&mut self, now: Moment, mut farewell: Farewell, error: BackendError) {
-        let pause = if self.line.is_empty() { pace::unattended } else { pace::retry };
-        let again_at = now + self.dice.jittered(pause(farewell.tries));
-        farewell.progress = Progress::AgainAt(again_at.min(farewell.over_at));
-        farewell.tries = farewell.tries.saturating_add(1);
-        farewell.trouble = Some(error.clone());
-        self.farewells.push(farewell);
-        if self.is_held_back() {
-            self.fail_impatient(&error);
         }
     }
 
