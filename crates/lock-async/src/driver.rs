@@ -5,7 +5,6 @@
 //! ended: so a guard that is dropped at the end of `main` is released all the same. (Not one that a task still holds
 //! when the runtime drops that task after the driver: its release is sent, but the process may end before.)
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
@@ -21,6 +20,7 @@ use lock_host::StationCell;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::cell::Cell;
+use crate::eras::{Era, Eras};
 
 /// How long a runtime that ends is held up for releases. Chosen: the longest time that one request takes by default.
 const LAST_WORDS_MAX: Duration = Duration::from_secs(1);
@@ -152,57 +152,6 @@ pub(crate) async fn caught<T>(
     AssertUnwindSafe(asked).catch_unwind().await.unwrap_or_else(|_| {
         Err(BackendError::new("client", operation, ErrorKind::Protocol, Effect::Unknown, "the backend panicked"))
     })
-}
-
-/// Between one flush and the next. A flush waits for the errands of its era and of those before; what follows from them
-/// belongs to the next.
-#[derive(Clone, Copy)]
-struct Era(usize);
-
-/// How many errands of each era are under way.
-struct Eras {
-    first: Era,
-    /// The last one has no flush yet.
-    counts: VecDeque<(usize, Option<Flushed>)>,
-}
-
-impl Default for Eras {
-    fn default() -> Self {
-        Self { first: Era(0), counts: VecDeque::from([(0, None)]) }
-    }
-}
-
-impl Eras {
-    fn begin(&mut self) -> Era {
-        let last = self.counts.len().saturating_sub(1);
-        if let Some((count, _)) = self.counts.get_mut(last) {
-            *count += 1;
-        }
-        Era(self.first.0 + last)
-    }
-
-    fn end(&mut self, era: Era) {
-        if let Some((count, _)) = self.counts.get_mut(era.0 - self.first.0) {
-            *count -= 1;
-        }
-        self.answer();
-    }
-
-    fn flush(&mut self, flushed: Flushed) {
-        if let Some((_, flush)) = self.counts.back_mut() {
-            *flush = Some(flushed);
-        }
-        self.counts.push_back((0, None));
-        self.answer();
-    }
-
-    /// Answers the flushes that nothing is under way for any more, by dropping them.
-    fn answer(&mut self) {
-        while let Some((0, Some(_))) = self.counts.front() {
-            self.counts.pop_front();
-            self.first.0 += 1;
-        }
-    }
 }
 
 /// Waits, when it is dropped, until the loop beside the keeper has done what it was left, but not for long.

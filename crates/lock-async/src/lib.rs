@@ -12,6 +12,7 @@
 mod cell;
 mod client;
 mod driver;
+mod eras;
 mod guard;
 mod keeper;
 mod mutex;

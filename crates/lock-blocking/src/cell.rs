@@ -1,16 +1,16 @@
 //! A station together with the waiters and holders of this process.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use lock_core::station::{Action, ActionId, Input, Join, Output, Request, Station, TurnId};
+use lock_core::station::{Action, Input, Join, Output, Request, Station, TurnId};
 use lock_core::{AcquireError, BackendError, Ended, Hold, LossReason, Moment, Owner, Refusal};
-use lock_host::{Alarms, KnownOwners, NAP_MAX, Ring, Ringer, SharedClock, StationCell};
+use lock_host::{Alarms, NAP_MAX, Ring, Ringer, SharedClock, StationCell};
 
 use crate::driver::Driver;
 use crate::keeper::KeeperHandle;
+use crate::seats::{Condition, Inner, Outstanding, Presence, Seat, Verdict};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Where a cell's outputs go.
@@ -32,95 +32,9 @@ pub(crate) struct Cell {
     this: Weak<Self>,
 }
 
-struct Inner {
-    station: Station,
-    condition: Condition,
-    known: KnownOwners,
-    seats: BTreeMap<TurnId, Box<Seat>>,
-    /// Actions that nobody runs yet.
-    pending: VecDeque<Action>,
-    /// Actions that are being run, and how long each may take.
-    running: Vec<(ActionId, Duration)>,
-    /// Whether the driver's threads know that something is left for them here.
-    attended: bool,
-    /// How many threads wait until something has been run.
-    settling: usize,
-    /// The earliest alarm that is set. A later one is set when it rings.
-    alarm_at: Option<Moment>,
-}
-
-/// What a cell has to tell the store at some moment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Outstanding {
-    /// The last action of all.
-    last: ActionId,
-    /// The longest time that one of them may take.
-    pub(crate) longest: Duration,
-}
-
-/// Whether the station can be relied on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Condition {
-    #[default]
-    Works,
-    /// It panicked.
-    Broken,
-}
-
-/// What the station's answer to a waiter is.
-pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
-
-/// Where somebody waits for the station's word about its turn.
-#[derive(Default)]
-pub(crate) struct Seat {
-    verdict: Option<Verdict>,
-    ended: Option<Result<Ended, BackendError>>,
-    bell: Arc<Condvar>,
-    presence: Presence,
-    /// Whose release is for the thread of this seat to run: its lease's, or the last claim's where it was turned away.
-    owner: Option<Owner>,
-    /// What its guard knows, once it holds.
-    hold: Option<Arc<Hold>>,
-}
-
-/// Where the thread of a seat is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Presence {
-    /// With its user.
-    #[default]
-    Away,
-    /// In the cell, looking for something to run or running it.
-    Here,
-    /// In the cell, asleep until it is woken.
-    Asleep,
-}
-
-impl Seat {
-    /// Whether the thread of this seat will run a request. A waiter runs the claims that it waits for, and everybody its
-    /// own release; what others leave behind must not delay it.
-    fn runs(&self, request: &Request) -> bool {
-        let own = match request {
-            Request::Acquire(_) => self.owner.is_none(),
-            Request::Release(parting) => self.owner == Some(parting.owner),
-        };
-        own && self.presence != Presence::Away
-    }
-}
-
 impl Cell {
     pub(crate) fn new(ports: Arc<Ports>, station: Station) -> Arc<Self> {
-        let inner = Inner {
-            station,
-            condition: Condition::default(),
-            known: KnownOwners::default(),
-            seats: BTreeMap::new(),
-            pending: VecDeque::with_capacity(1),
-            running: Vec::new(),
-            attended: false,
-            settling: 0,
-            alarm_at: None,
-        };
-        let (ringer, inner, quiet) = (ports.alarms.ringer(), Mutex::new(inner), Condvar::new());
+        let (ringer, inner, quiet) = (ports.alarms.ringer(), Mutex::new(Inner::new(station)), Condvar::new());
         Arc::new_cyclic(|this| Self { ports, ringer, inner, quiet, this: Weak::clone(this) })
     }
 
@@ -344,47 +258,6 @@ impl Cell {
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Inner {
-    /// The actions that are pending or being run, and how long each may take.
-    fn actions(&self) -> impl Iterator<Item = (ActionId, Duration)> {
-        self.pending.iter().map(|action| (action.id, action.within)).chain(self.running.iter().copied())
-    }
-
-    fn take_own(&mut self, turn: TurnId) -> Option<Action> {
-        self.take(|inner, action| inner.seats.get(&turn).is_some_and(|seat| seat.runs(&action.request)))
-    }
-
-    fn take(&mut self, which: impl Fn(&Self, &Action) -> bool) -> Option<Action> {
-        let index = self.pending.iter().position(|action| which(self, action))?;
-        self.pending.remove(index)
-    }
-
-    /// Whether no thread of a seat will run an action.
-    fn is_left(&self, action: &Action) -> bool {
-        !self.seats.values().any(|seat| seat.runs(&action.request))
-    }
-
-    fn has_left(&self) -> bool {
-        self.pending.iter().any(|action| self.is_left(action))
-    }
-
-    /// Wakes a thread that waits for its turn, unless all are awake.
-    fn wake_a_waiter(&mut self) {
-        let waits = |seat: &&mut Box<Seat>| seat.presence == Presence::Asleep && seat.owner.is_none();
-        if let Some(seat) = self.seats.values_mut().find(waits) {
-            seat.presence = Presence::Here;
-            seat.bell.notify_all();
-        }
-    }
-
-    fn tell(&mut self, turn: TurnId, what: impl FnOnce(&mut Seat)) {
-        if let Some(seat) = self.seats.get_mut(&turn) {
-            what(seat);
-            seat.bell.notify_all();
-        }
     }
 }
 

@@ -163,7 +163,7 @@ mod tests {
             *self.heard.lock().unwrap() += 1;
             match event {
                 Event::Granted { lease, .. } if lease.owner != self.owner => Heard::Unknown,
-                _ => Heard::Taken,
+                Event::Granted { .. } | Event::Freed { .. } | Event::RecheckAll => Heard::Taken,
             }
         }
 

@@ -39,6 +39,8 @@ mod guard;
 mod keeper;
 #[path = "../../../crates/lock-blocking/src/mutex.rs"]
 mod mutex;
+#[path = "../../../crates/lock-blocking/src/seats.rs"]
+mod seats;
 
 pub mod broken;
 mod store;

@@ -153,3 +153,27 @@ fn repeated_releases_are_run_in_the_background() {
     let repeated_by = seen.lock().unwrap().1.clone();
     assert!(repeated_by.iter().all(|name| name.as_deref() == Some("leasehold-errands")), "{repeated_by:?}");
 }
+
+/// A release that a thread in the background has begun and that never ends does not keep who closes.
+#[test]
+fn closing_is_bounded_whatever_is_under_way() {
+    let bench = Bench::new();
+    let sick = Arc::new(Sick::default());
+    let (waiting, begun) = (Arc::clone(&sick), Arc::new(AtomicBool::new(false)));
+    let flag = Arc::clone(&begun);
+    let backend = Hooked(bench.store.blocking(), move |ask: Ask<'_>| {
+        if matches!(ask, Ask::Release(..)) {
+            flag.store(true, Ordering::SeqCst);
+            waiting.wait();
+        }
+        Ok(())
+    });
+    let client = Client::builder(Arc::new(backend)).clock(Arc::new(bench.clock.clone())).build().unwrap();
+    let _guard = client.mutex("a").max_hold(SECOND).acquire().unwrap();
+    bench.clock.advance(SECOND);
+    until(|| begun.load(Ordering::SeqCst));
+    let closing = thread::spawn(move || client.close());
+    until(|| closing.is_finished());
+    sick.heal();
+    closing.join().unwrap();
+}
