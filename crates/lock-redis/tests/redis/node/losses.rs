@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 
 use lock_core::node::{Ask, RunId, Standing, Told};
-use lock_core::{Certainty, Effect, ErrorKind, Fenced, Released};
+use lock_core::{Certainty, Effect, ErrorKind, Released};
 use test_support::{RedisOptions, RedisServer};
 
 use super::{ADDRESS, COLOURS, EPOCH, Node, OTHER_EPOCH, Voter, acquire, fence, granted, install, view};
-use crate::promotions::{back_up, info};
 use crate::support::{SOON, claim, eventually};
 
 /// Looks until the node was connected to again.
@@ -88,7 +87,7 @@ fn forgotten_scripts_are_loaded_again() {
         flush();
         let (job, held) = voter.take("job");
         flush();
-        assert_eq!(voter.fence(&[held]), [Fenced::Acknowledged], "{colour}");
+        assert_eq!(voter.fence(&[held]), [lock_core::Fenced::Acknowledged], "{colour}");
         flush();
         assert_eq!(voter.release(&job, Certainty::Answered), Released::Released, "{colour}");
         flush();
@@ -191,6 +190,7 @@ fn a_replica_and_a_node_of_a_cluster_are_refused() {
 
 #[test]
 fn a_backup_of_a_node_costs_neither_its_vote_nor_a_held_lock() {
+    use crate::promotions::{back_up, info};
     for (colour, connect) in COLOURS {
         let voter = Voter::start(connect);
         let (claim, held) = voter.take("job");
@@ -201,7 +201,7 @@ fn a_backup_of_a_node_costs_neither_its_vote_nor_a_held_lock() {
         for node in [&voter.node, &newcomer] {
             assert_eq!(view(node.ask(&Ask::Look, SOON)).standing, Standing::Voting(EPOCH), "{colour}");
             let told = node.ask(&fence(std::slice::from_ref(&held), EPOCH), SOON).unwrap();
-            assert_eq!(told, Told::Fenced(vec![Fenced::Acknowledged]), "{colour}");
+            assert_eq!(told, Told::Fenced(vec![lock_core::Fenced::Acknowledged]), "{colour}");
         }
         assert_eq!(voter.release(&claim, Certainty::Answered), Released::Released, "{colour}");
     }
