@@ -15,7 +15,7 @@ fn server() -> RedisServer {
     RedisServer::start_with(RedisOptions::default().arguments(&["--repl-diskless-sync-delay", "0"]))
 }
 
-fn info(server: &RedisServer, field: &str) -> String {
+pub(crate) fn info(server: &RedisServer, field: &str) -> String {
     let info: String = server.command(&["INFO"]);
     info.lines().find_map(|line| line.strip_prefix(field)).unwrap().trim().to_owned()
 }
@@ -40,7 +40,7 @@ fn promote(server: &RedisServer) {
 }
 
 /// Back up as an operator does every night: the server takes it for a replica, and names its history anew.
-fn back_up(server: &RedisServer) {
+pub(crate) fn back_up(server: &RedisServer) {
     let file = test_support::temp_dir();
     let status = std::process::Command::new("redis-cli")
         .args(["-p", &server.port().to_string(), "--rdb"])
