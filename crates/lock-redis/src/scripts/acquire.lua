@@ -32,7 +32,7 @@ local place, now = place_of(ttl), milliseconds()
 local head, ahead = first(queue, waiters, owner, function(waiter) return not is_over(waiter, now) end)
 local own = redis.call('HGET', waiters, owner)
 local number, last = own and tonumber(string.match(own, '^%d+ %d+ %d+ %d+ %S+ n(%d+) ')), ahead and ahead.n or 0
--- Whoever is numbered before the head is not in the list: it was evicted, or expired first.
+-- An owner with a number below the head's is not in the list: the list was evicted, or expired first.
 local joins = not head or not number or number < last
 if joins then
   number = redis.call('INCRBY', numbers, 1)

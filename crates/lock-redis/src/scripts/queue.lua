@@ -28,7 +28,7 @@ local function first(queue, waiters, me, counts)
     if not owners[1] then return end
     local entries = redis.call('HMGET', waiters, unpack(owners))
     for i, owner in ipairs(owners) do
-      local waiter = read(entries[i])
+      local waiter = entries[i] and read(entries[i])
       if waiter and (owner == me or counts(waiter)) then
         drop(queue, waiters, owners, i - 1)
         return owner, waiter

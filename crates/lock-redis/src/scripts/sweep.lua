@@ -17,7 +17,7 @@ end
 -- How many owners a command is given at most.
 local TOGETHER = 1000
 
--- Writes the list anew with those that have a place. It is called when they are in the minority, so each one that left or
+-- Rewrites the list with the owners that have an entry. It runs when they are in the minority, so each one that left or
 -- died costs a step of this.
 local function compact(queue, waiters)
   local all, kept, seen = redis.call('LRANGE', queue, 0, -1), {}, {}

@@ -14,7 +14,7 @@ type Ran = BTreeMap<String, u64>;
 /// Commands whose cost grows with what they are given to search.
 const SEARCHES: [&str; 7] = ["lpos", "lrem", "linsert", "hgetall", "hvals", "hkeys", "scan"];
 
-/// At multiples of this length, whoever joins sweeps.
+/// A claim that joins sweeps when the list reaches a multiple of this length.
 const SWEPT_EVERY: usize = 4;
 
 /// What the scripts of a step ran.
@@ -116,7 +116,7 @@ fn the_last_one_that_leaves_takes_the_queue_along() {
     }
 }
 
-/// Whoever joins and leaves without end is not listed for each time.
+/// A waiter that joins and leaves again and again is not listed once for each time.
 #[test]
 fn one_that_joins_and_leaves_again_and_again_is_not_listed_each_time() {
     let server = RedisServer::start();
@@ -132,7 +132,7 @@ fn one_that_joins_and_leaves_again_and_again_is_not_listed_each_time() {
     }
 }
 
-/// Those that died in the middle are forgotten by and by, by those that join.
+/// Waiters that died in the middle of the queue are removed by those that join.
 #[test]
 fn the_dead_are_swept_out_of_the_middle() {
     const LIVE: usize = 40;

@@ -71,8 +71,8 @@ fn a_waiter_of_a_later_version_is_left_where_it_is_and_told_to_ask() {
             let ours = queue(&client, &name);
             release(&client, &holder);
             is_told(&mut inbox, &format!("recheck {name}"));
-            assert_eq!(stored(&server, &name), None, "{name}: it is free for whoever knows that version");
-            // Nobody of ours gets past it, old or new, and whoever asks reminds it.
+            assert_eq!(stored(&server, &name), None, "{name}: it is free for a client of that version");
+            // No waiter of ours gets past it, old or new, and each claim tells it again.
             for claim in [&ours, &wanted(&name)] {
                 let answer = client.acquire(claim, SOON).unwrap();
                 let Answer::Queued { position: 2.., remaining: None, holder: Holder::Foreign, .. } = answer else {
@@ -184,7 +184,7 @@ fn a_waiter_that_is_told_outlives_a_step_of_the_clock() {
     }
 }
 
-/// Whoever joins with a short place does not shorten what the others have.
+/// A waiter with a short place does not shorten the places of the others.
 #[test]
 fn the_queue_lasts_as_long_as_its_longest_place() {
     let server = RedisServer::start();
@@ -200,7 +200,7 @@ fn the_queue_lasts_as_long_as_its_longest_place() {
     }
 }
 
-/// The holder died, and so did the first in line: whoever asks next has the lock handed to the second, who is told.
+/// The holder died, and so did the first in line: the next claim hands the lock to the second, which is told.
 #[test]
 fn the_next_in_line_is_told_when_a_dead_first_one_is_passed_over() {
     let server = RedisServer::start();

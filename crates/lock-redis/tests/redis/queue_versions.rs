@@ -94,7 +94,7 @@ impl Mixed {
         assert_eq!(said, if index == 0 { 1 } else { 2 }, "{}: {party:?}", self.at);
     }
 
-    /// Whoever came first of those that are left holds the lock.
+    /// The first of those that are left holds the lock.
     fn check(&mut self) {
         let held: Option<String> = redis::cmd("GET").arg("job").query(&mut self.connection).unwrap();
         let expected = self.line.first().map(|party| mine(*party));

@@ -35,7 +35,7 @@ impl Waiter {
     }
 }
 
-/// The list and the hash. Who left or was swept is in the list only, until the queue has come to it.
+/// The list and the hash. An owner that left or was swept stays in the list until it is at the head, or the list is compacted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     list: VecDeque<Owner>,
@@ -113,7 +113,7 @@ impl Queue {
         self.last
     }
 
-    /// Drops what is over in one window, and writes the list anew where most of it is of no account.
+    /// Drops what is over in one window, and compacts the list where most of its owners have no entry.
     fn sweep(&mut self, now: Millis) {
         let length = self.list.len();
         if !length.is_multiple_of(EVERY) {
