@@ -26,46 +26,17 @@
 //! S. Sanfilippo, "Distributed locks with Redis" (the quorum). Drawing a token at each node, and committing the highest of
 //! them in a second round against the grant's own token, is this project's; see `docs/guarantees.md`.
 
+mod epoch;
+
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{BackendError, Claim, EventSink, Fenced, FencingToken, Holder, Invalid, Lease, Parting, Released};
+use crate::{BackendError, Claim, EventSink, Fenced, FencingToken, Holder, Lease, Parting, Released};
 
-/// One life of a node's memory: drawn at random when the node was seen to have forgotten, and its own until it forgets again.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Epoch(u64);
-
-impl Epoch {
-    /// An epoch of a random number.
-    pub const fn from_random(number: u64) -> Self {
-        Self(number)
-    }
-}
-
-impl fmt::Display for Epoch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
-impl fmt::Debug for Epoch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Epoch({self})")
-    }
-}
-
-impl FromStr for Epoch {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let refused = |_| Invalid::new("epoch", text, "it is not hexadecimal", "pass on what the node holds");
-        u64::from_str_radix(text, 16).map(Self).map_err(refused)
-    }
-}
+pub use epoch::Epoch;
 
 /// Which run of which server answered; another after each start of it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -296,17 +267,4 @@ pub trait BlockingQuorumNode: QuorumNode {
     /// # Errors
     /// Those of the store.
     fn ask(&self, ask: &Ask, within: Duration) -> Result<Told, BackendError>;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_epoch_comes_back_from_the_wire() {
-        let epoch = Epoch::from_random(0xbeef);
-        assert_eq!(epoch.to_string(), "000000000000beef");
-        assert_eq!(epoch.to_string().parse::<Epoch>().unwrap(), epoch);
-        assert!("x".parse::<Epoch>().is_err());
-    }
 }
