@@ -5,12 +5,11 @@ use anyhow::Result;
 use crate::step;
 
 /// What is explored where nothing is said: of each model what takes minutes.
-const LARGER: [&[&str]; 5] = [
+const LARGER: [&[&str]; 4] = [
     &["tokens", "--clients", "3", "--foreign", "1"],
     &["guard", "three", "--losses", "2", "--ticks", "3"],
     &["guard", "three", "--restarts", "1"],
     &["guard", "five", "--losses", "2", "--ticks", "3"],
-    &["guard", "grown"],
 ];
 
 /// Explores; arguments go on to the model.

@@ -9,6 +9,12 @@
 //!
 //! What is claimed is that no two leases live at a time. [`Form`] has the guard with all its rules, and without one of each.
 //!
+//! The guard over five nodes is explored with one deployment; a move is explored with three nodes of which one is replaced.
+//!
+//! Two of its rules were found here and are not built yet: that no dwell is shorter than the least, and that an announcement
+//! takes less time than that ([`Form::NoLeast`], [`Form::SlowAnnouncement`]). Each of them matters where a node is lost and
+//! back within the second or two that an announcement, or a pass, takes.
+//!
 //! # What is left out, and why nothing is lost by it
 //! - **Tokens and counters.** The other model is about them.
 //! - **Who measures a dwell.** It counts from the first pass that saw the epoch: no client can have begun to measure
