@@ -294,12 +294,14 @@ fn signals_are_passed_on_and_a_second_interrupt_kills() {
 fn what_was_ignored_stays_ignored() {
     let leasehold = Leasehold::new();
     let script = "echo r > ready; while [ ! -e done ]; do sleep 0.02; done; exit 6";
-    let line = format!("trap '' HUP; exec {} run a -- sh -c '{script}'", env!("CARGO_BIN_EXE_leasehold"));
+    let line = format!("trap '' HUP INT; exec {} run a -- sh -c '{script}'", env!("CARGO_BIN_EXE_leasehold"));
     let mut shell = leasehold.program("sh");
     shell.args(["-c", &line]);
     let running = Running::spawn(shell);
     leasehold.scratch.text_of("ready");
-    running.signal(Signal::HUP);
+    for signal in [Signal::HUP, Signal::INT, Signal::INT] {
+        running.signal(signal);
+    }
     std::fs::write(leasehold.scratch.file("done"), "").unwrap();
     assert_eq!(code(running.end().status), 6);
 }

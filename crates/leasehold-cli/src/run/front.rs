@@ -72,7 +72,7 @@ fn look(worker: Pid) -> io::Result<Option<Exit>> {
     Ok(code.or_else(|| change.terminating_signal().map(Exit::Signalled)).or(Some(Exit::Internal)))
 }
 
-/// The worker's line without what is for [`behind`] alone: the front's number, and the line it was given itself.
+/// The front's own command line, out of that of its worker: without the role and the front's number.
 pub(crate) fn line_of_worker(line: &[OsString]) -> Vec<OsString> {
     line.iter().take(1).chain(line.iter().skip(3)).cloned().collect()
 }
