@@ -78,7 +78,7 @@ fn the_story_is_true_on_redis_which_is_left_as_it_was() {
     server.command::<()>(&["SET", "shop:mine", "1"]);
     let leasehold = Leasehold::new();
     assert_the_story(&seen(&leasehold, &format!("--url {}?prefix=shop", server.url())));
-    assert_eq!(keys(&server), ["leasehold:counter", "leasehold:incarnation", "shop:mine"]);
+    wait_for_keys(&server, &["leasehold:counter", "leasehold:incarnation", "shop:mine"]);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn an_interrupted_demo_leaves_nothing_on_redis() {
     let mut running = Running::start(&leasehold, &format!("--json --url {}", server.url()));
     wait_for("the demo to begin", || keys(&server).iter().any(|key| key.contains("naive-lock")).then_some(()));
     assert_eq!(code(running.end_by(Signal::INT)), 130);
-    assert_eq!(keys(&server), ["leasehold:counter", "leasehold:incarnation"]);
+    wait_for_keys(&server, &["leasehold:counter", "leasehold:incarnation"]);
 }
 
 #[test]
@@ -142,6 +142,11 @@ impl Drop for Running {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Waits until these are all: what a queue numbered last expires with its places.
+fn wait_for_keys(server: &RedisServer, expected: &[&str]) {
+    wait_for(&format!("no keys but {expected:?}"), || (keys(server) == expected).then_some(()));
 }
 
 fn keys(server: &RedisServer) -> Vec<String> {
