@@ -75,10 +75,10 @@ fn a_primary_that_became_a_replica_is_told_to_those_who_wait() {
     wait_for("two waiters", || (leasehold.json(&format!("show --url {url} a"))["waiters"] == 2).then_some(()));
     let _: () = server.command(&["REPLICAOF", "127.0.0.1", "1"]);
     let log = || std::fs::read_to_string(leasehold.scratch.file("log")).unwrap_or_default();
-    wait_for("the error in the log", || log().contains("READONLY").then_some(()));
+    wait_for("the error in the log", || log().contains("replica").then_some(()));
     assert!(log().contains("still waiting for a, but redis") && log().contains("connect to the primary"), "{}", log());
     told.signal(Signal::TERM);
     assert_eq!(code(told.end().status), 128 + 15);
     let report = report(&json.end());
-    assert!(report["warnings"][0].as_str().unwrap().contains("READONLY"), "{report}");
+    assert!(report["warnings"][0].as_str().unwrap().contains("replica"), "{report}");
 }
