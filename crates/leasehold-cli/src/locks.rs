@@ -145,25 +145,18 @@ impl Locks {
     }
 
     fn busy(&self, wish: &Wish) -> Failure {
-        busy(
-            wish,
-            &match self.holder(&wish.name).ok().flatten() {
-                None => format!("{} is held by somebody; {WAIT}", wish.name),
-                Some(Entry { holder, remaining: Some(left), .. }) => {
-                    format!("{} is held by {holder}, for {} unless renewed; {WAIT}", wish.name, whole_seconds(left))
-                }
-                Some(Entry { holder, remaining: None, .. }) => {
-                    format!(
-                        "{} is held by {holder} and never expires; if nothing uses it any more, delete it at the store",
-                        wish.name
-                    )
-                }
-            },
-        )
+        let entry = self.holder(&wish.name).ok().flatten();
+        let holder = name_of(entry.as_ref().map(|entry| &entry.holder));
+        let rest = match entry.map(|entry| entry.remaining) {
+            None => "; wait with -w 30s, or without -n".to_owned(),
+            Some(Some(left)) => {
+                format!(", for {} unless renewed; wait with -w 30s, or without -n", whole_seconds(left))
+            }
+            Some(None) => " and never expires; if nothing uses it any more, delete it at the store".to_owned(),
+        };
+        busy(wish, &format!("{} is held by {holder}{rest}", wish.name))
     }
 }
-
-const WAIT: &str = "wait with -w 30s, or without -n";
 
 fn refused(error: AcquireError, wish: &Wish) -> Failure {
     match error {

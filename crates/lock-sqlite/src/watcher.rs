@@ -182,16 +182,23 @@ impl Shared {
         }
     }
 
-    fn deliver(&self, events: Vec<Event>) {
+    /// Tells those who still wait: others may have left, or been answered, since the look.
+    fn deliver(&self, mut events: Vec<Event>) {
         if events.is_empty() {
             return;
         }
+        let now = self.site.timing.now();
         let mut state = self.lock();
-        for event in &events {
-            if let Event::Granted { lease, .. } = event {
+        state.waiters.retain(|waiter| now < waiter.place_until);
+        events.retain(|event| match event {
+            Event::Granted { lease, .. } => {
+                let before = state.waiters.len();
                 state.waiters.retain(|waiter| waiter.owner != lease.owner);
+                state.waiters.len() < before
             }
-        }
+            Event::Freed { name } => state.waiters.iter().any(|waiter| waiter.name == *name),
+            Event::RecheckAll => true,
+        });
         drop(state);
         events.iter().for_each(|event| self.listeners.deliver(event));
     }
