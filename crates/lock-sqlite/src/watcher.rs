@@ -197,7 +197,7 @@ impl Shared {
                 state.waiters.len() < before
             }
             Event::Freed { name } => state.waiters.iter().any(|waiter| waiter.name == *name),
-            Event::RecheckAll => true,
+            Event::RecheckAll | _ => true,
         });
         drop(state);
         events.iter().for_each(|event| self.listeners.deliver(event));
