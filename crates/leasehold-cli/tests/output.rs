@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use support::leasehold::{Leasehold, Running, code, report, text};
-use test_support::RedisServer;
+use test_support::{Finish, RedisServer};
 
 /// Holds a lock until the file `done` is there.
 const HOLD: &str = "echo held > held; while [ ! -e done ]; do sleep 0.02; done";
@@ -56,7 +56,7 @@ fn json_stays_json_when_something_fails() {
         ("show --json --url redsi://h a".to_owned(), 78, "redsi"),
         ("redlock status --json redlock://h".to_owned(), 78, "node"),
     ] {
-        let output = leasehold.command(&line).output().unwrap();
+        let output = leasehold.command(&line).finish();
         assert_eq!(code(output.status), expected, "{line}");
         let failure: Value = serde_json::from_slice(&output.stderr).unwrap_or_else(|_| panic!("{line}: {output:?}"));
         assert_eq!(failure["exit"], expected, "{line}");

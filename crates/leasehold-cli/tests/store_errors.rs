@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use support::leasehold::{Leasehold, Running, code, report, text};
 use support::wait_for;
-use test_support::RedisServer;
+use test_support::{Finish, RedisServer};
 
 /// Waits on a disk that is full: on a terminal, into a log, and as JSON.
 const ON_A_FULL_DISK: &str = r#"
@@ -41,13 +41,13 @@ fn with_a_small_disk(leasehold: &Leasehold, script: &str) -> Command {
 #[test]
 fn a_full_disk_is_told_while_the_wait_goes_on() {
     let leasehold = Leasehold::new();
-    let probe = with_a_small_disk(&leasehold, "true").output().unwrap();
+    let probe = with_a_small_disk(&leasehold, "true").finish();
     if !probe.status.success() {
         eprintln!("not tried, since nothing can be mounted here: {}", text(&probe.stderr));
         return;
     }
     let mut session = with_a_small_disk(&leasehold, ON_A_FULL_DISK);
-    let output = session.env("LEASEHOLD_URL", "sqlite:disk/locks.db").output().unwrap();
+    let output = session.env("LEASEHOLD_URL", "sqlite:disk/locks.db").finish();
     let shown = |name: &str| std::fs::read_to_string(leasehold.scratch.file(name)).unwrap_or_default();
     assert_eq!(code(output.status), 0, "{}, {}, {}", text(&output.stderr), shown("log"), shown("screen"));
     for name in ["log", "screen"] {

@@ -90,3 +90,11 @@ impl Session {
         self.end()
     }
 }
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A test that failed leaves nothing running, and no pipe open.
+        let _ = self.script.kill();
+        let _ = self.script.wait();
+    }
+}

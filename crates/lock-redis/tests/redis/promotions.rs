@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lock_core::{Certainty, FencingToken, Renewed};
 use lock_redis::by_hand::texts;
-use test_support::{RedisOptions, RedisServer};
+use test_support::{Finish, RedisOptions, RedisServer};
 
 use crate::support::{COLOURS, SOON, both, draw, eventually, parting, take};
 
@@ -45,8 +45,7 @@ pub(crate) fn back_up(server: &RedisServer) {
     let status = std::process::Command::new("redis-cli")
         .args(["-p", &server.port().to_string(), "--rdb"])
         .arg(file.path().join("backup.rdb"))
-        .output()
-        .unwrap();
+        .finish();
     assert!(status.status.success(), "{status:?}");
 }
 

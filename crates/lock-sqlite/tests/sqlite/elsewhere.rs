@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
+use test_support::Finish;
 
 /// The test that is that process, when this is its environment.
 pub(crate) const OPENER: &str = "elsewhere::tries_to_open";
@@ -50,7 +51,7 @@ pub(crate) fn unshared(options: &[&str]) -> Command {
 
 /// Whether this user may do what the command does; says so where not.
 pub(crate) fn is_permitted(mut probe: Command) -> bool {
-    let output = probe.output().unwrap();
+    let output = probe.finish();
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr);
         eprintln!("not tried, since it is not permitted here: {why}");

@@ -10,6 +10,7 @@ use lock_core::{BackendError, Effect, ErrorKind};
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 use rusqlite::config::DbConfig;
+use test_support::Finish;
 
 use crate::elsewhere::{OPENER, PATH, outcome};
 use crate::rig::{Ask, Rig, claim, granted};
@@ -155,5 +156,5 @@ fn open_elsewhere(path: &Path) -> String {
     if rustix::process::geteuid().is_root() {
         command.uid(65534).gid(65534);
     }
-    outcome(&command.output().unwrap())
+    outcome(&command.finish())
 }

@@ -7,6 +7,7 @@ use std::process::Command;
 use lock_core::{BackendError, BlockingBackend, Effect, ErrorKind, Renewed};
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
+use test_support::Finish;
 
 use crate::elsewhere::{OPENER, PATH, is_permitted, outcome, unshared};
 use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient};
@@ -77,7 +78,7 @@ fn open_mounted(from: &Path, to: &Path, file: &Path) -> Option<String> {
         return None;
     }
     let open = format!("&& exec '{}' --exact {OPENER} --nocapture", std::env::current_exe().unwrap().display());
-    Some(outcome(&mounting(&open, from, to).env(PATH, file).output().unwrap()))
+    Some(outcome(&mounting(&open, from, to).env(PATH, file).finish()))
 }
 
 /// A shell in a mount namespace of its own that mounts, and then goes on.

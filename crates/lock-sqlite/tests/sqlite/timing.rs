@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use lock_core::{Answer, BlockingBackend, Certainty, Claim, Parting, Renewed};
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
+use test_support::Finish;
 
 use crate::elsewhere::{PATH, is_permitted, outcome, tell, unshared};
 use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, parting, position, secs, ttl};
@@ -71,7 +72,7 @@ fn a_time_namespace_that_shifts_the_clock_frees_nothing() {
         }
         let mut command = unshared(&shifted);
         command.arg(std::env::current_exe().unwrap()).args(["--exact", "timing::asks_for_a", "--nocapture"]);
-        let remaining = outcome(&command.env(PATH, rig.path()).output().unwrap());
+        let remaining = outcome(&command.env(PATH, rig.path()).finish());
         let remaining: u64 = remaining.parse().unwrap_or_else(|_| panic!("{offset}: {remaining}"));
         assert!((3400..=3600).contains(&remaining), "{offset}: {remaining} s");
     }
