@@ -190,7 +190,7 @@ fn a_stopped_command_is_told_of_and_still_ended_in_time() {
     let mut guarded = Guarded::shell("echo $$ > pids; exec sleep 60");
     let pids = guarded.scratch.pids_of("pids");
     guarded.order(&Order::Signal(signal_hook::consts::SIGSTOP));
-    guarded.await_tiding(|tiding| *tiding == Tiding::Stopped);
+    guarded.await_tiding(|tiding| matches!(tiding, Tiding::Stopped(_)));
     guarded.assert_dead_before_deadline(&pids);
     assert_eq!(guarded.await_end(), (Status::Signal(15), Cause::Lease));
 }

@@ -31,8 +31,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) environment: Vec<(&'static str, String)>,
     /// What is kept of each lease.
     pub(crate) budget: Budget,
-    /// Whether the command is to take the terminal on standard input.
-    pub(crate) foreground: bool,
+    /// The group that the command is to take the terminal on standard input from.
+    pub(crate) foreground: Option<Pid>,
 }
 
 /// A command under guard.
@@ -52,8 +52,8 @@ impl Child {
         let mut command = ourselves(guard::ROLE)?;
         command.arg(format!("--grace={}", format_duration(plan.budget.grace)));
         command.arg(format!("--margin={}", format_duration(plan.budget.margin)));
-        if plan.foreground {
-            command.arg("--foreground");
+        if let Some(home) = plan.foreground {
+            command.arg(format!("--foreground={}", home.as_raw_pid()));
         }
         command.arg("--").args(plan.command).envs(plan.environment.iter().cloned());
         command.stdin(Stdio::from(theirs));

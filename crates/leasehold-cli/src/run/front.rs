@@ -12,20 +12,24 @@ use std::os::unix::process::parent_id;
 use std::time::Duration;
 
 use lock_host::{Clock, HostClock};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgid, kill_process, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgid, getpgrp, kill_process, waitid};
 use rustix::termios::tcgetpgrp;
 use signal_hook::consts::SIGCHLD;
 
 use super::channel::sleep_on;
 use super::process;
 use super::signals::Signals;
+use super::terminal;
 use crate::exit::Exit;
+use crate::report::say_error;
 
 /// The worker's role on the command line. Behind it stand the front's process id and the front's own arguments.
 pub(crate) const ROLE: &str = "run-behind";
 /// Chosen: long enough for any machine.
 const START_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long to wait for the end of a command whose worker was killed. Chosen: its guard ends it within milliseconds.
+const RECOVER_WITHIN: Duration = Duration::from_secs(1);
 
 /// Whether a shell may stop and continue this process: it can be told nothing but by the terminal.
 pub(super) fn is_needed() -> bool {
@@ -40,17 +44,34 @@ pub(super) fn stand() -> io::Result<Exit> {
     let mut signals = Signals::forwarded_and_children()?;
     let mut command = process::ourselves(ROLE)?;
     command.arg(std::process::id().to_string()).args(std::env::args_os().skip(1));
-    let worker = process::spawn(command, HostClock.now() + START_WITHIN)?;
-    let worker = Pid::from_child(&worker);
+    let in_foreground = tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp());
+    let worker = match process::spawn(command, HostClock.now() + START_WITHIN) {
+        Ok(worker) => Pid::from_child(&worker),
+        // It may be there all the same; it ends with this process, and must not work beside it.
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => return Ok(failed("start its worker", &error)),
+        Err(error) => return Err(error),
+    };
     loop {
         for signal in signals.pending().into_iter().filter(|&signal| signal != SIGCHLD) {
             pass_on(worker, Signal::from_named_raw(signal));
         }
-        if let Some(exit) = look(worker)? {
-            return Ok(exit);
+        match look(worker) {
+            Ok(None) => {}
+            Ok(Some(exit)) => {
+                if in_foreground && matches!(exit, Exit::Signalled(_)) {
+                    terminal::take_from_the_dead(RECOVER_WITHIN);
+                }
+                return Ok(exit);
+            }
+            Err(error) => return Ok(failed("wait for its worker", &error)),
         }
         sleep_on(&[signals.as_fd()], LOOK_EVERY);
     }
+}
+
+fn failed(what: &str, error: &io::Error) -> Exit {
+    say_error(&format!("cannot {what}: {error}; run it again"));
+    Exit::Internal
 }
 
 fn pass_on(worker: Pid, signal: Option<Signal>) {

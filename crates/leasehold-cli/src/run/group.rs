@@ -28,8 +28,8 @@ pub(crate) struct Group {
 pub(crate) enum Leader {
     /// Nothing new.
     Unchanged,
-    /// It was stopped.
-    Stopped,
+    /// It was stopped, by this signal.
+    Stopped(i32),
     /// It goes on.
     Continued,
     /// It ended.
@@ -82,7 +82,7 @@ impl Group {
     fn change(self) -> io::Result<Leader> {
         let changed = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
         match waitid(WaitId::Pid(self.leader), changed) {
-            Ok(Some(change)) if change.stopped() => Ok(Leader::Stopped),
+            Ok(Some(change)) if change.stopped() => Ok(Leader::Stopped(change.stopping_signal().unwrap_or_default())),
             Ok(Some(change)) if change.continued() => Ok(Leader::Continued),
             Ok(Some(_) | None) => Ok(Leader::Unchanged),
             // It ended since the look before: an ended child cannot be stopped or continued any more.

@@ -45,9 +45,9 @@ pub(crate) struct GuardArgs {
     /// See [`Budget::margin`].
     #[arg(long, value_parser = duration)]
     pub(crate) margin: Duration,
-    /// Let the command take the terminal on its standard input.
+    /// The group that the command is to take the terminal from.
     #[arg(long)]
-    pub(crate) foreground: bool,
+    pub(crate) foreground: Option<i32>,
     /// The command and its arguments.
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<OsString>,
@@ -162,7 +162,7 @@ impl Guard {
         }
         match leader {
             Leader::Unchanged => Ok(Duty::Goes),
-            Leader::Stopped => Ok(self.tell(&Tiding::Stopped)),
+            Leader::Stopped(signal) => Ok(self.tell(&Tiding::Stopped(signal))),
             Leader::Continued => Ok(self.tell(&Tiding::Continued)),
             Leader::Ended(status) => Ok(self.bury(status)),
         }
@@ -201,8 +201,8 @@ fn start(args: &GuardArgs, by: Moment) -> io::Result<(Channel, Group)> {
     let (starter, input): (Channel, OwnedFd) = Channel::pair()?;
     let mut command = process::ourselves(start::ROLE)?;
     command.arg("--guard").arg(std::process::id().to_string());
-    if args.foreground {
-        command.arg("--foreground");
+    if let Some(home) = args.foreground {
+        command.arg(format!("--foreground={home}"));
     }
     command.arg("--").args(&args.command).stdin(Stdio::from(input));
     let child = process::spawn(command, by)?;

@@ -163,7 +163,7 @@ impl<'a> Session<'a> {
             command: &self.args.command,
             environment: self.environment(hold),
             budget: self.budget,
-            foreground: self.terminal.is_some_and(Terminal::lend_at_start),
+            foreground: self.terminal.and_then(Terminal::lend_at_start),
         };
         let child = Child::start(&plan, deadline).map_err(|error| Failure::system("cannot start the guard", error))?;
         let (signals, terminal) = (&mut self.signals, self.terminal);

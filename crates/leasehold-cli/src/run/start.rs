@@ -10,6 +10,7 @@ use std::os::unix::process::{CommandExt, parent_id};
 use std::process::Command;
 
 use clap::Parser;
+use rustix::process::Pid;
 
 use super::channel::Channel;
 use super::terminal;
@@ -26,9 +27,9 @@ pub(crate) struct StartArgs {
     /// The process id of the guard.
     #[arg(long)]
     pub(crate) guard: u32,
-    /// Take the terminal on standard input.
+    /// Take the terminal on standard input, if this group still has it.
     #[arg(long)]
-    pub(crate) foreground: bool,
+    pub(crate) foreground: Option<i32>,
     /// The command and its arguments.
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<OsString>,
@@ -50,9 +51,8 @@ fn become_command(args: &StartArgs) -> io::Result<(Channel, io::Error)> {
     let mut guard = Channel::of_stdin()?;
     let (Go, input) = guard.receive_with_file()?;
     rustix::stdio::dup2_stdin(&input)?;
-    if args.foreground {
-        // Without the terminal the command can still do its work.
-        let _ = terminal::take_for_this_group();
+    if let Some(home) = args.foreground.and_then(Pid::from_raw) {
+        terminal::take_from(home);
     }
     let (program, arguments) = args.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let error = Command::new(program).args(arguments).exec();

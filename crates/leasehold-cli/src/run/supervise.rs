@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lock_core::Moment;
 use lock_host::{Clock, HostClock};
-use signal_hook::consts::{SIGCONT, SIGINT, SIGKILL};
+use signal_hook::consts::{SIGCONT, SIGINT, SIGKILL, SIGTTIN, SIGTTOU};
 
 use super::budget::Budget;
 use super::channel::sleep_on;
@@ -19,6 +19,9 @@ use crate::report::Voice;
 
 /// How often the lease is looked at. Chosen: an order of magnitude under the smallest grace and margin.
 const TICK: Duration = Duration::from_millis(50);
+
+/// Interrupts closer together than this are one: the front passes on what a signal to both has brought already.
+const ANOTHER_AFTER: Duration = Duration::from_millis(200);
 
 /// How it ended between the command and its lease.
 #[derive(Debug)]
@@ -46,7 +49,8 @@ pub(crate) struct Supervisor<'a> {
     budget: Budget,
     deadline: Moment,
     lost: Option<String>,
-    interrupts: u32,
+    /// When the first interrupt came.
+    interrupted_at: Option<Moment>,
 }
 
 impl<'a> Supervisor<'a> {
@@ -60,7 +64,7 @@ impl<'a> Supervisor<'a> {
         terminal: Option<&'a Terminal>,
         voice: &'a mut Voice,
     ) -> Self {
-        Self { child, hold, signals, terminal, voice, budget, deadline, lost: None, interrupts: 0 }
+        Self { child, hold, signals, terminal, voice, budget, deadline, lost: None, interrupted_at: None }
     }
 
     /// Watches until the command and its group are gone, or the lease is.
@@ -95,9 +99,16 @@ impl<'a> Supervisor<'a> {
 
     fn heed(&mut self, tiding: Tiding) -> Option<Verdict> {
         match tiding {
-            Tiding::Started(_) => None,
-            Tiding::Stopped => {
-                self.stopped();
+            Tiding::Started(_) => {
+                if let (Some(terminal), Some(group)) = (self.terminal, self.child.group()) {
+                    terminal.started(group.id());
+                }
+                None
+            }
+            Tiding::Stopped(signal) => {
+                if !self.lends_on_demand(signal) {
+                    self.stopped();
+                }
                 None
             }
             Tiding::Continued => {
@@ -124,6 +135,16 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    /// Whether the command was stopped as it asked for the terminal, and has it now.
+    fn lends_on_demand(&mut self, signal: i32) -> bool {
+        let (Some(terminal), Some(group)) = (self.terminal, self.child.group()) else { return false };
+        let lends = [SIGTTIN, SIGTTOU].contains(&signal) && terminal.lend_on_demand(group.id());
+        if lends {
+            self.child.order(Order::Signal(SIGCONT));
+        }
+        lends
+    }
+
     fn lend_terminal(&self) {
         if let (Some(terminal), Some(group)) = (self.terminal, self.child.group()) {
             terminal.lend(group.id());
@@ -143,10 +164,15 @@ impl<'a> Supervisor<'a> {
             if signal == SIGCONT {
                 self.lend_terminal();
             }
-            self.interrupts += u32::from(signal == SIGINT);
-            let insists = signal == SIGINT && self.interrupts > 1;
+            let insists = signal == SIGINT && self.insists();
             self.child.order(Order::Signal(if insists { SIGKILL } else { signal }));
         }
+    }
+
+    /// Whether this interrupt is another one, and not the first one that came by two ways.
+    fn insists(&mut self) -> bool {
+        let now = HostClock.now();
+        now.since(*self.interrupted_at.get_or_insert(now)) >= ANOTHER_AFTER
     }
 
     fn follow_lease(&mut self) {

@@ -1,10 +1,13 @@
 //! Who has the terminal: the shell's job that we are, or the command's group.
 
 use std::cell::Cell;
-use std::io::{self, stdin};
+use std::io::{self, stdin, stdout};
+use std::time::Duration;
 
+use lock_host::{Clock, HostClock};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use rustix::process::{Pid, getpgrp, kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{Pid, getpgrp, kill_process_group, test_kill_process_group};
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
 
 /// The terminal on standard input. Where it was lent to the command it is taken back when this is dropped.
@@ -12,32 +15,68 @@ use rustix::termios::{tcgetpgrp, tcsetpgrp};
 pub(crate) struct Terminal {
     /// The group of the shell's job.
     home: Pid,
-    is_lent: Cell<bool>,
+    /// Whether the command is to have it whenever the job is in the foreground. Another part of the job may need it instead,
+    /// such as a pager that the output goes to, so then the command has it once it has asked for it.
+    is_wanted: Cell<bool>,
+    lent: Cell<Lent>,
+}
+
+/// Who was lent the terminal.
+#[derive(Clone, Copy, Debug)]
+enum Lent {
+    Nobody,
+    /// The command, whose group is not known yet.
+    Command,
+    Group(Pid),
 }
 
 impl Terminal {
     /// The terminal of a job, which may be in the foreground or not.
     pub(crate) fn of_job(home: Pid) -> Self {
-        Self { home, is_lent: Cell::new(false) }
+        let output_is_shown = tcgetpgrp(stdout()).is_ok() && tcgetpgrp(stdout()) == tcgetpgrp(stdin());
+        Self { home, is_wanted: Cell::new(output_is_shown), lent: Cell::new(Lent::Nobody) }
     }
 
-    /// Whether the job is in the foreground; the command is to take the terminal then, and this counts it as lent.
-    pub(crate) fn lend_at_start(&self) -> bool {
-        self.is_lent.set(self.is_at_home());
-        self.is_lent.get()
+    /// The group that the command is to take the terminal from as it starts; this counts it as lent.
+    pub(crate) fn lend_at_start(&self) -> Option<Pid> {
+        let lends = self.is_wanted.get() && self.is_at_home();
+        self.lent.set(if lends { Lent::Command } else { Lent::Nobody });
+        lends.then_some(self.home)
     }
 
-    /// Lends it to the group of the command, if the job is in the foreground.
-    pub(crate) fn lend(&self, group: Pid) {
-        if self.is_at_home() {
-            // A terminal that has gone away meanwhile needs no owner.
-            self.is_lent.set(hand_to(group).is_ok());
+    /// The command's group is there.
+    pub(crate) fn started(&self, group: Pid) {
+        if let Lent::Command = self.lent.get() {
+            self.lent.set(Lent::Group(group));
         }
     }
 
-    /// Takes it back, if it is lent.
+    /// Lends it to the group of the command, if that is to have it and the job is in the foreground.
+    pub(crate) fn lend(&self, group: Pid) {
+        // A terminal that has gone away meanwhile needs no owner.
+        if self.is_wanted.get() && self.is_at_home() && hand_to(group).is_ok() {
+            self.lent.set(Lent::Group(group));
+        }
+    }
+
+    /// Lends it to the group of the command, which was stopped as it asked for it; whether that helps.
+    pub(crate) fn lend_on_demand(&self, group: Pid) -> bool {
+        let helps = !self.is_wanted.replace(true) && self.is_at_home();
+        if helps {
+            self.lend(group);
+        }
+        helps
+    }
+
+    /// Takes it back, if whom it was lent to still has it: the shell takes it when it continues another job.
     pub(crate) fn take_back(&self) {
-        if self.is_lent.replace(false) {
+        let Ok(owner) = tcgetpgrp(stdin()) else { return };
+        let is_ours = match self.lent.replace(Lent::Nobody) {
+            Lent::Nobody => false,
+            Lent::Command => is_gone(owner),
+            Lent::Group(group) => owner == group || is_gone(owner),
+        };
+        if is_ours {
             let _ = hand_to(self.home);
         }
     }
@@ -48,13 +87,35 @@ impl Terminal {
     }
 
     fn is_at_home(&self) -> bool {
-        tcgetpgrp(stdin()).is_ok_and(|group| group == self.home)
+        has(self.home)
     }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
         self.take_back();
+    }
+}
+
+fn has(group: Pid) -> bool {
+    tcgetpgrp(stdin()).is_ok_and(|owner| owner == group)
+}
+
+fn is_gone(group: Pid) -> bool {
+    test_kill_process_group(group) == Err(Errno::SRCH)
+}
+
+/// Takes the terminal for this process's own group, from a command that is killed and has nobody else to give it back.
+pub(crate) fn take_from_the_dead(within: Duration) {
+    let until = HostClock.now() + within;
+    while let Ok(owner) = tcgetpgrp(stdin())
+        && owner != getpgrp()
+        && HostClock.now() < until
+    {
+        if is_gone(owner) {
+            let _ = hand_to(getpgrp());
+        }
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -70,9 +131,12 @@ pub(crate) fn stop_in_background() {
     let _ = only(Signal::SIGTTOU).thread_unblock();
 }
 
-/// Takes the terminal on standard input for this process's own group, before it becomes a command.
-pub(crate) fn take_for_this_group() -> io::Result<()> {
-    hand_to(getpgrp())
+/// Takes the terminal on standard input for this process's own group, before it becomes a command, if `home` has it.
+pub(crate) fn take_from(home: Pid) {
+    if has(home) {
+        // Without the terminal the command can still do its work.
+        let _ = hand_to(getpgrp());
+    }
 }
 
 /// With SIGTTOU blocked: a group without the terminal that hands it on would be stopped otherwise.

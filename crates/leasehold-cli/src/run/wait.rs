@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -44,8 +44,12 @@ pub(crate) fn acquire(
         sleep_on(&[asking.done.as_fd(), signals.as_fd()], TURN);
         let answer = asking.answer.try_recv();
         asking.warnings.try_iter().for_each(|warning| voice.warn(&warning));
-        if let Ok(answer) = answer {
-            return answer;
+        match answer {
+            Ok(answer) => return answer,
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => {
+                return Err(Failure::new(Exit::Internal, "the thread that waits for the lock has ended; run it again"));
+            }
         }
         for signal in signals.pending() {
             match signal {

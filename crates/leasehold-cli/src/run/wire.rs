@@ -22,8 +22,8 @@ pub(crate) enum Tiding {
     Started(i32),
     /// The command cannot be executed, by this error number of the system.
     Refused(i32),
-    /// The command was stopped.
-    Stopped,
+    /// The command was stopped, by this signal.
+    Stopped(i32),
     /// The command goes on.
     Continued,
     /// The command ended, and SIGKILL was sent to what it left in its group. The guard goes when all that is gone.
