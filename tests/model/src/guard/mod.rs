@@ -11,10 +11,6 @@
 //!
 //! The guard over five nodes is explored with one deployment; a move is explored with three nodes of which one is replaced.
 //!
-//! Two of its rules were found here and are not built yet: that no dwell is shorter than the least, and that an announcement
-//! takes less time than that ([`Form::NoLeast`], [`Form::SlowAnnouncement`]). Each of them matters where a node is lost and
-//! back within the second or two that an announcement, or a pass, takes.
-//!
 //! # What is left out, and why nothing is lost by it
 //! - **Tokens and counters.** The other model is about them.
 //! - **Who measures a dwell.** It counts from the first pass that saw the epoch: no client can have begun to measure
@@ -23,6 +19,8 @@
 //! - **Late requests.** A claim, an announcement, a move or an installation takes effect as late as it likes, under the
 //!   epochs that were read, or never. A look or a mark that comes late is a later one.
 //! - **Refusals, releases and lost messages** are keys that stay until they expire: that keeps others out, and no more.
+//! - **How long a client's look takes.** It is one moment here. In the code, what it saw counts as announced only if that took
+//!   less than the least dwell: the rule of announcements.
 //! - **Being handed out.** A client relies on the lock as soon as a majority has granted it, and until its ttl is over.
 //!
 //! # What is not covered

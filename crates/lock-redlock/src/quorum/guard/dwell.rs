@@ -10,6 +10,16 @@ use super::notes::agreed;
 use super::{Guard, Purpose, Recovery};
 use crate::DEFAULT_MAX_TTL;
 
+/// No dwell is shorter, however short the leases are that the others know of: a ttl may be announced, and a claim granted and
+/// forgotten, since they were looked at. Chosen: more than an announcement or a look takes, and about what a restart does.
+const DWELL_MIN: Duration = Duration::from_secs(2);
+
+/// What nodes say within less than this is true of all of them at once: none of them can have forgotten it, dwelled, and be
+/// back meanwhile.
+pub(in super::super) fn at_once() -> Duration {
+    DWELL_MIN.saturating_sub(drift(DWELL_MIN))
+}
+
 /// How long a node has to abstain.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dwell {
@@ -60,7 +70,8 @@ impl Guard {
             // What was announced is not known to be known, so from now on it counts as everything.
             (most + drift(most), quorum.membership.max_ttl, Recovery::ByClock)
         };
-        Dwell { epoch, lasts, longest, recovery }
+        let least = if self.purpose == Purpose::Found { Duration::ZERO } else { DWELL_MIN };
+        Dwell { epoch, lasts: lasts.max(least), longest, recovery }
     }
 
     /// The longest that a node may have granted. One that knows no deployment may have been part of one that allowed more

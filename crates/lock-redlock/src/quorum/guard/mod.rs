@@ -28,6 +28,7 @@ use lock_core::{BackendError, FencingToken, Moment};
 
 use super::{Errand, Letter, NodeId, Outcome, Quorum, refusal};
 use dwell::Dwell;
+pub(super) use dwell::at_once;
 pub use report::{NodeReport, Recovery, Report};
 
 /// Why the guard passes.
@@ -56,6 +57,8 @@ pub struct Guard {
     looked_at: Moment,
     open: usize,
     views: Vec<Result<View, BackendError>>,
+    /// Whose view came so late that the others' may be out of date.
+    late: BTreeSet<NodeId>,
     /// Who answered and belongs to another deployment.
     strangers: BTreeSet<NodeId>,
     /// Who votes in an epoch that is not the last one of its address.
@@ -92,6 +95,7 @@ impl Guard {
             looked_at: now,
             open: 0,
             views: Vec::new(),
+            late: BTreeSet::new(),
             strangers: BTreeSet::new(),
             suspects: BTreeMap::new(),
             notes: BTreeMap::new(),
@@ -233,7 +237,7 @@ impl Guard {
         counters.filter(|counter| *counter <= FencingToken::MAX.get()).max().unwrap_or_default()
     }
 
-    fn take_in(&mut self, letter: &Letter, outcome: Outcome) {
+    fn take_in(&mut self, now: Moment, letter: &Letter, outcome: Outcome) {
         match (&letter.ask, outcome) {
             (Ask::Note { .. }, Ok(Told::Noted(answers))) if self.phase == Phase::Note => {
                 for (index, noted) in answers.into_iter().enumerate() {
@@ -242,7 +246,12 @@ impl Guard {
             }
             (Ask::Note { .. }, Err(error)) => self.note_failure = Some(error),
             (Ask::Note { .. }, Ok(_)) => {}
-            (_, Ok(Told::View(view))) => self.views[letter.node.0] = Ok(*view),
+            (_, Ok(Told::View(view))) => {
+                self.views[letter.node.0] = Ok(*view);
+                if now.since(self.looked_at) >= at_once() {
+                    self.late.insert(letter.node);
+                }
+            }
             (_, Ok(_)) => {}
             (_, Err(error)) => self.views[letter.node.0] = Err(error),
         }
@@ -263,7 +272,7 @@ impl Errand for Guard {
             return;
         }
         self.open -= 1;
-        self.take_in(letter, outcome);
+        self.take_in(now, letter, outcome);
         self.go_on(quorum, now);
     }
 

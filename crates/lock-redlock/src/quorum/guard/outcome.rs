@@ -29,10 +29,11 @@ impl Guard {
         self.conclude(quorum, now, Ok(report));
     }
 
-    /// What a majority of voters knows to be the longest ttl.
+    /// What a majority of voters knows to be the longest ttl, all of them at once.
     fn announced(&self, quorum: &Quorum) -> Duration {
-        let mut known: Vec<_> =
-            self.views.iter().flatten().filter(|view| view.votes()).map(|view| view.longest).collect();
+        let views = self.views.iter().enumerate().filter(|(index, _)| !self.late.contains(&NodeId(*index)));
+        let voters = views.filter_map(|(_, view)| view.as_ref().ok()).filter(|view| view.votes());
+        let mut known: Vec<_> = voters.map(|view| view.longest).collect();
         known.sort_unstable_by(|a, b| b.cmp(a));
         known.get(quorum.majority() - 1).copied().unwrap_or_default()
     }
