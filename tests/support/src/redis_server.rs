@@ -185,6 +185,16 @@ impl RedisServer {
         DataCopy(copy)
     }
 
+    /// Backs up over the network, as operators do every night: the server takes it for a replica.
+    pub fn back_up(&self) {
+        let folder = temp_dir();
+        let mut backup = Command::new("redis-cli");
+        backup.envs(self.options.password.as_ref().map(|password| ("REDISCLI_AUTH", password)));
+        backup.args(["-p", &self.port.to_string(), "--rdb"]).arg(folder.path().join("backup.rdb"));
+        let done = must("run redis-cli", backup.output());
+        assert!(done.status.success(), "redis-cli made no backup: {done:?}");
+    }
+
     /// A plain connection of the redis crate to this server.
     pub fn connection(&self) -> redis::Connection {
         let client = must("read the server's own URL", redis::Client::open(self.url()));
