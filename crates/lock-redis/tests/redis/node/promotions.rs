@@ -1,10 +1,12 @@
 //! Nodes that become replicas and primaries again in one run, and nodes that only look like it.
 
+use std::sync::Arc;
+
 use lock_core::node::{Ask, Standing, Told};
 use lock_core::{Certainty, Effect, ErrorKind, Fenced, Released};
 use test_support::{RedisServer, RedisVersion};
 
-use super::{COLOURS, Connect, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, install, mark, view};
+use super::{COLOURS, Connect, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, install, mark, membership, view};
 use crate::promotions::{info, promote, replicate, server, server_of};
 use crate::support::{SOON, claim, eventually};
 
@@ -80,6 +82,10 @@ fn a_mark_from_before_a_fail_back_does_not_count_after_it() {
         assert_eq!(view(voter.ask(&install(EPOCH))).standing, Standing::Forgetful, "{colour}");
         let marked = view(voter.ask(&mark(OTHER_EPOCH))).standing;
         assert!(matches!(marked, Standing::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}: {marked:?}");
+        voter.fail_back(&server(), || ());
+        let [to, predecessor] = [membership(), membership()].map(Arc::new);
+        let moved = view(voter.ask(&Ask::Move { epoch: OTHER_EPOCH, membership: to, predecessor })).standing;
+        assert!(matches!(moved, Standing::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}, not moved: {moved:?}");
     }
 }
 
