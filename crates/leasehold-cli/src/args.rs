@@ -19,8 +19,8 @@ Exit codes:
   the command's own code, or 128+n if signal n ended it
   75   somebody else holds the lock, or the wait is over (see --busy-code)
   76   the lease was lost before the command ended, whatever its own code
-  69   the store cannot be reached, does not answer in time, its disk is full, or its quorum does not
-       vote yet
+  69   the store cannot be reached, does not answer in time, its disk is full, or too few nodes of
+       its quorum vote yet
   77   the store refuses this client, or is read-only
   78   the configuration or the URL cannot work
   64   the command line cannot be understood
@@ -35,12 +35,12 @@ Examples:
   leasehold run -w 5m --why 'release 1.4' deploy -- ./deploy.sh
   LEASEHOLD_URL=redis://db1 leasehold run report -- sh -c './report --fence \"$LEASEHOLD_FENCE\"'
 
-The command finds LEASEHOLD_NAME, LEASEHOLD_FENCE (the fencing token), LEASEHOLD_TTL_MS and LEASEHOLD_HELD in its \
+The command receives LEASEHOLD_NAME, LEASEHOLD_FENCE (the fencing token), LEASEHOLD_TTL_MS and LEASEHOLD_HELD in its \
 environment.
 
 It runs in a process group of its own, which is dead before the lease can expire, even if leasehold is killed or \
-stopped: SIGTERM first, SIGKILL after the grace. What the command leaves running in its group is ended with it. Not \
-reached: what has left the group (setsid, daemons, the jobs of an interactive shell) and what runs as another user.";
+stopped: SIGTERM first, SIGKILL after the grace. What the command leaves running in its group is ended with it. \
+Processes that left the group (setsid, daemons, the jobs of an interactive shell) or run as another user are not ended.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,8 +48,8 @@ Examples:
   leasehold ls                                        who holds what
   leasehold show nightly-backup                       one lock
 
-Without a URL the locks live in a file of yours on this machine: they hold among all your processes \
-here. For locks among machines give --url or LEASEHOLD_URL, such as redis://host.";
+Without a URL, locks are kept in a per-user file: they exclude all your processes on this machine. To lock across \
+machines, set --url or LEASEHOLD_URL, such as redis://host.";
 
 /// Runs commands under distributed locks.
 #[derive(Debug, Parser)]
@@ -101,17 +101,18 @@ pub(crate) struct RunArgs {
     /// Give up at once if the lock is held.
     #[arg(short, long, conflicts_with = "wait")]
     pub(crate) no_wait: bool,
-    /// Wait at most so long; without it, for ever.
+    /// Wait at most this long for the lock, and for a store that cannot be reached. Without it: forever for the lock, not
+    /// at all for the store.
     #[arg(short, long, value_name = "DURATION", value_parser = wait)]
     pub(crate) wait: Option<Duration>,
-    /// The exit code for "busy" and "the wait is over"; with 0 nothing is said of it.
+    /// The exit code when the lock is busy or the wait is over; with 0, no message is printed either.
     #[arg(short = 'E', long, value_name = "CODE", default_value_t = crate::exit::BUSY)]
     pub(crate) busy_code: u8,
     /// How long the store keeps the lock after this machine falls silent.
     #[arg(long, value_name = "DURATION", default_value_t = Ttl::DEFAULT, value_parser = ttl, help = ttl_help())]
     pub(crate) ttl: Ttl,
-    /// How long the command has between SIGTERM and SIGKILL when the lease is lost; a sixth of the ttl, at most 5s,
-    /// unless given.
+    /// How long the command has between SIGTERM and SIGKILL when the lease is lost [default: a sixth of the ttl, at most
+    /// 5s]
     #[arg(long, value_name = "DURATION", value_parser = grace)]
     pub(crate) grace: Option<Duration>,
     /// Why the lock is held, for whoever waits.

@@ -148,15 +148,17 @@ impl Locks {
         let entry = self.holder(&wish.name).ok().flatten();
         let holder = name_of(entry.as_ref().map(|entry| &entry.holder));
         let rest = match entry.map(|entry| entry.remaining) {
-            None => "; wait with -w 30s, or without -n".to_owned(),
+            None => format!("; {WAIT}"),
             Some(Some(left)) => {
-                format!(", for {} unless renewed; wait with -w 30s, or without -n", whole_seconds(left))
+                format!(", for {} unless renewed; {WAIT}", whole_seconds(left))
             }
             Some(None) => " and never expires; if nothing uses it any more, delete it at the store".to_owned(),
         };
         busy(wish, &format!("{} is held by {holder}{rest}", wish.name))
     }
 }
+
+const WAIT: &str = "to wait, use -w 30s in place of -n, or neither";
 
 fn refused(error: AcquireError, wish: &Wish) -> Failure {
     match error {

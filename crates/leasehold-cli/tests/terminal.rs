@@ -156,3 +156,42 @@ fn a_front_that_is_killed_takes_the_command_with_it() {
     wait_for_death(&pids);
     session.exit();
 }
+
+/// The front is what the shell takes for its job: stopped by others, it leaves the terminal to the shell for good.
+#[test]
+fn a_front_that_others_stop_leaves_the_terminal_to_the_shell() {
+    let mut session = Session::of_bash();
+    session.types("(sleep 1; kill -STOP $(pgrep -o -f 'leasehold ru[n] stopped')) & leasehold run stopped -- sh -c 'echo $$ > pid; sleep 3'\n");
+    session.scratch.text_of("pid");
+    session.shows("Stopped");
+    session.shows(PROMPT);
+    wait_for_death(&session.scratch.pids_of("pid"));
+    session.types("sleep 1; echo then ''one\n");
+    session.shows("then one");
+    session.types("fg\n");
+    session.shows("fg\r\n");
+    session.shows(PROMPT);
+    session.exit();
+}
+
+#[test]
+fn the_rest_of_a_pipeline_keeps_the_terminal() {
+    let mut session = Session::of_bash();
+    session.types("leasehold run a -- sh -c 'echo from the command' | sh -c 'read line; echo ask''ed; read key < /dev/tty; echo $line, $key'\n");
+    session.shows("asked");
+    session.types("yes\n");
+    session.shows("from the command, yes");
+    session.shows(PROMPT);
+    session.exit();
+}
+
+#[test]
+fn a_command_in_a_pipeline_has_the_terminal_when_it_asks_for_it() {
+    let mut session = Session::of_bash();
+    session.types("leasehold run a -- sh -c 'echo ask''ed > /dev/tty; read key < /dev/tty; echo got $key' | cat\n");
+    session.shows("asked");
+    session.types("yes\n");
+    session.shows("got yes");
+    session.shows(PROMPT);
+    session.exit();
+}

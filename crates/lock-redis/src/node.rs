@@ -1,10 +1,12 @@
 //! A Redis as one node of a quorum: what it keeps is described in `docs/wire.md`, under "A node of a quorum".
 //!
 //! The contract is that of [`lock_core::node`]. Each request says for which run of the server it is meant: that of the very
-//! connection that carries it. So a server that was restarted or promoted never passes for the one before it.
+//! connection that carries it. The server compares that, and the history of its data. So one that was restarted, promoted, or
+//! demoted and promoted again never passes for the one before it.
 //!
 //! **Not guaranteed:** a server that becomes a replica, loads somebody else's data, and becomes a primary again, all in one
-//! run and with nobody asking it meanwhile, may have lost grants and vote all the same. A node should have no replicas.
+//! run, may have lost grants. It votes all the same if no client marks it until its replication backlog has expired
+//! (`repl-backlog-ttl`, an hour unless set). A node should have no replicas.
 //!
 //! A replica, and a server of a cluster, are refused with an error of kind `Config`. Errors name the node's address. A
 //! node is asked over connections of its own, which are made with the first request and again when they broke.

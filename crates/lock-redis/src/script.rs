@@ -102,7 +102,8 @@ pub(crate) static VERIFY: Script = Script::new(text!("clock", "verify"));
 /// The scripts that a connection of ours finds loaded: what it most likely needs.
 pub(crate) static OWN: [&Script; 5] = [&ACQUIRE.stored, &RELEASE.stored, &REVOKE.stored, &RENEW, &LOOK];
 
-/// What is asked of a node of a quorum. `SEAL` is `RUN_ID:EPOCH` there.
+/// What is asked of a node of a quorum. A seal is `RUN_ID:EPOCH`. What depends on one takes it as its first argument, or the run
+/// alone as `RUN_ID:`, and is an error at a replica.
 pub(crate) mod node {
     use super::Script;
 
@@ -111,32 +112,33 @@ pub(crate) mod node {
     ///
     /// Answers the clock alone where the wish was granted, or token and clock, or value and `PTTL` of somebody else's
     /// hold, or `abstains`.
-    pub(crate) static ACQUIRE: Script = Script::new(text!("node/acquire"));
+    pub(crate) static ACQUIRE: Script = Script::new(text!("node/history", "node/acquire"));
 
     /// Acknowledges and renews leases. Keys: node, locks. Arguments: seal, and four for each lease: `lh1:OWNER:`, low, high,
     /// ttl (ms). Answers one for each: 1 for yes, 0 for not held, or a higher token, of its grant or the first of
     /// somebody who came after; or `abstains`.
-    pub(crate) static FENCE: Script = Script::new(text!("node/fence"));
+    pub(crate) static FENCE: Script = Script::new(text!("node/history", "node/fence"));
 
     /// Gives up a hold or a claim. Keys: lock, inboxes and, where a claim may still arrive, tombstone.
     /// Arguments: `lh1:OWNER:`, life of the tombstone (ms). Answers 1 for a hold, or 0.
     pub(crate) static RELEASE: Script = Script::new(text!("node/release"));
 
-    /// What the node knows of itself. Keys: node. Answers seal, pending, since (us), fence, longest (ms), members and
-    /// `max_ttl` (ms) of its deployment, of the one that marked it, and of the predecessor, clock (us).
-    pub(crate) static LOOK: Script = Script::new(text!("clock", "node/view"));
+    /// What the node knows of itself. Keys: node. Arguments: `RUN_ID:`. Answers seal and pending where they count, since (us),
+    /// fence, longest (ms), members and `max_ttl` (ms) of its deployment, of the one that marked it, and of the
+    /// predecessor, clock (us).
+    pub(crate) static LOOK: Script = Script::new(text!("clock", "node/history", "node/view"));
 
     /// To abstain, unless it votes or abstains already. Keys: node. Arguments: `RUN_ID:`, epoch, members, `max_ttl` (ms).
     /// Answers as a look.
-    pub(crate) static MARK: Script = Script::new(text!("clock", "node/mark", "node/view"));
+    pub(crate) static MARK: Script = Script::new(text!("clock", "node/history", "node/mark", "node/view"));
 
     /// To vote, if it abstains under this seal. Keys: node. Arguments: seal, counter, longest (ms), members, `max_ttl` (ms).
     /// Answers as a look.
-    pub(crate) static INSTALL: Script = Script::new(text!("clock", "node/install", "node/view"));
+    pub(crate) static INSTALL: Script = Script::new(text!("clock", "node/history", "node/install", "node/view"));
 
     /// To abstain in another deployment. Keys: node. Arguments: seal, members and `max_ttl` (ms) of that one, and of the one
     /// before. Answers as a look.
-    pub(crate) static MOVE: Script = Script::new(text!("clock", "node/move", "node/view"));
+    pub(crate) static MOVE: Script = Script::new(text!("clock", "node/history", "node/move", "node/view"));
 
     /// What is noted of members. Keys: of the members. Arguments: how long to keep a note (ms), and for each member the epoch
     /// that begins, with a `!` where that is to be noted anew, or nothing. Answers two for each: the epoch that is noted, or

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::{must, signals, temp_dir};
+use crate::{Finish, must, signals, temp_dir};
 
 /// How long a server may take until it answers. Chosen: a loaded machine starts one in well under a second.
 const START_WITHIN: Duration = Duration::from_secs(20);
@@ -183,6 +183,16 @@ impl RedisServer {
         let copy = temp_dir();
         copy_tree(self.directory.path(), copy.path());
         DataCopy(copy)
+    }
+
+    /// Backs up over the network, as operators do every night: the server takes it for a replica.
+    pub fn back_up(&self) {
+        let folder = temp_dir();
+        let mut backup = Command::new("redis-cli");
+        backup.envs(self.options.password.as_ref().map(|password| ("REDISCLI_AUTH", password)));
+        backup.args(["-p", &self.port.to_string(), "--rdb"]).arg(folder.path().join("backup.rdb"));
+        let done = backup.finish();
+        assert!(done.status.success(), "redis-cli made no backup: {done:?}");
     }
 
     /// A plain connection of the redis crate to this server.

@@ -154,8 +154,8 @@ impl<'a> Supervisor<'a> {
     fn tell_of_stop(&mut self) {
         let group = self.child.group().map_or(0, |group| group.id().as_raw_pid());
         self.voice.warn(&format!(
-            "the command was stopped and the lock stays held; continue it with fg or kill -CONT -- -{group}, or end it \
-             with Ctrl-C"
+            "the command was stopped and the lock stays held; continue it with fg, bg or kill -CONT -- -{group}, or end it \
+             with Ctrl-C or kill %JOB"
         ));
     }
 

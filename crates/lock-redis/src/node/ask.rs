@@ -34,9 +34,9 @@ impl Question for Ask {
             Self::Acquire { claim, wish, epoch } => return acquire(line, claim, *wish, *epoch),
             Self::Fence { leases, epoch } => fence(line, leases, *epoch),
             Self::Release(parting) => release(line.wire, parting),
-            Self::Look => Call::script(&script::LOOK, &[Key::Node]),
+            Self::Look => Call::script(&script::LOOK, &[Key::Node]).arg(run(peer)),
             Self::Mark { epoch, membership } => {
-                let call = Call::script(&script::MARK, &[Key::Node]).arg(format!("{}:", peer.run_id));
+                let call = Call::script(&script::MARK, &[Key::Node]).arg(run(peer));
                 of_membership(call.arg(epoch.to_string()), membership)
             }
             Self::Note { seen, keep } => note(seen, *keep),
@@ -126,6 +126,11 @@ fn note(seen: &[Sighting], keep: Duration) -> Call {
 /// What a node is sealed with while it votes: the run, and the epoch that it votes in.
 fn seal(peer: &Peer, epoch: Epoch) -> String {
     format!("{}:{epoch}", peer.run_id)
+}
+
+/// How the seals of this run begin.
+fn run(peer: &Peer) -> String {
+    format!("{}:", peer.run_id)
 }
 
 fn of_membership(call: Call, membership: &Membership) -> Call {

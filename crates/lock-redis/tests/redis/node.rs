@@ -3,6 +3,7 @@
 mod faults;
 mod hints;
 mod losses;
+mod promotions;
 mod requests;
 mod standing;
 mod trace;
@@ -115,7 +116,10 @@ impl Voter {
     }
 
     fn start_with(connect: Connect, options: RedisOptions) -> Self {
-        let server = RedisServer::start_with(options);
+        Self::on(RedisServer::start_with(options), connect)
+    }
+
+    fn on(server: RedisServer, connect: Connect) -> Self {
         let node = connect(&server.url());
         let voter = Self { server, node, epoch: EPOCH };
         voter.begin(EPOCH);

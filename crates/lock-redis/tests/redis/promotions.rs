@@ -4,15 +4,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lock_core::{Certainty, FencingToken, Renewed};
 use lock_redis::by_hand::texts;
-use test_support::{Finish, RedisOptions, RedisServer};
+use test_support::{RedisOptions, RedisServer, RedisVersion};
 
 use crate::support::{COLOURS, SOON, both, draw, eventually, parting, take};
 
 const MARKER: &str = "leasehold:incarnation";
 
 /// A server that syncs its replicas without delay.
-fn server() -> RedisServer {
-    RedisServer::start_with(RedisOptions::default().arguments(&["--repl-diskless-sync-delay", "0"]))
+pub(crate) fn server() -> RedisServer {
+    server_of(RedisVersion::Installed)
+}
+
+/// The same, of this version.
+pub(crate) fn server_of(version: RedisVersion) -> RedisServer {
+    let undelayed = ["--repl-diskless-sync-delay", "0"];
+    RedisServer::start_with(RedisOptions::default().version(version).arguments(&undelayed))
 }
 
 pub(crate) fn info(server: &RedisServer, field: &str) -> String {
@@ -25,7 +31,7 @@ fn incarnation(server: &RedisServer) -> String {
 }
 
 /// Makes one server the replica of another and waits until it has its data.
-fn replicate(replica: &RedisServer, primary: &RedisServer) {
+pub(crate) fn replicate(replica: &RedisServer, primary: &RedisServer) {
     replica.command::<()>(&["REPLICAOF", "127.0.0.1", &primary.port().to_string()]);
     eventually("the replica has caught up", || {
         let info: String = replica.command(&["INFO", "replication"]);
@@ -35,18 +41,8 @@ fn replicate(replica: &RedisServer, primary: &RedisServer) {
     });
 }
 
-fn promote(server: &RedisServer) {
+pub(crate) fn promote(server: &RedisServer) {
     server.command::<()>(&["REPLICAOF", "NO", "ONE"]);
-}
-
-/// Back up as an operator does every night: the server takes it for a replica, and names its history anew.
-pub(crate) fn back_up(server: &RedisServer) {
-    let file = test_support::temp_dir();
-    let status = std::process::Command::new("redis-cli")
-        .args(["-p", &server.port().to_string(), "--rdb"])
-        .arg(file.path().join("backup.rdb"))
-        .finish();
-    assert!(status.status.success(), "{status:?}");
 }
 
 #[test]
@@ -109,7 +105,7 @@ fn a_backup_costs_no_held_lock() {
         // The first replica after a while without any names the history anew.
         server.command::<()>(&["CONFIG", "SET", "repl-backlog-ttl", "1"]);
         eventually("the backlog is gone", || info(&server, "repl_backlog_active:") == "0");
-        back_up(&server);
+        server.back_up();
         assert_ne!(incarnation(&server), before, "{colour}: the history has the old name");
         assert_eq!(info(&server, "master_replid2:"), "0".repeat(40));
         let [(_, one), (_, another)] = both(&server.url());

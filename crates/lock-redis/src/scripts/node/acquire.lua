@@ -1,7 +1,7 @@
 local call, lock, node, tombstone = redis.call, KEYS[1], KEYS[2], KEYS[3]
 local mine, ttl, width, note = ARGV[2], ARGV[3], ARGV[4], ARGV[7]
-local known = call('HMGET', node, 'seal', 'fence', 'longest')
-if known[1] ~= ARGV[1] then return 'abstains' end
+local known = call('HMGET', node, 'seal', 'fence', 'longest', 'incarnation')
+if known[1] ~= ARGV[1] or not counts(known[4]) then return 'abstains' end
 local lengthens = tonumber(ttl) > tonumber(known[3])
 local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -16,6 +16,7 @@ if call('EXISTS', lock, tombstone) == 0 then
   local high = token == wish and ARGV[5] or string.format('%.0f', token)
   local low = width == '1' and high or string.format('%.0f', token - width + 1)
   if lengthens then call('HSET', node, 'longest', ttl) end
+  if known[4] ~= incarnation then call('HSET', node, 'incarnation', incarnation) end
   -- First, since nothing is rolled back: a token that nobody has does no harm.
   call('HSET', node, 'fence', high)
   call('SET', lock, mine .. low .. ':' .. high .. ':' .. note, 'PX', ttl)

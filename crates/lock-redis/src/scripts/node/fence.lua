@@ -1,6 +1,6 @@
 local call, node = redis.call, KEYS[1]
-local known = call('HMGET', node, 'seal', 'fence', 'longest')
-if known[1] ~= ARGV[1] then return 'abstains' end
+local known = call('HMGET', node, 'seal', 'fence', 'longest', 'incarnation')
+if known[1] ~= ARGV[1] or not counts(known[4]) then return 'abstains' end
 local fence, longest = known[2], known[3]
 local held, told = call('MGET', unpack(KEYS, 2)), {}
 for i, value in ipairs(held) do

@@ -1,12 +1,12 @@
-local node, run, epoch, members, max_ttl = KEYS[1], unpack(ARGV)
+local node, epoch, members, max_ttl = KEYS[1], unpack(ARGV, 2)
+local known = redis.call('HMGET', node, 'seal', 'pending', 'incarnation')
 
-local function of_this_run(field)
-  local value = redis.call('HGET', node, field)
+local function of_this_run(value)
   return value and string.sub(value, 1, #run) == run
 end
 
-if not of_this_run('seal') and not of_this_run('pending') then
+if not counts(known[3]) or not of_this_run(known[1]) and not of_this_run(known[2]) then
   redis.call('HDEL', node, 'seal')
-  redis.call('HSET', node, 'pending', run .. epoch, 'since', string.format('%.0f', microseconds()),
-    'marked_members', members, 'marked_max_ttl', max_ttl)
+  redis.call('HSET', node, 'pending', run .. epoch, 'incarnation', incarnation,
+    'since', string.format('%.0f', microseconds()), 'marked_members', members, 'marked_max_ttl', max_ttl)
 end

@@ -187,22 +187,3 @@ fn a_replica_and_a_node_of_a_cluster_are_refused() {
         assert_eq!(server.command::<u64>(&["DBSIZE"]), 0);
     }
 }
-
-#[test]
-fn a_backup_of_a_node_costs_neither_its_vote_nor_a_held_lock() {
-    use crate::promotions::{back_up, info};
-    for (colour, connect) in COLOURS {
-        let voter = Voter::start(connect);
-        let (claim, held) = voter.take("job");
-        let before = info(&voter.server, "master_replid:");
-        back_up(&voter.server);
-        assert_ne!(info(&voter.server, "master_replid:"), before, "{colour}: the history has the old name");
-        let newcomer = connect(&voter.server.url());
-        for node in [&voter.node, &newcomer] {
-            assert_eq!(view(node.ask(&Ask::Look, SOON)).standing, Standing::Voting(EPOCH), "{colour}");
-            let told = node.ask(&fence(std::slice::from_ref(&held), EPOCH), SOON).unwrap();
-            assert_eq!(told, Told::Fenced(vec![lock_core::Fenced::Acknowledged]), "{colour}");
-        }
-        assert_eq!(voter.release(&claim, Certainty::Answered), Released::Released, "{colour}");
-    }
-}
