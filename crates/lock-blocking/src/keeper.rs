@@ -154,9 +154,9 @@ impl Drop for UnderWay<'_> {
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        // Nobody renews any more, whatever the reason: who holds has to know.
+        // Nobody renews any more, whatever the reason: who holds has to know, and the store as well.
         if let Some(stations) = self.0.stations.upgrade() {
-            stations.close();
+            stations.close().iter().for_each(|cell| cell.hand_over());
         }
     }
 }

@@ -103,20 +103,24 @@ impl Redis {
     /// Asks within a span of time that may be shared with other questions; what is idempotent, over another connection
     /// once more where the first one broke.
     pub(crate) fn answer<Q: Question>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
-        match (self.answer_once(question, span), question.retry()) {
+        match (self.answer_once(question, span, None), question.retry()) {
             (Err(failure), Retry::Once) if failure.is_a_break() => {
-                let again = self.answer_once(question, span).map_err(Failure::after_a_part)?;
-                Ok(question.after_retry(again))
+                self.answer_once(question, span, Some(&failure)).map_err(Failure::after_a_part)
             }
             (outcome, Retry::Once | Retry::Never) => outcome,
         }
     }
 
-    fn answer_once<Q: Question>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
+    fn answer_once<Q: Question>(
+        &self,
+        question: &Q,
+        span: Span,
+        first: Option<&Failure>,
+    ) -> Result<Q::Answer, Failure> {
         let mut handle = self.source.checkout(span)?;
         let outcome = self.evaluate(&mut handle, question, span)?;
-        let outcome = outcome.map_err(|error| classify(self.wire.asked(span.within), &error));
-        let answer = outcome.map(|reply| question.read(self.line(&handle), reply));
+        let outcome = outcome.map_err(|error| classify(self.wire.asked(span.within), &error).at(handle.peer()));
+        let answer = outcome.map(|reply| question.read(Line { first, ..self.line(&handle) }, reply));
         self.source.give_back(handle, answer.as_ref().err());
         answer?
     }
@@ -137,7 +141,7 @@ impl Redis {
     }
 
     fn line<'a>(&'a self, handle: &'a Handle) -> Line<'a> {
-        Line { wire: &self.wire, peer: handle.peer() }
+        Line { wire: &self.wire, peer: handle.peer(), first: None }
     }
 }
 

@@ -63,7 +63,7 @@ impl ByHand {
     }
 
     fn line(&self) -> Line<'_> {
-        Line { wire: &self.0, peer: VERIFIED }
+        Line { wire: &self.0, peer: VERIFIED, first: None }
     }
 }
 
@@ -83,7 +83,7 @@ impl NodeByHand {
 
     /// The command for a request; of at most 100 leases, if it is a fence.
     pub fn ask(&self, ask: &Ask) -> Option<Cmd> {
-        Some(ask.call(Line { wire: &self.wire, peer: &self.peer }).ok()?.command)
+        Some(ask.call(Line { wire: &self.wire, peer: &self.peer, first: None }).ok()?.command)
     }
 
     /// Loads the scripts.

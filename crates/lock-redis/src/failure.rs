@@ -7,6 +7,7 @@ use lock_core::{BackendError, Effect, ErrorKind, Operation, to_the_millisecond};
 
 use crate::BACKEND;
 use crate::classify::MISSING;
+use crate::greeting::Peer;
 
 /// What to do where nobody answers.
 pub(crate) const SEE_THERE: &str = "see that the server runs at this address";
@@ -47,11 +48,13 @@ pub(crate) struct Failure {
     message: Cow<'static, str>,
     remedy: Option<&'static str>,
     fate: Fate,
+    /// The incarnation of the server that the connection led to, where it broke under the request.
+    broke_at: Option<String>,
 }
 
 impl Failure {
     pub(crate) fn new(kind: ErrorKind, effect: Effect, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind, effect, message: message.into(), remedy: None, fate: Fate::Keep }
+        Self { kind, effect, message: message.into(), remedy: None, fate: Fate::Keep, broke_at: None }
     }
 
     pub(crate) fn remedy(mut self, remedy: &'static str) -> Self {
@@ -61,6 +64,12 @@ impl Failure {
 
     pub(crate) fn dropping(mut self) -> Self {
         self.fate = Fate::Drop;
+        self
+    }
+
+    /// Over a connection to this server.
+    pub(crate) fn at(mut self, peer: &Peer) -> Self {
+        self.broke_at = self.is_a_break().then(|| peer.incarnation());
         self
     }
 
@@ -143,6 +152,12 @@ impl Failure {
     /// Whether the connection broke under the request, so that nobody knows what became of it.
     pub(crate) fn is_a_break(&self) -> bool {
         self.kind == ErrorKind::Unreachable && self.effect == Effect::Unknown
+    }
+
+    /// Whether the connection broke under the request, and led to the incarnation that this one leads to. Of connections
+    /// that were handed in nobody knows, and they are taken to lead to the same.
+    pub(crate) fn broke_at(&self, peer: &Peer) -> bool {
+        self.broke_at.as_ref().is_some_and(|incarnation| *incarnation == peer.incarnation())
     }
 
     /// Whether the server said it, and so is alive.

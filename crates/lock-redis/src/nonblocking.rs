@@ -107,24 +107,29 @@ impl Redis {
     /// Asks within a span of time that may be shared with other questions; what is idempotent, over another connection
     /// once more where the first one broke.
     pub(crate) async fn answer<Q: Question + Sync>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
-        match (self.answer_once(question, span).await, question.retry()) {
+        match (self.answer_once(question, span, None).await, question.retry()) {
             (Err(failure), Retry::Once) if failure.is_a_break() => {
                 // In room of its own, which most requests do not need.
-                let again = Box::pin(self.answer_once(question, span)).await.map_err(Failure::after_a_part)?;
-                Ok(question.after_retry(again))
+                let again = Box::pin(self.answer_once(question, span, Some(&failure)));
+                again.await.map_err(Failure::after_a_part)
             }
             (outcome, Retry::Once | Retry::Never) => outcome,
         }
     }
 
-    async fn answer_once<Q: Question + Sync>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
+    async fn answer_once<Q: Question + Sync>(
+        &self,
+        question: &Q,
+        span: Span,
+        first: Option<&Failure>,
+    ) -> Result<Q::Answer, Failure> {
         let checkout = timeout_at(span.until, self.source.checkout()).await;
         let mut handle = checkout.map_err(|_| Failure::no_connection(&self.wire.server, span.within))??;
         let outcome = match timeout_at(span.until, self.evaluate(&mut handle, question)).await {
-            Ok(outcome) => outcome?.map_err(|error| classify(self.wire.asked(span.within), &error)),
+            Ok(outcome) => outcome?.map_err(|error| classify(self.wire.asked(span.within), &error).at(handle.peer())),
             Err(_) => Err(Failure::no_answer(&self.wire.server, span.within)),
         };
-        let answer = outcome.map(|reply| question.read(self.line(&handle), reply));
+        let answer = outcome.map(|reply| question.read(Line { first, ..self.line(&handle) }, reply));
         self.source.give_back(handle, span.within, answer.as_ref().err());
         answer?
     }
@@ -150,7 +155,7 @@ impl Redis {
     }
 
     fn line<'a>(&'a self, handle: &'a Handle) -> Line<'a> {
-        Line { wire: &self.wire, peer: handle.peer() }
+        Line { wire: &self.wire, peer: handle.peer(), first: None }
     }
 }
 

@@ -112,6 +112,19 @@ impl Call {
 pub(crate) struct Line<'a> {
     pub(crate) wire: &'a Wire,
     pub(crate) peer: &'a Peer,
+    /// How the first try failed, where this is the retry.
+    pub(crate) first: Option<&'a Failure>,
+}
+
+impl Line<'_> {
+    /// What the answer to a release says. Where a retry finds nothing, the first try may have ended the hold or the place;
+    /// not so where another incarnation answers: what broke the connection may have lost the lease as well.
+    pub(crate) fn released(self, answer: Released) -> Released {
+        match answer {
+            Released::NotHeld if self.first.is_some_and(|first| first.broke_at(self.peer)) => Released::Released,
+            Released::NotHeld | Released::Released | Released::Left => answer,
+        }
+    }
 }
 
 /// A question to Redis: how it is asked, and how its answer is read.
@@ -132,11 +145,6 @@ pub(crate) trait Question {
     fn retry(&self) -> Retry {
         Retry::Never
     }
-
-    /// What the answer to a retry says, given that the first try may have taken effect.
-    fn after_retry(&self, answer: Self::Answer) -> Self::Answer {
-        answer
-    }
 }
 
 /// What becomes of a question whose connection broke before the answer.
@@ -146,14 +154,6 @@ pub(crate) enum Retry {
     Never,
     /// It is idempotent, and asked again over another connection in what is left of its time.
     Once,
-}
-
-/// A release that finds nothing on its retry: the first try may have ended the hold or the place.
-pub(crate) fn released_by_either(answer: Released) -> Released {
-    match answer {
-        Released::NotHeld => Released::Released,
-        Released::Released | Released::Left => answer,
-    }
 }
 
 /// Takes a reply apart.
@@ -173,7 +173,7 @@ impl Question for &Claim {
         Operation::Acquire
     }
 
-    fn call(&self, Line { wire, peer }: Line<'_>) -> Result<Call, Failure> {
+    fn call(&self, Line { wire, peer, .. }: Line<'_>) -> Result<Call, Failure> {
         if self.mode != Mode::Exclusive {
             return Err(Failure::unsupported("only exclusive locks"));
         }
@@ -293,7 +293,7 @@ impl Question for &Parting {
         Operation::Release
     }
 
-    fn call(&self, Line { wire, peer }: Line<'_>) -> Result<Call, Failure> {
+    fn call(&self, Line { wire, peer, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = Keys::of(&wire.prefix, &self.name);
         let script = script::RELEASE.counting(peer.counting);
         let [lock, queue, waiters] = [keys.lock(), keys.queue(), keys.waiters()];
@@ -310,21 +310,17 @@ impl Question for &Parting {
         })
     }
 
-    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Released, Failure> {
+    fn read(&self, line: Line<'_>, reply: Value) -> Result<Released, Failure> {
         match read::<i64>(reply)? {
-            1 => Ok(Released::Released),
-            2 => Ok(Released::Left),
-            0 => Ok(Released::NotHeld),
+            1 => Ok(line.released(Released::Released)),
+            2 => Ok(line.released(Released::Left)),
+            0 => Ok(line.released(Released::NotHeld)),
             _ => Err(Failure::strange_answer()),
         }
     }
 
     fn retry(&self) -> Retry {
         Retry::Once
-    }
-
-    fn after_retry(&self, answer: Released) -> Released {
-        released_by_either(answer)
     }
 }
 

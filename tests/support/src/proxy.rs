@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -50,7 +50,7 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     fired: AtomicU64,
-    server: u16,
+    server: AtomicU16,
 }
 
 #[derive(Debug)]
@@ -84,7 +84,8 @@ impl Proxy {
         let listener = must("bind the proxy", TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
         let port = must("look at the proxy's port", listener.local_addr()).port();
         let state = Mutex::new(State { fault: Fault::None, connections: Vec::new(), closing: Closing::No });
-        let shared = Arc::new(Shared { state, changed: Condvar::new(), fired: AtomicU64::new(0), server });
+        let shared =
+            Arc::new(Shared { state, changed: Condvar::new(), fired: AtomicU64::new(0), server: server.into() });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || accept(&listener, &accepting));
         Self { port, shared }
@@ -93,6 +94,11 @@ impl Proxy {
     /// The port on 127.0.0.1 for clients.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Leads new connections to another server's port; the others stay where they are.
+    pub fn lead_to(&self, server: u16) {
+        self.shared.server.store(server, Ordering::SeqCst);
     }
 
     /// Begins a fault, in place of the one before, and counts how often it fires from now on.
@@ -177,7 +183,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         drop(state);
         if fault == Fault::Refuse {
             shared.count();
-        } else if let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, shared.server)) {
+        } else if let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, shared.server.load(Ordering::SeqCst))) {
             join(shared, client, server);
         }
     }

@@ -88,6 +88,21 @@ fn a_panic_in_an_alarm_ends_that_station_only() {
 }
 
 #[test]
+fn what_is_held_when_the_keeper_panics_is_released() {
+    let bench = Bench::new();
+    let fussy = Fussy::of(&bench, "leasehold-keeper");
+    let client = fussy.client(&bench);
+    let guard = client.mutex("a").acquire().unwrap();
+    fussy.panic(Moment::ORIGIN, 0, 1);
+    // Wakes the keeper.
+    bench.clock.advance(SECOND);
+    until(|| guard.lost_within(Duration::ZERO).is_some());
+    assert!(fussy.has_panicked());
+    assert!(matches!(guard.lost().reason, LossReason::Closed));
+    bench.becomes_free("a");
+}
+
+#[test]
 fn panics_in_the_background_cost_no_thread() {
     let bench = Bench::new();
     let fussy = Fussy::of(&bench, "leasehold-errands");

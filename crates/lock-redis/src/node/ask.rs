@@ -10,9 +10,7 @@ use crate::failure::Failure;
 use crate::greeting::Peer;
 use crate::script::node as script;
 use crate::value::{Key, Keys, of_owner};
-use crate::wire::{
-    Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, released_by_either, to_millis, tombstone_life,
-};
+use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, to_millis, tombstone_life};
 
 impl Question for Ask {
     type Answer = Told;
@@ -52,7 +50,7 @@ impl Question for Ask {
     }
 
     fn read(&self, line: Line<'_>, reply: Value) -> Result<Told, Failure> {
-        super::told::read(self, line.peer, reply)
+        super::told::read(self, line, reply)
     }
 
     fn retry(&self) -> Retry {
@@ -65,10 +63,6 @@ impl Question for Ask {
             | Self::Install { .. }
             | Self::Move { .. } => Retry::Never,
         }
-    }
-
-    fn after_retry(&self, told: Told) -> Told {
-        if let Told::Released(released) = told { Told::Released(released_by_either(released)) } else { told }
     }
 }
 

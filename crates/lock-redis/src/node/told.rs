@@ -9,10 +9,10 @@ use redis::Value;
 use crate::failure::Failure;
 use crate::greeting::Peer;
 use crate::value::Stored;
-use crate::wire::{read as read_as, remaining};
+use crate::wire::{Line, read as read_as, remaining};
 
 /// Reads the reply to what was asked.
-pub(super) fn read(ask: &Ask, peer: &Peer, reply: Value) -> Result<Told, Failure> {
+pub(super) fn read(ask: &Ask, line: Line<'_>, reply: Value) -> Result<Told, Failure> {
     if matches!(&reply, Value::BulkString(word) if word == b"abstains") {
         return Ok(Told::Abstains);
     }
@@ -20,13 +20,13 @@ pub(super) fn read(ask: &Ask, peer: &Peer, reply: Value) -> Result<Told, Failure
         Ask::Acquire { wish, .. } => acquired(*wish, &reply).ok_or_else(Failure::strange_answer),
         Ask::Fence { leases, .. } => fenced(leases.len(), &read_as::<Vec<u64>>(reply)?),
         Ask::Release(_) => match read_as::<i64>(reply)? {
-            1 => Ok(Told::Released(Released::Released)),
-            0 => Ok(Told::Released(Released::NotHeld)),
+            1 => Ok(Told::Released(line.released(Released::Released))),
+            0 => Ok(Told::Released(line.released(Released::NotHeld))),
             _ => Err(Failure::strange_answer()),
         },
         Ask::Note { seen, .. } => noted(seen.len(), &read_as::<Vec<(String, u64)>>(reply)?),
         Ask::Look | Ask::Mark { .. } | Ask::Install { .. } | Ask::Move { .. } => {
-            Ok(Told::View(Box::new(view(peer, read_as(reply)?))))
+            Ok(Told::View(Box::new(view(line.peer, read_as(reply)?))))
         }
     }
 }

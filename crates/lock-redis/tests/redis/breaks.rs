@@ -79,6 +79,45 @@ fn what_may_have_been_done_is_asked_again_but_for_an_acquire() {
 }
 
 #[test]
+fn a_release_that_another_server_answers_ended_nothing() {
+    for (colour, connect) in COLOURS {
+        let (mut server, heir) = (RedisServer::start(), RedisServer::start());
+        let proxy = Proxy::start(server.port());
+        let client = connect(&server.url_at(proxy.port()));
+        let (held, _) = take(&client, colour);
+        let release = || client.release(&parting(&held, Certainty::Answered), 4 * SOON);
+        let released = fail_over_under(&proxy, &mut server, &heir, release).unwrap();
+        assert_eq!(released, Released::NotHeld, "{colour}: the first try never arrived");
+    }
+    for (face, connect) in FACES {
+        let (mut server, heir) = (RedisServer::start(), RedisServer::start());
+        let proxy = Proxy::start(server.port());
+        let client = connect(&server.url_at(proxy.port()));
+        let held = client.acquire("job", TTL);
+        let ended = fail_over_under(&proxy, &mut server, &heir, || held.end()).unwrap();
+        assert!(matches!(ended, Ended::AlreadyLost(_)), "{face}: {ended:?}");
+    }
+}
+
+/// Loses a server with all that it knew while a request is under way that it never runs. Another takes its place.
+pub(crate) fn fail_over_under<T: Send>(
+    proxy: &Proxy,
+    server: &mut RedisServer,
+    heir: &RedisServer,
+    ask: impl FnOnce() -> T + Send,
+) -> T {
+    server.stop();
+    proxy.set(Fault::Delay(Duration::from_millis(1)));
+    proxy.lead_to(heir.port());
+    thread::scope(|scope| {
+        let asked = scope.spawn(ask);
+        eventually("the request is under way", || proxy.fired() > 0);
+        server.kill();
+        asked.join().unwrap()
+    })
+}
+
+#[test]
 fn a_release_that_cannot_be_retried_is_of_unknown_effect() {
     let server = RedisServer::start();
     let proxy = Proxy::start(server.port());

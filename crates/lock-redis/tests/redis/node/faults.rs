@@ -10,6 +10,7 @@ use super::{
     ADDRESS, COLOURS, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, install, lease, mark, membership, note,
     release, tombstone, view,
 };
+use crate::breaks::fail_over_under;
 use crate::faults::{evaluations, exists};
 use crate::support::{SHORT, SOON, claim, eventually};
 
@@ -51,6 +52,24 @@ fn a_ghost_leaves_nothing_where_it_waits_behind_its_release_in_a_stopped_node() 
         eventually("both are run", || evaluations(&near.server) >= before + 2);
         assert!(exists(&near.server, &tombstone(&job)), "{colour}: the release was not run");
         assert!(!exists(&near.server, "job"), "{colour}: the ghost took the lock");
+    }
+}
+
+#[test]
+fn a_release_whose_connection_breaks_did_it_unless_another_server_answers() {
+    for (colour, connect) in COLOURS {
+        let (mut near, heir) = (Voter::start(connect), RedisServer::start());
+        let proxy = Proxy::start(near.server.port());
+        let far = connect(&near.server.url_at(proxy.port()));
+        let job = claim("job");
+        let give_up = || far.ask(&release(&job, Certainty::Answered), 4 * SOON).unwrap();
+        granted(far.ask(&acquire(&job, 1, EPOCH), SOON));
+        proxy.set(Fault::CutOneReply);
+        assert_eq!((give_up(), proxy.fired()), (Told::Released(Released::Released), 1), "{colour}");
+        let wish = near.clock();
+        granted(far.ask(&acquire(&job, wish, EPOCH), SOON));
+        let released = fail_over_under(&proxy, &mut near.server, &heir, give_up);
+        assert_eq!(released, Told::Released(Released::NotHeld), "{colour}: the first try never arrived");
     }
 }
 
