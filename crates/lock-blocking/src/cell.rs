@@ -242,7 +242,7 @@ impl Cell {
                 seat.verdict = Some(Ok(hold));
             }),
             Output::Refuse { turn, refusal } => {
-                let asked = inner.known.last_asked();
+                let asked = inner.known.last_asked().filter(|owner| !inner.is_a_holders(*owner));
                 inner.tell(turn, |seat| {
                     seat.owner = asked;
                     seat.verdict = Some(Err(refusal));

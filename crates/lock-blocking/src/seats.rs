@@ -55,7 +55,8 @@ pub(crate) struct Seat {
     pub(crate) ended: Option<Result<Ended, BackendError>>,
     pub(crate) bell: Arc<Condvar>,
     pub(crate) presence: Presence,
-    /// Whose release is for the thread of this seat to run: its lease's, or the last claim's where it was turned away.
+    /// Whose release is for the thread of this seat to run: its lease's, or the last claim's where it was turned
+    /// away and nobody here holds by it.
     pub(crate) owner: Option<Owner>,
     /// What its guard knows, once it holds.
     pub(crate) hold: Option<Arc<Hold>>,
@@ -121,6 +122,11 @@ impl Inner {
 
     pub(crate) fn has_left(&self) -> bool {
         self.pending.iter().any(|action| self.is_left(action))
+    }
+
+    /// Whether somebody here holds, or held, by this owner.
+    pub(crate) fn is_a_holders(&self, owner: Owner) -> bool {
+        self.seats.values().any(|seat| seat.hold.as_ref().is_some_and(|hold| hold.lease().owner == owner))
     }
 
     /// Wakes a thread that waits for its turn, unless all are awake.

@@ -1,13 +1,35 @@
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 
-use lock_core::{AcquireError, ErrorKind, Operation};
+use lock_blocking::Client;
+use lock_core::{AcquireError, ErrorKind, Moment, Operation};
+use lock_host::{Clock, ManualClock};
 use lock_memory::faults::Fault;
 
-use crate::support::{Ask, Bench, Hooked, until};
+use crate::support::{Ask, Bench, Hooked, PATIENCE, until};
 
 const SECOND: Duration = Duration::from_secs(1);
+
+/// A clock that counts how often the thread named "waiter" looks.
+#[derive(Debug)]
+struct Watched {
+    clock: ManualClock,
+    looks: AtomicU64,
+}
+
+impl Clock for Watched {
+    fn now(&self) -> Moment {
+        let now = self.clock.now();
+        self.looks.fetch_add(u64::from(thread::current().name() == Some("waiter")), Ordering::SeqCst);
+        now
+    }
+
+    fn on_leap(&self, wake: Box<dyn Fn() + Send + Sync>) {
+        self.clock.on_leap(wake);
+    }
+}
 
 #[test]
 fn busy_is_an_answer() {
@@ -25,7 +47,7 @@ fn a_wait_that_is_over_names_the_holder_and_leaves_nothing() {
     let bench = Bench::new();
     let (one, two) = (bench.client(), bench.client());
     let guard = one.mutex("a").why("nightly").acquire().unwrap();
-    let waiting = std::thread::spawn(move || two.mutex("a").wait(5 * SECOND).acquire());
+    let waiting = thread::spawn(move || two.mutex("a").wait(5 * SECOND).acquire());
     until(|| bench.faults.ran(Operation::Acquire) >= 2);
     bench.clock.advance(5 * SECOND);
     let error = waiting.join().unwrap().unwrap_err();
@@ -39,12 +61,37 @@ fn a_wait_that_is_over_names_the_holder_and_leaves_nothing() {
 }
 
 #[test]
+fn a_waiter_whose_time_is_over_leaves_the_holders_release_to_others() {
+    let bench = Bench::new();
+    let (sender, releases) = mpsc::channel();
+    let backend = Hooked(bench.store.blocking(), move |ask: Ask<'_>| {
+        if let Ask::Release(..) = ask {
+            sender.send(thread::current().name().map(str::to_owned)).unwrap();
+        }
+        Ok(())
+    });
+    let clock = Arc::new(Watched { clock: bench.clock.clone(), looks: AtomicU64::new(0) });
+    let shared: Arc<dyn Clock> = Arc::<Watched>::clone(&clock);
+    let client = Client::builder(Arc::new(backend)).clock(shared).build().unwrap();
+    let guard = client.mutex("a").max_hold(5 * SECOND).acquire().unwrap();
+    let (mutex, waiter) = (client.mutex("a").wait(5 * SECOND), thread::Builder::new().name("waiter".into()));
+    let waiting = waiter.spawn(move || mutex.acquire()).unwrap();
+    // It looks when it begins, and again when it joins the line.
+    until(|| clock.looks.load(Ordering::SeqCst) == 2);
+    bench.clock.advance(5 * SECOND);
+    let released_by = releases.recv_timeout(PATIENCE).expect("a release of what was held for too long");
+    assert_eq!(released_by.as_deref(), Some("leasehold-errands"));
+    assert!(waiting.join().unwrap().is_err(), "its time was over");
+    drop(guard);
+}
+
+#[test]
 fn many_waiters_of_several_clients_all_get_their_turn_alone() {
     let store = lock_memory::MemoryStore::default();
     let (inside, highest) = (AtomicU64::new(0), AtomicU64::new(0));
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         for _ in 0..4 {
-            let client = lock_blocking::Client::new(Arc::new(store.blocking())).unwrap();
+            let client = Client::new(Arc::new(store.blocking())).unwrap();
             for _ in 0..5 {
                 let (mutex, inside, highest) = (client.mutex("a"), &inside, &highest);
                 scope.spawn(move || {
@@ -53,7 +100,7 @@ fn many_waiters_of_several_clients_all_get_their_turn_alone() {
                         assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two at once");
                         let token = guard.fencing_token().get();
                         assert!(highest.swap(token, Ordering::SeqCst) < token);
-                        std::thread::yield_now();
+                        thread::yield_now();
                         inside.fetch_sub(1, Ordering::SeqCst);
                     }
                 });
@@ -68,7 +115,7 @@ fn errors_that_pass_are_waited_out() {
     bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Unreachable));
     bench.faults.fail_next(Operation::Acquire, Fault::LostReply);
     let client = bench.client();
-    let waiting = std::thread::spawn(move || client.mutex("a").acquire().unwrap().fencing_token().get());
+    let waiting = thread::spawn(move || client.mutex("a").acquire().unwrap().fencing_token().get());
     for calls in 1..=3 {
         until(|| bench.faults.calls(Operation::Acquire) >= calls);
         bench.clock.advance(SECOND);
@@ -83,7 +130,7 @@ fn whoever_waits_can_be_told_why_the_store_fails() {
     let client = bench.client();
     let mutex = client.mutex("a");
     assert!(mutex.store_error().is_none(), "nobody waits");
-    let waiting = std::thread::spawn({
+    let waiting = thread::spawn({
         let mutex = mutex.clone();
         move || mutex.acquire().unwrap()
     });
@@ -129,7 +176,7 @@ fn a_backend_that_panics_does_not_block_the_lock() {
         assert!(!matches!(ask, Ask::Acquire(..)) || calls.fetch_add(1, Ordering::SeqCst) > 0, "on purpose");
         Ok(())
     });
-    let client = lock_blocking::Client::new(Arc::new(backend)).unwrap();
+    let client = Client::new(Arc::new(backend)).unwrap();
     let error = client.mutex("a").acquire().unwrap_err();
     assert!(matches!(error, AcquireError::Backend(error) if error.kind() == ErrorKind::Protocol));
     assert!(client.mutex("a").try_acquire().unwrap().is_some());
@@ -144,7 +191,7 @@ fn a_station_with_something_going_on_is_kept() {
     let waited_for = holder.mutex("waited for").acquire().unwrap();
     let mutex = client.mutex("waited for");
     let asked = bench.faults.ran(Operation::Acquire);
-    let waiter = std::thread::spawn(move || mutex.acquire().map(|guard| guard.release().is_ok()));
+    let waiter = thread::spawn(move || mutex.acquire().map(|guard| guard.release().is_ok()));
     until(|| bench.faults.ran(Operation::Acquire) > asked);
     let pending = client.mutex("pending").acquire().unwrap();
     bench.faults.fail_next(Operation::Release, Fault::Refused(ErrorKind::Unreachable));
