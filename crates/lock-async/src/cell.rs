@@ -111,7 +111,7 @@ impl Cell {
     }
 
     /// Tells the station what happened, and carries out what it says. Where it panics, or the clock does, this station
-    /// ends, and nothing else: whoever waits or holds here is told.
+    /// ends, and nothing else: its waiters and holders are told.
     fn feed(&self, inner: &mut Inner, input: Input) {
         if inner.condition == Condition::Broken {
             return self.end(inner);

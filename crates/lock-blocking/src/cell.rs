@@ -187,7 +187,7 @@ impl Cell {
     }
 
     /// Tells the station what happened, and carries out what it says. Where it panics, or the clock does, this station
-    /// ends, and nothing else: whoever waits or holds here is told.
+    /// ends, and nothing else: its waiters and holders are told.
     fn feed(&self, inner: &mut Inner, input: Input) {
         if inner.condition == Condition::Broken {
             return self.end(inner);
@@ -269,7 +269,7 @@ impl StationCell for Cell {
     }
 
     fn close(&self) {
-        // What has to be told to the store is left pending, for whoever closes the client.
+        // Requests to the store stay pending; closing the client runs them.
         self.feed(&mut self.lock(), Input::Close);
     }
 

@@ -9,8 +9,8 @@
 //!   that was not answered.
 //! - A renewal never creates anything. A release touches only the owner's own hold or place.
 //! - A backend may send a renewal or a release once more where the connection broke under it, within the same `within`.
-//!   A release that then finds nothing is answered `Released`, since the first try may have done it: whoever asks does so
-//!   while its hold is valid, or does not listen to the answer.
+//!   A release that then finds nothing at the same server is answered `Released`, since the first try may have done it. The
+//!   machine sends a release while the hold is valid, or ignores the answer.
 //! - An error of effect `None` means that surely nothing happened at the store.
 
 use std::fmt;

@@ -45,7 +45,7 @@ pub(crate) fn ourselves(role: &str) -> io::Result<Command> {
 /// Starts a process, or gives up at `until`.
 ///
 /// The system lets the caller go on once the new process has executed its program. One that is stopped before that
-/// (Ctrl-Z at a bad moment) would hold the caller for ever, and the lock with it: it is set going again.
+/// (Ctrl-Z at a bad moment) would block the caller forever, with the lock held, so it is continued.
 pub(crate) fn spawn(mut command: Command, until: Moment) -> io::Result<Child> {
     let (sender, started) = channel();
     thread::Builder::new().name("start".to_owned()).spawn(move || {

@@ -168,7 +168,7 @@ impl Attempts {
     fn attempt(&mut self, wish: &Wish) -> Result<(Locks, Hold), Failure> {
         let locks = Locks::connect(&self.request.store)?;
         if let Some(warn) = self.warn.take() {
-            // Whoever gave up wants to know nothing any more.
+            // Nobody reads warnings after giving up.
             locks.warnings().iter().for_each(|warning| drop(warn.send(warning.clone())));
         }
         self.request.refuse_nested()?;

@@ -86,7 +86,7 @@ async fn releasing_verifying_and_working_can_be_dropped_at_any_point() {
         bench.becomes_free("a").await;
         let mutex = client.mutex("a");
         let work = mutex.run_while_held(async |_| std::future::pending::<()>().await);
-        assert!(!drop_after(polls, work).await, "it works for ever");
+        assert!(!drop_after(polls, work).await, "the work never ends");
         bench.becomes_free("a").await;
         let _held = client.mutex("a").acquire().await.unwrap();
         drop_midway(&bench, Operation::Release, polls, client.close()).await;

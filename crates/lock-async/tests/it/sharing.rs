@@ -19,7 +19,7 @@ fn client(bench: &Bench, backend: &Arc<dyn AsyncBackend>) -> Client {
     Client::builder(Arc::clone(backend)).clock(Arc::new(bench.clock.clone())).build().unwrap()
 }
 
-/// The clock stands still, so nobody asks again: who is not told waits for ever.
+/// The clock stands still, so nobody asks again: a waiter that is not told waits forever.
 #[tokio::test]
 async fn all_clients_of_a_backend_are_told_of_their_turn() {
     let bench = Bench::new();

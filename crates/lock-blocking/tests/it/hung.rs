@@ -13,7 +13,7 @@ use lock_memory::MemoryStore;
 use crate::support::{Ask, Bench, Hooked, PATIENCE, hang, until};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Far longer than what is waited for in these tests: whoever waits for a lease to end fails.
+/// Far longer than any wait in these tests allows: code that waits for a lease to end fails.
 const LONG: Duration = Duration::from_secs(600);
 /// How late a busy machine may be.
 const SLACK: Duration = Duration::from_secs(8);

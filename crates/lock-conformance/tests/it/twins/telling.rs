@@ -92,7 +92,7 @@ impl Breakage for TellsNobody {
     }
 }
 
-/// Tells whoever listened last.
+/// Tells only the last listener.
 #[derive(Default)]
 struct TellsTheLast {
     last: Arc<Mutex<Option<EventSink>>>,
