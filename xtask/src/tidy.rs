@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::step::{self, root};
 
 /// Who may depend on whom inside the workspace, tests apart. Arrows run one way: towards the core.
-const EDGES: [(&str, &[&str]); 12] = [
+const EDGES: [(&str, &[&str]); 11] = [
     ("lock-core", &[]),
     ("lock-host", &["lock-core"]),
     ("lock-async", &["lock-core", "lock-host"]),
@@ -18,7 +18,6 @@ const EDGES: [(&str, &[&str]); 12] = [
     ("lock-sqlite", &["lock-core", "lock-host"]),
     ("lock-redis", &["lock-core", "lock-host"]),
     ("lock-redlock", &["lock-core", "lock-host"]),
-    ("lock-sim", &["lock-core", "lock-memory", "lock-redlock"]),
     ("lock-conformance", &["lock-core", "lock-host", "lock-async", "lock-blocking", "lock-memory"]),
     (
         "leasehold",
