@@ -3,14 +3,13 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use lock_core::station::TurnId;
 use lock_core::{
     AsyncBackend, AsyncInspect, Capabilities, Certainty, Event, EventSink, Heard, Keeper, Lateness, Lease, Listener,
     LockName, Parting, Policy,
 };
-use lock_host::{Alarms, HostClock, Owners, SharedClock, Stations};
+use lock_host::{Alarms, Build, Owners, Settings, Stations};
 
 use crate::Mutex;
 use crate::cell::{Cell, Ports};
@@ -36,45 +35,14 @@ pub(crate) struct Shared {
     turns: AtomicU64,
 }
 
-/// Makes a [`Client`] that differs from the usual.
-#[derive(Debug)]
-pub struct Builder {
-    backend: Arc<dyn AsyncBackend>,
-    policy: Policy,
-    clock: SharedClock,
-}
+/// Makes a [`Client`] with other settings than the defaults.
+pub type Builder = lock_host::Builder<Client>;
 
-impl Builder {
-    /// Uses another clock: the one of the store, where that is moved by hand in a test.
-    #[must_use]
-    pub fn clock(mut self, clock: SharedClock) -> Self {
-        self.clock = clock;
-        self
-    }
+impl Build for Client {
+    type Backend = dyn AsyncBackend;
 
-    /// How long one request may take; a sixth of the ttl but at most a second where nothing is set.
-    #[must_use]
-    pub fn op_timeout(mut self, op_timeout: Option<Duration>) -> Self {
-        self.policy.op_timeout = op_timeout;
-        self
-    }
-
-    /// How many times a lease is passed on between local waiters before other processes get their turn; 0 for never.
-    #[must_use]
-    pub fn chain(mut self, chain: u32) -> Self {
-        self.policy.chain = chain;
-        self
-    }
-
-    /// Makes the client, on the present tokio runtime.
-    ///
-    /// # Errors
-    /// Those of starting two threads.
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime.
-    pub fn build(self) -> io::Result<Client> {
-        let Self { backend, policy, clock } = self;
+    fn build(settings: Settings<Self::Backend>) -> io::Result<Self> {
+        let Settings { backend, policy, clock } = settings;
         let stations = Arc::new(Stations::new(policy));
         let keeper = Keeper::new(policy, lock_host::random_u64()?);
         let renewing = Arc::clone(&backend).for_keeper();
@@ -85,7 +53,7 @@ impl Builder {
         let (owners, turns) = (Owners::default(), AtomicU64::new(0));
         let shared = Arc::new(Shared { backend, policy, ports, stations, owners, turns });
         shared.backend.listen(EventSink::of(Arc::downgrade(&shared)));
-        Ok(Client { shared })
+        Ok(Self { shared })
     }
 }
 
@@ -103,8 +71,7 @@ impl Client {
 
     /// Begins a client with other settings.
     pub fn builder(backend: Arc<dyn AsyncBackend>) -> Builder {
-        let policy = Policy::new(backend.capabilities());
-        Builder { backend, policy, clock: Arc::new(HostClock) }
+        Builder::new(backend)
     }
 
     /// A lock by its name, to be acquired. The name is checked when it is.

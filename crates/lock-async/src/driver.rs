@@ -16,7 +16,7 @@ use futures_util::future::{Either, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::station::{Action, Input, Reply, Request};
 use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation, Parting};
-use lock_host::StationCell;
+use lock_host::{StationCell, panicked};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::cell::Cell;
@@ -149,9 +149,7 @@ pub(crate) async fn caught<T>(
     operation: Operation,
     asked: impl Future<Output = Result<T, BackendError>>,
 ) -> Result<T, BackendError> {
-    AssertUnwindSafe(asked).catch_unwind().await.unwrap_or_else(|_| {
-        Err(BackendError::new("client", operation, ErrorKind::Protocol, Effect::Unknown, "the backend panicked"))
-    })
+    AssertUnwindSafe(asked).catch_unwind().await.unwrap_or_else(|_| Err(panicked(operation)))
 }
 
 /// Waits, when it is dropped, until the loop beside the keeper has done what it was left, but not for long.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::station::Join;
-use lock_core::{AcquireError, BackendError, Invalid, LockName, LockOptions, Note, Patience, Refusal, WhileHeldError};
+use lock_core::{AcquireError, BackendError, LockName, LockOptions, Note, Patience, Refusal, WhileHeldError};
+use lock_host::{Spec, no_randomness};
 use tokio::sync::oneshot;
 
 use crate::Guard;
@@ -20,51 +21,15 @@ use crate::guard::Turn;
 #[must_use = "a mutex does nothing until it is acquired"]
 pub struct Mutex {
     shared: Arc<Shared>,
-    name: Result<LockName, Invalid>,
-    options: Result<LockOptions, Invalid>,
+    spec: Spec,
 }
 
 impl Mutex {
     pub(crate) fn new(shared: Arc<Shared>, name: &str) -> Self {
-        Self { shared, name: name.parse(), options: Ok(LockOptions::default()) }
+        Self { shared, spec: Spec::new(name) }
     }
 
-    /// Takes all options at once, for instance from a configuration.
-    pub fn options(mut self, options: LockOptions) -> Self {
-        self.options = Ok(options);
-        self
-    }
-
-    /// How long the store keeps the lease when nobody renews it: 100 ms to 365 days, 30 s if not set.
-    ///
-    /// Renewal goes on whatever it is. A holder that dies is in the way for so long.
-    pub fn ttl(self, ttl: Duration) -> Self {
-        self.set(|options| options.set_ttl(ttl))
-    }
-
-    /// How long [`acquire`](Self::acquire) waits; for as long as it takes if not set.
-    pub fn wait(self, wait: Duration) -> Self {
-        self.set(|options| {
-            options.wait = Some(wait);
-            Ok(())
-        })
-    }
-
-    /// Why the lock is held, for people who look: at most 200 bytes.
-    pub fn why(self, why: impl Into<String>) -> Self {
-        self.set(|options| {
-            options.why = why.into();
-            Ok(())
-        })
-    }
-
-    /// How long the lock is held at most, renewals included; then the guard is lost. No limit if not set.
-    pub fn max_hold(self, max_hold: Duration) -> Self {
-        self.set(|options| {
-            options.max_hold = Some(max_hold);
-            Ok(())
-        })
-    }
+    lock_host::option_setters!();
 
     /// Waits for the lock.
     ///
@@ -76,7 +41,7 @@ impl Mutex {
     /// Dropping the future leaves the line. What it left at the store is released in the background, at once if the
     /// store answers.
     pub async fn acquire(&self) -> Result<Guard, AcquireError> {
-        let (name, options) = self.checked()?;
+        let (name, options) = self.spec.checked()?;
         let start = self.shared.ports.clock.now();
         match self.take_turn(&name, &options, options.patience(start)).await? {
             Ok(guard) => Ok(guard),
@@ -93,7 +58,7 @@ impl Mutex {
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
     pub async fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
-        let (name, options) = self.checked()?;
+        let (name, options) = self.spec.checked()?;
         match self.take_turn(&name, &options, Patience::Never).await? {
             Ok(guard) => Ok(Some(guard)),
             Err(Refusal::Busy { .. }) => Ok(None),
@@ -107,7 +72,7 @@ impl Mutex {
     /// A wait outlasts errors that may pass, and some of them pass only when somebody does something about them: a full
     /// disk, a primary that became a replica. Ask now and then while waiting, and show it.
     pub fn store_error(&self) -> Option<BackendError> {
-        let cell = self.shared.find(self.name.as_ref().ok()?)?;
+        let cell = self.shared.find(self.spec.name()?)?;
         cell.trouble()
     }
 
@@ -168,22 +133,4 @@ impl Mutex {
         cell.join(Seat { verdict: Some(sender), ended: None, hold: None }, join);
         Ok((turn, verdict))
     }
-
-    fn checked(&self) -> Result<(LockName, LockOptions), Invalid> {
-        let options = self.options.clone()?;
-        options.validate()?;
-        Ok((self.name.clone()?, options))
-    }
-
-    fn set(mut self, change: impl FnOnce(&mut LockOptions) -> Result<(), Invalid>) -> Self {
-        self.options = self.options.and_then(|mut options| change(&mut options).map(|()| options));
-        self
-    }
-}
-
-fn no_randomness(error: std::io::Error) -> AcquireError {
-    use lock_core::{BackendError, Effect, ErrorKind, Operation};
-    BackendError::new("host", Operation::Acquire, ErrorKind::Unavailable, Effect::None, "the random source failed")
-        .with_source(error)
-        .into()
 }

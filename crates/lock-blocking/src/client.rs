@@ -1,14 +1,14 @@
 //! The client of one store.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use lock_core::station::TurnId;
 use lock_core::{
     BlockingBackend, BlockingInspect, Capabilities, Certainty, Event, EventSink, FLUSH_WITHIN, Heard, Keeper, Lateness,
     Lease, Listener, LockName, Parting, Policy,
 };
-use lock_host::{Alarms, HostClock, Owners, SharedClock, Stations};
+use lock_host::{Alarms, Build, Owners, Settings, Stations};
 
 use crate::Mutex;
 use crate::cell::{Cell, Ports};
@@ -36,42 +36,16 @@ pub(crate) struct Shared {
     turns: AtomicU64,
 }
 
-/// Makes a [`Client`] that differs from the usual.
-#[derive(Debug)]
-pub struct Builder {
-    backend: Arc<dyn BlockingBackend>,
-    policy: Policy,
-    clock: SharedClock,
-}
+/// Makes a [`Client`] with other settings than the defaults.
+pub type Builder = lock_host::Builder<Client>;
 
-impl Builder {
-    /// Uses another clock: the one of the store, where that is moved by hand in a test.
-    #[must_use]
-    pub fn clock(mut self, clock: SharedClock) -> Self {
-        self.clock = clock;
-        self
-    }
+impl Build for Client {
+    type Backend = dyn BlockingBackend;
 
-    /// How long one request may take; a sixth of the ttl but at most a second where nothing is set.
-    #[must_use]
-    pub fn op_timeout(mut self, op_timeout: Option<Duration>) -> Self {
-        self.policy.op_timeout = op_timeout;
-        self
-    }
-
-    /// How many times a lease is passed on between local waiters before other processes get their turn; 0 for never.
-    #[must_use]
-    pub fn chain(mut self, chain: u32) -> Self {
-        self.policy.chain = chain;
-        self
-    }
-
-    /// Makes the client.
-    ///
-    /// # Errors
-    /// Those of starting two threads.
-    pub fn build(self) -> io::Result<Client> {
-        let Self { backend, policy, clock } = self;
+    fn build(settings: Settings<Self::Backend>) -> io::Result<Self> {
+        let Settings { backend, mut policy, clock } = settings;
+        // Each thread runs its own actions, so none is sure to come before another.
+        policy.ordering = lock_core::Ordering::Unordered;
         let stations = Arc::new(Stations::new(policy));
         let keeper = Keeper::new(policy, lock_host::random_u64()?);
         let renewing = Arc::clone(&backend).for_keeper();
@@ -84,7 +58,7 @@ impl Builder {
         let (owners, turns) = (Owners::default(), AtomicU64::new(0));
         let shared = Arc::new(Shared { backend, policy, ports, stations, owners, turns });
         shared.backend.listen(EventSink::of(Arc::downgrade(&shared)));
-        Ok(Client { shared })
+        Ok(Self { shared })
     }
 }
 
@@ -99,10 +73,7 @@ impl Client {
 
     /// Begins a client with other settings.
     pub fn builder(backend: Arc<dyn BlockingBackend>) -> Builder {
-        let mut policy = Policy::new(backend.capabilities());
-        // Each thread runs its own actions, so none is sure to come before another.
-        policy.ordering = lock_core::Ordering::Unordered;
-        Builder { backend, policy, clock: Arc::new(HostClock) }
+        Builder::new(backend)
     }
 
     /// A lock by its name, to be acquired. The name is checked when it is.

@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use lock_core::station::{Action, Input, Reply, Request};
-use lock_core::{BackendError, BlockingBackend, Effect, ErrorKind, Operation, Parting};
+use lock_core::{BackendError, BlockingBackend, Operation, Parting};
+use lock_host::panicked;
 
 use crate::cell::Cell;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, thread};
@@ -138,9 +139,7 @@ pub(crate) fn caught<T>(
     operation: Operation,
     ask: impl FnOnce() -> Result<T, BackendError>,
 ) -> Result<T, BackendError> {
-    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| {
-        Err(BackendError::new("client", operation, ErrorKind::Protocol, Effect::Unknown, "the backend panicked"))
-    })
+    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| Err(panicked(operation)))
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

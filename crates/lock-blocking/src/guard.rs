@@ -1,11 +1,12 @@
 //! Proof of holding a lock.
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::ops::Deref;
+use std::time::Duration;
 
 use lock_core::station::{Input, TurnId};
-use lock_core::{BackendError, Ended, Fenced, FencingToken, Hold, LockName, LossReason, Lost, Renewed, VerifyError};
-use lock_host::{NAP_MAX, StationCell};
+use lock_core::{BackendError, Ended, Fenced, Hold, LossReason, Lost, Renewed, VerifyError};
+use lock_host::{NAP_MAX, Proof, StationCell};
 
 use crate::cell::Cell;
 use crate::client::Shared;
@@ -13,13 +14,13 @@ use crate::sync::Arc;
 
 /// Proof that the lock is held, until it is released, dropped or lost.
 ///
-/// Hand [`fencing_token`](Self::fencing_token) to what the lock protects, call [`check`](Self::check) before each step
+/// Hand [`fencing_token`](Proof::fencing_token) to what the lock protects, call [`check`](Proof::check) before each step
 /// that matters, and stop when [`lost`](Self::lost) returns. Dropping a guard releases the lock, and blocks for at most
 /// an operation timeout; [`release`](Self::release) does the same and tells how it went.
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct Guard {
     turn: Turn,
-    hold: Arc<Hold>,
+    proof: Proof,
 }
 
 /// A turn of this process; leaving it is dropping it.
@@ -41,42 +42,18 @@ impl Drop for Turn {
     }
 }
 
+impl Deref for Guard {
+    type Target = Proof;
+
+    fn deref(&self) -> &Proof {
+        &self.proof
+    }
+}
+
 impl Guard {
     pub(crate) fn new(turn: Turn, hold: Arc<Hold>) -> Self {
-        Self { turn, hold }
-    }
-
-    /// The name of the lock.
-    pub fn name(&self) -> &LockName {
-        &self.hold.lease().name
-    }
-
-    /// The number that the protected resource checks: higher than that of every earlier holder.
-    pub fn fencing_token(&self) -> FencingToken {
-        self.hold.token()
-    }
-
-    /// When the hold ends, unless it is renewed before; renewal moves it on.
-    ///
-    /// An [`Instant`] stands still while the machine is suspended, so ask anew after a pause; [`check`](Self::check) and
-    /// [`remaining`](Self::remaining) count suspend.
-    pub fn valid_until(&self) -> Instant {
-        Instant::now() + self.remaining()
-    }
-
-    /// How much longer the hold is sure to last without a renewal; zero once it is lost.
-    pub fn remaining(&self) -> Duration {
-        self.hold.remaining(self.turn.shared.ports.clock.now())
-    }
-
-    /// Whether the lock is still held: local and cheap, compares the deadline with the clock.
-    ///
-    /// A `yes` may be over when you act on it; the fencing token covers that gap.
-    ///
-    /// # Errors
-    /// `Lost`, with the reason.
-    pub fn check(&self) -> Result<(), Lost> {
-        self.hold.check(self.turn.shared.ports.clock.now())
+        let proof = Proof::new(hold, Arc::clone(&turn.shared.ports.clock));
+        Self { turn, proof }
     }
 
     /// Asks the store whether this is still the stored grant.
@@ -89,7 +66,7 @@ impl Guard {
     pub fn verify(&self) -> Result<(), VerifyError> {
         self.check()?;
         let Turn { shared, cell, .. } = &self.turn;
-        let (lease, asked_at) = (self.hold.lease(), shared.ports.clock.now());
+        let (lease, asked_at) = (Proof::hold(self).lease(), shared.ports.clock.now());
         match shared.backend.fence(lease, shared.policy.within(lease.ttl))? {
             Fenced::Acknowledged => {}
             Fenced::NotHeld | Fenced::Higher(_) => {
@@ -110,7 +87,7 @@ impl Guard {
     pub fn renew(&self) -> Result<(), VerifyError> {
         self.check()?;
         let Turn { shared, cell, .. } = &self.turn;
-        let (lease, asked_at) = (self.hold.lease(), shared.ports.clock.now());
+        let (lease, asked_at) = (Proof::hold(self).lease(), shared.ports.clock.now());
         let renewed = shared.backend.renew(std::slice::from_ref(lease), shared.policy.within(lease.ttl))?;
         for standing in renewed {
             cell.handle(Input::Standing { owner: lease.owner, asked_at, standing: Ok(standing) });
@@ -139,7 +116,7 @@ impl Guard {
         let end = clock.now() + patience;
         loop {
             let left = end.since(clock.now());
-            if let Some(lost) = self.hold.lost() {
+            if let Some(lost) = Proof::hold(self).lost() {
                 return Some(lost);
             }
             if left.is_zero() {
@@ -150,7 +127,7 @@ impl Guard {
                 self.turn.cell.handle(Input::Tick);
             } else {
                 // Told by the alarms, or looking ourselves should they be late.
-                self.turn.cell.nap_until_lost(self.turn.id, &self.hold, left.min(remaining).min(NAP_MAX));
+                self.turn.cell.nap_until_lost(self.turn.id, Proof::hold(self), left.min(remaining).min(NAP_MAX));
             }
         }
     }

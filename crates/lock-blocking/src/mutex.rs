@@ -7,7 +7,8 @@ use crate::client::Shared;
 use crate::guard::Turn;
 use crate::sync::Arc;
 use lock_core::station::Join;
-use lock_core::{AcquireError, BackendError, Invalid, LockName, LockOptions, Patience, Refusal, WhileHeldError};
+use lock_core::{AcquireError, BackendError, LockName, LockOptions, Patience, Refusal, WhileHeldError};
+use lock_host::{Spec, no_randomness};
 
 /// A lock by its name, and how to hold it. Made by [`Client::mutex`](crate::Client::mutex).
 ///
@@ -17,51 +18,15 @@ use lock_core::{AcquireError, BackendError, Invalid, LockName, LockOptions, Pati
 #[must_use = "a mutex does nothing until it is acquired"]
 pub struct Mutex {
     shared: Arc<Shared>,
-    name: Result<LockName, Invalid>,
-    options: Result<LockOptions, Invalid>,
+    spec: Spec,
 }
 
 impl Mutex {
     pub(crate) fn new(shared: Arc<Shared>, name: &str) -> Self {
-        Self { shared, name: name.parse(), options: Ok(LockOptions::default()) }
+        Self { shared, spec: Spec::new(name) }
     }
 
-    /// Takes all options at once, for instance from a configuration.
-    pub fn options(mut self, options: LockOptions) -> Self {
-        self.options = Ok(options);
-        self
-    }
-
-    /// How long the store keeps the lease when nobody renews it: 100 ms to 365 days, 30 s if not set.
-    ///
-    /// Renewal goes on whatever it is. A holder that dies is in the way for so long.
-    pub fn ttl(self, ttl: Duration) -> Self {
-        self.set(|options| options.set_ttl(ttl))
-    }
-
-    /// How long [`acquire`](Self::acquire) waits; for as long as it takes if not set.
-    pub fn wait(self, wait: Duration) -> Self {
-        self.set(|options| {
-            options.wait = Some(wait);
-            Ok(())
-        })
-    }
-
-    /// Why the lock is held, for people who look: at most 200 bytes.
-    pub fn why(self, why: impl Into<String>) -> Self {
-        self.set(|options| {
-            options.why = why.into();
-            Ok(())
-        })
-    }
-
-    /// How long the lock is held at most, renewals included; then the guard is lost. No limit if not set.
-    pub fn max_hold(self, max_hold: Duration) -> Self {
-        self.set(|options| {
-            options.max_hold = Some(max_hold);
-            Ok(())
-        })
-    }
+    lock_host::option_setters!();
 
     /// Waits for the lock.
     ///
@@ -73,7 +38,7 @@ impl Mutex {
     /// For as long as was set by [`wait`](Self::wait), and at most two operation timeouts more: one for a request that is
     /// under way then, one for clearing what the wait left at the store.
     pub fn acquire(&self) -> Result<Guard, AcquireError> {
-        let (name, options) = self.checked()?;
+        let (name, options) = self.spec.checked()?;
         let start = self.shared.ports.clock.now();
         match self.take_turn(&name, &options, options.patience(start))? {
             Ok(guard) => Ok(guard),
@@ -90,7 +55,7 @@ impl Mutex {
     /// # Blocking
     /// For an operation timeout or two.
     pub fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
-        let (name, options) = self.checked()?;
+        let (name, options) = self.spec.checked()?;
         match self.take_turn(&name, &options, Patience::Never)? {
             Ok(guard) => Ok(Some(guard)),
             Err(Refusal::Busy { .. }) => Ok(None),
@@ -104,13 +69,13 @@ impl Mutex {
     /// A wait outlasts errors that may pass, and some of them pass only when somebody does something about them: a full
     /// disk, a primary that became a replica. Ask now and then while waiting, and show it.
     pub fn store_error(&self) -> Option<BackendError> {
-        let cell = self.shared.find(self.name.as_ref().ok()?)?;
+        let cell = self.shared.find(self.spec.name()?)?;
         cell.trouble()
     }
 
     /// Waits for the lock, works while it is held, and releases it.
     ///
-    /// A thread cannot be stopped from outside: work that takes long should call [`Guard::check`] between its steps.
+    /// A thread cannot be stopped from outside: work that takes long should call [`Guard::check`](lock_host::Proof::check) between its steps.
     ///
     /// # Errors
     /// `Acquire` if the lock was not acquired; `Lost` if it was lost before the work was done, whose result is dropped.
@@ -150,22 +115,4 @@ impl Mutex {
             }
         }
     }
-
-    fn checked(&self) -> Result<(LockName, LockOptions), Invalid> {
-        let options = self.options.clone()?;
-        options.validate()?;
-        Ok((self.name.clone()?, options))
-    }
-
-    fn set(mut self, change: impl FnOnce(&mut LockOptions) -> Result<(), Invalid>) -> Self {
-        self.options = self.options.and_then(|mut options| change(&mut options).map(|()| options));
-        self
-    }
-}
-
-fn no_randomness(error: std::io::Error) -> AcquireError {
-    use lock_core::{BackendError, Effect, ErrorKind, Operation};
-    BackendError::new("host", Operation::Acquire, ErrorKind::Unavailable, Effect::None, "the random source failed")
-        .with_source(error)
-        .into()
 }

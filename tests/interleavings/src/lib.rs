@@ -15,13 +15,21 @@ mod sync {
 
 #[path = "../../../crates/lock-host/src/alarms.rs"]
 mod alarms;
+#[path = "../../../crates/lock-host/src/builder.rs"]
+mod builder;
 #[path = "../../../crates/lock-host/src/clock.rs"]
 mod clock;
+#[path = "../../../crates/lock-host/src/errors.rs"]
+mod errors;
 mod host;
 #[path = "../../../crates/lock-host/src/known.rs"]
 mod known;
+#[path = "../../../crates/lock-host/src/proof.rs"]
+mod proof;
 #[path = "../../../crates/lock-host/src/sharded.rs"]
 mod sharded;
+#[path = "../../../crates/lock-host/src/spec.rs"]
+mod spec;
 #[path = "../../../crates/lock-host/src/stations.rs"]
 mod stations;
 #[path = "../../../crates/lock-host/src/tray.rs"]
@@ -46,13 +54,17 @@ pub mod broken;
 mod store;
 
 pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
-pub use client::{Builder, Client};
+pub use builder::{Build, Builder, Settings};
+pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
+pub use errors::{no_randomness, panicked};
 pub use guard::Guard;
 pub use host::{Owners, note, random_u64};
 pub use known::KnownOwners;
 pub use mutex::Mutex;
+pub use proof::Proof;
 pub use sharded::Sharded;
+pub use spec::Spec;
 pub use stations::{StationCell, Stations};
 pub use store::Store;
 pub use tray::Tray;
