@@ -2,19 +2,14 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use lock_core::station::TurnId;
-use lock_core::{
-    AsyncBackend, AsyncInspect, Capabilities, Certainty, Event, EventSink, Heard, Keeper, Lateness, Lease, Listener,
-    LockName, Parting, Policy,
-};
-use lock_host::{Alarms, Build, Owners, Settings, Stations};
+use lock_core::{AsyncBackend, AsyncInspect, Capabilities, FLUSH_WITHIN, Lateness};
+use lock_host::{Build, Ports, Settings, Stations};
+use tokio::sync::Notify;
 
-use crate::Mutex;
-use crate::cell::{Cell, Ports};
 use crate::driver::Driver;
-use crate::keeper::KeeperHandle;
+use crate::keeper;
+use crate::mutex::Mutex;
 
 /// A client of one store. Cheap to clone; all clones share their stations, one keeper and one driver.
 ///
@@ -22,17 +17,7 @@ use crate::keeper::KeeperHandle;
 /// exclude those of other processes.
 #[derive(Clone, Debug)]
 pub struct Client {
-    shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) backend: Arc<dyn AsyncBackend>,
-    pub(crate) policy: Policy,
-    pub(crate) ports: Arc<Ports>,
-    stations: Arc<Stations<Cell>>,
-    pub(crate) owners: Owners,
-    turns: AtomicU64,
+    pub(crate) stations: Arc<Stations<Driver>>,
 }
 
 /// Makes a [`Client`] with other settings than the defaults.
@@ -43,22 +28,18 @@ impl Build for Client {
 
     fn build(settings: Settings<Self::Backend>) -> io::Result<Self> {
         let Settings { backend, policy, clock } = settings;
-        let stations = Arc::new(Stations::new(policy));
-        let keeper = Keeper::new(policy, lock_host::random_u64()?);
-        let renewing = Arc::clone(&backend).for_keeper();
-        let alarms = Alarms::start(Arc::clone(&clock))?;
-        let (driver, inbox) = Driver::spawn(Arc::clone(&backend));
-        let keeper = KeeperHandle::start(keeper, Arc::clone(&clock), renewing, Arc::downgrade(&stations), inbox)?;
-        let ports = Arc::new(Ports { clock, alarms, driver, keeper });
-        let (owners, turns) = (Owners::default(), AtomicU64::new(0));
-        let shared = Arc::new(Shared { backend, policy, ports, stations, owners, turns });
-        shared.backend.listen(EventSink::of(Arc::downgrade(&shared)));
-        Ok(Self { shared })
+        let (driver, left_over) = Driver::spawn(Arc::clone(&backend));
+        let changed = Arc::new(Notify::new());
+        let wake = Arc::clone(&changed);
+        let stations = Stations::new(Ports::new(driver, policy, clock, move || wake.notify_one())?);
+        keeper::start(&stations, Arc::clone(&backend).for_keeper(), changed, left_over)?;
+        backend.listen(stations.sink());
+        Ok(Self { stations })
     }
 }
 
 impl Client {
-    /// A client of a store, with the usual settings.
+    /// A client of a store, with the default settings.
     ///
     /// # Errors
     /// Those of starting two threads.
@@ -74,30 +55,30 @@ impl Client {
         Builder::new(backend)
     }
 
-    /// A lock by its name, to be acquired. The name is checked when it is.
+    /// A lock by its name, to be acquired. The name is checked then.
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
-        Mutex::new(Arc::clone(&self.shared), name.as_ref())
+        Mutex::new(Arc::clone(&self.stations), name.as_ref())
     }
 
     /// What the store can do.
     pub fn capabilities(&self) -> Capabilities {
-        self.shared.backend.capabilities()
+        self.backend().capabilities()
     }
 
     /// What operators should know of the store as it was found when this client was connected, such as that it may drop
     /// held locks. Each is a sentence without secrets; most often there is none.
     pub fn warnings(&self) -> Vec<String> {
-        self.shared.backend.warnings()
+        self.backend().warnings()
     }
 
     /// The store's view for operators, if it has one.
     pub fn inspect(&self) -> Option<&dyn AsyncInspect> {
-        self.shared.backend.inspect()
+        self.backend().inspect()
     }
 
     /// How late renewals go out: a machine or a store that is too slow for the ttl shows here before a lock is lost.
     pub fn keeper_lateness(&self) -> Lateness {
-        self.shared.ports.keeper.lateness()
+        self.stations.ports().renewals.lateness()
     }
 
     /// Ends all holds and waits of this client and of its clones, and waits until the store was told.
@@ -108,41 +89,12 @@ impl Client {
     /// # Cancel safety
     /// The client is closed when this is first polled; dropping it gives up the waiting only.
     pub async fn close(&self) {
-        self.shared.stations.close();
-        self.shared.ports.driver.flush().await;
-        self.shared.backend.flush(lock_core::FLUSH_WITHIN).await;
-    }
-}
-
-#[cfg(test)]
-impl Client {
-    pub(crate) fn cell(&self, name: &str) -> Arc<Cell> {
-        self.shared.cell(&name.parse().unwrap()).unwrap()
-    }
-}
-
-impl Shared {
-    pub(crate) fn cell(&self, name: &LockName) -> io::Result<Arc<Cell>> {
-        self.stations.cell(name, |station| Cell::new(Arc::clone(&self.ports), station))
+        self.stations.close();
+        self.stations.ports().driver.flush().await;
+        self.backend().flush(FLUSH_WITHIN).await;
     }
 
-    pub(crate) fn find(&self, name: &LockName) -> Option<Arc<Cell>> {
-        self.stations.find(name)
-    }
-
-    pub(crate) fn next_turn(&self) -> TurnId {
-        TurnId(self.turns.fetch_add(1, Ordering::Relaxed))
-    }
-}
-
-impl Listener for Shared {
-    fn hear(&self, event: Event) -> Heard {
-        self.stations.deliver(&event)
-    }
-
-    fn release_unknown(&self, lease: Lease) {
-        let Lease { name, owner, ttl, .. } = lease;
-        let parting = Parting { name, owner, ttl, certainty: Certainty::Answered };
-        self.ports.driver.release(parting, self.policy.within(ttl));
+    fn backend(&self) -> &dyn AsyncBackend {
+        &*self.stations.ports().driver.backend
     }
 }

@@ -2,15 +2,13 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
 
-use lock_core::station::{Input, TurnId};
-use lock_core::{BackendError, Ended, Fenced, Hold, LossReason, Lost, Renewed, VerifyError};
-use lock_host::{NAP_MAX, Proof, StationCell};
+use lock_core::station::Input;
+use lock_core::{BackendError, Ended, LossReason, Lost, VerifyError};
+use lock_host::{Inquiry, NAP_MAX, Proof};
 use tokio::sync::oneshot;
 
-use crate::cell::Cell;
-use crate::client::Shared;
+use crate::turn::Turn;
 
 /// Proof that the lock is held, until it is released, dropped or lost.
 ///
@@ -23,36 +21,8 @@ pub struct Guard {
     proof: Proof,
 }
 
-/// A turn of this process; leaving it is dropping it.
-pub(crate) struct Turn {
-    shared: Arc<Shared>,
-    cell: Arc<Cell>,
-    id: TurnId,
-}
-
-impl Turn {
-    pub(crate) fn new(shared: Arc<Shared>, cell: Arc<Cell>, id: TurnId) -> Self {
-        Self { shared, cell, id }
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        self.cell.leave(self.id, None);
-    }
-}
-
-impl Deref for Guard {
-    type Target = Proof;
-
-    fn deref(&self) -> &Proof {
-        &self.proof
-    }
-}
-
 impl Guard {
-    pub(crate) fn new(turn: Turn, hold: Arc<Hold>) -> Self {
-        let proof = Proof::new(hold, Arc::clone(&turn.shared.ports.clock));
+    pub(crate) fn new(turn: Turn, proof: Proof) -> Self {
         Self { turn, proof }
     }
 
@@ -64,16 +34,9 @@ impl Guard {
     /// # Cancel safety
     /// Changes nothing at the store; can be dropped at any point.
     pub async fn verify(&self) -> Result<(), VerifyError> {
-        self.check()?;
-        let Turn { shared, cell, .. } = &self.turn;
-        let (lease, asked_at) = (Proof::hold(self).lease(), shared.ports.clock.now());
-        match shared.backend.fence(lease, shared.policy.within(lease.ttl)).await? {
-            Fenced::Acknowledged => {}
-            Fenced::NotHeld | Fenced::Higher(_) => {
-                cell.handle(Input::Standing { owner: lease.owner, asked_at, standing: Ok(Renewed::NotHeld) });
-            }
-        }
-        Ok(self.check()?)
+        let inquiry = Inquiry::new(&self.turn.site, &self.proof)?;
+        let answer = inquiry.driver().backend.fence(inquiry.lease(), inquiry.within()).await?;
+        Ok(inquiry.fenced(&answer)?)
     }
 
     /// Renews the lease now, without waiting for the regular renewal: a hold that another client handed over may have
@@ -85,14 +48,10 @@ impl Guard {
     /// # Cancel safety
     /// A dropped call may or may not have renewed the lease; it can be called again.
     pub async fn renew(&self) -> Result<(), VerifyError> {
-        self.check()?;
-        let Turn { shared, cell, .. } = &self.turn;
-        let (lease, asked_at) = (Proof::hold(self).lease(), shared.ports.clock.now());
-        let renewed = shared.backend.renew(std::slice::from_ref(lease), shared.policy.within(lease.ttl)).await?;
-        for standing in renewed {
-            cell.handle(Input::Standing { owner: lease.owner, asked_at, standing: Ok(standing) });
-        }
-        Ok(self.check()?)
+        let inquiry = Inquiry::new(&self.turn.site, &self.proof)?;
+        let leases = std::slice::from_ref(inquiry.lease());
+        let answers = inquiry.driver().backend.renew(leases, inquiry.within()).await?;
+        Ok(inquiry.renewed(answers)?)
     }
 
     /// Waits until the hold is lost, and tells why: at the latest at its local deadline.
@@ -101,13 +60,13 @@ impl Guard {
     /// Changes nothing; can be dropped and called again.
     pub async fn lost(&self) -> Lost {
         loop {
-            let told = self.turn.cell.a_loss();
+            let told = self.turn.site.lock().waiters.next_loss();
             if let Some(lost) = Proof::hold(self).lost() {
                 return lost;
             }
             let remaining = self.remaining();
             if remaining.is_zero() {
-                self.turn.cell.handle(Input::Tick);
+                self.turn.site.handle(Input::Tick);
             } else {
                 // Told by the alarms, or by our own timer should they be late.
                 _ = tokio::time::timeout(remaining.min(NAP_MAX), told).await;
@@ -125,17 +84,23 @@ impl Guard {
     /// The release is on its way when this is first polled; dropping it gives up the waiting only.
     pub async fn release(self) -> Result<Ended, BackendError> {
         let (sender, ended) = oneshot::channel();
-        self.turn.cell.leave(self.turn.id, Some(sender));
-        match ended.await {
-            Ok(result) => result,
-            // The seat was gone: the hold had been lost.
-            Err(_) => Ok(Ended::AlreadyLost(Proof::hold(&self).lost().map_or(LossReason::Closed, |lost| lost.reason))),
-        }
+        self.turn.leave(Some(sender));
+        // Nobody answers where the turn was over already: the hold had been lost.
+        let lost = |_| Ok(Ended::AlreadyLost(Proof::hold(&self).lost().map_or(LossReason::Closed, |lost| lost.reason)));
+        ended.await.unwrap_or_else(lost)
+    }
+}
+
+impl Deref for Guard {
+    type Target = Proof;
+
+    fn deref(&self) -> &Proof {
+        &self.proof
     }
 }
 
 impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guard").field("name", self.name()).field("token", &self.fencing_token()).finish_non_exhaustive()
+        f.debug_tuple("Guard").field(&self.proof).finish()
     }
 }

@@ -3,37 +3,20 @@
 use std::io;
 use std::time::Instant;
 
-use lock_core::station::TurnId;
-use lock_core::{
-    BlockingBackend, BlockingInspect, Capabilities, Certainty, Event, EventSink, FLUSH_WITHIN, Heard, Keeper, Lateness,
-    Lease, Listener, LockName, Parting, Policy,
-};
-use lock_host::{Alarms, Build, Owners, Settings, Stations};
+use lock_core::{BlockingBackend, BlockingInspect, Capabilities, FLUSH_WITHIN, Lateness, Ordering};
+use lock_host::{Build, Ports, Settings, Stations};
 
-use crate::Mutex;
-use crate::cell::{Cell, Ports};
-use crate::driver::{self, Driver};
-use crate::keeper::KeeperHandle;
-use crate::sync::Arc;
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::driver::{self, Driver, Site};
+use crate::keeper;
+use crate::mutex::Mutex;
+use crate::sync::{Arc, Condvar};
 
 /// A client of one store. Cheap to clone; all clones share their stations and one keeper.
 ///
-/// The locks of a client exclude each other as they
-/// exclude those of other processes.
+/// The locks of a client exclude each other as they exclude those of other processes.
 #[derive(Clone, Debug)]
 pub struct Client {
-    shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) backend: Arc<dyn BlockingBackend>,
-    pub(crate) policy: Policy,
-    pub(crate) ports: Arc<Ports>,
-    stations: Arc<Stations<Cell>>,
-    pub(crate) owners: Owners,
-    turns: AtomicU64,
+    pub(crate) stations: Arc<Stations<Driver>>,
 }
 
 /// Makes a [`Client`] with other settings than the defaults.
@@ -45,25 +28,19 @@ impl Build for Client {
     fn build(settings: Settings<Self::Backend>) -> io::Result<Self> {
         let Settings { backend, mut policy, clock } = settings;
         // Each thread runs its own actions, so none is sure to come before another.
-        policy.ordering = lock_core::Ordering::Unordered;
-        let stations = Arc::new(Stations::new(policy));
-        let keeper = Keeper::new(policy, lock_host::random_u64()?);
-        let renewing = Arc::clone(&backend).for_keeper();
-        let ports = Arc::new(Ports {
-            alarms: Alarms::start(Arc::clone(&clock))?,
-            driver: Driver::new(Arc::clone(&backend)),
-            keeper: KeeperHandle::start(keeper, Arc::clone(&clock), renewing, Arc::downgrade(&stations))?,
-            clock,
-        });
-        let (owners, turns) = (Owners::default(), AtomicU64::new(0));
-        let shared = Arc::new(Shared { backend, policy, ports, stations, owners, turns });
-        shared.backend.listen(EventSink::of(Arc::downgrade(&shared)));
-        Ok(Self { shared })
+        policy.ordering = Ordering::Unordered;
+        let changed = Arc::new(Condvar::new());
+        let woken = Arc::clone(&changed);
+        let driver = Driver::new(Arc::clone(&backend));
+        let stations = Stations::new(Ports::new(driver, policy, clock, move || woken.notify_one())?);
+        keeper::start(&stations, Arc::clone(&backend).for_keeper(), changed)?;
+        backend.listen(stations.sink());
+        Ok(Self { stations })
     }
 }
 
 impl Client {
-    /// A client of a store, with the usual settings.
+    /// A client of a store, with the default settings.
     ///
     /// # Errors
     /// Those of starting two threads.
@@ -76,30 +53,30 @@ impl Client {
         Builder::new(backend)
     }
 
-    /// A lock by its name, to be acquired. The name is checked when it is.
+    /// A lock by its name, to be acquired. The name is checked then.
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
-        Mutex::new(Arc::clone(&self.shared), name.as_ref())
+        Mutex::new(Arc::clone(&self.stations), name.as_ref())
     }
 
     /// What the store can do.
     pub fn capabilities(&self) -> Capabilities {
-        self.shared.backend.capabilities()
+        self.backend().capabilities()
     }
 
     /// What operators should know of the store as it was found when this client was connected, such as that it may drop
     /// held locks. Each is a sentence without secrets; most often there is none.
     pub fn warnings(&self) -> Vec<String> {
-        self.shared.backend.warnings()
+        self.backend().warnings()
     }
 
     /// The store's view for operators, if it has one.
     pub fn inspect(&self) -> Option<&dyn BlockingInspect> {
-        self.shared.backend.inspect()
+        self.backend().inspect()
     }
 
     /// How late renewals go out: a machine or a store that is too slow for the ttl shows here before a lock is lost.
     pub fn keeper_lateness(&self) -> Lateness {
-        self.shared.ports.keeper.lateness()
+        self.stations.ports().renewals.lateness()
     }
 
     /// Ends all holds and waits of this client and of its clones, and waits until the store was told.
@@ -110,39 +87,20 @@ impl Client {
     /// # Blocking
     /// For at most two operation timeouts, however many locks are in use.
     pub fn close(&self) {
-        let outstanding = |cell: Arc<Cell>| Some((cell.outstanding()?, cell));
-        let open: Vec<_> = self.shared.stations.close().into_iter().filter_map(outstanding).collect();
+        let outstanding = |site: Arc<Site>| {
+            let outstanding = site.lock().waiters.outstanding()?;
+            Some((outstanding, site))
+        };
+        let open: Vec<_> = self.stations.close().into_iter().filter_map(outstanding).collect();
         let longest = open.iter().map(|(outstanding, _)| outstanding.longest).max().unwrap_or(FLUSH_WITHIN);
         let begin = Instant::now();
-        driver::run_all(open.iter().map(|(_, cell)| Arc::clone(cell)).collect(), begin + longest);
+        driver::run_all(open.iter().map(|(_, site)| Arc::clone(site)).collect(), begin + longest);
         let end = begin + longest * 2;
-        open.iter().for_each(|(outstanding, cell)| cell.settle(*outstanding, end));
-        self.shared.backend.flush(FLUSH_WITHIN.min(end.saturating_duration_since(Instant::now())));
-    }
-}
-
-impl Shared {
-    pub(crate) fn cell(&self, name: &LockName) -> io::Result<Arc<Cell>> {
-        self.stations.cell(name, |station| Cell::new(Arc::clone(&self.ports), station))
+        open.iter().for_each(|(outstanding, site)| driver::settle(site, *outstanding, end));
+        self.backend().flush(FLUSH_WITHIN.min(end.saturating_duration_since(Instant::now())));
     }
 
-    pub(crate) fn find(&self, name: &LockName) -> Option<Arc<Cell>> {
-        self.stations.find(name)
-    }
-
-    pub(crate) fn next_turn(&self) -> TurnId {
-        TurnId(self.turns.fetch_add(1, Ordering::Relaxed))
-    }
-}
-
-impl Listener for Shared {
-    fn hear(&self, event: Event) -> Heard {
-        self.stations.deliver(&event)
-    }
-
-    fn release_unknown(&self, lease: Lease) {
-        let Lease { name, owner, ttl, .. } = lease;
-        let parting = Parting { name, owner, ttl, certainty: Certainty::Answered };
-        self.ports.driver.release(parting, self.policy.within(ttl));
+    fn backend(&self) -> &dyn BlockingBackend {
+        &*self.stations.ports().driver.backend
     }
 }

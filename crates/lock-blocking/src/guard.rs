@@ -4,13 +4,11 @@ use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
 
-use lock_core::station::{Input, TurnId};
-use lock_core::{BackendError, Ended, Fenced, Hold, LossReason, Lost, Renewed, VerifyError};
-use lock_host::{NAP_MAX, Proof, StationCell};
+use lock_core::station::Input;
+use lock_core::{BackendError, Ended, LossReason, Lost, VerifyError};
+use lock_host::{Inquiry, NAP_MAX, Proof};
 
-use crate::cell::Cell;
-use crate::client::Shared;
-use crate::sync::Arc;
+use crate::turn::Turn;
 
 /// Proof that the lock is held, until it is released, dropped or lost.
 ///
@@ -23,36 +21,8 @@ pub struct Guard {
     proof: Proof,
 }
 
-/// A turn of this process; leaving it is dropping it.
-pub(crate) struct Turn {
-    shared: Arc<Shared>,
-    cell: Arc<Cell>,
-    id: TurnId,
-}
-
-impl Turn {
-    pub(crate) fn new(shared: Arc<Shared>, cell: Arc<Cell>, id: TurnId) -> Self {
-        Self { shared, cell, id }
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        self.cell.leave(self.id);
-    }
-}
-
-impl Deref for Guard {
-    type Target = Proof;
-
-    fn deref(&self) -> &Proof {
-        &self.proof
-    }
-}
-
 impl Guard {
-    pub(crate) fn new(turn: Turn, hold: Arc<Hold>) -> Self {
-        let proof = Proof::new(hold, Arc::clone(&turn.shared.ports.clock));
+    pub(crate) fn new(turn: Turn, proof: Proof) -> Self {
         Self { turn, proof }
     }
 
@@ -64,16 +34,9 @@ impl Guard {
     /// # Blocking
     /// For an operation timeout.
     pub fn verify(&self) -> Result<(), VerifyError> {
-        self.check()?;
-        let Turn { shared, cell, .. } = &self.turn;
-        let (lease, asked_at) = (Proof::hold(self).lease(), shared.ports.clock.now());
-        match shared.backend.fence(lease, shared.policy.within(lease.ttl))? {
-            Fenced::Acknowledged => {}
-            Fenced::NotHeld | Fenced::Higher(_) => {
-                cell.handle(Input::Standing { owner: lease.owner, asked_at, standing: Ok(Renewed::NotHeld) });
-            }
-        }
-        Ok(self.check()?)
+        let inquiry = Inquiry::new(&self.turn.site, &self.proof)?;
+        let answer = inquiry.driver().backend.fence(inquiry.lease(), inquiry.within())?;
+        Ok(inquiry.fenced(&answer)?)
     }
 
     /// Renews the lease now, without waiting for the regular renewal: a hold that another client handed over may have
@@ -85,14 +48,10 @@ impl Guard {
     /// # Blocking
     /// For an operation timeout.
     pub fn renew(&self) -> Result<(), VerifyError> {
-        self.check()?;
-        let Turn { shared, cell, .. } = &self.turn;
-        let (lease, asked_at) = (Proof::hold(self).lease(), shared.ports.clock.now());
-        let renewed = shared.backend.renew(std::slice::from_ref(lease), shared.policy.within(lease.ttl))?;
-        for standing in renewed {
-            cell.handle(Input::Standing { owner: lease.owner, asked_at, standing: Ok(standing) });
-        }
-        Ok(self.check()?)
+        let inquiry = Inquiry::new(&self.turn.site, &self.proof)?;
+        let leases = std::slice::from_ref(inquiry.lease());
+        let answers = inquiry.driver().backend.renew(leases, inquiry.within())?;
+        Ok(inquiry.renewed(answers)?)
     }
 
     /// Waits until the hold is lost, and tells why: at the latest at its local deadline.
@@ -112,7 +71,7 @@ impl Guard {
     /// # Blocking
     /// For as long as `patience`.
     pub fn lost_within(&self, patience: Duration) -> Option<Lost> {
-        let clock = &self.turn.shared.ports.clock;
+        let clock = &self.turn.site.ports().clock;
         let end = clock.now() + patience;
         loop {
             let left = end.since(clock.now());
@@ -124,10 +83,10 @@ impl Guard {
             }
             let remaining = self.remaining();
             if remaining.is_zero() {
-                self.turn.cell.handle(Input::Tick);
+                self.turn.site.handle(Input::Tick);
             } else {
                 // Told by the alarms, or looking ourselves should they be late.
-                self.turn.cell.nap_until_lost(self.turn.id, Proof::hold(self), left.min(remaining).min(NAP_MAX));
+                self.turn.nap_until_lost(Proof::hold(self), left.min(remaining).min(NAP_MAX));
             }
         }
     }
@@ -141,13 +100,21 @@ impl Guard {
     /// # Blocking
     /// For an operation timeout.
     pub fn release(self) -> Result<Ended, BackendError> {
-        let ended = self.turn.cell.leave(self.turn.id);
+        let ended = self.turn.leave();
         ended.unwrap_or_else(|| Ok(Ended::AlreadyLost(LossReason::Closed)))
+    }
+}
+
+impl Deref for Guard {
+    type Target = Proof;
+
+    fn deref(&self) -> &Proof {
+        &self.proof
     }
 }
 
 impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guard").field("name", self.name()).field("token", &self.fencing_token()).finish_non_exhaustive()
+        f.debug_tuple("Guard").field(&self.proof).finish()
     }
 }

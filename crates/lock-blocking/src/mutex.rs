@@ -1,14 +1,12 @@
 //! A lock by its name, and how to hold it.
 
-use std::time::Duration;
+use lock_core::{AcquireError, BackendError, Refusal, WhileHeldError};
+use lock_host::{Asking, Spec, Stations};
 
-use crate::Guard;
-use crate::client::Shared;
-use crate::guard::Turn;
+use crate::driver::Driver;
+use crate::guard::Guard;
 use crate::sync::Arc;
-use lock_core::station::Join;
-use lock_core::{AcquireError, BackendError, LockName, LockOptions, Patience, Refusal, WhileHeldError};
-use lock_host::{Spec, no_randomness};
+use crate::turn::Turn;
 
 /// A lock by its name, and how to hold it. Made by [`Client::mutex`](crate::Client::mutex).
 ///
@@ -17,13 +15,13 @@ use lock_host::{Spec, no_randomness};
 #[derive(Clone, Debug)]
 #[must_use = "a mutex does nothing until it is acquired"]
 pub struct Mutex {
-    shared: Arc<Shared>,
+    stations: Arc<Stations<Driver>>,
     spec: Spec,
 }
 
 impl Mutex {
-    pub(crate) fn new(shared: Arc<Shared>, name: &str) -> Self {
-        Self { shared, spec: Spec::new(name) }
+    pub(crate) fn new(stations: Arc<Stations<Driver>>, name: &str) -> Self {
+        Self { stations, spec: Spec::new(name) }
     }
 
     lock_host::option_setters!();
@@ -38,13 +36,9 @@ impl Mutex {
     /// For as long as was set by [`wait`](Self::wait), and at most two operation timeouts more: one for a request that is
     /// under way then, one for clearing what the wait left at the store.
     pub fn acquire(&self) -> Result<Guard, AcquireError> {
-        let (name, options) = self.spec.checked()?;
-        let start = self.shared.ports.clock.now();
-        match self.take_turn(&name, &options, options.patience(start))? {
-            Ok(guard) => Ok(guard),
-            Err(Refusal::Busy { holder }) => Err(AcquireError::TimedOut { name, waited: Duration::ZERO, holder }),
-            Err(Refusal::Error(error)) => Err(error),
-        }
+        let asking = Asking::new(&self.stations, &self.spec)?;
+        let result = take_turn(&asking);
+        asking.waited(result)
     }
 
     /// Takes the lock if it is free; `None` if it is held.
@@ -55,12 +49,9 @@ impl Mutex {
     /// # Blocking
     /// For an operation timeout or two.
     pub fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
-        let (name, options) = self.spec.checked()?;
-        match self.take_turn(&name, &options, Patience::Never)? {
-            Ok(guard) => Ok(Some(guard)),
-            Err(Refusal::Busy { .. }) => Ok(None),
-            Err(Refusal::Error(error)) => Err(error),
-        }
+        let asking = Asking::new(&self.stations, &self.spec)?.at_once();
+        let result = take_turn(&asking);
+        asking.tried(result)
     }
 
     /// Why those who wait for this lock in this client go on waiting though the store fails: the error of the latest
@@ -69,8 +60,7 @@ impl Mutex {
     /// A wait outlasts errors that may pass, and some of them pass only when somebody does something about them: a full
     /// disk, a primary that became a replica. Ask now and then while waiting, and show it.
     pub fn store_error(&self) -> Option<BackendError> {
-        let cell = self.shared.find(self.spec.name()?)?;
-        cell.trouble()
+        self.stations.trouble(&self.spec)
     }
 
     /// Waits for the lock, works while it is held, and releases it.
@@ -90,29 +80,13 @@ impl Mutex {
         _ = guard.release();
         Ok(held.map(|()| done)?)
     }
+}
 
-    fn take_turn(
-        &self,
-        name: &LockName,
-        options: &LockOptions,
-        patience: Patience,
-    ) -> Result<Result<Guard, Refusal>, AcquireError> {
-        let note = lock_host::note(&options.why)?;
-        let cell = self.shared.cell(name).map_err(no_randomness)?;
-        loop {
-            let id = self.shared.next_turn();
-            let owner = self.shared.owners.draw(&id).map_err(no_randomness)?;
-            let max_hold = options.max_hold;
-            let join = Join { turn: id, owner, ttl: options.ttl, patience, max_hold, note: note.clone() };
-            let hold = match cell.join(join) {
-                Ok(hold) => hold,
-                Err(refusal) => return Ok(Err(refusal)),
-            };
-            let turn = Turn::new(Arc::clone(&self.shared), Arc::clone(&cell), id);
-            // A thread that was away for so long that the hold is over has lost it, and joins the line again.
-            if hold.check(self.shared.ports.clock.now()).is_ok() {
-                return Ok(Ok(Guard::new(turn, hold)));
-            }
+fn take_turn(asking: &Asking<Driver>) -> Result<Guard, Refusal> {
+    loop {
+        let (turn, hold) = Turn::join(asking)?;
+        if let Some(proof) = asking.proof(hold) {
+            return Ok(Guard::new(turn, proof));
         }
     }
 }

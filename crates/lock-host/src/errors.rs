@@ -10,7 +10,7 @@ pub fn panicked(operation: Operation) -> BackendError {
 }
 
 /// The system's random source failed, so nothing was asked.
-pub fn no_randomness(error: io::Error) -> AcquireError {
+pub(crate) fn no_randomness(error: io::Error) -> AcquireError {
     BackendError::new("host", Operation::Acquire, ErrorKind::Unavailable, Effect::None, "the random source failed")
         .with_source(error)
         .into()

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use lock_core::{Invalid, Note, Owner};
 
-use crate::Sharded;
+use crate::sharded::Sharded;
 
 /// A fresh owner from the operating system's random source.
 ///
@@ -28,14 +28,14 @@ const DRAWN: usize = 16;
 /// Drawn a few at a time. A copy of this process that goes on after a `fork` would draw the same ones; it has none of
 /// the client's threads and must not use it anyway.
 #[derive(Default)]
-pub struct Owners(Sharded<Vec<Owner>>);
+pub(crate) struct Owners(Sharded<Vec<Owner>>);
 
 impl Owners {
     /// An owner that nobody has had, for whatever `whom` names.
     ///
     /// # Errors
     /// The random source failing, which no working system does.
-    pub fn draw(&self, whom: &impl Hash) -> io::Result<Owner> {
+    pub(crate) fn draw(&self, whom: &impl Hash) -> io::Result<Owner> {
         let mut drawn = self.0.of(whom);
         if let Some(owner) = drawn.pop() {
             return Ok(owner);

@@ -3,28 +3,44 @@
 //!
 //! Nothing here is async or waits for a store: both facades and the backends use it, and it decides nothing about
 //! leases.
+//!
+//! - This host: `clock`, `alarms`, `host`.
+//! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`.
+//! - One lock: `spec` (a name with its options), `asking`, `site` (a station with its waiters), `known`.
+//! - One hold: `proof`, `inquiry` (a question to the store about it).
+//! - Renewal: `renewals` (the queue), `keeping` (whom the keeper tells).
 
 mod alarms;
+mod asking;
 mod builder;
 mod clock;
 mod errors;
 mod host;
+mod inquiry;
+mod keeping;
 mod known;
+mod ports;
 mod proof;
+#[cfg(test)]
+mod recorder;
+mod renewals;
 mod sharded;
+mod site;
 mod spec;
 mod stations;
 mod sync;
-mod tray;
 
 pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
+pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{no_randomness, panicked};
-pub use host::{Owners, boot_id, host_name, new_owner, note, random_u64};
-pub use known::KnownOwners;
+pub use errors::panicked;
+pub use host::{boot_id, host_name, new_owner, note, random_u64};
+pub use inquiry::Inquiry;
+pub use keeping::{Keeping, Net};
+pub use ports::Ports;
 pub use proof::Proof;
-pub use sharded::Sharded;
+pub use renewals::{Book, Next, RenewalQueue};
+pub use site::{Driver, Inner, Locked, Site, Waiters};
 pub use spec::Spec;
-pub use stations::{StationCell, Stations};
-pub use tray::Tray;
+pub use stations::Stations;

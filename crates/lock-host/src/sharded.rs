@@ -9,7 +9,7 @@ use crate::sync::{Mutex, MutexGuard, PoisonError};
 const SHARDS: usize = 32;
 
 /// Many of a kind behind a mutex each. A key always finds the same one.
-pub struct Sharded<T> {
+pub(crate) struct Sharded<T> {
     shards: [Shard<T>; SHARDS],
     /// Who picks names so that they all meet in one shard gains nothing but one mutex for all.
     hasher: BuildHasherDefault<DefaultHasher>,
@@ -22,14 +22,14 @@ struct Shard<T>(Mutex<T>);
 
 impl<T> Sharded<T> {
     /// The one that belongs to a key.
-    pub fn of(&self, key: &(impl Hash + ?Sized)) -> MutexGuard<'_, T> {
+    pub(crate) fn of(&self, key: &(impl Hash + ?Sized)) -> MutexGuard<'_, T> {
         let hash = self.hasher.hash_one(key);
         let index = usize::try_from(hash % SHARDS as u64).unwrap_or(0);
         lock(&self.shards[index].0)
     }
 
     /// All of them, one after the other.
-    pub fn all(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
         self.shards.iter().map(|shard| lock(&shard.0))
     }
 }

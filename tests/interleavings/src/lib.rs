@@ -5,7 +5,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "not all of the included files is used")]
 
-// The files of the face name those of the host so.
+// The files of the facade name those of the host so.
 extern crate self as lock_host;
 
 mod sync {
@@ -15,6 +15,8 @@ mod sync {
 
 #[path = "../../../crates/lock-host/src/alarms.rs"]
 mod alarms;
+#[path = "../../../crates/lock-host/src/asking.rs"]
+mod asking;
 #[path = "../../../crates/lock-host/src/builder.rs"]
 mod builder;
 #[path = "../../../crates/lock-host/src/clock.rs"]
@@ -22,21 +24,30 @@ mod clock;
 #[path = "../../../crates/lock-host/src/errors.rs"]
 mod errors;
 mod host;
+#[path = "../../../crates/lock-host/src/inquiry.rs"]
+mod inquiry;
+#[path = "../../../crates/lock-host/src/keeping.rs"]
+mod keeping;
 #[path = "../../../crates/lock-host/src/known.rs"]
 mod known;
+#[path = "../../../crates/lock-host/src/ports.rs"]
+mod ports;
 #[path = "../../../crates/lock-host/src/proof.rs"]
 mod proof;
+#[cfg(test)]
+#[path = "../../../crates/lock-host/src/recorder.rs"]
+mod recorder;
+#[path = "../../../crates/lock-host/src/renewals.rs"]
+mod renewals;
 #[path = "../../../crates/lock-host/src/sharded.rs"]
 mod sharded;
+#[path = "../../../crates/lock-host/src/site.rs"]
+mod site;
 #[path = "../../../crates/lock-host/src/spec.rs"]
 mod spec;
 #[path = "../../../crates/lock-host/src/stations.rs"]
 mod stations;
-#[path = "../../../crates/lock-host/src/tray.rs"]
-mod tray;
 
-#[path = "../../../crates/lock-blocking/src/cell.rs"]
-mod cell;
 #[path = "../../../crates/lock-blocking/src/client.rs"]
 mod client;
 #[path = "../../../crates/lock-blocking/src/driver.rs"]
@@ -47,24 +58,29 @@ mod guard;
 mod keeper;
 #[path = "../../../crates/lock-blocking/src/mutex.rs"]
 mod mutex;
-#[path = "../../../crates/lock-blocking/src/seats.rs"]
-mod seats;
+#[path = "../../../crates/lock-blocking/src/threads.rs"]
+mod threads;
+#[path = "../../../crates/lock-blocking/src/turn.rs"]
+mod turn;
 
 pub mod broken;
 mod store;
 
 pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
+pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{no_randomness, panicked};
+pub use errors::panicked;
 pub use guard::Guard;
-pub use host::{Owners, note, random_u64};
-pub use known::KnownOwners;
+pub use host::{note, random_u64};
+pub use inquiry::Inquiry;
+pub use keeping::{Keeping, Net};
 pub use mutex::Mutex;
+pub use ports::Ports;
 pub use proof::Proof;
-pub use sharded::Sharded;
+pub use renewals::{Book, Next, RenewalQueue};
+pub use site::{Driver, Inner, Locked, Site, Waiters};
 pub use spec::Spec;
-pub use stations::{StationCell, Stations};
+pub use stations::Stations;
 pub use store::Store;
-pub use tray::Tray;

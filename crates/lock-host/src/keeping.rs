@@ -1,0 +1,54 @@
+//! What a keeper works for: the queue of its client, and the stations that hear what the store said.
+
+use lock_core::station::Input;
+use lock_core::{BackendError, Batch, Renewed, Tidings};
+
+use crate::renewals::RenewalQueue;
+use crate::site::Driver;
+use crate::stations::Stations;
+use crate::sync::{Arc, Weak};
+
+/// What a keeper works for. Does not keep the client alive.
+pub struct Keeping<D: Driver> {
+    queue: Arc<RenewalQueue>,
+    stations: Weak<Stations<D>>,
+}
+
+impl<D: Driver> Keeping<D> {
+    /// A keeper's view of a client.
+    pub fn new(stations: &Arc<Stations<D>>) -> Self {
+        Self { queue: Arc::clone(&stations.ports().renewals), stations: Arc::downgrade(stations) }
+    }
+
+    /// What is to be renewed.
+    pub fn queue(&self) -> &RenewalQueue {
+        &self.queue
+    }
+
+    /// Takes the answer to a batch in, and tells the stations.
+    pub fn answered(&self, batch: Batch, result: Result<Vec<Renewed>, BackendError>) {
+        let tidings = self.queue.answered(batch, result);
+        let Some(stations) = self.stations.upgrade() else { return };
+        for Tidings { name, owner, asked_at, standing } in tidings {
+            if let Some(site) = stations.find(&name) {
+                site.handle(Input::Standing { owner, asked_at, standing });
+            }
+        }
+    }
+
+    /// What ends the client if the keeper ends, for whatever reason: nobody would renew its leases any more.
+    pub fn net(&self) -> Net<D> {
+        Net(Weak::clone(&self.stations))
+    }
+}
+
+/// Closes a client when it is dropped: its holders have to know that their leases are not renewed, and the store is told.
+pub struct Net<D: Driver>(Weak<Stations<D>>);
+
+impl<D: Driver> Drop for Net<D> {
+    fn drop(&mut self) {
+        if let Some(stations) = self.0.upgrade() {
+            stations.close().iter().for_each(|site| site.attend());
+        }
+    }
+}

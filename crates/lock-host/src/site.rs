@@ -1,0 +1,223 @@
+//! A station together with the waiters and holders of this process.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use lock_core::station::{Action, Input, Output, Station, TurnId};
+use lock_core::{AcquireError, BackendError, Ended, Hold, LossReason, Moment, Owner, Parting, Refusal};
+
+use crate::alarms::{Ring, Ringer};
+use crate::known::KnownOwners;
+use crate::ports::Ports;
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// How a facade runs the requests of stations. One for each client.
+pub trait Driver: Send + Sync + Sized + 'static {
+    /// Those who wait or hold at a site.
+    type Waiters: Waiters;
+
+    /// Has an action of a site's station run, once, in the order in which they come.
+    fn run(site: &Site<Self>, waiters: &mut Self::Waiters, action: Action);
+
+    /// Something has happened at a site outside of its waiters' own calls: whatever is to be run is run without them.
+    fn attend(site: &Site<Self>, waiters: &mut Self::Waiters);
+
+    /// Has a lease released, once, that no station knows. Does not block.
+    fn release(&self, request: Parting, within: Duration);
+}
+
+/// Those who wait or hold at a site, as a facade keeps them. Nothing is called with a turn that is not among them.
+pub trait Waiters: Default + Send + 'static {
+    /// The waiter has its turn.
+    fn admit(&mut self, turn: TurnId, hold: Arc<Hold>);
+
+    /// The waiter is turned away. `last_asked` is the owner of the last claim, if the store may still know it.
+    fn refuse(&mut self, turn: TurnId, refusal: Refusal, last_asked: Option<Owner>);
+
+    /// The holder has lost its hold, which says so already.
+    fn lose(&mut self, turn: TurnId, reason: LossReason);
+
+    /// The holder's leaving was carried out, or failed for now.
+    fn end(&mut self, turn: TurnId, result: Result<Ended, BackendError>);
+
+    /// Everybody's turn, with the hold of those who were admitted.
+    fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)>;
+
+    /// Whether nobody waits or holds here.
+    fn is_empty(&self) -> bool;
+}
+
+/// A station together with the waiters and holders of this process. Whoever waits or holds here keeps the
+/// [`Stations`](crate::Stations) alive, too: the keeper finds the site by them.
+pub struct Site<D: Driver> {
+    ports: Arc<Ports<D>>,
+    ringer: Ringer,
+    inner: Mutex<Inner<D::Waiters>>,
+    this: Weak<Self>,
+}
+
+/// What the mutex of a site guards.
+pub struct Inner<W> {
+    /// Those who wait or hold here.
+    pub waiters: W,
+    station: Station,
+    condition: Condition,
+    known: KnownOwners,
+    /// The earliest alarm that is set. A later one is set when it rings.
+    alarm_at: Option<Moment>,
+}
+
+/// Whether the station can be relied on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Condition {
+    #[default]
+    Works,
+    /// It panicked.
+    Broken,
+}
+
+/// The inside of a locked site.
+pub type Locked<'a, D> = MutexGuard<'a, Inner<<D as Driver>::Waiters>>;
+
+impl<D: Driver> Site<D> {
+    /// A site for a station, where nobody waits yet.
+    pub fn new(ports: Arc<Ports<D>>, station: Station) -> Arc<Self> {
+        let (ringer, waiters, condition) = (ports.alarms.ringer(), D::Waiters::default(), Condition::default());
+        let inner = Mutex::new(Inner { waiters, station, condition, known: KnownOwners::default(), alarm_at: None });
+        Arc::new_cyclic(|this| Self { ports, ringer, inner, this: Weak::clone(this) })
+    }
+
+    /// What the stations of this client share.
+    pub fn ports(&self) -> &Ports<D> {
+        &self.ports
+    }
+
+    /// The site, to keep; `None` while it is being dropped.
+    pub fn this(&self) -> Option<Arc<Self>> {
+        self.this.upgrade()
+    }
+
+    /// Locks the site. Nothing blocks for long while it is locked.
+    pub fn lock(&self) -> Locked<'_, D> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the station what a waiter or holder here did, and carries out what it says.
+    ///
+    /// Where the station panics, or the clock does, this station ends, and nothing else: its waiters and holders are
+    /// told.
+    pub fn feed(&self, inner: &mut Inner<D::Waiters>, input: Input) {
+        if inner.condition == Condition::Broken {
+            return self.break_off(inner);
+        }
+        if catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, self.ports.clock.now(), input))).is_err() {
+            inner.condition = Condition::Broken;
+            // What it still knows to release is released.
+            _ = catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, Moment::ORIGIN, Input::Close)));
+            self.break_off(inner);
+        }
+    }
+
+    /// Tells the station what happened elsewhere, and carries out what it says, without blocking for long.
+    pub fn handle(&self, input: Input) {
+        let mut inner = self.lock();
+        self.feed(&mut inner, input);
+        D::attend(self, &mut inner.waiters);
+    }
+
+    /// Closes the station. What it has to tell the store is left to whoever closes the client.
+    pub fn close(&self) {
+        self.feed(&mut self.lock(), Input::Close);
+    }
+
+    /// Has run what is to be run here.
+    pub fn attend(&self) {
+        D::attend(self, &mut self.lock().waiters);
+    }
+
+    /// Why waiters still wait, where the store fails.
+    pub fn trouble(&self) -> Option<BackendError> {
+        self.lock().station.trouble().cloned()
+    }
+
+    /// Whether nothing is going on and nobody is here.
+    pub fn is_idle(&self) -> bool {
+        let inner = self.lock();
+        inner.station.is_idle() && inner.waiters.is_empty()
+    }
+
+    /// Whether the store may know this owner from the station.
+    pub fn knows(&self, owner: Owner) -> bool {
+        self.lock().known.contains(owner)
+    }
+
+    fn feed_unguarded(&self, inner: &mut Inner<D::Waiters>, now: Moment, input: Input) {
+        inner.known.note_input(&input);
+        inner.station.handle_input(now, input);
+        while let Some(output) = inner.station.poll_output() {
+            inner.known.note_output(&output);
+            self.carry_out(inner, output);
+        }
+        if inner.station.is_idle() {
+            inner.known.clear();
+        }
+        let wake = inner.station.next_wake();
+        if let Some(at) = wake.filter(|wake| inner.alarm_at.is_none_or(|set| *wake < set)) {
+            inner.alarm_at = Some(at);
+            let this: Weak<Self> = Weak::clone(&self.this);
+            self.ports.alarms.set(self.ringer, at, this);
+        }
+    }
+
+    fn carry_out(&self, inner: &mut Inner<D::Waiters>, output: Output) {
+        let Inner { waiters, known, .. } = inner;
+        match output {
+            Output::Admit { turn, hold } => waiters.admit(turn, hold),
+            Output::Refuse { turn, refusal } => waiters.refuse(turn, refusal, known.last_asked()),
+            Output::Lose { turn, reason } => waiters.lose(turn, reason),
+            Output::Ended { turn, result } => waiters.end(turn, result),
+            Output::Run(action) => D::run(self, waiters, action),
+            Output::Keep { lease, asked_at, valid_for } => self.ports.renewals.keep(lease, asked_at, valid_for),
+            Output::Forget(owner) => self.ports.renewals.forget(owner),
+        }
+    }
+
+    /// Tells everybody here that the station has ended.
+    fn break_off(&self, inner: &mut Inner<D::Waiters>) {
+        for (turn, hold) in inner.waiters.turns() {
+            if let Some(hold) = hold {
+                hold.lose(LossReason::Closed);
+                self.ports.renewals.forget(hold.lease().owner);
+                inner.waiters.lose(turn, LossReason::Closed);
+            } else {
+                inner.waiters.refuse(turn, Refusal::Error(AcquireError::Closed), None);
+            }
+        }
+    }
+}
+
+impl<D: Driver> Ring for Site<D> {
+    fn ring(&self) {
+        let mut inner = self.lock();
+        inner.alarm_at = None;
+        self.feed(&mut inner, Input::Tick);
+        D::attend(self, &mut inner.waiters);
+    }
+}
+
+impl<D: Driver> Drop for Site<D> {
+    fn drop(&mut self) {
+        self.ports.alarms.unset(self.ringer);
+    }
+}
+
+impl<D: Driver> fmt::Debug for Site<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Site").field("station", &self.lock().station).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "site/tests.rs"]
+mod tests;
