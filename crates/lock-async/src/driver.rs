@@ -14,7 +14,7 @@ use std::time::Duration;
 use futures_util::future::{Either, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::station::{Action, Input, Reply, Request};
-use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation, Parting};
+use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation, ReleaseRequest};
 use lock_host::panicked;
 use tokio::sync::{mpsc, oneshot};
 
@@ -44,7 +44,7 @@ pub(crate) type WorkQueue = mpsc::UnboundedReceiver<Work>;
 pub(crate) enum Work {
     Run(Job),
     /// A release that no station is told of.
-    Release(Parting, Duration),
+    Release(ReleaseRequest, Duration),
     /// Answered by being dropped, when everything before it is done.
     Flush(Flushed),
 }
@@ -104,7 +104,7 @@ impl lock_host::Driver for Driver {
         // Everything was sent to a loop when it came out of the station.
     }
 
-    fn release(&self, request: Parting, within: Duration) {
+    fn release(&self, request: ReleaseRequest, within: Duration) {
         _ = self.here.send(Work::Release(request, within));
     }
 }
@@ -143,7 +143,12 @@ pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, queue: WorkQueue, last
     last.into_iter().for_each(FinalFlush::spare);
 }
 
-async fn release(backend: &dyn AsyncBackend, request: Parting, within: Duration, generation: Generation) -> Generation {
+async fn release(
+    backend: &dyn AsyncBackend,
+    request: ReleaseRequest,
+    within: Duration,
+    generation: Generation,
+) -> Generation {
     _ = caught(Operation::Release, backend.release(&request, within)).await;
     generation
 }

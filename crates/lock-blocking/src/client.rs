@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use lock_core::{BlockingBackend, BlockingInspect, Capabilities, FLUSH_WITHIN, Lateness, Ordering};
+use lock_core::{BlockingBackend, BlockingInspect, Capabilities, FLUSH_WITHIN, Lateness, RequestOrder};
 use lock_host::{Build, Ports, Settings, Stations};
 
 use crate::driver::{self, Driver, Site};
@@ -28,7 +28,7 @@ impl Build for Client {
     fn build(settings: Settings<Self::Backend>) -> io::Result<Self> {
         let Settings { backend, mut policy, clock } = settings;
         // Each thread runs its own actions, so none is sure to come before another.
-        policy.ordering = Ordering::Unordered;
+        policy.store.ordering = RequestOrder::Unordered;
         let changed = Arc::new(Condvar::new());
         let woken = Arc::clone(&changed);
         let driver = Driver::new(Arc::clone(&backend));

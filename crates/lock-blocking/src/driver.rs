@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use lock_core::station::{Action, Input, Reply, Request};
-use lock_core::{BackendError, BlockingBackend, Operation, Parting};
+use lock_core::{BackendError, BlockingBackend, Operation, ReleaseRequest};
 use lock_host::panicked;
 
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, thread};
@@ -42,7 +42,7 @@ enum Work {
     /// The next action that is left at a site. A site is here once.
     Site(Arc<Site>),
     /// A release that no station is told of.
-    Release(Parting, Duration),
+    Release(ReleaseRequest, Duration),
 }
 
 impl Driver {
@@ -57,8 +57,8 @@ impl Driver {
             Request::Acquire(claim) => {
                 Reply::Acquire(caught(Operation::Acquire, || self.backend.acquire(&claim, within)))
             }
-            Request::Release(parting) => {
-                Reply::Release(caught(Operation::Release, || self.backend.release(&parting, within)))
+            Request::Release(request) => {
+                Reply::Release(caught(Operation::Release, || self.backend.release(&request, within)))
             }
         };
         Input::Reply(id, reply)
@@ -92,7 +92,7 @@ impl lock_host::Driver for Driver {
         find_hands(site, threads);
     }
 
-    fn release(&self, request: Parting, within: Duration) {
+    fn release(&self, request: ReleaseRequest, within: Duration) {
         self.hand_in(Work::Release(request, within));
     }
 }

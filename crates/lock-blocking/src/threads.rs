@@ -69,7 +69,7 @@ impl Thread {
     fn runs(&self, request: &Request) -> bool {
         let own = match request {
             Request::Acquire(_) => self.owner.is_none(),
-            Request::Release(parting) => self.owner == Some(parting.owner),
+            Request::Release(request) => self.owner == Some(request.owner),
         };
         own && self.presence != Presence::Away
     }

@@ -1,7 +1,7 @@
 //! Asking for a lock, up to the proof that it is held.
 
 use lock_core::station::Join;
-use lock_core::{AcquireError, Hold, LockName, LockOptions, Note, Patience, Refusal};
+use lock_core::{AcquireError, Hold, LockName, LockOptions, Note, Patience, Refusal, Terms};
 
 use crate::errors::no_randomness;
 use crate::host::note;
@@ -60,7 +60,14 @@ impl<D: Driver> Asking<D> {
         let turn = ports.next_turn();
         let owner = ports.owners.draw(&turn).map_err(|error| Refusal::Error(no_randomness(error)))?;
         let LockOptions { ttl, max_hold, .. } = self.options;
-        Ok(Join { turn, owner, ttl, patience: self.patience, max_hold, note: self.note.clone() })
+        Ok(Join {
+            turn,
+            owner,
+            terms: Terms::exclusive(ttl),
+            patience: self.patience,
+            max_hold,
+            note: self.note.clone(),
+        })
     }
 
     /// Proof of the hold that the station gave, tested a last time. `None` where this process was away for so long that

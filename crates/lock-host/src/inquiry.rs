@@ -37,7 +37,7 @@ impl<'a, D: Driver> Inquiry<'a, D> {
 
     /// How long the request may take.
     pub fn within(&self) -> Duration {
-        self.site.ports().policy.within(self.lease().ttl)
+        self.site.ports().policy.within(self.lease().terms.ttl)
     }
 
     /// Takes the answer to a fence in.
@@ -63,6 +63,6 @@ impl<'a, D: Driver> Inquiry<'a, D> {
 
     fn tell(&self, answer: Renewed) {
         let (owner, asked_at) = (self.lease().owner, self.asked_at);
-        self.site.handle(Input::Standing { owner, asked_at, standing: Ok(answer) });
+        self.site.handle(Input::Renewal { owner, asked_at, answer: Ok(answer) });
     }
 }

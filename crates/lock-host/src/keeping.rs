@@ -1,7 +1,7 @@
 //! What a keeper works for: the queue of its client, and the stations that hear what the store said.
 
 use lock_core::station::Input;
-use lock_core::{BackendError, Batch, Renewed, Tidings};
+use lock_core::{BackendError, Batch, Renewal, Renewed};
 
 use crate::renewals::RenewalQueue;
 use crate::site::Driver;
@@ -27,11 +27,11 @@ impl<D: Driver> Keeping<D> {
 
     /// Takes the answer to a batch in, and tells the stations.
     pub fn answered(&self, batch: Batch, result: Result<Vec<Renewed>, BackendError>) {
-        let tidings = self.queue.answered(batch, result);
+        let renewals = self.queue.answered(batch, result);
         let Some(stations) = self.stations.upgrade() else { return };
-        for Tidings { name, owner, asked_at, standing } in tidings {
+        for Renewal { name, owner, asked_at, answer } in renewals {
             if let Some(site) = stations.find(&name) {
-                site.handle(Input::Standing { owner, asked_at, standing });
+                site.handle(Input::Renewal { owner, asked_at, answer });
             }
         }
     }

@@ -67,7 +67,7 @@ impl fmt::Debug for Proof {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Lease, LossReason, Owner, TokenRange, Ttl, Width};
+    use lock_core::{Lease, LossReason, Owner, Terms, TokenRange, Ttl, Width};
 
     use super::*;
     use crate::{Clock, ManualClock};
@@ -79,7 +79,12 @@ mod tests {
         let clock = ManualClock::new();
         let tokens = TokenRange::above(6, Width::ONE).unwrap();
         let name: LockName = "a".parse().unwrap();
-        let lease = Lease { name: name.clone(), owner: Owner::from_random([1; 16]), tokens, ttl: Ttl::DEFAULT };
+        let lease = Lease {
+            name: name.clone(),
+            owner: Owner::from_random([1; 16]),
+            tokens,
+            terms: Terms::exclusive(Ttl::DEFAULT),
+        };
         let hold = Arc::new(Hold::new(lease, tokens.low(), clock.now() + TTL, None));
         let proof = Proof::new(Arc::clone(&hold), Arc::new(clock.clone()));
         assert_eq!((proof.name(), proof.fencing_token().get(), proof.remaining()), (&name, 7, TTL));

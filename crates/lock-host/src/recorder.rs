@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Join, Reply, Request, TurnId};
 use lock_core::{
-    Answer, BackendError, Capabilities, Claim, Ended, FencingToken, Hold, Lease, LossReason, Note, Owner, Parting,
-    Patience, Policy, Refusal, TokenRange, Ttl,
+    Answer, BackendError, Capabilities, Claim, Ended, FencingToken, Hold, Lease, LossReason, Note, Owner, Patience,
+    Policy, Refusal, ReleaseRequest, Terms, TokenRange, Ttl,
 };
 
 use crate::clock::SharedClock;
@@ -40,7 +40,7 @@ impl Driver for Recorder {
         waiters.attended += 1;
     }
 
-    fn release(&self, request: Parting, _: Duration) {
+    fn release(&self, request: ReleaseRequest, _: Duration) {
         self.released.lock().unwrap().push(request.owner);
     }
 }
@@ -81,7 +81,8 @@ pub(crate) fn stations(capabilities: Capabilities, clock: SharedClock) -> Arc<St
 pub(crate) fn join(site: &Site<Recorder>, turn: u64) {
     let owner = Owner::from_random([u8::try_from(turn).unwrap(); 16]);
     let (turn, note) = (TurnId(turn), Note::from_wire("1@test"));
-    let join = Join { turn, owner, ttl: Ttl::DEFAULT, patience: Patience::Forever, max_hold: None, note };
+    let join =
+        Join { turn, owner, terms: Terms::exclusive(Ttl::DEFAULT), patience: Patience::Forever, max_hold: None, note };
     let mut inner = site.lock();
     inner.waiters.here.insert(turn, None);
     site.feed(&mut inner, Input::Join(join));
@@ -98,8 +99,8 @@ pub(crate) fn claim(site: &Site<Recorder>) -> (ActionId, Claim) {
 /// The store grants it.
 pub(crate) fn grant(site: &Site<Recorder>, (id, claim): (ActionId, Claim), token: u64) -> Lease {
     let token = FencingToken::new(token).unwrap();
-    let (tokens, valid_for) = (TokenRange::new(token, token).unwrap(), claim.ttl.get());
-    let lease = Lease { name: claim.name, owner: claim.owner, tokens, ttl: claim.ttl };
+    let (tokens, valid_for) = (TokenRange::new(token, token).unwrap(), claim.terms.ttl.get());
+    let lease = Lease { name: claim.name, owner: claim.owner, tokens, terms: claim.terms };
     let answer = Answer::Granted { lease: lease.clone(), valid_for };
     site.handle(Input::Reply(id, Reply::Acquire(Ok(answer))));
     lease

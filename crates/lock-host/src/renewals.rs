@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
-use lock_core::{BackendError, Batch, Keeper, Lateness, Lease, Moment, Owner, Renewed, Tidings};
+use lock_core::{BackendError, Batch, Keeper, Lateness, Lease, Moment, Owner, Renewal, Renewed};
 
 use crate::alarms::NAP_MAX;
 use crate::clock::SharedClock;
@@ -135,7 +135,7 @@ impl RenewalQueue {
     }
 
     /// Takes the answer to a batch in, and tells what each station has to know.
-    pub fn answered(&self, batch: Batch, result: Result<Vec<Renewed>, BackendError>) -> Vec<Tidings> {
+    pub fn answered(&self, batch: Batch, result: Result<Vec<Renewed>, BackendError>) -> Vec<Renewal> {
         self.lock().keeper.answered(self.clock.now(), batch, result)
     }
 
@@ -168,7 +168,7 @@ impl fmt::Debug for RenewalQueue {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Capabilities, Durability, Policy, TokenRange, Ttl, Waiting, Width};
+    use lock_core::{Capabilities, Durability, Policy, Terms, TokenRange, Ttl, Waiting, Width};
 
     use super::*;
     use crate::clock::{Clock, ManualClock};
@@ -206,7 +206,12 @@ mod tests {
 
     fn lease(n: u8) -> Lease {
         let tokens = TokenRange::above(u64::from(n), Width::ONE).unwrap();
-        Lease { name: format!("{n}").parse().unwrap(), owner: Owner::from_random([n; 16]), tokens, ttl: Ttl::DEFAULT }
+        Lease {
+            name: format!("{n}").parse().unwrap(),
+            owner: Owner::from_random([n; 16]),
+            tokens,
+            terms: Terms::exclusive(Ttl::DEFAULT),
+        }
     }
 
     #[test]

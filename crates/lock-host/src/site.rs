@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use lock_core::station::{Action, Input, Output, Station, TurnId};
-use lock_core::{AcquireError, BackendError, Ended, Hold, LossReason, Moment, Owner, Parting, Refusal};
+use lock_core::{AcquireError, BackendError, Ended, Hold, LossReason, Moment, Owner, Refusal, ReleaseRequest};
 
 use crate::alarms::{Ring, Ringer};
 use crate::known::KnownOwners;
@@ -24,7 +24,7 @@ pub trait Driver: Send + Sync + Sized + 'static {
     fn attend(site: &Site<Self>, waiters: &mut Self::Waiters);
 
     /// Has a lease released, once, that no station knows. Does not block.
-    fn release(&self, request: Parting, within: Duration);
+    fn release(&self, request: ReleaseRequest, within: Duration);
 }
 
 /// Those who wait or hold at a site, as a facade keeps them. Nothing is called with a turn that is not among them.

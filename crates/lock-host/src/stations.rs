@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 use lock_core::station::{Floor, Input, Station};
-use lock_core::{BackendError, Certainty, Event, EventSink, Heard, Lease, Listener, LockName, Parting};
+use lock_core::{BackendError, Certainty, Event, EventSink, Heard, Lease, Listener, LockName, ReleaseRequest};
 
 use crate::host::random_u64;
 use crate::ports::Ports;
@@ -112,9 +112,9 @@ impl<D: Driver> Listener for Stations<D> {
     }
 
     fn release_unknown(&self, lease: Lease) {
-        let Lease { name, owner, ttl, .. } = lease;
-        let request = Parting { name, owner, ttl, certainty: Certainty::Answered };
-        self.ports.driver.release(request, self.ports.policy.within(ttl));
+        let Lease { name, owner, terms, .. } = lease;
+        let request = ReleaseRequest { name, owner, terms, certainty: Certainty::Answered };
+        self.ports.driver.release(request, self.ports.policy.within(terms.ttl));
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use interleavings::{Alarms, Client, Clock, ManualClock, Ring, Store};
 use lock_core::{
-    AcquireError, Capabilities, Durability, Ended, Keeper, Lease, Owner, Policy, TokenRange, Ttl, Waiting, Width,
+    AcquireError, Capabilities, Durability, Ended, Keeper, Lease, Owner, Policy, Terms, TokenRange, Ttl, Waiting, Width,
 };
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::{Arc, Condvar, Mutex};
@@ -251,7 +251,12 @@ fn keeper() -> Keeper {
 
 fn lease(n: u8) -> Lease {
     let tokens = TokenRange::above(0, Width::ONE).unwrap();
-    Lease { name: "a".parse().unwrap(), owner: Owner::from_random([n; 16]), tokens, ttl: Ttl::DEFAULT }
+    Lease {
+        name: "a".parse().unwrap(),
+        owner: Owner::from_random([n; 16]),
+        tokens,
+        terms: Terms::exclusive(Ttl::DEFAULT),
+    }
 }
 
 #[test]
