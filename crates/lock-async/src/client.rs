@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use lock_core::{AsyncBackend, AsyncInspect, Capabilities, FLUSH_WITHIN, Lateness};
-use lock_host::{Build, Ports, Settings, Stations};
+use lock_core::{AsyncBackend, AsyncInspect, FLUSH_WITHIN};
+use lock_host::{Build, Lock, Ports, Settings, Stations};
 use tokio::sync::Notify;
 
 use crate::driver::Driver;
@@ -16,9 +16,7 @@ use crate::mutex::Mutex;
 /// Made on a tokio runtime, which has to live as long as the client. The locks of a client exclude each other as they
 /// exclude those of other processes.
 #[derive(Clone, Debug)]
-pub struct Client {
-    pub(crate) stations: Arc<Stations<Driver>>,
-}
+pub struct Client(pub(crate) Arc<Stations<Driver>>);
 
 /// Makes a [`Client`] with other settings than the defaults.
 pub type Builder = lock_host::Builder<Client>;
@@ -34,7 +32,7 @@ impl Build for Client {
         let stations = Stations::new(Ports::new(driver, policy, clock, move || wake.notify_one())?);
         keeper::start(&stations, Arc::clone(&backend).for_keeper(), changed, left_over)?;
         backend.listen(stations.sink());
-        Ok(Self { stations })
+        Ok(Self(stations))
     }
 }
 
@@ -57,18 +55,7 @@ impl Client {
 
     /// A lock by its name, to be acquired. The name is checked then.
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
-        Mutex::new(Arc::clone(&self.stations), name.as_ref())
-    }
-
-    /// What the store can do.
-    pub fn capabilities(&self) -> Capabilities {
-        self.backend().capabilities()
-    }
-
-    /// What operators should know of the store as it was found when this client was connected, such as that it may drop
-    /// held locks. Each is a sentence without secrets; most often there is none.
-    pub fn warnings(&self) -> Vec<String> {
-        self.backend().warnings()
+        Mutex(Lock::new(&self.0, name.as_ref()))
     }
 
     /// The store's view for operators, if it has one.
@@ -76,10 +63,7 @@ impl Client {
         self.backend().inspect()
     }
 
-    /// How late renewals go out: a machine or a store that is too slow for the ttl shows here before a lock is lost.
-    pub fn keeper_lateness(&self) -> Lateness {
-        self.stations.ports().renewals.lateness()
-    }
+    lock_host::client_queries!();
 
     /// Ends all holds and waits of this client and of its clones, and waits until the store was told.
     ///
@@ -89,12 +73,12 @@ impl Client {
     /// # Cancel safety
     /// The client is closed when this is first polled; dropping it gives up the waiting only.
     pub async fn close(&self) {
-        self.stations.close();
-        self.stations.ports().driver.flush().await;
+        self.0.close();
+        self.0.ports().driver.flush().await;
         self.backend().flush(FLUSH_WITHIN).await;
     }
 
     fn backend(&self) -> &dyn AsyncBackend {
-        &*self.stations.ports().driver.backend
+        &*self.0.ports().driver.backend
     }
 }

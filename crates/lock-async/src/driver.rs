@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use futures_util::future::{Either, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use lock_core::station::{Action, Input, Reply, Request};
+use lock_core::station::{Action, Input, Reply, Request, TurnId};
 use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation, ReleaseRequest};
 use lock_host::panicked;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::generations::{Flushed, Generation, Generations};
-use crate::tasks::Tasks;
+use crate::tasks::{EndSender, Tasks};
 
 /// A station with the tasks that wait or hold there.
 pub(crate) type Site = lock_host::Site<Driver>;
@@ -104,9 +104,22 @@ impl lock_host::Driver for Driver {
         // Everything was sent to a loop when it came out of the station.
     }
 
+    fn leave(site: &Site, turn: TurnId) {
+        leave(site, turn, None);
+    }
+
     fn release(&self, request: ReleaseRequest, within: Duration) {
         _ = self.here.send(Work::Release(request, within));
     }
+}
+
+/// Leaves the line, or ends the hold; `ended` hears how that went, if the turn is still on.
+pub(crate) fn leave(site: &Site, turn: TurnId, ended: Option<EndSender>) {
+    let mut inner = site.lock();
+    if inner.waiters.hear_end(turn, ended) {
+        site.feed(&mut inner, Input::Leave(turn));
+    }
+    inner.waiters.forget_waiting(turn);
 }
 
 /// Does work until nobody can send any more and all is done.

@@ -1,12 +1,12 @@
 //! The client of one store.
 
 use std::io;
-use std::time::Instant;
 
-use lock_core::{BlockingBackend, BlockingInspect, Capabilities, FLUSH_WITHIN, Lateness, RequestOrder};
-use lock_host::{Build, Ports, Settings, Stations};
+use lock_core::{BlockingBackend, BlockingInspect, FLUSH_WITHIN, RequestOrder};
+use lock_host::{Build, Lock, Ports, Settings, Stations};
 
-use crate::driver::{self, Driver, Site};
+use crate::closing;
+use crate::driver::Driver;
 use crate::keeper;
 use crate::mutex::Mutex;
 use crate::sync::{Arc, Condvar};
@@ -15,9 +15,7 @@ use crate::sync::{Arc, Condvar};
 ///
 /// The locks of a client exclude each other as they exclude those of other processes.
 #[derive(Clone, Debug)]
-pub struct Client {
-    pub(crate) stations: Arc<Stations<Driver>>,
-}
+pub struct Client(pub(crate) Arc<Stations<Driver>>);
 
 /// Makes a [`Client`] with other settings than the defaults.
 pub type Builder = lock_host::Builder<Client>;
@@ -35,7 +33,7 @@ impl Build for Client {
         let stations = Stations::new(Ports::new(driver, policy, clock, move || woken.notify_one())?);
         keeper::start(&stations, Arc::clone(&backend).for_keeper(), changed)?;
         backend.listen(stations.sink());
-        Ok(Self { stations })
+        Ok(Self(stations))
     }
 }
 
@@ -55,18 +53,7 @@ impl Client {
 
     /// A lock by its name, to be acquired. The name is checked then.
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
-        Mutex::new(Arc::clone(&self.stations), name.as_ref())
-    }
-
-    /// What the store can do.
-    pub fn capabilities(&self) -> Capabilities {
-        self.backend().capabilities()
-    }
-
-    /// What operators should know of the store as it was found when this client was connected, such as that it may drop
-    /// held locks. Each is a sentence without secrets; most often there is none.
-    pub fn warnings(&self) -> Vec<String> {
-        self.backend().warnings()
+        Mutex(Lock::new(&self.0, name.as_ref()))
     }
 
     /// The store's view for operators, if it has one.
@@ -74,10 +61,7 @@ impl Client {
         self.backend().inspect()
     }
 
-    /// How late renewals go out: a machine or a store that is too slow for the ttl shows here before a lock is lost.
-    pub fn keeper_lateness(&self) -> Lateness {
-        self.stations.ports().renewals.lateness()
-    }
+    lock_host::client_queries!();
 
     /// Ends all holds and waits of this client and of its clones, and waits until the store was told.
     ///
@@ -87,20 +71,11 @@ impl Client {
     /// # Blocking
     /// For at most two operation timeouts, however many locks are in use.
     pub fn close(&self) {
-        let outstanding = |site: Arc<Site>| {
-            let outstanding = site.lock().waiters.outstanding()?;
-            Some((outstanding, site))
-        };
-        let open: Vec<_> = self.stations.close().into_iter().filter_map(outstanding).collect();
-        let longest = open.iter().map(|(outstanding, _)| outstanding.longest).max().unwrap_or(FLUSH_WITHIN);
-        let begin = Instant::now();
-        driver::run_all(open.iter().map(|(_, site)| Arc::clone(site)).collect(), begin + longest);
-        let end = begin + longest * 2;
-        open.iter().for_each(|(outstanding, site)| driver::settle(site, *outstanding, end));
-        self.backend().flush(FLUSH_WITHIN.min(end.saturating_duration_since(Instant::now())));
+        let left = closing::finish(self.0.close());
+        self.backend().flush(FLUSH_WITHIN.min(left));
     }
 
     fn backend(&self) -> &dyn BlockingBackend {
-        &*self.stations.ports().driver.backend
+        &*self.0.ports().driver.backend
     }
 }

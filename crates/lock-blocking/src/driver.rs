@@ -1,83 +1,51 @@
-//! Runs actions against the backend: on the thread that asks, or on a few of its own where nobody else is there to.
+//! Runs actions against the backend: on the thread that asks, or by the pool where nobody else is there to.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use lock_core::station::{Action, Input, Reply, Request};
-use lock_core::{BackendError, BlockingBackend, Operation, ReleaseRequest};
-use lock_host::panicked;
+use lock_core::station::{Action, Input, Reply, Request, TurnId};
+use lock_core::{BackendError, BlockingBackend, Ended, Operation, ReleaseRequest};
+use lock_host::{NAP_MAX, panicked};
 
-use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, thread};
-use crate::threads::{Outstanding, Threads};
+use crate::pool::{Pool, Work};
+use crate::sync::{Arc, PoisonError};
+use crate::threads::{Presence, Thread, Threads, Verdict};
 
 /// A station with the threads that wait or hold there.
 pub(crate) type Site = lock_host::Site<Driver>;
 
 /// The inside of a locked site.
-pub(crate) type Locked<'a> = lock_host::Locked<'a, Driver>;
+type Locked<'a> = lock_host::Locked<'a, Driver>;
 
-/// How many threads look after what nobody waits for. Chosen: as many locks can hang at the store, less one, before the
-/// others are held up.
-const THREADS_MAX: usize = 4;
-
-/// How many threads a client that closes uses. Chosen: hundreds of locks are released in well under a second where a
-/// request takes a few milliseconds.
-const CLOSING_MAX: usize = 16;
-
-/// The way to the backend.
+/// The way to the backend, and the threads for what nobody waits for.
 pub(crate) struct Driver {
     pub(crate) backend: Arc<dyn BlockingBackend>,
-    left: Arc<Mutex<Left>>,
+    pool: Pool<Left>,
 }
 
-/// What no thread of a user runs, and the threads that do.
-#[derive(Default)]
-struct Left {
-    queue: VecDeque<Work>,
-    threads: usize,
-}
-
-enum Work {
-    /// The next action that is left at a site. A site is here once.
+/// What is left for the pool.
+enum Left {
+    /// The next action at a site. A site is in the queue once.
     Site(Arc<Site>),
     /// A release that no station is told of.
-    Release(ReleaseRequest, Duration),
+    Release(Arc<dyn BlockingBackend>, ReleaseRequest, Duration),
 }
 
 impl Driver {
     pub(crate) fn new(backend: Arc<dyn BlockingBackend>) -> Self {
-        Self { backend, left: Arc::default() }
+        Self { backend, pool: Pool::new() }
     }
 
-    /// Asks the store; blocks for as long as it may take. A backend that panics has given an unknown answer.
-    fn ask(&self, action: Action) -> Input {
-        let Action { id, request, within } = action;
+    /// Asks the store; blocks for as long as it may take.
+    fn ask(&self, Action { id, request, within }: Action) -> Input {
+        let backend = &self.backend;
         let reply = match request {
-            Request::Acquire(claim) => {
-                Reply::Acquire(caught(Operation::Acquire, || self.backend.acquire(&claim, within)))
-            }
+            Request::Acquire(claim) => Reply::Acquire(caught(Operation::Acquire, || backend.acquire(&claim, within))),
             Request::Release(request) => {
-                Reply::Release(caught(Operation::Release, || self.backend.release(&request, within)))
+                Reply::Release(caught(Operation::Release, || backend.release(&request, within)))
             }
         };
         Input::Reply(id, reply)
-    }
-
-    /// Has work done by a thread of the driver's. Tells whether there is one: without, it stays until the station hears
-    /// of something else; the ttl bounds what that can cost.
-    fn hand_in(&self, work: Work) -> bool {
-        let mut left = lock(&self.left);
-        if left.threads < THREADS_MAX {
-            let (shared, backend) = (Arc::clone(&self.left), Arc::clone(&self.backend));
-            let thread = thread::Builder::new().name("leasehold-driver".into());
-            left.threads += usize::from(thread.spawn(move || work_through(&shared, &*backend)).is_ok());
-        }
-        let is_taken = left.threads > 0;
-        if is_taken {
-            left.queue.push_back(work);
-        }
-        is_taken
     }
 }
 
@@ -85,41 +53,123 @@ impl lock_host::Driver for Driver {
     type Waiters = Threads;
 
     fn run(_: &Site, threads: &mut Threads, action: Action) {
-        threads.push(action);
+        threads.pending.push_back(action);
     }
 
     fn attend(site: &Site, threads: &mut Threads) {
         find_hands(site, threads);
     }
 
+    fn leave(site: &Site, turn: TurnId) {
+        leave(site, turn);
+    }
+
     fn release(&self, request: ReleaseRequest, within: Duration) {
-        self.hand_in(Work::Release(request, within));
+        self.pool.hand_in(Left::Release(Arc::clone(&self.backend), request, within));
     }
 }
 
-/// Has what is pending run: claims by a thread that waits for its turn, what nobody here will run by the driver's. The
+impl Work for Left {
+    /// One action of a site after one of another: where a store does not answer for one lock, the others go on.
+    fn run(self) -> Option<Self> {
+        match self {
+            Self::Site(site) => run_one(&site).then(|| Self::Site(site)),
+            Self::Release(backend, request, within) => {
+                _ = caught(Operation::Release, || backend.release(&request, within));
+                None
+            }
+        }
+    }
+}
+
+/// Waits for the verdict of a turn that has joined the line, running claims meanwhile.
+pub(crate) fn verdict(site: &Site, turn: TurnId) -> Verdict {
+    let (mut inner, verdict) = work(site, site.lock(), turn, |thread| thread.verdict.take());
+    if verdict.is_ok() {
+        inner.waiters.be(turn, Presence::Away);
+    } else {
+        // A waiter that is refused clears what it has left at the store itself: its process may end now.
+        if let Some(release) = inner.waiters.take_own(turn) {
+            inner = run(site, inner, release);
+        }
+        inner.waiters.by_turn.remove(&turn);
+    }
+    find_hands(site, &mut inner.waiters);
+    verdict
+}
+
+/// Ends the turn and waits until the store was told; `None` if that was done before.
+pub(crate) fn leave(site: &Site, turn: TurnId) -> Option<Result<Ended, BackendError>> {
+    let mut inner = site.lock();
+    inner.waiters.get_mut(turn)?.presence = Presence::Here;
+    site.feed(&mut inner, Input::Leave(turn));
+    let (mut inner, ended) = work(site, inner, turn, |thread| thread.ended.take());
+    inner.waiters.by_turn.remove(&turn);
+    find_hands(site, &mut inner.waiters);
+    Some(ended)
+}
+
+/// Sleeps until the hold is lost, but for at most `nap`.
+pub(crate) fn nap_until_lost(site: &Site, turn: TurnId, nap: Duration) {
+    let mut inner = site.lock();
+    if let Some(thread) = inner.waiters.get_mut(turn).filter(|thread| thread.ended.is_none()) {
+        let bell = Arc::clone(&thread.bell);
+        drop(bell.wait_timeout(inner, nap).unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Runs what is for this thread to run and sleeps by turns, until `done` has something.
+fn work<'a, T>(
+    site: &'a Site,
+    mut inner: Locked<'a>,
+    turn: TurnId,
+    done: impl Fn(&mut Thread) -> Option<T>,
+) -> (Locked<'a>, T) {
+    loop {
+        if let Some(result) = inner.waiters.get_mut(turn).and_then(&done) {
+            return (inner, result);
+        }
+        inner = match inner.waiters.take_own(turn) {
+            Some(action) => run(site, inner, action),
+            None => sleep(site, inner, turn),
+        };
+    }
+}
+
+fn sleep<'a>(site: &'a Site, mut inner: Locked<'a>, turn: TurnId) -> Locked<'a> {
+    find_hands(site, &mut inner.waiters);
+    let Some(thread) = inner.waiters.get_mut(turn) else { return inner };
+    thread.presence = Presence::Asleep;
+    let bell = Arc::clone(&thread.bell);
+    let mut inner = bell.wait_timeout(inner, NAP_MAX).unwrap_or_else(PoisonError::into_inner).0;
+    inner.waiters.be(turn, Presence::Here);
+    inner
+}
+
+/// Has what is pending run: claims by a thread that waits for its turn, what nobody here will run by the pool. The
 /// present thread does no I/O.
 pub(crate) fn find_hands(site: &Site, threads: &mut Threads) {
-    if threads.has_claim() {
+    if threads.pending.iter().any(|action| matches!(action.request, Request::Acquire(_))) {
         threads.wake_a_waiter();
     }
     if !threads.attended
         && threads.has_left()
         && let Some(this) = site.this()
     {
-        threads.attended = site.ports().driver.hand_in(Work::Site(this));
+        // Without a thread it stays until the station hears of something else; the ttl bounds what that can cost.
+        threads.attended = site.ports().driver.pool.hand_in(Left::Site(this));
     }
 }
 
 /// Runs an action on the present thread.
-pub(crate) fn run<'a>(site: &'a Site, mut inner: Locked<'a>, action: Action) -> Locked<'a> {
+fn run<'a>(site: &'a Site, mut inner: Locked<'a>, action: Action) -> Locked<'a> {
     let id = action.id;
-    inner.waiters.begin_running(&action);
+    inner.waiters.running.push((id, action.within));
     find_hands(site, &mut inner.waiters);
     drop(inner);
     let reply = site.ports().driver.ask(action);
     let mut inner = site.lock();
-    inner.waiters.end_running(id);
+    inner.waiters.running.retain(|(other, _)| *other != id);
     site.feed(&mut inner, reply);
     find_hands(site, &mut inner.waiters);
     if inner.waiters.settling > 0 {
@@ -129,7 +179,7 @@ pub(crate) fn run<'a>(site: &'a Site, mut inner: Locked<'a>, action: Action) -> 
 }
 
 /// Runs one action that no thread of a user will run. Tells whether there is another one.
-fn run_one(site: &Site) -> bool {
+pub(crate) fn run_one(site: &Site) -> bool {
     let mut inner = site.lock();
     let action = inner.waiters.take_left();
     inner.waiters.attended = action.is_some();
@@ -140,81 +190,10 @@ fn run_one(site: &Site) -> bool {
     inner.waiters.attended
 }
 
-/// One action of a site after one of another: where a store does not answer for one lock, the others go on.
-fn work_through(left: &Mutex<Left>, backend: &dyn BlockingBackend) {
-    loop {
-        let mut present = lock(left);
-        let Some(work) = present.queue.pop_front() else {
-            present.threads -= 1;
-            return;
-        };
-        drop(present);
-        // Whatever happens to one piece of work, the thread is there for the next, and counted.
-        let more = catch_unwind(AssertUnwindSafe(|| work.run(backend))).unwrap_or(None);
-        lock(left).queue.extend(more);
-    }
-}
-
-impl Work {
-    /// Does it, and gives it back if there is more to do.
-    fn run(self, backend: &dyn BlockingBackend) -> Option<Self> {
-        match self {
-            Self::Site(site) => run_one(&site).then(|| Self::Site(site)),
-            Self::Release(request, within) => {
-                _ = caught(Operation::Release, || backend.release(&request, within));
-                None
-            }
-        }
-    }
-}
-
-/// Waits until everything up to the last of these is answered, but not beyond `until`. What follows from the answers is
-/// not waited for.
-pub(crate) fn settle(site: &Site, outstanding: Outstanding, until: Instant) {
-    let mut inner = site.lock();
-    let quiet = Arc::clone(&inner.waiters.quiet);
-    inner.waiters.settling += 1;
-    while !inner.waiters.is_settled(outstanding) {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            break;
-        }
-        inner = quiet.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0;
-    }
-    inner.waiters.settling -= 1;
-}
-
-/// Runs what is left at sites, on the present thread and on a few others, but begins nothing after `until`.
-pub(crate) fn run_all(sites: Vec<Arc<Site>>, until: Instant) {
-    let others = sites.len().min(CLOSING_MAX).saturating_sub(1);
-    let sites = Arc::new(Mutex::new(sites));
-    for _ in 0..others {
-        let sites = Arc::clone(&sites);
-        // Where none can be started, those that there are do it all.
-        _ = thread::Builder::new().name("leasehold-closing".into()).spawn(move || work_off(&sites, until));
-    }
-    work_off(&sites, until);
-}
-
-fn work_off(sites: &Mutex<Vec<Arc<Site>>>, until: Instant) {
-    let next = || lock(sites).pop();
-    while let Some(site) = next() {
-        while Instant::now() < until && run_one(&site) {}
-        // Nobody waits for the rest any more.
-        let mut inner = site.lock();
-        inner.waiters.attended = false;
-        find_hands(&site, &mut inner.waiters);
-    }
-}
-
 /// What a backend answers; one that panics has given an unknown answer.
 pub(crate) fn caught<T>(
     operation: Operation,
     ask: impl FnOnce() -> Result<T, BackendError>,
 ) -> Result<T, BackendError> {
     catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| Err(panicked(operation)))
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,31 +1,24 @@
 //! Proof of holding a lock.
 
-use std::fmt;
-use std::ops::Deref;
 use std::time::Duration;
 
 use lock_core::station::Input;
 use lock_core::{BackendError, Ended, LossReason, Lost, VerifyError};
-use lock_host::{Inquiry, NAP_MAX, Proof};
+use lock_host::{Held, NAP_MAX};
 
-use crate::turn::Turn;
+use crate::driver::{Driver, leave, nap_until_lost};
 
 /// Proof that the lock is held, until it is released, dropped or lost.
 ///
-/// Hand [`fencing_token`](Proof::fencing_token) to what the lock protects, call [`check`](Proof::check) before each step
-/// that matters, and stop when [`lost`](Self::lost) returns. Dropping a guard releases the lock, and blocks for at most
-/// an operation timeout; [`release`](Self::release) does the same and tells how it went.
+/// Hand [`fencing_token`](lock_host::Proof::fencing_token) to what the lock protects, call
+/// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`lost`](Self::lost) returns.
+/// Dropping a guard releases the lock, and blocks for at most an operation timeout; [`release`](Self::release) does the
+/// same and reports the outcome.
 #[must_use = "the lock is released when the guard is dropped"]
-pub struct Guard {
-    turn: Turn,
-    proof: Proof,
-}
+#[derive(Debug)]
+pub struct Guard(pub(crate) Held<Driver>);
 
 impl Guard {
-    pub(crate) fn new(turn: Turn, proof: Proof) -> Self {
-        Self { turn, proof }
-    }
-
     /// Asks the store whether this is still the stored grant.
     ///
     /// # Errors
@@ -34,7 +27,7 @@ impl Guard {
     /// # Blocking
     /// For an operation timeout.
     pub fn verify(&self) -> Result<(), VerifyError> {
-        let inquiry = Inquiry::new(&self.turn.site, &self.proof)?;
+        let inquiry = self.0.inquire()?;
         let answer = inquiry.driver().backend.fence(inquiry.lease(), inquiry.within())?;
         Ok(inquiry.fenced(&answer)?)
     }
@@ -48,7 +41,7 @@ impl Guard {
     /// # Blocking
     /// For an operation timeout.
     pub fn renew(&self) -> Result<(), VerifyError> {
-        let inquiry = Inquiry::new(&self.turn.site, &self.proof)?;
+        let inquiry = self.0.inquire()?;
         let leases = std::slice::from_ref(inquiry.lease());
         let answers = inquiry.driver().backend.renew(leases, inquiry.within())?;
         Ok(inquiry.renewed(answers)?)
@@ -71,11 +64,11 @@ impl Guard {
     /// # Blocking
     /// For as long as `patience`.
     pub fn lost_within(&self, patience: Duration) -> Option<Lost> {
-        let clock = &self.turn.site.ports().clock;
+        let clock = &self.0.site().ports().clock;
         let end = clock.now() + patience;
         loop {
             let left = end.since(clock.now());
-            if let Some(lost) = Proof::hold(self).lost() {
+            if let Some(lost) = self.0.hold().lost() {
                 return Some(lost);
             }
             if left.is_zero() {
@@ -83,10 +76,10 @@ impl Guard {
             }
             let remaining = self.remaining();
             if remaining.is_zero() {
-                self.turn.site.handle(Input::Tick);
+                self.0.site().handle(Input::Tick);
             } else {
                 // Told by the alarms, or looking ourselves should they be late.
-                self.turn.nap_until_lost(Proof::hold(self), left.min(remaining).min(NAP_MAX));
+                nap_until_lost(self.0.site(), self.0.turn(), left.min(remaining).min(NAP_MAX));
             }
         }
     }
@@ -100,21 +93,9 @@ impl Guard {
     /// # Blocking
     /// For an operation timeout.
     pub fn release(self) -> Result<Ended, BackendError> {
-        let ended = self.turn.leave();
+        let ended = leave(self.0.site(), self.0.turn());
         ended.unwrap_or_else(|| Ok(Ended::AlreadyLost(LossReason::Closed)))
     }
 }
 
-impl Deref for Guard {
-    type Target = Proof;
-
-    fn deref(&self) -> &Proof {
-        &self.proof
-    }
-}
-
-impl fmt::Debug for Guard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Guard").field(&self.proof).finish()
-    }
-}
+lock_host::deref_to_proof!(Guard);

@@ -6,18 +6,19 @@
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held`.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
-//! - `turn`: from joining the line to the end of the hold; the threads that wait run claims, and those that leave their
-//!   own release. `threads`: who waits or holds at a station, and who runs what. `driver`: runs one action, and has
-//!   threads for what is left. `keeper`: renews, on a thread of its own. `sync`: the primitives that threads share.
+//! - `threads`: who waits or holds at a station, and who runs what: the threads that wait run claims, and those that
+//!   leave their own release. `driver`: runs actions, with a `pool` for what is left. `keeper`: renews, on a thread of its
+//!   own. `closing`: what a client that closes has left. `sync`: the primitives that threads share.
 
 mod client;
+mod closing;
 mod driver;
 mod guard;
 mod keeper;
 mod mutex;
+mod pool;
 mod sync;
 mod threads;
-mod turn;
 
 pub use client::{Builder, Client};
 pub use guard::Guard;

@@ -1,12 +1,11 @@
 //! A lock by its name, and how to hold it.
 
 use lock_core::{AcquireError, BackendError, Refusal, WhileHeldError};
-use lock_host::{Asking, Spec, Stations};
+use lock_host::{Asking, Held, Lock};
 
-use crate::driver::Driver;
+use crate::driver::{Driver, verdict};
 use crate::guard::Guard;
-use crate::sync::Arc;
-use crate::turn::Turn;
+use crate::threads::Threads;
 
 /// A lock by its name, and how to hold it. Made by [`Client::mutex`](crate::Client::mutex).
 ///
@@ -14,16 +13,9 @@ use crate::turn::Turn;
 /// told there. Can be acquired again and again.
 #[derive(Clone, Debug)]
 #[must_use = "a mutex does nothing until it is acquired"]
-pub struct Mutex {
-    stations: Arc<Stations<Driver>>,
-    spec: Spec,
-}
+pub struct Mutex(pub(crate) Lock<Driver>);
 
 impl Mutex {
-    pub(crate) fn new(stations: Arc<Stations<Driver>>, name: &str) -> Self {
-        Self { stations, spec: Spec::new(name) }
-    }
-
     lock_host::option_setters!();
 
     /// Waits for the lock.
@@ -36,9 +28,8 @@ impl Mutex {
     /// For as long as was set by [`wait`](Self::wait), and at most two operation timeouts more: one for a request that is
     /// under way then, one for clearing what the wait left at the store.
     pub fn acquire(&self) -> Result<Guard, AcquireError> {
-        let asking = Asking::new(&self.stations, &self.spec)?;
-        let result = take_turn(&asking);
-        asking.waited(result)
+        let asking = self.0.ask()?;
+        asking.waited(take_turn(&asking)).map(Guard)
     }
 
     /// Takes the lock if it is free; `None` if it is held.
@@ -49,9 +40,8 @@ impl Mutex {
     /// # Blocking
     /// For an operation timeout or two.
     pub fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
-        let asking = Asking::new(&self.stations, &self.spec)?.at_once();
-        let result = take_turn(&asking);
-        asking.tried(result)
+        let asking = self.0.ask()?.at_once();
+        Ok(asking.tried(take_turn(&asking))?.map(Guard))
     }
 
     /// Why those who wait for this lock in this client go on waiting though the store fails: the error of the latest
@@ -60,7 +50,7 @@ impl Mutex {
     /// A wait outlasts errors that may pass, and some of them pass only when somebody does something about them: a full
     /// disk, a primary that became a replica. Ask now and then while waiting, and show it.
     pub fn store_error(&self) -> Option<BackendError> {
-        self.stations.trouble(&self.spec)
+        self.0.trouble()
     }
 
     /// Waits for the lock, works while it is held, and releases it.
@@ -82,11 +72,13 @@ impl Mutex {
     }
 }
 
-fn take_turn(asking: &Asking<Driver>) -> Result<Guard, Refusal> {
+/// Waits for a turn that a guard of any kind can be made of.
+fn take_turn(asking: &Asking<Driver>) -> Result<Held<Driver>, Refusal> {
     loop {
-        let (turn, hold) = Turn::join(asking)?;
-        if let Some(proof) = asking.proof(hold) {
-            return Ok(Guard::new(turn, proof));
+        let (turn, ()) = asking.join(Threads::begin)?;
+        let hold = verdict(turn.site(), turn.id())?;
+        if let Some(held) = asking.held(turn, hold) {
+            return Ok(held);
         }
     }
 }

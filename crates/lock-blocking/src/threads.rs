@@ -15,26 +15,17 @@ pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
 /// The threads that wait or hold at a site, and what is to be run there.
 #[derive(Default)]
 pub(crate) struct Threads {
-    by_turn: BTreeMap<TurnId, Box<Thread>>,
+    pub(crate) by_turn: BTreeMap<TurnId, Box<Thread>>,
     /// Actions that nobody runs yet.
-    pending: VecDeque<Action>,
+    pub(crate) pending: VecDeque<Action>,
     /// Actions that are being run, and how long each may take.
-    running: Vec<(ActionId, Duration)>,
-    /// Whether the driver's threads know that something is left for them here.
+    pub(crate) running: Vec<(ActionId, Duration)>,
+    /// Whether the pool knows that something is left for them here.
     pub(crate) attended: bool,
     /// How many threads wait until something has been run ...
     pub(crate) settling: usize,
     /// ... and hear of it here.
     pub(crate) quiet: Arc<Condvar>,
-}
-
-/// What a site has to tell the store at some moment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Outstanding {
-    /// The last action of all.
-    pub(crate) last: ActionId,
-    /// The longest time that one of them may take.
-    pub(crate) longest: Duration,
 }
 
 /// A thread that waits or holds.
@@ -86,14 +77,9 @@ impl Threads {
         self.by_turn.get_mut(&turn).map(|thread| &mut **thread)
     }
 
-    /// A thread hears no more of its turn.
-    pub(crate) fn remove(&mut self, turn: TurnId) {
-        self.by_turn.remove(&turn);
-    }
-
-    /// Something is to be run.
-    pub(crate) fn push(&mut self, action: Action) {
-        self.pending.push_back(action);
+    /// Notes where the thread of a turn is.
+    pub(crate) fn be(&mut self, turn: TurnId, presence: Presence) {
+        self.by_turn.entry(turn).and_modify(|thread| thread.presence = presence);
     }
 
     /// What the thread of a turn runs now.
@@ -121,34 +107,8 @@ impl Threads {
         self.pending.iter().any(|action| self.is_left(action))
     }
 
-    /// Whether there is a claim that nobody runs yet.
-    pub(crate) fn has_claim(&self) -> bool {
-        self.pending.iter().any(|action| matches!(action.request, Request::Acquire(_)))
-    }
-
-    /// An action is being run from now on.
-    pub(crate) fn begin_running(&mut self, action: &Action) {
-        self.running.push((action.id, action.within));
-    }
-
-    /// An action was run.
-    pub(crate) fn end_running(&mut self, action: ActionId) {
-        self.running.retain(|(other, _)| *other != action);
-    }
-
-    /// What the store has not answered yet, if there is anything.
-    pub(crate) fn outstanding(&self) -> Option<Outstanding> {
-        let last = self.actions().map(|(id, _)| id).max()?;
-        Some(Outstanding { last, longest: self.actions().map(|(_, within)| within).max()? })
-    }
-
-    /// Whether everything up to the last of these is answered.
-    pub(crate) fn is_settled(&self, outstanding: Outstanding) -> bool {
-        self.actions().all(|(id, _)| id > outstanding.last)
-    }
-
     /// The actions that are pending or being run, and how long each may take.
-    fn actions(&self) -> impl Iterator<Item = (ActionId, Duration)> {
+    pub(crate) fn actions(&self) -> impl Iterator<Item = (ActionId, Duration)> {
         self.pending.iter().map(|action| (action.id, action.within)).chain(self.running.iter().copied())
     }
 

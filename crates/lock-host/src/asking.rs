@@ -1,15 +1,15 @@
 //! Asking for a lock, up to the proof that it is held.
 
-use lock_core::station::Join;
+use std::time::Duration;
+
+use lock_core::station::{Input, Join, TurnId};
 use lock_core::{AcquireError, Hold, LockName, LockOptions, Note, Patience, Refusal, Terms};
 
 use crate::errors::no_randomness;
-use crate::host::note;
-use crate::proof::Proof;
 use crate::site::{Driver, Site};
-use crate::spec::Spec;
 use crate::stations::Stations;
 use crate::sync::Arc;
+use crate::turn::{Held, Turn};
 
 /// One call that asks for a lock: all that is known before the first wait.
 pub struct Asking<D: Driver> {
@@ -22,16 +22,16 @@ pub struct Asking<D: Driver> {
 }
 
 impl<D: Driver> Asking<D> {
-    /// Begins to ask. The wait that the options set begins now.
-    ///
-    /// # Errors
-    /// `Invalid` for a name or an option that is not valid; `Backend` where the system's random source fails.
-    pub fn new(stations: &Arc<Stations<D>>, spec: &Spec) -> Result<Self, AcquireError> {
-        let (name, options) = spec.checked()?;
+    /// Asks for a lock by options that are valid. The wait that they set begins now.
+    pub(crate) fn new(
+        stations: Arc<Stations<D>>,
+        site: Arc<Site<D>>,
+        name: LockName,
+        options: LockOptions,
+        note: Note,
+    ) -> Self {
         let patience = options.patience(stations.ports().clock.now());
-        let note = note(&options.why)?;
-        let site = stations.site(&name).map_err(no_randomness)?;
-        Ok(Self { stations: Arc::clone(stations), site, name, options, note, patience })
+        Self { stations, site, name, options, note, patience }
     }
 
     /// Takes the first answer of the store, whatever wait was set.
@@ -41,50 +41,39 @@ impl<D: Driver> Asking<D> {
         self
     }
 
-    /// The stations of the client, for the turn to keep alive.
-    pub fn stations(&self) -> &Arc<Stations<D>> {
-        &self.stations
-    }
-
-    /// Where to wait.
-    pub fn site(&self) -> &Arc<Site<D>> {
-        &self.site
-    }
-
-    /// A turn to join the line with: another one each time.
+    /// Joins the line with a new turn. `begin` puts it among the waiters of the site.
     ///
     /// # Errors
     /// The system's random source failing.
-    pub fn join(&self) -> Result<Join, Refusal> {
+    pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> Result<(Turn<D>, T), Refusal> {
         let ports = self.site.ports();
-        let turn = ports.next_turn();
-        let owner = ports.owners.draw(&turn).map_err(|error| Refusal::Error(no_randomness(error)))?;
+        let id = ports.next_turn();
+        let owner = ports.owners.draw(&id).map_err(|error| Refusal::Error(no_randomness(error)))?;
         let LockOptions { ttl, max_hold, .. } = self.options;
-        Ok(Join {
-            turn,
-            owner,
-            terms: Terms::exclusive(ttl),
-            patience: self.patience,
-            max_hold,
-            note: self.note.clone(),
-        })
+        let (terms, patience, note) = (Terms::exclusive(ttl), self.patience, self.note.clone());
+        let turn = Turn::new(Arc::clone(&self.stations), Arc::clone(&self.site), id);
+        let mut inner = self.site.lock();
+        let begun = begin(&mut inner.waiters, id);
+        self.site.feed(&mut inner, Input::Join(Join { turn: id, owner, terms, patience, max_hold, note }));
+        drop(inner);
+        Ok((turn, begun))
     }
 
-    /// Proof of the hold that the station gave, tested a last time. `None` where this process was away for so long that
-    /// the hold is over: it was lost, and the line is to be joined again.
-    pub fn proof(&self, hold: Arc<Hold>) -> Option<Proof> {
-        let proof = Proof::new(hold, Arc::clone(&self.site.ports().clock));
-        proof.check().is_ok().then_some(proof)
+    /// Takes the hold that the station gave, and tests it a last time. `None` where this process was away for so long
+    /// that the hold is over: it was lost, and the line is to be joined again.
+    pub fn held(&self, turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D>> {
+        let held = Held::new(turn, hold);
+        held.check().is_ok().then_some(held)
     }
 
     /// What a call that waits answers.
     ///
     /// # Errors
     /// The refusal.
-    pub fn waited<G>(self, result: Result<G, Refusal>) -> Result<G, AcquireError> {
+    pub fn waited<G>(&self, result: Result<G, Refusal>) -> Result<G, AcquireError> {
         result.map_err(|refusal| match refusal {
             Refusal::Busy { holder } => {
-                AcquireError::TimedOut { name: self.name, waited: std::time::Duration::ZERO, holder }
+                AcquireError::TimedOut { name: self.name.clone(), waited: Duration::ZERO, holder }
             }
             Refusal::Error(error) => error,
         })
@@ -94,7 +83,7 @@ impl<D: Driver> Asking<D> {
     ///
     /// # Errors
     /// The refusal, where it is one.
-    pub fn tried<G>(self, result: Result<G, Refusal>) -> Result<Option<G>, AcquireError> {
+    pub fn tried<G>(&self, result: Result<G, Refusal>) -> Result<Option<G>, AcquireError> {
         match result {
             Ok(guard) => Ok(Some(guard)),
             Err(Refusal::Busy { .. }) => Ok(None),

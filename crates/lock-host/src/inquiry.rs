@@ -16,11 +16,11 @@ pub struct Inquiry<'a, D: Driver> {
 }
 
 impl<'a, D: Driver> Inquiry<'a, D> {
-    /// Begins to ask. The request is to be handed out right after.
+    /// Begins to ask. The request is to be sent right after.
     ///
     /// # Errors
     /// `Lost` where the hold is over already.
-    pub fn new(site: &'a Site<D>, proof: &'a Proof) -> Result<Self, Lost> {
+    pub(crate) fn new(site: &'a Site<D>, proof: &'a Proof) -> Result<Self, Lost> {
         proof.check()?;
         Ok(Self { site, proof, asked_at: site.ports().clock.now() })
     }

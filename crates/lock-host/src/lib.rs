@@ -6,8 +6,9 @@
 //!
 //! - This host: `clock`, `alarms`, `host`.
 //! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`.
-//! - One lock: `spec` (a name with its options), `asking`, `site` (a station with its waiters), `known`.
-//! - One hold: `proof`, `inquiry` (a question to the store about it).
+//! - One lock: `lock` (a name with its options), `asking`, `site` (a station with its waiters), `known`.
+//! - One hold: `turn`, `proof`, `inquiry` (a question to the store about it).
+//! - `macros`: methods that the types of both facades have.
 //! - Renewal: `renewals` (the queue), `keeping` (whom the keeper tells).
 
 mod alarms;
@@ -19,6 +20,8 @@ mod host;
 mod inquiry;
 mod keeping;
 mod known;
+mod lock;
+mod macros;
 mod ports;
 mod proof;
 #[cfg(test)]
@@ -26,9 +29,9 @@ mod recorder;
 mod renewals;
 mod sharded;
 mod site;
-mod spec;
 mod stations;
 mod sync;
+mod turn;
 
 pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
 pub use asking::Asking;
@@ -38,9 +41,10 @@ pub use errors::panicked;
 pub use host::{boot_id, host_name, new_owner, note, random_u64};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
+pub use lock::Lock;
 pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};
 pub use site::{Driver, Inner, Locked, Site, Waiters};
-pub use spec::Spec;
 pub use stations::Stations;
+pub use turn::{Held, Turn};

@@ -40,6 +40,12 @@ impl Driver for Recorder {
         waiters.attended += 1;
     }
 
+    fn leave(site: &Site<Self>, turn: TurnId) {
+        let mut inner = site.lock();
+        inner.waiters.here.remove(&turn);
+        site.feed(&mut inner, Input::Leave(turn));
+    }
+
     fn release(&self, request: ReleaseRequest, _: Duration) {
         self.released.lock().unwrap().push(request.owner);
     }

@@ -23,16 +23,19 @@ pub trait Driver: Send + Sync + Sized + 'static {
     /// Something has happened at a site outside of its waiters' own calls: whatever is to be run is run without them.
     fn attend(site: &Site<Self>, waiters: &mut Self::Waiters);
 
+    /// A turn is over for its user: it leaves the line, or its hold ends. May be called more than once for a turn.
+    fn leave(site: &Site<Self>, turn: TurnId);
+
     /// Has a lease released, once, that no station knows. Does not block.
     fn release(&self, request: ReleaseRequest, within: Duration);
 }
 
-/// Those who wait or hold at a site, as a facade keeps them. Nothing is called with a turn that is not among them.
+/// Those who wait or hold at a site, as a facade keeps them. A turn that is not among them is ignored.
 pub trait Waiters: Default + Send + 'static {
     /// The waiter has its turn.
     fn admit(&mut self, turn: TurnId, hold: Arc<Hold>);
 
-    /// The waiter is turned away. `last_asked` is the owner of the last claim, if the store may still know it.
+    /// The waiter is refused. `last_asked` is the owner of the last claim, if the store may still know it.
     fn refuse(&mut self, turn: TurnId, refusal: Refusal, last_asked: Option<Owner>);
 
     /// The holder has lost its hold, which says so already.

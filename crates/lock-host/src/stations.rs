@@ -5,13 +5,12 @@ use std::fmt;
 use std::io;
 
 use lock_core::station::{Floor, Input, Station};
-use lock_core::{BackendError, Certainty, Event, EventSink, Heard, Lease, Listener, LockName, ReleaseRequest};
+use lock_core::{Certainty, Event, EventSink, Heard, Lease, Listener, LockName, ReleaseRequest};
 
 use crate::host::random_u64;
 use crate::ports::Ports;
 use crate::sharded::Sharded;
 use crate::site::{Driver, Site};
-use crate::spec::Spec;
 use crate::sync::Arc;
 
 /// The stations of a client. They are made when they are needed; idle ones are let go when there are many.
@@ -52,11 +51,6 @@ impl<D: Driver> Stations<D> {
     /// Where the backend delivers events.
     pub fn sink(self: &Arc<Self>) -> EventSink {
         EventSink::of(Arc::downgrade(self))
-    }
-
-    /// Why those who wait for a lock still wait, where the store fails.
-    pub fn trouble(&self, spec: &Spec) -> Option<BackendError> {
-        self.find(spec.name()?)?.trouble()
     }
 
     /// The station of a lock, made if there is none.

@@ -30,6 +30,10 @@ mod inquiry;
 mod keeping;
 #[path = "../../../crates/lock-host/src/known.rs"]
 mod known;
+#[path = "../../../crates/lock-host/src/lock.rs"]
+mod lock;
+#[path = "../../../crates/lock-host/src/macros.rs"]
+mod macros;
 #[path = "../../../crates/lock-host/src/ports.rs"]
 mod ports;
 #[path = "../../../crates/lock-host/src/proof.rs"]
@@ -43,13 +47,15 @@ mod renewals;
 mod sharded;
 #[path = "../../../crates/lock-host/src/site.rs"]
 mod site;
-#[path = "../../../crates/lock-host/src/spec.rs"]
-mod spec;
 #[path = "../../../crates/lock-host/src/stations.rs"]
 mod stations;
+#[path = "../../../crates/lock-host/src/turn.rs"]
+mod turn;
 
 #[path = "../../../crates/lock-blocking/src/client.rs"]
 mod client;
+#[path = "../../../crates/lock-blocking/src/closing.rs"]
+mod closing;
 #[path = "../../../crates/lock-blocking/src/driver.rs"]
 mod driver;
 #[path = "../../../crates/lock-blocking/src/guard.rs"]
@@ -58,10 +64,10 @@ mod guard;
 mod keeper;
 #[path = "../../../crates/lock-blocking/src/mutex.rs"]
 mod mutex;
+#[path = "../../../crates/lock-blocking/src/pool.rs"]
+mod pool;
 #[path = "../../../crates/lock-blocking/src/threads.rs"]
 mod threads;
-#[path = "../../../crates/lock-blocking/src/turn.rs"]
-mod turn;
 
 pub mod broken;
 mod store;
@@ -76,11 +82,12 @@ pub use guard::Guard;
 pub use host::{note, random_u64};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
+pub use lock::Lock;
 pub use mutex::Mutex;
 pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};
 pub use site::{Driver, Inner, Locked, Site, Waiters};
-pub use spec::Spec;
 pub use stations::Stations;
 pub use store::Store;
+pub use turn::{Held, Turn};
