@@ -21,7 +21,7 @@ impl Guard {
     /// Asks the store whether this is still the stored grant.
     ///
     /// # Errors
-    /// `Lost` where it is not, `Backend` where the store could not say.
+    /// `Lost` if it is not, `Backend` if the store did not answer.
     ///
     /// # Cancel safety
     /// Changes nothing at the store; can be dropped at any point.
@@ -31,11 +31,11 @@ impl Guard {
         Ok(inquiry.fenced(&answer)?)
     }
 
-    /// Renews the lease now, without waiting for the regular renewal: a hold that another client handed over may have
+    /// Renews the lease now instead of at the next regular renewal. A lease that another client handed over may have
     /// little time left.
     ///
     /// # Errors
-    /// `Lost` where it is not held any more, `Backend` where the store did not renew it; the regular renewals go on.
+    /// `Lost` if it is no longer held, `Backend` if the store did not renew it; the regular renewals continue.
     ///
     /// # Cancel safety
     /// A dropped call may or may not have renewed the lease; it can be called again.
@@ -69,8 +69,7 @@ impl Guard {
     /// Releases the lock and waits for the store's answer.
     ///
     /// # Errors
-    /// Those of the store. The release is then repeated in the background until the lease is over, as long as the client
-    /// lives.
+    /// Those of the store. The client then repeats the release in the background until the lease ends.
     ///
     /// # Cancel safety
     /// The release is on its way when this is first polled; dropping it gives up the waiting only.

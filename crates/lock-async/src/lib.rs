@@ -1,7 +1,7 @@
 //! The tokio facade: locks for async code.
 //!
 //! A thin shell around the machine of `lock-core`: it runs actions, sleeps and wakes. Every rule about leases is in the
-//! machine, and what is neither async nor blocking is in `lock-host`. `lock-blocking` is its twin for plain threads.
+//! machine, and what is neither async nor blocking is in `lock-host`. `lock-blocking` is the same for plain threads.
 //!
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held`.

@@ -9,8 +9,8 @@ use crate::tasks::Tasks;
 
 /// A lock by its name, and how to hold it. Made by [`Client::mutex`](crate::Client::mutex).
 ///
-/// Nothing is asked of the store before [`acquire`](Self::acquire) or one of its kin. An input that is not valid is
-/// told there. Can be acquired again and again.
+/// No request is sent before [`acquire`](Self::acquire) or one of the other methods that acquire. An invalid name or
+/// option is reported there. A mutex can be acquired any number of times.
 #[derive(Clone, Debug)]
 #[must_use = "a mutex does nothing until it is acquired"]
 pub struct Mutex(pub(crate) Lock<Driver>);
@@ -21,12 +21,12 @@ impl Mutex {
     /// Waits for the lock.
     ///
     /// # Errors
-    /// `Invalid` for a name or an option that is not valid; `TimedOut` after the wait that was set; `Forgotten` where
-    /// the store lost its memory; `Backend` for errors that do not pass, or did not pass within the wait; `Closed`.
+    /// `Invalid` for an invalid name or option; `TimedOut` after the wait that was set; `Forgotten` if the store lost its
+    /// memory; `Backend` for errors that are permanent or outlast the wait; `Closed`.
     ///
     /// # Cancel safety
-    /// Dropping the future leaves the line. What it left at the store is released in the background, at once if the
-    /// store answers.
+    /// Dropping the future leaves the line. Its lease or place at the store is released in the background, at once if
+    /// the store answers.
     pub async fn acquire(&self) -> Result<Guard, AcquireError> {
         let asking = self.0.ask()?;
         asking.waited(take_turn(&asking).await).map(Guard)
@@ -35,7 +35,7 @@ impl Mutex {
     /// Takes the lock if it is free; `None` if it is held.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire), but for `TimedOut`: being busy is an answer.
+    /// As [`acquire`](Self::acquire), without `TimedOut`: a busy lock is not an error.
     ///
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
@@ -44,11 +44,11 @@ impl Mutex {
         Ok(asking.tried(take_turn(&asking).await)?.map(Guard))
     }
 
-    /// Why those who wait for this lock in this client go on waiting though the store fails: the error of the latest
-    /// request. `None` while the store answers, and where nobody waits.
+    /// Why this client's waiters for the lock are still waiting, if the store fails: the error of the latest request.
+    /// `None` while the store answers, and if there are no waiters.
     ///
-    /// A wait outlasts errors that may pass, and some of them pass only when somebody does something about them: a full
-    /// disk, a primary that became a replica. Ask now and then while waiting, and show it.
+    /// A wait outlasts transient errors, and some of those end only when somebody acts: a full disk, a primary that became
+    /// a replica. Check this from time to time during long waits, and show it.
     pub fn store_error(&self) -> Option<BackendError> {
         self.0.trouble()
     }
@@ -69,13 +69,13 @@ impl Mutex {
             lost = guard.lost() => Err(lost),
             done = work(&guard) => guard.check().map(|()| done),
         };
-        // The work is done under the lock; a release that fails is repeated in the background.
+        // The work was done under the lock; a release that fails is repeated in the background.
         _ = guard.release().await;
         Ok(done?)
     }
 }
 
-/// Waits for a turn that a guard of any kind can be made of.
+/// Waits for a turn, for a guard of any kind.
 async fn take_turn(asking: &Asking<Driver>) -> Result<Held<Driver>, Refusal> {
     loop {
         let (turn, verdict) = asking.join(Tasks::begin)?;

@@ -56,17 +56,17 @@ impl Client {
         Mutex(Lock::new(&self.0, name.as_ref()))
     }
 
-    /// The store's view for operators, if it has one.
+    /// The store's interface for operators, if it has one.
     pub fn inspect(&self) -> Option<&dyn BlockingInspect> {
         self.backend().inspect()
     }
 
     lock_host::client_queries!();
 
-    /// Ends all holds and waits of this client and of its clones, and waits until the store was told.
+    /// Ends all holds and waits of this client and of its clones, and waits until the store knows.
     ///
-    /// Waiters are refused, guards are lost with [`lock_core::LossReason::Closed`]. The store is told once; what it
-    /// does not answer within the operation timeout is left to the ttl.
+    /// Waiters are refused, guards are lost with [`lock_core::LossReason::Closed`]. Each release is sent once; if the
+    /// store does not answer within the operation timeout, the lease ends by its ttl.
     ///
     /// # Blocking
     /// For at most two operation timeouts, however many locks are in use.

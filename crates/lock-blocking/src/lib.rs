@@ -1,7 +1,7 @@
 //! The blocking facade: locks for plain threads, without a runtime anywhere.
 //!
 //! A thin shell around the machine of `lock-core`: it runs actions, sleeps and wakes. Every rule about leases is in the
-//! machine, and what is neither async nor blocking is in `lock-host`. `lock-async` is its twin for tokio.
+//! machine, and what is neither async nor blocking is in `lock-host`. `lock-async` is the same for tokio.
 //!
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held`.

@@ -9,8 +9,8 @@ use crate::threads::Threads;
 
 /// A lock by its name, and how to hold it. Made by [`Client::mutex`](crate::Client::mutex).
 ///
-/// Nothing is asked of the store before [`acquire`](Self::acquire) or one of its kin. An input that is not valid is
-/// told there. Can be acquired again and again.
+/// No request is sent before [`acquire`](Self::acquire) or one of the other methods that acquire. An invalid name or
+/// option is reported there. A mutex can be acquired any number of times.
 #[derive(Clone, Debug)]
 #[must_use = "a mutex does nothing until it is acquired"]
 pub struct Mutex(pub(crate) Lock<Driver>);
@@ -21,12 +21,12 @@ impl Mutex {
     /// Waits for the lock.
     ///
     /// # Errors
-    /// `Invalid` for a name or an option that is not valid; `TimedOut` after the wait that was set; `Forgotten` where
-    /// the store lost its memory; `Backend` for errors that do not pass, or did not pass within the wait; `Closed`.
+    /// `Invalid` for an invalid name or option; `TimedOut` after the wait that was set; `Forgotten` if the store lost its
+    /// memory; `Backend` for errors that are permanent or outlast the wait; `Closed`.
     ///
     /// # Blocking
-    /// For as long as was set by [`wait`](Self::wait), and at most two operation timeouts more: one for a request that is
-    /// under way then, one for clearing what the wait left at the store.
+    /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts: one for a request that is under way
+    /// at the end, one to release what the wait left at the store.
     pub fn acquire(&self) -> Result<Guard, AcquireError> {
         let asking = self.0.ask()?;
         asking.waited(take_turn(&asking)).map(Guard)
@@ -35,20 +35,20 @@ impl Mutex {
     /// Takes the lock if it is free; `None` if it is held.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire), but for `TimedOut`: being busy is an answer.
+    /// As [`acquire`](Self::acquire), without `TimedOut`: a busy lock is not an error.
     ///
     /// # Blocking
-    /// For an operation timeout or two.
+    /// For at most two operation timeouts.
     pub fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
         let asking = self.0.ask()?.at_once();
         Ok(asking.tried(take_turn(&asking))?.map(Guard))
     }
 
-    /// Why those who wait for this lock in this client go on waiting though the store fails: the error of the latest
-    /// request. `None` while the store answers, and where nobody waits.
+    /// Why this client's waiters for the lock are still waiting, if the store fails: the error of the latest request.
+    /// `None` while the store answers, and if there are no waiters.
     ///
-    /// A wait outlasts errors that may pass, and some of them pass only when somebody does something about them: a full
-    /// disk, a primary that became a replica. Ask now and then while waiting, and show it.
+    /// A wait outlasts transient errors, and some of those end only when somebody acts: a full disk, a primary that became
+    /// a replica. Check this from time to time during long waits, and show it.
     pub fn store_error(&self) -> Option<BackendError> {
         self.0.trouble()
     }
@@ -66,13 +66,13 @@ impl Mutex {
         let guard = self.acquire()?;
         let done = work(&guard);
         let held = guard.check();
-        // The work is done under the lock; a release that fails is repeated in the background.
+        // The work was done under the lock; a release that fails is repeated in the background.
         _ = guard.release();
         Ok(held.map(|()| done)?)
     }
 }
 
-/// Waits for a turn that a guard of any kind can be made of.
+/// Waits for a turn, for a guard of any kind.
 fn take_turn(asking: &Asking<Driver>) -> Result<Held<Driver>, Refusal> {
     loop {
         let (turn, ()) = asking.join(Threads::begin)?;

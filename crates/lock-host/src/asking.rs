@@ -11,7 +11,7 @@ use crate::stations::Stations;
 use crate::sync::Arc;
 use crate::turn::{Held, Turn};
 
-/// One call that asks for a lock: all that is known before the first wait.
+/// One call that asks for a lock.
 pub struct Asking<D: Driver> {
     stations: Arc<Stations<D>>,
     site: Arc<Site<D>>,
@@ -59,8 +59,8 @@ impl<D: Driver> Asking<D> {
         Ok((turn, begun))
     }
 
-    /// Takes the hold that the station gave, and tests it a last time. `None` where this process was away for so long
-    /// that the hold is over: it was lost, and the line is to be joined again.
+    /// Checks the hold of an admitted turn a last time. `None` if this process was suspended for so long that the hold is
+    /// over; join the line again then.
     pub fn held(&self, turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D>> {
         let held = Held::new(turn, hold);
         held.check().is_ok().then_some(held)

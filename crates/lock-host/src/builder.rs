@@ -11,7 +11,7 @@ use crate::{HostClock, SharedClock};
 
 /// A client that a [`Builder`] can make.
 pub trait Build: Sized {
-    /// What its backend can do, for tasks or for threads.
+    /// The trait object of its backends, async or blocking.
     type Backend: Backend + ?Sized;
 
     /// Makes it.

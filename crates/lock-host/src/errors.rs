@@ -4,7 +4,7 @@ use std::io;
 
 use lock_core::{AcquireError, BackendError, Effect, ErrorKind, Operation};
 
-/// What a backend that panicked has answered: nobody knows what it did.
+/// The answer of a backend that panicked: its effect is unknown.
 pub fn panicked(operation: Operation) -> BackendError {
     BackendError::new("client", operation, ErrorKind::Protocol, Effect::Unknown, "the backend panicked")
 }

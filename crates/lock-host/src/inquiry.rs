@@ -1,4 +1,4 @@
-//! A question to the store about one hold.
+//! A request to the store about one hold.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use lock_core::{Fenced, Lease, Lost, Moment, Renewed};
 use crate::proof::Proof;
 use crate::site::{Driver, Site};
 
-/// A question to the store about one hold, whose answer the station takes in.
+/// A request to the store about one hold. The station gets the answer.
 pub struct Inquiry<'a, D: Driver> {
     site: &'a Site<D>,
     proof: &'a Proof,
@@ -30,7 +30,7 @@ impl<'a, D: Driver> Inquiry<'a, D> {
         &self.site.ports().driver
     }
 
-    /// What to ask about.
+    /// The lease of the hold.
     pub fn lease(&self) -> &'a Lease {
         Proof::hold(self.proof).lease()
     }
@@ -40,7 +40,7 @@ impl<'a, D: Driver> Inquiry<'a, D> {
         self.site.ports().policy.within(self.lease().terms.ttl)
     }
 
-    /// Takes the answer to a fence in.
+    /// Gives the answer to a fence to the station.
     ///
     /// # Errors
     /// `Lost` where the hold is over now.
@@ -52,7 +52,7 @@ impl<'a, D: Driver> Inquiry<'a, D> {
         self.proof.check()
     }
 
-    /// Takes the answer to a renewal in.
+    /// Gives the answer to a renewal to the station.
     ///
     /// # Errors
     /// `Lost` where the hold is over now.

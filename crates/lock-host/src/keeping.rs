@@ -1,4 +1,4 @@
-//! What a keeper works for: the queue of its client, and the stations that hear what the store said.
+//! What a keeper serves: the renewal queue of its client, and the stations that get the answers.
 
 use lock_core::station::Input;
 use lock_core::{BackendError, Batch, Renewal, Renewed};
@@ -8,7 +8,7 @@ use crate::site::Driver;
 use crate::stations::Stations;
 use crate::sync::{Arc, Weak};
 
-/// What a keeper works for. Does not keep the client alive.
+/// What a keeper serves. Does not keep the client alive.
 pub struct Keeping<D: Driver> {
     queue: Arc<RenewalQueue>,
     stations: Weak<Stations<D>>,
@@ -25,7 +25,7 @@ impl<D: Driver> Keeping<D> {
         &self.queue
     }
 
-    /// Takes the answer to a batch in, and tells the stations.
+    /// Passes the answer to a batch on to the stations.
     pub fn answered(&self, batch: Batch, result: Result<Vec<Renewed>, BackendError>) {
         let renewals = self.queue.answered(batch, result);
         let Some(stations) = self.stations.upgrade() else { return };
@@ -36,13 +36,13 @@ impl<D: Driver> Keeping<D> {
         }
     }
 
-    /// What ends the client if the keeper ends, for whatever reason: nobody would renew its leases any more.
+    /// Closes the client when the keeper ends, for whatever reason: its leases would not be renewed any more.
     pub fn net(&self) -> Net<D> {
         Net(Weak::clone(&self.stations))
     }
 }
 
-/// Closes a client when it is dropped: its holders have to know that their leases are not renewed, and the store is told.
+/// Closes a client when it is dropped: its guards are lost, and its leases are released.
 pub struct Net<D: Driver>(Weak<Stations<D>>);
 
 impl<D: Driver> Drop for Net<D> {

@@ -1,15 +1,14 @@
 //! What the core refuses to know: a clock that counts suspend, alarms by it, randomness, and this host. Beside it, the
 //! half of a client that is the same in both facades.
 //!
-//! Nothing here is async or waits for a store: both facades and the backends use it, and it decides nothing about
-//! leases.
+//! Nothing here is async or waits for a store, and nothing here decides anything about leases.
 //!
 //! - This host: `clock`, `alarms`, `host`.
 //! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`.
 //! - One lock: `lock` (a name with its options), `asking`, `site` (a station with its waiters), `known`.
-//! - One hold: `turn`, `proof`, `inquiry` (a question to the store about it).
+//! - One hold: `turn`, `proof`, `inquiry` (a request to the store about it).
 //! - `macros`: methods that the types of both facades have.
-//! - Renewal: `renewals` (the queue), `keeping` (whom the keeper tells).
+//! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
 
 mod alarms;
 mod asking;

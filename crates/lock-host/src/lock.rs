@@ -11,7 +11,7 @@ use crate::site::Driver;
 use crate::stations::Stations;
 use crate::sync::Arc;
 
-/// The name of a lock and how to hold it, as a user gave them. What is not valid is told when the lock is asked for.
+/// The name of a lock and how to hold it, as a user gave them. Errors in them are reported when the lock is asked for.
 pub struct Lock<D: Driver> {
     stations: Arc<Stations<D>>,
     name: Result<LockName, Invalid>,
@@ -58,7 +58,7 @@ impl<D: Driver> Lock<D> {
         Ok(Asking::new(Arc::clone(&self.stations), site, name, options, note))
     }
 
-    /// Why those who wait for the lock still wait, where the store fails.
+    /// Why waiters for the lock still wait, if the store fails.
     pub fn trouble(&self) -> Option<BackendError> {
         self.stations.find(self.name.as_ref().ok()?)?.trouble()
     }

@@ -40,7 +40,7 @@ macro_rules! option_setters {
     };
 }
 
-/// What a client tells of itself and of its store, for a tuple struct around an `Arc` of [`Stations`](crate::Stations).
+/// The queries of a client about itself and its store, for a tuple struct around an `Arc` of [`Stations`](crate::Stations).
 #[macro_export]
 macro_rules! client_queries {
     () => {
@@ -49,13 +49,13 @@ macro_rules! client_queries {
             self.backend().capabilities()
         }
 
-        /// What operators should know of the store as it was found when this client was connected, such as that it may
-        /// drop held locks. Each is a sentence without secrets; most often there is none.
+        /// What operators should know about the store as this client found it on connecting, such as that it may drop
+        /// held locks. Each is a sentence without secrets; usually there is none.
         pub fn warnings(&self) -> Vec<String> {
             self.backend().warnings()
         }
 
-        /// How late renewals go out: a machine or a store that is too slow for the ttl shows here before a lock is lost.
+        /// How late renewals are sent. A machine or a store that is too slow for the ttl shows here before a lock is lost.
         pub fn keeper_lateness(&self) -> ::lock_core::Lateness {
             self.0.ports().renewals.lateness()
         }

@@ -12,17 +12,17 @@ use crate::sharded::Sharded;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A wake-up time for a keeper that is taking leases in, and so has to be woken for each one.
+/// The wake-up time of a keeper that is taking leases in: it has to be woken for each new one.
 const LOOKING: u64 = u64::MAX;
 
 /// How much room each part of the queue keeps, for the leases that come and go.
 const KEPT_MIN: usize = 16;
 
-/// The leases of one client that have to be renewed. Stations add and remove leases; one thread, the keeper, asks what
-/// is [`next`](Self::next).
+/// The leases of one client that have to be renewed. Stations add and remove leases; one thread, the keeper, takes what
+/// is due [`next`](Self::next).
 ///
-/// Most leases are released before the keeper looks, and it never hears of those. It is woken only for what is due
-/// before it would look again.
+/// Most leases are released before the keeper looks, and never reach it. It is woken only for leases that are due before
+/// it would look again.
 pub struct RenewalQueue {
     clock: SharedClock,
     changes: Sharded<Changes>,
@@ -87,13 +87,13 @@ impl RenewalQueue {
     pub fn keep(&self, lease: Lease, asked_at: Moment, valid_for: Duration) {
         let due = Keeper::soonest_due(asked_at, valid_for).as_nanos();
         self.changes.of(&lease.owner).kept.insert(lease.owner, Kept { lease, asked_at, valid_for });
-        // Read after the lease was left: a keeper that did not find it yet has said before that it looks.
+        // Read after the lease was added: a keeper that has missed it has marked before that it is looking.
         if due < self.asleep_until.load(Ordering::SeqCst) {
             self.wake();
         }
     }
 
-    /// Has a lease renewed no more. The keeper hears of it before it renews anything else.
+    /// Stops renewing a lease. The keeper takes this in before it renews anything else.
     pub fn forget(&self, owner: Owner) {
         let mut changes = self.changes.of(&owner);
         if changes.kept.remove(&owner).is_none() {
@@ -114,7 +114,7 @@ impl RenewalQueue {
 
     /// Wakes the keeper.
     pub fn wake(&self) {
-        // A keeper that waits while it holds the book has gone to sleep, or has not begun to look, once it lets this go.
+        // Once this has the book, a keeper that waits while it holds it is asleep, or has not looked yet.
         drop(self.lock());
         (self.wake)();
     }

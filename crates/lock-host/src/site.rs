@@ -20,10 +20,11 @@ pub trait Driver: Send + Sync + Sized + 'static {
     /// Has an action of a site's station run, once, in the order in which they come.
     fn run(site: &Site<Self>, waiters: &mut Self::Waiters, action: Action);
 
-    /// Something has happened at a site outside of its waiters' own calls: whatever is to be run is run without them.
+    /// Runs what the station has asked for in the background. Called after each input that did not come from a user's
+    /// call: an event, an alarm, the answer to a renewal.
     fn attend(site: &Site<Self>, waiters: &mut Self::Waiters);
 
-    /// A turn is over for its user: it leaves the line, or its hold ends. May be called more than once for a turn.
+    /// The user is done with a turn: it leaves the line, or its hold ends. May be called more than once for a turn.
     fn leave(site: &Site<Self>, turn: TurnId);
 
     /// Has a lease released, once, that no station knows. Does not block.
@@ -44,15 +45,16 @@ pub trait Waiters: Default + Send + 'static {
     /// The holder's leaving was carried out, or failed for now.
     fn end(&mut self, turn: TurnId, result: Result<Ended, BackendError>);
 
-    /// Everybody's turn, with the hold of those who were admitted.
+    /// All turns, with the holds of those that were admitted.
     fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)>;
 
-    /// Whether nobody waits or holds here.
+    /// Whether there are no turns.
     fn is_empty(&self) -> bool;
 }
 
-/// A station together with the waiters and holders of this process. Whoever waits or holds here keeps the
-/// [`Stations`](crate::Stations) alive, too: the keeper finds the site by them.
+/// A station together with the waiters and holders of this process.
+///
+/// Each turn here keeps the [`Stations`](crate::Stations) alive as well, because the keeper finds the site through them.
 pub struct Site<D: Driver> {
     ports: Arc<Ports<D>>,
     ringer: Ringer,
@@ -84,7 +86,7 @@ enum Condition {
 pub type Locked<'a, D> = MutexGuard<'a, Inner<<D as Driver>::Waiters>>;
 
 impl<D: Driver> Site<D> {
-    /// A site for a station, where nobody waits yet.
+    /// A site for a station, without turns.
     pub fn new(ports: Arc<Ports<D>>, station: Station) -> Arc<Self> {
         let (ringer, waiters, condition) = (ports.alarms.ringer(), D::Waiters::default(), Condition::default());
         let inner = Mutex::new(Inner { waiters, station, condition, known: KnownOwners::default(), alarm_at: None });
@@ -96,7 +98,7 @@ impl<D: Driver> Site<D> {
         &self.ports
     }
 
-    /// The site, to keep; `None` while it is being dropped.
+    /// The site as a shared pointer; `None` while it is being dropped.
     pub fn this(&self) -> Option<Arc<Self>> {
         self.this.upgrade()
     }
@@ -106,10 +108,9 @@ impl<D: Driver> Site<D> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the station what a waiter or holder here did, and carries out what it says.
+    /// Gives an input of a waiter or holder to the station, and carries out its outputs.
     ///
-    /// Where the station panics, or the clock does, this station ends, and nothing else: its waiters and holders are
-    /// told.
+    /// If the station or the clock panics, this station ends and nothing else does. Its waiters and holders are told.
     pub fn feed(&self, inner: &mut Inner<D::Waiters>, input: Input) {
         if inner.condition == Condition::Broken {
             return self.break_off(inner);
@@ -122,29 +123,29 @@ impl<D: Driver> Site<D> {
         }
     }
 
-    /// Tells the station what happened elsewhere, and carries out what it says, without blocking for long.
+    /// Gives an input from elsewhere to the station, and carries out its outputs without blocking for long.
     pub fn handle(&self, input: Input) {
         let mut inner = self.lock();
         self.feed(&mut inner, input);
         D::attend(self, &mut inner.waiters);
     }
 
-    /// Closes the station. What it has to tell the store is left to whoever closes the client.
+    /// Closes the station. Its last releases are not run here: closing the client runs those of all sites.
     pub fn close(&self) {
         self.feed(&mut self.lock(), Input::Close);
     }
 
-    /// Has run what is to be run here.
+    /// Runs in the background what the station has asked for.
     pub fn attend(&self) {
         D::attend(self, &mut self.lock().waiters);
     }
 
-    /// Why waiters still wait, where the store fails.
+    /// Why waiters still wait, if the store fails.
     pub fn trouble(&self) -> Option<BackendError> {
         self.lock().station.trouble().cloned()
     }
 
-    /// Whether nothing is going on and nobody is here.
+    /// Whether nothing is under way and there are no turns.
     pub fn is_idle(&self) -> bool {
         let inner = self.lock();
         inner.station.is_idle() && inner.waiters.is_empty()
@@ -186,7 +187,7 @@ impl<D: Driver> Site<D> {
         }
     }
 
-    /// Tells everybody here that the station has ended.
+    /// Tells all waiters and holders that the station has ended.
     fn break_off(&self, inner: &mut Inner<D::Waiters>) {
         for (turn, hold) in inner.waiters.turns() {
             if let Some(hold) = hold {

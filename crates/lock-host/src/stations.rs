@@ -13,7 +13,7 @@ use crate::sharded::Sharded;
 use crate::site::{Driver, Site};
 use crate::sync::Arc;
 
-/// The stations of a client. They are made when they are needed; idle ones are let go when there are many.
+/// The stations of a client. They are made when they are needed; idle ones are dropped when there are many.
 pub struct Stations<D: Driver> {
     ports: Arc<Ports<D>>,
     floor: Floor,
@@ -33,8 +33,8 @@ enum Phase {
     Closed,
 }
 
-/// How many stations each part keeps without a look at which of them are idle. Where each lock has a
-/// counter of its own, the highest token is forgotten with the station.
+/// How many stations each shard keeps before it drops idle ones. If each lock has its own counter, the highest token is
+/// forgotten with the station.
 const STATIONS_KEPT: usize = 32;
 
 impl<D: Driver> Stations<D> {
@@ -91,7 +91,7 @@ impl<D: Driver> Stations<D> {
 }
 
 impl<D: Driver> Listener for Stations<D> {
-    /// Passes on what the store told. A grant is for the station that knows its owner, if one does.
+    /// Passes an event on. A grant is for the station that knows its owner, if there is one.
     fn hear(&self, event: Event) -> Heard {
         let sites = match &event {
             Event::Granted { lease, .. } => match self.find(&lease.name).filter(|site| site.knows(lease.owner)) {

@@ -14,7 +14,7 @@ use crate::sync::Arc;
 
 /// A turn of this process at a site. Dropping it leaves the line, or ends the hold.
 pub struct Turn<D: Driver> {
-    /// The keeper finds the site by them, so that they have to stay.
+    /// Kept alive, because the keeper finds the site through them.
     _stations: Arc<Stations<D>>,
     site: Arc<Site<D>>,
     id: TurnId,

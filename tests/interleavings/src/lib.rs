@@ -1,7 +1,7 @@
 //! `lock-host` and `lock-blocking` once more, from the same files, with shuttle's threads and locks in `sync`.
 //!
 //! Time is a clock that a test moves, and randomness is a counter: so a schedule decides everything and can be run
-//! again. Sleeps never time out here; whoever relies on that is stuck, and shuttle says so.
+//! again. Sleeps never time out here; code that relies on a timeout gets stuck, and shuttle reports it.
 
 #![allow(dead_code, unreachable_pub, reason = "not all of the included files is used")]
 
