@@ -91,3 +91,30 @@ impl<D: Driver> Asking<D> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use lock_core::{Capabilities, Durability, Waiting};
+
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::lock::Lock;
+    use crate::recorder::{Recorded, claim, grant, stations};
+
+    #[test]
+    fn a_hold_that_is_over_before_it_is_handed_out_is_given_up() {
+        let clock = ManualClock::new();
+        let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process);
+        let stations = stations(capabilities, Arc::new(clock.clone()));
+        let begin = |waiters: &mut Recorded, turn| _ = waiters.here.insert(turn, None);
+        for (name, pause) in [("a", Duration::ZERO), ("b", Duration::from_secs(60))] {
+            let asking = Lock::new(&stations, name).ask().unwrap();
+            let (turn, ()) = asking.join(begin).unwrap();
+            grant(turn.site(), claim(turn.site()), 7);
+            let hold = turn.site().lock().waiters.here[&turn.id()].clone().unwrap();
+            clock.advance(pause);
+            assert_eq!(asking.held(turn, hold).is_some(), pause.is_zero());
+            assert!(asking.site.lock().waiters.here.is_empty(), "the turn is left");
+        }
+    }
+}

@@ -103,7 +103,7 @@ mod tests {
         let mut lock_a = lock("a");
         assert_eq!(told(&lock_a), "nothing");
         lock_a.try_set(|options| options.set_ttl(Duration::ZERO));
-        lock_a.set(|options| options.max_hold = Some(Duration::ZERO));
+        lock_a.try_set(|options| options.set_ttl(Duration::MAX));
         assert_eq!(told(&lock_a), LockOptions::default().set_ttl(Duration::ZERO).unwrap_err().to_string());
         lock_a.replace(LockOptions::default());
         assert_eq!(told(&lock_a), "nothing", "all options are replaced");

@@ -27,6 +27,8 @@ pub(crate) struct Recorded {
     pub(crate) refused: Vec<Refusal>,
     pub(crate) lost: Vec<LossReason>,
     pub(crate) attended: usize,
+    /// How often a refusal panics.
+    pub(crate) panics: usize,
 }
 
 impl Driver for Recorder {
@@ -57,6 +59,10 @@ impl Waiters for Recorded {
     }
 
     fn refuse(&mut self, turn: TurnId, refusal: Refusal, _: Option<Owner>) {
+        if let Some(left) = self.panics.checked_sub(1) {
+            self.panics = left;
+            panic!("on purpose");
+        }
         self.here.remove(&turn);
         self.refused.push(refusal);
     }

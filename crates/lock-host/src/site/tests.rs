@@ -69,3 +69,20 @@ fn a_panic_ends_the_station_and_everybody_there_is_told() {
     drop(inner);
     assert!(stations.site(&"b".parse().unwrap()).is_ok_and(|other| other.is_idle()), "others go on");
 }
+
+/// What a station still says after its close has panicked does not count: everybody has been told.
+#[test]
+fn a_panic_while_a_broken_station_is_closed_leaves_nobody_waiting() {
+    let clock = Fragile::default();
+    let (_stations, site) = site(&clock);
+    join(&site, 1);
+    grant(&site, claim(&site), 7);
+    join(&site, 2);
+    site.lock().waiters.panics = 1;
+    clock.broken.store(true, Ordering::SeqCst);
+    site.handle(Input::Tick);
+    clock.broken.store(false, Ordering::SeqCst);
+    join(&site, 3);
+    let inner = site.lock();
+    assert_eq!((inner.waiters.lost.len(), inner.waiters.refused.len(), inner.waiters.here.len()), (1, 2, 0));
+}

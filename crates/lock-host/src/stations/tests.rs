@@ -6,6 +6,7 @@ use super::*;
 use crate::clock::{HostClock, ManualClock};
 use crate::keeping::Keeping;
 use crate::recorder::{Recorder, claim, grant, join, stations};
+use crate::renewals::Next;
 
 fn capabilities() -> Capabilities {
     Capabilities::new("test", Waiting::Queue, Durability::Process)
@@ -76,4 +77,13 @@ fn the_end_of_a_keeper_closes_its_client() {
     let inner = site.lock();
     assert!(matches!(inner.waiters.lost[..], [LossReason::Closed]));
     assert_eq!((inner.waiters.actions.len(), inner.waiters.attended), (1, attended + 1), "the store is told");
+}
+
+#[test]
+fn the_end_of_a_client_ends_its_keeper() {
+    let stations = stations(capabilities(), Arc::new(HostClock));
+    let queue = Arc::clone(&stations.ports().renewals);
+    assert!(matches!(queue.next(&mut queue.lock()), Next::Sleep(_)));
+    drop(stations);
+    assert!(matches!(queue.next(&mut queue.lock()), Next::End));
 }
