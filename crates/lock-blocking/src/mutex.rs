@@ -73,7 +73,7 @@ impl Mutex {
 }
 
 /// Waits for a turn, for a guard of any kind.
-fn take_turn(asking: &Asking<Driver>) -> Result<Held<Driver>, Refusal> {
+fn take_turn(asking: &Asking<'_, Driver>) -> Result<Held<Driver>, Refusal> {
     loop {
         let (turn, ()) = asking.join(Threads::begin)?;
         let hold = verdict(turn.site(), turn.id())?;

@@ -12,8 +12,8 @@ use crate::sync::Arc;
 use crate::turn::{Held, Turn};
 
 /// One call that asks for a lock.
-pub struct Asking<D: Driver> {
-    stations: Arc<Stations<D>>,
+pub struct Asking<'a, D: Driver> {
+    stations: &'a Arc<Stations<D>>,
     site: Arc<Site<D>>,
     name: LockName,
     options: LockOptions,
@@ -21,10 +21,10 @@ pub struct Asking<D: Driver> {
     patience: Patience,
 }
 
-impl<D: Driver> Asking<D> {
+impl<'a, D: Driver> Asking<'a, D> {
     /// Asks for a lock by options that are valid. The wait that they set begins now.
     pub(crate) fn new(
-        stations: Arc<Stations<D>>,
+        stations: &'a Arc<Stations<D>>,
         site: Arc<Site<D>>,
         name: LockName,
         options: LockOptions,
@@ -51,7 +51,7 @@ impl<D: Driver> Asking<D> {
         let owner = ports.owners.draw(&id).map_err(|error| Refusal::Error(no_randomness(error)))?;
         let LockOptions { ttl, max_hold, .. } = self.options;
         let (terms, patience, note) = (Terms::exclusive(ttl), self.patience, self.note.clone());
-        let turn = Turn::new(Arc::clone(&self.stations), Arc::clone(&self.site), id);
+        let turn = Turn::new(Arc::clone(&self.site), id);
         let mut inner = self.site.lock();
         let begun = begin(&mut inner.waiters, id);
         self.site.feed(&mut inner, Input::Join(Join { turn: id, owner, terms, patience, max_hold, note }));
@@ -62,7 +62,7 @@ impl<D: Driver> Asking<D> {
     /// Checks the hold of an admitted turn a last time. `None` if this process was suspended for so long that the hold is
     /// over; join the line again then.
     pub fn held(&self, turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D>> {
-        let held = Held::new(turn, hold);
+        let held = Held::new(turn, hold, Arc::clone(self.stations));
         held.check().is_ok().then_some(held)
     }
 
@@ -108,7 +108,8 @@ mod tests {
         let stations = stations(capabilities, Arc::new(clock.clone()));
         let begin = |waiters: &mut Recorded, turn| _ = waiters.here.insert(turn, None);
         for (name, pause) in [("a", Duration::ZERO), ("b", Duration::from_secs(60))] {
-            let asking = Lock::new(&stations, name).ask().unwrap();
+            let lock = Lock::new(&stations, name);
+            let asking = lock.ask().unwrap();
             let (turn, ()) = asking.join(begin).unwrap();
             grant(turn.site(), claim(turn.site()), 7);
             let hold = turn.site().lock().waiters.here[&turn.id()].clone().unwrap();

@@ -50,12 +50,12 @@ impl<D: Driver> Lock<D> {
     ///
     /// # Errors
     /// `Invalid` for a name or an option that is not valid; `Backend` where the system's random source fails.
-    pub fn ask(&self) -> Result<Asking<D>, AcquireError> {
+    pub fn ask(&self) -> Result<Asking<'_, D>, AcquireError> {
         let options = self.options.clone()?;
         options.validate()?;
         let (name, note) = (self.name.clone()?, note(&options.why)?);
         let site = self.stations.site(&name).map_err(no_randomness)?;
-        Ok(Asking::new(Arc::clone(&self.stations), site, name, options, note))
+        Ok(Asking::new(&self.stations, site, name, options, note))
     }
 
     /// Why waiters for the lock still wait, if the store fails.

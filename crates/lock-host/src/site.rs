@@ -53,8 +53,6 @@ pub trait Waiters: Default + Send + 'static {
 }
 
 /// A station together with the waiters and holders of this process.
-///
-/// Each turn here keeps the [`Stations`](crate::Stations) alive as well, because the keeper finds the site through them.
 pub struct Site<D: Driver> {
     ports: Arc<Ports<D>>,
     ringer: Ringer,

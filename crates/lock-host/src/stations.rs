@@ -5,8 +5,9 @@ use std::fmt;
 use std::io;
 
 use lock_core::station::{Floor, Input, Station};
-use lock_core::{Certainty, Event, EventSink, Heard, Lease, Listener, LockName, ReleaseRequest};
+use lock_core::{Certainty, Event, EventSink, Heard, Lease, Listener, LockName, Moment, ReleaseRequest};
 
+use crate::clock::Clock;
 use crate::host::random_u64;
 use crate::ports::Ports;
 use crate::sharded::Sharded;
@@ -87,6 +88,17 @@ impl<D: Driver> Stations<D> {
 
     fn all(&self) -> Vec<Arc<Site<D>>> {
         self.sites.all().flat_map(|sites| sites.by_name.values().cloned().collect::<Vec<_>>()).collect()
+    }
+}
+
+/// The clock of the client. A proof that reads it keeps the client alive.
+impl<D: Driver> Clock for Stations<D> {
+    fn now(&self) -> Moment {
+        self.ports.clock.now()
+    }
+
+    fn on_leap(&self, wake: Box<dyn Fn() + Send + Sync>) {
+        self.ports.clock.on_leap(wake);
     }
 }
 

@@ -14,15 +14,13 @@ use crate::sync::Arc;
 
 /// A turn of this process at a site. Dropping it leaves the line, or ends the hold.
 pub struct Turn<D: Driver> {
-    /// Kept alive, because the keeper finds the site through them.
-    _stations: Arc<Stations<D>>,
     site: Arc<Site<D>>,
     id: TurnId,
 }
 
 impl<D: Driver> Turn<D> {
-    pub(crate) fn new(stations: Arc<Stations<D>>, site: Arc<Site<D>>, id: TurnId) -> Self {
-        Self { _stations: stations, site, id }
+    pub(crate) fn new(site: Arc<Site<D>>, id: TurnId) -> Self {
+        Self { site, id }
     }
 
     /// Where it is.
@@ -49,9 +47,9 @@ pub struct Held<D: Driver> {
 }
 
 impl<D: Driver> Held<D> {
-    pub(crate) fn new(turn: Turn<D>, hold: Arc<Hold>) -> Self {
-        let proof = Proof::new(hold, Arc::clone(&turn.site.ports().clock));
-        Self { turn, proof }
+    /// The proof keeps the stations alive, because the keeper finds the site through them.
+    pub(crate) fn new(turn: Turn<D>, hold: Arc<Hold>, stations: Arc<Stations<D>>) -> Self {
+        Self { turn, proof: Proof::new(hold, stations) }
     }
 
     /// Where it is held.
