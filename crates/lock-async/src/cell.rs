@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use lock_core::station::{Input, Output, Station, TurnId};
 use lock_core::{AcquireError, BackendError, Ended, Hold, LossReason, Moment, Owner, Refusal};
-use lock_host::{Alarms, KnownOwners, Ring, Ringer, SharedClock, StationCell};
+use lock_host::{Alarms, Ring, Ringer, SharedClock, StationCell};
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, oneshot};
 
@@ -36,7 +36,6 @@ pub(crate) struct Cell {
 struct Inner {
     station: Station,
     condition: Condition,
-    known: KnownOwners,
     seats: HashMap<TurnId, Seat>,
     /// The earliest alarm that is set. A later one is set when it rings.
     alarm_at: Option<Moment>,
@@ -64,13 +63,8 @@ pub(crate) struct Seat {
 
 impl Cell {
     pub(crate) fn new(ports: Arc<Ports>, station: Station) -> Arc<Self> {
-        let inner = Mutex::new(Inner {
-            station,
-            condition: Condition::default(),
-            known: KnownOwners::default(),
-            seats: HashMap::new(),
-            alarm_at: None,
-        });
+        let inner =
+            Mutex::new(Inner { station, condition: Condition::default(), seats: HashMap::new(), alarm_at: None });
         let (ringer, lost) = (ports.alarms.ringer(), Notify::new());
         Arc::new_cyclic(|this| Self { ports, ringer, inner, lost, this: Weak::clone(this) })
     }
@@ -125,14 +119,9 @@ impl Cell {
     }
 
     fn feed_unguarded(&self, inner: &mut Inner, now: Moment, input: Input) {
-        inner.known.note_input(&input);
         inner.station.handle_input(now, input);
         while let Some(output) = inner.station.poll_output() {
-            inner.known.note_output(&output);
             self.carry_out(inner, output);
-        }
-        if inner.station.is_idle() {
-            inner.known.clear();
         }
         let wake = inner.station.next_wake();
         if let Some(at) = wake.filter(|wake| inner.alarm_at.is_none_or(|set| *wake < set)) {
@@ -216,7 +205,7 @@ impl StationCell for Cell {
     }
 
     fn knows(&self, owner: Owner) -> bool {
-        self.lock().known.contains(owner)
+        self.lock().station.knows(owner)
     }
 }
 

@@ -163,10 +163,8 @@ impl Mutex {
         note: Note,
     ) -> Result<(Turn, oneshot::Receiver<Verdict>), AcquireError> {
         let id = self.shared.next_turn();
-        let owner = self.shared.owners.draw(&id).map_err(no_randomness)?;
         let (sender, verdict) = oneshot::channel();
-        let join =
-            Join { turn: id, owner, terms: Terms::exclusive(options.ttl), patience, max_hold: options.max_hold, note };
+        let join = Join { turn: id, terms: Terms::exclusive(options.ttl), patience, max_hold: options.max_hold, note };
         let turn = Turn::new(Arc::clone(&self.shared), Arc::clone(cell), id);
         cell.join(Seat { verdict: Some(sender), ended: None, hold: None }, join);
         Ok((turn, verdict))

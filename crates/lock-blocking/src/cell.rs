@@ -201,14 +201,10 @@ impl Cell {
     }
 
     fn feed_unguarded(&self, inner: &mut Inner, now: Moment, input: Input) {
-        inner.known.note_input(&input);
+        inner.asked = inner.station.last_asked();
         inner.station.handle_input(now, input);
         while let Some(output) = inner.station.poll_output() {
-            inner.known.note_output(&output);
             self.carry_out(inner, output);
-        }
-        if inner.station.is_idle() {
-            inner.known.clear();
         }
         let wake = inner.station.next_wake();
         if let Some(at) = wake.filter(|wake| inner.alarm_at.is_none_or(|set| *wake < set)) {
@@ -242,7 +238,7 @@ impl Cell {
                 seat.verdict = Some(Ok(hold));
             }),
             Output::Refuse { turn, refusal } => {
-                let asked = inner.known.last_asked().filter(|owner| !inner.is_a_holders(*owner));
+                let asked = inner.asked.filter(|owner| !inner.is_a_holders(*owner));
                 inner.tell(turn, |seat| {
                     seat.owner = asked;
                     seat.verdict = Some(Err(refusal));
@@ -279,7 +275,7 @@ impl StationCell for Cell {
     }
 
     fn knows(&self, owner: Owner) -> bool {
-        self.lock().known.contains(owner)
+        self.lock().station.knows(owner)
     }
 }
 

@@ -8,7 +8,7 @@ use lock_core::{
     BlockingBackend, BlockingInspect, Capabilities, Certainty, Event, EventSink, FLUSH_WITHIN, Heard, Keeper, Lateness,
     Lease, Listener, LockName, Policy, ReleaseRequest,
 };
-use lock_host::{Alarms, HostClock, Owners, SharedClock, Stations};
+use lock_host::{Alarms, HostClock, SharedClock, Stations};
 
 use crate::Mutex;
 use crate::cell::{Cell, Ports};
@@ -32,7 +32,6 @@ pub(crate) struct Shared {
     pub(crate) policy: Policy,
     pub(crate) ports: Arc<Ports>,
     stations: Arc<Stations<Cell>>,
-    pub(crate) owners: Owners,
     turns: AtomicU64,
 }
 
@@ -81,8 +80,8 @@ impl Builder {
             keeper: KeeperHandle::start(keeper, Arc::clone(&clock), renewing, Arc::downgrade(&stations))?,
             clock,
         });
-        let (owners, turns) = (Owners::default(), AtomicU64::new(0));
-        let shared = Arc::new(Shared { backend, policy, ports, stations, owners, turns });
+        let turns = AtomicU64::new(0);
+        let shared = Arc::new(Shared { backend, policy, ports, stations, turns });
         shared.backend.listen(EventSink::of(Arc::downgrade(&shared)));
         Ok(Client { shared })
     }

@@ -136,10 +136,8 @@ impl Mutex {
         let cell = self.shared.cell(name).map_err(no_randomness)?;
         loop {
             let id = self.shared.next_turn();
-            let owner = self.shared.owners.draw(&id).map_err(no_randomness)?;
             let max_hold = options.max_hold;
-            let join =
-                Join { turn: id, owner, terms: Terms::exclusive(options.ttl), patience, max_hold, note: note.clone() };
+            let join = Join { turn: id, terms: Terms::exclusive(options.ttl), patience, max_hold, note: note.clone() };
             let hold = match cell.join(join) {
                 Ok(hold) => hold,
                 Err(refusal) => return Ok(Err(refusal)),

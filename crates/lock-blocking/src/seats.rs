@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Request, Station, TurnId};
 use lock_core::{BackendError, Ended, Hold, Moment, Owner, Refusal};
-use lock_host::KnownOwners;
 
 use crate::sync::{Arc, Condvar};
 
@@ -13,7 +12,8 @@ use crate::sync::{Arc, Condvar};
 pub(crate) struct Inner {
     pub(crate) station: Station,
     pub(crate) condition: Condition,
-    pub(crate) known: KnownOwners,
+    /// Whose claim went out last, before the present input.
+    pub(crate) asked: Option<Owner>,
     pub(crate) seats: BTreeMap<TurnId, Box<Seat>>,
     /// Actions that nobody runs yet.
     pub(crate) pending: VecDeque<Action>,
@@ -91,7 +91,7 @@ impl Inner {
         Self {
             station,
             condition: Condition::default(),
-            known: KnownOwners::default(),
+            asked: None,
             seats: BTreeMap::new(),
             pending: VecDeque::with_capacity(1),
             running: Vec::new(),

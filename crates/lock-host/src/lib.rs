@@ -6,7 +6,6 @@
 mod alarms;
 mod clock;
 mod host;
-mod known;
 mod sharded;
 mod stations;
 mod sync;
@@ -14,8 +13,7 @@ mod tray;
 
 pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use host::{Owners, boot_id, host_name, new_owner, note, random_u64};
-pub use known::KnownOwners;
+pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
 pub use sharded::Sharded;
 pub use stations::{StationCell, Stations};
 pub use tray::Tray;

@@ -8,7 +8,7 @@ use lock_core::station::{Floor, Input, Station};
 use lock_core::{Event, Heard, LockName, Owner, Policy};
 
 use crate::sync::Arc;
-use crate::{Sharded, random_u64};
+use crate::{Sharded, secret};
 
 /// A station with whatever a face keeps beside it.
 pub trait StationCell: Send + Sync {
@@ -65,7 +65,7 @@ impl<C: StationCell> Stations<C> {
             return Ok(Arc::clone(cell));
         }
         cells.tidy();
-        let cell = make(Station::new(name.clone(), self.policy, random_u64()?).sharing(&self.floor));
+        let cell = make(Station::new(name.clone(), self.policy, secret()?).sharing(&self.floor));
         if cells.phase == Phase::Closed {
             cell.close();
         }
@@ -199,9 +199,8 @@ mod tests {
 
     fn claim(station: &std::sync::Mutex<Station>) -> (ActionId, Claim) {
         let mut station = station.lock().unwrap();
-        let (turn, owner) = (TurnId(1), Owner::from_random([1; 16]));
-        let (patience, note) = (Patience::Forever, Note::from_wire("1@test"));
-        let join = Join { turn, owner, terms: Terms::exclusive(Ttl::DEFAULT), patience, max_hold: None, note };
+        let (turn, patience, note) = (TurnId(1), Patience::Forever, Note::from_wire("1@test"));
+        let join = Join { turn, terms: Terms::exclusive(Ttl::DEFAULT), patience, max_hold: None, note };
         station.handle_input(Moment::ORIGIN, Input::Join(join));
         match station.poll_output() {
             Some(Output::Run(Action { id, request: Request::Acquire(claim), .. })) => (id, claim),

@@ -18,8 +18,6 @@ mod alarms;
 #[path = "../../../crates/lock-host/src/clock.rs"]
 mod clock;
 mod host;
-#[path = "../../../crates/lock-host/src/known.rs"]
-mod known;
 #[path = "../../../crates/lock-host/src/sharded.rs"]
 mod sharded;
 #[path = "../../../crates/lock-host/src/stations.rs"]
@@ -49,8 +47,7 @@ pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
 pub use client::{Builder, Client};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use guard::Guard;
-pub use host::{Owners, note, random_u64};
-pub use known::KnownOwners;
+pub use host::{note, random_u64, secret};
 pub use mutex::Mutex;
 pub use sharded::Sharded;
 pub use stations::{StationCell, Stations};

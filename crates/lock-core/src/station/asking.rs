@@ -20,8 +20,9 @@ impl Station {
         if self.is_held_back() {
             return;
         }
-        let Some((owner, terms)) = self.line.next_owner() else { return };
-        self.ask(now, Attempt::new(owner, terms, now));
+        let Some(terms) = self.line.terms() else { return };
+        let attempt = Attempt::new(self.owners.draw(), terms, now);
+        self.ask(now, attempt);
     }
 
     /// Asks again for the attempt that waits.
@@ -60,6 +61,7 @@ impl Station {
             note,
             queueing: self.line.queueing(),
         };
+        self.last_asked = Some(attempt.owner);
         let within = self.policy.within(attempt.terms.ttl);
         let id = self.run(Request::Acquire(claim), within);
         self.state = State::Asking(attempt, Asked { id, at: now, hint: Hint::Nothing });
@@ -173,7 +175,7 @@ impl Station {
 
     /// Goes on under an owner that the store has never heard of, at the same pace.
     fn with_next_owner(&mut self, now: Moment, attempt: Attempt) -> Attempt {
-        let (owner, terms) = self.line.next_owner().unwrap_or((attempt.owner.successor(), attempt.terms));
+        let (owner, terms) = (self.owners.draw(), self.line.terms().unwrap_or(attempt.terms));
         Attempt { tries: attempt.tries, holder: attempt.holder, ..Attempt::new(owner, terms, now) }
     }
 

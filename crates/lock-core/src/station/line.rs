@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::io::{Join, TurnId};
-use crate::{Moment, Owner, Patience, Queueing, Terms, Width};
+use crate::{Moment, Patience, Queueing, Terms, Width};
 
 /// A waiter in line.
 #[derive(Debug)]
@@ -71,12 +71,9 @@ impl Line {
         self.take(turn)
     }
 
-    /// Takes the owner for a new lease from the front waiter, which keeps its successor for another try.
-    pub(super) fn next_owner(&mut self) -> Option<(Owner, Terms)> {
-        let front = self.slots.front_mut()?.waiter.as_mut()?;
-        let owner = front.join.owner;
-        front.join.owner = owner.successor();
-        Some((owner, front.join.terms))
+    /// What the front waiter wants.
+    pub(super) fn terms(&self) -> Option<Terms> {
+        self.iter().next().map(|waiter| waiter.join.terms)
     }
 
     /// How many tokens the waiters could use under one lease of this ttl that is passed on `chain` times.
@@ -162,9 +159,9 @@ mod tests {
     fn line(patiences: &[Patience]) -> Line {
         let mut line = Line::default();
         for (turn, patience) in (1..).zip(patiences) {
-            let (owner, note) = (Owner::from_random([turn; 16]), Note::from_wire("1@test"));
-            let (turn, terms, patience) = (TurnId(u64::from(turn)), TERMS, *patience);
-            line.join(at(0), Join { turn, owner, terms, patience, max_hold: None, note });
+            let note = Note::from_wire("1@test");
+            let (turn, terms, patience) = (TurnId(turn), TERMS, *patience);
+            line.join(at(0), Join { turn, terms, patience, max_hold: None, note });
         }
         line
     }
@@ -240,8 +237,8 @@ mod tests {
         for turn in 0..MANY {
             // The last to come are the first to go.
             let patience = Patience::Until(at(1 + MANY - turn));
-            let (owner, turn) = (Owner::from_random(u128::from(turn).to_be_bytes()), TurnId(turn));
-            line.join(at(0), Join { turn, owner, terms: TERMS, patience, max_hold: None, note: note.clone() });
+            let turn = TurnId(turn);
+            line.join(at(0), Join { turn, terms: TERMS, patience, max_hold: None, note: note.clone() });
         }
         for left in (0..MANY).rev() {
             let Some(end) = line.next_deadline() else { panic!("{left} have no deadline") };

@@ -28,6 +28,7 @@ mod floor;
 mod held;
 mod io;
 mod line;
+mod owners;
 mod pending;
 mod state;
 
@@ -42,13 +43,14 @@ use floor::Floors;
 use io::refused;
 pub use io::{Action, ActionId, Input, Join, Output, Reply, Request, TurnId};
 use line::{Line, Waiter};
+use owners::Owners;
 use pending::PendingReleases;
 use state::{Attempt, State};
 
 use crate::policy::Dice;
 use crate::{
-    AcquireError, BackendError, Certainty, Effect, ErrorKind, Holder, LockName, Moment, Operation, Patience, Policy,
-    Refusal,
+    AcquireError, BackendError, Certainty, Effect, ErrorKind, Holder, LockName, Moment, Operation, Owner, Patience,
+    Policy, Refusal,
 };
 
 /// This client's place at one lock: its local waiters, and the lease they share. See the module's text.
@@ -57,26 +59,33 @@ pub struct Station {
     name: LockName,
     policy: Policy,
     dice: Dice,
+    owners: Owners,
     line: Line,
     state: State,
     pending_releases: PendingReleases,
     floor: Floors,
+    /// Whose claim went out last, until its release is answered.
+    last_asked: Option<Owner>,
     last_action: u64,
     last_now: Moment,
     outbox: VecDeque<Output>,
 }
 
 impl Station {
-    /// A station for a lock; `seed` is any random number, for jitter.
-    pub fn new(name: LockName, policy: Policy, seed: u64) -> Self {
+    /// A station for a lock. The owners of its leases are drawn from `secret`, so it must come from a cryptographic
+    /// random source, fresh for this station.
+    pub fn new(name: LockName, policy: Policy, secret: [u8; 32]) -> Self {
+        let owners = Owners::new(secret);
         Self {
             name,
             policy,
-            dice: Dice::new(seed),
+            dice: Dice::new(owners.seed()),
+            owners,
             line: Line::default(),
             state: State::Idle,
             pending_releases: PendingReleases::default(),
             floor: Floors::default(),
+            last_asked: None,
             last_action: 0,
             last_now: Moment::ORIGIN,
             outbox: VecDeque::new(),
@@ -139,6 +148,23 @@ impl Station {
         matches!(self.state, State::Idle | State::Closed) && self.line.is_empty() && self.pending_releases.is_empty()
     }
 
+    /// Whether the store may know this owner from here: it asks or holds, or its release was not answered yet.
+    #[must_use]
+    pub fn knows(&self, owner: Owner) -> bool {
+        let present = match &self.state {
+            State::Asking(attempt, _) | State::Waiting(attempt, _) => Some(attempt.owner),
+            State::Held(held) => Some(held.lease.owner),
+            State::Idle | State::Closed => None,
+        };
+        [present, self.last_asked].contains(&Some(owner)) || self.pending_releases.has(owner)
+    }
+
+    /// Whose claim went out last, unless the station is idle or its release was answered.
+    #[must_use]
+    pub fn last_asked(&self) -> Option<Owner> {
+        self.last_asked
+    }
+
     fn on_join(&mut self, now: Moment, join: Join) {
         if matches!(self.state, State::Closed) {
             self.outbox.push_back(refused(join.turn, AcquireError::Closed));
@@ -192,6 +218,9 @@ impl Station {
                 self.refuse_impatient(Some(&holder));
             }
             State::Asking(..) | State::Closed => {}
+        }
+        if self.is_idle() {
+            self.last_asked = None;
         }
         debug_assert!(self.next_wake().is_none_or(|wake| wake > now), "nothing is left undone");
         debug_assert!(self.pending_releases.0.len() <= self.policy.owed_max, "debt is bounded");

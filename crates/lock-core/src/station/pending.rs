@@ -5,7 +5,7 @@ use super::held::ended;
 use super::io::{ActionId, Output, Request, TurnId};
 use super::state::{Attempt, State};
 use crate::policy::pace;
-use crate::{BackendError, Certainty, Moment, Policy, ReleaseRequest, Released, RequestOrder, Waiting};
+use crate::{BackendError, Certainty, Moment, Owner, Policy, ReleaseRequest, Released, RequestOrder, Waiting};
 
 /// A release that was not answered yet.
 #[derive(Debug)]
@@ -71,6 +71,11 @@ impl PendingReleases {
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether a release of this owner was not answered yet.
+    pub(super) fn has(&self, owner: Owner) -> bool {
+        self.0.iter().any(|pending| pending.request.owner == owner)
     }
 
     /// The release that has to be answered before a new owner may ask.
@@ -163,11 +168,12 @@ impl Station {
         if let Some(turn) = pending.turn.take() {
             self.outbox.push_back(Output::Ended { turn, result: ended(&result) });
         }
-        if let Err(error) = result
-            && error.kind().is_transient()
-            && now < pending.over_at
-        {
-            self.release_again(now, pending, error);
+        match result {
+            Ok(_) => self.last_asked = self.last_asked.filter(|owner| *owner != pending.request.owner),
+            Err(error) if error.kind().is_transient() && now < pending.over_at => {
+                self.release_again(now, pending, error);
+            }
+            Err(_) => {}
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::{Input, Join, Output, Reply};
-use super::rig::{Rig, join, millis, none, owner, rig, somebody, told_in_order, ttl};
+use super::rig::{Rig, join, millis, none, rig, somebody, stranger, told_in_order, ttl};
 use crate::{AcquireError, Answer, Effect, ErrorKind, Event, Lease, Patience, Refusal, Released, Terms, Waiting};
 
 /// Grants the latest claim when most of the lease is over.
@@ -17,7 +17,7 @@ fn a_grant_to_another_client_of_the_same_store_is_left_alone() {
     let mut rig = rig();
     rig.join(1);
     rig.queue();
-    let lease = Lease { owner: owner(99), ..rig.lease(9, 9) };
+    let lease = Lease { owner: stranger(), ..rig.lease(9, 9) };
     assert_eq!(rig.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10) })), none());
 }
 
@@ -51,7 +51,7 @@ fn a_store_that_is_too_slow_for_the_ttl_is_asked_three_times_and_then_after_a_pa
     assert_eq!(grant_late(&mut rig), ["run #4: release o1, all answered, within 1000ms"]);
     rig.release(Ok(Released::Released));
     assert!(rig.station.next_wake().unwrap().since(rig.now) >= millis(25));
-    assert_eq!(rig.wake(), ["run #5: acquire o1', ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(rig.wake(), ["run #5: acquire o2, ttl 30s, width 1, place wanted, within 1000ms"]);
     assert_eq!(rig.grant(8, 8)[1], "admit 1: token 8, valid for 29698ms");
 }
 

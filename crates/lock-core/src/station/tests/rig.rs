@@ -25,15 +25,17 @@ pub(super) fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// The owner that the waiter of a turn brings along.
-pub(super) fn owner(turn: u8) -> Owner {
-    Owner::from_random([turn; 16])
+/// What the owners of all stations here are drawn from.
+pub(super) const SECRET: [u8; 32] = [1; 32];
+
+/// The owner of a lease that this client never asked for.
+pub(super) fn stranger() -> Owner {
+    Owner::from_random([99; 16])
 }
 
 pub(super) fn join(turn: u8) -> Join {
     Join {
         turn: TurnId(u64::from(turn)),
-        owner: owner(turn),
         terms: Terms::exclusive(Ttl::DEFAULT),
         patience: Patience::Forever,
         max_hold: None,
@@ -83,7 +85,7 @@ pub(super) struct Rig {
 
 impl Rig {
     pub(super) fn new(policy: Policy) -> Self {
-        let station = Station::new("a".parse().unwrap(), policy, 1);
+        let station = Station::new("a".parse().unwrap(), policy, SECRET);
         Self { station, now: Moment::from_nanos(1_000_000_000_000), claim: None, release: None }
     }
 

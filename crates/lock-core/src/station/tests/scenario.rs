@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::super::{Input, Join};
-use super::rig::{Rig, error, holding, join, millis, none, rig, somebody, told_in_order, ttl};
+use super::rig::{Rig, error, holding, join, millis, none, rig, somebody, stranger, told_in_order, ttl};
 use crate::{Answer, Effect, ErrorKind, LossReason, Mode, Patience, Released, Renewed, RequestOrder, Terms, Waiting};
 
 #[test]
@@ -78,9 +78,9 @@ fn without_a_queue_a_claim_whose_fate_is_unknown_is_released_and_the_next_one_ha
     let gone = ["run #2: release o1, claim may be under way, within 1000ms"];
     assert_eq!(rig.fail(ErrorKind::Timeout, Effect::Unknown), gone);
     rig.release(Ok(Released::NotHeld));
-    assert_eq!(rig.wake(), ["run #3: acquire o1', ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(rig.wake(), ["run #3: acquire o2, ttl 30s, width 1, place wanted, within 1000ms"]);
     assert_eq!(rig.fail(ErrorKind::Unreachable, Effect::None), none(), "nothing happened: nothing to clear");
-    assert_eq!(rig.wake(), ["run #4: acquire o1'', ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(rig.wake(), ["run #4: acquire o3, ttl 30s, width 1, place wanted, within 1000ms"]);
 }
 
 #[test]
@@ -341,4 +341,26 @@ fn a_mode_that_the_store_cannot_grant_is_refused_and_nothing_is_sent() {
         assert!(refusal.contains("Unsupported"), "{refusal}");
     }
     assert!(rig.station.is_idle());
+}
+
+/// Grants for all others are released by somebody else.
+#[test]
+fn a_station_knows_whom_it_asks_for_holds_for_and_has_not_released_yet() {
+    let mut rig = rig();
+    rig.join(1);
+    let first = rig.claimant();
+    assert!(rig.station.knows(first) && !rig.station.knows(stranger()));
+    rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    assert!(rig.station.knows(first), "it will ask again");
+    rig.wake();
+    rig.grant(7, 7);
+    assert!(rig.station.knows(first));
+    rig.leave(1);
+    rig.join(2);
+    assert!(rig.station.knows(first) && rig.station.knows(rig.claimant()), "that release was not answered");
+    rig.release(Err(error(ErrorKind::Unreachable, Effect::Unknown)));
+    assert!(rig.station.knows(first));
+    rig.wake();
+    rig.release(Ok(Released::Released));
+    assert!(!rig.station.knows(first));
 }

@@ -96,7 +96,7 @@ fn the_claim_is_as_wide_as_the_line_and_the_lease_goes_down_it_with_rising_token
     let handed_back = [
         "forget o1",
         "run #3: release o1, all answered, within 1000ms",
-        "run #4: acquire o4, ttl 30s, width 1, above 12, place wanted, within 1000ms",
+        "run #4: acquire o2, ttl 30s, width 1, above 12, place wanted, within 1000ms",
     ];
     assert_eq!(rig.leave(3), handed_back, "the tokens are used up");
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::super::{ActionId, Input, Join, Reply};
-use super::rig::{Rig, error, join, millis, owner, somebody, told_in_order, ttl};
+use super::rig::{Rig, error, join, millis, somebody, stranger, told_in_order, ttl};
 use crate::{
     Answer, Effect, ErrorKind, Event, Holder, Lease, Patience, Policy, Released, Renewed, RequestOrder, Terms, Waiting,
 };
@@ -224,7 +224,7 @@ const INPUTS: [(&str, Feed); 44] = [
     }),
     ("granted, other tokens", |rig| rig.grant(21, 22)),
     ("granted to another owner", |rig| {
-        let lease = Lease { owner: owner(STRANGER), ..rig.lease(11, 12) };
+        let lease = Lease { owner: stranger(), ..rig.lease(11, 12) };
         rig.answer(Ok(Answer::Granted { lease, valid_for: Duration::from_secs(30) }))
     }),
     ("granted, another ttl", |rig| {
@@ -262,7 +262,7 @@ const INPUTS: [(&str, Feed); 44] = [
     ("not held", |rig| rig.renewal(rig.now, Ok(Renewed::NotHeld))),
     ("renewal failed", |rig| rig.renewal(rig.now, Err(error(ErrorKind::Timeout, Effect::Unknown)))),
     ("not held, of another owner", |rig| {
-        rig.feed(Input::Renewal { owner: owner(STRANGER), asked_at: rig.now, answer: Ok(Renewed::NotHeld) })
+        rig.feed(Input::Renewal { owner: stranger(), asked_at: rig.now, answer: Ok(Renewed::NotHeld) })
     }),
     ("event: granted to us", |rig| rig.hand_over(11, 12)),
     ("event: granted to us, twice", |rig| [rig.hand_over(11, 12), rig.hand_over(11, 12)].concat()),
@@ -279,7 +279,7 @@ const INPUTS: [(&str, Feed); 44] = [
         [rig.hand_over(11, 12), rig.answer(Ok(foreign))].concat()
     }),
     ("event: granted to a stranger", |rig| {
-        let lease = Lease { owner: owner(STRANGER), ..rig.lease(11, 12) };
+        let lease = Lease { owner: stranger(), ..rig.lease(11, 12) };
         rig.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10) }))
     }),
     ("event: freed", |rig| rig.feed(Input::Event(Event::Freed { name: "a".parse().unwrap() }))),

@@ -1,19 +1,24 @@
 //! What a station says and where it stands, as short lines of text: for the table and the scenarios.
 
+use std::sync::LazyLock;
+
+use super::super::owners::Owners;
 use super::super::pending::Progress;
 use super::super::state::{Attempt, Held, Hint, Place, State};
 use super::super::{Action, Output, Request, Station};
+use super::rig::SECRET;
 use crate::{
     AcquireError, BackendError, Certainty, Ended, Holder, LossReason, Moment, Owner, Queueing, Refusal, TokenRange,
 };
 
-/// `o1` for the owner that the waiter of turn 1 brought along, `o1'` for its successor.
+/// `o1` for the first owner that a station draws, `o2` for the next.
 pub(super) fn owner(owner: Owner) -> String {
-    let wire = owner.to_wire();
-    let base = Owner::from_random([u8::from_str_radix(&wire[..2], 16).unwrap(); 16]);
-    let number = |owner: Owner| u128::from_str_radix(&owner.to_wire(), 16).unwrap();
-    let successions = usize::try_from(number(owner) - number(base)).unwrap();
-    format!("o{}{}", u8::from_str_radix(&wire[..2], 16).unwrap(), "'".repeat(successions))
+    static DRAWN: LazyLock<Vec<Owner>> = LazyLock::new(|| {
+        let mut owners = Owners::new(SECRET);
+        (0..100).map(|_| owners.draw()).collect()
+    });
+    let index = DRAWN.iter().position(|drawn| *drawn == owner).expect("a station here drew it");
+    format!("o{}", index + 1)
 }
 
 pub(super) fn output(now: Moment, output: &Output) -> String {

@@ -83,7 +83,9 @@ impl World {
     pub(super) fn new(policy: Policy, seed: u64) -> Self {
         let client = |number: usize| {
             let seed = seed.wrapping_add(number as u64);
-            let station = Station::new("a".parse().unwrap(), policy, seed);
+            let mut secret = [0; 32];
+            secret[..8].copy_from_slice(&seed.to_be_bytes());
+            let station = Station::new("a".parse().unwrap(), policy, secret);
             let (waiters, keeper) = (BTreeMap::new(), Keeper::new(policy, seed));
             Client { station, keeper, waiters, holder: None, parted: BTreeSet::new() }
         };
@@ -91,10 +93,9 @@ impl World {
         Self { now, store, clients: (0..CLIENTS).map(client).collect(), net: Vec::new(), turns: 0, admitted: 0 }
     }
 
-    /// Makes a new turn; its number is in its owner too.
-    pub(super) fn next_turn(&mut self) -> (TurnId, [u8; 16]) {
+    pub(super) fn next_turn(&mut self) -> TurnId {
         self.turns += 1;
-        (TurnId(self.turns), u128::to_be_bytes(u128::from(self.turns) << 64))
+        TurnId(self.turns)
     }
 
     pub(super) fn join(&mut self, client: usize, join: Join) {
