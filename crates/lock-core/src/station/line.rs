@@ -61,13 +61,14 @@ impl Line {
         self.slots.iter().filter_map(|slot| slot.waiter.as_ref())
     }
 
-    pub(super) fn first_with(&self, terms: Terms) -> Option<&Waiter> {
-        self.iter().find(|waiter| waiter.join.terms == terms)
+    /// The front waiter, if it wants these terms. Nobody passes it.
+    pub(super) fn front_with(&self, terms: Terms) -> Option<&Waiter> {
+        self.iter().next().filter(|waiter| waiter.join.terms == terms)
     }
 
-    /// Takes the first waiter that can hold under a lease of these terms.
+    /// Takes the front waiter, if it can hold under a lease of these terms.
     pub(super) fn admit(&mut self, terms: Terms) -> Option<Waiter> {
-        let turn = self.first_with(terms)?.join.turn;
+        let turn = self.front_with(terms)?.join.turn;
         self.take(turn)
     }
 
@@ -79,7 +80,7 @@ impl Line {
     /// How many tokens the waiters could use under one lease of this ttl that is passed on `chain` times.
     pub(super) fn width(&self, terms: Terms, chain: u32) -> Width {
         let turns = usize::try_from(chain).unwrap_or(usize::MAX).saturating_add(1);
-        let fitting = self.iter().filter(|waiter| waiter.join.terms == terms);
+        let fitting = self.iter().take_while(|waiter| waiter.join.terms == terms);
         Width::for_waiters(fitting.take(turns).count())
     }
 

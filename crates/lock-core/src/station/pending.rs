@@ -1,9 +1,9 @@
 //! Releases under way: each is tried until it is answered, or until the lease is over anyway; what they hold back.
 
-use super::Station;
-use super::held::ended;
 use super::io::{ActionId, Output, Request, TurnId};
-use super::state::{Attempt, State};
+use super::quest::{Attempt, Quest};
+use super::tenure::ended;
+use super::{Phase, Station};
 use crate::policy::pace;
 use crate::{BackendError, Certainty, Moment, Owner, Policy, ReleaseRequest, Released, RequestOrder, Waiting};
 
@@ -125,10 +125,10 @@ impl PendingReleases {
 impl Station {
     /// Whether the next claim would be a new owner's, and a release has to be answered first.
     pub(super) fn is_held_back(&self) -> bool {
-        let new_owner = match &self.state {
-            State::Idle => true,
-            State::Waiting(attempt, _) => attempt.is_unknown_to_store(),
-            State::Asking(..) | State::Held(_) | State::Closed => false,
+        let new_owner = match (&self.tenure, &self.quest) {
+            (None, None) => self.phase == Phase::Open,
+            (None, Some(Quest::Waiting(attempt, _))) => attempt.is_unknown_to_store(),
+            (None, Some(Quest::Asking(..))) | (Some(_), _) => false,
         };
         new_owner && self.pending_releases.before_claims(&self.policy).is_some()
     }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::state::State;
 use super::super::{ActionId, Input, Join, Output, Reply, Request, Station, TurnId};
 use super::words;
 use crate::{
@@ -176,8 +175,8 @@ impl Rig {
 
     /// What the present guard knows.
     pub(super) fn hold(&self) -> Arc<Hold> {
-        let State::Held(held) = &self.station.state else { panic!("nobody holds: {:?}", self.station) };
-        Arc::clone(&held.hold)
+        let tenure = self.station.tenure.as_ref().expect("somebody holds");
+        Arc::clone(&tenure.turns[0].hold)
     }
 
     pub(super) fn claim_id(&self) -> ActionId {

@@ -23,7 +23,7 @@ fn the_news_may_overtake_the_answer() {
     rig.join(1);
     rig.pass(millis(2));
     assert_eq!(rig.hand_over(9, 9), ["keep o1: 10000ms, asked 2ms ago", "admit 1: token 9, valid for 9896ms"]);
-    assert_eq!(rig.state(), "Held by 1 as o1, token 9, for 9896ms, claim #1 under way");
+    assert_eq!(rig.state(), "Held by 1 as o1, token 9, for 9896ms; Asking outside as o1, claim #1");
     assert_eq!(rig.queue(), none());
     assert_eq!(rig.state(), "Held by 1 as o1, token 9, for 9896ms");
     assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1, all answered, within 1000ms"]);
@@ -152,18 +152,40 @@ fn the_lease_is_passed_on_with_half_of_its_ttl_left_and_not_with_less() {
     assert_eq!(left_after(14_699), "forget o1");
 }
 
+/// First come, first served: whoever stands behind a waiter with another ttl does not pass it, and has the next lease.
 #[test]
-fn a_waiter_with_another_ttl_does_not_share_the_lease() {
+fn a_waiter_with_another_ttl_ends_the_chain_and_is_not_passed() {
     let mut rig = holding(told_in_order(), 10, 12, 0);
     rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("10s")), ..join(2) }));
     rig.join(3);
-    assert_eq!(rig.leave(1), ["ended 1: released", "admit 3: token 11, valid for 29698ms"]);
-    let last = [
+    let next = [
         "forget o1",
         "run #2: release o1, all answered, within 1000ms",
-        "run #3: acquire o2, ttl 10s, width 1, above 11, place wanted, within 1000ms",
+        "run #3: acquire o2, ttl 10s, width 1, above 10, place wanted, within 1000ms",
     ];
-    assert_eq!(rig.leave(3), last);
+    assert_eq!(rig.leave(1), next);
+    assert_eq!(rig.grant(13, 13)[1], "admit 2: token 13, valid for 9898ms");
+    let last = [
+        "forget o2",
+        "run #4: release o2, all answered, within 1000ms",
+        "run #5: acquire o3, ttl 30s, width 1, above 13, place wanted, within 1000ms",
+    ];
+    assert_eq!(rig.leave(2), last);
+}
+
+/// The quest was for the waiter that left. What comes of it is given back, and the next one asks under its own terms.
+#[test]
+fn a_grant_for_other_terms_than_those_of_the_next_waiter_is_given_back() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("10s")), ..join(2) }));
+    rig.join(3);
+    rig.leave(1);
+    let next = [
+        "run #2: release o1, all answered, within 1000ms",
+        "run #3: acquire o2, ttl 10s, width 1, place wanted, within 1000ms",
+    ];
+    assert_eq!(rig.grant(7, 7), next, "the third waiter would fit, and is not the next one");
 }
 
 #[test]
