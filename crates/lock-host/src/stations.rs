@@ -85,7 +85,7 @@ impl<C: StationCell> Stations<C> {
                 Some(cell) => vec![cell],
                 None => return Heard::Unknown,
             },
-            Event::Freed { name } => self.find(name).into_iter().collect(),
+            Event::Freed { name } | Event::Wanted { name } => self.find(name).into_iter().collect(),
             Event::RecheckAll | _ => self.all(),
         };
         cells.iter().for_each(|cell| cell.handle(Input::Event(event.clone())));
@@ -212,7 +212,7 @@ mod tests {
         let token = FencingToken::new(token).unwrap();
         let (tokens, valid_for) = (TokenRange::new(token, token).unwrap(), claim.terms.ttl.get());
         let lease = Lease { name: claim.name, owner: claim.owner, tokens, terms: claim.terms };
-        let answer = Answer::Granted { lease, valid_for };
+        let answer = Answer::Granted { lease, valid_for, wanted: false };
         station.lock().unwrap().handle_input(Moment::ORIGIN, Input::Reply(id, Reply::Acquire(Ok(answer))));
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Station;
 use super::io::{ActionId, Request};
-use super::quest::{Asked, Attempt, Grant, Hint, Place, Quest};
+use super::quest::{Asked, Attempt, Grant, Hint, Place, Pushed, Quest};
 use crate::policy::pace;
 use crate::{
     AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Moment, Operation,
@@ -83,13 +83,13 @@ impl Station {
             attempt.trouble = None;
         }
         match result {
-            Ok(Answer::Granted { lease, valid_for }) => {
-                let grant = Grant { lease, basis: asked.at, valid_for };
+            Ok(Answer::Granted { lease, valid_for, wanted }) => {
+                let grant = Grant { lease, basis: asked.at, valid_for, wanted };
                 attempt.stale_answers += u32::from(grant.is_stale(now));
                 self.on_grant(now, Quest::Waiting(attempt, now), grant);
             }
-            Ok(Answer::Queued { position, remaining, valid_for, holder }) => {
-                attempt.place = Place::Queued;
+            Ok(Answer::Queued { position, remaining, valid_for, holder, drawn }) => {
+                (attempt.place, attempt.drawn) = (Place::Queued, drawn);
                 self.refuse_impatient(Some(&holder));
                 let refresh = asked.at + valid_for / 3;
                 let wake = self.queue_pace(&holder, remaining, position);
@@ -97,8 +97,8 @@ impl Station {
                 self.wait(attempt, holder, asked.again_at(now, again_at));
                 self.believe(now, asked.hint);
             }
-            Ok(Answer::Busy { remaining, holder }) => {
-                attempt.place = Place::Outside;
+            Ok(Answer::Busy { remaining, holder, drawn }) => {
+                (attempt.place, attempt.drawn) = (Place::Outside, drawn);
                 self.refuse_impatient(Some(&holder));
                 let attempt = self.after_a_no(now, attempt);
                 let poll = self.dice.spread(pace::poll(attempt.tries)).max(pace::SOONEST);
@@ -113,7 +113,7 @@ impl Station {
     /// A grant that was told of before this no counts from it if it came after it, and is asked about if it may not have.
     fn believe(&mut self, now: Moment, hint: Hint) {
         match hint {
-            Hint::Granted(pushed) => self.on_transfer(now, pushed.lease, pushed.valid_for),
+            Hint::Granted(pushed) => self.on_transfer(now, *pushed),
             Hint::Nothing | Hint::MayBeFree => {}
         }
     }
@@ -167,7 +167,8 @@ impl Station {
     /// Goes on under an owner that the store has never heard of, at the same pace.
     fn with_next_owner(&mut self, now: Moment, attempt: Attempt) -> Attempt {
         let (owner, terms) = (self.owners.draw(), self.line.terms().unwrap_or(attempt.terms));
-        Attempt { tries: attempt.tries, holder: attempt.holder, ..Attempt::new(owner, terms, now) }
+        let Attempt { tries, holder, drawn, .. } = attempt;
+        Attempt { tries, holder, drawn, ..Attempt::new(owner, terms, now) }
     }
 
     fn retry(&mut self, now: Moment, mut attempt: Attempt, error: BackendError) {
@@ -205,7 +206,8 @@ impl Station {
             Quest::Waiting(attempt, _) => attempt,
             Quest::Asking(mut attempt, mut asked) => {
                 attempt.place = Place::Queued;
-                asked.was_granted(grant.lease, grant.valid_for);
+                let Grant { lease, valid_for, wanted, .. } = grant;
+                asked.was_granted(Pushed { lease, valid_for, wanted });
                 self.quest = Some(Quest::Asking(attempt, asked));
                 return;
             }
@@ -228,28 +230,30 @@ impl Station {
     pub(super) fn on_event(&mut self, now: Moment, event: Event) {
         match event {
             Event::Granted { lease, .. } if lease.name != self.name => {}
-            Event::Freed { name } if name != self.name => {}
-            Event::Granted { lease, valid_for } => self.on_transfer(now, lease, valid_for),
+            Event::Freed { name } | Event::Wanted { name } if name != self.name => {}
+            Event::Granted { lease, valid_for, wanted } => self.on_transfer(now, Pushed { lease, valid_for, wanted }),
+            Event::Wanted { .. } => self.on_wanted(now),
             Event::Freed { .. } | Event::RecheckAll => self.recheck(now),
         }
     }
 
-    fn on_transfer(&mut self, now: Moment, lease: crate::Lease, valid_for: Duration) {
+    fn on_transfer(&mut self, now: Moment, pushed: Pushed) {
         // An owner that was drawn here is the quest's, or the tenure's, or has been given up: its release frees whatever it was
         // handed. Any other belongs to another client of the same store, which wants its grant.
         if self.tenure.is_some() {
             return;
         }
-        let Some(mut quest) = self.take_quest_of(lease.owner) else { return };
-        if quest.attempt().is_ahead_of(&lease) {
+        let Some(mut quest) = self.take_quest_of(pushed.lease.owner) else { return };
+        if quest.attempt().is_ahead_of(&pushed.lease) {
             match &mut quest {
-                Quest::Asking(_, asked) => asked.was_granted(lease, valid_for),
+                Quest::Asking(_, asked) => asked.was_granted(pushed),
                 Quest::Waiting(_, again_at) => *again_at = now,
             }
             self.quest = Some(quest);
             return;
         }
-        let grant = Grant { lease, basis: quest.attempt().basis, valid_for };
+        let Pushed { lease, valid_for, wanted } = pushed;
+        let grant = Grant { lease, basis: quest.attempt().basis, valid_for, wanted };
         self.on_grant(now, quest, grant);
     }
 }

@@ -173,6 +173,12 @@ impl Station {
         [holds, asks, self.last_asked].contains(&Some(owner)) || self.pending_releases.has(owner)
     }
 
+    /// Whether others are known to wait for the lock that is held here. A hint: it may be late, and no longer true.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.tenure.as_ref().is_some_and(|tenure| tenure.wanted.is_some())
+    }
+
     /// Whose claim went out last, unless the station is idle or its release was answered.
     #[must_use]
     pub fn last_asked(&self) -> Option<Owner> {

@@ -62,13 +62,11 @@ impl Asked {
     }
 
     /// The store told of a grant that cannot be relied on before the answer is there. The newest one counts.
-    pub(super) fn was_granted(&mut self, lease: Lease, valid_for: Duration) {
-        let newer = |known: &Pushed| known.lease.tokens.low() < lease.tokens.low();
+    pub(super) fn was_granted(&mut self, pushed: Pushed) {
+        let newer = |known: &Pushed| known.lease.tokens.low() < pushed.lease.tokens.low();
         match &self.hint {
             Hint::Granted(known) if !newer(known) => {}
-            Hint::Nothing | Hint::MayBeFree | Hint::Granted(_) => {
-                self.hint = Hint::Granted(Box::new(Pushed { lease, valid_for }));
-            }
+            Hint::Nothing | Hint::MayBeFree | Hint::Granted(_) => self.hint = Hint::Granted(Box::new(pushed)),
         }
     }
 }
@@ -87,6 +85,7 @@ pub(super) enum Hint {
 pub(super) struct Pushed {
     pub(super) lease: Lease,
     pub(super) valid_for: Duration,
+    pub(super) wanted: bool,
 }
 
 /// One owner's attempt to get a lease, over all its requests.
@@ -111,6 +110,8 @@ pub(super) struct Attempt {
     pub(super) stale_answers: u32,
     /// Who held the lock when the store last said.
     pub(super) holder: Option<Holder>,
+    /// The highest token that had been drawn then, where the store said so.
+    pub(super) drawn: Option<FencingToken>,
     /// Why the store has not said anything since.
     pub(super) trouble: Option<BackendError>,
 }
@@ -119,8 +120,8 @@ impl Attempt {
     pub(super) fn new(owner: Owner, terms: Terms, now: Moment) -> Self {
         let (place, certainty) = (Place::Outside, Certainty::Answered);
         let (tries, stale_answers) = (0, 0);
-        let (floor, holder, trouble) = (None, None, None);
-        Self { owner, terms, basis: now, place, certainty, floor, tries, stale_answers, holder, trouble }
+        let (floor, holder, drawn, trouble) = (None, None, None, None);
+        Self { owner, terms, basis: now, place, certainty, floor, tries, stale_answers, holder, drawn, trouble }
     }
 
     /// Whether a transfer can only follow from a claim that is still to go out. A claim that went unanswered may take a
@@ -137,10 +138,11 @@ impl Attempt {
     /// Whether the latest answer may have come after this lease was handed over. The news of a lease that was over by
     /// then must not be counted from that answer's request; the tokens tell which came first.
     pub(super) fn is_ahead_of(&self, lease: &Lease) -> bool {
-        match &self.holder {
-            Some(Holder::Leasehold { tokens, .. }) => lease.tokens.low() <= tokens.high(),
-            Some(Holder::Foreign) => true,
-            None => false,
+        match (self.drawn, &self.holder) {
+            (Some(drawn), _) => lease.tokens.low() <= drawn,
+            (None, Some(Holder::Leasehold { tokens, .. })) => lease.tokens.low() <= tokens.high(),
+            (None, Some(Holder::Foreign)) => true,
+            (None, None) => false,
         }
     }
 }
@@ -161,6 +163,8 @@ pub(super) struct Grant {
     /// When the request was handed out that the validity counts from.
     pub(super) basis: Moment,
     pub(super) valid_for: Duration,
+    /// Whether others are known to wait for the lock.
+    pub(super) wanted: bool,
 }
 
 impl Grant {

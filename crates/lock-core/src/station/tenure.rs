@@ -29,6 +29,8 @@ pub(super) struct Tenure {
     /// How many turns the lease has had before the present ones.
     passes: u32,
     pub(super) last_error: Option<BackendError>,
+    /// Since when others are known to wait for the lock.
+    pub(super) wanted: Option<Moment>,
     /// Who holds under the lease: one turn, where the mode is exclusive.
     pub(super) turns: Vec<Turn>,
 }
@@ -43,9 +45,9 @@ pub(super) struct Turn {
 
 impl Tenure {
     fn new(grant: Grant, certainty: Certainty) -> Self {
-        let until = grant.until();
+        let (until, wanted) = (grant.until(), grant.wanted.then_some(grant.basis));
         let Grant { lease, valid_for, .. } = grant;
-        Self { lease, until, valid_for, certainty, passes: 0, last_error: None, turns: Vec::with_capacity(1) }
+        Self { lease, until, valid_for, certainty, passes: 0, last_error: None, wanted, turns: Vec::with_capacity(1) }
     }
 
     /// The end of the first turn that ends.
@@ -64,6 +66,15 @@ impl Tenure {
             (self.until, self.valid_for) = (until, valid_for);
         }
         self.turns.iter().for_each(|turn| turn.hold.extend(self.until));
+    }
+
+    /// The store said at that moment or later whether others wait. What was heard since is newer.
+    fn is_wanted(&mut self, asked_at: Moment, wanted: bool) {
+        if wanted {
+            self.wanted.get_or_insert(asked_at);
+        } else {
+            self.wanted.take_if(|since| *since <= asked_at);
+        }
     }
 
     fn take(&mut self, id: TurnId) -> Option<Turn> {
@@ -184,8 +195,9 @@ impl Station {
     ) {
         let Some(tenure) = self.tenure.as_mut().filter(|tenure| tenure.lease.owner == owner) else { return };
         match answer {
-            Ok(Renewed::Renewed { valid_for }) => {
+            Ok(Renewed::Renewed { valid_for, wanted }) => {
                 tenure.last_error = None;
+                tenure.is_wanted(asked_at, wanted);
                 tenure.extend(validity(asked_at, valid_for), valid_for);
             }
             Ok(Renewed::NotHeld) => self.lose_all(now, &LossReason::NotHeld),
@@ -194,11 +206,20 @@ impl Station {
         }
     }
 
+    /// Somebody elsewhere began to wait.
+    pub(super) fn on_wanted(&mut self, now: Moment) {
+        if let Some(tenure) = &mut self.tenure {
+            tenure.is_wanted(now, true);
+        }
+    }
+
     /// The answer to a claim that the hand-over of the lease overtook: it says how the lease stands, as a renewal does.
     pub(super) fn on_overtaken(&mut self, now: Moment, asked_at: Moment, result: Result<Answer, BackendError>) {
         let Some(tenure) = &mut self.tenure else { return };
         let answer = match result {
-            Ok(Answer::Granted { lease, valid_for }) if lease == tenure.lease => Renewed::Renewed { valid_for },
+            Ok(Answer::Granted { lease, valid_for, wanted }) if lease == tenure.lease => {
+                Renewed::Renewed { valid_for, wanted }
+            }
             Ok(Answer::Granted { .. }) => Renewed::NotHeld,
             // It was answered before the hand-over, or is of no account now: renewal tells how the lease stands.
             Ok(Answer::Queued { .. } | Answer::Busy { .. }) => return,

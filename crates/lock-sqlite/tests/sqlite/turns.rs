@@ -105,7 +105,7 @@ fn what_is_handed_over_lasts_as_long_as_a_place_until_it_is_renewed() {
     client.part(&holder);
     assert_eq!(busy(client.ask(&impatient("a"))), secs(10));
     let lease = granted(client.ask(&waiter));
-    assert_eq!(client.extend(&lease), Renewed::Renewed { valid_for: secs(30) });
+    assert_eq!(client.extend(&lease), Renewed::Renewed { valid_for: secs(30), wanted: false });
     assert_eq!(busy(client.ask(&impatient("a"))), secs(30));
 }
 
@@ -178,7 +178,7 @@ fn a_renewal_answers_for_each_lease_and_never_creates() {
     let wrong_owner = Lease { owner: new_owner().unwrap(), ..held.clone() };
     let nowhere = Lease { name: "b".parse().unwrap(), ..held.clone() };
     let answers = client.renew(&[wrong_range, held, wrong_owner, nowhere], WITHIN).unwrap();
-    let renewed = Renewed::Renewed { valid_for: secs(30) };
+    let renewed = Renewed::Renewed { valid_for: secs(30), wanted: false };
     assert_eq!(answers, [Renewed::NotHeld, renewed, Renewed::NotHeld, Renewed::NotHeld]);
     assert_eq!(rig.rows("locks"), 1);
     assert_eq!(client.renew(&[], WITHIN).unwrap(), []);

@@ -174,7 +174,7 @@ impl<B: Backend> Process<B> {
         for (index, site) in self.sites.iter().enumerate() {
             let concerned = match event {
                 Event::Granted { lease, .. } => lease.name == site.name,
-                Event::Freed { name } => *name == site.name,
+                Event::Freed { name } | Event::Wanted { name } => *name == site.name,
                 Event::RecheckAll | _ => true,
             };
             if concerned {

@@ -132,12 +132,12 @@ impl Rig {
     pub(super) fn grant(&mut self, low: u64, high: u64) -> Vec<String> {
         let lease = self.lease(low, high);
         let valid_for = lease.terms.ttl.get();
-        self.answer(Ok(Answer::Granted { lease, valid_for }))
+        self.answer(Ok(Answer::Granted { lease, valid_for, wanted: false }))
     }
 
     pub(super) fn queue(&mut self) -> Vec<String> {
         let (position, valid_for) = (1, Duration::from_secs(10));
-        self.answer(Ok(Answer::Queued { position, remaining: None, valid_for, holder: somebody(8, 8) }))
+        self.answer(Ok(Answer::Queued { position, remaining: None, valid_for, holder: somebody(8, 8), drawn: None }))
     }
 
     pub(super) fn fail(&mut self, kind: ErrorKind, effect: Effect) -> Vec<String> {
@@ -147,7 +147,7 @@ impl Rig {
     /// Tells that the lock was handed over to the owner of the latest claim, for as long as a place lasts.
     pub(super) fn hand_over(&mut self, low: u64, high: u64) -> Vec<String> {
         let lease = self.lease(low, high);
-        self.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10) }))
+        self.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10), wanted: false }))
     }
 
     /// Answers the latest release.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::{Input, Join};
 use super::rig::{Rig, holding, join, millis, none, rig, somebody, told_in_order, ttl};
-use crate::{Answer, Event, Holder, Terms};
+use crate::{Answer, Event, FencingToken, Holder, Renewed, Terms};
 
 #[test]
 fn a_waiter_queues_and_is_handed_the_lock() {
@@ -254,7 +254,45 @@ fn news_that_are_stale_by_the_last_answer_are_fresh_by_the_next_one() {
     assert_eq!(rig.queue(), ["keep o1: 10000ms, asked 0ms ago", "admit 1: token 9, valid for 9898ms"]);
 }
 
+/// Where the store says which tokens were drawn, no answer leaves it open whether a grant came before it or after it.
+#[test]
+fn news_are_believed_by_the_tokens_that_were_drawn_before_the_answer() {
+    for (drawn, believed) in [(8, true), (9, false)] {
+        let mut rig = rig();
+        rig.join(1);
+        let (position, valid_for, drawn) = (1, Duration::from_secs(10), Some(FencingToken::new(drawn).unwrap()));
+        rig.answer(Ok(Answer::Queued { position, remaining: None, valid_for, holder: Holder::Foreign, drawn }));
+        rig.pass(millis(2));
+        assert_eq!(rig.hand_over(9, 9).join(", ").contains("admit 1: token 9"), believed);
+    }
+}
+
+/// What a renewal says counts from when it was asked for: it does not take back what was told since.
+#[test]
+fn a_station_knows_whether_others_wait_for_what_it_holds() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    let renewed = |wanted| Ok(Renewed::Renewed { valid_for: Duration::from_secs(30), wanted });
+    let told = |name: &str| Input::Event(Event::Wanted { name: name.parse().unwrap() });
+    assert!(!rig.station.is_wanted());
+    rig.feed(told("b"));
+    assert!(!rig.station.is_wanted(), "that is another lock");
+    let before = rig.now;
+    rig.pass(millis(1));
+    rig.feed(told("a"));
+    assert!(rig.station.is_wanted());
+    rig.renewal(before, renewed(false));
+    assert!(rig.station.is_wanted(), "they came later");
+    rig.renewal(rig.now, renewed(false));
+    assert!(!rig.station.is_wanted(), "they are gone");
+    rig.renewal(rig.now, renewed(true));
+    assert!(rig.station.is_wanted());
+    rig.leave(1);
+    assert!(!rig.station.is_wanted(), "nothing is held");
+    rig.feed(told("a"));
+    assert!(!rig.station.is_wanted());
+}
+
 fn queue_behind(rig: &mut Rig, holder: Holder) -> Vec<String> {
     let (position, valid_for) = (1, Duration::from_secs(10));
-    rig.answer(Ok(Answer::Queued { position, remaining: None, valid_for, holder }))
+    rig.answer(Ok(Answer::Queued { position, remaining: None, valid_for, holder, drawn: None }))
 }

@@ -133,7 +133,7 @@ fn asking_for_another() -> Rig {
 fn asking_behind_foreign() -> Rig {
     let mut rig = asking();
     let (remaining, valid_for) = (None, Duration::from_secs(10));
-    rig.answer(Ok(Answer::Queued { position: 1, remaining, valid_for, holder: Holder::Foreign }));
+    rig.answer(Ok(Answer::Queued { position: 1, remaining, valid_for, holder: Holder::Foreign, drawn: None }));
     rig.wake();
     rig
 }
@@ -148,7 +148,7 @@ fn asking_late() -> Rig {
 
 fn waiting_outside() -> Rig {
     let mut rig = asking();
-    rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8) }));
+    rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8), drawn: None }));
     rig
 }
 

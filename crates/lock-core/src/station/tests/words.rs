@@ -159,12 +159,13 @@ fn attempt(attempt: &Attempt) -> String {
 fn holding(now: Moment, tenure: &Tenure) -> String {
     let unanswered = unanswered(tenure.certainty);
     let error = if tenure.last_error.is_some() { ", last renewal failed" } else { "" };
+    let wanted = if tenure.wanted.is_some() { ", wanted" } else { "" };
     let turn = |turn: &Turn| {
         let (token, left) = (turn.hold.token(), after(now, turn.hold.valid_until()));
         format!("{} as {}, token {token}, for {left}", turn.id.0, owner(tenure.lease.owner))
     };
     let turns: Vec<_> = tenure.turns.iter().map(turn).collect();
-    format!("Held by {}{unanswered}{error}", turns.join(" and "))
+    format!("Held by {}{wanted}{unanswered}{error}", turns.join(" and "))
 }
 
 fn unanswered(certainty: Certainty) -> &'static str {
