@@ -78,7 +78,7 @@ impl Mutex {
 /// Waits for a turn, for a guard of any kind.
 async fn take_turn(asking: &Asking<'_, Driver>) -> Result<Held<Driver>, Refusal> {
     loop {
-        let (turn, verdict) = asking.join(Tasks::begin)?;
+        let (turn, verdict) = asking.join(Tasks::begin);
         let hold = verdict.await.unwrap_or(Err(Refusal::Error(AcquireError::Closed)))?;
         if let Some(held) = asking.held(turn, hold) {
             return Ok(held);

@@ -75,7 +75,7 @@ impl Mutex {
 /// Waits for a turn, for a guard of any kind.
 fn take_turn(asking: &Asking<'_, Driver>) -> Result<Held<Driver>, Refusal> {
     loop {
-        let (turn, ()) = asking.join(Threads::begin)?;
+        let (turn, ()) = asking.join(Threads::begin);
         let hold = verdict(turn.site(), turn.id())?;
         if let Some(held) = asking.held(turn, hold) {
             return Ok(held);

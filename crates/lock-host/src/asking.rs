@@ -5,7 +5,6 @@ use std::time::Duration;
 use lock_core::station::{Input, Join, TurnId};
 use lock_core::{AcquireError, Hold, LockName, LockOptions, Note, Patience, Refusal, Terms};
 
-use crate::errors::no_randomness;
 use crate::site::{Driver, Site};
 use crate::stations::Stations;
 use crate::sync::Arc;
@@ -42,21 +41,16 @@ impl<'a, D: Driver> Asking<'a, D> {
     }
 
     /// Joins the line with a new turn. `begin` puts it among the waiters of the site.
-    ///
-    /// # Errors
-    /// The system's random source failing.
-    pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> Result<(Turn<D>, T), Refusal> {
-        let ports = self.site.ports();
-        let id = ports.next_turn();
-        let owner = ports.owners.draw(&id).map_err(|error| Refusal::Error(no_randomness(error)))?;
+    pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> (Turn<D>, T) {
+        let id = self.site.ports().next_turn();
         let LockOptions { ttl, max_hold, .. } = self.options;
         let (terms, patience, note) = (Terms::exclusive(ttl), self.patience, self.note.clone());
         let turn = Turn::new(Arc::clone(&self.site), id);
         let mut inner = self.site.lock();
         let begun = begin(&mut inner.waiters, id);
-        self.site.feed(&mut inner, Input::Join(Join { turn: id, owner, terms, patience, max_hold, note }));
+        self.site.feed(&mut inner, Input::Join(Join { turn: id, terms, patience, max_hold, note }));
         drop(inner);
-        Ok((turn, begun))
+        (turn, begun)
     }
 
     /// Checks the hold of an admitted turn a last time. `None` if this process was suspended for so long that the hold is
@@ -110,7 +104,7 @@ mod tests {
         for (name, pause) in [("a", Duration::ZERO), ("b", Duration::from_secs(60))] {
             let lock = Lock::new(&stations, name);
             let asking = lock.ask().unwrap();
-            let (turn, ()) = asking.join(begin).unwrap();
+            let (turn, ()) = asking.join(begin);
             grant(turn.site(), claim(turn.site()), 7);
             let hold = turn.site().lock().waiters.here[&turn.id()].clone().unwrap();
             clock.advance(pause);

@@ -5,7 +5,7 @@
 //!
 //! - This host: `clock`, `alarms`, `host`.
 //! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`.
-//! - One lock: `lock` (a name with its options), `asking`, `site` (a station with its waiters), `known`.
+//! - One lock: `lock` (a name with its options), `asking`, `site` (a station with its waiters).
 //! - One hold: `turn`, `proof`, `inquiry` (a request to the store about it).
 //! - `macros`: methods that the types of both facades have.
 //! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
@@ -18,7 +18,6 @@ mod errors;
 mod host;
 mod inquiry;
 mod keeping;
-mod known;
 mod lock;
 mod macros;
 mod ports;
@@ -37,7 +36,7 @@ pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use errors::panicked;
-pub use host::{boot_id, host_name, new_owner, note, random_u64};
+pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use lock::Lock;

@@ -8,7 +8,7 @@ use lock_core::{Keeper, Policy};
 
 use crate::alarms::Alarms;
 use crate::clock::SharedClock;
-use crate::host::{Owners, random_u64};
+use crate::host::random_u64;
 use crate::renewals::RenewalQueue;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,6 @@ pub struct Ports<D> {
     /// What the keeper renews.
     pub renewals: Arc<RenewalQueue>,
     pub(crate) alarms: Alarms,
-    pub(crate) owners: Owners,
     turns: AtomicU64,
 }
 
@@ -41,7 +40,7 @@ impl<D> Ports<D> {
     ) -> io::Result<Self> {
         let alarms = Alarms::start(Arc::clone(&clock))?;
         let renewals = RenewalQueue::new(Keeper::new(policy, random_u64()?), Arc::clone(&clock), wake);
-        Ok(Self { driver, policy, clock, renewals, alarms, owners: Owners::default(), turns: AtomicU64::new(0) })
+        Ok(Self { driver, policy, clock, renewals, alarms, turns: AtomicU64::new(0) })
     }
 
     /// A turn that no other had.

@@ -91,10 +91,8 @@ pub(crate) fn stations(capabilities: Capabilities, clock: SharedClock) -> Arc<St
 
 /// Somebody who waits without limit joins the line.
 pub(crate) fn join(site: &Site<Recorder>, turn: u64) {
-    let owner = Owner::from_random([u8::try_from(turn).unwrap(); 16]);
     let (turn, note) = (TurnId(turn), Note::from_wire("1@test"));
-    let join =
-        Join { turn, owner, terms: Terms::exclusive(Ttl::DEFAULT), patience: Patience::Forever, max_hold: None, note };
+    let join = Join { turn, terms: Terms::exclusive(Ttl::DEFAULT), patience: Patience::Forever, max_hold: None, note };
     let mut inner = site.lock();
     inner.waiters.here.insert(turn, None);
     site.feed(&mut inner, Input::Join(join));
@@ -113,7 +111,7 @@ pub(crate) fn grant(site: &Site<Recorder>, (id, claim): (ActionId, Claim), token
     let token = FencingToken::new(token).unwrap();
     let (tokens, valid_for) = (TokenRange::new(token, token).unwrap(), claim.terms.ttl.get());
     let lease = Lease { name: claim.name, owner: claim.owner, tokens, terms: claim.terms };
-    let answer = Answer::Granted { lease: lease.clone(), valid_for };
+    let answer = Answer::Granted { lease: lease.clone(), valid_for, wanted: false };
     site.handle(Input::Reply(id, Reply::Acquire(Ok(answer))));
     lease
 }

@@ -8,7 +8,6 @@ use lock_core::station::{Action, Input, Output, Station, TurnId};
 use lock_core::{AcquireError, BackendError, Ended, Hold, LossReason, Moment, Owner, Refusal, ReleaseRequest};
 
 use crate::alarms::{Ring, Ringer};
-use crate::known::KnownOwners;
 use crate::ports::Ports;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -36,7 +35,8 @@ pub trait Waiters: Default + Send + 'static {
     /// The waiter has its turn.
     fn admit(&mut self, turn: TurnId, hold: Arc<Hold>);
 
-    /// The waiter is refused. `last_asked` is the owner of the last claim, if the store may still know it.
+    /// The waiter is refused. `last_asked` is the owner of the last claim before the present input, if the
+    /// store may still know it.
     fn refuse(&mut self, turn: TurnId, refusal: Refusal, last_asked: Option<Owner>);
 
     /// The holder has lost its hold, which says so already.
@@ -66,7 +66,6 @@ pub struct Inner<W> {
     pub waiters: W,
     station: Station,
     condition: Condition,
-    known: KnownOwners,
     /// The earliest alarm that is set. A later one is set when it rings.
     alarm_at: Option<Moment>,
 }
@@ -87,7 +86,7 @@ impl<D: Driver> Site<D> {
     /// A site for a station, without turns.
     pub fn new(ports: Arc<Ports<D>>, station: Station) -> Arc<Self> {
         let (ringer, waiters, condition) = (ports.alarms.ringer(), D::Waiters::default(), Condition::default());
-        let inner = Mutex::new(Inner { waiters, station, condition, known: KnownOwners::default(), alarm_at: None });
+        let inner = Mutex::new(Inner { waiters, station, condition, alarm_at: None });
         Arc::new_cyclic(|this| Self { ports, ringer, inner, this: Weak::clone(this) })
     }
 
@@ -151,18 +150,14 @@ impl<D: Driver> Site<D> {
 
     /// Whether the store may know this owner from the station.
     pub fn knows(&self, owner: Owner) -> bool {
-        self.lock().known.contains(owner)
+        self.lock().station.knows(owner)
     }
 
     fn feed_unguarded(&self, inner: &mut Inner<D::Waiters>, now: Moment, input: Input) {
-        inner.known.note_input(&input);
+        let last_asked = inner.station.last_asked();
         inner.station.handle_input(now, input);
         while let Some(output) = inner.station.poll_output() {
-            inner.known.note_output(&output);
-            self.carry_out(inner, output);
-        }
-        if inner.station.is_idle() {
-            inner.known.clear();
+            self.carry_out(inner, output, last_asked);
         }
         let wake = inner.station.next_wake();
         if let Some(at) = wake.filter(|wake| inner.alarm_at.is_none_or(|set| *wake < set)) {
@@ -172,11 +167,11 @@ impl<D: Driver> Site<D> {
         }
     }
 
-    fn carry_out(&self, inner: &mut Inner<D::Waiters>, output: Output) {
-        let Inner { waiters, known, .. } = inner;
+    fn carry_out(&self, inner: &mut Inner<D::Waiters>, output: Output, last_asked: Option<Owner>) {
+        let waiters = &mut inner.waiters;
         match output {
             Output::Admit { turn, hold } => waiters.admit(turn, hold),
-            Output::Refuse { turn, refusal } => waiters.refuse(turn, refusal, known.last_asked()),
+            Output::Refuse { turn, refusal } => waiters.refuse(turn, refusal, last_asked),
             Output::Lose { turn, reason } => waiters.lose(turn, reason),
             Output::Ended { turn, result } => waiters.end(turn, result),
             Output::Run(action) => D::run(self, waiters, action),

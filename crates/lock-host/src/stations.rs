@@ -8,7 +8,7 @@ use lock_core::station::{Floor, Input, Station};
 use lock_core::{Certainty, Event, EventSink, Heard, Lease, Listener, LockName, Moment, ReleaseRequest};
 
 use crate::clock::Clock;
-use crate::host::random_u64;
+use crate::host::secret;
 use crate::ports::Ports;
 use crate::sharded::Sharded;
 use crate::site::{Driver, Site};
@@ -64,7 +64,7 @@ impl<D: Driver> Stations<D> {
             return Ok(Arc::clone(site));
         }
         sites.tidy();
-        let station = Station::new(name.clone(), self.ports.policy, random_u64()?).sharing(&self.floor);
+        let station = Station::new(name.clone(), self.ports.policy, secret()?).sharing(&self.floor);
         let site = Site::new(Arc::clone(&self.ports), station);
         if sites.phase == Phase::Closed {
             site.close();
@@ -110,7 +110,7 @@ impl<D: Driver> Listener for Stations<D> {
                 Some(site) => vec![site],
                 None => return Heard::Unknown,
             },
-            Event::Freed { name } => self.find(name).into_iter().collect(),
+            Event::Freed { name } | Event::Wanted { name } => self.find(name).into_iter().collect(),
             Event::RecheckAll | _ => self.all(),
         };
         sites.iter().for_each(|site| site.handle(Input::Event(event.clone())));

@@ -28,8 +28,6 @@ mod host;
 mod inquiry;
 #[path = "../../../crates/lock-host/src/keeping.rs"]
 mod keeping;
-#[path = "../../../crates/lock-host/src/known.rs"]
-mod known;
 #[path = "../../../crates/lock-host/src/lock.rs"]
 mod lock;
 #[path = "../../../crates/lock-host/src/macros.rs"]
@@ -79,7 +77,7 @@ pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use errors::panicked;
 pub use guard::Guard;
-pub use host::{note, random_u64};
+pub use host::{note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use lock::Lock;

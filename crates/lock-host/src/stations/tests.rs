@@ -55,7 +55,8 @@ fn a_grant_is_for_the_station_that_asked_and_is_released_where_none_did() {
     join(&two, 2);
     let (_, theirs) = claim(&two);
     let lease = grant(&one, claim(&one), 7);
-    let event = |lease: &Lease| Event::Granted { lease: lease.clone(), valid_for: Duration::from_secs(30) };
+    let event =
+        |lease: &Lease| Event::Granted { lease: lease.clone(), valid_for: Duration::from_secs(30), wanted: false };
     assert_eq!(stations.hear(event(&lease)), Heard::Taken);
     let strange = Lease { owner: theirs.owner, ..lease.clone() };
     assert_eq!(stations.hear(event(&strange)), Heard::Unknown);
