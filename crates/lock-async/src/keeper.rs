@@ -10,7 +10,8 @@ use lock_core::{AsyncBackend, Batch, Operation};
 use lock_host::{Keeping, Net, Next, Stations};
 use tokio::sync::Notify;
 
-use crate::driver::{Driver, WorkQueue, caught, drive};
+use crate::driver::Driver;
+use crate::work::{WorkQueue, caught, drive};
 
 /// Starts the thread, which also does the work that the client's runtime has left over. It ends with the client; if it
 /// ends before, every hold of the client is lost.
@@ -18,7 +19,7 @@ pub(crate) fn start(
     stations: &Arc<Stations<Driver>>,
     backend: Arc<dyn AsyncBackend>,
     changed: Arc<Notify>,
-    left_over: WorkQueue,
+    left_over: WorkQueue<Driver>,
 ) -> io::Result<()> {
     let keeping = Keeping::new(stations);
     let keeper = Keeper { _net: keeping.net(), keeping, backend, changed };

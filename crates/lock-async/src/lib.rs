@@ -6,8 +6,8 @@
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held`.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
-//! - `tasks`: who waits or holds at a station. `driver`: runs actions, in order (`generations`: what a flush waits for).
-//!   `keeper`: renews, on a thread of its own.
+//! - `tasks`: who waits or holds at a station. `driver`: has actions run, in order, by the loops of `work`
+//!   (`generations`: what a flush waits for). `keeper`: renews, on a thread of its own.
 
 mod client;
 mod driver;
@@ -16,6 +16,7 @@ mod guard;
 mod keeper;
 mod mutex;
 mod tasks;
+mod work;
 
 pub use client::{Builder, Client};
 pub use guard::Guard;
