@@ -200,7 +200,7 @@ pub use lock_core::{
     AcquireError, BackendError, Capabilities, Effect, Ended, ErrorKind, FencingToken, Holder, Invalid, LockName,
     LockOptions, LossReason, Lost, Note, Ttl, VerifyError, WhileHeldError, inspect,
 };
-pub use lock_host::{Clock, HostClock, ManualClock, SharedClock};
+pub use lock_host::{Clock, HostClock, ManualClock, Proof, SharedClock};
 #[cfg(feature = "memory")]
 pub use lock_memory as memory;
 #[cfg(feature = "redis")]

@@ -1,11 +1,11 @@
 //! Releases under way: each is tried until it is answered, or until the lease is over anyway; what they hold back.
 
-use super::Station;
-use super::held::ended;
 use super::io::{ActionId, Output, Request, TurnId};
-use super::state::{Attempt, State};
+use super::quest::{Attempt, Quest};
+use super::tenure::ended;
+use super::{Phase, Station};
 use crate::policy::pace;
-use crate::{BackendError, Certainty, Moment, Policy, ReleaseRequest, Released, RequestOrder, Waiting};
+use crate::{BackendError, Certainty, Moment, Owner, Policy, ReleaseRequest, Released, RequestOrder, Waiting};
 
 /// A release that was not answered yet.
 #[derive(Debug)]
@@ -73,6 +73,11 @@ impl PendingReleases {
         self.0.is_empty()
     }
 
+    /// Whether a release of this owner was not answered yet.
+    pub(super) fn has(&self, owner: Owner) -> bool {
+        self.0.iter().any(|pending| pending.request.owner == owner)
+    }
+
     /// The release that has to be answered before a new owner may ask.
     pub(super) fn before_claims(&self, policy: &Policy) -> Option<&PendingRelease> {
         self.before_claims_at(policy).and_then(|index| self.0.get(index))
@@ -120,10 +125,10 @@ impl PendingReleases {
 impl Station {
     /// Whether the next claim would be a new owner's, and a release has to be answered first.
     pub(super) fn is_held_back(&self) -> bool {
-        let new_owner = match &self.state {
-            State::Idle => true,
-            State::Waiting(attempt, _) => attempt.is_unknown_to_store(),
-            State::Asking(..) | State::Held(_) | State::Closed => false,
+        let new_owner = match (&self.tenure, &self.quest) {
+            (None, None) => self.phase == Phase::Open,
+            (None, Some(Quest::Waiting(attempt, _))) => attempt.is_unknown_to_store(),
+            (None, Some(Quest::Asking(..))) | (Some(_), _) => false,
         };
         new_owner && self.pending_releases.before_claims(&self.policy).is_some()
     }
@@ -163,11 +168,12 @@ impl Station {
         if let Some(turn) = pending.turn.take() {
             self.outbox.push_back(Output::Ended { turn, result: ended(&result) });
         }
-        if let Err(error) = result
-            && error.kind().is_transient()
-            && now < pending.over_at
-        {
-            self.release_again(now, pending, error);
+        match result {
+            Ok(_) => self.last_asked = self.last_asked.filter(|owner| *owner != pending.request.owner),
+            Err(error) if error.kind().is_transient() && now < pending.over_at => {
+                self.release_again(now, pending, error);
+            }
+            Err(_) => {}
         }
     }
 

@@ -80,6 +80,16 @@ impl Database {
     }
 }
 
+/// How much the answers say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// What the scripts of Redis say.
+    #[default]
+    AsRedis,
+    /// Also whether others wait, and the highest token that was drawn.
+    Full,
+}
+
 /// One Redis.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
@@ -87,11 +97,17 @@ pub(crate) struct Server {
     run_id: RunId,
     listeners: Listeners,
     mistake: Option<Mistake>,
+    detail: Detail,
 }
 
 impl Server {
     pub(crate) fn new(mistake: Option<Mistake>) -> Self {
-        Self { data: Database::default(), run_id: 1, listeners: Listeners::new(), mistake }
+        Self { data: Database::default(), run_id: 1, listeners: Listeners::new(), mistake, detail: Detail::default() }
+    }
+
+    pub(crate) fn telling(mut self, detail: Detail) -> Self {
+        self.detail = detail;
+        self
     }
 
     /// Runs what is asked. `now` is the server's clock.
@@ -101,8 +117,8 @@ impl Server {
         }
         let run_id = self.run_id;
         let (published, granted) = (Vec::new(), Vec::new());
-        let (data, listeners, mistake) = (&mut self.data, &self.listeners, self.mistake);
-        let mut script = Script { data, now, listeners, mistake, published, granted };
+        let (data, listeners, mistake, detail) = (&mut self.data, &self.listeners, self.mistake, self.detail);
+        let mut script = Script { data, now, listeners, mistake, detail, published, granted };
         let say = match ask {
             Ask::Hello(_) => {
                 script.verify(run_id);
