@@ -1,4 +1,4 @@
-//! Releases under way: each is tried until it is answered, or until the lease is over anyway; what they hold back.
+//! Pending releases: each is sent until it is answered, or until the lease is over anyway; and what they hold back.
 
 use super::io::{ActionId, Output, Request, TurnId};
 use super::quest::{Attempt, Quest};
@@ -7,7 +7,7 @@ use super::{Phase, Station};
 use crate::policy::pace;
 use crate::{BackendError, Certainty, Moment, Owner, Policy, ReleaseRequest, Released, RequestOrder, Waiting};
 
-/// A release that was not answered yet.
+/// A release request that was not answered yet.
 #[derive(Debug)]
 pub(super) struct PendingRelease {
     pub(super) request: ReleaseRequest,
@@ -53,14 +53,14 @@ impl PendingRelease {
     }
 }
 
-/// Whether a pending is being said or waits to be said again.
+/// Whether a release is under way or waits to be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     UnderWay(ActionId),
     AgainAt(Moment),
 }
 
-/// All pending_releases of a station.
+/// All pending releases of a station.
 #[derive(Debug, Default)]
 pub(super) struct PendingReleases(pub(super) Vec<PendingRelease>);
 
@@ -107,7 +107,7 @@ impl PendingReleases {
         Some(self.0.swap_remove(index))
     }
 
-    /// Takes out one that is to be said again by now.
+    /// Takes out one that is to be sent again by now.
     pub(super) fn take_due(&mut self, now: Moment) -> Option<PendingRelease> {
         let index = self.0.iter().position(|pending| matches!(pending.progress, Progress::AgainAt(at) if at <= now))?;
         Some(self.0.swap_remove(index))
@@ -133,7 +133,7 @@ impl Station {
         new_owner && self.pending_releases.before_claims(&self.policy).is_some()
     }
 
-    /// Says pending to the store for the owner of an attempt: its place, or a claim that may still be under way.
+    /// Has the store release what it may keep for an attempt: a place, a grant, or a claim that may still be under way.
     pub(super) fn part(&mut self, now: Moment, attempt: &Attempt, certainty: Certainty) {
         let request = ReleaseRequest { name: self.name.clone(), owner: attempt.owner, terms: attempt.terms, certainty };
         self.release(now, request, Of::Claim, None);
@@ -145,10 +145,10 @@ impl Station {
         // A request that is under way may re-arm the ttl once more before the release arrives.
         let over_at = now + self.policy.within(ttl) + ttl.get() + crate::drift(ttl.get());
         let progress = Progress::AgainAt(now);
-        self.say(PendingRelease { request, of, turn, progress, tries: 0, over_at, trouble: None });
+        self.send(PendingRelease { request, of, turn, progress, tries: 0, over_at, trouble: None });
     }
 
-    fn say(&mut self, mut pending: PendingRelease) {
+    fn send(&mut self, mut pending: PendingRelease) {
         let within = self.policy.within(pending.request.terms.ttl);
         let id = self.run(Request::Release(pending.request.clone()), within);
         pending.progress = Progress::UnderWay(id);
@@ -158,7 +158,7 @@ impl Station {
     pub(super) fn repeat_releases(&mut self, now: Moment) {
         while let Some(pending) = self.pending_releases.take_due(now) {
             if now < pending.over_at {
-                self.say(pending);
+                self.send(pending);
             }
         }
     }

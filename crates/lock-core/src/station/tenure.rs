@@ -29,7 +29,7 @@ pub(super) struct Tenure {
     /// How many turns the lease has had before the present ones.
     passes: u32,
     pub(super) last_error: Option<BackendError>,
-    /// Since when others are known to wait for the lock.
+    /// When others were last known to wait for the lock, unless a later answer said that nobody does.
     pub(super) wanted: Option<Moment>,
     /// Who holds under the lease: one turn, where the mode is exclusive.
     pub(super) turns: Vec<Turn>,
@@ -66,15 +66,6 @@ impl Tenure {
             (self.until, self.valid_for) = (until, valid_for);
         }
         self.turns.iter().for_each(|turn| turn.hold.extend(self.until));
-    }
-
-    /// The store said at that moment or later whether others wait. What was heard since is newer.
-    fn is_wanted(&mut self, asked_at: Moment, wanted: bool) {
-        if wanted {
-            self.wanted.get_or_insert(asked_at);
-        } else {
-            self.wanted.take_if(|since| *since <= asked_at);
-        }
     }
 
     fn take(&mut self, id: TurnId) -> Option<Turn> {
@@ -197,7 +188,12 @@ impl Station {
         match answer {
             Ok(Renewed::Renewed { valid_for, wanted }) => {
                 tenure.last_error = None;
-                tenure.is_wanted(asked_at, wanted);
+                if wanted {
+                    tenure.wanted = tenure.wanted.max(Some(asked_at));
+                } else {
+                    // What was heard since is newer than this answer.
+                    tenure.wanted.take_if(|last| *last <= asked_at);
+                }
                 tenure.extend(validity(asked_at, valid_for), valid_for);
             }
             Ok(Renewed::NotHeld) => self.lose_all(now, &LossReason::NotHeld),
@@ -209,7 +205,7 @@ impl Station {
     /// Somebody elsewhere began to wait.
     pub(super) fn on_wanted(&mut self, now: Moment) {
         if let Some(tenure) = &mut self.tenure {
-            tenure.is_wanted(now, true);
+            tenure.wanted = tenure.wanted.max(Some(now));
         }
     }
 

@@ -286,6 +286,11 @@ fn a_station_knows_whether_others_wait_for_what_it_holds() {
     assert!(!rig.station.is_wanted(), "they are gone");
     rig.renewal(rig.now, renewed(true));
     assert!(rig.station.is_wanted());
+    let between = rig.now;
+    rig.pass(millis(1));
+    rig.feed(told("a"));
+    rig.renewal(between, renewed(false));
+    assert!(rig.station.is_wanted(), "the latest word counts");
     rig.leave(1);
     assert!(!rig.station.is_wanted(), "nothing is held");
     rig.feed(told("a"));
