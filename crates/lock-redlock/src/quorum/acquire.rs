@@ -19,6 +19,7 @@ use lock_core::{
 };
 
 use super::ballot::{Ballot, Vote};
+use super::rule::Rule;
 use super::{Errand, Failures, Letter, NodeId, Outcome, Quorum};
 use crate::BACKEND;
 use announce::Announcement;
@@ -75,7 +76,7 @@ impl Acquire {
             errand.end(Err(objection));
             return errand;
         }
-        if claim.ttl.get() > quorum.announced {
+        if claim.ttl.get() > quorum.announced && quorum.keeps(Rule::Announcement) {
             errand.within = within / 3;
             errand.announce(quorum, now);
         } else {

@@ -12,6 +12,7 @@ mod guard;
 mod heights;
 mod peer;
 mod release;
+mod rule;
 mod trouble;
 mod watch;
 
@@ -27,6 +28,8 @@ pub use acquire::Acquire;
 pub use fence::{Renew, Verify};
 pub use guard::{Guard, NodeReport, Purpose, Recovery, Report};
 pub use release::Release;
+#[cfg(feature = "twins")]
+pub use rule::Rule;
 
 use heights::Heights;
 use peer::{OWED_REST, Peer};
@@ -78,6 +81,8 @@ pub struct Quorum {
     /// The longest ttl that a majority of the nodes has been told of.
     announced: Duration,
     watch: Watch,
+    #[cfg(feature = "twins")]
+    missing: Option<Rule>,
 }
 
 /// Somebody to ask for a vote.
@@ -124,6 +129,8 @@ impl Quorum {
             held: BTreeMap::new(),
             announced: Duration::ZERO,
             watch: Watch::default(),
+            #[cfg(feature = "twins")]
+            missing: None,
         })
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use lock_core::node::{Epoch, Noted, Standing, View};
 use lock_core::{Moment, drift};
 
+use super::super::rule::Rule;
 use super::super::{NodeId, Quorum};
 use super::notes::agreed;
 use super::{Guard, Purpose, Recovery};
@@ -68,7 +69,8 @@ impl Guard {
             (most + drift(most), longest, Recovery::ByClock)
         } else {
             // What was announced is not known to be known, so from now on it counts as everything.
-            (most + drift(most), quorum.membership.max_ttl, Recovery::ByClock)
+            let longest = if quorum.keeps(Rule::LongestByClock) { quorum.membership.max_ttl } else { longest };
+            (most + drift(most), longest, Recovery::ByClock)
         };
         let least = if self.purpose == Purpose::Found { Duration::ZERO } else { DWELL_MIN };
         Dwell { epoch, lasts: lasts.max(least), longest, recovery }
@@ -84,10 +86,12 @@ impl Guard {
 
     /// How long the dwell had to last yet when the counters were read.
     pub(super) fn left(&self, quorum: &Quorum, now: Moment, node: NodeId, dwell: &Dwell) -> Duration {
-        let seen = quorum.watch.seen.get(&dwell.epoch).map_or(Duration::ZERO, |seen| self.looked_at.since(*seen));
-        let noted = agreed(self.ages(node, dwell.epoch), quorum.majority());
+        let until = if quorum.keeps(Rule::OverBeforeLook) { self.looked_at } else { now };
+        let enough = if quorum.keeps(Rule::MajorityOfNotes) { quorum.majority() } else { 1 };
+        let seen = quorum.watch.seen.get(&dwell.epoch).map_or(Duration::ZERO, |seen| until.since(*seen));
+        let noted = agreed(self.ages(node, dwell.epoch), enough);
         // So old was the youngest of them when the pass began.
-        let noted = noted.unwrap_or_default().saturating_sub(now.since(self.looked_at));
+        let noted = noted.unwrap_or_default().saturating_sub(now.since(until));
         dwell.lasts.saturating_sub(seen.max(noted))
     }
 }
