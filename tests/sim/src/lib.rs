@@ -24,11 +24,13 @@ mod dice;
 mod env;
 mod fault;
 mod invariants;
+mod ledger;
 mod letter;
 mod network;
 pub mod quorum;
 pub mod redis;
 mod run;
+mod wish;
 mod world;
 
 pub use fault::{Fault, Tally};

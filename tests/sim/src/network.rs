@@ -13,7 +13,7 @@ use lock_core::Event;
 use crate::clock::Time;
 use crate::dice::Dice;
 use crate::fault::{Fault, Tally};
-pub(crate) use crate::letter::{ConnId, Letter, ProcessId, StoreId, Tag, Way};
+pub(crate) use crate::letter::{ConnId, Letter, ProcessId, StoreId, Tag, Talk, Way};
 
 /// How likely things go wrong, each in a thousand.
 #[derive(Clone, Copy, Debug, Default)]

@@ -14,7 +14,7 @@ use super::node::{Node, Service};
 use super::plot::Deed;
 use super::redlock::Redlock;
 use super::terms::Terms;
-use super::words::{Asked, Said};
+use super::words::{Asked, Said, Words};
 use crate::client::{Make, Process};
 use crate::clock::Clock;
 use crate::env::{Env, Plan};
@@ -46,7 +46,7 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    pub(super) fn new(env: &mut Env<Redlock>, terms: Terms, mistake: Option<Mistake>) -> Self {
+    pub(super) fn new(env: &mut Env<Words>, terms: Terms, mistake: Option<Mistake>) -> Self {
         let mut node = |index| Node::new(index, terms.begins(&mut env.dice), env.dice.rate(), mistake);
         let nodes = (0..terms.nodes).map(&mut node).collect();
         let (tokens, set_back) = (Tokens::default(), Duration::ZERO);
@@ -83,7 +83,7 @@ impl Nodes {
     }
 
     /// Declares the deployment to be new.
-    fn found(&mut self, env: &mut Env<Redlock>) {
+    fn found(&mut self, env: &mut Env<Words>) {
         let membership = Arc::new(self.membership());
         for node in &mut self.nodes {
             let epoch = Epoch::from_random(env.number());
@@ -97,7 +97,7 @@ impl Nodes {
     }
 
     /// Remembers how far clocks are apart.
-    pub(super) fn look_at_clocks(&mut self, env: &Env<Redlock>) {
+    pub(super) fn look_at_clocks(&mut self, env: &Env<Words>) {
         for node in &self.nodes {
             let shown = i128::from(node.clock.read(env.now).as_nanos()) - i128::from(env.now.as_nanos());
             (self.behind, self.ahead) = (self.behind.min(shown), self.ahead.max(shown));
@@ -109,7 +109,7 @@ impl Nodes {
         Duration::from_nanos(u64::try_from(self.ahead - self.behind).unwrap_or(u64::MAX))
     }
 
-    fn run(&mut self, env: &mut Env<Redlock>, node: usize, asked: &Asked) -> Said {
+    fn run(&mut self, env: &mut Env<Words>, node: usize, asked: &Asked) -> Said {
         let before = self.nodes[node].state(env.now);
         let outcome = self.nodes[node].ask(env.now, &asked.ask);
         self.ran += 1;
@@ -122,7 +122,7 @@ impl Nodes {
     }
 
     /// What else follows from an answer, for the rules and for mistakes.
-    fn follow(&mut self, env: &mut Env<Redlock>, index: usize, asked: &Asked, told: &Told, before: NodeState) {
+    fn follow(&mut self, env: &mut Env<Words>, index: usize, asked: &Asked, told: &Told, before: NodeState) {
         let node = &mut self.nodes[index];
         match (&asked.ask, told) {
             (Ask::Release(request), _) => _ = node.released.entry(request.owner).or_insert(Some(env.now)),
@@ -143,7 +143,7 @@ impl Nodes {
     }
 
     /// Where a node votes again by its clock alone, and clocks were too far apart for that, tokens may fall.
-    fn installed(&mut self, env: &mut Env<Redlock>, node: usize, recovery: Option<Recovery>, before: NodeState) {
+    fn installed(&mut self, env: &mut Env<Words>, node: usize, recovery: Option<Recovery>, before: NodeState) {
         let began = matches!(before, NodeState::Abstaining { .. }) && self.nodes[node].votes(env.now);
         if !began {
             return;
@@ -156,12 +156,12 @@ impl Nodes {
     }
 
     /// More was lost than anybody can know: tokens may fall.
-    pub(super) fn forgive(&mut self, env: &mut Env<Redlock>) {
+    pub(super) fn forgive(&mut self, env: &mut Env<Words>) {
         self.tokens.forgive();
         env.watch.tokens_may_fall();
     }
 
-    fn install_at_once(&mut self, env: &Env<Redlock>, node: usize, epoch: Epoch) {
+    fn install_at_once(&mut self, env: &Env<Words>, node: usize, epoch: Epoch) {
         let counter = self.nodes.iter().map(|node| node.store.counter()).max().unwrap_or_default();
         let membership = Arc::new(self.membership());
         let install = Ask::Install { epoch, counter, longest: self.terms.max_ttl.get(), membership };
@@ -243,7 +243,7 @@ impl World<Nodes> {
 }
 
 impl Nodes {
-    fn write_down(&mut self, env: &mut Env<Redlock>, note: Note) {
+    fn write_down(&mut self, env: &mut Env<Words>, note: Note) {
         match note {
             Note::Began(name, owner) => {
                 for node in &mut self.nodes {

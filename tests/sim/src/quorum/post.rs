@@ -7,8 +7,7 @@ use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation};
 use lock_redlock::quorum::{Letter, NodeId, Recovery};
 
 use super::course::Side;
-use super::redlock::Redlock;
-use super::words::{Asked, Said};
+use super::words::{Asked, Said, Words};
 use crate::env::Env;
 use crate::fault::Fault;
 use crate::network::{ConnId, Farewell, ProcessId, StoreId, Tag};
@@ -67,7 +66,7 @@ impl Post {
         self.outcomes.push_back((sent, said));
     }
 
-    pub(super) fn send(&mut self, env: &mut Env<Redlock>, now: Moment, mut sent: Sent) {
+    pub(super) fn send(&mut self, env: &mut Env<Words>, now: Moment, mut sent: Sent) {
         self.last_tag += 1;
         let (tag, NodeId(node), side) = (Tag(self.last_tag), sent.letter.node, sent.side as usize);
         self.reconnect(env, now, node, side);
@@ -86,7 +85,7 @@ impl Post {
     }
 
     /// Connects anew where it is time. What waited goes out first.
-    fn reconnect(&mut self, env: &mut Env<Redlock>, now: Moment, node: usize, side: usize) {
+    fn reconnect(&mut self, env: &mut Env<Words>, now: Moment, node: usize, side: usize) {
         let line = &mut self.lines[node][side];
         let waiting = match line {
             Line::Down(again_at, waiting) if *again_at <= now => std::mem::take(waiting),
@@ -112,7 +111,7 @@ impl Post {
     }
 
     /// Connects anew where somebody waits for it, and ends what takes too long.
-    pub(super) fn wake(&mut self, env: &mut Env<Redlock>, now: Moment) {
+    pub(super) fn wake(&mut self, env: &mut Env<Words>, now: Moment) {
         for node in 0..self.lines.len() {
             for side in [Side::Users as usize, Side::Keeper as usize] {
                 if matches!(&self.lines[node][side], Line::Down(_, waiting) if !waiting.is_empty()) {
@@ -137,7 +136,7 @@ impl Post {
         }
     }
 
-    pub(super) fn cut(&mut self, env: &mut Env<Redlock>, now: Moment, conn: ConnId) {
+    pub(super) fn cut(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId) {
         let again_at = now + env.dice.millis(0, 300);
         let mut lines = self.lines.iter_mut().flatten();
         if let Some(line) = lines.find(|line| matches!(line, Line::Up(on) if *on == conn)) {

@@ -11,7 +11,7 @@ use lock_redlock::quorum::{Acquire, Guard, Letter, Purpose, Quorum, Release, Ren
 use super::Mistake;
 use super::course::{Course, Note, Over, Side};
 use super::post::{Post, Sent};
-use super::words::{Asked, Said};
+use super::words::{Said, Words};
 use crate::client::{Backend, Heard};
 use crate::env::Env;
 use crate::network::{ConnId, ProcessId, Tag};
@@ -47,7 +47,7 @@ impl Redlock {
     }
 
     /// The guard's first pass.
-    pub(super) fn connect(&mut self, env: &mut Env<Self>, now: Moment) {
+    pub(super) fn connect(&mut self, env: &mut Env<Words>, now: Moment) {
         self.begin_guard(env, now, Side::Users);
         self.go_on(env, now);
     }
@@ -62,7 +62,7 @@ impl Redlock {
         self.last_number
     }
 
-    fn begin(&mut self, env: &mut Env<Self>, now: Moment, course: Course) -> Vec<Heard> {
+    fn begin(&mut self, env: &mut Env<Words>, now: Moment, course: Course) -> Vec<Heard> {
         let number = self.number();
         self.courses.insert(number, course);
         let mut heard = Vec::new();
@@ -71,7 +71,7 @@ impl Redlock {
         heard
     }
 
-    fn begin_guard(&mut self, env: &mut Env<Self>, now: Moment, side: Side) {
+    fn begin_guard(&mut self, env: &mut Env<Words>, now: Moment, side: Side) {
         let epochs = (0..self.nodes).map(|_| Epoch::from_random(env.number())).collect();
         let guard = Guard::begin(&mut self.quorum, now, Purpose::Watch, GUARD_WITHIN, epochs);
         let number = self.number();
@@ -80,7 +80,7 @@ impl Redlock {
     }
 
     /// Takes outcomes in, until there are none.
-    fn go_on(&mut self, env: &mut Env<Self>, now: Moment) -> Vec<Heard> {
+    fn go_on(&mut self, env: &mut Env<Words>, now: Moment) -> Vec<Heard> {
         let mut heard = Vec::new();
         while let Some((sent, said)) = self.post.take_outcome() {
             if let Some(course) = self.courses.get_mut(&sent.course) {
@@ -92,7 +92,7 @@ impl Redlock {
     }
 
     /// Sends what an errand has to be sent, and looks whether its verdict fell. After each the guard passes if it is time.
-    fn advance(&mut self, env: &mut Env<Self>, now: Moment, number: u64, heard: &mut Vec<Heard>) {
+    fn advance(&mut self, env: &mut Env<Words>, now: Moment, number: u64, heard: &mut Vec<Heard>) {
         let Some(mut course) = self.courses.remove(&number) else { return };
         while let Some(letter) = course.next_letter() {
             self.send(env, now, number, &course, letter);
@@ -110,7 +110,7 @@ impl Redlock {
         }
     }
 
-    fn send(&mut self, env: &mut Env<Self>, now: Moment, number: u64, course: &Course, letter: Letter) {
+    fn send(&mut self, env: &mut Env<Words>, now: Moment, number: u64, course: &Course, letter: Letter) {
         let (told, letter) = (self.mistaken(course, &letter), self.altered(letter));
         let enough = self.nodes - self.quorum.majority() + 1;
         let recovery = matches!(letter.ask, Ask::Install { .. }).then(|| course.recovery(letter.node, enough));
@@ -144,10 +144,9 @@ impl Redlock {
 }
 
 impl Backend for Redlock {
-    type Ask = Asked;
-    type Say = Said;
+    type Talk = Words;
 
-    fn run(&mut self, env: &mut Env<Self>, now: Moment, site: usize, action: Action) -> Vec<Heard> {
+    fn run(&mut self, env: &mut Env<Words>, now: Moment, site: usize, action: Action) -> Vec<Heard> {
         let course = match action.request {
             Request::Acquire(claim) => {
                 self.notes.push(Note::Began(claim.name.clone(), claim.owner));
@@ -165,7 +164,7 @@ impl Backend for Redlock {
         self.begin(env, now, course)
     }
 
-    fn renew(&mut self, env: &mut Env<Self>, now: Moment, batch: Batch) -> Vec<Heard> {
+    fn renew(&mut self, env: &mut Env<Words>, now: Moment, batch: Batch) -> Vec<Heard> {
         let errand = Renew::begin(&mut self.quorum, now, &batch.leases, batch.within);
         self.begin(env, now, Course::renew(errand, batch))
     }
@@ -174,17 +173,17 @@ impl Backend for Redlock {
         self.post.next_wake()
     }
 
-    fn wake(&mut self, env: &mut Env<Self>, now: Moment) -> Vec<Heard> {
+    fn wake(&mut self, env: &mut Env<Words>, now: Moment) -> Vec<Heard> {
         self.post.wake(env, now);
         self.go_on(env, now)
     }
 
-    fn said(&mut self, env: &mut Env<Self>, now: Moment, conn: ConnId, tag: Tag, said: Said) -> Vec<Heard> {
+    fn said(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId, tag: Tag, said: Said) -> Vec<Heard> {
         self.post.said(conn, tag, said);
         self.go_on(env, now)
     }
 
-    fn cut(&mut self, env: &mut Env<Self>, now: Moment, conn: ConnId) -> Vec<Heard> {
+    fn cut(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId) -> Vec<Heard> {
         self.post.cut(env, now, conn);
         self.go_on(env, now)
     }

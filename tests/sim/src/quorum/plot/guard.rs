@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use lock_core::Ttl;
 
-use super::{Actor, Deed, HERO, Script};
-use crate::client::{Wait, Wish};
+use super::deed::{Actor, Deed, HERO, Script};
 use crate::dice::Dice;
 use crate::network::Fate;
 use crate::quorum::node::Return;
 use crate::quorum::terms::Terms;
+use crate::wish::{Wait, Wish};
 
 /// The hero's lock, and the one of the chorus.
 const LOCK: usize = 0;

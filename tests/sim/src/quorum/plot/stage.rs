@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::{Actor, Deed, Script};
-use crate::client::Act;
+use super::deed::{Actor, Deed, Script};
 use crate::env::Plan;
 use crate::fault::Fault;
 use crate::network::{Fate, Gap, ProcessId, StoreId, Way};
 use crate::quorum::nodes::Nodes;
+use crate::wish::Act;
 use crate::world::World;
 
 impl World<Nodes> {
