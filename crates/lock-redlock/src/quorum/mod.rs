@@ -82,7 +82,7 @@ pub struct Quorum {
     announced: Duration,
     watch: Watch,
     #[cfg(feature = "twins")]
-    missing: Option<Rule>,
+    twin: rule::Twin,
 }
 
 /// Somebody to ask for a vote.
@@ -130,7 +130,7 @@ impl Quorum {
             announced: Duration::ZERO,
             watch: Watch::default(),
             #[cfg(feature = "twins")]
-            missing: None,
+            twin: rule::Twin::default(),
         })
     }
 

@@ -1,6 +1,10 @@
-//! Rules of the restart guard that a test can turn off, to see that it would notice. Without the feature `twins` none can be.
+//! What the simulator may change about the restart guard: with the feature `twins` a rule can be turned off, to see that a test
+//! notices, and blank nodes can dwell for a shorter time. Without the feature nothing can be changed.
+
+use std::time::Duration;
 
 use super::Quorum;
+use crate::DEFAULT_MAX_TTL;
 
 /// A rule of the restart guard that only a rare order of events needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,20 +20,44 @@ pub enum Rule {
     OverBeforeLook,
 }
 
+/// What differs from the guard as users have it.
+#[cfg(feature = "twins")]
+#[derive(Debug, Default)]
+pub(super) struct Twin {
+    missing: Option<Rule>,
+    blank_dwell: Option<Duration>,
+}
+
+#[cfg(feature = "twins")]
 impl Quorum {
-    pub(super) fn keeps(&self, rule: Rule) -> bool {
-        #[cfg(feature = "twins")]
-        return self.missing != Some(rule);
-        #[cfg(not(feature = "twins"))]
-        {
-            _ = rule;
-            true
-        }
+    /// Turns a rule off. Two clients can then hold one lock: for tests alone.
+    pub fn turn_off(&mut self, rule: Rule) {
+        self.twin.missing = Some(rule);
     }
 
-    /// Turns a rule off. Two clients can then hold one lock: for tests alone.
-    #[cfg(feature = "twins")]
-    pub fn turn_off(&mut self, rule: Rule) {
-        self.missing = Some(rule);
+    /// Sets how long a node abstains at least that knows of no deployment. It has to be at least the longest `max_ttl` that any
+    /// client of these nodes has: for tests alone.
+    pub fn set_blank_dwell(&mut self, dwell: Duration) {
+        self.twin.blank_dwell = Some(dwell);
+    }
+
+    pub(super) fn keeps(&self, rule: Rule) -> bool {
+        self.twin.missing != Some(rule)
+    }
+
+    pub(super) fn blank_dwell(&self) -> Duration {
+        self.twin.blank_dwell.unwrap_or(DEFAULT_MAX_TTL)
+    }
+}
+
+#[cfg(not(feature = "twins"))]
+#[expect(clippy::unused_self, reason = "it is looked up with the feature `twins`")]
+impl Quorum {
+    pub(super) fn keeps(&self, _: Rule) -> bool {
+        true
+    }
+
+    pub(super) fn blank_dwell(&self) -> Duration {
+        DEFAULT_MAX_TTL
     }
 }

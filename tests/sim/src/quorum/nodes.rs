@@ -191,6 +191,7 @@ impl World<Nodes> {
         let clock = Clock::any(&mut env.dice);
         env.note(format_args!("{id:?} begins: {policy:?}"));
         let mut quorum = Quorum::new(&stores.addresses(), stores.terms.max_ttl).ok()?;
+        quorum.set_blank_dwell(stores.terms.blank_dwell);
         if let Some(rule) = stores.mistake.and_then(Mistake::rule) {
             quorum.turn_off(rule);
         }

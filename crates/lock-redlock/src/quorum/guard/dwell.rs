@@ -9,7 +9,6 @@ use super::super::rule::Rule;
 use super::super::{NodeId, Quorum};
 use super::notes::agreed;
 use super::{Guard, Purpose, Recovery};
-use crate::DEFAULT_MAX_TTL;
 
 /// No dwell is shorter, however short the leases are that the others know of: a ttl may be announced, and a claim granted and
 /// forgotten, since they were looked at. Chosen: more than an announcement or a look takes, and about what a restart does.
@@ -81,7 +80,7 @@ impl Guard {
     fn most(&self, quorum: &Quorum, node: NodeId) -> Duration {
         let max_ttl = quorum.membership.max_ttl;
         let is_blank = self.views[node.0].as_ref().is_ok_and(|view| view.membership.is_none());
-        if is_blank { max_ttl.max(DEFAULT_MAX_TTL) } else { max_ttl }
+        if is_blank { max_ttl.max(quorum.blank_dwell()) } else { max_ttl }
     }
 
     /// How long the dwell had to last yet when the counters were read.
