@@ -2,8 +2,8 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod deliveries;
 mod guard;
-mod letters;
 mod minority;
 mod moving;
 mod nonblocking;

@@ -8,10 +8,10 @@ use lock_core::{Capabilities, Durability, Fenced, Moment, Ordering, Policy, Wait
 use lock_redlock::quorum::{NodeId, Quorum, Recovery};
 
 use super::Mistake;
-use super::course::Note;
+use super::course::Record;
 use super::invariants::{self, Tokens};
 use super::node::{Node, Service};
-use super::redlock::Redlock;
+use super::redlock::{Epochs, Redlock};
 use super::terms::Terms;
 use super::words::{Asked, Said};
 use crate::client::{Make, Process};
@@ -172,10 +172,10 @@ impl World<Nodes> {
     }
 
     /// What processes wrote down since the last step.
-    fn take_notes(&mut self) {
+    fn take_records(&mut self) {
         for process in self.processes.values_mut() {
-            for note in process.backend.take_notes() {
-                self.stores.write_down(&mut self.env, note);
+            for record in process.backend.take_records() {
+                self.stores.write_down(&mut self.env, record);
             }
         }
         for hold in self.env.watch.take_admitted() {
@@ -193,22 +193,22 @@ impl World<Nodes> {
 }
 
 impl Nodes {
-    fn write_down(&mut self, env: &mut Env<Redlock>, note: Note) {
-        match note {
-            Note::Began(name, owner) => {
+    fn write_down(&mut self, env: &mut Env<Redlock>, record: Record) {
+        match record {
+            Record::Began(name, owner) => {
                 for node in &mut self.nodes {
                     node.released.remove(&owner);
                 }
                 self.tokens.began(env.watch.epoch(), env.now, name, owner);
             }
-            Note::Granted { lease, acknowledged, grants } => {
+            Record::Granted { lease, acknowledged, grants } => {
                 let result = invariants::nothing_below(&lease, &acknowledged, &grants);
                 env.watch.report(Rule::NothingBelow, result);
                 if let Some(epoch) = self.tokens.granted(&lease, acknowledged) {
                     env.watch.granted_in(epoch, &lease);
                 }
             }
-            Note::Failed { name, owner, told } => {
+            Record::Failed { name, owner, told } => {
                 let told = told.iter().map(|NodeId(index)| &self.nodes[*index]);
                 let began = self.tokens.began_at(owner);
                 let result = invariants::failed_leaves_nothing(told, env.now, began, &name, owner);
@@ -235,7 +235,9 @@ impl Stores for Nodes {
         }
         let clock = Clock::any(&mut env.dice);
         env.note(format_args!("{id:?} begins: {policy:?}"));
-        let Ok(quorum) = Quorum::new(&world.stores.addresses(), terms.max_ttl) else { return };
+        let Ok(quorum) = Quorum::new(&world.stores.addresses(), terms.max_ttl, Box::new(Epochs::of(id))) else {
+            return;
+        };
         let backend = Redlock::new(id, quorum, terms.nodes, world.stores.mistake);
         let mut process = Process::new(env, Make { id, clock, policy, names: &world.names, backend });
         let now: Moment = clock.read(env.now);
@@ -288,7 +290,7 @@ impl Stores for Nodes {
 
     fn check(world: &mut World<Self>) {
         world.suspect_fast_clocks();
-        world.take_notes();
+        world.take_records();
         let (now, nodes, watch) = (world.env.now, &world.stores, &mut world.env.watch);
         let holdings: Vec<Holding<'_>> = world.processes.values().flat_map(|process| process.holdings(now)).collect();
         let one = invariants::one_holder(watch, &holdings);

@@ -1,6 +1,7 @@
 //! What is known of one node: whether it votes, whether it answers, what it is still owed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,21 +17,26 @@ pub(super) const OWED_REST: Duration = Duration::from_secs(1);
 /// How many owners are kept in mind for a node that does not answer. What is owed beyond that runs out with its lease.
 const OWED_MAX: usize = 1024;
 
+/// One of the nodes, by its place in the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub usize);
+
+/// What is known of a node.
 #[derive(Debug)]
-pub(super) struct Peer {
+pub(super) struct Node {
     pub(super) address: String,
     /// The epoch that it votes in, as far as this client knows.
     pub(super) epoch: Option<Epoch>,
-    /// Why it cannot be a node as it is, by the last pass of the guard.
+    /// Why it cannot be a node as it is, by the last recovery pass.
     pub(super) fault: Option<BackendError>,
     pub(super) trust: Trust,
-    /// How many letters are under way.
+    /// How many requests to it have no outcome yet.
     pub(super) under_way: usize,
-    /// Claims that are under way, with the release that was sent after them if one was. There are no more than letters.
+    /// Claims that are under way, with the release that was sent after them if one was. There are no more than `under_way`.
     claims: BTreeMap<Owner, Option<Arc<Parting>>>,
-    /// Whose claims had no answer: they may arrive at any time, or never.
+    /// The owners whose claims had no answer: these may arrive at any time, or never.
     lost: BTreeSet<Owner>,
-    /// Until then anybody's claim may be one of those, as there were too many of them.
+    /// Until then any owner's claim may be one of those, as there were too many of them.
     anybody_lost: Option<Moment>,
     owed: BTreeMap<Owner, Owed>,
 }
@@ -49,14 +55,14 @@ struct Owed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
     Trusted,
-    /// It did not answer the last time, and is asked again at that moment, by one letter.
+    /// It did not answer the last time, and is asked again at that moment, by one request.
     Suspect {
         probe_at: Moment,
         pause: Duration,
     },
 }
 
-impl Peer {
+impl Node {
     pub(super) fn new(address: String) -> Self {
         Self {
             address,
@@ -75,7 +81,7 @@ impl Peer {
         self.trust == Trust::Trusted
     }
 
-    /// Whether it may be asked; who may ask a suspect is its probe.
+    /// Whether it may be asked. A request that may ask a suspect is its probe.
     pub(super) fn may_be_asked(&mut self, now: Moment) -> bool {
         match &mut self.trust {
             Trust::Trusted => true,
@@ -110,8 +116,8 @@ impl Peer {
         }
     }
 
-    /// What it has to be told when an owner leaves.
-    pub(super) fn farewell(&mut self, now: Moment, parting: &Arc<Parting>) -> Arc<Parting> {
+    /// What it has to be told so that nothing of this owner is left.
+    pub(super) fn release_of(&mut self, now: Moment, parting: &Arc<Parting>) -> Arc<Parting> {
         let ttl = if let Some(parted) = self.claims.get_mut(&parting.owner) {
             // Most likely the claim comes first. If not, that is seen soon, and said then.
             *parted = Some(Arc::clone(parting));
@@ -155,6 +161,12 @@ impl Peer {
     }
 }
 
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {}", self.0)
+    }
+}
+
 impl Owed {
     fn say_again(&mut self, now: Moment) -> Arc<Parting> {
         self.due = now + OWED_REST;
@@ -182,36 +194,36 @@ mod tests {
     }
 
     #[test]
-    fn whoever_leaves_before_an_answer_leaves_a_tombstone_however_many_they_are() {
+    fn a_release_before_the_answer_leaves_a_tombstone_however_many_there_are() {
         let (now, until) = (Moment::ORIGIN, Moment::ORIGIN + Duration::from_secs(60));
-        let mut peer = Peer::new("a".into());
+        let mut node = Node::new("a".into());
         let all = partings();
-        all.iter().for_each(|parting| peer.claims(parting.owner));
-        let unsure = |peer: &mut Peer, now, ttl| {
+        all.iter().for_each(|parting| node.claims(parting.owner));
+        let unsure = |node: &mut Node, now, ttl| {
             let told = |parting: &&Arc<Parting>| {
-                let told = peer.farewell(now, parting);
+                let told = node.release_of(now, parting);
                 (told.certainty, told.ttl) == (Certainty::Unknown, ttl)
             };
             all.iter().filter(told).count()
         };
-        assert_eq!(unsure(&mut peer, now, Ttl::MIN), all.len(), "under way");
-        all.iter().for_each(|parting| peer.lost_claim(now, parting.owner, until));
-        assert_eq!(unsure(&mut peer, now, Ttl::DEFAULT), all.len(), "without an answer");
-        all.iter().for_each(|parting| peer.released(parting));
-        assert_eq!(unsure(&mut peer, until, Ttl::DEFAULT), 0, "all of them are over");
-        all.iter().for_each(|parting| peer.claims(parting.owner));
-        all.iter().for_each(|parting| peer.answered_claim(parting.owner));
-        assert_eq!(unsure(&mut peer, until, Ttl::MIN), 0, "answered");
+        assert_eq!(unsure(&mut node, now, Ttl::MIN), all.len(), "under way");
+        all.iter().for_each(|parting| node.lost_claim(now, parting.owner, until));
+        assert_eq!(unsure(&mut node, now, Ttl::DEFAULT), all.len(), "without an answer");
+        all.iter().for_each(|parting| node.released(parting));
+        assert_eq!(unsure(&mut node, until, Ttl::DEFAULT), 0, "all of them are over");
+        all.iter().for_each(|parting| node.claims(parting.owner));
+        all.iter().for_each(|parting| node.answered_claim(parting.owner));
+        assert_eq!(unsure(&mut node, until, Ttl::MIN), 0, "answered");
     }
 
     #[test]
     fn what_is_owed_is_bounded_and_said_again_after_a_rest() {
         let (now, until) = (Moment::ORIGIN, Moment::ORIGIN + Duration::from_secs(60));
-        let mut peer = Peer::new("a".into());
-        partings().iter().for_each(|parting| peer.owe(parting, now, until));
-        assert_eq!(peer.answered(now).len(), OWED_MAX);
-        assert_eq!(peer.answered(now).len(), 0, "not all the time");
-        assert_eq!(peer.answered(now + OWED_REST).len(), OWED_MAX);
-        assert_eq!(peer.answered(until).len(), 0, "what they would end is over");
+        let mut node = Node::new("a".into());
+        partings().iter().for_each(|parting| node.owe(parting, now, until));
+        assert_eq!(node.answered(now).len(), OWED_MAX);
+        assert_eq!(node.answered(now).len(), 0, "not all the time");
+        assert_eq!(node.answered(now + OWED_REST).len(), OWED_MAX);
+        assert_eq!(node.answered(until).len(), 0, "what they would end is over");
     }
 }

@@ -1,4 +1,4 @@
-//! What a pass of the guard found, for programs and for operators.
+//! What a pass of recovery found, for programs and for operators.
 
 use std::time::Duration;
 

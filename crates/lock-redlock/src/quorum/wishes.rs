@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::node::NodeTime;
 use lock_core::{FencingToken, Moment, Width};
 
-use super::NodeId;
+use super::node::NodeId;
 
 /// How far ahead of the newest node's clock a wish is, in microseconds: longer than the answers that tell of clocks are
 /// under way.
@@ -17,7 +17,7 @@ const CLOCK_FOR: Duration = Duration::from_secs(10);
 
 /// What the nodes' clocks show, as far as their answers told.
 #[derive(Debug)]
-pub(super) struct Heights {
+pub(super) struct Wishes {
     /// By node: what its clock showed at the origin of ours.
     clocks: Vec<Option<(Moment, u64)>>,
     /// The same, by what others wished for.
@@ -25,7 +25,7 @@ pub(super) struct Heights {
     last: u64,
 }
 
-impl Heights {
+impl Wishes {
     pub(super) fn new(nodes: usize) -> Self {
         Self { clocks: vec![None; nodes], others: None, last: 0 }
     }

@@ -7,31 +7,30 @@ use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Noting, Sighting};
 
-use super::super::peer::Peer;
+use super::super::node::{Node, NodeId};
+use super::super::nodes::Nodes;
 use super::super::watch::Notes;
-use super::super::{NodeId, Quorum};
-use super::Guard;
-use super::dwell::Dwell;
+use super::pass::{Dwell, Pass};
 
 /// How long a note is kept. Chosen: more than a year, so that a job that runs once a year ends a dwell, too.
 const KEEP: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 /// How far notes of one epoch may be apart, beside a hundredth: what is under way while they are made.
 const APART: Duration = Duration::from_secs(2);
 
-impl Guard {
-    pub(super) fn read_notes(&mut self, quorum: &mut Quorum) {
-        self.note(quorum, &BTreeMap::new());
+impl Pass {
+    pub(super) fn read_notes(&mut self, nodes: &mut Nodes) {
+        self.note(nodes, &BTreeMap::new());
     }
 
     /// Asks all that answer for their notes of every member, after these are made.
-    pub(super) fn note(&mut self, quorum: &mut Quorum, notings: &BTreeMap<NodeId, Noting>) {
-        let sighting = |(index, peer): (usize, &Peer)| Sighting {
-            member: peer.address.clone(),
+    pub(super) fn note(&mut self, nodes: &mut Nodes, notings: &BTreeMap<NodeId, Noting>) {
+        let sighting = |(index, state): (usize, &Node)| Sighting {
+            member: state.address.clone(),
             noting: notings.get(&NodeId(index)).copied().unwrap_or(Noting::Nothing),
         };
-        let seen: Arc<[Sighting]> = quorum.peers.iter().enumerate().map(sighting).collect();
-        for node in quorum.nodes().filter(|node| self.views[node.0].is_ok()).collect::<Vec<_>>() {
-            self.send(quorum, node, Ask::Note { seen: Arc::clone(&seen), keep: KEEP });
+        let seen: Arc<[Sighting]> = nodes.all.iter().enumerate().map(sighting).collect();
+        for node in nodes.ids().filter(|node| self.views[node.0].is_ok()).collect::<Vec<_>>() {
+            self.send(nodes, node, Ask::Note { seen: Arc::clone(&seen), keep: KEEP });
         }
     }
 
@@ -42,21 +41,21 @@ impl Guard {
     }
 
     /// Notes that do not agree may never come to do so: some were made later, or a clock was set. They begin again together.
-    pub(super) fn begin_notes_anew(&mut self, quorum: &mut Quorum) {
+    pub(super) fn begin_notes_anew(&mut self, nodes: &mut Nodes) {
         let differ = |node: NodeId, epoch| {
             let ages = self.ages(node, epoch);
-            ages.len() >= quorum.majority() && agreed(ages, quorum.majority()).is_none()
+            ages.len() >= nodes.majority() && agreed(ages, nodes.majority()).is_none()
         };
         let anew = self.dwells.iter().filter(|(node, dwell)| differ(**node, dwell.epoch));
         let anew: BTreeMap<_, _> = anew.map(|(node, dwell)| (*node, Noting::BeginsAnew(dwell.epoch))).collect();
         if !anew.is_empty() {
-            self.note(quorum, &anew);
+            self.note(nodes, &anew);
         }
     }
 
     /// Whether a process that comes later can know since when the nodes abstain.
-    pub(super) fn notes_kept(&self, quorum: &Quorum) -> Notes {
-        let kept = |(node, dwell): (&NodeId, &Dwell)| self.ages(*node, dwell.epoch).len() >= quorum.majority();
+    pub(super) fn notes_kept(&self, nodes: &Nodes) -> Notes {
+        let kept = |(node, dwell): (&NodeId, &Dwell)| self.ages(*node, dwell.epoch).len() >= nodes.majority();
         if self.dwells.iter().all(kept) { Notes::Kept } else { Notes::Lacking(self.note_failure.clone()) }
     }
 }
