@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use lock_core::node::BlockingQuorumNode;
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, Effect, ErrorKind, EventSink, Fenced, Lease,
-    Moment, Operation, Parting, Released, Renewed, Ttl,
+    Moment, Operation, ReleaseRequest, Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
 
@@ -202,8 +202,8 @@ impl<N: BlockingQuorumNode> BlockingBackend for Redlock<N> {
         self.run(Request::Renew(leases.to_vec()), within)?.of_renew()
     }
 
-    fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
-        self.run(Request::Release(parting.clone()), within)?.of_release()
+    fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        self.run(Request::Release(request.clone()), within)?.of_release()
     }
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {

@@ -24,7 +24,7 @@ pub use epochs::HostEpochs;
 
 use std::time::Duration;
 
-use lock_core::{Capabilities, Durability, Isolation, Ordering, Waiting};
+use lock_core::{Capabilities, Durability, Isolation, RequestOrder, Waiting};
 
 /// The name under which errors and capabilities speak of this backend.
 const BACKEND: &str = "redlock";
@@ -37,6 +37,6 @@ const DEFAULT_MAX_TTL: Duration = Duration::from_secs(5 * 60);
 fn capabilities() -> Capabilities {
     Capabilities::new(BACKEND, Waiting::Poll, Durability::ClockFloor)
         .with_shared_counter()
-        .with_ordering(Ordering::InOrder)
+        .with_ordering(RequestOrder::InOrder)
         .with_isolation(Isolation::Isolated)
 }

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use lock_core::node::AsyncQuorumNode;
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Parting, Released,
-    Renewed, Ttl,
+    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, ReleaseRequest,
+    Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
 use tokio::sync::Notify;
@@ -222,8 +222,8 @@ impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
         self.run(Request::Renew(leases.to_vec()), within).await?.of_renew()
     }
 
-    async fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
-        self.run(Request::Release(parting.clone()), within).await?.of_release()
+    async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        self.run(Request::Release(request.clone()), within).await?.of_release()
     }
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {

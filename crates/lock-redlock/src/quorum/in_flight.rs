@@ -97,7 +97,7 @@ impl Quorum {
             Request::Acquire(claim) => Running::Acquire(Acquire::begin(nodes, now, Arc::new(claim), within)),
             Request::Renew(leases) => Running::Renew(Renew::begin(nodes, now, leases, within)),
             Request::Fence(lease) => Running::Fence(Renew::begin(nodes, now, vec![lease], within)),
-            Request::Release(parting) => Running::Release(Release::begin(nodes, now, parting, within)),
+            Request::Release(request) => Running::Release(Release::begin(nodes, now, request, within)),
             Request::Pass(purpose) => match nodes.ids().map(|_| self.epochs.draw()).collect() {
                 Ok(epochs) => Running::Pass(Box::new(Pass::begin(nodes, now, purpose, within, epochs))),
                 Err(error) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::Epoch;
-use lock_core::{BackendError, Certainty, Moment, Owner, Parting, Ttl};
+use lock_core::{BackendError, Certainty, Moment, Owner, ReleaseRequest, Terms, Ttl};
 
 /// A node that did not answer is asked again after so long at first, and twice as long each time ...
 const PROBE_MIN: Duration = Duration::from_millis(50);
@@ -33,7 +33,7 @@ pub(super) struct Node {
     /// How many requests to it have no outcome yet.
     pub(super) under_way: usize,
     /// Claims that are under way, with the release that was sent after them if one was. There are no more than `under_way`.
-    claims: BTreeMap<Owner, Option<Arc<Parting>>>,
+    claims: BTreeMap<Owner, Option<Arc<ReleaseRequest>>>,
     /// The owners whose claims had no answer: these may arrive at any time, or never.
     lost: BTreeSet<Owner>,
     /// Until then any owner's claim may be one of those, as there were too many of them.
@@ -48,7 +48,7 @@ struct Owed {
     due: Moment,
     /// Whatever it would end is over by then.
     until: Moment,
-    parting: Arc<Parting>,
+    request: Arc<ReleaseRequest>,
 }
 
 /// Whether a node can be expected to answer.
@@ -111,29 +111,30 @@ impl Node {
             self.anybody_lost = Some(until);
         }
         self.lost.insert(owner);
-        if let Some(parting) = parted {
-            self.owe(&parting, now, until);
+        if let Some(request) = parted {
+            self.owe(&request, now, until);
         }
     }
 
     /// What it has to be told so that nothing of this owner is left.
-    pub(super) fn release_of(&mut self, now: Moment, parting: &Arc<Parting>) -> Arc<Parting> {
-        let ttl = if let Some(parted) = self.claims.get_mut(&parting.owner) {
+    pub(super) fn release_of(&mut self, now: Moment, request: &Arc<ReleaseRequest>) -> Arc<ReleaseRequest> {
+        let ttl = if let Some(parted) = self.claims.get_mut(&request.owner) {
             // Most likely the claim comes first. If not, that is seen soon, and said then.
-            *parted = Some(Arc::clone(parting));
+            *parted = Some(Arc::clone(request));
             Ttl::MIN
-        } else if self.lost.contains(&parting.owner) || self.anybody_lost.is_some_and(|until| now < until) {
-            parting.ttl
+        } else if self.lost.contains(&request.owner) || self.anybody_lost.is_some_and(|until| now < until) {
+            request.terms.ttl
         } else {
-            return Arc::clone(parting);
+            return Arc::clone(request);
         };
-        Arc::new(Parting { ttl, certainty: Certainty::Unknown, ..Parting::clone(parting) })
+        let terms = Terms { ttl, ..request.terms };
+        Arc::new(ReleaseRequest { terms, certainty: Certainty::Unknown, ..ReleaseRequest::clone(request) })
     }
 
     /// It took a release.
-    pub(super) fn released(&mut self, parting: &Parting) {
-        self.owed.remove(&parting.owner);
-        self.lost.remove(&parting.owner);
+    pub(super) fn released(&mut self, request: &ReleaseRequest) {
+        self.owed.remove(&request.owner);
+        self.lost.remove(&request.owner);
     }
 
     pub(super) fn failed(&mut self, now: Moment) {
@@ -143,7 +144,7 @@ impl Node {
     }
 
     /// It answers, and so can be given what it is owed.
-    pub(super) fn answered(&mut self, now: Moment) -> Vec<Arc<Parting>> {
+    pub(super) fn answered(&mut self, now: Moment) -> Vec<Arc<ReleaseRequest>> {
         self.trust = Trust::Trusted;
         self.owed.retain(|_, owed| now < owed.until);
         let due = self.owed.values_mut().filter(|owed| owed.due <= now);
@@ -151,12 +152,12 @@ impl Node {
     }
 
     /// Remembers a release for when it answers again. A claim of that owner may arrive before it, or after.
-    pub(super) fn owe(&mut self, parting: &Arc<Parting>, due: Moment, until: Moment) {
+    pub(super) fn owe(&mut self, request: &Arc<ReleaseRequest>, due: Moment, until: Moment) {
         if self.owed.len() == OWED_MAX {
             self.owed.pop_first();
         }
-        let parting = Arc::new(Parting { certainty: Certainty::Unknown, ..Parting::clone(parting) });
-        let owed = self.owed.entry(parting.owner).or_insert(Owed { due, until, parting });
+        let request = Arc::new(ReleaseRequest { certainty: Certainty::Unknown, ..ReleaseRequest::clone(request) });
+        let owed = self.owed.entry(request.owner).or_insert(Owed { due, until, request });
         owed.due = owed.due.min(due);
     }
 }
@@ -168,9 +169,9 @@ impl fmt::Display for NodeId {
 }
 
 impl Owed {
-    fn say_again(&mut self, now: Moment) -> Arc<Parting> {
+    fn say_again(&mut self, now: Moment) -> Arc<ReleaseRequest> {
         self.due = now + OWED_REST;
-        Arc::clone(&self.parting)
+        Arc::clone(&self.request)
     }
 }
 
@@ -182,37 +183,37 @@ mod tests {
 
     const MANY: u32 = 1100;
 
-    fn partings() -> Vec<Arc<Parting>> {
+    fn release_requests() -> Vec<Arc<ReleaseRequest>> {
         let owner = |number: u32| Owner::from_random(u128::from(number).to_be_bytes());
-        let parting = |number| Parting {
+        let request = |number| ReleaseRequest {
             name: "a".parse().unwrap(),
             owner: owner(number),
-            ttl: Ttl::DEFAULT,
+            terms: Terms::exclusive(Ttl::DEFAULT),
             certainty: Certainty::Answered,
         };
-        (0..MANY).map(|number| Arc::new(parting(number))).collect()
+        (0..MANY).map(|number| Arc::new(request(number))).collect()
     }
 
     #[test]
     fn a_release_before_the_answer_leaves_a_tombstone_however_many_there_are() {
         let (now, until) = (Moment::ORIGIN, Moment::ORIGIN + Duration::from_secs(60));
         let mut node = Node::new("a".into());
-        let all = partings();
-        all.iter().for_each(|parting| node.claims(parting.owner));
+        let all = release_requests();
+        all.iter().for_each(|request| node.claims(request.owner));
         let unsure = |node: &mut Node, now, ttl| {
-            let told = |parting: &&Arc<Parting>| {
-                let told = node.release_of(now, parting);
-                (told.certainty, told.ttl) == (Certainty::Unknown, ttl)
+            let told = |request: &&Arc<ReleaseRequest>| {
+                let told = node.release_of(now, request);
+                (told.certainty, told.terms.ttl) == (Certainty::Unknown, ttl)
             };
             all.iter().filter(told).count()
         };
         assert_eq!(unsure(&mut node, now, Ttl::MIN), all.len(), "under way");
-        all.iter().for_each(|parting| node.lost_claim(now, parting.owner, until));
+        all.iter().for_each(|request| node.lost_claim(now, request.owner, until));
         assert_eq!(unsure(&mut node, now, Ttl::DEFAULT), all.len(), "without an answer");
-        all.iter().for_each(|parting| node.released(parting));
+        all.iter().for_each(|request| node.released(request));
         assert_eq!(unsure(&mut node, until, Ttl::DEFAULT), 0, "all of them are over");
-        all.iter().for_each(|parting| node.claims(parting.owner));
-        all.iter().for_each(|parting| node.answered_claim(parting.owner));
+        all.iter().for_each(|request| node.claims(request.owner));
+        all.iter().for_each(|request| node.answered_claim(request.owner));
         assert_eq!(unsure(&mut node, until, Ttl::MIN), 0, "answered");
     }
 
@@ -220,7 +221,7 @@ mod tests {
     fn what_is_owed_is_bounded_and_said_again_after_a_rest() {
         let (now, until) = (Moment::ORIGIN, Moment::ORIGIN + Duration::from_secs(60));
         let mut node = Node::new("a".into());
-        partings().iter().for_each(|parting| node.owe(parting, now, until));
+        release_requests().iter().for_each(|request| node.owe(request, now, until));
         assert_eq!(node.answered(now).len(), OWED_MAX);
         assert_eq!(node.answered(now).len(), 0, "not all the time");
         assert_eq!(node.answered(now + OWED_REST).len(), OWED_MAX);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Membership, Told};
-use lock_core::{BackendError, Effect, FencingToken, Lease, Moment, Owner, Parting, TokenRange, Ttl};
+use lock_core::{BackendError, Effect, FencingToken, Lease, Moment, Owner, ReleaseRequest, TokenRange, Ttl};
 
 use super::node::{Node, NodeId, OWED_REST};
 use super::outgoing::{Outcome, Outgoing};
@@ -140,20 +140,20 @@ impl Nodes {
         match (ask, outcome) {
             (Ask::Acquire { claim, .. }, _) if sure => node.answered_claim(claim.owner),
             (Ask::Acquire { claim, .. }, _) => node.lost_claim(now, claim.owner, until),
-            (Ask::Release(parting), Ok(_)) => node.released(parting),
+            (Ask::Release(request), Ok(_)) => node.released(request),
             // A node that still loads its data or has no room refuses now, and not a little later.
-            (Ask::Release(parting), Err(error)) if error.kind().is_an_answer() => {
-                node.owe(parting, now + OWED_REST, until)
+            (Ask::Release(request), Err(error)) if error.kind().is_an_answer() => {
+                node.owe(request, now + OWED_REST, until)
             }
-            (Ask::Release(parting), Err(_)) => node.owe(parting, now, until),
+            (Ask::Release(request), Err(_)) => node.owe(request, now, until),
             (Ask::Fence { .. } | Ask::Look | Ask::Mark { .. } | Ask::Note { .. }, _) => {}
             (Ask::Install { .. } | Ask::Move { .. }, _) => {}
         }
         if outcome.as_ref().is_err_and(|error| !error.kind().is_an_answer()) {
             return node.failed(now);
         }
-        for parting in node.answered(now) {
-            self.send(*id, Ask::Release(parting), *within);
+        for request in node.answered(now) {
+            self.send(*id, Ask::Release(request), *within);
         }
     }
 
@@ -164,7 +164,7 @@ impl Nodes {
         node.under_way = node.under_way.saturating_sub(1);
         match &sent.ask {
             Ask::Acquire { claim, .. } => node.lost_claim(now, claim.owner, until),
-            Ask::Release(parting) => node.owe(parting, now, until),
+            Ask::Release(request) => node.owe(request, now, until),
             Ask::Fence { .. } | Ask::Look | Ask::Mark { .. } | Ask::Note { .. } => {}
             Ask::Install { .. } | Ask::Move { .. } => {}
         }
@@ -187,15 +187,15 @@ impl Nodes {
 
     /// Has the request at work release an owner at a node, and tells whether it was sent. Otherwise the node is owed it until
     /// it answers again.
-    pub(super) fn release(&mut self, now: Moment, id: NodeId, parting: &Arc<Parting>, within: Duration) -> bool {
+    pub(super) fn release(&mut self, now: Moment, id: NodeId, request: &Arc<ReleaseRequest>, within: Duration) -> bool {
         let until = now + self.membership.max_ttl;
         let node = &mut self.all[id.0];
-        let parting = node.release_of(now, parting);
+        let request = node.release_of(now, request);
         let is_sent = node.is_trusted() || node.under_way < RELEASES_TO_SUSPECT_MAX;
         if is_sent {
-            self.send(id, Ask::Release(parting), within);
+            self.send(id, Ask::Release(request), within);
         } else {
-            node.owe(&parting, now, until);
+            node.owe(&request, now, until);
         }
         is_sent
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Told};
-use lock_core::{BackendError, Effect, Moment, Operation, Owner, Parting, Released};
+use lock_core::{BackendError, Effect, Moment, Operation, Owner, ReleaseRequest, Released, Terms};
 
 use super::node::NodeId;
 use super::nodes::Nodes;
@@ -28,14 +28,14 @@ pub(super) struct Release {
 
 impl Release {
     /// Tells all nodes.
-    pub(super) fn begin(nodes: &mut Nodes, now: Moment, parting: Parting, within: Duration) -> Self {
-        let parting = Arc::new(Parting { ttl: nodes.max_ttl, ..parting });
-        nodes.held.remove(&parting.owner);
+    pub(super) fn begin(nodes: &mut Nodes, now: Moment, request: ReleaseRequest, within: Duration) -> Self {
+        let request = Arc::new(ReleaseRequest { terms: Terms { ttl: nodes.max_ttl, ..request.terms }, ..request });
+        nodes.held.remove(&request.owner);
         let mut release = Self {
-            owner: parting.owner,
+            owner: request.owner,
             nodes: nodes.all.len(),
             majority: nodes.majority(),
-            open: nodes.ids().filter(|node| nodes.release(now, *node, &parting, within)).collect(),
+            open: nodes.ids().filter(|node| nodes.release(now, *node, &request, within)).collect(),
             released: 0,
             absent: 0,
             failures: nodes.failures(),
@@ -47,7 +47,7 @@ impl Release {
 
     pub(super) fn heard(&mut self, sent: &Outgoing, outcome: Outcome) {
         // What a node was owed may be another owner's.
-        let ours = matches!(&sent.ask, Ask::Release(parting) if parting.owner == self.owner);
+        let ours = matches!(&sent.ask, Ask::Release(request) if request.owner == self.owner);
         if ours && self.open.remove(&sent.node) {
             self.count(outcome);
         }

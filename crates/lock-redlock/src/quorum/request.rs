@@ -1,6 +1,8 @@
 //! What a quorum can be asked, and its verdicts.
 
-use lock_core::{Answer, BackendError, Claim, Effect, ErrorKind, Fenced, Lease, Operation, Parting, Released, Renewed};
+use lock_core::{
+    Answer, BackendError, Claim, Effect, ErrorKind, Fenced, Lease, Operation, ReleaseRequest, Released, Renewed,
+};
 
 use super::recovery::{Purpose, Report};
 use crate::BACKEND;
@@ -15,7 +17,7 @@ pub enum Request {
     /// Whether a lease still stands.
     Fence(Lease),
     /// The end of a hold, or of a claim.
-    Release(Parting),
+    Release(ReleaseRequest),
     /// A recovery pass.
     Pass(Purpose),
 }

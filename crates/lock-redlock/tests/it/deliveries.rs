@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lock_core::node::{Ask, BlockingQuorumNode, Told};
-use lock_core::{Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Operation, Parting, Ttl};
+use lock_core::{Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Operation, ReleaseRequest, Terms, Ttl};
 use lock_host::Clock;
 use lock_redlock::HostEpochs;
 use lock_redlock::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Report, Request, RequestId, Verdict};
@@ -43,7 +43,7 @@ impl<'a> Slow<'a> {
     }
 
     fn acquire_for(&mut self, owner: u8, ttl: Ttl) -> RequestId {
-        self.begin(Request::Acquire(Claim { ttl, ..claim(owner) }), PATIENCE)
+        self.begin(Request::Acquire(Claim { terms: Terms::exclusive(ttl), ..claim(owner) }), PATIENCE)
     }
 
     /// A recovery pass that has looked at no node yet.
@@ -322,12 +322,12 @@ fn a_claim_that_is_forgotten_may_still_arrive() {
         client.quorum.forget(rig.clock.now(), sent);
     }
     assert!(client.quorum.is_quiet(), "nothing is waited for");
-    let Claim { name, owner, ttl, .. } = claim(1);
-    let parting = Parting { name, owner, ttl, certainty: Certainty::Answered };
-    let release = client.begin(Request::Release(parting), WITHIN);
+    let Claim { name, owner, terms, .. } = claim(1);
+    let request = ReleaseRequest { name, owner, terms, certainty: Certainty::Answered };
+    let release = client.begin(Request::Release(request), WITHIN);
     for sent in client.take(release) {
         let Ask::Release(told) = &sent.ask else { panic!("{sent:?}") };
-        assert_eq!((told.certainty, told.ttl.get()), (Certainty::Unknown, MAX_TTL), "{sent:?}");
+        assert_eq!((told.certainty, told.terms.ttl.get()), (Certainty::Unknown, MAX_TTL), "{sent:?}");
         client.deliver(sent);
     }
     assert!(client.verdicts.remove(&release).is_some());

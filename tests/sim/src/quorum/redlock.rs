@@ -175,7 +175,7 @@ impl Backend for Redlock {
                 }
                 (Request::Acquire(claim.clone()), Of::Claim(claim, site, action.id))
             }
-            StationRequest::Release(parting) => (Request::Release(parting), Of::Release(site, action.id)),
+            StationRequest::Release(request) => (Request::Release(request), Of::Release(site, action.id)),
         };
         self.begin(env, now, request, action.within, Course::new(of, Side::Users))
     }

@@ -49,7 +49,7 @@ impl Acquire {
         let (told, open) = (announcement.told.iter().filter(knows).count(), announcement.open);
         let is_late = now.since(announcement.begun) >= at_once();
         if told >= self.majority && !is_late {
-            nodes.announced = nodes.announced.max(self.claim.ttl.get());
+            nodes.announced = nodes.announced.max(self.claim.terms.ttl.get());
             self.round = Round::One;
             self.wish = nodes.wishes.wish(now, self.claim.width);
             self.ask_all(nodes, now);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Told};
-use lock_core::{Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Moment, Operation, Parting};
+use lock_core::{Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Moment, Operation, ReleaseRequest, Terms};
 
 use super::super::node::NodeId;
 use super::super::nodes::Nodes;
@@ -33,7 +33,7 @@ impl Acquire {
         let claim = &acquire.claim;
         if let Some(objection) = ttl_objection(nodes, claim).or_else(|| nodes.objection(now, Operation::Acquire)) {
             acquire.end(Err(objection));
-        } else if claim.ttl.get() > nodes.announced {
+        } else if claim.terms.ttl.get() > nodes.announced {
             acquire.within = within / 3;
             acquire.announce(nodes, now);
         } else {
@@ -114,7 +114,7 @@ impl Acquire {
                 Vote::Failed(error) if error.effect() == Effect::Unknown => Certainty::Unknown,
                 Vote::Failed(_) | Vote::Held(..) | Vote::Abstained => continue,
             };
-            nodes.release(now, ballot.voter.node, &Arc::new(parting(nodes, &self.claim, certainty)), self.within);
+            nodes.release(now, ballot.voter.node, &Arc::new(release_of(nodes, &self.claim, certainty)), self.within);
         }
         self.end(answer);
     }
@@ -146,14 +146,19 @@ impl Acquire {
 }
 
 /// What a node is told of a claim that is given up. A late one is refused for as long as any lease may last.
-fn parting(nodes: &Nodes, claim: &Claim, certainty: Certainty) -> Parting {
-    Parting { name: claim.name.clone(), owner: claim.owner, ttl: nodes.max_ttl, certainty }
+fn release_of(nodes: &Nodes, claim: &Claim, certainty: Certainty) -> ReleaseRequest {
+    ReleaseRequest {
+        name: claim.name.clone(),
+        owner: claim.owner,
+        terms: Terms { ttl: nodes.max_ttl, ..claim.terms },
+        certainty,
+    }
 }
 
 fn ttl_objection(nodes: &Nodes, claim: &Claim) -> Option<BackendError> {
     let most = nodes.max_ttl;
-    (claim.ttl > most).then(|| {
-        let told = format!("a ttl of {} is longer than this deployment allows, which is {most}", claim.ttl);
+    (claim.terms.ttl > most).then(|| {
+        let told = format!("a ttl of {} is longer than this deployment allows, which is {most}", claim.terms.ttl);
         BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Config, Effect::None, told)
             .with_remedy("use a shorter ttl: renewal keeps a lease longer than that")
     })

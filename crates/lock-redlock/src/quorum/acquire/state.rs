@@ -91,7 +91,7 @@ impl Acquire {
     pub(super) fn hand_out(&mut self, nodes: &mut Nodes, token: FencingToken) {
         let highest = self.grants().max().unwrap_or(token).max(token);
         nodes.held.insert(self.claim.owner, highest);
-        let valid_for = self.claim.ttl.get();
+        let valid_for = self.claim.terms.ttl.get();
         self.end(self.lease(token).map(|lease| Answer::Granted { lease, valid_for }));
     }
 
@@ -101,9 +101,9 @@ impl Acquire {
     }
 
     pub(super) fn lease_of(&self, last: u64, width: Width) -> Result<Lease, BackendError> {
-        let Claim { name, owner, ttl, .. } = &*self.claim;
+        let Claim { name, owner, terms, .. } = &*self.claim;
         let tokens = TokenRange::above(last, width).map_err(|_| not_asked())?;
-        Ok(Lease { name: name.clone(), owner: *owner, tokens, ttl: *ttl })
+        Ok(Lease { name: name.clone(), owner: *owner, tokens, terms: *terms })
     }
 
     pub(super) fn end(&mut self, verdict: Result<Answer, BackendError>) {

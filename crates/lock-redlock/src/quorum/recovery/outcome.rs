@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Standing, View};
+use lock_core::node::{NodeState, View};
 use lock_core::{BackendError, Moment};
 
 use super::super::node::NodeId;
@@ -15,7 +15,7 @@ impl Pass {
     pub(super) fn end(&mut self, nodes: &mut Nodes, now: Moment) {
         for (state, view) in nodes.all.iter_mut().zip(&self.views) {
             state.epoch = match view {
-                Ok(View { standing: Standing::Voting(epoch), .. }) => Some(*epoch),
+                Ok(View { state: NodeState::Voting(epoch), .. }) => Some(*epoch),
                 // It may be back before the next pass.
                 Err(error) if error.kind().is_transient() => state.epoch,
                 Ok(_) | Err(_) => None,

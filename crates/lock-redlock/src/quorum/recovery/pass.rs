@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, Noted, Standing, View};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, Noted, View};
 use lock_core::{BackendError, Moment};
 
 use super::super::node::NodeId;
@@ -100,7 +100,7 @@ impl Pass {
 
     pub(super) fn abstaining(&self) -> Vec<(NodeId, Epoch)> {
         let abstains = |(index, view): (usize, &Result<View, BackendError>)| match view {
-            Ok(View { standing: Standing::Abstaining { epoch, .. }, .. }) => Some((NodeId(index), *epoch)),
+            Ok(View { state: NodeState::Abstaining { epoch, .. }, .. }) => Some((NodeId(index), *epoch)),
             Ok(_) | Err(_) => None,
         };
         self.views.iter().enumerate().filter_map(abstains).collect()

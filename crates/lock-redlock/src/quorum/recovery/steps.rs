@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Noting, Standing, Told};
+use lock_core::node::{Ask, Epoch, NodeState, Noting, Told};
 use lock_core::{BackendError, FencingToken, Moment};
 
 use super::super::node::NodeId;
@@ -93,7 +93,7 @@ impl Pass {
         {
             return Some(Ask::Move { epoch, membership, predecessor: Arc::clone(predecessor) });
         }
-        (view.standing == Standing::Forgetful).then_some(Ask::Mark { epoch, membership })
+        (view.state == NodeState::Forgetful).then_some(Ask::Mark { epoch, membership })
     }
 
     /// That a node abstains is noted everywhere.
