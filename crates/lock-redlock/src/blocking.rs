@@ -17,20 +17,20 @@ use crate::epochs::HostEpochs;
 use crate::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Report, Request, Verdict, no_verdict};
 use crate::{BACKEND, capabilities, hints};
 
-/// A quorum, used from threads. The nodes' threads also finish what callers no longer wait for.
+/// A quorum for threads. The nodes' threads also finish what callers no longer wait for.
 #[derive(Debug)]
 pub struct Redlock<N> {
     shared: Arc<Shared<N>>,
 }
 
-/// What the callers and the nodes' threads have in common.
+/// What the callers and the nodes' threads share.
 #[derive(Debug)]
 struct Shared<N> {
     nodes: Arc<[N]>,
     /// One for each node's thread.
     jobs: Vec<Sender<Job<N>>>,
     quorum: Arc<Mutex<Quorum>>,
-    /// Told when nothing is under way any more.
+    /// Notified when nothing is under way any more.
     quiet: Arc<Condvar>,
     clock: SharedClock,
 }
@@ -46,15 +46,15 @@ struct Job<N> {
 }
 
 impl<N: BlockingQuorumNode> Redlock<N> {
-    /// Of these nodes, without asking any: nobody votes until a recovery [pass](Self::pass).
+    /// A quorum of these nodes. None is asked yet, and none votes before the first recovery [pass](Self::pass).
     ///
     /// # Errors
-    /// `Config` for less than three nodes, for one twice, or where this host cannot start threads.
+    /// `Config` for fewer than three nodes, for one that is listed twice, or if this host cannot start threads.
     pub fn of(nodes: Vec<N>, max_ttl: Ttl) -> Result<Self, BackendError> {
         Self::on_clock(nodes, max_ttl, Arc::new(HostClock))
     }
 
-    /// The same on a clock of the caller's.
+    /// The same with the caller's clock.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -76,11 +76,11 @@ impl<N: BlockingQuorumNode> Redlock<N> {
         Ok(Self { shared: Arc::new(Shared { nodes, jobs, quorum, quiet, clock }) })
     }
 
-    /// Of these nodes, after a first recovery pass: all are asked, each for `within` at most.
+    /// A quorum of these nodes, after a first recovery pass. Each step of that may take `within`.
     ///
     /// # Errors
-    /// `Config` where nodes are not what they should be, whatever most nodes say if most cannot be reached. A quorum that
-    /// does not vote yet is no error: what is asked of it says so.
+    /// `Config` if nodes are misconfigured; the error of the nodes if most of them cannot be reached. A quorum that does not
+    /// vote yet is no error here, but at each verb.
     pub fn connect(nodes: Vec<N>, max_ttl: Ttl, within: Duration) -> Result<(Self, Report), BackendError> {
         let quorum = Self::of(nodes, max_ttl)?;
         let report = quorum.pass(Purpose::Watch, within)?;
@@ -91,12 +91,12 @@ impl<N: BlockingQuorumNode> Redlock<N> {
     /// Runs a recovery pass. Each of its steps may take `within`.
     ///
     /// # Errors
-    /// `Config` where nodes are not what they should be.
+    /// `Config` if nodes are misconfigured.
     pub fn pass(&self, purpose: Purpose, within: Duration) -> Result<Report, BackendError> {
         self.run(Request::Pass(purpose), within)?.of_pass()
     }
 
-    /// Runs a request up to its verdict. The nodes' threads go on with what is left of it.
+    /// Runs a request up to its verdict. The nodes' threads continue with the rest of it.
     fn run(&self, request: Request, within: Duration) -> Result<Verdict, BackendError> {
         let (caller, told) = mpsc::channel();
         self.shared.update(&caller, |quorum, now| _ = quorum.begin(now, request, within));
@@ -113,7 +113,7 @@ impl<N> Shared<N> {
     /// Waits until nothing is under way, but no longer than `within`.
     fn settle(&self, within: Duration) {
         let busy = |quorum: &mut Quorum| !quorum.is_quiet();
-        // What a thread that panicked left behind is not waited for.
+        // A lock that a panic poisoned, or a timeout, ends the wait.
         _ = self.quiet.wait_timeout_while(self.quorum(), within, busy);
     }
 }
@@ -145,7 +145,7 @@ impl<N: BlockingQuorumNode> Shared<N> {
     }
 }
 
-/// A node's thread: one job after the other, until nobody can send any more.
+/// A node's thread: one job after the other, until all senders are gone.
 fn serve<N: BlockingQuorumNode>(node: &N, jobs: &Receiver<Job<N>>) {
     while let Ok(Job { sent, until, shared, caller }) = jobs.recv() {
         let left = until.saturating_duration_since(Instant::now());
@@ -154,7 +154,7 @@ fn serve<N: BlockingQuorumNode>(node: &N, jobs: &Receiver<Job<N>>) {
     }
 }
 
-/// Others before it took all the time; nothing was sent.
+/// Earlier jobs took all the time; nothing was sent.
 fn not_sent() -> BackendError {
     let told = "the node answers too slowly for all that is asked of it";
     BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Unreachable, Effect::None, told)
@@ -176,7 +176,7 @@ impl<N: BlockingQuorumNode> Backend for Redlock<N> {
     }
 }
 
-/// What its nodes' threads still have to send would end with the process.
+/// Waits for the nodes' threads, because what they still have to send would be lost if the process ended.
 impl<N> Drop for Redlock<N> {
     fn drop(&mut self) {
         self.shared.settle(lock_core::FLUSH_WITHIN);
@@ -189,7 +189,7 @@ impl<N: BlockingQuorumNode> BlockingBackend for Redlock<N> {
         let nodes = nodes.iter().map(BlockingQuorumNode::for_keeper).collect();
         match Self::with(nodes, Arc::clone(quorum), Arc::clone(quiet), Arc::clone(clock)) {
             Ok(another) => Arc::new(another),
-            // Without threads of its own the keeper shares these.
+            // If no more threads can be started, the keeper shares these.
             Err(_) => self,
         }
     }

@@ -1,4 +1,4 @@
-//! What a redlock URL says: which nodes, and what they have in common.
+//! The redlock URL: which nodes, and their common settings.
 
 mod reach;
 
@@ -11,7 +11,7 @@ use url::{Url, form_urlencoded};
 
 use crate::DEFAULT_MAX_TTL;
 
-/// Where a node listens whose URL names no port.
+/// The port of a node whose URL names none.
 const PORT: u16 = 6379;
 const FORM: &str = "write redlock://HOST:PORT,HOST:PORT,HOST:PORT/DB or redlock://?node=URL&node=URL&node=URL";
 
@@ -42,7 +42,7 @@ pub struct RedlockConfig {
 pub struct NodeUrl {
     url: String,
     address: String,
-    /// Whether it is on the host that asks, whichever that is.
+    /// Whether its name means the local host, on every host.
     is_here: bool,
 }
 
@@ -63,10 +63,11 @@ impl RedlockConfig {
     /// Reads `redlock://HOST:PORT,HOST:PORT,HOST:PORT/DB`, or `redlock://?node=URL&node=URL&node=URL` where nodes differ in
     /// their passwords, databases or TLS; with `max_ttl`, `prefix` and `op_timeout` in the query.
     ///
-    /// A user and a password before the first host are everybody's. An `&` or `#` inside of a node's URL is written `%26` or `%23`.
+    /// A user and a password before the first host are those of all nodes. An `&` or `#` inside of a node's URL is written `%26` or `%23`.
     ///
     /// # Errors
-    /// `Invalid`, without users and passwords, for anything else; also for less than three nodes, or one twice.
+    /// `Invalid`, without users and passwords, for anything else; also for fewer than three nodes, or for one that is listed
+    /// twice.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
         let rest = url.strip_prefix("redlock://").ok_or_else(|| refuse("its scheme is not redlock://", FORM))?;
         let (hosts, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -87,12 +88,12 @@ impl RedlockConfig {
         self.max_ttl
     }
 
-    /// What stands before the names of locks, if anything.
+    /// The prefix of lock names, if there is one.
     pub fn prefix(&self) -> Option<&str> {
         self.prefix.as_deref()
     }
 
-    /// How long one request may take, where the URL says so.
+    /// How long one request may take, if the URL says so.
     pub fn op_timeout(&self) -> Option<Duration> {
         self.op_timeout
     }
@@ -125,7 +126,7 @@ impl NodeUrl {
         Ok(Self { url: parsed.into(), address, is_here })
     }
 
-    /// The URL of the server as a store of its own, with its secrets and the deployment's prefix.
+    /// The URL of the server as a single store, with its secrets and the deployment's prefix.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -167,7 +168,7 @@ impl Table {
             "max_ttl" => self.max_ttl.replace(value.parse()?).is_some(),
             "prefix" => self.prefix.replace(value.to_owned()).is_some(),
             "op_timeout" => self.op_timeout.replace(parse_duration("op_timeout", value)?).is_some(),
-            // What follows a bare "?" in a password is no option's name.
+            // After an unescaped "?" in a password, this is not the name of an option.
             word if !value.contains('@') && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
                 let problem = format!("its option \"{word}\" is unknown");
                 return Err(refuse(problem, "allowed: node, max_ttl, prefix, op_timeout"));

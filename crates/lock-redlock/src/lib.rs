@@ -1,15 +1,14 @@
 //! A quorum of independent nodes as one backend: Redlock, with fencing tokens and recovery from restarts.
 //!
 //! Each node is asked in parallel, and the verdict falls as soon as it is certain. Tokens rise whatever clocks, pauses and
-//! messages do, as long as a node that two majorities share keeps its counter; a node that lost its memory abstains until
-//! all that it forgot is over. What is promised and what is not stands in `docs/guarantees.md`, how a node keeps things in
-//! `docs/wire.md`.
+//! messages do, as long as a node that two majorities share keeps its counter. A node that lost its memory abstains until
+//! everything that it forgot has expired. `docs/guarantees.md` says what is guaranteed, `docs/wire.md` what a node stores.
 //!
 //! The nodes are a type parameter: anything that is an [`AsyncQuorumNode`](lock_core::node::AsyncQuorumNode) or a
 //! [`BlockingQuorumNode`](lock_core::node::BlockingQuorumNode).
 //!
 //! Reading order: `quorum` (what is decided, without I/O: `acquire`, `renew`, `release`, `recovery`) · `nonblocking` and
-//! `blocking` (what sends it) · `hints` (what nodes tell unasked) · `config` (URLs).
+//! `blocking` (which send it) · `hints` (events from the nodes) · `config` (URLs).
 
 pub mod blocking;
 mod config;
@@ -26,11 +25,11 @@ use std::time::Duration;
 
 use lock_core::{Capabilities, Durability, Isolation, RequestOrder, Waiting};
 
-/// The name under which errors and capabilities speak of this backend.
+/// The name of this backend in errors and capabilities.
 const BACKEND: &str = "redlock";
 
-/// The longest ttl where nothing else is said. It is also how long a node abstains at least that knows of no deployment,
-/// where too few others remember.
+/// The longest ttl unless the configuration says otherwise. It is also the least time that a node abstains if it knows of no
+/// deployment and too few others remember.
 const DEFAULT_MAX_TTL: Duration = Duration::from_secs(5 * 60);
 
 /// What a quorum can do, whatever its nodes are.

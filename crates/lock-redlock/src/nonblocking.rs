@@ -19,7 +19,7 @@ use crate::epochs::HostEpochs;
 use crate::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Report, Request, RequestId, Verdict, no_verdict};
 use crate::{capabilities, hints};
 
-/// A quorum, used from tokio: every node over one connection in order, and another one for the keeper.
+/// A quorum for tokio. Each node has one connection, which keeps the order, and another one for the keeper.
 #[derive(Debug)]
 pub struct Redlock<N> {
     shared: Arc<Shared<N>>,
@@ -29,21 +29,21 @@ pub struct Redlock<N> {
 struct Shared<N> {
     nodes: Vec<N>,
     quorum: Arc<Mutex<Quorum>>,
-    /// Told when nothing is under way any more.
+    /// Notified when nothing is under way any more.
     quiet: Arc<Notify>,
     clock: SharedClock,
 }
 
 impl<N: AsyncQuorumNode> Redlock<N> {
-    /// Of these nodes, without asking any: nobody votes until a recovery [pass](Self::pass).
+    /// A quorum of these nodes. None is asked yet, and none votes before the first recovery [pass](Self::pass).
     ///
     /// # Errors
-    /// `Config` for less than three nodes, or one twice.
+    /// `Config` for fewer than three nodes, or for one that is listed twice.
     pub fn of(nodes: Vec<N>, max_ttl: Ttl) -> Result<Self, BackendError> {
         Self::on_clock(nodes, max_ttl, Arc::new(HostClock))
     }
 
-    /// The same on a clock of the caller's.
+    /// The same with the caller's clock.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -53,11 +53,11 @@ impl<N: AsyncQuorumNode> Redlock<N> {
         Ok(Self { shared: Arc::new(Shared { nodes, quorum, quiet: Arc::default(), clock }) })
     }
 
-    /// Of these nodes, after a first recovery pass: all are asked, each for `within` at most.
+    /// A quorum of these nodes, after a first recovery pass. Each step of that may take `within`.
     ///
     /// # Errors
-    /// `Config` where nodes are not what they should be, whatever most nodes say if most cannot be reached. A quorum that
-    /// does not vote yet is no error: what is asked of it says so.
+    /// `Config` if nodes are misconfigured; the error of the nodes if most of them cannot be reached. A quorum that does not
+    /// vote yet is no error here, but at each verb.
     ///
     /// # Cancel safety
     /// Harmless when dropped: each step of a pass may be the last.
@@ -71,7 +71,7 @@ impl<N: AsyncQuorumNode> Redlock<N> {
     /// Runs a recovery pass. Each of its steps may take `within`.
     ///
     /// # Errors
-    /// `Config` where nodes are not what they should be.
+    /// `Config` if nodes are misconfigured.
     ///
     /// # Cancel safety
     /// Harmless when dropped: each step of a pass may be the last.
@@ -79,7 +79,7 @@ impl<N: AsyncQuorumNode> Redlock<N> {
         self.run(Request::Pass(purpose), within).await?.of_pass()
     }
 
-    /// Runs a request up to its verdict. What is left of it goes on in the background.
+    /// Runs a request up to its verdict. The rest of it continues in the background.
     async fn run(&self, request: Request, within: Duration) -> Result<Verdict, BackendError> {
         let mut run = Run::begin(Arc::clone(&self.shared), request, within);
         let verdict = run.verdict().await;
@@ -102,12 +102,12 @@ impl<N> Shared<N> {
     }
 }
 
-/// A request, and what is under way to the nodes for it.
+/// A request that is being run, and what is under way to the nodes for it.
 struct Run<N> {
     shared: Arc<Shared<N>>,
     id: RequestId,
     verdict: Option<Verdict>,
-    /// In the order in which they were put out, which is the order in which a node has to get its own.
+    /// In the order of the outputs, which is the order in which a node has to receive its own.
     under_way: Vec<(Outgoing, BoxFuture<'static, Outcome>)>,
 }
 
@@ -121,7 +121,7 @@ impl<N: AsyncQuorumNode> Run<N> {
         run
     }
 
-    /// The verdict, or none if what is under way ended before it.
+    /// The verdict, or none if the request ended without one.
     async fn verdict(&mut self) -> Option<Verdict> {
         while self.verdict.is_none() && !self.under_way.is_empty() {
             self.go_on().await;
@@ -135,7 +135,7 @@ impl<N: AsyncQuorumNode> Run<N> {
         }
     }
 
-    /// Waits for outcomes, and takes them in.
+    /// Waits for outcomes, and reports them to the quorum.
     async fn go_on(&mut self) {
         let heard = poll_fn(|cx| self.poll_heard(cx)).await;
         let shared = Arc::clone(&self.shared);
@@ -159,15 +159,15 @@ impl<N: AsyncQuorumNode> Run<N> {
                     self.under_way.push((sent, outcome));
                 }
                 Output::Done(id, verdict) if id == self.id => self.verdict = Some(verdict),
-                // Nobody waits for a pass that the quorum began by itself.
+                // The verdict of a pass that the quorum began by itself, which has no caller.
                 Output::Done(..) => {}
             }
         }
     }
 
-    /// The outcomes that are there, at least one. Not `FuturesUnordered`: that wakes its task once more when it has
-    /// polled all that it holds, and the client's driver, which holds many of these, then yields after two of them, so
-    /// that what could go out together goes out in small portions.
+    /// All outcomes that are ready, at least one. Not `FuturesUnordered`: after it has polled everything, it wakes its task once
+    /// more. The client's driver holds many of these and would yield after two of them, so requests that could leave in one
+    /// write would leave in many.
     fn poll_heard(&mut self, cx: &mut Context<'_>) -> Poll<Vec<(Outgoing, Outcome)>> {
         let mut heard = Vec::new();
         let mut index = 0;
@@ -181,7 +181,7 @@ impl<N: AsyncQuorumNode> Run<N> {
     }
 }
 
-/// A run that is dropped, or whose runtime has ended, hears nothing any more.
+/// A run that is dropped, or whose runtime has ended, hears no more outcomes.
 impl<N> Drop for Run<N> {
     fn drop(&mut self) {
         if self.under_way.is_empty() {

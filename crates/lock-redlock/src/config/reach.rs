@@ -1,4 +1,4 @@
-//! Whether all clients reach the same servers under the addresses of a list, as far as the addresses tell.
+//! Whether all clients reach the same servers under the listed addresses, as far as the addresses show.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use url::Host;
 
 use super::{NodeUrl, refuse};
 
-/// Of nodes on several hosts, none may be named as the host that one happens to be on: there, the same name is another server.
+/// If nodes are on several hosts, none may be named as the local host: on another host, that name is another server.
 pub(super) fn check(nodes: &[NodeUrl]) -> Result<(), Invalid> {
     let (here, elsewhere): (Vec<_>, Vec<_>) = nodes.iter().partition(|node| node.is_here);
     let (Some(here), Some(elsewhere)) = (here.first(), elsewhere.first()) else { return Ok(()) };
@@ -15,7 +15,7 @@ pub(super) fn check(nodes: &[NodeUrl]) -> Result<(), Invalid> {
     Err(refuse(problem, "name each node as all clients reach it"))
 }
 
-/// Whether a host is the one that asks, whichever that is.
+/// Whether this name means the local host, on every host.
 pub(super) fn is_here(host: &Host<&str>) -> bool {
     let is_loopback = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified();
     match host {

@@ -18,7 +18,7 @@ use super::renew::Renew;
 use super::request::{Request, Verdict};
 use crate::BACKEND;
 
-/// How long each step of a pass may take that the quorum begins by itself.
+/// How long each step may take in a pass that the quorum begins by itself.
 const PASS_WITHIN: Duration = Duration::from_secs(1);
 
 /// Where fresh epochs come from.
@@ -30,16 +30,16 @@ pub trait EpochSource: fmt::Debug + Send {
     fn draw(&mut self) -> io::Result<Epoch>;
 }
 
-/// What a quorum wants done.
+/// What the quorum wants done.
 #[derive(Debug)]
 pub enum Output {
-    /// To be sent. What is sent to one node has to arrive in this order.
+    /// Send this. Requests to one node have to arrive in the order of the outputs.
     Send(Outgoing),
-    /// The verdict of a request. It may have more to send, and outcomes to hear.
+    /// A request has its verdict. It may still have more to send, and outcomes to hear.
     Done(RequestId, Verdict),
 }
 
-/// Independent nodes that decide together, and the requests to them that are in flight.
+/// Independent nodes that decide together, and the requests in flight.
 #[derive(Debug)]
 pub struct Quorum {
     nodes: Nodes,
@@ -49,13 +49,13 @@ pub struct Quorum {
     last: u64,
 }
 
-/// A request that has outcomes to hear.
+/// A request with open outcomes.
 #[derive(Debug)]
 struct InFlight {
     running: Running,
-    /// How many.
+    /// How many outcomes are open.
     open: usize,
-    /// Whether its verdict fell. There is one, whatever the slower nodes say.
+    /// Whether it has had its verdict. There is only one, whatever slower nodes answer.
     is_done: bool,
 }
 
@@ -69,26 +69,26 @@ enum Running {
 }
 
 impl Quorum {
-    /// Nodes of these addresses, of which nothing is known yet.
+    /// A quorum of the nodes with these addresses. Nothing is known of them yet.
     ///
     /// # Errors
-    /// `Config` for less than three nodes, or for one address twice.
+    /// `Config` for fewer than three nodes, or for an address that is listed twice.
     pub fn new(addresses: &[String], max_ttl: Ttl, epochs: Box<dyn EpochSource>) -> Result<Self, BackendError> {
         let nodes = Nodes::new(addresses, max_ttl)?;
         Ok(Self { nodes, epochs, in_flight: BTreeMap::new(), outputs: VecDeque::new(), last: 0 })
     }
 
-    /// How many nodes are needed for anything.
+    /// How many nodes are a majority.
     pub fn majority(&self) -> usize {
         self.nodes.majority()
     }
 
-    /// Whether nothing is under way, but to nodes that do not answer.
+    /// Whether nothing is under way, except to nodes that do not answer.
     pub fn is_quiet(&self) -> bool {
         self.nodes.are_quiet()
     }
 
-    /// Begins a request. A verb may take `within` in all, a pass may take so long for each of its steps.
+    /// Begins a request. `within` limits a verb as a whole, and each step of a pass.
     pub fn begin(&mut self, now: Moment, request: Request, within: Duration) -> RequestId {
         self.last += 1;
         let id = RequestId(self.last);
@@ -111,13 +111,13 @@ impl Quorum {
         id
     }
 
-    /// What is to be done next. Each call of [`begin`](Self::begin) or [`heard`](Self::heard) may add to it: what belongs to
-    /// that request, and to a recovery pass that its verdict brought about.
+    /// What to do next. Each call of [`begin`](Self::begin) or [`heard`](Self::heard) may add outputs, for that request and
+    /// for a recovery pass that is due after its verdict.
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// Takes an outcome in.
+    /// Takes in an outcome.
     pub fn heard(&mut self, now: Moment, sent: Outgoing, outcome: Outcome) {
         self.nodes.settle(now, &sent, &outcome);
         let Some(in_flight) = self.in_flight.get_mut(&sent.request) else { return };
@@ -126,7 +126,8 @@ impl Quorum {
         self.go_on(now, sent.request);
     }
 
-    /// There will be no outcome, since what would have reported it is gone. The verdict may never fall.
+    /// There will be no outcome, because the task or thread that would have reported it is gone. The request may then end
+    /// without a verdict.
     pub fn forget(&mut self, now: Moment, sent: Outgoing) {
         self.nodes.forget(now, &sent);
         if let Some(in_flight) = self.in_flight.get_mut(&sent.request) {
@@ -137,7 +138,7 @@ impl Quorum {
         }
     }
 
-    /// Puts out what a request has to send, and its verdict once that fell.
+    /// Puts out what a request wants sent, and its verdict as soon as there is one.
     fn go_on(&mut self, now: Moment, id: RequestId) {
         let Some(in_flight) = self.in_flight.get_mut(&id) else { return };
         for (node, ask, within) in self.nodes.take_unsent() {

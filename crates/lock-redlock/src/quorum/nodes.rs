@@ -13,7 +13,7 @@ use super::trouble::{Failures, refusal};
 use super::watch::Watch;
 use super::wishes::Wishes;
 
-/// How many releases a node is sent that does not answer; the others are owed.
+/// How many releases are sent to a node that does not answer. Further ones are owed.
 const RELEASES_TO_SUSPECT_MAX: usize = 64;
 
 /// What is known of the nodes.
@@ -24,12 +24,12 @@ pub(super) struct Nodes {
     /// The longest ttl that may be asked for.
     pub(super) max_ttl: Ttl,
     pub(super) wishes: Wishes,
-    /// By owner that holds: the highest token that a node drew for it, under which all of them renew.
+    /// For each owner that holds a lock: the highest token that a node drew for it. All nodes renew under that.
     pub(super) held: BTreeMap<Owner, FencingToken>,
-    /// The longest ttl that a majority of the nodes has been told of.
+    /// The longest ttl that was announced to a majority of the nodes.
     pub(super) announced: Duration,
     pub(super) watch: Watch,
-    /// What the request at work has to send.
+    /// What the current request wants sent.
     unsent: Vec<(NodeId, Ask, Duration)>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Nodes {
 pub(super) struct Voter {
     pub(super) node: NodeId,
     pub(super) epoch: Epoch,
-    /// Whether its answer is waited for. One that did not answer before is only probed.
+    /// Whether the request waits for its answer. A node that did not answer before is only probed.
     pub(super) is_awaited: bool,
 }
 
@@ -97,8 +97,8 @@ impl Nodes {
         self.ids().zip(&self.all).filter_map(|(id, node)| Some((id, node.epoch?)))
     }
 
-    /// The voters to ask: those that can be trusted to answer, and some others as a probe. Where the trusted alone are no
-    /// majority, all are asked, and waited for.
+    /// The voters to ask: those that are expected to answer, and some others as a probe. If those alone are no majority, all
+    /// are asked, and waited for.
     pub(super) fn electorate(&mut self, now: Moment) -> Vec<Voter> {
         let trusted = self.all.iter().filter(|node| node.epoch.is_some() && node.is_trusted()).count();
         let short = trusted < self.majority();
@@ -110,7 +110,7 @@ impl Nodes {
         self.ids().zip(&mut self.all).filter_map(voter).collect()
     }
 
-    /// Has the request at work ask a node.
+    /// Sends a node something for the current request.
     pub(super) fn send(&mut self, node: NodeId, ask: Ask, within: Duration) {
         let state = &mut self.all[node.0];
         state.under_way += 1;
@@ -141,7 +141,7 @@ impl Nodes {
             (Ask::Acquire { claim, .. }, _) if sure => node.answered_claim(claim.owner),
             (Ask::Acquire { claim, .. }, _) => node.lost_claim(now, claim.owner, until),
             (Ask::Release(request), Ok(_)) => node.released(request),
-            // A node that still loads its data or has no room refuses now, and not a little later.
+            // A node that is loading its data or is out of memory may accept it a little later.
             (Ask::Release(request), Err(error)) if error.kind().is_an_answer() => {
                 node.owe(request, now + OWED_REST, until)
             }
@@ -170,23 +170,23 @@ impl Nodes {
         }
     }
 
-    /// A node that was slower than the verdict drew this token for an owner that holds.
+    /// A node that answered after the verdict drew this token for an owner that holds the lock.
     pub(super) fn raise(&mut self, owner: Owner, token: FencingToken) {
         if let Some(highest) = self.held.get_mut(&owner) {
             *highest = token.max(*highest);
         }
     }
 
-    /// The lease under a token that no node's own is above. A node that drew a higher one would not renew it otherwise; and
-    /// what comes after it is above all of them.
+    /// The lease under the highest token that any node drew for it. Otherwise a node that drew a higher one would refuse to
+    /// renew it. Later grants are above all of them.
     pub(super) fn raised(&self, lease: Lease) -> Lease {
         let highest = self.held.get(&lease.owner).copied().filter(|highest| *highest > lease.tokens.high());
         let tokens = highest.and_then(|highest| TokenRange::new(lease.tokens.low(), highest).ok());
         Lease { tokens: tokens.unwrap_or(lease.tokens), ..lease }
     }
 
-    /// Has the request at work release an owner at a node, and tells whether it was sent. Otherwise the node is owed it until
-    /// it answers again.
+    /// Releases an owner at a node for the current request. Returns whether that was sent; otherwise the node is owed it
+    /// until it answers again.
     pub(super) fn release(&mut self, now: Moment, id: NodeId, request: &Arc<ReleaseRequest>, within: Duration) -> bool {
         let until = now + self.membership.max_ttl;
         let node = &mut self.all[id.0];

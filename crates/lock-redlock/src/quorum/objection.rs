@@ -1,4 +1,4 @@
-//! Why nothing can be granted at the moment, in words.
+//! The message that says why nothing can be granted at the moment.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::watch::{Notes, Wait, Watch};
 use crate::BACKEND;
 
 impl Nodes {
-    /// Why there can be no grant now, if that is so.
+    /// Why nothing can be granted now, if so.
     pub(super) fn objection(&self, now: Moment, operation: Operation) -> Option<BackendError> {
         if let Some(refusal) = &self.watch.refusal {
             return Some(refusal.clone());
@@ -33,7 +33,7 @@ struct Silence<'a> {
     majority: usize,
     abstain: Vec<&'a Node>,
     away: Vec<&'a Node>,
-    /// Those that cannot be nodes as they are.
+    /// The nodes that do not count because they are misconfigured.
     wrong: Vec<&'a Node>,
 }
 
@@ -68,7 +68,7 @@ fn listed(nodes: &[&Node]) -> String {
     nodes.iter().map(|node| node.address.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// A bound, where clients that come later can know it, too.
+/// An upper bound, if later clients can know it, too.
 fn for_how_long(wait: &Wait, now: Moment) -> String {
     match &wait.notes {
         Notes::Kept => {

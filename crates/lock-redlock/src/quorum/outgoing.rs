@@ -1,4 +1,4 @@
-//! What goes out to one node.
+//! What is sent to one node.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use super::node::NodeId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub(super) u64);
 
-/// Something to be asked of a node. Each has exactly one outcome, or is forgotten.
+/// A question to one node. Report its outcome to [`Quorum::heard`](super::Quorum::heard), or
+/// [forget](super::Quorum::forget) it.
 #[derive(Debug)]
 #[must_use = "the quorum waits for its outcome"]
 pub struct Outgoing {

@@ -1,4 +1,4 @@
-//! Release: on all nodes, also those that abstain, and later on those that do not answer.
+//! Release: at all nodes, also at those that abstain; later at those that do not answer.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) struct Release {
 }
 
 impl Release {
-    /// Tells all nodes.
+    /// Sends the release to all nodes.
     pub(super) fn begin(nodes: &mut Nodes, now: Moment, request: ReleaseRequest, within: Duration) -> Self {
         let request = Arc::new(ReleaseRequest { terms: Terms { ttl: nodes.max_ttl, ..request.terms }, ..request });
         nodes.held.remove(&request.owner);
@@ -46,7 +46,7 @@ impl Release {
     }
 
     pub(super) fn heard(&mut self, sent: &Outgoing, outcome: Outcome) {
-        // What a node was owed may be another owner's.
+        // A release that the node was owed may be another owner's.
         let ours = matches!(&sent.ask, Ask::Release(request) if request.owner == self.owner);
         if ours && self.open.remove(&sent.node) {
             self.count(outcome);
@@ -62,8 +62,8 @@ impl Release {
         self.decide();
     }
 
-    /// Once a majority holds nothing of it any more, the lock is free for others. It was lost before if so many had
-    /// nothing of it that no majority can have held it.
+    /// Once a majority has released it, the lock is free for others. If so many nodes did not hold it that no majority can
+    /// have held it, it had been lost before.
     fn decide(&mut self) {
         let answered = self.released + self.absent;
         if answered >= self.majority {

@@ -1,5 +1,5 @@
-//! Renewals, and the question whether a lease still stands: both are the second round again, under the token that was
-//! handed out. So nodes that missed it learn it, and nothing is created.
+//! Renew and fence: both repeat the second round, under the token that was handed out. Nodes that missed the token learn it,
+//! and nothing is created.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::trouble::Failures;
 pub(super) struct Renew {
     leases: Arc<[Lease]>,
     majority: usize,
-    /// The nodes that are expected to answer yet.
+    /// The nodes that are still expected to answer.
     open: BTreeSet<NodeId>,
     nodes: usize,
     counts: Vec<Count>,
@@ -82,7 +82,7 @@ impl Renew {
                     }
                 }
             }
-            // It has forgotten the lease, or may not speak of it before that is over.
+            // It has forgotten the lease, or may have.
             Ok(Told::Abstains) => {
                 self.answered += 1;
                 self.counts.iter_mut().for_each(|count| count.refused += 1);
@@ -112,7 +112,7 @@ impl Renew {
         count.acknowledged >= self.majority || self.is_lost(count) || self.open.is_empty()
     }
 
-    /// So many refusals leave no majority, whatever the others would say.
+    /// So many nodes refused that the others are no majority.
     fn is_lost(&self, count: Count) -> bool {
         count.refused > self.nodes - self.majority
     }
@@ -129,7 +129,7 @@ impl Renew {
         self.verdict.take()
     }
 
-    /// The verdict of the question whether one lease stands, as soon as it is certain.
+    /// The verdict of a fence, as soon as it is certain.
     pub(super) fn take_fenced(&mut self) -> Option<Result<Fenced, BackendError>> {
         let verdict = self.verdict.take()?;
         let higher = self.counts.first().and_then(|count| count.higher);

@@ -1,4 +1,4 @@
-//! What a quorum can be asked, and its verdicts.
+//! The requests to a quorum, and their verdicts.
 
 use lock_core::{
     Answer, BackendError, Claim, Effect, ErrorKind, Fenced, Lease, Operation, ReleaseRequest, Released, Renewed,
@@ -14,7 +14,7 @@ pub enum Request {
     Acquire(Claim),
     /// More time for leases.
     Renew(Vec<Lease>),
-    /// Whether a lease still stands.
+    /// Whether a lease is still held.
     Fence(Lease),
     /// The end of a hold, or of a claim.
     Release(ReleaseRequest),

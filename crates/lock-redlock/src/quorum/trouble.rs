@@ -1,10 +1,10 @@
-//! What goes wrong over all nodes, in words.
+//! Errors of several nodes in one.
 
 use lock_core::{BackendError, Effect, ErrorKind, Operation};
 
 use crate::BACKEND;
 
-/// Why nodes could not do what they were asked.
+/// The errors of nodes that failed to do what they were asked.
 #[derive(Debug)]
 pub(super) struct Failures {
     errors: Vec<BackendError>,
@@ -21,8 +21,8 @@ impl Failures {
         self.errors.push(error);
     }
 
-    /// All of them in one: transient unless so many are not that there will be no majority the next time either. `others`
-    /// is the effect of what did not fail.
+    /// All of them in one. It is transient unless so many are permanent that no majority is left. `others` is the effect at
+    /// the nodes that did not fail.
     pub(super) fn error(&self, operation: Operation, others: Effect, message: &str) -> BackendError {
         let kinds =
             |transient| self.errors.iter().map(BackendError::kind).filter(move |kind| kind.is_transient() == transient);

@@ -12,12 +12,12 @@ use super::super::node::NodeId;
 use super::super::nodes::Nodes;
 use super::super::outgoing::Outcome;
 use super::super::recovery::at_once;
-use super::state::{Acquire, Announcement, Round};
+use super::{Acquire, Announcement, Round};
 use crate::BACKEND;
 
 impl Acquire {
     pub(super) fn announce(&mut self, nodes: &mut Nodes, now: Moment) {
-        // Under a token that is never drawn.
+        // Under token 1, which no node draws.
         let leases: Arc<[Lease]> = match self.lease_of(0, Width::ONE) {
             Ok(lease) => Arc::from([lease]),
             Err(error) => return self.end(Err(error)),
@@ -36,7 +36,8 @@ impl Acquire {
         self.announcement.as_ref().is_some_and(|ours| Arc::ptr_eq(&ours.leases, leases))
     }
 
-    /// A node that was told and has begun another epoch since has forgotten it. One that was told long ago may have, too.
+    /// A node that was told and has begun another epoch since has forgotten the ttl. A node that was told long ago may have
+    /// forgotten it, too.
     pub(super) fn count_told(&mut self, nodes: &mut Nodes, now: Moment, node: (NodeId, Epoch), outcome: Outcome) {
         let Some(announcement) = self.announcement.as_mut().filter(|_| self.round == Round::Zero) else { return };
         announcement.open -= 1;

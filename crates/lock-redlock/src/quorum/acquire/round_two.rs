@@ -8,7 +8,8 @@ use lock_core::{Fenced, Lease, Moment};
 use super::super::node::NodeId;
 use super::super::nodes::Nodes;
 use super::super::outgoing::Outcome;
-use super::state::{Acquire, Round, Vote};
+use super::ballot::Vote;
+use super::{Acquire, Round};
 
 impl Acquire {
     /// A grant of exactly T counts as acknowledged. Nodes that have not answered are asked, too: the acknowledgement

@@ -8,19 +8,9 @@ use lock_core::{Moment, drift};
 use super::super::node::NodeId;
 use super::super::nodes::Nodes;
 use super::notes::agreed;
-use super::pass::{Dwell, Pass, Purpose};
 use super::report::Recovery;
+use super::{DWELL_MIN, Dwell, Pass, Purpose};
 use crate::DEFAULT_MAX_TTL;
-
-/// No dwell is shorter, however short the leases are that the others know of: a ttl may be announced, and a claim granted and
-/// forgotten, since they were looked at. Chosen: more than an announcement or a look takes, and about what a restart does.
-const DWELL_MIN: Duration = Duration::from_secs(2);
-
-/// What nodes say within less than this is true of all of them at once: none of them can have forgotten it, dwelled, and be
-/// back meanwhile.
-pub(in super::super) fn at_once() -> Duration {
-    DWELL_MIN.saturating_sub(drift(DWELL_MIN))
-}
 
 impl Pass {
     pub(super) fn measure_dwells(&mut self, nodes: &Nodes) {
@@ -30,7 +20,7 @@ impl Pass {
         }
     }
 
-    /// How long each has to wait that does not vote, by the node's own word for when it began.
+    /// How long each node that does not vote has to wait, by its own record of when that began.
     pub(super) fn foresee(&mut self, nodes: &Nodes) {
         for node in nodes.ids() {
             let (epoch, age) = match &self.views[node.0] {
@@ -44,8 +34,8 @@ impl Pass {
         }
     }
 
-    /// Any lease that this node granted and forgot is known to a majority less itself; so enough of the others include one
-    /// that knows its ttl, and one that knows its token.
+    /// A lease that this node granted and forgot is known to a majority without it. So enough of the others include one that
+    /// knows its ttl, and one that knows its token.
     fn dwell(&self, nodes: &Nodes, node: NodeId, epoch: Epoch) -> Dwell {
         let others = self.views.iter().enumerate().filter(|(index, _)| *index != node.0);
         let others: Vec<_> = others.filter_map(|(_, view)| view.as_ref().ok()).filter(|view| view.votes()).collect();
@@ -57,29 +47,29 @@ impl Pass {
         } else if others.len() >= nodes.overlap() {
             (longest + drift(longest), longest, Recovery::FromOthers)
         } else if self.views.iter().all(|view| view.as_ref().is_ok_and(|view| !view.votes())) {
-            // Every client has to look anew, and to announce anew.
+            // Every client has to look and to announce again.
             (most + drift(most), longest, Recovery::ByClock)
         } else {
-            // What was announced is not known to be known, so from now on it counts as everything.
+            // Nobody can tell what was announced, so from now on it counts as `max_ttl`.
             (most + drift(most), nodes.membership.max_ttl, Recovery::ByClock)
         };
         let least = if self.purpose == Purpose::Init { Duration::ZERO } else { DWELL_MIN };
         Dwell { epoch, lasts: lasts.max(least), longest, recovery }
     }
 
-    /// The longest that a node may have granted. One that knows no deployment may have been part of one that allowed more
-    /// than this client does.
+    /// The longest ttl that a node may have granted. A node that knows no deployment may have been part of one that allowed
+    /// more than this client does.
     fn most(&self, nodes: &Nodes, node: NodeId) -> Duration {
         let max_ttl = nodes.membership.max_ttl;
         let is_blank = self.views[node.0].as_ref().is_ok_and(|view| view.membership.is_none());
         if is_blank { max_ttl.max(DEFAULT_MAX_TTL) } else { max_ttl }
     }
 
-    /// How long the dwell had to last yet when the counters were read.
+    /// How much of the dwell was left when the counters were read.
     pub(super) fn left(&self, nodes: &Nodes, now: Moment, node: NodeId, dwell: &Dwell) -> Duration {
         let seen = nodes.watch.seen.get(&dwell.epoch).map_or(Duration::ZERO, |seen| self.looked_at.since(*seen));
         let noted = agreed(self.ages(node, dwell.epoch), nodes.majority());
-        // So old was the youngest of them when the pass began.
+        // Its age when the pass began.
         let noted = noted.unwrap_or_default().saturating_sub(now.since(self.looked_at));
         dwell.lasts.saturating_sub(seen.max(noted))
     }

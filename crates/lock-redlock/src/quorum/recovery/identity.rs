@@ -1,5 +1,5 @@
 //! Whether the nodes are what they should be: different servers, of this deployment, each the only one behind its address.
-//! One that is not does not count, and is in nobody's way while a majority is left.
+//! A node that is not does not count, and stops nothing while a majority is left.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,19 +9,19 @@ use lock_core::{BackendError, ErrorKind};
 use super::super::node::{Node, NodeId};
 use super::super::nodes::Nodes;
 use super::super::trouble::refusal;
-use super::pass::{Pass, Purpose};
+use super::{Pass, Purpose};
 
 impl Pass {
     pub(super) fn check_identity(&mut self, nodes: &Nodes) -> Result<(), BackendError> {
         self.set_strangers_aside(nodes);
-        // Of one server under two addresses, a pass that brings nodes back knows only later which of them is out of date.
+        // If one server has two addresses, a pass that brings nodes back knows only later which address is out of date.
         if !matches!(self.purpose, Purpose::Watch | Purpose::TakeOver(_)) {
             self.set_doubles_aside(nodes);
         }
         self.check_majority_is_left(nodes)
     }
 
-    /// Those that belong to another deployment.
+    /// Excludes nodes that belong to another deployment.
     pub(super) fn set_strangers_aside(&mut self, nodes: &Nodes) {
         for node in nodes.ids() {
             let Ok(view) = &self.views[node.0] else { continue };
@@ -35,8 +35,8 @@ impl Pass {
         }
     }
 
-    /// While strangers answer, a node that knows no deployment may be theirs. It is ours all the same where a majority votes
-    /// here: then no other deployment has been moved to.
+    /// While strangers answer, a node that knows no deployment may be theirs. If a majority votes here it is ours: then this
+    /// deployment was not moved.
     pub(super) fn may_be_ours(&self, nodes: &Nodes, view: &View) -> bool {
         self.strangers.is_empty() || view.membership.is_some() || self.voters(nodes) >= nodes.majority()
     }
@@ -46,7 +46,7 @@ impl Pass {
         self.views.iter().flatten().filter(ours).map(|view| &view.run).collect::<BTreeSet<_>>().len()
     }
 
-    /// Those that are reached under a second address. The first one counts.
+    /// Excludes servers that are reached under a second address. The first address counts.
     pub(super) fn set_doubles_aside(&mut self, nodes: &Nodes) {
         let mut runs: BTreeMap<RunId, &str> = BTreeMap::new();
         for (state, answer) in nodes.all.iter().zip(&mut self.views) {
@@ -64,7 +64,7 @@ impl Pass {
         self.views[..node.0].iter().flatten().any(|view| view.run == *run)
     }
 
-    /// Who votes in an epoch after which another one began at its address.
+    /// The nodes that vote in an epoch after which another one began at their address.
     pub(super) fn superseded(&self, nodes: &Nodes) -> BTreeMap<NodeId, Epoch> {
         let votes = |(index, view): (usize, &Result<View, _>)| match view {
             Ok(View { state: NodeState::Voting(epoch), .. }) => Some((NodeId(index), *epoch)),
@@ -74,8 +74,8 @@ impl Pass {
         voting.filter(|(node, epoch)| self.is_superseded(nodes, *node, *epoch)).collect()
     }
 
-    /// Those that another server has taken the address of, or shares it with: they still vote as they did before the notes of
-    /// the other one were read.
+    /// Excludes nodes whose address another server has taken or shares: they still vote in the same epoch after the notes were
+    /// read.
     pub(super) fn set_superseded_aside(&mut self, nodes: &Nodes) {
         for (node, epoch) in &self.suspects {
             let Ok(View { state, run, .. }) = &self.views[node.0] else { continue };
@@ -103,7 +103,7 @@ impl Pass {
         own.len() < nodes.majority() && later.is_some_and(|later| began.is_none_or(|began| later <= began))
     }
 
-    /// Where strangers answer, what knows no deployment is not enough to go on with.
+    /// While strangers answer, nodes that know no deployment do not count towards the majority that is needed to continue.
     pub(super) fn check_majority_is_left(&self, nodes: &Nodes) -> Result<(), BackendError> {
         let knows = |view: &&View| view.membership.is_some();
         if let Some(stranger) = self.strangers.first()
@@ -135,7 +135,7 @@ impl Pass {
         match (&view.membership, &view.marked_for, &self.purpose) {
             (Some(theirs), _, Purpose::Move(to)) if theirs == &**to => Ok(()),
             (Some(theirs), _, _) => compare(&nodes.membership, address, theirs),
-            // Whoever declares that all is new knows of no other.
+            // A deployment that is declared new overrides other marks.
             (None, _, Purpose::Init) | (None, None, _) => Ok(()),
             (None, Some(theirs), _) => compare(&nodes.membership, address, theirs),
         }
@@ -152,7 +152,7 @@ fn superseded(address: &str) -> BackendError {
     refusal(format!("{address} leads to another server than it did last"), remedy)
 }
 
-/// Whether it will not pass by itself.
+/// Whether it needs an operator.
 fn is_wrong(error: &&BackendError) -> bool {
     error.kind() == ErrorKind::Config
 }

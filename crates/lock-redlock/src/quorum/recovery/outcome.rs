@@ -8,8 +8,8 @@ use lock_core::{BackendError, Moment};
 use super::super::node::NodeId;
 use super::super::nodes::Nodes;
 use super::super::watch::Wait;
-use super::pass::{Pass, Phase, Purpose};
 use super::report::{NodeReport, Report};
+use super::{Pass, Phase, Purpose};
 
 impl Pass {
     pub(super) fn end(&mut self, nodes: &mut Nodes, now: Moment) {
@@ -31,7 +31,7 @@ impl Pass {
         self.conclude(nodes, now, Ok(report));
     }
 
-    /// What a majority of voters knows to be the longest ttl, all of them at once.
+    /// The longest ttl that a majority of voters knew at the same time.
     fn announced(&self, nodes: &Nodes) -> Duration {
         let views = self.views.iter().enumerate().filter(|(index, _)| !self.late.contains(&NodeId(*index)));
         let voters = views.filter_map(|(_, view)| view.as_ref().ok()).filter(|view| view.votes());
@@ -41,7 +41,7 @@ impl Pass {
     }
 
     pub(super) fn refuse(&mut self, nodes: &mut Nodes, now: Moment, error: BackendError) {
-        // What was asked for besides says nothing of what may be granted.
+        // The refusal of another purpose does not stop grants.
         if self.purpose == Purpose::Watch {
             nodes.watch.refusal = Some(error.clone());
         }

@@ -1,24 +1,75 @@
-//! The steps of a claim, and round one.
+//! Acquire: each node draws a token in round one, and a majority acknowledges the highest of them in round two. If a
+//! majority drew the same token, round one is enough. That is the rule, unless another client just asked for a higher one.
+//!
+//! A node acknowledges a token T only to the owner that holds there, and only if the grant's own f is not above T; then its
+//! counter is at least T. Two majorities share a node, and there the later holder's f was drawn after that: it is above T,
+//! and so is the later T. No clock, order or duplicate can change that while the shared node keeps its counter.
+
+mod announce;
+mod ballot;
+mod round_two;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Told};
-use lock_core::{Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Moment, Operation, ReleaseRequest, Terms};
+use lock_core::node::{Ask, Epoch, Told};
+use lock_core::{
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, FencingToken, Lease, Moment, Operation, ReleaseRequest,
+    Terms, TokenRange, Width,
+};
 
-use super::super::node::NodeId;
-use super::super::nodes::Nodes;
-use super::super::outgoing::{Outcome, Outgoing};
-use super::state::{Acquire, Ballot, Round, Vote, not_asked};
+use super::node::NodeId;
+use super::nodes::Nodes;
+use super::outgoing::{Outcome, Outgoing};
+use super::trouble::Failures;
 use crate::BACKEND;
+use ballot::{Ballot, Vote};
 
-/// Nodes that may yet draw the same token are waited for while so many are silent; of fewer, the one that is missing may
-/// have stopped.
+/// While at least so many nodes are silent, the claim waits for them to draw the same token. A single missing node may have
+/// stopped.
 const SILENT_MIN: usize = 2;
+
+/// One claim, over all nodes.
+#[derive(Debug)]
+pub(super) struct Acquire {
+    claim: Arc<Claim>,
+    wish: FencingToken,
+    /// How long each round may take.
+    within: Duration,
+    majority: usize,
+    ballots: Vec<Ballot>,
+    round: Round,
+    announcement: Option<Announcement>,
+    failures: Failures,
+    verdict: Option<Result<Answer, BackendError>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Round {
+    /// The ttl is announced.
+    Zero,
+    One,
+    /// This token is to be acknowledged; so many of the nodes that were asked have not answered.
+    Two {
+        token: FencingToken,
+        open: usize,
+    },
+    Over,
+}
+
+#[derive(Debug)]
+struct Announcement {
+    leases: Arc<[Lease]>,
+    begun: Moment,
+    /// The nodes that know of it, and in which epoch.
+    told: Vec<(NodeId, Epoch)>,
+    /// How many others have not answered.
+    open: usize,
+}
 
 impl Acquire {
     /// Asks all voters for grants. It may take `within` in all.
-    pub(in super::super) fn begin(nodes: &mut Nodes, now: Moment, claim: Arc<Claim>, within: Duration) -> Self {
+    pub(super) fn begin(nodes: &mut Nodes, now: Moment, claim: Arc<Claim>, within: Duration) -> Self {
         let mut acquire = Self {
             wish: nodes.wishes.wish(now, claim.width),
             claim,
@@ -42,7 +93,7 @@ impl Acquire {
         acquire
     }
 
-    pub(in super::super) fn heard(&mut self, nodes: &mut Nodes, now: Moment, sent: &Outgoing, outcome: Outcome) {
+    pub(super) fn heard(&mut self, nodes: &mut Nodes, now: Moment, sent: &Outgoing, outcome: Outcome) {
         match &sent.ask {
             Ask::Acquire { .. } => self.vote(nodes, now, sent.node, outcome),
             Ask::Fence { leases, epoch } if self.is_announced_by(leases) => {
@@ -54,7 +105,7 @@ impl Acquire {
         }
     }
 
-    pub(super) fn ask_all(&mut self, nodes: &mut Nodes, now: Moment) {
+    fn ask_all(&mut self, nodes: &mut Nodes, now: Moment) {
         for voter in nodes.electorate(now) {
             let ask = Ask::Acquire { claim: Arc::clone(&self.claim), wish: self.wish, epoch: voter.epoch };
             nodes.send(voter.node, ask, self.within);
@@ -96,7 +147,7 @@ impl Acquire {
         if agreed >= self.majority {
             self.hand_out(nodes, token);
         } else if granted + silent < self.majority {
-            // Whether the lock is held, or too many nodes are away, may not be clear yet.
+            // It may not be clear yet whether the lock is held or too many nodes are unreachable.
             if silent == 0 || granted + self.held() >= self.majority {
                 self.give_up(nodes, now);
             }
@@ -105,8 +156,8 @@ impl Acquire {
         }
     }
 
-    /// A majority cannot be had. What was granted, or still may be, is released everywhere.
-    pub(super) fn give_up(&mut self, nodes: &mut Nodes, now: Moment) {
+    /// There will be no majority. Grants, and claims that may still be granted, are released everywhere.
+    fn give_up(&mut self, nodes: &mut Nodes, now: Moment) {
         let answer = self.refused(nodes);
         for ballot in &self.ballots {
             let certainty = match &ballot.vote {
@@ -124,7 +175,7 @@ impl Acquire {
             return Err(self.failure(nodes));
         }
         let mut held: Vec<_> = self.ballots.iter().filter_map(Ballot::held).collect();
-        // So many of the nodes that are held have to become free.
+        // So many of the nodes where it is held have to become free.
         let missing = self.majority.saturating_sub(self.grants().count()).clamp(1, held.len().max(1));
         held.sort_by_key(|(_, remaining)| remaining.unwrap_or(Duration::MAX));
         match held.get(missing - 1) {
@@ -133,19 +184,65 @@ impl Acquire {
         }
     }
 
-    /// Nobody holds the lock, and yet it could not be had.
+    /// Nobody holds the lock, but it was not granted either.
     fn failure(&self, nodes: &Nodes) -> BackendError {
         let mut failures = nodes.failures();
         self.ballots.iter().filter_map(Ballot::failure).for_each(|error| failures.push(error.clone()));
         let message = format!("not {} of {} nodes granted it and kept it", self.majority, nodes.all.len());
-        // What is released again may still be under way.
+        // A release that was just sent may still be under way.
         let touched = self.ballots.iter().any(|ballot| matches!(ballot.vote, Vote::Asked | Vote::Granted(_)));
         let others = if touched { Effect::Unknown } else { Effect::None };
         failures.error(Operation::Acquire, others, &message)
     }
+
+    /// The token that the most nodes drew, and how many did.
+    fn agreed(&self) -> (usize, FencingToken) {
+        let same = |token: FencingToken| (self.grants().filter(|f| *f == token).count(), token);
+        self.grants().map(same).max().unwrap_or((0, self.wish))
+    }
+
+    fn held(&self) -> usize {
+        self.ballots.iter().filter(|ballot| ballot.held().is_some()).count()
+    }
+
+    fn grants(&self) -> impl Iterator<Item = FencingToken> + '_ {
+        self.ballots.iter().filter_map(|ballot| match ballot.vote {
+            Vote::Granted(token) => Some(token),
+            Vote::Asked | Vote::Held(..) | Vote::Failed(_) | Vote::Abstained => None,
+        })
+    }
+
+    /// The lock is acquired with this token. Nodes that drew a higher one are renewed under that.
+    fn hand_out(&mut self, nodes: &mut Nodes, token: FencingToken) {
+        let highest = self.grants().max().unwrap_or(token).max(token);
+        nodes.held.insert(self.claim.owner, highest);
+        let valid_for = self.claim.terms.ttl.get();
+        self.end(self.lease(token).map(|lease| Answer::Granted { lease, valid_for }));
+    }
+
+    fn lease(&self, high: FencingToken) -> Result<Lease, BackendError> {
+        let width = self.claim.width;
+        self.lease_of(high.get().saturating_sub(width.get()), width)
+    }
+
+    fn lease_of(&self, last: u64, width: Width) -> Result<Lease, BackendError> {
+        let Claim { name, owner, terms, .. } = &*self.claim;
+        let tokens = TokenRange::above(last, width).map_err(|_| not_asked())?;
+        Ok(Lease { name: name.clone(), owner: *owner, tokens, terms: *terms })
+    }
+
+    fn end(&mut self, verdict: Result<Answer, BackendError>) {
+        self.round = Round::Over;
+        self.verdict = Some(verdict);
+    }
+
+    /// The verdict, as soon as it is certain.
+    pub(super) fn take_verdict(&mut self) -> Option<Result<Answer, BackendError>> {
+        self.verdict.take()
+    }
 }
 
-/// What a node is told of a claim that is given up. A late one is refused for as long as any lease may last.
+/// Ends a claim that is given up. If the claim arrives late, it is refused for as long as any lease may last.
 fn release_of(nodes: &Nodes, claim: &Claim, certainty: Certainty) -> ReleaseRequest {
     ReleaseRequest {
         name: claim.name.clone(),
@@ -162,4 +259,9 @@ fn ttl_objection(nodes: &Nodes, claim: &Claim) -> Option<BackendError> {
         BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Config, Effect::None, told)
             .with_remedy("use a shorter ttl: renewal keeps a lease longer than that")
     })
+}
+
+fn not_asked() -> BackendError {
+    let told = "a node answered something that was not asked";
+    BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Protocol, Effect::Unknown, told)
 }
