@@ -38,7 +38,8 @@ struct Shared<N> {
 /// Something for a node's thread to send.
 #[derive(Debug)]
 struct Job<N> {
-    sent: Outgoing,
+    /// Until its outcome is reported.
+    sent: Option<Outgoing>,
     until: Instant,
     shared: Arc<Shared<N>>,
     /// Dropped with the last job of a request, so that a caller does not wait when no verdict can fall any more.
@@ -110,6 +111,12 @@ impl<N> Shared<N> {
         self.quorum.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn notify_if_quiet(&self, quorum: &Quorum) {
+        if quorum.is_quiet() {
+            self.quiet.notify_all();
+        }
+    }
+
     /// Waits until nothing is under way, but no longer than `within`.
     fn settle(&self, within: Duration) {
         let busy = |quorum: &mut Quorum| !quorum.is_quiet();
@@ -129,28 +136,54 @@ impl<N: BlockingQuorumNode> Shared<N> {
             match output {
                 Output::Send(sent) => {
                     let (node, until) = (sent.node.0, Instant::now() + sent.within);
-                    let job = Job { sent, until, shared: Arc::clone(self), caller: caller.clone() };
-                    if let Err(SendError(job)) = self.jobs[node].send(job) {
+                    let job = Job { sent: Some(sent), until, shared: Arc::clone(self), caller: caller.clone() };
+                    let unsent = self.jobs[node].send(job).err().and_then(|SendError(mut job)| job.sent.take());
+                    if let Some(sent) = unsent {
                         // Its thread has ended.
-                        quorum.forget(now, job.sent);
+                        quorum.forget(now, sent);
                     }
                 }
                 // The first verdict is the caller's. A later one is that of a pass that the quorum began by itself.
                 Output::Done(_, verdict) => _ = caller.send(verdict),
             }
         }
-        if quorum.is_quiet() {
-            self.quiet.notify_all();
-        }
+        self.notify_if_quiet(&quorum);
     }
 }
 
 /// A node's thread: one job after the other, until all senders are gone.
 fn serve<N: BlockingQuorumNode>(node: &N, jobs: &Receiver<Job<N>>) {
-    while let Ok(Job { sent, until, shared, caller }) = jobs.recv() {
-        let left = until.saturating_duration_since(Instant::now());
-        let outcome: Outcome = if left.is_zero() { Err(not_sent()) } else { node.ask(&sent.ask, left) };
-        shared.update(&caller, |quorum, now| quorum.heard(now, sent, outcome));
+    while let Ok(job) = jobs.recv() {
+        let outcome = job.ask(node);
+        job.report(outcome);
+    }
+}
+
+impl<N: BlockingQuorumNode> Job<N> {
+    fn ask(&self, node: &N) -> Outcome {
+        let left = self.until.saturating_duration_since(Instant::now());
+        match &self.sent {
+            Some(sent) if !left.is_zero() => node.ask(&sent.ask, left),
+            Some(_) | None => Err(not_sent()),
+        }
+    }
+
+    fn report(mut self, outcome: Outcome) {
+        if let Some(sent) = self.sent.take() {
+            self.shared.update(&self.caller, |quorum, now| quorum.heard(now, sent, outcome));
+        }
+    }
+}
+
+/// A job of a thread that panicked has no outcome.
+impl<N> Drop for Job<N> {
+    fn drop(&mut self) {
+        if let Some(sent) = self.sent.take() {
+            let now = self.shared.clock.now();
+            let mut quorum = self.shared.quorum();
+            quorum.forget(now, sent);
+            self.shared.notify_if_quiet(&quorum);
+        }
     }
 }
 

@@ -332,3 +332,25 @@ fn a_claim_that_is_forgotten_may_still_arrive() {
     }
     assert!(client.verdicts.remove(&release).is_some());
 }
+
+/// A verb found that a node does not vote. There is one pass at a time, and it is nobody's request.
+#[test]
+fn a_pass_begins_by_itself_when_it_is_due() {
+    let rig = Rig::in_use(3);
+    let mut client = Slow::connected(&rig);
+    rig.nodes[0].forget();
+    rig.clock.advance(Duration::from_secs(2));
+    let mut looks = Vec::new();
+    for owner in [1, 2] {
+        let acquire = client.acquire(owner);
+        client.deliver_all(acquire);
+        assert!(client.verdict(acquire).is_some_and(|verdict| verdict.is_ok()));
+        looks.append(&mut client.outgoing);
+    }
+    let asked: Vec<_> = looks.iter().map(|sent| (sent.node.0, matches!(sent.ask, Ask::Look))).collect();
+    assert_eq!(asked, [(0, true), (1, true), (2, true)], "{looks:?}");
+    let pass = looks[0].request;
+    looks.into_iter().for_each(|sent| client.deliver(sent));
+    client.deliver_all(pass);
+    assert_eq!(votes(&client.report(pass)), [false, true, true]);
+}

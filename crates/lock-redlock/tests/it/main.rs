@@ -2,10 +2,11 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod blocking;
 mod deliveries;
-mod guard;
 mod minority;
 mod moving;
 mod nonblocking;
+mod recovery;
 mod support;
 mod verbs;

@@ -1,4 +1,4 @@
-//! The restart guard.
+//! Recovery: nodes that restart, forget and come back.
 
 use std::sync::Arc;
 use std::time::Duration;
