@@ -1,5 +1,5 @@
 //! Three real servers, each behind a proxy. Faults strike all of them, but for restarts: of a majority that restarted, nobody
-//! votes for a while, as the guard's own tests show.
+//! votes for a while, as the tests of recovery show.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
