@@ -1,19 +1,17 @@
 //! The redlock URL: which nodes, and their common settings.
 
-mod reach;
+mod node_url;
 
-use std::fmt;
 use std::time::Duration;
 
 use lock_core::{Invalid, Prefix, Ttl, parse_duration};
 use serde::Deserialize;
-use url::{Url, form_urlencoded};
+use url::form_urlencoded;
 
 use crate::DEFAULT_MAX_TTL;
+use node_url::{FORM, check_hosts, refuse};
 
-/// The port of a node whose URL names none.
-const PORT: u16 = 6379;
-const FORM: &str = "write redlock://HOST:PORT,HOST:PORT,HOST:PORT/DB or redlock://?node=URL&node=URL&node=URL";
+pub use node_url::NodeUrl;
 
 /// Which nodes, and how they are used.
 ///
@@ -35,15 +33,6 @@ pub struct RedlockConfig {
     max_ttl: Ttl,
     prefix: Option<String>,
     op_timeout: Option<Duration>,
-}
-
-/// Where one node is.
-#[derive(Clone, PartialEq, Eq)]
-pub struct NodeUrl {
-    url: String,
-    address: String,
-    /// Whether its name means the local host, on every host.
-    is_here: bool,
 }
 
 /// The form of the configuration in a file.
@@ -96,50 +85,6 @@ impl RedlockConfig {
     /// How long one request may take, if the URL says so.
     pub fn op_timeout(&self) -> Option<Duration> {
         self.op_timeout
-    }
-}
-
-impl NodeUrl {
-    /// Takes the URL of one node, or its host and port, and the prefix that all of them share.
-    fn new(url: &str, prefix: Option<&str>) -> Result<Self, Invalid> {
-        let bad = |problem: &str| Invalid::new("node URL", "(hidden)", problem, FORM);
-        let url = if url.contains(":/") { url.to_owned() } else { format!("redis://{url}") };
-        let mut parsed = Url::parse(&url).map_err(|error| bad(&error.to_string()))?;
-        if let Some((_, db)) = parsed.query_pairs().find(|(key, _)| key == "prefix" || key == "op_timeout") {
-            return Err(bad(&format!(
-                "it has options that all nodes share (\"{db}\"): write them behind the last node"
-            )));
-        }
-        let database = parsed.path().trim_matches('/');
-        let address = match parsed.host_str() {
-            Some(host) => {
-                let (host, port) = (host.to_ascii_lowercase(), parsed.port().unwrap_or(PORT));
-                let database = if database.is_empty() { "0" } else { database };
-                if database == "0" { format!("{host}:{port}") } else { format!("{host}:{port}/{database}") }
-            }
-            None => format!("/{database}"),
-        };
-        let is_here = parsed.host().map_or(parsed.scheme().contains("unix"), |host| reach::is_here(&host));
-        if let Some(prefix) = prefix {
-            parsed.query_pairs_mut().append_pair("prefix", prefix);
-        }
-        Ok(Self { url: parsed.into(), address, is_here })
-    }
-
-    /// The URL of the server as a single store, with its secrets and the deployment's prefix.
-    pub fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// Host, port and database, without secrets: the node as its deployment lists it.
-    pub fn address(&self) -> &str {
-        &self.address
-    }
-}
-
-impl fmt::Debug for NodeUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.address)
     }
 }
 
@@ -205,21 +150,17 @@ impl TryFrom<Table> for RedlockConfig {
             return Err(refuse(problem, "name three or five independent servers; for one, use its own URL"));
         }
         for (index, node) in nodes.iter().enumerate() {
-            if nodes[..index].iter().any(|other| other.address == node.address) {
-                return Err(refuse(format!("it names {} twice", node.address), "name each node once"));
+            if nodes[..index].iter().any(|other| other.address() == node.address()) {
+                return Err(refuse(format!("it names {} twice", node.address()), "name each node once"));
             }
         }
-        reach::check(&nodes)?;
+        check_hosts(&nodes)?;
         if table.op_timeout == Some(Duration::ZERO) {
             return Err(Invalid::new("op_timeout", "0s", "no request is that fast", "give 500ms or so"));
         }
         let max_ttl = table.max_ttl.map_or_else(|| Ttl::new(DEFAULT_MAX_TTL), Ok)?;
         Ok(Self { nodes, max_ttl, prefix: table.prefix, op_timeout: table.op_timeout })
     }
-}
-
-fn refuse(problem: impl Into<String>, remedy: impl Into<String>) -> Invalid {
-    Invalid::new("redlock URL", "redlock://...", problem, remedy)
 }
 
 #[cfg(test)]
