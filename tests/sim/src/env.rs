@@ -33,6 +33,8 @@ pub(crate) enum Plan {
     Start(StoreId),
     /// A store's clock runs as it should again.
     ClockRight(StoreId),
+    /// What a plot has come to, by its number.
+    Cue(usize),
     /// The client of the plain layout is done.
     ForeignDone,
 }

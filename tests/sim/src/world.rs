@@ -131,13 +131,13 @@ impl<S: Stores> World<S> {
                 let next = self.env.dice.between(Duration::from_millis(50), self.lull);
                 self.env.plan(next, Plan::Mischief);
             }
-            plan @ (Plan::Thaw(_) | Plan::Start(_) | Plan::ForeignDone | Plan::ClockRight(_)) => {
+            plan @ (Plan::Thaw(_) | Plan::Start(_) | Plan::ForeignDone | Plan::ClockRight(_) | Plan::Cue(_)) => {
                 S::carry_out(self, plan);
             }
         }
     }
 
-    fn act(&mut self, process: ProcessId, act: Act) {
+    pub(crate) fn act(&mut self, process: ProcessId, act: Act) {
         if let Some(process) = self.processes.get_mut(&process) {
             process.hear(&mut self.env, News::Act(act));
         }
@@ -198,12 +198,17 @@ impl<S: Stores> World<S> {
 
     pub(crate) fn stop_somebody(&mut self, how: Fault) {
         let Some(id) = self.somebody() else { return };
-        self.env.fired(how);
-        if let Some(process) = self.processes.get_mut(&id) {
-            process.stop(if how == Fault::Suspended { SUSPENDED_LATE } else { Duration::ZERO });
-        }
         let most = self.env.dice.pick(&[50, 3000, 15_000, 40_000]).unwrap_or_default();
         let time = self.env.dice.millis(1, most);
+        self.stop(id, how, time);
+    }
+
+    pub(crate) fn stop(&mut self, id: ProcessId, how: Fault, time: Duration) {
+        let Some(process) = self.processes.get_mut(&id).filter(|process| process.motion == Motion::Running) else {
+            return;
+        };
+        process.stop(if how == Fault::Suspended { SUSPENDED_LATE } else { Duration::ZERO });
+        self.env.fired(how);
         self.env.plan(time, Plan::Resume(id));
     }
 

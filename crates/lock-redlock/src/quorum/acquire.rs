@@ -21,6 +21,7 @@ use lock_core::{
 use super::node::NodeId;
 use super::nodes::Nodes;
 use super::outgoing::{Outcome, Outgoing};
+use super::rule::Rule;
 use super::trouble::Failures;
 use crate::BACKEND;
 use ballot::{Ballot, Vote};
@@ -84,7 +85,7 @@ impl Acquire {
         let claim = &acquire.claim;
         if let Some(objection) = ttl_objection(nodes, claim).or_else(|| nodes.objection(now, Operation::Acquire)) {
             acquire.end(Err(objection));
-        } else if claim.terms.ttl.get() > nodes.announced {
+        } else if claim.terms.ttl.get() > nodes.announced && nodes.rules.keep(Rule::Announcement) {
             acquire.within = within / 3;
             acquire.announce(nodes, now);
         } else {

@@ -78,6 +78,12 @@ impl Quorum {
         Ok(Self { nodes, epochs, in_flight: BTreeMap::new(), outputs: VecDeque::new(), last: 0 })
     }
 
+    /// Turns a rule off. Two clients can then hold one lock: for tests only.
+    #[cfg(feature = "twins")]
+    pub fn turn_off(&mut self, rule: super::rule::Rule) {
+        self.nodes.rules.turn_off(rule);
+    }
+
     /// How many nodes are a majority.
     pub fn majority(&self) -> usize {
         self.nodes.majority()

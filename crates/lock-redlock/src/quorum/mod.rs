@@ -22,6 +22,7 @@ mod recovery;
 mod release;
 mod renew;
 mod request;
+mod rule;
 mod trouble;
 mod watch;
 mod wishes;
@@ -32,3 +33,5 @@ pub use outgoing::{Outcome, Outgoing, RequestId};
 pub use recovery::{NodeReport, Purpose, Recovery, Report};
 pub(crate) use request::no_verdict;
 pub use request::{Request, Verdict};
+#[cfg(feature = "twins")]
+pub use rule::Rule;

@@ -9,6 +9,7 @@ use lock_core::{BackendError, Effect, FencingToken, Lease, Moment, Owner, Releas
 
 use super::node::{Node, NodeId, OWED_REST};
 use super::outgoing::{Outcome, Outgoing};
+use super::rule::Rules;
 use super::trouble::{Failures, refusal};
 use super::watch::Watch;
 use super::wishes::Wishes;
@@ -29,6 +30,7 @@ pub(super) struct Nodes {
     /// The longest ttl that was announced to a majority of the nodes.
     pub(super) announced: Duration,
     pub(super) watch: Watch,
+    pub(super) rules: Rules,
     /// What the current request wants sent.
     unsent: Vec<(NodeId, Ask, Duration)>,
 }
@@ -62,6 +64,7 @@ impl Nodes {
             held: BTreeMap::new(),
             announced: Duration::ZERO,
             watch: Watch::default(),
+            rules: Rules::default(),
             unsent: Vec::new(),
         })
     }

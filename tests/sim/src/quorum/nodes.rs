@@ -3,19 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lock_core::Fenced;
 use lock_core::node::{Ask, Epoch, Membership, NodeState, Told};
-use lock_core::{Capabilities, Durability, Fenced, Moment, Policy, RequestOrder, Waiting};
-use lock_redlock::quorum::{NodeId, Quorum, Recovery};
+use lock_redlock::quorum::{NodeId, Recovery};
 
 use super::Mistake;
 use super::course::Record;
 use super::invariants::{self, Tokens};
 use super::node::{Node, Service};
-use super::redlock::{Epochs, Redlock};
+use super::plot::Deed;
+use super::redlock::Redlock;
 use super::terms::Terms;
 use super::words::{Asked, Said};
-use crate::client::{Make, Process};
-use crate::clock::Clock;
 use crate::env::{Env, Plan};
 use crate::fault::Fault;
 use crate::invariants::{Holding, Rule};
@@ -39,6 +38,9 @@ pub(crate) struct Nodes {
     /// How far clocks were set back in all.
     pub(super) set_back: Duration,
     pub(super) mistake: Option<Mistake>,
+    /// What happens as planned, and who has to do with it: see `plot`.
+    pub(super) deeds: Vec<Deed>,
+    pub(super) cast: Vec<ProcessId>,
 }
 
 impl Nodes {
@@ -46,7 +48,18 @@ impl Nodes {
         let mut node = |index| Node::new(index, terms.begins(&mut env.dice), env.dice.rate(), mistake);
         let nodes = (0..terms.nodes).map(&mut node).collect();
         let (tokens, set_back) = (Tokens::default(), Duration::ZERO);
-        let mut all = Self { terms, nodes, tokens, ran: 0, behind: i128::MAX, ahead: i128::MIN, set_back, mistake };
+        let mut all = Self {
+            terms,
+            nodes,
+            tokens,
+            ran: 0,
+            behind: i128::MAX,
+            ahead: i128::MIN,
+            set_back,
+            mistake,
+            deeds: Vec::new(),
+            cast: Vec::new(),
+        };
         all.look_at_clocks(env);
         if all.terms.founded {
             all.found(env);
@@ -54,7 +67,7 @@ impl Nodes {
         all
     }
 
-    fn addresses(&self) -> Vec<String> {
+    pub(super) fn addresses(&self) -> Vec<String> {
         (0..self.terms.nodes).map(|index| format!("node-{index}")).collect()
     }
 
@@ -222,32 +235,9 @@ impl Stores for Nodes {
     type Backend = Redlock;
 
     fn begin_process(world: &mut World<Self>) {
-        let env = &mut world.env;
-        let terms = &world.stores.terms;
-        let id = ProcessId(env.number());
-        let capabilities = Capabilities::new("sim", Waiting::Poll, Durability::ClockFloor)
-            .with_shared_counter()
-            .with_ordering(RequestOrder::InOrder);
-        let mut policy = Policy::new(capabilities);
-        policy.op_timeout = terms.op_timeout;
-        if env.dice.chance(500) {
-            policy.chain = u32::try_from(env.dice.from(0, 2)).unwrap_or_default();
+        if let Some(process) = world.make_process() {
+            world.begin(process);
         }
-        let clock = Clock::any(&mut env.dice);
-        env.note(format_args!("{id:?} begins: {policy:?}"));
-        let Ok(quorum) = Quorum::new(&world.stores.addresses(), terms.max_ttl, Box::new(Epochs::of(id))) else {
-            return;
-        };
-        let backend = Redlock::new(id, quorum, terms.nodes, world.stores.mistake);
-        let mut process = Process::new(env, Make { id, clock, policy, names: &world.names, backend });
-        let now: Moment = clock.read(env.now);
-        process.backend.connect(env, now);
-        if env.dice.chance(terms.short_lived) {
-            env.fired(Fault::ShortLived);
-            let life = env.dice.millis(500, 3000);
-            env.plan(life, Plan::Death(id));
-        }
-        world.add_process(process);
     }
 
     fn asked(world: &mut World<Self>, conn: ConnId, tag: Tag, ask: Asked) {
@@ -270,6 +260,7 @@ impl Stores for Nodes {
             Plan::Thaw(StoreId(node)) => world.thaw(node),
             Plan::Start(StoreId(node)) => world.start(node),
             Plan::ClockRight(StoreId(node)) => world.right_clock(node),
+            Plan::Cue(deed) => world.cue(deed),
             Plan::Act(..)
             | Plan::Arrival(_)
             | Plan::Resume(_)

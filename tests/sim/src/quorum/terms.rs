@@ -102,6 +102,16 @@ impl Terms {
         if dice.chance(100) { terms.with_wild_clocks() } else { terms }
     }
 
+    /// For a plot, over three nodes that know two locks: whoever it is about, and two others.
+    pub(super) fn of_plot(dice: &mut Dice, max_ttl: Duration) -> Self {
+        let mild = [Trouble::Cut, Trouble::Gap, Trouble::Pause, Trouble::Freeze, Trouble::Weather];
+        let troubles = if dice.chance(300) { dice.pick(&mild).into_iter().collect() } else { Vec::new() };
+        let max_ttl = Ttl::new(max_ttl).unwrap_or(Ttl::DEFAULT);
+        let drawn = Self::drawn(dice, max_ttl, troubles, PACES[0], Duration::from_millis(2500));
+        let op_timeout = Some(LONGEST_ASKED);
+        Self { nodes: 3, names: 2, processes: 3, ttls: &QUICK, founded: true, op_timeout, short_lived: 0, ..drawn }
+    }
+
     /// Clocks that leap while requests are long under way.
     fn with_wild_clocks(mut self) -> Self {
         self.troubles = vec![Trouble::SetForward, Trouble::SetForward, Trouble::Weather];

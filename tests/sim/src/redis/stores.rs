@@ -208,7 +208,8 @@ impl Stores for OneRedis {
             | Plan::Death(_)
             | Plan::Rebirth
             | Plan::Mischief
-            | Plan::ClockRight(_) => {}
+            | Plan::ClockRight(_)
+            | Plan::Cue(_) => {}
         }
     }
 

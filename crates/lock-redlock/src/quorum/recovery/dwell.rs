@@ -7,6 +7,7 @@ use lock_core::{Moment, drift};
 
 use super::super::node::NodeId;
 use super::super::nodes::Nodes;
+use super::super::rule::Rule;
 use super::notes::agreed;
 use super::report::Recovery;
 use super::{DWELL_MIN, Dwell, Pass, Purpose};
@@ -51,7 +52,8 @@ impl Pass {
             (most + drift(most), longest, Recovery::ByClock)
         } else {
             // Nobody can tell what was announced, so from now on it counts as `max_ttl`.
-            (most + drift(most), nodes.membership.max_ttl, Recovery::ByClock)
+            let longest = if nodes.rules.keep(Rule::LongestByClock) { nodes.membership.max_ttl } else { longest };
+            (most + drift(most), longest, Recovery::ByClock)
         };
         let least = if self.purpose == Purpose::Init { Duration::ZERO } else { DWELL_MIN };
         Dwell { epoch, lasts: lasts.max(least), longest, recovery }
@@ -67,10 +69,12 @@ impl Pass {
 
     /// How much of the dwell was left when the counters were read.
     pub(super) fn left(&self, nodes: &Nodes, now: Moment, node: NodeId, dwell: &Dwell) -> Duration {
-        let seen = nodes.watch.seen.get(&dwell.epoch).map_or(Duration::ZERO, |seen| self.looked_at.since(*seen));
-        let noted = agreed(self.ages(node, dwell.epoch), nodes.majority());
+        let until = if nodes.rules.keep(Rule::OverBeforeLook) { self.looked_at } else { now };
+        let enough = if nodes.rules.keep(Rule::MajorityOfNotes) { nodes.majority() } else { 1 };
+        let seen = nodes.watch.seen.get(&dwell.epoch).map_or(Duration::ZERO, |seen| until.since(*seen));
+        let noted = agreed(self.ages(node, dwell.epoch), enough);
         // Its age when the pass began.
-        let noted = noted.unwrap_or_default().saturating_sub(now.since(self.looked_at));
+        let noted = noted.unwrap_or_default().saturating_sub(now.since(until));
         dwell.lasts.saturating_sub(seen.max(noted))
     }
 }
