@@ -10,6 +10,7 @@ mod node;
 mod nodes;
 mod plot;
 mod post;
+mod processes;
 mod redlock;
 mod terms;
 mod words;

@@ -3,20 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lock_core::Fenced;
 use lock_core::node::{Ask, Epoch, Membership, NodeState, Told};
-use lock_core::{Capabilities, Durability, Fenced, Moment, Policy, RequestOrder, Waiting};
-use lock_redlock::quorum::{NodeId, Quorum, Recovery};
+use lock_redlock::quorum::{NodeId, Recovery};
 
 use super::Mistake;
-use super::course::Note;
+use super::course::Record;
 use super::invariants::{self, Tokens};
 use super::node::{Node, Service};
 use super::plot::Deed;
 use super::redlock::Redlock;
 use super::terms::Terms;
 use super::words::{Asked, Said, Words};
-use crate::client::{Make, Process};
-use crate::clock::Clock;
 use crate::env::{Env, Plan};
 use crate::fault::Fault;
 use crate::invariants::{Holding, Rule};
@@ -69,7 +67,7 @@ impl Nodes {
         all
     }
 
-    fn addresses(&self) -> Vec<String> {
+    pub(super) fn addresses(&self) -> Vec<String> {
         (0..self.terms.nodes).map(|index| format!("node-{index}")).collect()
     }
 
@@ -177,42 +175,6 @@ impl World<Nodes> {
         }
     }
 
-    pub(super) fn make_process(&mut self) -> Option<Process<Redlock>> {
-        let (env, stores) = (&mut self.env, &self.stores);
-        let id = ProcessId(env.number());
-        let capabilities = Capabilities::new("sim", Waiting::Poll, Durability::ClockFloor)
-            .with_shared_counter()
-            .with_ordering(RequestOrder::InOrder);
-        let mut policy = Policy::new(capabilities);
-        policy.op_timeout = stores.terms.op_timeout;
-        if env.dice.chance(500) {
-            policy.chain = u32::try_from(env.dice.from(0, 2)).unwrap_or_default();
-        }
-        let clock = Clock::any(&mut env.dice);
-        env.note(format_args!("{id:?} begins: {policy:?}"));
-        let mut quorum = Quorum::new(&stores.addresses(), stores.terms.max_ttl).ok()?;
-        quorum.set_blank_dwell(stores.terms.blank_dwell);
-        if let Some(rule) = stores.mistake.and_then(Mistake::rule) {
-            quorum.turn_off(rule);
-        }
-        let backend = Redlock::new(id, quorum, stores.terms.nodes, stores.mistake);
-        Some(Process::new(env, Make { id, clock, policy, names: &self.names, backend }))
-    }
-
-    /// It looks at the nodes first.
-    pub(super) fn begin(&mut self, mut process: Process<Redlock>) {
-        let env = &mut self.env;
-        let (id, now): (_, Moment) = (process.id, process.clock.read(env.now));
-        process.backend.connect(env, now);
-        if env.dice.chance(self.stores.terms.short_lived) {
-            env.fired(Fault::ShortLived);
-            let life = env.dice.millis(500, 3000);
-            env.plan(life, Plan::Death(id));
-        }
-        self.stores.cast.push(id);
-        self.add_process(process);
-    }
-
     pub(super) fn serve(&mut self, node: usize, conn: ConnId, tag: Tag, asked: &Asked) {
         if self.env.network.is_left(conn) && matches!(asked.ask, Ask::Acquire { .. }) {
             self.env.fired(Fault::Ghost);
@@ -223,10 +185,10 @@ impl World<Nodes> {
     }
 
     /// What processes wrote down since the last step.
-    fn take_notes(&mut self) {
+    fn take_records(&mut self) {
         for process in self.processes.values_mut() {
-            for note in process.backend.take_notes() {
-                self.stores.write_down(&mut self.env, note);
+            for record in process.backend.take_records() {
+                self.stores.write_down(&mut self.env, record);
             }
         }
         for hold in self.env.watch.take_admitted() {
@@ -244,22 +206,22 @@ impl World<Nodes> {
 }
 
 impl Nodes {
-    fn write_down(&mut self, env: &mut Env<Words>, note: Note) {
-        match note {
-            Note::Began(name, owner) => {
+    fn write_down(&mut self, env: &mut Env<Words>, record: Record) {
+        match record {
+            Record::Began(name, owner) => {
                 for node in &mut self.nodes {
                     node.released.remove(&owner);
                 }
                 self.tokens.began(env.watch.epoch(), env.now, name, owner);
             }
-            Note::Granted { lease, acknowledged, grants } => {
+            Record::Granted { lease, acknowledged, grants } => {
                 let result = invariants::nothing_below(&lease, &acknowledged, &grants);
                 env.watch.report(Rule::NothingBelow, result);
                 if let Some(epoch) = self.tokens.granted(&lease, acknowledged) {
                     env.watch.granted_in(epoch, &lease);
                 }
             }
-            Note::Failed { name, owner, told } => {
+            Record::Failed { name, owner, told } => {
                 let told = told.iter().map(|NodeId(index)| &self.nodes[*index]);
                 let began = self.tokens.began_at(owner);
                 let result = invariants::failed_leaves_nothing(told, env.now, began, &name, owner);
@@ -319,7 +281,7 @@ impl Stores for Nodes {
 
     fn check(world: &mut World<Self>) {
         world.suspect_fast_clocks();
-        world.take_notes();
+        world.take_records();
         let (now, nodes, watch) = (world.env.now, &world.stores, &mut world.env.watch);
         let holdings: Vec<Holding<'_>> = world.processes.values().flat_map(|process| process.holdings(now)).collect();
         let one = invariants::one_holder(watch, &holdings);

@@ -1,10 +1,10 @@
-//! How letters get to the nodes and outcomes come back: an ordered connection to each for the users, and another one for
+//! How requests get to the nodes and outcomes come back: an ordered connection to each for the users, and another one for
 //! the keeper.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation};
-use lock_redlock::quorum::{Letter, NodeId, Recovery};
+use lock_redlock::quorum::{NodeId, Outgoing, Recovery};
 
 use super::course::Side;
 use super::words::{Asked, Said, Words};
@@ -30,12 +30,10 @@ enum Line {
     Up(ConnId),
 }
 
-/// A letter under way.
+/// Something under way to a node.
 #[derive(Debug)]
 pub(super) struct Sent {
-    /// The number of its course.
-    pub(super) course: u64,
-    pub(super) letter: Letter,
+    pub(super) outgoing: Outgoing,
     pub(super) side: Side,
     /// How its node would come to vote by it.
     pub(super) recovery: Option<Recovery>,
@@ -45,7 +43,7 @@ pub(super) struct Sent {
 
 impl Sent {
     fn asked(&self) -> Asked {
-        Asked { ask: self.letter.ask.clone(), recovery: self.recovery }
+        Asked { ask: self.outgoing.ask.clone(), recovery: self.recovery }
     }
 }
 
@@ -68,7 +66,7 @@ impl Post {
 
     pub(super) fn send(&mut self, env: &mut Env<Words>, now: Moment, mut sent: Sent) {
         self.last_tag += 1;
-        let (tag, NodeId(node), side) = (Tag(self.last_tag), sent.letter.node, sent.side as usize);
+        let (tag, NodeId(node), side) = (Tag(self.last_tag), sent.outgoing.node, sent.side as usize);
         self.reconnect(env, now, node, side);
         match &mut self.lines[node][side] {
             Line::Up(conn) => {
@@ -145,7 +143,7 @@ impl Post {
         self.fail(|sent| sent.sent_on == Some(conn), ErrorKind::Unreachable);
     }
 
-    /// These letters have no answer, and never will. Tells on which connections they were sent.
+    /// These have no answer, and never will. Tells on which connections they were sent.
     fn fail(&mut self, which: impl Fn(&Sent) -> bool, kind: ErrorKind) -> Vec<ConnId> {
         let failing: Vec<_> = self.pending.iter().filter(|(_, sent)| which(sent)).map(|(tag, _)| *tag).collect();
         let mut conns = Vec::new();
