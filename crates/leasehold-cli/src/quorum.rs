@@ -37,7 +37,7 @@ impl Quorum {
         Arc::clone(&self.0)
     }
 
-    /// Has the guard pass.
+    /// Runs a recovery pass.
     pub(crate) fn pass(&self, purpose: Purpose) -> Result<Report, Failure> {
         Ok(self.0.pass(purpose, PASS_WITHIN)?)
     }

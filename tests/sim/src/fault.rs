@@ -129,6 +129,18 @@ impl Fault {
         Self::WriteRefused,
     ];
 
+    /// What goes wrong in the plots of a quorum.
+    pub const IN_A_PLOT: [Self; 8] = [
+        Self::Gap,
+        Self::Paused,
+        Self::Frozen,
+        Self::RestartedFromCopy,
+        Self::SetForward,
+        Self::Flushed,
+        Self::Recovered,
+        Self::RecoveredByClock,
+    ];
+
     /// What can go wrong with a quorum.
     pub const WITH_A_QUORUM: [Self; 34] = [
         Self::RequestLost,

@@ -1,5 +1,7 @@
 //! What is sent over the network, and the names of those who send it.
 
+use std::fmt::Debug;
+
 use lock_core::Event;
 
 /// Names a connection; never used twice.
@@ -25,6 +27,14 @@ pub(crate) enum Way {
     There,
     /// To the client.
     Back,
+}
+
+/// What clients and one kind of store say to each other.
+pub(crate) trait Talk: Debug {
+    /// What is asked of a store.
+    type Ask: Clone + Debug;
+    /// What a store says.
+    type Say: Clone + Debug;
 }
 
 /// Something on its way over a connection.

@@ -13,7 +13,7 @@ use lock_core::Event;
 use crate::clock::Time;
 use crate::dice::Dice;
 use crate::fault::{Fault, Tally};
-pub(crate) use crate::letter::{ConnId, Letter, ProcessId, StoreId, Tag, Way};
+pub(crate) use crate::letter::{ConnId, Letter, ProcessId, StoreId, Tag, Talk, Way};
 
 /// How likely things go wrong, each in a thousand.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,12 +50,28 @@ enum State {
     Cut,
 }
 
+/// What becomes of a letter that is sent into a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Lost,
+    /// It arrives when the gap is over.
+    Late,
+    Either,
+}
+
+/// Nothing passes until then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gap {
+    pub(crate) until: Time,
+    pub(crate) fate: Fate,
+}
+
 #[derive(Debug)]
 pub(crate) struct Network<A, S> {
     pub(crate) weather: Weather,
     conns: BTreeMap<ConnId, Conn>,
     letters: BTreeMap<(Time, u64), (ConnId, Letter<A, S>)>,
-    gaps: BTreeMap<(ProcessId, StoreId, Way), Time>,
+    gaps: BTreeMap<(ProcessId, StoreId, Way), Gap>,
     last_number: u64,
 }
 
@@ -87,9 +103,9 @@ impl<A: Clone, S: Clone> Network<A, S> {
         self.gaps.clear();
     }
 
-    /// Nothing passes that way until then; what is sent meanwhile is lost, or comes after it.
-    pub(crate) fn open_gap(&mut self, process: ProcessId, store: StoreId, way: Way, until: Time) {
-        self.gaps.insert((process, store, way), until);
+    /// Nothing passes that way for some time.
+    pub(crate) fn open_gap(&mut self, process: ProcessId, store: StoreId, way: Way, gap: Gap) {
+        self.gaps.insert((process, store, way), gap);
     }
 
     pub(crate) fn store(&self, conn: ConnId) -> Option<StoreId> {
@@ -148,10 +164,15 @@ impl<A: Clone, S: Clone> Network<A, S> {
         }
         let delay = self.delay(dice, tally);
         let line = self.conns.get_mut(&conn)?;
-        let gap = self.gaps.get(&(line.process, line.store, way)).filter(|until| now < **until);
-        if gap.is_some() {
+        let gap = self.gaps.get(&(line.process, line.store, way)).filter(|gap| now < gap.until);
+        if let Some(gap) = gap {
             tally.count(Fault::Gap);
-            if dice.chance(500) {
+            let is_lost = match gap.fate {
+                Fate::Lost => true,
+                Fate::Late => false,
+                Fate::Either => dice.chance(500),
+            };
+            if is_lost {
                 return None;
             }
         }
@@ -159,7 +180,7 @@ impl<A: Clone, S: Clone> Network<A, S> {
             Way::There => &mut line.there,
             Way::Back => &mut line.back,
         };
-        *last = (gap.copied().unwrap_or(now) + delay).max(*last);
+        *last = (gap.map_or(now, |gap| gap.until) + delay).max(*last);
         Some(*last)
     }
 

@@ -39,7 +39,7 @@ fn init(args: &InitArgs) -> Result<Exit, Failure> {
     if before.can_grant() {
         return print(&format!("nothing to do, since locks can be granted: {before}"));
     }
-    let report = quorum.pass(Purpose::Found)?;
+    let report = quorum.pass(Purpose::Init)?;
     for warning in report.warnings() {
         say_warning(&warning);
     }

@@ -2,10 +2,11 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
-mod guard;
-mod letters;
+mod blocking;
+mod deliveries;
 mod minority;
 mod moving;
 mod nonblocking;
+mod recovery;
 mod support;
 mod verbs;

@@ -80,7 +80,7 @@ fn a_mark_of_another_deployment_is_respected() {
     assert!(error.to_string().contains("belongs to a deployment of other nodes: node-0, node-1, node-2"), "{error}");
     assert!(rig.nodes[3].store().view(rig.nodes[3].clock(), &rig.nodes[3].run()).marked_for.is_none());
     // Whoever says that all is new says it of these nodes, too.
-    assert_eq!(votes(&rig.client_of(&[0, 1, 3]).pass(Purpose::Found, WITHIN).unwrap()), [true; 3]);
+    assert_eq!(votes(&rig.client_of(&[0, 1, 3]).pass(Purpose::Init, WITHIN).unwrap()), [true; 3]);
 }
 
 #[test]

@@ -6,18 +6,19 @@ use std::time::Duration;
 use lock_core::station::{Input, Join, TurnId};
 use lock_core::{Hold, Moment, Note, Patience, Terms};
 
-use super::user::{Act, User, Wait, Wish};
+use super::user::User;
 use super::{Backend, Process};
 use crate::clock::Time;
 use crate::env::{Env, Plan};
 use crate::fault::Fault;
 use crate::invariants::Holding;
+use crate::wish::{Act, Wait, Wish};
 
 /// How long a write takes from its check to the resource.
 const WRITE_WITHIN: Duration = Duration::from_millis(3);
 
 impl<B: Backend> Process<B> {
-    pub(super) fn act(&mut self, env: &mut Env<B>, now: Moment, act: Act) {
+    pub(super) fn act(&mut self, env: &mut Env<B::Talk>, now: Moment, act: Act) {
         match act {
             Act::Join(wish) => self.join(env, now, wish),
             Act::Leave { site, turn } => self.leave(env, site, turn),
@@ -44,7 +45,7 @@ impl<B: Backend> Process<B> {
         }
     }
 
-    fn leave(&mut self, env: &mut Env<B>, site: usize, turn: TurnId) {
+    fn leave(&mut self, env: &mut Env<B::Talk>, site: usize, turn: TurnId) {
         let here = &mut self.sites[site];
         if here.users.remove(&turn).is_some_and(|user| user.hold.is_none()) {
             env.fired(Fault::Cancelled);
@@ -53,7 +54,7 @@ impl<B: Backend> Process<B> {
         self.soon.push_back((site, Input::Leave(turn)));
     }
 
-    fn join(&mut self, env: &mut Env<B>, now: Moment, wish: Wish) {
+    fn join(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish) {
         let number = env.number();
         let (turn, site, ttl, max_hold) = (TurnId(number), wish.site, wish.ttl, wish.max_hold);
         let patience = match wish.wait {
@@ -70,7 +71,7 @@ impl<B: Backend> Process<B> {
     }
 
     /// Somebody has its turn.
-    pub(super) fn admit(&mut self, env: &mut Env<B>, now: Moment, index: usize, turn: TurnId, hold: &Arc<Hold>) {
+    pub(super) fn admit(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, turn: TurnId, hold: &Arc<Hold>) {
         let site = &mut self.sites[index];
         let Some(user) = site.users.get_mut(&turn) else {
             env.watch.admitted_a_stranger(&site.name, turn);

@@ -8,6 +8,7 @@ mod refusals;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lock_core::station::TurnId;
 use lock_core::{Hold, Lease, LockName, Owner, TokenRange};
@@ -17,6 +18,7 @@ pub(crate) use everybody::check as everybody;
 use fencing::Fencing;
 
 use crate::clock::Time;
+use crate::fault::{Fault, Tally};
 use crate::network::ProcessId;
 
 /// A rule that must hold whatever happens.
@@ -164,6 +166,19 @@ impl Watch {
     pub(crate) fn epoch_of(&self, lease: &Lease) -> Option<Epoch> {
         let grant = self.grants.get(&lease.name)?.get(&lease.tokens)?;
         grant.revoked.is_none().then_some(grant.epoch)
+    }
+
+    /// A holder writes, with so much left of its hold at that moment. Where the store lost data since it was granted,
+    /// there can be another holder.
+    pub(crate) fn written(&mut self, hold: &Hold, remaining: Duration, tally: &mut Tally) {
+        let lease = hold.lease();
+        if self.fencing.accepts(&lease.name, hold.token()) {
+            return;
+        }
+        tally.count(Fault::WriteRefused);
+        if !remaining.is_zero() && !self.tokens_fell && self.epoch_of(lease) == Some(self.epoch()) {
+            self.report(Rule::Fencing, Err(format!("the write of a valid holder was refused: {hold:?}")));
+        }
     }
 
     pub(crate) fn admitted(&mut self, hold: &Arc<Hold>) {

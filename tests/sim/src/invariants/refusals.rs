@@ -3,7 +3,7 @@
 use lock_core::{AcquireError, Refusal};
 
 use super::{Rule, Watch};
-use crate::client::Wait;
+use crate::wish::Wait;
 
 impl Watch {
     pub(crate) fn refused(&mut self, wait: Wait, refusal: &Refusal) {

@@ -1,14 +1,13 @@
-//! How letters get to the nodes and outcomes come back: an ordered connection to each for the users, and another one for
+//! How requests get to the nodes and outcomes come back: an ordered connection to each for the users, and another one for
 //! the keeper.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation};
-use lock_redlock::quorum::{Letter, NodeId, Recovery};
+use lock_redlock::quorum::{NodeId, Outgoing, Recovery};
 
 use super::course::Side;
-use super::redlock::Redlock;
-use super::words::{Asked, Said};
+use super::words::{Asked, Said, Words};
 use crate::env::Env;
 use crate::fault::Fault;
 use crate::network::{ConnId, Farewell, ProcessId, StoreId, Tag};
@@ -31,12 +30,10 @@ enum Line {
     Up(ConnId),
 }
 
-/// A letter under way.
+/// Something under way to a node.
 #[derive(Debug)]
 pub(super) struct Sent {
-    /// The number of its course.
-    pub(super) course: u64,
-    pub(super) letter: Letter,
+    pub(super) outgoing: Outgoing,
     pub(super) side: Side,
     /// How its node would come to vote by it.
     pub(super) recovery: Option<Recovery>,
@@ -46,7 +43,7 @@ pub(super) struct Sent {
 
 impl Sent {
     fn asked(&self) -> Asked {
-        Asked { ask: self.letter.ask.clone(), recovery: self.recovery }
+        Asked { ask: self.outgoing.ask.clone(), recovery: self.recovery }
     }
 }
 
@@ -67,9 +64,9 @@ impl Post {
         self.outcomes.push_back((sent, said));
     }
 
-    pub(super) fn send(&mut self, env: &mut Env<Redlock>, now: Moment, mut sent: Sent) {
+    pub(super) fn send(&mut self, env: &mut Env<Words>, now: Moment, mut sent: Sent) {
         self.last_tag += 1;
-        let (tag, NodeId(node), side) = (Tag(self.last_tag), sent.letter.node, sent.side as usize);
+        let (tag, NodeId(node), side) = (Tag(self.last_tag), sent.outgoing.node, sent.side as usize);
         self.reconnect(env, now, node, side);
         match &mut self.lines[node][side] {
             Line::Up(conn) => {
@@ -86,7 +83,7 @@ impl Post {
     }
 
     /// Connects anew where it is time. What waited goes out first.
-    fn reconnect(&mut self, env: &mut Env<Redlock>, now: Moment, node: usize, side: usize) {
+    fn reconnect(&mut self, env: &mut Env<Words>, now: Moment, node: usize, side: usize) {
         let line = &mut self.lines[node][side];
         let waiting = match line {
             Line::Down(again_at, waiting) if *again_at <= now => std::mem::take(waiting),
@@ -112,7 +109,7 @@ impl Post {
     }
 
     /// Connects anew where somebody waits for it, and ends what takes too long.
-    pub(super) fn wake(&mut self, env: &mut Env<Redlock>, now: Moment) {
+    pub(super) fn wake(&mut self, env: &mut Env<Words>, now: Moment) {
         for node in 0..self.lines.len() {
             for side in [Side::Users as usize, Side::Keeper as usize] {
                 if matches!(&self.lines[node][side], Line::Down(_, waiting) if !waiting.is_empty()) {
@@ -137,7 +134,7 @@ impl Post {
         }
     }
 
-    pub(super) fn cut(&mut self, env: &mut Env<Redlock>, now: Moment, conn: ConnId) {
+    pub(super) fn cut(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId) {
         let again_at = now + env.dice.millis(0, 300);
         let mut lines = self.lines.iter_mut().flatten();
         if let Some(line) = lines.find(|line| matches!(line, Line::Up(on) if *on == conn)) {
@@ -146,7 +143,7 @@ impl Post {
         self.fail(|sent| sent.sent_on == Some(conn), ErrorKind::Unreachable);
     }
 
-    /// These letters have no answer, and never will. Tells on which connections they were sent.
+    /// These have no answer, and never will. Tells on which connections they were sent.
     fn fail(&mut self, which: impl Fn(&Sent) -> bool, kind: ErrorKind) -> Vec<ConnId> {
         let failing: Vec<_> = self.pending.iter().filter(|(_, sent)| which(sent)).map(|(tag, _)| *tag).collect();
         let mut conns = Vec::new();

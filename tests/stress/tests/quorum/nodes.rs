@@ -57,7 +57,7 @@ impl Nodes {
         let node = |_| Node { server: RedisServer::start_with(options.clone()), state: State::Runs };
         let nodes: Vec<Node> = (0..NODES).map(node).collect();
         let observer = observer(&url(nodes.iter().map(|node| node.server.url()))).unwrap();
-        observer.pass(Purpose::Found, GLANCE * 10).unwrap();
+        observer.pass(Purpose::Init, GLANCE * 10).unwrap();
         Self { nodes, observer }
     }
 

@@ -1,26 +1,28 @@
 //! The model of one Redis with our scripts: what it stores, who listens, and how it starts again.
 
+mod database;
 mod keys;
 mod queue;
 mod scripts;
+mod units;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use lock_core::inspect::Revoked;
 use lock_core::{
-    Answer, Claim, Event, Fenced, FencingToken, Lease, LockName, Moment, Owner, ReleaseRequest, Released, Renewed,
+    Answer, Claim, Event, Fenced, FencingToken, Lease, LockName, Moment, ReleaseRequest, Released, Renewed,
 };
 
-pub use keys::{Inbox, Seat};
-pub(crate) use keys::{Kept, Keys, Stored, millis};
+use database::RunId;
+pub(crate) use database::{Database, Detail};
+pub(crate) use keys::{Kept, Stored};
 pub use scripts::Refused;
 use scripts::{Listeners, Script};
+pub(crate) use units::millis;
+pub use units::{Inbox, Seat};
 
 use crate::network::ConnId;
 use crate::redis::Mistake;
-
-/// The identity of one run of a server.
-pub(crate) type RunId = u64;
 
 /// What a client asks over a connection.
 #[derive(Clone, Debug)]
@@ -63,31 +65,6 @@ pub(crate) struct Outcome {
     pub(crate) published: Vec<(Inbox, Event)>,
     /// What was granted anew.
     pub(crate) granted: Vec<Lease>,
-}
-
-/// Everything that a server stores.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Database {
-    pub(crate) locks: BTreeMap<LockName, Keys>,
-    pub(crate) counter: Option<u64>,
-    pub(crate) marker: Option<RunId>,
-}
-
-impl Database {
-    /// Every owner that holds or waits here.
-    pub(crate) fn owners(&self) -> impl Iterator<Item = Owner> {
-        self.locks.values().flat_map(Keys::owners)
-    }
-}
-
-/// How much the answers say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Detail {
-    /// What the scripts of Redis say.
-    #[default]
-    AsRedis,
-    /// Also whether others wait, and the highest token that was drawn.
-    Full,
 }
 
 /// One Redis.

@@ -9,9 +9,10 @@ use lock_core::{
     Renewed, Terms, TokenRange, Ttl, Width,
 };
 
-use super::keys::{Inbox, Kept, Keys, Millis, Seat, Stored, micros, millis};
+use super::database::{Database, Detail, RunId};
+use super::keys::{Kept, Keys, Stored};
 use super::queue::{PLACE_MAX, Waiter};
-use super::{Database, Detail, RunId};
+use super::units::{Inbox, Millis, Seat, micros, millis};
 use crate::network::ConnId;
 use crate::redis::Mistake;
 

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use lock_core::{BackendError, FencingToken, Holder};
 
-use super::{Elector, Hope};
+use super::super::nodes::Voter;
 
 /// What came of the claim at one node.
 #[derive(Debug)]
 pub(super) struct Ballot {
-    pub(super) elector: Elector,
+    pub(super) voter: Voter,
     pub(super) vote: Vote,
     pub(super) acknowledged: bool,
 }
@@ -25,13 +25,13 @@ pub(super) enum Vote {
 }
 
 impl Ballot {
-    /// A grant of the very token that is to be acknowledged is that: the node counts from there.
+    /// Whether its grant has exactly this token. That counts as an acknowledgement: the counter is there already.
     pub(super) fn drew(&self, token: FencingToken) -> bool {
         matches!(self.vote, Vote::Granted(own) if own == token)
     }
 
     pub(super) fn is_awaited(&self) -> bool {
-        self.elector.hope == Hope::Awaited && matches!(self.vote, Vote::Asked)
+        self.voter.is_awaited && matches!(self.vote, Vote::Asked)
     }
 
     pub(super) fn failure(&self) -> Option<&BackendError> {

@@ -26,7 +26,7 @@ enum Parted {
 }
 
 impl Ledger {
-    pub(super) fn new(waiting: Waiting) -> Self {
+    pub(crate) fn new(waiting: Waiting) -> Self {
         Self { waiting, owners: BTreeMap::new(), releases: BTreeMap::new() }
     }
 

@@ -1,27 +1,29 @@
-//! Renewals, and the question whether a lease still stands: both are the second round again, under the token that was
-//! handed out. So nodes that missed it learn it, and nothing is created.
+//! Renew and fence: both repeat the second round, under the token that was handed out. Nodes that missed the token learn it,
+//! and nothing is created.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Told};
 use lock_core::{BackendError, Effect, Fenced, FencingToken, Lease, Moment, Operation, Renewed};
 
-use super::{Errand, Failures, Hope, Letter, NodeId, Outcome, Quorum};
+use super::node::NodeId;
+use super::nodes::Nodes;
+use super::outgoing::{Outcome, Outgoing};
+use super::trouble::Failures;
 
 /// The renewal of some leases, by a majority of the nodes for each.
 #[derive(Debug)]
-pub struct Renew {
+pub(super) struct Renew {
     leases: Arc<[Lease]>,
     majority: usize,
-    /// Who is expected to answer yet.
+    /// The nodes that are still expected to answer.
     open: BTreeSet<NodeId>,
     nodes: usize,
     counts: Vec<Count>,
     answered: usize,
     failures: Failures,
-    letters: VecDeque<Letter>,
     verdict: Option<Result<Vec<Renewed>, BackendError>>,
 }
 
@@ -35,26 +37,33 @@ struct Count {
 
 impl Renew {
     /// Asks all voters.
-    pub fn begin(quorum: &mut Quorum, now: Moment, leases: &[Lease], within: Duration) -> Self {
-        let mut errand = Self {
-            leases: leases.iter().map(|lease| quorum.raised(lease)).collect(),
-            majority: quorum.majority(),
-            open: BTreeSet::new(),
-            nodes: quorum.peers.len(),
+    pub(super) fn begin(nodes: &mut Nodes, now: Moment, leases: Vec<Lease>, within: Duration) -> Self {
+        let mut renew = Self {
             counts: vec![Count::default(); leases.len()],
+            leases: leases.into_iter().map(|lease| nodes.raised(lease)).collect(),
+            majority: nodes.majority(),
+            open: BTreeSet::new(),
+            nodes: nodes.all.len(),
             answered: 0,
-            failures: Failures::of(quorum),
-            letters: VecDeque::new(),
+            failures: nodes.failures(),
             verdict: None,
         };
-        for elector in quorum.electorate(now) {
-            let ask = Ask::Fence { leases: Arc::clone(&errand.leases), epoch: elector.epoch };
-            errand.letters.push_back(quorum.letter(elector.node, ask, within));
-            errand.open.extend((elector.hope == Hope::Awaited).then_some(elector.node));
+        for voter in nodes.electorate(now) {
+            let ask = Ask::Fence { leases: Arc::clone(&renew.leases), epoch: voter.epoch };
+            nodes.send(voter.node, ask, within);
+            renew.open.extend(voter.is_awaited.then_some(voter.node));
         }
-        errand.failures.errors.extend(quorum.objection(now, Operation::Renew));
-        errand.decide();
-        errand
+        if let Some(objection) = nodes.objection(now, Operation::Renew) {
+            renew.failures.push(objection);
+        }
+        renew.decide();
+        renew
+    }
+
+    pub(super) fn heard(&mut self, sent: &Outgoing, outcome: Outcome) {
+        if matches!(sent.ask, Ask::Fence { .. }) {
+            self.count(sent.node, outcome);
+        }
     }
 
     fn count(&mut self, node: NodeId, outcome: Outcome) {
@@ -73,7 +82,7 @@ impl Renew {
                     }
                 }
             }
-            // It has forgotten the lease, or may not speak of it before that is over.
+            // It has forgotten the lease, or may have.
             Ok(Told::Abstains) => {
                 self.answered += 1;
                 self.counts.iter_mut().for_each(|count| count.refused += 1);
@@ -103,7 +112,7 @@ impl Renew {
         count.acknowledged >= self.majority || self.is_lost(count) || self.open.is_empty()
     }
 
-    /// So many refusals leave no majority, whatever the others would say.
+    /// So many nodes refused that the others are no majority.
     fn is_lost(&self, count: Count) -> bool {
         count.refused > self.nodes - self.majority
     }
@@ -114,54 +123,17 @@ impl Renew {
         }
         if self.is_lost(count) { Renewed::NotHeld } else { Renewed::Unsure }
     }
-}
 
-impl Errand for Renew {
-    type Verdict = Result<Vec<Renewed>, BackendError>;
-
-    fn next_letter(&mut self) -> Option<Letter> {
-        self.letters.pop_front()
-    }
-
-    fn heard(&mut self, quorum: &mut Quorum, now: Moment, letter: &Letter, outcome: Outcome) {
-        let owed = quorum.settle(now, letter, &outcome);
-        self.letters.extend(owed);
-        if matches!(letter.ask, Ask::Fence { .. }) {
-            self.count(letter.node, outcome);
-        }
-    }
-
-    fn take_verdict(&mut self) -> Option<Self::Verdict> {
+    /// The verdict of a renewal, as soon as it is certain.
+    pub(super) fn take_renewed(&mut self) -> Option<Result<Vec<Renewed>, BackendError>> {
         self.verdict.take()
     }
-}
 
-/// The question whether one lease still stands.
-#[derive(Debug)]
-pub struct Verify(Renew);
-
-impl Verify {
-    /// Asks all voters.
-    pub fn begin(quorum: &mut Quorum, now: Moment, lease: &Lease, within: Duration) -> Self {
-        Self(Renew::begin(quorum, now, std::slice::from_ref(lease), within))
-    }
-}
-
-impl Errand for Verify {
-    type Verdict = Result<Fenced, BackendError>;
-
-    fn next_letter(&mut self) -> Option<Letter> {
-        self.0.next_letter()
-    }
-
-    fn heard(&mut self, quorum: &mut Quorum, now: Moment, letter: &Letter, outcome: Outcome) {
-        self.0.heard(quorum, now, letter, outcome);
-    }
-
-    fn take_verdict(&mut self) -> Option<Self::Verdict> {
-        let verdict = self.0.take_verdict()?;
-        let higher = self.0.counts.first().and_then(|count| count.higher);
-        let failure = || self.0.failure(Operation::Fence);
+    /// The verdict of a fence, as soon as it is certain.
+    pub(super) fn take_fenced(&mut self) -> Option<Result<Fenced, BackendError>> {
+        let verdict = self.verdict.take()?;
+        let higher = self.counts.first().and_then(|count| count.higher);
+        let failure = || self.failure(Operation::Fence);
         Some(verdict.map_err(|_| failure()).and_then(|answers| match answers.first() {
             Some(Renewed::Renewed { .. }) => Ok(Fenced::Acknowledged),
             Some(Renewed::NotHeld) => Ok(higher.map_or(Fenced::NotHeld, Fenced::Higher)),

@@ -1,46 +1,52 @@
-//! What is known of one node: whether it votes, whether it answers, what it is still owed.
+//! What is known of one node: whether it votes, whether it answers, and which releases it is owed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::Epoch;
 use lock_core::{BackendError, Certainty, Moment, Owner, ReleaseRequest, Terms, Ttl};
 
-/// A node that did not answer is asked again after so long at first, and twice as long each time ...
+/// A node that did not answer is probed after this time, and then after twice as long each time ...
 const PROBE_MIN: Duration = Duration::from_millis(50);
 /// ... up to this.
 const PROBE_MAX: Duration = Duration::from_secs(1);
-/// How soon a node is told again of a release that it did not take.
+/// How soon a release is repeated at a node that refused it.
 pub(super) const OWED_REST: Duration = Duration::from_secs(1);
-/// How many owners are kept in mind for a node that does not answer. What is owed beyond that runs out with its lease.
+/// How many owners are remembered for a node that does not answer. Beyond that, leases end by their ttl.
 const OWED_MAX: usize = 1024;
 
+/// One of the nodes, by its place in the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub usize);
+
+/// What is known of a node.
 #[derive(Debug)]
-pub(super) struct Peer {
+pub(super) struct Node {
     pub(super) address: String,
     /// The epoch that it votes in, as far as this client knows.
     pub(super) epoch: Option<Epoch>,
-    /// Why it cannot be a node as it is, by the last pass of the guard.
+    /// Why it does not count, according to the last recovery pass.
     pub(super) fault: Option<BackendError>,
     pub(super) trust: Trust,
-    /// How many letters are under way.
+    /// How many requests to it have no outcome yet.
     pub(super) under_way: usize,
-    /// Claims that are under way, with the release that was sent after them if one was. There are no more than letters.
+    /// Claims that are under way, with the release that was sent after them if one was. There are no more than `under_way`.
     claims: BTreeMap<Owner, Option<Arc<ReleaseRequest>>>,
-    /// Whose claims had no answer: they may arrive at any time, or never.
+    /// The owners whose claims had no answer: these may arrive at any time, or never.
     lost: BTreeSet<Owner>,
-    /// Until then anybody's claim may be one of those, as there were too many of them.
+    /// Until then, any owner's claim may be one of those, because there were too many to remember.
     anybody_lost: Option<Moment>,
     owed: BTreeMap<Owner, Owed>,
 }
 
-/// A release that it has not taken.
+/// A release that a node has not confirmed.
 #[derive(Debug)]
 struct Owed {
-    /// Not to be sent again before this.
+    /// When it may be sent again.
     due: Moment,
-    /// Whatever it would end is over by then.
+    /// When everything that it could end is over.
     until: Moment,
     request: Arc<ReleaseRequest>,
 }
@@ -49,14 +55,14 @@ struct Owed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
     Trusted,
-    /// It did not answer the last time, and is asked again at that moment, by one letter.
+    /// It did not answer last time. At that moment, one request may probe it.
     Suspect {
         probe_at: Moment,
         pause: Duration,
     },
 }
 
-impl Peer {
+impl Node {
     pub(super) fn new(address: String) -> Self {
         Self {
             address,
@@ -75,7 +81,7 @@ impl Peer {
         self.trust == Trust::Trusted
     }
 
-    /// Whether it may be asked; who may ask a suspect is its probe.
+    /// Whether it may be asked. The request that may ask a suspect node is its probe.
     pub(super) fn may_be_asked(&mut self, now: Moment) -> bool {
         match &mut self.trust {
             Trust::Trusted => true,
@@ -92,12 +98,12 @@ impl Peer {
         self.claims.insert(owner, None);
     }
 
-    /// It answered the claim of this owner, or surely never had it.
+    /// It answered the claim of this owner, or certainly never received it.
     pub(super) fn answered_claim(&mut self, owner: Owner) {
         self.claims.remove(&owner);
     }
 
-    /// No answer came, so the claim may arrive at any time, also after the release that was sent behind it.
+    /// There was no answer, so the claim may still arrive, even after the release that was sent after it.
     pub(super) fn lost_claim(&mut self, now: Moment, owner: Owner, until: Moment) {
         let parted = self.claims.remove(&owner).flatten();
         if self.lost.len() == OWED_MAX && !self.lost.contains(&owner) {
@@ -110,10 +116,10 @@ impl Peer {
         }
     }
 
-    /// What it has to be told when an owner leaves.
-    pub(super) fn release_request(&mut self, now: Moment, request: &Arc<ReleaseRequest>) -> Arc<ReleaseRequest> {
+    /// The release to send to it: with a tombstone if a claim of this owner may still arrive.
+    pub(super) fn release_of(&mut self, now: Moment, request: &Arc<ReleaseRequest>) -> Arc<ReleaseRequest> {
         let ttl = if let Some(parted) = self.claims.get_mut(&request.owner) {
-            // Most likely the claim comes first. If not, that is seen soon, and said then.
+            // The claim most likely arrives first. If not, its missing answer shows that, and a longer tombstone follows.
             *parted = Some(Arc::clone(request));
             Ttl::MIN
         } else if self.lost.contains(&request.owner) || self.anybody_lost.is_some_and(|until| now < until) {
@@ -125,7 +131,7 @@ impl Peer {
         Arc::new(ReleaseRequest { terms, certainty: Certainty::Unknown, ..ReleaseRequest::clone(request) })
     }
 
-    /// It took a release.
+    /// It confirmed a release.
     pub(super) fn released(&mut self, request: &ReleaseRequest) {
         self.owed.remove(&request.owner);
         self.lost.remove(&request.owner);
@@ -137,7 +143,7 @@ impl Peer {
         }
     }
 
-    /// It answers, and so can be given what it is owed.
+    /// It answers: returns the releases that it is owed.
     pub(super) fn answered(&mut self, now: Moment) -> Vec<Arc<ReleaseRequest>> {
         self.trust = Trust::Trusted;
         self.owed.retain(|_, owed| now < owed.until);
@@ -145,7 +151,7 @@ impl Peer {
         due.map(|owed| owed.say_again(now)).collect()
     }
 
-    /// Remembers a release for when it answers again. A claim of that owner may arrive before it, or after.
+    /// Remembers a release until the node answers again. A claim of that owner may arrive before or after it.
     pub(super) fn owe(&mut self, request: &Arc<ReleaseRequest>, due: Moment, until: Moment) {
         if self.owed.len() == OWED_MAX {
             self.owed.pop_first();
@@ -153,6 +159,12 @@ impl Peer {
         let request = Arc::new(ReleaseRequest { certainty: Certainty::Unknown, ..ReleaseRequest::clone(request) });
         let owed = self.owed.entry(request.owner).or_insert(Owed { due, until, request });
         owed.due = owed.due.min(due);
+    }
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {}", self.0)
     }
 }
 
@@ -183,36 +195,36 @@ mod tests {
     }
 
     #[test]
-    fn whoever_leaves_before_an_answer_leaves_a_tombstone_however_many_they_are() {
+    fn a_release_before_the_answer_leaves_a_tombstone_however_many_there_are() {
         let (now, until) = (Moment::ORIGIN, Moment::ORIGIN + Duration::from_secs(60));
-        let mut peer = Peer::new("a".into());
+        let mut node = Node::new("a".into());
         let all = release_requests();
-        all.iter().for_each(|request| peer.claims(request.owner));
-        let unsure = |peer: &mut Peer, now, ttl| {
+        all.iter().for_each(|request| node.claims(request.owner));
+        let unsure = |node: &mut Node, now, ttl| {
             let told = |request: &&Arc<ReleaseRequest>| {
-                let told = peer.release_request(now, request);
+                let told = node.release_of(now, request);
                 (told.certainty, told.terms.ttl) == (Certainty::Unknown, ttl)
             };
             all.iter().filter(told).count()
         };
-        assert_eq!(unsure(&mut peer, now, Ttl::MIN), all.len(), "under way");
-        all.iter().for_each(|request| peer.lost_claim(now, request.owner, until));
-        assert_eq!(unsure(&mut peer, now, Ttl::DEFAULT), all.len(), "without an answer");
-        all.iter().for_each(|request| peer.released(request));
-        assert_eq!(unsure(&mut peer, until, Ttl::DEFAULT), 0, "all of them are over");
-        all.iter().for_each(|request| peer.claims(request.owner));
-        all.iter().for_each(|request| peer.answered_claim(request.owner));
-        assert_eq!(unsure(&mut peer, until, Ttl::MIN), 0, "answered");
+        assert_eq!(unsure(&mut node, now, Ttl::MIN), all.len(), "under way");
+        all.iter().for_each(|request| node.lost_claim(now, request.owner, until));
+        assert_eq!(unsure(&mut node, now, Ttl::DEFAULT), all.len(), "without an answer");
+        all.iter().for_each(|request| node.released(request));
+        assert_eq!(unsure(&mut node, until, Ttl::DEFAULT), 0, "all of them are over");
+        all.iter().for_each(|request| node.claims(request.owner));
+        all.iter().for_each(|request| node.answered_claim(request.owner));
+        assert_eq!(unsure(&mut node, until, Ttl::MIN), 0, "answered");
     }
 
     #[test]
     fn what_is_owed_is_bounded_and_said_again_after_a_rest() {
         let (now, until) = (Moment::ORIGIN, Moment::ORIGIN + Duration::from_secs(60));
-        let mut peer = Peer::new("a".into());
-        release_requests().iter().for_each(|request| peer.owe(request, now, until));
-        assert_eq!(peer.answered(now).len(), OWED_MAX);
-        assert_eq!(peer.answered(now).len(), 0, "not all the time");
-        assert_eq!(peer.answered(now + OWED_REST).len(), OWED_MAX);
-        assert_eq!(peer.answered(until).len(), 0, "what they would end is over");
+        let mut node = Node::new("a".into());
+        release_requests().iter().for_each(|request| node.owe(request, now, until));
+        assert_eq!(node.answered(now).len(), OWED_MAX);
+        assert_eq!(node.answered(now).len(), 0, "not all the time");
+        assert_eq!(node.answered(now + OWED_REST).len(), OWED_MAX);
+        assert_eq!(node.answered(until).len(), 0, "what they would end is over");
     }
 }

@@ -1,4 +1,4 @@
-//! What a pass of the guard found, for programs and for operators.
+//! What a recovery pass found, for programs and for operators.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use lock_core::{BackendError, Effect, ErrorKind, Operation};
 
 use crate::BACKEND;
 
-/// How far a counter may be ahead of its node's clock before that is worth telling.
+/// How far a counter may be ahead of its node's clock before there is a warning.
 const AHEAD_MAX: Duration = Duration::from_secs(10);
 
-/// What a pass found, in the end.
+/// What a pass found when it ended.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The nodes, in the order of the list.
@@ -20,7 +20,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether enough nodes answered for anything to come of it.
+    /// Checks that a majority of the nodes answered.
     ///
     /// # Errors
     /// Why the others did not.
@@ -30,7 +30,7 @@ impl Report {
         if answered >= self.majority {
             return Ok(());
         }
-        // What passes by itself may be enough for a majority.
+        // Nodes with transient errors may come back and complete a majority.
         let (passing, lasting): (Vec<&BackendError>, Vec<&BackendError>) =
             errors.iter().partition(|error| error.kind().is_transient());
         let hopeless = all - lasting.len() < self.majority;
@@ -47,15 +47,15 @@ impl Report {
         self.nodes.iter().all(|node| node.view.as_ref().is_ok_and(|view| view.membership.is_none()))
     }
 
-    /// Whether a node says itself that it cannot be one, a replica for instance, and so does not count.
+    /// Whether a node says that it cannot be one, for instance because it is a replica, and so does not count.
     pub fn has_strangers(&self) -> bool {
-        // What is found when a client connects is that a node belongs elsewhere, which is in nobody's way.
+        // Errors of `Connect` mean that a node belongs to another deployment, which stops nothing.
         let strange =
             |error: &BackendError| error.kind() == ErrorKind::Config && error.operation() != Operation::Connect;
         self.nodes.iter().any(|node| node.view.as_ref().is_err_and(strange))
     }
 
-    /// What operators should know, in words.
+    /// Warnings for operators.
     pub fn warnings(&self) -> Vec<String> {
         let count = self.nodes.len();
         let even = count
@@ -94,11 +94,12 @@ impl NodeReport {
 pub struct NodeReport {
     /// Its address.
     pub address: String,
-    /// What it said last.
+    /// Its last answer.
     pub view: Result<View, BackendError>,
     /// How it came to vote in this pass.
     pub recovery: Option<Recovery>,
-    /// How long until its dwell is over at the latest, while this client lives. Of a pass that only looks: while others pass.
+    /// How long until its dwell is over at the latest, while this client runs. In a pass that only looks: while others run
+    /// passes.
     pub votes_in: Option<Duration>,
 }
 

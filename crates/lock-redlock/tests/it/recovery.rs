@@ -1,4 +1,4 @@
-//! The restart guard.
+//! Recovery: nodes that restart, forget and come back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,11 +37,11 @@ fn only_a_deployment_that_nobody_knows_can_be_declared_new() {
     let rig = Rig::blank(3);
     // Somebody was there before it was declared.
     watch(&rig.client());
-    assert_eq!(votes(&rig.client().pass(Purpose::Found, WITHIN).unwrap()), [true; 3]);
+    assert_eq!(votes(&rig.client().pass(Purpose::Init, WITHIN).unwrap()), [true; 3]);
     granted(acquire(&rig.connected(), &claim(1)));
     rig.nodes[0].forget();
     rig.nodes[1].forget();
-    let error = rig.client().pass(Purpose::Found, WITHIN).unwrap_err();
+    let error = rig.client().pass(Purpose::Init, WITHIN).unwrap_err();
     assert!(error.to_string().contains("node-2 knows this deployment"), "{error}");
 }
 
@@ -151,7 +151,7 @@ fn other_nodes_and_other_limits_than_the_deployments_are_refused() {
 fn a_pass_for_something_else_that_was_refused_stops_nobody() {
     let rig = Rig::founded(3);
     let client = rig.connected();
-    assert!(client.pass(Purpose::Found, WITHIN).is_err());
+    assert!(client.pass(Purpose::Init, WITHIN).is_err());
     granted(acquire(&client, &claim(1)));
 }
 
