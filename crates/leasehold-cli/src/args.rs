@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use leasehold::redlock::RedlockConfig;
 use lock_core::{Invalid, LockName, Note, Ttl, parse_duration};
@@ -16,7 +16,8 @@ use crate::redlock::args::RedlockArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  the command's own code, or 128+n if signal n ended it
+  the command's own code, or 128+n if signal n ended it; leasehold ends by that signal, too, if it
+       was sent it, so that Ctrl-C ends a shell's loop
   75   somebody else holds the lock, or the wait is over (see --busy-code)
   76   the lease was lost before the command ended, whatever its own code
   69   the store cannot be reached, does not answer in time, its disk is full, or too few nodes of
@@ -25,7 +26,7 @@ Exit codes:
   78   the configuration or the URL cannot work
   64   the command line cannot be understood
   126  the command cannot be executed      127  there is no such command
-  130  Ctrl-C while waiting                125  leasehold itself failed";
+  130  Ctrl-C                              125  leasehold itself failed";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -126,9 +127,10 @@ pub(crate) struct RunArgs {
     /// Say what is being done.
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// Print the outcome as one line of JSON on standard error, in place of messages.
+    /// Print JSON on standard error in place of messages; the last line is the outcome.
     ///
-    /// The command writes to standard error as well: see --report.
+    /// A line before it, with the outcome "waiting", tells of each error of the store that the wait outlasts. The command
+    /// writes to standard error as well: see --report.
     #[arg(long)]
     pub(crate) json: bool,
     /// Write the outcome as one line of JSON to this file, messages or not.
@@ -182,6 +184,32 @@ pub(crate) fn parse(line: &[OsString]) -> Result<Cli, clap::Error> {
 /// Whether JSON was asked for, on a command line that need not make sense.
 pub(crate) fn asks_for_json(line: &[OsString]) -> bool {
     line.iter().take_while(|word| *word != OsStr::new("--")).any(|word| word == OsStr::new("--json"))
+}
+
+/// The file that a command line asks to report to, even if the line makes no sense otherwise.
+///
+/// What is not sure to be an option of ours is not taken for one: the file would be overwritten.
+pub(crate) fn report_file(line: &[OsString]) -> Option<PathBuf> {
+    let mut line = line.to_vec();
+    let lenient = || Cli::command().mut_subcommand("run", |run| run.mut_args(accept_anything));
+    while let Err(error) = lenient().try_get_matches_from(&line)
+        && error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg)
+        && let Some(position) = line.iter().position(|word| word == OsStr::new(unknown))
+    {
+        line.remove(position);
+    }
+    let matches = lenient().ignore_errors(true).try_get_matches_from(&line).ok()?;
+    let (_, run) = matches.subcommand().filter(|(task, _)| *task == "run")?;
+    run.get_one::<OsString>("report").map(PathBuf::from)
+}
+
+fn accept_anything(argument: Arg) -> Arg {
+    if argument.get_action().takes_values() {
+        argument.value_parser(clap::builder::OsStringValueParser::new()).required(false)
+    } else {
+        argument
+    }
 }
 
 /// `run -- make deploy` would lock "make" and run "deploy".
@@ -285,6 +313,32 @@ mod tests {
         for bad in ["leasehold run -n -- make deploy", "leasehold run -- a make", "leasehold run --ttl 9s -- a b"] {
             let error = parsed(bad).unwrap_err().to_string();
             assert!(error.contains("no name before `--`"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_report_is_found_on_lines_that_make_no_sense_and_never_behind_the_command() {
+        let asked = |line: &str| report_file(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        for line in [
+            "leasehold run --report f a -- true",
+            "leasehold run --report=f",
+            "leasehold run --ttl soon --report f a -- true",
+            "leasehold run -n -w 3s --report f a -- true",
+            "leasehold run --strange --report f -E 999 a true",
+            "leasehold run a --report f",
+            "leasehold run --report f --strange a -- make --report g",
+        ] {
+            assert_eq!(asked(line), Some("f".into()), "{line}");
+        }
+        for line in [
+            "leasehold run --ttl soon a make --report f",
+            "leasehold run --strange a -- make --report f",
+            "leasehold run -- make --report f",
+            "leasehold ls --report f",
+            "leasehold run --report",
+            "leasehold",
+        ] {
+            assert_eq!(asked(line), None, "{line}");
         }
     }
 

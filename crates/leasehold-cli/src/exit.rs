@@ -18,8 +18,10 @@ pub(crate) enum Exit {
     Done,
     /// The command's own code.
     Command(u8),
-    /// The command was ended by this signal.
+    /// The command was ended by this signal, which `leasehold` was not sent.
     Signalled(i32),
+    /// The command was ended by this signal, and `leasehold` was sent it as well.
+    SignalledAlike(i32),
     /// Somebody else holds the lock, or the wait is over.
     Busy(u8),
     /// The lease was lost before the command ended.
@@ -48,7 +50,7 @@ impl Exit {
         match self {
             Self::Done => 0,
             Self::Command(code) | Self::Busy(code) => code,
-            Self::Signalled(signal) | Self::Interrupted(signal) => {
+            Self::Signalled(signal) | Self::SignalledAlike(signal) | Self::Interrupted(signal) => {
                 u8::try_from(signal).map_or(u8::MAX, |signal| signal.saturating_add(128))
             }
             Self::Lost => 76,
@@ -62,6 +64,25 @@ impl Exit {
         }
     }
 
+    /// The signal that ends this process, too: by a code alone, a shell does not see that its loop was interrupted.
+    pub(crate) fn signal(self) -> Option<i32> {
+        match self {
+            Self::SignalledAlike(signal) | Self::Interrupted(signal) => Some(signal),
+            Self::Done
+            | Self::Command(_)
+            | Self::Signalled(_)
+            | Self::Busy(_)
+            | Self::Lost
+            | Self::Unavailable
+            | Self::Denied
+            | Self::Config
+            | Self::Usage
+            | Self::Internal
+            | Self::NotExecutable
+            | Self::NotFound => None,
+        }
+    }
+
     /// Whether nobody wants to hear of it: who gives "busy" the code of success is not surprised by it.
     pub(crate) fn goes_without_saying(self) -> bool {
         self == Self::Busy(0)
@@ -70,7 +91,7 @@ impl Exit {
     /// The outcome in one word, for `--json`.
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Self::Done | Self::Command(_) | Self::Signalled(_) => "ended",
+            Self::Done | Self::Command(_) | Self::Signalled(_) | Self::SignalledAlike(_) => "ended",
             Self::Busy(_) => "busy",
             Self::Lost => "lost",
             Self::Interrupted(_) => "interrupted",
@@ -138,6 +159,7 @@ mod tests {
             (Exit::Done, 0),
             (Exit::Command(7), 7),
             (Exit::Signalled(9), 137),
+            (Exit::SignalledAlike(2), 130),
             (Exit::Busy(BUSY), 75),
             (Exit::Lost, 76),
             (Exit::Unavailable, 69),

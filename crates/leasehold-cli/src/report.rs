@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use humantime::{FormattedDuration, format_duration};
+use lock_core::LockName;
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
@@ -68,6 +69,15 @@ impl Voice {
         self.warnings.push(text.to_owned());
     }
 
+    /// Warns that the store fails, but the wait goes on. As JSON, that is a line before the outcome's.
+    pub(crate) fn warn_waiting(&mut self, name: &LockName, error: &str) {
+        let message = format!("still waiting for {name}, but {error}");
+        if self.tone == Tone::Json {
+            print_json(&Waiting { outcome: "waiting", name: name.as_str(), message: &message });
+        }
+        self.warn(&message);
+    }
+
     /// Says what is worth a line though nothing went wrong.
     pub(crate) fn tell(&self, text: &str) {
         if matches!(self.tone, Tone::Normal | Tone::Verbose) {
@@ -112,7 +122,7 @@ impl ReportFile {
         Ok(Self { path: path.to_owned(), file })
     }
 
-    fn fill(mut self, report: &Report) {
+    fn fill(mut self, report: &impl Serialize) {
         let written = serde_json::to_string(report).map_err(Into::into).and_then(|line| writeln!(self.file, "{line}"));
         if let Err(error) = written {
             say(WARNING, &format!("cannot write the report to {}: {error}", self.path.display()));
@@ -191,8 +201,24 @@ pub(crate) fn say_error(text: &str) {
 }
 
 /// Says as one line of JSON that something failed, outside of `run`.
-pub(crate) fn say_failure_as_json(message: &str, exit: Exit) {
-    print_json(&Failed { outcome: exit.word(), exit: exit.code(), message });
+pub(crate) fn say_failure_as_json(failure: &Failure) {
+    print_json(&Failed::from(failure));
+}
+
+/// Writes to the file of `--report` that something failed before `run` began.
+pub(crate) fn report_failure(path: &Path, failure: &Failure) {
+    match ReportFile::create(path) {
+        Ok(file) => file.fill(&Failed::from(failure)),
+        Err(error) => say(WARNING, &error.message),
+    }
+}
+
+/// A wait that goes on.
+#[derive(Debug, Serialize)]
+struct Waiting<'a> {
+    outcome: &'static str,
+    name: &'a str,
+    message: &'a str,
 }
 
 /// A failure without a run.
@@ -201,6 +227,12 @@ struct Failed<'a> {
     outcome: &'static str,
     exit: u8,
     message: &'a str,
+}
+
+impl<'a> From<&'a Failure> for Failed<'a> {
+    fn from(failure: &'a Failure) -> Self {
+        Self { outcome: failure.exit.word(), exit: failure.exit.code(), message: &failure.message }
+    }
 }
 
 /// Says what did not go as it should but decides nothing, outside of `run`.

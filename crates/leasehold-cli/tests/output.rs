@@ -82,6 +82,17 @@ fn a_report_has_a_file_of_its_own() {
 }
 
 #[test]
+fn a_report_is_of_this_run_even_if_the_command_line_makes_no_sense() {
+    let leasehold = Leasehold::new();
+    assert_eq!(code(leasehold.run("--report outcome.json a", "true").status), 0);
+    let output = leasehold.run("--ttl soon --report outcome.json a", "true");
+    assert_eq!(code(output.status), 64);
+    let report: Value = serde_json::from_str(&leasehold.scratch.text_of("outcome.json")).unwrap();
+    assert_eq!((&report["outcome"], &report["exit"]), (&"failed".into(), &64.into()));
+    assert!(report["message"].as_str().unwrap().contains("soon"), "{report}");
+}
+
+#[test]
 fn nobody_is_told_to_wait_for_a_key_that_never_expires() {
     let leasehold = Leasehold::new();
     let server = RedisServer::start();

@@ -6,6 +6,7 @@
 mod support;
 
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -295,6 +296,32 @@ fn signals_are_passed_on_and_a_second_interrupt_kills() {
         has_ended.then_some(())
     });
     assert_eq!(code(running.end().status), 137);
+}
+
+#[test]
+fn leasehold_ends_by_the_signal_that_ended_its_command_or_its_wait() {
+    let leasehold = Leasehold::new();
+    for signal in [Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP] {
+        let holder = leasehold.start("a", "echo held >> held; exec sleep 60", "held");
+        let waiter = Running::spawn(leasehold.script("-v a", "echo ran > ran"));
+        leasehold.await_waiters("a", 1);
+        waiter.signal(signal);
+        let output = waiter.end();
+        assert_eq!(output.status.signal(), Some(signal.as_raw()), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("gave up waiting"), "{}", text(&output.stderr));
+        holder.signal(signal);
+        let output = holder.end();
+        assert_eq!(output.status.signal(), Some(signal.as_raw()), "{}", text(&output.stderr));
+        assert!(!output.status.core_dumped());
+        assert_eq!(code(leasehold.run("-n a", "true").status), 0, "the lock is released before");
+        std::fs::remove_file(leasehold.scratch.file("held")).unwrap();
+    }
+    let own = leasehold.run("a", "kill -INT $$");
+    assert_eq!(own.status.code(), Some(128 + 2), "nobody interrupted leasehold");
+    let deaf = leasehold.start("a", "trap 'exit 130' INT; echo r > ready; while :; do sleep 0.05; done", "ready");
+    deaf.signal(Signal::INT);
+    assert_eq!(deaf.end().status.code(), Some(130), "the command ended by itself");
+    assert!(!leasehold.scratch.file("ran").exists());
 }
 
 #[test]

@@ -22,11 +22,59 @@ fn the_command_reads_from_the_terminal_and_gives_it_back() {
 
 #[test]
 fn control_c_reaches_the_command() {
-    let mut session = Session::of_script("leasehold run a -- sh -c 'echo go; exec sleep 60'; echo code $?");
+    let mut session = Session::of_script("trap : INT; leasehold run a -- sh -c 'echo go; exec sleep 60'; echo code $?");
     session.shows("go");
     session.types("\x03");
     session.shows("code 130");
     session.end();
+}
+
+const LOOP: &str = "while :; do leasehold run a -- sh -c 'echo g''o; exec sleep 60'; done";
+
+#[test]
+fn control_c_ends_a_loop_that_was_typed() {
+    let mut session = Session::of_bash();
+    for key in ["\x03", "\x1c"] {
+        session.types(&format!("{LOOP}\n"));
+        session.shows("go\r\n");
+        session.types(key);
+        // A shell goes on after Ctrl-\ in any loop.
+        if key == "\x1c" {
+            session.shows("go\r\n");
+            session.types("\x03");
+        }
+        session.shows(PROMPT);
+        session.types("echo code ''$?\n");
+        session.shows("code 130");
+        session.shows(PROMPT);
+    }
+    session.exit();
+}
+
+#[test]
+fn control_c_ends_the_loop_of_a_script() {
+    for shell in ["sh", "bash"] {
+        let mut session = Session::of_script(&format!("exec {shell} -c \"{LOOP}\""));
+        session.shows("go\r\n");
+        session.types("\x03");
+        session.end();
+    }
+}
+
+#[test]
+fn control_c_ends_a_loop_that_waits_for_a_lock() {
+    let mut session = Session::of_bash();
+    session.types("leasehold run a -- sh -c 'echo h > held; exec sleep 60' < /dev/null &\n");
+    session.scratch.text_of("held");
+    session.shows(PROMPT);
+    session.types("while :; do leasehold run a -- true; done\n");
+    session.shows("waiting for a, held by pid");
+    session.types("\x03");
+    session.shows("gave up waiting on SIGINT");
+    session.shows(PROMPT);
+    session.types("echo code ''$?; kill %1\n");
+    session.shows("code 130");
+    session.exit();
 }
 
 #[test]
@@ -146,6 +194,28 @@ fn who_waits_can_be_stopped_and_goes_on_waiting() {
     session.exit();
 }
 
+/// Waits in bash, and without starting anything, until the job in the background catches SIGTSTP, the 20th signal.
+const CATCHES: &str = "caught='SigCgt:[[:space:]]*[0-9a-f]*[89a-f][0-9a-f]{4}[[:space:]]'; \
+                       until read -rd '' state < /proc/$!/status; [[ $state =~ $caught ]]; do :; done";
+
+/// Before its worker catches signals, while more processes are started, and while the command runs.
+#[test]
+fn a_job_is_stopped_however_early_control_z_is_typed() {
+    let mut session = Session::of_bash();
+    for delay in [":", ":", ":", "sleep 0", "sleep 0.01", "sleep 0.02", "sleep 0.04", "sleep 0.08", "sleep 0.15"] {
+        session.types(&format!(
+            "leasehold run a -- sleep 60 < /dev/null & {CATCHES}; {delay}; kill -TSTP %%; \
+             until [ \"$(jobs -s)\" ]; do sleep 0.02; done; echo sto''pped\n"
+        ));
+        session.shows("stopped\r\n");
+        session.shows(PROMPT);
+        session.types("kill %%; fg; echo en''ded\n");
+        session.shows("ended\r\n");
+        session.shows(PROMPT);
+    }
+    session.exit();
+}
+
 #[test]
 fn a_front_that_is_killed_takes_the_command_with_it() {
     let mut session = Session::of_bash();
@@ -192,6 +262,34 @@ fn a_command_in_a_pipeline_has_the_terminal_when_it_asks_for_it() {
     session.shows("asked");
     session.types("yes\n");
     session.shows("got yes");
+    session.shows(PROMPT);
+    session.exit();
+}
+
+#[test]
+fn a_command_that_reads_a_pipe_has_the_terminal_when_it_asks_for_it() {
+    let mut session = Session::of_bash();
+    session.types(
+        "echo data | leasehold run a -- sh -c 'read line; echo ask''ed; read key < /dev/tty; echo $line, $key'\n",
+    );
+    session.shows("asked");
+    session.types("yes\n");
+    session.shows("data, yes");
+    session.shows(PROMPT);
+    session.exit();
+}
+
+#[test]
+fn control_z_stops_a_command_that_reads_no_terminal() {
+    let mut session = Session::of_bash();
+    session
+        .types(&format!("{RUN} sh -c 'echo g''o; while [ ! -e on ]; do sleep 0.05; done; echo do''ne' < /dev/null\n"));
+    session.shows("go\r\n");
+    session.types("\x1a");
+    session.shows("Stopped");
+    session.shows(PROMPT);
+    session.types("touch on; fg\n");
+    session.shows("done");
     session.shows(PROMPT);
     session.exit();
 }

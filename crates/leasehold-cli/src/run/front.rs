@@ -1,9 +1,9 @@
 //! The front: the process that a shell takes for its job.
 //!
-//! A shell takes the terminal back when its job stops, and a process that is stopped renews nothing. So on a terminal
-//! `leasehold run` is two processes: the front, which stops and goes on as the shell wants, and the worker behind it, in a
-//! group of its own, which holds the lock. The front passes signals on and ends as the worker does. If it is killed, so is
-//! the worker, and the guard ends the command.
+//! A shell takes the terminal back when its job stops, and a process that is stopped renews nothing. So where there is a
+//! terminal, `leasehold run` is two processes: the front, which stops and goes on as the shell wants, and the worker behind
+//! it, in a group of its own, which holds the lock. The front passes signals on and ends as the worker does. If it is
+//! killed, so is the worker, and the guard ends the command.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use lock_host::{Clock, HostClock};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgid, getpgrp, kill_process, waitid};
-use rustix::termios::tcgetpgrp;
-use signal_hook::consts::SIGCHLD;
+use signal_hook::consts::{SIGCHLD, SIGTSTP};
 
 use super::channel::sleep_on;
 use super::process;
-use super::signals::Signals;
+use super::signals::{FORWARDED, Signals};
 use super::terminal;
+use super::tty::Tty;
 use crate::exit::Exit;
 use crate::report::say_error;
 
@@ -31,9 +31,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long to wait for the end of a command whose worker was killed. Chosen: its guard ends it within milliseconds.
 const RECOVER_WITHIN: Duration = Duration::from_secs(1);
 
-/// Whether a shell may stop and continue this process: it can be told nothing but by the terminal.
+/// Whether a shell may stop and continue this process: that takes a terminal, wherever standard input comes from.
 pub(super) fn is_needed() -> bool {
-    tcgetpgrp(io::stdin()).is_ok()
+    Tty::open().is_some()
 }
 
 /// Has a worker do what this process was started for, and says how that ended.
@@ -44,7 +44,7 @@ pub(super) fn stand() -> io::Result<Exit> {
     let mut signals = Signals::forwarded_and_children()?;
     let mut command = process::ourselves(ROLE)?;
     command.arg(std::process::id().to_string()).args(std::env::args_os().skip(1));
-    let in_foreground = tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp());
+    let in_foreground = Tty::open().is_some_and(|tty| tty.owner() == Some(getpgrp()));
     let worker = match process::spawn(command, HostClock.now() + START_WITHIN) {
         Ok(worker) => Pid::from_child(&worker),
         // It may be there all the same; it ends with this process, and must not work beside it.
@@ -52,7 +52,7 @@ pub(super) fn stand() -> io::Result<Exit> {
         Err(error) => return Err(error),
     };
     loop {
-        for signal in signals.pending().into_iter().filter(|&signal| signal != SIGCHLD) {
+        for signal in signals.take().into_iter().filter(|&signal| signal != SIGCHLD) {
             pass_on(worker, Signal::from_named_raw(signal));
         }
         match look(worker) {
@@ -86,11 +86,20 @@ fn look(worker: Pid) -> io::Result<Option<Exit>> {
     let changes = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
     let Some(change) = waitid(WaitId::Pid(worker), changes)? else { return Ok(None) };
     if change.stopped() {
+        // It does not catch signals yet, and so was stopped by what was passed on.
+        if change.stopping_signal() == Some(SIGTSTP) {
+            terminal::stop(getpgrp());
+        }
         pass_on(worker, Some(Signal::CONT));
         return Ok(None);
     }
     let code = change.exit_status().and_then(|code| u8::try_from(code).ok()).map(Exit::Command);
-    Ok(code.or_else(|| change.terminating_signal().map(Exit::Signalled)).or(Some(Exit::Internal)))
+    Ok(code.or_else(|| change.terminating_signal().map(by_signal)).or(Some(Exit::Internal)))
+}
+
+/// The worker catches what is passed on, and ends by it only where it was sent that.
+fn by_signal(signal: i32) -> Exit {
+    if FORWARDED.contains(&signal) { Exit::SignalledAlike(signal) } else { Exit::Signalled(signal) }
 }
 
 /// The front's own command line, out of that of its worker: without the role and the front's number.

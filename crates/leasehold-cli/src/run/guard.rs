@@ -110,7 +110,7 @@ impl Guard {
     fn serve(mut self) -> io::Result<()> {
         loop {
             self.hear_leasehold();
-            self.signals.pending();
+            self.signals.take();
             if let Duty::IsOver = self.look_at_command()? {
                 return Ok(());
             }

@@ -6,14 +6,16 @@ mod child;
 pub(crate) mod front;
 mod group;
 pub(crate) mod guard;
+mod lookout;
 mod lookup;
 mod process;
-mod signals;
+pub(crate) mod signals;
 mod spinner;
 pub(crate) mod start;
 mod supervise;
 mod terminal;
 mod troubles;
+mod tty;
 mod usable;
 mod wait;
 mod watch;
@@ -25,13 +27,15 @@ use std::time::Duration;
 
 use lock_core::{FLUSH_WITHIN, FencingToken};
 use lock_host::{Clock, HostClock};
+use rustix::process::Signal;
+use signal_hook::consts::{SIGINT, SIGQUIT};
 
 use self::budget::Budget;
 pub(crate) use self::budget::smallest_ttl;
 use self::child::{Child, Plan};
 use self::signals::Signals;
 use self::supervise::{Supervisor, Verdict};
-use self::terminal::Terminal;
+use self::terminal::{Terminal, User};
 use self::usable::usable_deadline;
 use self::wait::Request;
 use self::wire::Status;
@@ -45,6 +49,9 @@ use crate::store::Store;
 /// How often a store is asked whether a release that it did not answer has come about.
 const RELEASE_POLL: Duration = Duration::from_millis(20);
 
+/// What the terminal sends for Ctrl-C and Ctrl-\.
+const TYPED: [i32; 2] = [SIGINT, SIGQUIT];
+
 /// Runs the command under the lock and says how it ended.
 pub(crate) fn run(args: &RunArgs) -> Exit {
     // Where no worker can be started, this process does the work, or says why it cannot.
@@ -56,8 +63,8 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
 pub(crate) fn run_behind(front: u32, args: &RunArgs) -> Exit {
     match front::home(front) {
         Some(home) => {
-            terminal::write_from_background();
-            work(args, Some(&Terminal::of_job(home)))
+            tty::write_from_background();
+            work(args, Terminal::of_job(home).as_ref())
         }
         None => Exit::Internal,
     }
@@ -94,6 +101,8 @@ struct Session<'a> {
     held: Held,
     signals: Signals,
     terminal: Option<&'a Terminal>,
+    /// Who had the terminal when the command ended.
+    user: User,
     voice: &'a mut Voice,
     report: &'a mut Report,
 }
@@ -112,7 +121,8 @@ impl<'a> Session<'a> {
         let store = Store::choose(args.store.url.as_deref())?.shared()?;
         let held = Held::from_env();
         let signals = Signals::forwarded().map_err(|error| Failure::system("cannot catch signals", error))?;
-        let session = Self { args, budget, store, held, signals, terminal, voice, report };
+        let user = User::Others;
+        let session = Self { args, budget, store, held, signals, terminal, user, voice, report };
         session.look_up_command()?;
         Ok(session)
     }
@@ -168,9 +178,7 @@ impl<'a> Session<'a> {
         let child = Child::start(&plan, deadline).map_err(|error| Failure::system("cannot start the guard", error))?;
         let (signals, terminal) = (&mut self.signals, self.terminal);
         let verdict = Supervisor::new(child, deadline, self.budget, hold, signals, terminal, self.voice).watch();
-        if let Some(terminal) = terminal {
-            terminal.take_back();
-        }
+        self.user = terminal.map_or(User::Others, Terminal::take_back);
         Ok(verdict)
     }
 
@@ -234,12 +242,29 @@ impl<'a> Session<'a> {
     }
 
     fn ended(&mut self, status: Status) -> Exit {
-        let (end, exit) = match status {
-            Status::Code(code) => (CommandEnd::Code(code), Exit::Command(code)),
-            Status::Signal(signal) => (CommandEnd::Signal(signal), Exit::Signalled(signal)),
-        };
-        self.report.command = Some(end);
-        exit
+        match status {
+            Status::Code(code) => {
+                self.report.command = Some(CommandEnd::Code(code));
+                Exit::Command(code)
+            }
+            Status::Signal(signal) => {
+                self.report.command = Some(CommandEnd::Signal(signal));
+                if self.was_meant_for_us(signal) { Exit::SignalledAlike(signal) } else { Exit::Signalled(signal) }
+            }
+        }
+    }
+
+    /// Whether the signal that ended the command was sent to this process, too, or would have been, had the command not had
+    /// the terminal. In that case the rest of the job, such as a shell script, is sent it now.
+    fn was_meant_for_us(&mut self, signal: i32) -> bool {
+        if self.signals.has_had(signal) {
+            return true;
+        }
+        let typed = Signal::from_named_raw(signal).filter(|_| TYPED.contains(&signal) && self.user == User::Command);
+        if let (Some(signal), Some(terminal)) = (typed, self.terminal) {
+            terminal.signal_job(signal);
+        }
+        typed.is_some()
     }
 
     fn refused(&self, error: &io::Error) -> Failure {

@@ -12,7 +12,7 @@ use lock_core::Moment;
 use lock_host::{Clock, HostClock};
 use rustix::process::Signal;
 
-use super::terminal;
+use super::tty;
 
 /// How often a process that does not come about is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -49,7 +49,7 @@ pub(crate) fn ourselves(role: &str) -> io::Result<Command> {
 pub(crate) fn spawn(mut command: Command, until: Moment) -> io::Result<Child> {
     let (sender, started) = channel();
     thread::Builder::new().name("start".to_owned()).spawn(move || {
-        terminal::stop_in_background();
+        tty::stop_in_background();
         let child = command.spawn();
         // The files that were for the child alone.
         drop(command);

@@ -58,15 +58,20 @@ impl<'a> Spinner<'a> {
         }
     }
 
-    /// Shows what there is to show; asks `look` about once a second what is in the way, and only if somebody
-    /// sees it.
-    pub(crate) fn turn(&mut self, voice: &Voice, look: impl FnOnce() -> Option<String>) {
+    /// Whether it is time to look at what is in the way: about once a second, and only if somebody sees it.
+    pub(crate) fn wants_look(&mut self) -> bool {
         let now = HostClock.now();
         if now < self.look_at || matches!(self.form, Form::Nothing) {
-            return;
+            return false;
         }
         self.look_at = now + LOOK_EVERY;
-        let obstacle = look().map_or_else(String::new, |obstacle| format!(", {obstacle}"));
+        true
+    }
+
+    /// Shows what is in the way.
+    pub(crate) fn show(&mut self, voice: &Voice, obstacle: Option<String>) {
+        let now = HostClock.now();
+        let obstacle = obstacle.map_or_else(String::new, |obstacle| format!(", {obstacle}"));
         let text = format!("waiting for {}{obstacle}", self.wish.name);
         match &self.form {
             Form::Nothing => {}

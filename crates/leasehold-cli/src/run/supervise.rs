@@ -160,7 +160,7 @@ impl<'a> Supervisor<'a> {
     }
 
     fn pass_signals_on(&mut self) {
-        for signal in self.signals.pending() {
+        for signal in self.signals.take() {
             if signal == SIGCONT {
                 self.lend_terminal();
             }

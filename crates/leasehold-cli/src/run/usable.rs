@@ -60,7 +60,7 @@ pub(super) fn usable_deadline(
             let message = format!("the lease was lost before the command was started: {reason}; run it again");
             return Err(Failure::new(Exit::Lost, message));
         }
-        if let Some(signal) = signals.pending().into_iter().find(|signal| asks_for_end(*signal)) {
+        if let Some(signal) = signals.peek().iter().copied().find(|&signal| asks_for_end(signal)) {
             let name = signals::name_of(signal);
             let message = format!("gave up on {name}; the command was not started and the lock is released");
             return Err(Failure::new(Exit::Interrupted(signal), message));
@@ -76,7 +76,7 @@ pub(super) fn usable_deadline(
     }
 }
 
-/// The lock is held already: who stopped here would lose it.
+/// Ctrl-Z stops the command once it runs: the lock is held already, and would be lost here.
 fn asks_for_end(signal: i32) -> bool {
     ![SIGWINCH, SIGCONT, SIGTSTP].contains(&signal)
 }
@@ -94,7 +94,7 @@ mod tests {
     use std::cell::Cell;
     use std::sync::{Mutex, PoisonError};
 
-    use signal_hook::consts::{SIGTERM, SIGUSR2};
+    use signal_hook::consts::{SIGTERM, SIGTSTP, SIGUSR2};
     use signal_hook::low_level::raise;
 
     use super::*;
@@ -207,5 +207,15 @@ mod tests {
             let failure = usable_deadline(&SHORT, "1h".parse().unwrap(), BUDGET, &mut signals).unwrap_err();
             assert_eq!(failure.exit, Exit::Interrupted(signal));
         }
+    }
+
+    #[test]
+    fn a_stop_is_left_for_the_command() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut signals = Signals::forwarded().unwrap();
+        raise(SIGTSTP).unwrap();
+        let enough = Always(Duration::from_secs(60));
+        assert!(usable_deadline(&enough, "1h".parse().unwrap(), BUDGET, &mut signals).is_ok());
+        assert!(signals.take().contains(&SIGTSTP));
     }
 }

@@ -13,6 +13,7 @@ use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 use signal_hook::low_level::emulate_default_handler;
 
 use super::channel::sleep_on;
+use super::lookout::Lookout;
 use super::signals::{self, Signals};
 use super::spinner::Spinner;
 use super::terminal::Terminal;
@@ -38,6 +39,7 @@ pub(crate) fn acquire(
 ) -> Result<(Locks, Hold), Failure> {
     let wish = request.wish.clone();
     let asking = Asking::begin(request).map_err(|error| Failure::system("cannot start a thread", error))?;
+    let lookout = asking.lookout(&wish.name).map_err(|error| Failure::system("cannot start a thread", error))?;
     let mut spinner = Spinner::new(&wish, voice);
     let mut troubles = Troubles::default();
     loop {
@@ -51,7 +53,7 @@ pub(crate) fn acquire(
                 return Err(Failure::new(Exit::Internal, "the thread that waits for the lock has ended; run it again"));
             }
         }
-        for signal in signals.pending() {
+        for signal in signals.take() {
             match signal {
                 SIGWINCH | SIGCONT => {}
                 SIGTSTP => stop_here(terminal),
@@ -59,9 +61,14 @@ pub(crate) fn acquire(
             }
         }
         if let Some(error) = troubles.news(HostClock.now(), asking.store_error(&wish.name)) {
-            spinner.aside(|| voice.warn(&format!("still waiting for {}, but {error}", wish.name)));
+            spinner.aside(|| voice.warn_waiting(&wish.name, &error));
         }
-        spinner.turn(voice, || asking.obstacle(&wish.name));
+        if spinner.wants_look() {
+            lookout.ask();
+        }
+        if let Some(obstacle) = lookout.news() {
+            spinner.show(voice, obstacle);
+        }
     }
 }
 
@@ -89,13 +96,17 @@ impl Asking {
         Ok(Self { stage, warnings, answer, done })
     }
 
-    fn obstacle(&self, name: &LockName) -> Option<String> {
-        let locks = match &*stage(&self.stage) {
-            Stage::Connecting(trouble) => return trouble.clone(),
-            Stage::Asking(locks) => locks.clone(),
-            Stage::GivenUp => return None,
-        };
-        locks.obstacle(name)
+    /// Looks at what is in the way.
+    fn lookout(&self, name: &LockName) -> io::Result<Lookout> {
+        let (now, name) = (Arc::clone(&self.stage), name.clone());
+        Lookout::new(move || {
+            let locks = match &*stage(&now) {
+                Stage::Connecting(trouble) => return trouble.clone(),
+                Stage::Asking(locks) => locks.clone(),
+                Stage::GivenUp => return None,
+            };
+            locks.obstacle(&name)
+        })
     }
 
     /// Why the store does not answer, if it does not.
