@@ -103,7 +103,7 @@ const COLUMNS: [Column; 6] = [
     Column::new("HOLDER"),
     Column::new("WHY").dropped(0),
     Column::new("TOKEN").right(),
-    Column::new("REMAINING").right().dropped(2),
+    Column::new("REMAINING").right(),
     Column::new("WAITERS").right().dropped(1),
 ];
 

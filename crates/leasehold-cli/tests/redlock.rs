@@ -232,3 +232,16 @@ fn locks_are_looked_at_node_by_node() {
     }
     std::fs::write(nodes.leasehold.scratch.file("done"), "").unwrap();
 }
+
+#[test]
+fn a_node_that_is_used_alone_is_warned_of_and_looking_at_it_is_not() {
+    let nodes = Nodes::founded(3);
+    let alone = format!("redis://{}", nodes.address(0));
+    let output = nodes.leasehold.run(&format!("--url {alone} a"), "true");
+    assert_eq!(code(output.status), 0);
+    assert!(text(&output.stderr).contains("is a node of a quorum"), "{}", text(&output.stderr));
+    let looked = nodes.leasehold.command(&format!("ls --url {alone}")).finish();
+    assert_eq!((code(looked.status), text(&looked.stderr).as_str()), (0, ""));
+    let output = nodes.leasehold.run(&format!("{RUN} {} a", nodes.url()), "true");
+    assert!(!text(&output.stderr).contains("is a node of a quorum"), "{}", text(&output.stderr));
+}
