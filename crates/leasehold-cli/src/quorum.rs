@@ -96,6 +96,11 @@ impl fmt::Display for Health {
     }
 }
 
+/// Parses the URL of a quorum.
+pub(crate) fn config(url: &str) -> Result<RedlockConfig, Failure> {
+    RedlockConfig::from_url(url).map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))
+}
+
 pub(crate) fn failure(error: ConnectError) -> Failure {
     match error {
         ConnectError::Invalid(invalid) => Failure::new(Exit::Config, invalid.to_string()),

@@ -12,7 +12,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::account::Account;
-use super::raw::{Place, Raw};
+use super::place::Place;
+use super::raw::Raw;
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
 use crate::store::Store;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::diary::Diary;
 use super::gate::LastEntry;
-use super::worker::{Errand, Worker};
+use super::worker::{Job, Worker};
 use crate::exit::{Exit, Failure};
 
 /// The first argument of such a process.
@@ -23,7 +23,7 @@ pub(crate) const ROLE: &str = "demo-worker";
 const STOPPED_WITHIN: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// The command line of such a process: its errand comes through standard input, since it may hold a password.
+/// The command line of such a process: its job comes through standard input, since it may hold a password.
 #[derive(Debug, Parser)]
 pub(crate) struct Role {}
 
@@ -42,8 +42,8 @@ pub(crate) struct Paused {
 
 impl Paused {
     /// Starts the process and waits until it is stopped.
-    pub(crate) fn start(errand: &Errand) -> Result<Self, Failure> {
-        let started = spawn(errand).map_err(|error| Failure::system("cannot start a worker process", error))?;
+    pub(crate) fn start(job: &Job) -> Result<Self, Failure> {
+        let started = spawn(job).map_err(|error| Failure::system("cannot start a worker process", error))?;
         let pid = Pid::from_child(&started);
         let paused = Self { process: Some(started), pid };
         let deadline = HostClock.now() + STOPPED_WITHIN;
@@ -105,14 +105,14 @@ fn never_stopped() -> Failure {
     Failure::system("a worker process was never stopped", "it took too long")
 }
 
-fn spawn(errand: &Errand) -> std::io::Result<Child> {
+fn spawn(job: &Job) -> std::io::Result<Child> {
     let this = Path::new("/proc/self/exe");
     let mut command = if this.exists() { Command::new(this) } else { Command::new(std::env::current_exe()?) };
     // Not among those whom the terminal stops and sets going.
     command.arg(ROLE).process_group(0);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     if let Some(mut pipe) = child.stdin.take() {
-        serde_json::to_writer(&mut pipe, errand)?;
+        serde_json::to_writer(&mut pipe, job)?;
         pipe.write_all(b"\n")?;
     }
     Ok(child)
@@ -128,10 +128,9 @@ pub(crate) fn main(_: &Role) -> Exit {
 fn work() -> Result<Diary, Failure> {
     die_with_parent();
     let mut line = String::new();
-    stdin().lock().read_line(&mut line).map_err(|error| Failure::system("cannot read the errand", error))?;
-    let errand: Errand =
-        serde_json::from_str(&line).map_err(|_| Failure::system("cannot read the errand", "it is no errand"))?;
-    Worker::new(&errand, &LastEntry::now())?.go_first()?.work()
+    stdin().lock().read_line(&mut line).map_err(|error| Failure::system("cannot read the job", error))?;
+    let job: Job = serde_json::from_str(&line).map_err(|_| Failure::system("cannot read the job", "it is not one"))?;
+    Worker::new(&job, &LastEntry::now())?.go_first()?.work()
 }
 
 /// A stopped process that nobody sets going again would stay for ever.

@@ -10,7 +10,7 @@ use super::diary::Diary;
 use super::gate::{LastEntry, Method, Release};
 use super::ground::Ground;
 use super::paused::Paused;
-use super::worker::{Check, Errand, Mishap, WORK, Worker};
+use super::worker::{Check, Job, Mishap, WORK, Worker};
 use crate::exit::Failure;
 
 /// When a naive lock expires.
@@ -196,7 +196,7 @@ impl Stage {
 
     fn play_in_threads(&self, ground: &Ground, crew: Crew) -> Result<Diary, Failure> {
         let last_entry = LastEntry::now();
-        let first = Worker::new(&self.errand(ground, crew, 0), &last_entry)?;
+        let first = Worker::new(&self.job(ground, crew, 0), &last_entry)?;
         let others = self.others(ground, crew, &last_entry)?;
         // Whoever has a mishap has it for all the others to see.
         let first = match self.mishap {
@@ -208,19 +208,19 @@ impl Stage {
 
     fn play_around_a_stop(&self, ground: &Ground, crew: Crew) -> Result<Diary, Failure> {
         let others = self.others(ground, crew, &LastEntry::now())?;
-        let paused = Paused::start(&self.errand(ground, crew, 0))?;
+        let paused = Paused::start(&self.job(ground, crew, 0))?;
         let meanwhile = work_together(others)?;
         Ok(paused.go_on()?.add(meanwhile))
     }
 
     fn others(&self, ground: &Ground, crew: Crew, last_entry: &LastEntry) -> Result<Vec<Worker>, Failure> {
-        let errand = |number| Errand { mishap: Mishap::None, ..self.errand(ground, crew, number) };
-        (1..crew.workers).map(|number| Worker::new(&errand(number), last_entry)).collect()
+        let job = |number| Job { mishap: Mishap::None, ..self.job(ground, crew, number) };
+        (1..crew.workers).map(|number| Worker::new(&job(number), last_entry)).collect()
     }
 
-    fn errand(&self, ground: &Ground, crew: Crew, number: u32) -> Errand {
+    fn job(&self, ground: &Ground, crew: Crew, number: u32) -> Job {
         let Self { method, check, mishap, .. } = *self;
-        Errand { ground: ground.clone(), number, deposits: crew.deposits, method, check, mishap }
+        Job { ground: ground.clone(), number, deposits: crew.deposits, method, check, mishap }
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) enum Check {
 
 /// What a worker is to do. Goes to other processes through pipes only: the ground may hold a password.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Errand {
+pub(crate) struct Job {
     pub(crate) ground: Ground,
     /// What tells it from the other workers.
     pub(crate) number: u32,
@@ -77,8 +77,8 @@ enum Deposit {
 
 impl Worker {
     /// Connects.
-    pub(crate) fn new(errand: &Errand, last_entry: &LastEntry) -> Result<Self, Failure> {
-        let Errand { ground, number, deposits, method, check, mishap } = errand;
+    pub(crate) fn new(job: &Job, last_entry: &LastEntry) -> Result<Self, Failure> {
+        let Job { ground, number, deposits, method, check, mishap } = job;
         Ok(Self {
             // First, since it prepares for TLS where the store wants it.
             gate: Gate::new(*method, ground, u64::from(*number), last_entry.clone())?,

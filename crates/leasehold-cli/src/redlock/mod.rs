@@ -4,12 +4,12 @@ pub(crate) mod args;
 mod moving;
 mod status;
 
-use leasehold::redlock::{Purpose, RedlockConfig};
+use leasehold::redlock::Purpose;
 use lock_core::Ttl;
 
 use self::args::{InitArgs, RedlockArgs, Task};
 use crate::exit::{Exit, Failure};
-use crate::quorum::{Health, Quorum};
+use crate::quorum::{Health, Quorum, config};
 use crate::report::{print, say_warning};
 
 /// Does what was asked for.
@@ -19,10 +19,6 @@ pub(crate) fn run(args: &RedlockArgs) -> Result<Exit, Failure> {
         Task::Status(args) => status::run(args),
         Task::Move(args) => moving::run(args),
     }
-}
-
-fn config(url: &str) -> Result<RedlockConfig, Failure> {
-    RedlockConfig::from_url(url).map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))
 }
 
 fn init(args: &InitArgs) -> Result<Exit, Failure> {

@@ -8,9 +8,8 @@ use leasehold::redlock::{Purpose, RedlockConfig, Report};
 use lock_core::node::{Ask, BlockingQuorumNode, Membership, QuorumNode, Told};
 
 use super::args::MoveArgs;
-use super::config;
 use crate::exit::{Exit, Failure};
-use crate::quorum::{Health, PASS_WITHIN, Quorum, failure};
+use crate::quorum::{Health, PASS_WITHIN, Quorum, config, failure};
 use crate::report::{print, say_warning, whole_seconds};
 
 /// Moves what can be reached of the old nodes, and sets the new deployment's clock running.

@@ -10,9 +10,8 @@ use lock_core::node::{NodeState, View};
 use serde::Serialize;
 
 use super::args::StatusArgs;
-use super::config;
 use crate::exit::{Exit, Failure};
-use crate::quorum::{Health, Quorum};
+use crate::quorum::{Health, Quorum, config};
 use crate::report::{human, json, millis, print, say_warning, whole_seconds};
 use crate::table::{Column, draw};
 

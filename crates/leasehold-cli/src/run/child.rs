@@ -16,7 +16,7 @@ use super::channel::Channel;
 use super::group::{self, Group};
 use super::guard;
 use super::process::{self, ourselves};
-use super::wire::{Order, Tiding};
+use super::wire::{Event, Order};
 
 /// Smaller movements of the deadline than this are rounding, not renewals.
 const NEWS_MIN: Duration = Duration::from_millis(1);
@@ -74,20 +74,20 @@ impl Child {
 
     /// Gives the guard an order.
     pub(crate) fn order(&mut self, order: Order) {
-        // A guard that cannot be told is dead, which is seen where its tidings are read, or stopped, which is what
+        // A guard that cannot be told is dead, which is seen where its events are read, or stopped, which is what
         // `kill` is for.
         let _ = self.line.send(&order);
     }
 
     /// What the guard has to tell; an error means that it is dead.
-    pub(crate) fn tidings(&mut self) -> io::Result<Vec<Tiding>> {
-        let tidings = self.line.receive()?;
-        for tiding in &tidings {
-            if let Tiding::Started(number) = tiding {
+    pub(crate) fn events(&mut self) -> io::Result<Vec<Event>> {
+        let events = self.line.receive()?;
+        for event in &events {
+            if let Event::Started(number) = event {
                 self.group = Pid::from_raw(*number).map(Group::led_by);
             }
         }
-        Ok(tidings)
+        Ok(events)
     }
 
     /// The group of the command, once it is there.

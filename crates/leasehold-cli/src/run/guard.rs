@@ -29,7 +29,7 @@ use super::process;
 use super::signals::Signals;
 use super::start;
 use super::watch::{Step, Watch};
-use super::wire::{Cause, Go, Order, Refusal, Status, Tiding};
+use super::wire::{Cause, Event, Go, Order, Refusal, Status};
 use crate::exit::Exit;
 
 /// The role's name on the command line.
@@ -97,7 +97,7 @@ impl Guard {
         let start_by = deadline - budget.kept();
         let (starter, group) = start(args, start_by)?;
         let mut guard = Self { line: Some(line), starter: Some(starter), group, watch, signals };
-        guard.tell(&Tiding::Started(group.id().as_raw_pid()));
+        guard.tell(&Event::Started(group.id().as_raw_pid()));
         // This process may have been stopped meanwhile. What does not start then is ended like what did.
         if let Some(starter) = &mut guard.starter
             && HostClock.now() < start_by
@@ -156,14 +156,14 @@ impl Guard {
         let leader = self.group.look()?;
         // In this order: what the starter says of its failure, it says before it ends.
         if let Some(refusal) = self.hear_starter() {
-            self.tell(&Tiding::Refused(refusal.0));
+            self.tell(&Event::Refused(refusal.0));
             self.group.bury(self.watch.deadline());
             return Ok(Duty::IsOver);
         }
         match leader {
             Leader::Unchanged => Ok(Duty::Goes),
-            Leader::Stopped(signal) => Ok(self.tell(&Tiding::Stopped(signal))),
-            Leader::Continued => Ok(self.tell(&Tiding::Continued)),
+            Leader::Stopped(signal) => Ok(self.tell(&Event::Stopped(signal))),
+            Leader::Continued => Ok(self.tell(&Event::Continued)),
             Leader::Ended(status) => Ok(self.bury(status)),
         }
     }
@@ -183,15 +183,15 @@ impl Guard {
     fn bury(&mut self, status: Status) -> Duty {
         self.group.signal(Signal::KILL);
         let cause = if self.watch.is_ending() { Cause::Lease } else { Cause::Itself };
-        self.tell(&Tiding::Ended { status, cause });
+        self.tell(&Event::Ended { status, cause });
         self.group.bury(self.watch.deadline());
         Duty::IsOver
     }
 
-    fn tell(&mut self, tiding: &Tiding) -> Duty {
+    fn tell(&mut self, event: &Event) -> Duty {
         if let Some(line) = &mut self.line {
             // A broken line is noticed where it is read.
-            let _ = line.send(tiding);
+            let _ = line.send(event);
         }
         Duty::Goes
     }

@@ -9,6 +9,8 @@ use std::path::Path;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 
+use crate::exit::{Exit, Failure};
+
 /// Looks a program up as the system will. What cannot be told from here is left to the system.
 ///
 /// # Errors
@@ -41,6 +43,27 @@ fn executable(program: &Path) -> io::Result<()> {
         Err(Errno::ACCESS) => Err(Errno::ACCESS.into()),
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// What people are told of a program that the system does not execute.
+pub(super) fn cannot_execute(program: &OsStr, error: &io::Error) -> Failure {
+    let program = program.to_string_lossy();
+    if error.kind() == io::ErrorKind::NotFound {
+        let advice = if program.contains(char::is_whitespace) {
+            "quote each word by itself, or use sh -c '...'"
+        } else {
+            "check the spelling and PATH"
+        };
+        let message =
+            format!("there is no command {program:?}, or the interpreter in its first line is missing; {advice}");
+        return Failure::new(Exit::NotFound, message);
+    }
+    // A name without a slash was looked for in PATH, not here.
+    if program.contains('/') && Path::new(&*program).is_dir() {
+        let message = format!("{program:?} is a directory and cannot be executed; name a program in it");
+        return Failure::new(Exit::NotExecutable, message);
+    }
+    Failure::new(Exit::NotExecutable, format!("cannot execute {program:?}: {error}; make it executable"))
 }
 
 #[cfg(test)]

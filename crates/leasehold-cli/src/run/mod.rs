@@ -21,8 +21,8 @@ mod wait;
 mod watch;
 mod wire;
 
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use lock_core::{FLUSH_WITHIN, FencingToken};
@@ -33,6 +33,7 @@ use signal_hook::consts::{SIGINT, SIGQUIT};
 use self::budget::Budget;
 pub(crate) use self::budget::smallest_ttl;
 use self::child::{Child, Plan};
+use self::lookup::cannot_execute;
 use self::signals::Signals;
 use self::supervise::{Supervisor, Verdict};
 use self::terminal::{Terminal, User};
@@ -129,7 +130,7 @@ impl<'a> Session<'a> {
 
     fn look_up_command(&self) -> Result<(), Failure> {
         let Some(program) = self.args.command.first() else { return Ok(()) };
-        lookup::look_up(program, std::env::var_os("PATH").as_deref()).map_err(|error| self.refused(&error))
+        lookup::look_up(program, std::env::var_os("PATH").as_deref()).map_err(|error| cannot_execute(program, &error))
     }
 
     fn run(mut self) -> Result<Exit, Failure> {
@@ -234,7 +235,10 @@ impl<'a> Session<'a> {
                 Exit::Lost,
                 "the lease was lost; the command was killed but its end was not seen in time; check with ps what runs",
             )),
-            Verdict::Refused(error) => Err(self.refused(&error)),
+            Verdict::Refused(error) => {
+                let program = self.args.command.first().map_or_else(|| OsStr::new(""), OsString::as_os_str);
+                Err(cannot_execute(program, &error))
+            }
             Verdict::Unguarded => {
                 Err(Failure::new(Exit::Internal, "the guard process died, so the command was killed; run it again"))
             }
@@ -265,26 +269,6 @@ impl<'a> Session<'a> {
             terminal.signal_job(signal);
         }
         typed.is_some()
-    }
-
-    fn refused(&self, error: &io::Error) -> Failure {
-        let program = self.args.command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
-        if error.kind() == io::ErrorKind::NotFound {
-            let advice = if program.contains(char::is_whitespace) {
-                "quote each word by itself, or use sh -c '...'"
-            } else {
-                "check the spelling and PATH"
-            };
-            let message =
-                format!("there is no command {program:?}, or the interpreter in its first line is missing; {advice}");
-            return Failure::new(Exit::NotFound, message);
-        }
-        // A name without a slash was looked for in PATH, not here.
-        if program.contains('/') && Path::new(&*program).is_dir() {
-            let message = format!("{program:?} is a directory and cannot be executed; name a program in it");
-            return Failure::new(Exit::NotExecutable, message);
-        }
-        Failure::new(Exit::NotExecutable, format!("cannot execute {program:?}: {error}; make it executable"))
     }
 }
 

@@ -13,7 +13,7 @@ use super::channel::sleep_on;
 use super::child::Child;
 use super::signals::Signals;
 use super::terminal::Terminal;
-use super::wire::{Cause, Order, Status, Tiding};
+use super::wire::{Cause, Event, Order, Status};
 use crate::locks::Hold;
 use crate::report::Voice;
 
@@ -76,9 +76,9 @@ impl<'a> Supervisor<'a> {
 
     fn watch_to_verdict(&mut self) -> Verdict {
         loop {
-            match self.child.tidings() {
-                Ok(tidings) => {
-                    if let Some(verdict) = tidings.into_iter().find_map(|tiding| self.heed(tiding)) {
+            match self.child.events() {
+                Ok(events) => {
+                    if let Some(verdict) = events.into_iter().find_map(|event| self.handle(event)) {
                         return verdict;
                     }
                 }
@@ -97,26 +97,26 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn heed(&mut self, tiding: Tiding) -> Option<Verdict> {
-        match tiding {
-            Tiding::Started(_) => {
+    fn handle(&mut self, event: Event) -> Option<Verdict> {
+        match event {
+            Event::Started(_) => {
                 if let (Some(terminal), Some(group)) = (self.terminal, self.child.group()) {
                     terminal.started(group.id());
                 }
                 None
             }
-            Tiding::Stopped(signal) => {
+            Event::Stopped(signal) => {
                 if !self.lends_on_demand(signal) {
                     self.stopped();
                 }
                 None
             }
-            Tiding::Continued => {
+            Event::Continued => {
                 self.lend_terminal();
                 None
             }
-            Tiding::Refused(number) => Some(Verdict::Refused(io::Error::from_raw_os_error(number))),
-            Tiding::Ended { status, cause } => Some(match (self.lost.take(), cause) {
+            Event::Refused(number) => Some(Verdict::Refused(io::Error::from_raw_os_error(number))),
+            Event::Ended { status, cause } => Some(match (self.lost.take(), cause) {
                 (Some(reason), _) => Verdict::Lost(reason),
                 (None, Cause::Lease) => Verdict::Lost("it could not be renewed in time".to_owned()),
                 (None, Cause::Itself) => Verdict::Ended(status),

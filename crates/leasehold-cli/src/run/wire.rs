@@ -17,7 +17,7 @@ pub(crate) enum Order {
 /// From the guard to `leasehold`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Tiding {
+pub(crate) enum Event {
     /// The group is there, with this number; the command starts as soon as this was sent.
     Started(i32),
     /// The command cannot be executed, by this error number of the system.

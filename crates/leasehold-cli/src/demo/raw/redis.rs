@@ -27,11 +27,11 @@ return 1
 ";
 
 /// A connection to the server.
-pub(super) struct Server(Connection);
+pub(crate) struct Server(Connection);
 
 impl Server {
     /// Connects to the server of a URL that `leasehold` itself understands.
-    pub(super) fn connect(url: &str) -> Result<Self, Failure> {
+    pub(crate) fn connect(url: &str) -> Result<Self, Failure> {
         let connection = Client::open(plain(url)?)?.get_connection_with_timeout(WITHIN)?;
         connection.set_read_timeout(Some(WITHIN))?;
         connection.set_write_timeout(Some(WITHIN))?;

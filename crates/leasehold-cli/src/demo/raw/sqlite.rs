@@ -19,11 +19,11 @@ CREATE TABLE IF NOT EXISTS raw(key TEXT PRIMARY KEY, value INTEGER NOT NULL, exp
 ";
 
 /// A connection to the file.
-pub(super) struct File(Connection);
+pub(crate) struct File(Connection);
 
 impl File {
     /// Opens the file, and makes it where it is not there.
-    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let db = Connection::open(path)?;
         db.busy_timeout(BUSY_WITHIN)?;
         db.execute_batch(SET_UP)?;
