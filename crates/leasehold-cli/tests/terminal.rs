@@ -79,7 +79,7 @@ fn control_c_ends_a_loop_that_waits_for_a_lock() {
 
 #[test]
 fn a_command_that_is_suspended_is_told_of_and_can_be_ended() {
-    // A shell that is just starting a command is not stopped before that command goes on, hence `exec`.
+    // A shell cannot be stopped while it starts a command, hence `exec`.
     let mut session = Session::of_script("trap : INT; leasehold run a -- sh -c 'echo go; exec sleep 60'; echo code $?");
     session.shows("go");
     session.types("\x1a");
@@ -122,7 +122,8 @@ fn a_job_in_the_background_leaves_the_terminal_to_the_shell() {
     session.exit();
 }
 
-/// The lease's ttl: short, so that a test sees it renewed.
+/// The lease's ttl: short, so that a test sees it renewed. The commands that are stopped start none, since a shell cannot be
+/// stopped while it does.
 const RUN: &str = "leasehold run --ttl 3s a --";
 
 #[test]
@@ -154,9 +155,7 @@ fn control_z_gives_the_terminal_to_the_shell_and_the_lease_is_renewed() {
 #[test]
 fn a_stopped_job_goes_on_in_the_background_and_comes_to_the_foreground() {
     let mut session = Session::of_bash();
-    session.types(&format!(
-        "{RUN} sh -c 'echo g''o; while [ ! -e on ]; do sleep 0.05; done; read line; echo got $line'\n"
-    ));
+    session.types(&format!("mkfifo on; {RUN} sh -c 'echo g''o; read on < on; read line; echo got $line'\n"));
     session.shows("go\r\n");
     session.types("\x1a");
     session.shows("Stopped");
@@ -164,7 +163,7 @@ fn a_stopped_job_goes_on_in_the_background_and_comes_to_the_foreground() {
     session.types("bg\n");
     session.shows(PROMPT);
     // What reads from the terminal in the background is stopped.
-    session.types("touch on\n");
+    session.types("echo > on\n");
     session.shows("was stopped");
     session.types("fg\n");
     session.shows("fg\r\n");
@@ -282,13 +281,12 @@ fn a_command_that_reads_a_pipe_has_the_terminal_when_it_asks_for_it() {
 #[test]
 fn control_z_stops_a_command_that_reads_no_terminal() {
     let mut session = Session::of_bash();
-    session
-        .types(&format!("{RUN} sh -c 'echo g''o; while [ ! -e on ]; do sleep 0.05; done; echo do''ne' < /dev/null\n"));
+    session.types(&format!("mkfifo on; {RUN} sh -c 'echo g''o; read on < on; echo do''ne' < /dev/null\n"));
     session.shows("go\r\n");
     session.types("\x1a");
     session.shows("Stopped");
     session.shows(PROMPT);
-    session.types("touch on; fg\n");
+    session.types("(echo > on) & fg %1\n");
     session.shows("done");
     session.shows(PROMPT);
     session.exit();

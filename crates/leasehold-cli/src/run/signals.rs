@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+use nix::sys::signal::{SigSet, SigmaskHow};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{
     SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH, SIGXFSZ,
@@ -45,7 +46,11 @@ impl Signals {
         let ignored = ignored_at_start();
         let caught: Vec<_> = wanted.iter().filter(|&&signal| !ignored.contains(signal)).collect();
         let (read, write) = UnixStream::pair()?;
-        let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, caught)?;
+        // One that arrived between the handler and what it does would be lost.
+        let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, caught);
+        before.thread_set_mask()?;
+        let delivery = delivery?;
         Ok(Self { delivery, waiting: BTreeSet::new(), arrived: BTreeSet::new() })
     }
 
