@@ -139,7 +139,7 @@ impl Locks {
     fn inspect(&self) -> Result<&dyn BlockingInspect, Failure> {
         self.client.inspect().ok_or_else(|| {
             let backend = self.client.capabilities().backend;
-            let problem = "this store cannot show its locks";
+            let problem = "this store cannot list its locks";
             BackendError::new(backend, Operation::Inspect, ErrorKind::Unsupported, Effect::None, problem).into()
         })
     }
@@ -152,20 +152,20 @@ impl Locks {
             Some(Some(left)) => {
                 format!(", for {} unless renewed; {WAIT}", whole_seconds(left))
             }
-            Some(None) => " and never expires; if nothing uses it any more, delete it at the store".to_owned(),
+            Some(None) => " and never expires; if nothing uses it any more, delete it from the store".to_owned(),
         };
         busy(wish, &format!("{} is held by {holder}{rest}", wish.name))
     }
 }
 
-const WAIT: &str = "to wait, use -w 30s in place of -n, or neither";
+const WAIT: &str = "to wait, use -w 30s instead of -n, or omit both";
 
 fn refused(error: AcquireError, wish: &Wish) -> Failure {
     match error {
         AcquireError::TimedOut { name, waited, holder } => {
             let waited = rough(waited);
             let advice = match &holder {
-                Some(Holder::Foreign) => format!("leasehold show {name} tells whether it ever expires"),
+                Some(Holder::Foreign) => format!("check with leasehold show {name} whether it expires"),
                 Some(Holder::Leasehold { .. }) | None => "raise -w, or contact the holder".to_owned(),
             };
             let holder = name_of(holder.as_ref());

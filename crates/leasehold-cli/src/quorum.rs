@@ -86,12 +86,12 @@ impl fmt::Display for Health {
         let verb = if *voting == 1 { "votes" } else { "vote" };
         write!(f, "{voting} of {nodes} nodes {verb}, {majority} are needed")?;
         match self.wait {
-            Some(wait) => write!(f, " and will be there in {} at most, while clients come by", whole_seconds(wait)),
+            Some(wait) => write!(f, "; expected within {} as long as clients keep connecting", whole_seconds(wait)),
             None if self.can_grant() => match self.spare() {
                 0 => f.write_str(", none may fail"),
                 spare => write!(f, ", {spare} may fail"),
             },
-            None => f.write_str("; see that the others run"),
+            None => f.write_str("; check that the others are running"),
         }
     }
 }

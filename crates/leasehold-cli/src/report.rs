@@ -180,6 +180,11 @@ pub(crate) fn whole_seconds(duration: Duration) -> FormattedDuration {
     human(Duration::from_secs(duration.as_secs().max(1)))
 }
 
+/// A duration for people, to the next full second.
+pub(crate) fn whole_seconds_up(duration: Duration) -> FormattedDuration {
+    human(Duration::from_millis(millis(duration).div_ceil(1000) * 1000))
+}
+
 /// A duration for scripts.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

@@ -39,8 +39,8 @@ impl Store {
         if matches!(&self, Self::Url(url) if url.starts_with("memory:")) {
             return Err(Failure::new(
                 Exit::Config,
-                "a memory: store is seen by this one process only and would exclude nobody; \
-                 leave --url and LEASEHOLD_URL out for a file of your own, or give sqlite:PATH",
+                "a memory: store is visible to this process only and would exclude nobody; \
+                 omit --url and LEASEHOLD_URL to use a per-user file, or give sqlite:PATH",
             ));
         }
         Ok(self)
@@ -54,8 +54,8 @@ impl Store {
             let config = RedlockConfig::from_url(url).map_err(|error| Failure::new(Exit::Config, error.to_string()))?;
             let node = config.nodes().first().map_or("HOST", |node| node.address());
             let message = format!(
-                "a quorum cannot show its locks as one; ask a node of it by its own URL, such as --url redis://{node}, \
-                 with the prefix if there is one; how its nodes are, shows: leasehold redlock status URL"
+                "listing is not supported for a quorum; query one of its nodes, such as --url redis://{node}, with the \
+                 prefix if there is one, or run leasehold redlock status URL"
             );
             return Err(Failure::new(Exit::Config, message));
         }

@@ -40,7 +40,7 @@ fn who_waits_is_told_for_what_and_served_when_the_quorum_votes() {
     let output = nodes.leasehold.run(&options, "exit 5");
     let said = text(&output.stderr);
     assert_eq!(code(output.status), 5, "{said}");
-    assert!(said.contains("waiting for a, 0 of 3 nodes vote, 2 are needed and will be there in"), "{said}");
+    assert!(said.contains("waiting for a, 0 of 3 nodes vote, 2 are needed; expected within"), "{said}");
     let impatient = Nodes::blank(3);
     let said = impatient.refused(&format!("-w 100ms {RUN} {} a", impatient.url()), 69);
     assert!(said.contains("0 of 3 nodes vote"), "{said}");

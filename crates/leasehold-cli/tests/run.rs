@@ -7,6 +7,7 @@ mod support;
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -100,7 +101,9 @@ fn every_ttl_that_is_accepted_works() {
     let smallest = humantime::parse_duration(rest.split_once(';').unwrap().0).unwrap();
     let help = text(&leasehold.command("run --help").finish().stdout);
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(help.contains(&format!("{} or more", humantime::format_duration(smallest))), "{help}");
+    let told = help.split_once(" or more").unwrap().0.rsplit(' ').next().unwrap();
+    let told = humantime::parse_duration(told).unwrap();
+    assert!(told >= smallest && told < smallest + Duration::from_secs(1), "{told:?}, {smallest:?}: {help}");
     for more in (0..=100).step_by(10) {
         let ttl = format!("{}ms", smallest.as_millis() + more);
         let output = leasehold.run(&format!("--ttl {ttl} a"), "true");

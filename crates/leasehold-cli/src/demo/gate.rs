@@ -173,7 +173,8 @@ impl Pass {
 
 fn never_got(failure: Failure) -> Failure {
     if let Exit::Busy(_) = failure.exit {
-        let message = format!("no worker got in within {}; see whether the store still answers", human(LEASE_WITHIN));
+        let message =
+            format!("no worker got the lock within {}; check that the store still answers", human(LEASE_WITHIN));
         return Failure::new(Exit::Unavailable, message);
     }
     failure
@@ -182,7 +183,7 @@ fn never_got(failure: Failure) -> Failure {
 fn wish(ground: &Ground, ttl: Duration) -> Result<Wish, Failure> {
     Ok(Wish {
         name: ground.lock_name()?,
-        ttl: Ttl::new(ttl).map_err(|error| Failure::system("the demo asks for a strange ttl", error))?,
+        ttl: Ttl::new(ttl).map_err(|error| Failure::system("the demo's ttl is invalid", error))?,
         why: "leasehold demo".to_owned(),
         patience: Patience::Until(LEASE_WITHIN),
         busy_code: BUSY,

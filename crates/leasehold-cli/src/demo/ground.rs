@@ -116,7 +116,7 @@ impl Tidy {
                 Ok(Self { ground, shown: config.shown_url().to_owned() })
             }
             BackendConfig::Memory(_) | _ => {
-                Err(Failure::new(Exit::Config, "the demo knows no such store; give sqlite:PATH or redis://HOST"))
+                Err(Failure::new(Exit::Config, "the demo supports sqlite: and redis: stores only"))
             }
         }
     }
@@ -124,7 +124,7 @@ impl Tidy {
     fn in_file(locks: Option<&str>) -> Result<Self, Failure> {
         let prefix = own_prefix()?;
         let directory = scratch_directory()?;
-        let shown = locks.unwrap_or("a SQLite file of its own").to_owned();
+        let shown = locks.unwrap_or("a temporary SQLite file").to_owned();
         let locks = locks.map_or_else(|| Store::File(directory.join("locks.db")), |url| Store::Url(url.to_owned()));
         let place = Place::Sqlite(directory.join("account.db"));
         Ok(Self { ground: Ground::at(place, locks, prefix), shown })
@@ -167,6 +167,6 @@ fn scratch_directory() -> Result<PathBuf, Failure> {
 }
 
 fn own_prefix() -> Result<String, Failure> {
-    let number = lock_host::random_u64().map_err(|error| Failure::system("there is no randomness", error))?;
+    let number = lock_host::random_u64().map_err(|error| Failure::system("cannot get random numbers", error))?;
     Ok(format!("leasehold-demo:{number:016x}:"))
 }

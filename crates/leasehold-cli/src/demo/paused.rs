@@ -60,7 +60,7 @@ impl Paused {
 
     /// Sets the process going again and waits for what it has to tell.
     pub(crate) fn go_on(self) -> Result<Diary, Failure> {
-        kill_process(self.pid, Signal::CONT).map_err(|error| Failure::system("cannot set a worker going", error))?;
+        kill_process(self.pid, Signal::CONT).map_err(|error| Failure::system("cannot continue a worker", error))?;
         self.answer()
     }
 
@@ -75,7 +75,7 @@ impl Paused {
     }
 
     fn answer(mut self) -> Result<Diary, Failure> {
-        let broken = |why: String| Failure::system("a worker process broke off", why);
+        let broken = |why: String| Failure::system("a worker process failed", why);
         let process = self.process.take().ok_or_else(|| broken("it is gone".to_owned()))?;
         let output = process.wait_with_output().map_err(|error| broken(error.to_string()))?;
         match serde_json::from_slice(&output.stdout) {

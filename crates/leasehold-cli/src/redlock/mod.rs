@@ -1,4 +1,4 @@
-//! `leasehold redlock`: a quorum's deployment is begun, looked at and changed.
+//! `leasehold redlock`: sets up, shows and changes the deployment of a quorum.
 
 pub(crate) mod args;
 mod moving;
@@ -25,7 +25,7 @@ fn init(args: &InitArgs) -> Result<Exit, Failure> {
     let config = config(&args.url)?;
     if config.max_ttl() < Ttl::DEFAULT {
         say_warning(&format!(
-            "max_ttl={} is shorter than the default ttl of {}: programs that use the library have to set a shorter ttl",
+            "max_ttl={} is shorter than the default ttl of {}: programs that use the library must set a shorter ttl",
             config.max_ttl(),
             Ttl::DEFAULT
         ));
@@ -44,7 +44,7 @@ fn init(args: &InitArgs) -> Result<Exit, Failure> {
         report.check_reached()?;
         return Err(Failure::new(
             Exit::Unavailable,
-            format!("some nodes did not take it in: {after}; those that did vote, and the others follow after max_ttl"),
+            format!("some nodes were not initialised: {after}; these follow after max_ttl"),
         ));
     }
     print(&format!("the deployment is new: {after}"))

@@ -36,13 +36,11 @@ fn show(report: &Report, health: Health) -> Result<Exit, Failure> {
         say_warning(&warning);
     }
     if report.has_strangers() {
-        say_warning(
-            "a node is not what it should be: it does not count, and fewer of the others may fail until it is mended",
-        );
+        say_warning("a node is misconfigured and does not count: until it is fixed, fewer of the others may fail");
     }
     if report.is_blank() {
         say_warning(
-            "all nodes are blank: only if this deployment never granted a lock, run: leasehold redlock init URL",
+            "all nodes are blank; only if this deployment has never granted a lock, run: leasehold redlock init URL",
         );
     }
     Ok(done)
@@ -53,7 +51,7 @@ const COLUMNS: [Column; 7] = [
     Column::new("STATE"),
     Column::new("RUN").dropped(0),
     Column::new("COUNTER").right().dropped(3),
-    Column::new("TO CLOCK").right().dropped(2),
+    Column::new("CLOCK OFFSET").right().dropped(2),
     Column::new("LONGEST").right().dropped(1),
     Column::new("NOTE").wrapped(),
 ];
@@ -89,7 +87,7 @@ fn state(node: &NodeReport) -> Cell {
         Err(_) => ("refused".to_owned(), Color::Red),
         Ok(View { state: NodeState::Voting(_), .. }) => ("votes".to_owned(), Color::Green),
         Ok(View { state: NodeState::Abstaining { .. }, .. }) if wait.is_zero() => {
-            ("abstains until a client comes by".to_owned(), Color::Yellow)
+            ("abstains until a client connects".to_owned(), Color::Yellow)
         }
         Ok(View { state: NodeState::Abstaining { .. }, .. }) => {
             (format!("abstains, {} at most", whole_seconds(wait)), Color::Yellow)
@@ -130,7 +128,7 @@ struct Row<'a> {
     node: &'a str,
     /// `votes`, `abstains`, `restarted`, `empty`, `away` or `refused`.
     state: &'static str,
-    /// Until it votes at the latest, while clients come by.
+    /// How long until it votes, at most, as long as clients connect.
     votes_in_ms: Option<u64>,
     run: Option<&'a str>,
     counter: Option<u64>,

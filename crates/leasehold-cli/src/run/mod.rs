@@ -198,7 +198,7 @@ impl<'a> Session<'a> {
         match hold.release() {
             // It is repeated while this process lives: by a connection that broke meanwhile, say, it never left.
             Parted::Unknown(_) if self.is_over_soon(locks, token) => {
-                self.voice.note(&format!("released {} at the second try", self.args.name));
+                self.voice.note(&format!("released {} on a retry", self.args.name));
                 Ok(())
             }
             Parted::Released => {
@@ -233,7 +233,7 @@ impl<'a> Session<'a> {
             Verdict::Lost(reason) => Err(lost(&reason)),
             Verdict::Unreported => Err(Failure::new(
                 Exit::Lost,
-                "the lease was lost; the command was killed but its end was not seen in time; check with ps what runs",
+                "the lease was lost and the command was killed, but its end was not seen in time; check with ps whether it runs",
             )),
             Verdict::Refused(error) => {
                 let program = self.args.command.first().map_or_else(|| OsStr::new(""), OsString::as_os_str);
@@ -273,14 +273,14 @@ impl<'a> Session<'a> {
 }
 
 fn unguardable(error: &io::Error) -> Failure {
-    let message = format!("cannot find this program's own file, which guards the command: {error}; mount /proc");
+    let message = format!("cannot find this program's executable, which guards the command: {error}; mount /proc");
     Failure::new(Exit::Internal, message)
 }
 
 fn lost(reason: &str) -> Failure {
     let message = format!(
-        "the lease was lost before the command ended: {reason}; its work may be half done, and writes that carry its \
-         fencing token are refused where tokens are checked"
+        "the lease was lost before the command ended: {reason}; its work may be incomplete, and writes with its fencing \
+         token are refused where tokens are checked"
     );
     Failure::new(Exit::Lost, message)
 }

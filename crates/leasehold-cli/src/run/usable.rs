@@ -83,8 +83,8 @@ fn asks_for_end(signal: i32) -> bool {
 
 fn too_slow(ttl: Ttl) -> Failure {
     let message = format!(
-        "the store answers too slowly for a ttl of {ttl}: its answers left too little of the lease for the command to be \
-         started; give a longer --ttl"
+        "the store answers too slowly for a ttl of {ttl}: too little of each lease was left to start the command; use a \
+         longer --ttl"
     );
     Failure::new(Exit::Unavailable, message)
 }

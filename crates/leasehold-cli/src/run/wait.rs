@@ -222,7 +222,7 @@ impl Request {
         }
         let message = format!(
             "{name} is already held by an enclosing `leasehold run`, and waiting would deadlock; use another name, or \
-             leave out the inner run"
+             remove the inner run"
         );
         Err(Failure::new(Exit::Busy(self.wish.busy_code), message))
     }

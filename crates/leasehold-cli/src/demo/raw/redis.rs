@@ -89,7 +89,9 @@ impl Raw for Server {
 
 impl From<RedisError> for Failure {
     fn from(error: RedisError) -> Self {
-        let message = format!("redis fails: {error}; see whether it runs, is 6.2 or later, and lets this user write");
+        let message = format!(
+            "Redis failed: {error}; check that it runs, is version 6.2 or later, and allows this user to write"
+        );
         Self::new(Exit::Unavailable, message)
     }
 }

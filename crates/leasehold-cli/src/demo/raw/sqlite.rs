@@ -88,8 +88,7 @@ fn after(duration: Duration) -> i64 {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let message =
-            format!("the file of the demo fails: {error}; look for room in the directory for temporary files");
+        let message = format!("the demo's file failed: {error}; check that the temporary directory has free space");
         Self::new(Exit::Unavailable, message)
     }
 }
