@@ -232,7 +232,7 @@ fn refuse_name_after_dashes(line: &[OsString]) -> Result<(), clap::Error> {
 }
 
 impl RunArgs {
-    /// A deployment with a `max_ttl` below the default ttl is used with that, unless a ttl was given.
+    /// Uses the `max_ttl` of a deployment if it is below the default ttl, unless a ttl was given.
     fn shorten_default_ttl(&mut self, matches: &ArgMatches) {
         let url = self.store.url.as_deref().unwrap_or_default();
         if matches.value_source("ttl") == Some(ValueSource::DefaultValue)
@@ -245,7 +245,7 @@ impl RunArgs {
 }
 
 impl Command {
-    /// Whether results and failures are told as JSON.
+    /// Whether results and failures are printed as JSON.
     pub(crate) fn json(&self) -> bool {
         match self {
             Self::Run(args) => args.json,

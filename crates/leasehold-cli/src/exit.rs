@@ -18,21 +18,21 @@ pub(crate) enum Exit {
     Done,
     /// The command's own code.
     Command(u8),
-    /// The command was ended by this signal, which `leasehold` was not sent.
+    /// The command was ended by this signal, which `leasehold` did not receive.
     Signalled(i32),
-    /// The command was ended by this signal, and `leasehold` was sent it as well.
+    /// The command was ended by this signal, which `leasehold` received as well.
     SignalledAlike(i32),
-    /// Somebody else holds the lock, or the wait is over.
+    /// The lock is held, or the wait timed out.
     Busy(u8),
     /// The lease was lost before the command ended.
     Lost,
-    /// The store cannot be reached, does not answer in time, or cannot serve.
+    /// The store is unreachable, does not answer in time, or cannot serve.
     Unavailable,
     /// The store refuses this client.
     Denied,
-    /// Configuration that cannot work.
+    /// The configuration is invalid.
     Config,
-    /// The command line cannot be understood.
+    /// The command line is invalid.
     Usage,
     /// A failure of `leasehold` itself, or of the system underneath.
     Internal,
@@ -40,12 +40,12 @@ pub(crate) enum Exit {
     NotExecutable,
     /// There is no such command.
     NotFound,
-    /// This signal came while waiting for the lock.
+    /// This signal arrived while waiting for the lock.
     Interrupted(i32),
 }
 
 impl Exit {
-    /// The number for the system.
+    /// The exit code.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -64,7 +64,7 @@ impl Exit {
         }
     }
 
-    /// The signal that ends this process, too: by a code alone, a shell does not see that its loop was interrupted.
+    /// The signal that this process dies of: from an exit code, a shell cannot tell that its loop was interrupted.
     pub(crate) fn signal(self) -> Option<i32> {
         match self {
             Self::SignalledAlike(signal) | Self::Interrupted(signal) => Some(signal),
@@ -83,7 +83,7 @@ impl Exit {
         }
     }
 
-    /// Whether nobody wants to hear of it: who gives "busy" the code of success is not surprised by it.
+    /// Whether to print nothing: a user who maps "busy" to success expects it.
     pub(crate) fn goes_without_saying(self) -> bool {
         self == Self::Busy(0)
     }
@@ -118,7 +118,7 @@ impl From<ErrorKind> for Exit {
     }
 }
 
-/// Why nothing more can be done: the exit code, and what happened and what to do about it.
+/// A final failure: the exit code, what happened and what to do about it.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
@@ -126,12 +126,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// `message` says what happened and, behind a semicolon, what to do.
+    /// `message` says what happened and, after a semicolon, what to do.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into() }
     }
 
-    /// The system refused something that `leasehold` needs.
+    /// The system failed to provide something that `leasehold` needs.
     pub(crate) fn system(what: &str, error: impl fmt::Display) -> Self {
         Self::new(Exit::Internal, format!("{what}: {error}; this is a failure of the system or of leasehold"))
     }

@@ -28,7 +28,7 @@ use self::run::{front, guard, signals, start};
 
 fn main() -> ExitCode {
     let line: Vec<OsString> = std::env::args_os().collect();
-    // Our own helper processes; no part of what users are offered.
+    // Internal helper processes, not meant for users.
     let exit = match line.get(1).and_then(|role| role.to_str()) {
         Some(guard::ROLE) => helper(&line[1..], guard::main),
         Some(start::ROLE) => helper(&line[1..], start::main),
@@ -55,9 +55,9 @@ fn helper<A: Parser>(line: &[OsString], run: impl FnOnce(&A) -> Exit) -> Exit {
     }
 }
 
-/// Says what is wrong with a command line, in the form that it asks for if it is a user's.
+/// Reports what is wrong with a command line. A user's line may ask for JSON or a report file.
 fn misunderstood(error: &clap::Error, line: Option<&[OsString]>) -> Exit {
-    // Nobody is left to tell if standard output, or standard error, is gone.
+    // If standard output or standard error is closed, nothing can be reported.
     if !error.use_stderr() {
         // Help and version.
         let _ = error.print();
@@ -81,13 +81,13 @@ fn misunderstood(error: &clap::Error, line: Option<&[OsString]>) -> Exit {
 const NAME_FORGOTTEN: &str = "the first argument is the name of the lock, and the command follows it; \
                               for example: leasehold run nightly-report -- ./report.sh";
 
-/// People who put a lock in front of a command are apt to forget its name.
+/// Users who put `leasehold run` in front of a command tend to forget the name of the lock.
 fn lacks_command(error: &clap::Error) -> bool {
     let missing = error.kind() == clap::error::ErrorKind::MissingRequiredArgument;
     missing && error.to_string().contains("<COMMAND>")
 }
 
-/// What the front on a terminal has its worker do.
+/// The worker behind a front on a terminal.
 fn behind(line: &[OsString], cli: &Cli) -> Exit {
     let front = line.get(2).and_then(|pid| pid.to_str()?.parse().ok());
     match (front, &cli.command) {

@@ -1,4 +1,4 @@
-//! Which store is meant.
+//! The choice of the store.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -19,14 +19,14 @@ use crate::exit::{Exit, Failure};
 /// A URL may hold a password: it is never printed.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) enum Store {
-    /// What somebody wrote.
+    /// A URL as given by the user.
     Url(String),
-    /// A SQLite file, whatever is in its path: a URL cannot name them all.
+    /// A SQLite file. Any path is possible here; a URL cannot express them all.
     File(PathBuf),
 }
 
 impl Store {
-    /// Takes the URL that was given, or the file in the state directory, whose directory is then there.
+    /// Takes the given URL, or the file in the state directory, which is created if needed.
     pub(crate) fn choose(given: Option<&str>) -> Result<Self, Failure> {
         match given {
             Some(url) if !url.is_empty() => Ok(Self::Url(url.to_owned())),
@@ -34,7 +34,7 @@ impl Store {
         }
     }
 
-    /// Refuses a store that lives and dies with one process, where several must meet.
+    /// Refuses a store that only one process can see.
     pub(crate) fn shared(self) -> Result<Self, Failure> {
         if matches!(&self, Self::Url(url) if url.starts_with("memory:")) {
             return Err(Failure::new(
@@ -46,7 +46,7 @@ impl Store {
         Ok(self)
     }
 
-    /// Refuses a store that cannot tell who holds what, before anything is asked.
+    /// Refuses a store that cannot list its locks, before it is contacted.
     pub(crate) fn that_shows_its_locks(self) -> Result<Self, Failure> {
         if let Self::Url(url) = &self
             && url.starts_with("redlock:")

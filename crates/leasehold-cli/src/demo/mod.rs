@@ -1,4 +1,4 @@
-//! `leasehold demo`: why locks are built as they are, shown by what really happens without each of their parts.
+//! `leasehold demo`: shows with real processes what goes wrong without each part of a lock.
 //!
 //! Reading order: `stage` (the story) · `worker` (reads, pauses and writes) · `gate` (the locks) · `account`, `raw` (what
 //! they ask of a store) · `paused` (a worker that is stopped) · `diary` (what was seen) · `story`, `tell` (how it is told)

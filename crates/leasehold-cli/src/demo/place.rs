@@ -1,4 +1,4 @@
-//! Where the numbers of the story are: a file or a server.
+//! Where the numbers of the demo are stored: a file or a server.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::raw::redis::Server;
 use super::raw::sqlite::File;
 use crate::exit::Failure;
 
-/// Where the numbers are. Holds a URL that may hold a password, so it has no `Debug` and goes through pipes only.
+/// Where the numbers are. The URL may contain a password, so this has no `Debug` and is passed through pipes only.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) enum Place {
     /// In a SQLite file.

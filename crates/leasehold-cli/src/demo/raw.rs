@@ -1,6 +1,6 @@
-//! What the naive locks and the account ask of a store: numbers under keys, one request at a time.
+//! The store as the naive locks and the account use it: numbers under keys, one request at a time.
 //!
-//! Each request is atomic by itself. What races is what lies between two of them.
+//! Each request is atomic. Races happen between two requests.
 
 pub(super) mod redis;
 pub(super) mod sqlite;
@@ -19,23 +19,23 @@ pub(crate) trait Raw: Send {
     /// The number under a key, unless there is none or it has expired.
     fn get(&mut self, key: &str) -> Result<Option<u64>, Failure>;
 
-    /// Puts a number there, for ever, whatever was there.
+    /// Sets a number without expiry, unconditionally.
     fn set(&mut self, key: &str, value: u64) -> Result<(), Failure>;
 
-    /// Puts a number there if there is none, for so long or for ever; says whether it did.
+    /// Sets a number if there is none, with this expiry or none; says whether it did.
     fn set_if_absent(&mut self, key: &str, value: u64, expiry: Option<Duration>) -> Result<bool, Failure>;
 
-    /// Deletes what is there, and says what it was.
+    /// Deletes the number, and returns it.
     fn delete(&mut self, key: &str) -> Result<Option<u64>, Failure>;
 
-    /// Deletes what is there if it is this number; says whether it did.
+    /// Deletes the number if it is this one; says whether it did.
     fn compare_and_delete(&mut self, key: &str, value: u64) -> Result<bool, Failure>;
 
-    /// Puts a number there and keeps the token, unless a higher token was kept before; says whether it did.
+    /// Sets a number and stores the token, unless a higher token is stored; says whether it did.
     fn set_fenced(&mut self, key: &str, value: u64, fence: Fence<'_>) -> Result<bool, Failure>;
 }
 
-/// A token, and the key under which the highest one is kept.
+/// A token, and the key of the highest one so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fence<'a> {
     pub(crate) key: &'a str,

@@ -1,4 +1,4 @@
-//! The eight stages: what each has in place of a lock, what goes wrong, and why.
+//! The eight stages: the lock of each, what goes wrong, and why.
 
 use std::sync::Barrier;
 use std::thread;
@@ -24,7 +24,7 @@ const PAST_TTL: Mishap = Mishap::Slow(Duration::from_millis(2250));
 
 const _: () = assert!(WORK.as_millis() == 50, "PAST_EXPIRY ends in the middle of a deposit");
 
-/// A kind of lock, and what it is put to.
+/// A kind of lock, and what happens to its first holder.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) title: &'static str,
@@ -39,7 +39,7 @@ pub(crate) struct Stage {
     pub(crate) why: &'static str,
 }
 
-/// What the lock of a stage promises of the account.
+/// What the lock of a stage promises about the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Promise {
     /// Nothing.
@@ -131,20 +131,20 @@ pub(crate) struct Crew {
     pub(crate) deposits: u32,
 }
 
-/// What came of a stage.
+/// The result of a stage.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Outcome {
     /// What the balance should be in the end.
     pub(crate) expected: u64,
     /// What it is.
     pub(crate) balance: u64,
-    /// Deposits whose workers were told that all is well.
+    /// Deposits that were reported as successful.
     pub(crate) made: u64,
-    /// Deposits of those that are not in the balance.
+    /// Successful deposits that are missing from the balance.
     pub(crate) lost: u64,
-    /// How many times a worker came in while another was inside.
+    /// How many times a worker entered while another was inside.
     pub(crate) overlaps: usize,
-    /// Workers that wait in vain.
+    /// Workers that never got the lock again.
     pub(crate) stuck: u64,
     /// Times that a worker deleted the lock of another.
     pub(crate) freed_others: u64,
@@ -183,7 +183,7 @@ impl Crew {
 }
 
 impl Stage {
-    /// Lets the workers work, and looks at the account.
+    /// Runs the workers and reads the account.
     pub(crate) fn play(&self, ground: &Ground, crew: Crew) -> Result<Outcome, Failure> {
         ground.clear()?;
         let all = match self.mishap {
@@ -198,7 +198,7 @@ impl Stage {
         let last_entry = LastEntry::now();
         let first = Worker::new(&self.job(ground, crew, 0), &last_entry)?;
         let others = self.others(ground, crew, &last_entry)?;
-        // Whoever has a mishap has it for all the others to see.
+        // A worker with a mishap goes first, so that it affects the others.
         let first = match self.mishap {
             Mishap::None => first,
             Mishap::Crash | Mishap::Slow(_) | Mishap::Stop => first.go_first()?,
@@ -224,7 +224,7 @@ impl Stage {
     }
 }
 
-/// Lets them all start at the same moment.
+/// Starts all workers at the same moment.
 fn work_together(workers: Vec<Worker>) -> Result<Diary, Failure> {
     let start = Barrier::new(workers.len());
     let diaries: Vec<_> = thread::scope(|scope| {

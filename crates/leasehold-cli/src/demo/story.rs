@@ -1,4 +1,4 @@
-//! What was seen, as text and as JSON. Pure.
+//! The results, as text and as JSON. Pure.
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use super::stage::{Crew, Outcome, Promise, STAGES, Stage};
 
 /// How wide paragraphs are.
 const WIDTH: usize = 78;
-/// How many blocks the bar of the right balance has, and of how many parts a block is made.
+/// The length of a full bar in blocks, and the parts of a block.
 const BAR: u64 = 32;
 const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
@@ -15,7 +15,7 @@ const TITLE: Style = Style::new().bold();
 const RIGHT: Style = AnsiColor::Green.on_default();
 const WRONG: Style = AnsiColor::Red.on_default();
 
-/// All that was seen.
+/// All results.
 #[derive(Debug, Serialize)]
 pub(crate) struct Story {
     /// Without secrets.
@@ -26,7 +26,7 @@ pub(crate) struct Story {
     pub(crate) stages: Vec<Played>,
 }
 
-/// A stage and what came of it.
+/// A stage and its result.
 #[derive(Debug, Serialize)]
 pub(crate) struct Played {
     /// Counted from 1.
@@ -46,7 +46,7 @@ impl Played {
         Self { stage: number, title: plan.title, outcome, right: outcome.is_right(), why: plan.why, plan }
     }
 
-    /// Whether the account is wrong though the lock promised that it would not be.
+    /// Whether the account is wrong although the lock promises otherwise.
     pub(crate) fn breaks_its_promise(&self) -> bool {
         match self.plan.promise {
             Promise::Nothing => false,
@@ -90,7 +90,7 @@ impl Played {
 }
 
 impl Story {
-    /// What this is about, before the first stage.
+    /// The introduction, before the first stage.
     pub(crate) fn opening(crew: Crew, store: &str) -> String {
         let Crew { workers, deposits } = crew;
         let text = format!(
@@ -129,7 +129,7 @@ fn counts(outcome: &Outcome) -> String {
     text
 }
 
-/// What is most remarkable about a balance.
+/// The most important remark about a balance.
 fn remark(outcome: &Outcome) -> String {
     if outcome.lost > 0 {
         format!("{} lost", outcome.lost)
@@ -153,7 +153,7 @@ fn counted(count: u64, thing: &str) -> String {
     if count == 1 { format!("{count} {thing}") } else { format!("{count} {thing}s") }
 }
 
-/// The text in lines of at most [`WIDTH`] columns, each behind the margin.
+/// The text in lines of at most [`WIDTH`] columns, each after the margin.
 fn wrapped(text: &str, margin: &str) -> String {
     let mut lines = vec![margin.to_owned()];
     for word in text.split_whitespace() {

@@ -37,7 +37,7 @@ pub(crate) struct RedlockArgs {
 }
 
 impl RedlockArgs {
-    /// Whether the answer and failures are told as JSON.
+    /// Whether results and failures are printed as JSON.
     pub(crate) fn json(&self) -> bool {
         matches!(&self.task, Task::Status(StatusArgs { json: true, .. }))
     }

@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::quorum::{Health, Quorum, config};
 use crate::report::{print, say_warning};
 
-/// Does what was asked for.
+/// Runs the subcommand.
 pub(crate) fn run(args: &RedlockArgs) -> Result<Exit, Failure> {
     match &args.task {
         Task::Init(args) => init(args),

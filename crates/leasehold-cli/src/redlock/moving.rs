@@ -67,7 +67,7 @@ fn check_moved(report: &Report, to: &Membership) -> Result<(), Failure> {
         };
         say_warning(&format!("{} was not moved; {how}", node.address));
     }
-    // No majority of the old deployment can do without one of so many.
+    // Without this many nodes, the old deployment has no majority.
     if moved.len() < report.nodes.len() - report.majority + 1 {
         let message =
             "too few of the old nodes were moved, so the old deployment may still grant locks; run this command again";

@@ -15,7 +15,7 @@ use crate::quorum::{Health, Quorum, config};
 use crate::report::{human, json, millis, print, say_warning, whole_seconds};
 use crate::table::{Column, draw};
 
-/// How much of a run id tells two runs apart.
+/// How much of a run id is shown.
 const RUN_SHOWN: usize = 8;
 
 pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
@@ -98,7 +98,7 @@ fn state(node: &NodeReport) -> Cell {
     Cell::new(text).fg(colour)
 }
 
-/// How far the counter is from the clock that it began at, to the second.
+/// How far the counter is ahead of the node's clock, to the second.
 fn to_clock(view: &View) -> String {
     let distance = Duration::from_micros(view.counter.abs_diff(view.clock.0)).as_secs();
     let sign = match view.counter.cmp(&view.clock.0) {
@@ -115,9 +115,9 @@ struct Status<'a> {
     can_grant: bool,
     voting: usize,
     majority: usize,
-    /// How many of those that vote may fail.
+    /// How many of the voting nodes may fail.
     spare: usize,
-    /// Until enough vote, where those that abstain suffice.
+    /// Until enough nodes vote, if the abstaining nodes suffice.
     wait_ms: Option<u64>,
     nodes: Vec<Row<'a>>,
     warnings: Vec<String>,
@@ -134,7 +134,7 @@ struct Row<'a> {
     counter: Option<u64>,
     clock: Option<u64>,
     longest_ttl_ms: Option<u64>,
-    /// The maxmemory-policy, where it may drop locks.
+    /// The maxmemory-policy, if it may drop locks.
     evicts: Option<&'a str>,
     error: Option<String>,
 }

@@ -66,7 +66,7 @@ impl Budget {
         Failure::new(Exit::Usage, message)
     }
 
-    /// How much of the lease is kept.
+    /// How much of the lease is reserved.
     pub(crate) fn kept(self) -> Duration {
         self.grace.saturating_add(self.margin)
     }

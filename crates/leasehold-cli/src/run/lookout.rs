@@ -1,10 +1,10 @@
-//! Looks at what is in the way of a lock, on a thread of its own: a store that hangs must not delay the answer to a signal.
+//! Looks up what is in the way of a lock, on its own thread: a store that hangs must not delay the response to a signal.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread;
 
-/// A thread that looks when it is asked to.
+/// A thread that looks when asked.
 #[derive(Debug)]
 pub(super) struct Lookout {
     ask: SyncSender<()>,
@@ -15,9 +15,9 @@ impl Lookout {
     /// Looks by `look`, which may block.
     ///
     /// # Errors
-    /// Those of the system, where it cannot start a thread.
+    /// If the system cannot start a thread.
     pub(super) fn new(look: impl Fn() -> Option<String> + Send + 'static) -> io::Result<Self> {
-        // Nothing is kept for a thread that is busy, so nothing is looked up twice.
+        // Requests are not queued while the thread is busy.
         let (ask, asked) = sync_channel(0);
         let (tell, seen) = channel();
         thread::Builder::new()
@@ -26,12 +26,12 @@ impl Lookout {
         Ok(Self { ask, seen })
     }
 
-    /// Asks for a look, unless one is being taken. Does not block.
+    /// Asks for a look, unless one is in progress. Does not block.
     pub(super) fn ask(&self) {
         let _ = self.ask.try_send(());
     }
 
-    /// What was seen last, if that is new: nothing may be in the way. Does not block.
+    /// The result of the last look, if it is new. Does not block.
     pub(super) fn news(&self) -> Option<Option<String>> {
         self.seen.try_iter().last()
     }

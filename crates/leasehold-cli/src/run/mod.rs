@@ -47,7 +47,7 @@ use crate::locks::{Hold, Locks, Parted, Patience, Wish};
 use crate::report::{CommandEnd, Report, Tone, Voice, millis, rough};
 use crate::store::Store;
 
-/// How often a store is asked whether a release that it did not answer has come about.
+/// How often to ask a store whether an unanswered release has taken effect.
 const RELEASE_POLL: Duration = Duration::from_millis(20);
 
 /// What the terminal sends for Ctrl-C and Ctrl-\.
@@ -55,7 +55,7 @@ const TYPED: [i32; 2] = [SIGINT, SIGQUIT];
 
 /// Runs the command under the lock and says how it ended.
 pub(crate) fn run(args: &RunArgs) -> Exit {
-    // Where no worker can be started, this process does the work, or says why it cannot.
+    // If no worker can be started, this process does the work, or reports why it cannot.
     let stood = if front::is_needed() { front::stand().ok() } else { None };
     stood.unwrap_or_else(|| work(args, None))
 }
@@ -94,7 +94,7 @@ fn tone(args: &RunArgs) -> Tone {
     }
 }
 
-/// One run: what was asked for, and what is told about it.
+/// One run: its options, and its report.
 struct Session<'a> {
     args: &'a RunArgs,
     budget: Budget,
@@ -109,7 +109,7 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Refuses what cannot work, before anything is touched.
+    /// Refuses what cannot work, before anything is changed.
     fn prepare(
         args: &'a RunArgs,
         terminal: Option<&'a Terminal>,
@@ -192,11 +192,11 @@ impl<'a> Session<'a> {
         ]
     }
 
-    /// Releases the lock. A lease that turns out to be lost already may have been lost before the command ended.
+    /// Releases the lock. A lease that is found to be lost may have been lost before the command ended.
     fn release(&mut self, locks: &Locks, hold: Hold) -> Result<(), Failure> {
         let token = hold.token();
         match hold.release() {
-            // It is repeated while this process lives: by a connection that broke meanwhile, say, it never left.
+            // It is repeated while this process lives, for example if the connection had broken.
             Parted::Unknown(_) if self.is_over_soon(locks, token) => {
                 self.voice.note(&format!("released {} on a retry", self.args.name));
                 Ok(())
@@ -258,8 +258,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether the signal that ended the command was sent to this process, too, or would have been, had the command not had
-    /// the terminal. In that case the rest of the job, such as a shell script, is sent it now.
+    /// Whether the signal that ended the command was meant for the whole job: this process received it, too, or it was typed
+    /// while the command had the terminal. In the second case, the rest of the job, such as a shell script, is sent it now.
     fn was_meant_for_us(&mut self, signal: i32) -> bool {
         if self.signals.has_had(signal) {
             return true;

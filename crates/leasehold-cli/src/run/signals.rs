@@ -1,4 +1,4 @@
-//! Signals that reach `leasehold`, as something to poll.
+//! Signals to `leasehold`, as events to poll for.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,22 +15,22 @@ use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 use signal_hook::low_level::{emulate_default_handler, signal_name};
 
-/// What is passed on to the command.
+/// The signals that are passed on to the command.
 pub(crate) const FORWARDED: [i32; 9] = [SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP];
 
 /// Signals that were caught.
 #[derive(Debug)]
 pub(crate) struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
-    /// Those that were not taken yet, in no order, each once.
+    /// Those that were not taken yet, each once.
     waiting: BTreeSet<i32>,
-    /// All that ever arrived.
+    /// All that have arrived.
     arrived: BTreeSet<i32>,
 }
 
 impl Signals {
-    /// Catches [`FORWARDED`] from now on, except for what was ignored when this process started (`nohup`, a shell's
-    /// background): that stays ignored, here and in the command.
+    /// Catches [`FORWARDED`] from now on, except for signals that were ignored when this process started (`nohup`, a
+    /// background job of a script): they stay ignored, here and in the command.
     pub(crate) fn forwarded() -> io::Result<Self> {
         Self::catch(&FORWARDED)
     }
@@ -46,7 +46,7 @@ impl Signals {
         let ignored = ignored_at_start();
         let caught: Vec<_> = wanted.iter().filter(|&&signal| !ignored.contains(signal)).collect();
         let (read, write) = UnixStream::pair()?;
-        // One that arrived between the handler and what it does would be lost.
+        // A signal between the installation of the handler and that of its action would be lost.
         let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, caught);
         before.thread_set_mask()?;
@@ -78,9 +78,9 @@ impl Signals {
     }
 }
 
-/// Has a write beyond the limit on file sizes fail, in place of ending this process, here and not in the command.
+/// Makes a write beyond the file size limit fail instead of ending this process. The command is not affected.
 pub(crate) fn survive_file_limit() -> io::Result<()> {
-    // What is caught, and not ignored, has its default effect again in a program that is executed.
+    // A signal that is caught, not ignored, has its default effect again in an executed program.
     if !ignored_at_start().contains(SIGXFSZ) {
         signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     }
@@ -89,7 +89,7 @@ pub(crate) fn survive_file_limit() -> io::Result<()> {
 
 /// Ends this process by a signal, as if it had never been caught. Returns only where that signal ends no process.
 pub(crate) fn die_by(signal: i32) {
-    // Where the signal dumps a core, the command has left its own.
+    // If the signal dumps core, only the core of the command is of interest.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), ..getrlimit(Resource::Core) });
     let _ = emulate_default_handler(signal);
 }
@@ -120,7 +120,7 @@ impl Mask {
     }
 }
 
-/// Where the system does not tell (outside of Linux), nothing counts as ignored.
+/// Outside Linux, where this is unknown, nothing counts as ignored.
 fn ignored_at_start() -> Mask {
     std::fs::read_to_string("/proc/self/status").ok().and_then(|status| Mask::parse(&status)).unwrap_or(Mask(0))
 }

@@ -11,14 +11,14 @@ use rustix::termios::tcgetpgrp;
 
 use super::tty::Tty;
 
-/// The terminal of a shell's job. Where it was lent to the command it is taken back when this is dropped.
+/// The terminal of a shell's job. If it was lent to the command, it is taken back when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     tty: Tty,
     /// The group of the shell's job.
     home: Pid,
-    /// Whether the command is to have it whenever the job is in the foreground. Another part of the job may need it instead,
-    /// such as a pager that reads the output, so then the command has it once it has asked for it.
+    /// Whether the command has it whenever the job is in the foreground. If another part of the job may need it, such as a
+    /// pager that reads the output, the command gets it on demand.
     is_wanted: Cell<bool>,
     lent: Cell<Lent>,
 }
@@ -35,42 +35,42 @@ enum Lent {
 /// Who had the terminal when it was taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum User {
-    /// The command: what was typed reached no other part of the job.
+    /// The command. Signals from the keyboard reached no other part of the job.
     Command,
     /// The job, the shell, or another one of its jobs.
     Others,
 }
 
 impl Terminal {
-    /// The terminal of a job, which may be in the foreground or not; none where the job has no terminal.
+    /// The terminal of a job, which may be in the foreground or not; `None` if the job has no terminal.
     pub(crate) fn of_job(home: Pid) -> Option<Self> {
         let is_wanted = Cell::new(tcgetpgrp(stdin()).is_ok() && tcgetpgrp(stdout()).is_ok());
         Some(Self { tty: Tty::open()?, home, is_wanted, lent: Cell::new(Lent::Nobody) })
     }
 
-    /// The group that the command is to take the terminal from as it starts; this counts it as lent.
+    /// The group from which the command takes the terminal as it starts. From now on it counts as lent.
     pub(crate) fn lend_at_start(&self) -> Option<Pid> {
         let lends = self.is_wanted.get() && self.is_at_home();
         self.lent.set(if lends { Lent::Command } else { Lent::Nobody });
         lends.then_some(self.home)
     }
 
-    /// The command's group is there.
+    /// The command's group exists.
     pub(crate) fn started(&self, group: Pid) {
         if let Lent::Command = self.lent.get() {
             self.lent.set(Lent::Group(group));
         }
     }
 
-    /// Lends it to the group of the command, if that is to have it and the job is in the foreground.
+    /// Lends it to the group of the command, if the command wants it and the job is in the foreground.
     pub(crate) fn lend(&self, group: Pid) {
-        // A terminal that has gone away meanwhile needs no owner.
+        // A terminal that is gone needs no owner.
         if self.is_wanted.get() && self.is_at_home() && self.tty.hand_to(group).is_ok() {
             self.lent.set(Lent::Group(group));
         }
     }
 
-    /// Lends it to the group of the command, which was stopped as it asked for it; whether that helps.
+    /// Lends it to the group of the command, which was stopped because it needed it; says whether that helps.
     pub(crate) fn lend_on_demand(&self, group: Pid) -> bool {
         let helps = !self.is_wanted.replace(true) && self.is_at_home();
         if helps {
@@ -79,7 +79,7 @@ impl Terminal {
         helps
     }
 
-    /// Takes it back, if the command that it was lent to still has it: the shell takes it when it continues another job.
+    /// Takes it back if the command still has it. If not, the shell has taken it, for itself or another job.
     pub(crate) fn take_back(&self) -> User {
         let Some(owner) = self.tty.owner() else { return User::Others };
         let is_ours = match self.lent.replace(Lent::Nobody) {
@@ -94,12 +94,12 @@ impl Terminal {
         User::Command
     }
 
-    /// Stops the job, which gives the terminal to the shell. Where no shell could continue it, the system lets it go on.
+    /// Stops the job, so that the shell takes the terminal. If no shell could continue the job, the system does not stop it.
     pub(crate) fn stop_job(&self) {
         stop(self.home);
     }
 
-    /// Signals the job: what was typed while the command had the terminal was meant for all of it.
+    /// Signals the whole job, for a key that was typed while the command had the terminal.
     pub(crate) fn signal_job(&self, signal: Signal) {
         // A job that is gone needs no signal.
         let _ = kill_process_group(self.home, signal);
@@ -116,7 +116,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Stops a group as the terminal would. Where nobody could continue it, the system lets it go on.
+/// Stops a group as the terminal would. If no shell could continue it, the system does not stop it.
 pub(crate) fn stop(group: Pid) {
     let _ = kill_process_group(group, Signal::TTIN);
 }
@@ -125,7 +125,7 @@ fn is_gone(group: Pid) -> bool {
     test_kill_process_group(group) == Err(Errno::SRCH)
 }
 
-/// Takes the terminal for this process's own group, from a command that is killed and has nobody else to give it back.
+/// Takes the terminal for this process's own group from a command that was killed and whose worker cannot return it.
 pub(crate) fn take_from_the_dead(within: Duration) {
     let Some(tty) = Tty::open() else { return };
     let until = HostClock.now() + within;

@@ -19,14 +19,14 @@ impl Tty {
         rustix::fs::open("/dev/tty", flags, Mode::empty()).ok().map(Self)
     }
 
-    /// The group in the foreground; none where the terminal has gone away.
+    /// The group in the foreground; `None` if the terminal is gone.
     pub(crate) fn owner(&self) -> Option<Pid> {
         tcgetpgrp(&self.0).ok()
     }
 
     /// Puts a group in the foreground.
     ///
-    /// SIGTTOU is blocked meanwhile, which would stop this process where it is not in the foreground itself.
+    /// SIGTTOU is blocked meanwhile: it would stop this process if it is in the background itself.
     pub(crate) fn hand_to(&self, group: Pid) -> io::Result<()> {
         let before = only(Signal::SIGTTOU).thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         let handed = tcsetpgrp(&self.0, group);
@@ -35,10 +35,9 @@ impl Tty {
     }
 }
 
-/// Lets this thread, and those that it starts, write to the terminal from the background, even if it is set to stop
-/// processes that do (`stty tostop`).
+/// Lets this thread, and threads that it starts, write to the terminal from the background, even under `stty tostop`.
 pub(crate) fn write_from_background() {
-    // Without, messages may have to wait.
+    // If this fails, messages may have to wait.
     let _ = only(Signal::SIGTTOU).thread_block();
 }
 

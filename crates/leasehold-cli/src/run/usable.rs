@@ -1,4 +1,4 @@
-//! Whether enough is left of a lease for a command to begin.
+//! Whether enough is left of a lease to start a command.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use super::signals::{self, Signals};
 use crate::exit::{Exit, Failure};
 use crate::locks::Hold;
 
-/// How often a lease that is too short to begin with is looked at, if it could not be renewed at once.
+/// How often a lease that is too short is checked, if it could not be renewed at once.
 const RENEWAL_POLL: Duration = Duration::from_millis(20);
-/// After so many ttls without a usable lease the store is too slow: each of them had two renewals or more.
+/// After this many ttls without a usable lease the store is too slow: each of them had two renewals or more.
 const PATIENCE_IN_TTLS: u32 = 2;
 
-/// What is asked of a hold here.
+/// The part of a hold that is used here.
 pub(super) trait Lease {
     /// See [`Hold::deadline`].
     fn deadline(&self) -> Moment;
@@ -42,8 +42,8 @@ impl Lease for Hold {
     }
 }
 
-/// Waits until enough is left of the lease for the command to begin: one that was handed over by another holder, or that
-/// came late, may be short. So it is renewed at once, and if that fails, by the next regular renewal. Given up on a signal
+/// Waits until enough is left of the lease to start the command: one that was handed over by another holder, or that
+/// arrived late, may be short. So it is renewed at once, and if that fails, by the next regular renewal. Gives up on a signal
 /// that asks for an end, and after two ttls.
 pub(super) fn usable_deadline(
     lease: &impl Lease,

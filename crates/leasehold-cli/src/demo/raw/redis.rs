@@ -43,7 +43,7 @@ impl Server {
     }
 }
 
-/// The URL without the options that mean something to `leasehold` only.
+/// The URL without the options that only `leasehold` understands.
 fn plain(url: &str) -> Result<Url, Failure> {
     let given = Url::parse(url).map_err(|error| Failure::new(Exit::Config, format!("this is not a URL: {error}")))?;
     let mut plain = given.clone();

@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 /// How long a request waits while others write.
 const BUSY_WITHIN: Duration = Duration::from_secs(5);
 
-/// Nothing here has to outlive the machine. `expires` is read on this machine's clock.
+/// Nothing here has to survive a crash of the machine. `expires` is read on this machine's clock.
 const SET_UP: &str = "
 PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;
 CREATE TABLE IF NOT EXISTS raw(key TEXT PRIMARY KEY, value INTEGER NOT NULL, expires INTEGER) STRICT;
@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS raw(key TEXT PRIMARY KEY, value INTEGER NOT NULL, exp
 pub(crate) struct File(Connection);
 
 impl File {
-    /// Opens the file, and makes it where it is not there.
+    /// Opens the file, and creates it if it does not exist.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let db = Connection::open(path)?;
         db.busy_timeout(BUSY_WITHIN)?;
@@ -81,7 +81,7 @@ impl Raw for File {
     }
 }
 
-/// So much later than now, on a clock that all processes of this machine share.
+/// This much later than now, on a clock that all processes of this machine share.
 fn after(duration: Duration) -> i64 {
     (HostClock.now() + duration).as_nanos().cast_signed()
 }
