@@ -61,7 +61,7 @@ pub enum Problem {
     Order(Turn, Turn),
     /// A waiter without a turn for so many nanoseconds while nothing was broken.
     Starved(String, u64),
-    /// A worker that did not end when it was told to: one of its seats waits for ever.
+    /// A worker that did not end when it was told to: one of its seats waits forever.
     Stuck(String),
     /// A worker that ended by itself, or not well.
     Broken(String, String),

@@ -11,7 +11,7 @@ use leasehold::{ConnectError, redlock};
 /// How long each step of a first look at the nodes may take.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
 
-/// A client with the face for tokio.
+/// A client with the async facade.
 ///
 /// # Errors
 /// As [`leasehold::connect`].
@@ -25,7 +25,7 @@ pub(crate) async fn nonblocking(url: &str) -> Result<leasehold::Client, ConnectE
     Ok(leasehold::Client::builder(Arc::new(quorum)).build()?)
 }
 
-/// A client with the face for plain threads.
+/// A client with the blocking facade.
 ///
 /// # Errors
 /// As [`leasehold::blocking::connect`].

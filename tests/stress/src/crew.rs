@@ -10,7 +10,7 @@ use test_support::{AfterDrop, Fault, Proxy, signals};
 
 use crate::check::{Problem, Turn, seat_name, turns};
 use crate::history::{Event, read_file};
-use crate::part::{Face, Part, SEATS};
+use crate::part::{Facade, Part, SEATS};
 use crate::register::Register;
 
 /// The ttl of all leases: short, so that many run out.
@@ -18,18 +18,18 @@ pub const TTL: Duration = Duration::from_secs(1);
 /// How long a worker may take to end once it was told.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
 
-/// A place in the crew: which face, and how it reaches the store.
+/// A place in the crew: which facade, and how it reaches the store.
 #[derive(Debug)]
 pub struct Post {
-    /// The face.
-    pub face: Face,
+    /// The facade.
+    pub facade: Facade,
     /// The store, through the proxies.
     pub url: String,
     /// One in front of each server.
     pub proxies: Vec<Proxy>,
 }
 
-/// Whoever is at a post: the process is replaced when it was killed.
+/// The worker at a post: its process is replaced when it was killed.
 #[derive(Debug)]
 pub struct Worker {
     /// Whether its process runs.
@@ -86,17 +86,17 @@ impl Crew {
         let register = Register::serve(&ground.directory);
         let mut crew = Self { workers: Vec::new(), register, ground, started: Vec::new(), broken: Vec::new() };
         for post in posts {
-            let (name, process) = crew.spawn(post.face, &post.url);
+            let (name, process) = crew.spawn(post.facade, &post.url);
             crew.workers.push(Worker { state: Running::Yes, post, process, name });
         }
         crew
     }
 
-    fn spawn(&mut self, face: Face, url: &str) -> (String, Child) {
-        let name = format!("{}-{}", face.word(), self.started.len());
+    fn spawn(&mut self, facade: Facade, url: &str) -> (String, Child) {
+        let name = format!("{}-{}", facade.word(), self.started.len());
         let seed = self.ground.seed.wrapping_add(1_000 * (self.started.len() as u64 + 1));
         let (history, register) = (self.history(&name), self.register.socket().to_owned());
-        let part = Part { face, url: url.to_owned(), history, register, seed, ttl: TTL };
+        let part = Part { facade, url: url.to_owned(), history, register, seed, ttl: TTL };
         let process = Command::new(self.ground.program)
             .args(part.arguments())
             .stdin(Stdio::piped())
@@ -116,8 +116,8 @@ impl Crew {
         self.broken.extend(worker.early_end());
         worker.process.kill().unwrap();
         worker.process.wait().unwrap();
-        let (face, url) = (worker.post.face, worker.post.url.clone());
-        let (name, process) = self.spawn(face, &url);
+        let (facade, url) = (worker.post.facade, worker.post.url.clone());
+        let (name, process) = self.spawn(facade, &url);
         let worker = &mut self.workers[index];
         (worker.name, worker.process, worker.state) = (name, process, Running::Yes);
     }

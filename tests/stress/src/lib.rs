@@ -10,7 +10,7 @@
 //! `LEASEHOLD_STRESS_SECONDS=240` breaks things for longer. `cargo xtask chaos` does both.
 //!
 //! Reading order: `history` (what is written down) · `register` (what the locks protect) · `check` (what must be true) ·
-//! `part` (what a worker does next, from its seed) · `connect`, `nonblocking`, `threads` (the two faces of a worker) ·
+//! `part` (what a worker does next, from its seed) · `connect`, `nonblocking`, `threads` (the two facades of a worker) ·
 //! `crew` (the processes) · `storm` (who breaks things) · `run` (a test's beginning and end).
 
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "parts of a test")]

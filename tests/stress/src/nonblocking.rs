@@ -1,4 +1,4 @@
-//! A worker with the face for tokio.
+//! A worker with the async facade.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a worker does next, from its seed: the same for both faces.
+//! What a worker does next, from its seed: the same for both facades.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,16 +32,16 @@ const EASY_REST: Duration = Duration::from_secs(3);
 /// How long a worker lives at most once it was told to end.
 const LINGER: Duration = Duration::from_secs(40);
 
-/// Which face a worker uses.
+/// Which facade a worker uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Face {
+pub enum Facade {
     /// That for tokio.
     Async,
     /// That for plain threads.
     Blocking,
 }
 
-impl Face {
+impl Facade {
     /// As workers are told.
     pub fn word(self) -> &'static str {
         match self {
@@ -54,8 +54,8 @@ impl Face {
 /// What a worker process was started for.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Its face.
-    pub face: Face,
+    /// Its facade.
+    pub facade: Facade,
     /// The store.
     pub url: String,
     /// Where its history goes.
@@ -73,7 +73,7 @@ impl Part {
     pub fn arguments(&self) -> [String; 6] {
         let [history, register] = [&self.history, &self.register].map(|path| path.to_str().unwrap().to_owned());
         let (seed, ttl) = (self.seed.to_string(), self.ttl.as_millis().to_string());
-        [self.face.word().to_owned(), self.url.clone(), history, register, seed, ttl]
+        [self.facade.word().to_owned(), self.url.clone(), history, register, seed, ttl]
     }
 
     /// The part that this process was started for.
@@ -83,14 +83,14 @@ impl Part {
     pub fn from_command_line() -> Self {
         let mut words = env::args().skip(1);
         let mut next = || words.next().expect("a part");
-        let face = match next().as_str() {
-            "async" => Face::Async,
-            "blocking" => Face::Blocking,
-            other => panic!("there is no face {other}"),
+        let facade = match next().as_str() {
+            "async" => Facade::Async,
+            "blocking" => Facade::Blocking,
+            other => panic!("there is no facade {other}"),
         };
         let (url, history, register) = (next(), next().into(), next().into());
         let (seed, ttl) = (next().parse().unwrap(), Duration::from_millis(next().parse().unwrap()));
-        Self { face, url, history, register, seed, ttl }
+        Self { facade, url, history, register, seed, ttl }
     }
 }
 

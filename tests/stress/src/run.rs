@@ -113,7 +113,7 @@ fn some_of_each(problems: &[Problem]) -> Vec<String> {
 pub fn tally(crew: &Crew) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for (name, history) in crew.histories() {
-        let face = name.split('-').next().unwrap().to_owned();
+        let facade = name.split('-').next().unwrap().to_owned();
         for event in history {
             let what = match event.what {
                 What::Has(_) => "turn".to_owned(),
@@ -121,7 +121,7 @@ pub fn tally(crew: &Crew) -> BTreeMap<String, u64> {
                 What::Ended(ending) => format!("{ending:?}"),
                 What::Left(leaving) => format!("{leaving:?}"),
             };
-            *counts.entry(format!("{face} {what}")).or_default() += 1;
+            *counts.entry(format!("{facade} {what}")).or_default() += 1;
         }
     }
     counts

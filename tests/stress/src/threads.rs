@@ -1,4 +1,4 @@
-//! A worker with the face for plain threads.
+//! A worker with the blocking facade.
 
 use std::thread::{self, sleep};
 use std::time::Duration;

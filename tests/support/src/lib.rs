@@ -1,7 +1,7 @@
 //! Real servers, a faulty proxy and processes for tests.
 //!
 //! Everything here fails a test loudly instead of returning errors: a server that is missing or does not start is the
-//! test's failure, never a silent skip. No tokio in here; both colours use it.
+//! test's failure, never a silent skip. No tokio in here: async and blocking tests use it.
 
 #![allow(clippy::panic, reason = "a part of a test that cannot be set up fails the test")]
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use stress::check::{Problem, Turn};
 use stress::crew::{Crew, TTL};
 use stress::history::now;
-use stress::part::Face;
+use stress::part::Facade;
 use stress::run::{await_workers, calm_down, ground, judge};
 
 use crate::nodes::{MAX_TTL, MINORITY, NODES, Nodes};
@@ -21,7 +21,7 @@ fn after_a_majority_forgot_nobody_is_granted_anything_for_the_longest_ttl() {
     // They know their deployment, and nothing else: one that does not know even that abstains for minutes.
     let losing = MINORITY..NODES;
     let fresh: Vec<_> = losing.clone().map(|node| nodes.node(node).server.copy_data()).collect();
-    let posts = [Face::Async, Face::Blocking].map(|face| nodes.post(face, ""));
+    let posts = [Facade::Async, Facade::Blocking].map(|facade| nodes.post(facade, ""));
     let mut crew = Crew::start(ground, posts.into());
     await_workers(&crew);
 

@@ -9,7 +9,7 @@ use leasehold::redlock::Purpose;
 use leasehold::redlock::blocking::Quorum;
 use stress::connect::observer;
 use stress::crew::{Post, TTL};
-use stress::part::Face;
+use stress::part::Facade;
 use test_support::{Proxy, RedisOptions, RedisServer};
 
 /// How many there are ...
@@ -20,7 +20,7 @@ pub(crate) const MINORITY: usize = 2;
 pub(crate) const MAX_TTL: Duration = Duration::from_secs(3);
 /// How long a look at one node may take.
 const GLANCE: Duration = Duration::from_millis(200);
-/// How long it may take until all nodes vote, where clients come by.
+/// How long it may take until all nodes vote, while clients keep connecting.
 const VOTE_WITHIN: Duration = Duration::from_secs(15);
 /// How long an inbox waits at a node for news at most.
 const INBOX_MAX: Duration = Duration::from_secs(10);
@@ -62,10 +62,10 @@ impl Nodes {
     }
 
     /// A post from which each server is reached through a proxy; `query` is what is special about its connections.
-    pub(crate) fn post(&self, face: Face, query: &str) -> Post {
+    pub(crate) fn post(&self, facade: Facade, query: &str) -> Post {
         let proxies: Vec<Proxy> = self.nodes.iter().map(|node| Proxy::start(node.server.port())).collect();
         let address = |(node, proxy): (&Node, &Proxy)| format!("{}{query}", node.server.url_at(proxy.port()));
-        Post { face, url: url(self.nodes.iter().zip(&proxies).map(address)), proxies }
+        Post { facade, url: url(self.nodes.iter().zip(&proxies).map(address)), proxies }
     }
 
     pub(crate) fn node(&mut self, node: usize) -> &mut Node {
@@ -140,7 +140,7 @@ impl Node {
     fn kind(&self, key: &str) -> Option<Kind> {
         let kind = Kind::of(key)?;
         let left: i64 = self.server.command(&["PTTL", key]);
-        assert_ne!(left, -1, "{key} would stay for ever");
+        assert_ne!(left, -1, "{key} would never expire");
         let left = Duration::from_millis(u64::try_from(left).ok()?);
         assert!(left <= kind.life(), "{key} would stay for {left:?}");
         Some(kind)
@@ -156,7 +156,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The kind of a key; none of what a node is for ever.
+    /// The kind of a key; `None` for the key that never expires.
     fn of(key: &str) -> Option<Self> {
         match key.strip_prefix("leasehold:") {
             None => Some(Self::Lock),
