@@ -1,4 +1,4 @@
-//! One worker of the stress test; started by it, never by hand.
+//! One worker of the stress test, which starts it.
 
 use std::{panic, process};
 

@@ -85,7 +85,7 @@ async fn take_turn(seat: &Seat, guard: Guard, work: Work) {
             seat.say(What::Ended(Ending::Dropped));
         }
         Farewell::Release => {
-            // What failed is repeated in the background.
+            // A failed release is repeated in the background.
             _ = guard.release().await;
             seat.say(What::Ended(Ending::Released));
         }

@@ -12,32 +12,32 @@ use leasehold::{AcquireError, BackendError};
 use crate::history::{Leaving, Log, What, now};
 use crate::register::Desk;
 
-/// The lock that most seats of all workers want.
+/// The lock that most seats compete for.
 pub const HOT: &str = "hot";
-/// A lock that fewer want.
+/// A lock that fewer seats compete for.
 pub const COOL: &str = "cool";
 /// What each seat of a worker wants.
 pub const SEATS: [&str; 4] = [HOT, HOT, HOT, COOL];
 
-/// How long a worker rests after an answer that was no turn.
+/// How long a worker rests after an answer that was not a turn.
 pub(crate) const REST: Duration = Duration::from_millis(20);
 /// How long a worker that cannot connect waits before it tries again.
 pub(crate) const RECONNECT: Duration = Duration::from_millis(100);
 
 /// How long a seat rests after its turn at most ...
 const HASTY_REST: Duration = Duration::from_millis(10);
-/// ... and how long where there is to be room for everybody, also for those that ask seldom.
+/// ... and how long when all seats must get a turn, even those that rarely ask.
 const EASY_REST: Duration = Duration::from_secs(3);
 
-/// How long a worker lives at most once it was told to end.
+/// How long a worker may live after it was told to exit.
 const LINGER: Duration = Duration::from_secs(40);
 
 /// Which facade a worker uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Facade {
-    /// That for tokio.
+    /// The async one.
     Async,
-    /// That for plain threads.
+    /// The blocking one.
     Blocking,
 }
 
@@ -62,7 +62,7 @@ pub struct Part {
     pub history: PathBuf,
     /// Where the register is that the locks protect.
     pub register: PathBuf,
-    /// What its choices come from.
+    /// The seed of its choices.
     pub seed: u64,
     /// The ttl of its leases.
     pub ttl: Duration,
@@ -94,15 +94,15 @@ impl Part {
     }
 }
 
-/// What a worker was told over its input: a line, that it may take its ease; the end, to end.
+/// What a worker was told on its input: a line means to rest longer, the end of the input means to exit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Orders(Arc<AtomicU8>);
 
 /// The seats come back at once after a turn.
 const HASTE: u8 = 0;
-/// They rest long enough for the locks to be free at times.
+/// The seats rest long enough for the locks to be free at times.
 const EASE: u8 = 1;
-/// They come back no more.
+/// The seats do not come back.
 const END: u8 = 2;
 
 impl Orders {
@@ -114,7 +114,7 @@ impl Orders {
                 told.0.store(EASE, Ordering::SeqCst);
             }
             told.0.store(END, Ordering::SeqCst);
-            // The test has looked long ago; nothing stays behind where it was killed together with the server.
+            // The test stopped checking long ago. This leaves nothing behind if the test was killed together with the server.
             thread::sleep(LINGER);
             process::exit(1);
         });
@@ -162,7 +162,7 @@ impl Seat {
         self.say_of(now(), what);
     }
 
-    /// Writes of a moment that was read before the guard was asked.
+    /// Records an event at a time that was read before the guard was asked.
     pub(crate) fn say_of(&self, at: u64, what: What) {
         self.log.say(at, self.number, self.lock, what);
     }
@@ -171,24 +171,24 @@ impl Seat {
 /// How long a seat waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Waiting {
-    /// For as long as it takes.
+    /// Forever.
     Forever,
     /// Not at all.
     Never,
-    /// With a limit that the lock knows.
+    /// With a `wait` on the lock.
     Limited(Duration),
-    /// Until it changes its mind.
+    /// Until it drops the future.
     Cancelled(Duration),
 }
 
-/// How a seat gives the lock up.
+/// How a seat ends its turn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Farewell {
     Release,
     Drop,
 }
 
-/// What a seat does in its turn: so many steps of work, with a check after each.
+/// What a seat does in its turn: a number of work steps, with a check after each.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
     pub(crate) steps: u32,

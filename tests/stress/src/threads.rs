@@ -54,7 +54,7 @@ fn wait(seat: &Seat, client: &Client, waiting: Waiting) -> Result<Guard, Leaving
     match waiting {
         Waiting::Forever => mutex.acquire().map_err(told),
         Waiting::Never => mutex.try_acquire().map_err(told)?.ok_or(Leaving::Busy),
-        // A thread cannot be dropped: what it can do is to wait for a short time.
+        // A thread cannot be dropped, so it waits for a short time instead.
         Waiting::Limited(limit) | Waiting::Cancelled(limit) => mutex.wait(limit).acquire().map_err(told),
     }
 }
@@ -78,7 +78,7 @@ fn take_turn(seat: &Seat, guard: Guard, work: Work) {
             seat.say(What::Ended(Ending::Dropped));
         }
         Farewell::Release => {
-            // What failed is repeated in the background.
+            // A failed release is repeated in the background.
             _ = guard.release();
             seat.say(What::Ended(Ending::Released));
         }

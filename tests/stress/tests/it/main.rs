@@ -1,7 +1,7 @@
 //! Six processes in both facades on two locks of one Redis, while everything breaks.
 //!
-//! The seed is printed, and taken back from `LEASEHOLD_SEED`: it fixes what is broken and in which order, and what each
-//! worker wants, though not how the processes meet. `LEASEHOLD_STRESS_SECONDS` makes the run longer.
+//! The seed is printed, and read from `LEASEHOLD_SEED`: it determines which faults are injected in which order, and what
+//! each worker does, but not how the processes interleave. `LEASEHOLD_STRESS_SECONDS` makes the run longer.
 
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test")]
 
@@ -18,7 +18,7 @@ use test_support::{Proxy, RedisOptions, RedisServer};
 
 use crate::nemesis::{Nemesis, TROUBLES};
 
-/// How long things are broken, unless it is said.
+/// How long faults are injected, unless the environment says otherwise.
 const STORM: Duration = Duration::from_secs(8);
 
 /// The facade of each worker, and what is special about its connection.
@@ -58,7 +58,7 @@ fn post(server: &RedisServer, facade: Facade, query: &str) -> Post {
     Post { facade, url: format!("{}{query}", server.url_at(proxy.port())), proxies: vec![proxy] }
 }
 
-/// Locks, queues and waiters are gone when nobody wants anything; what outlives them does so for a ttl.
+/// Locks, queues and waiters are gone once nobody uses them; what outlives them does so for a ttl.
 fn nothing_is_left(server: &RedisServer) {
     let deadline = Instant::now() + 10 * TTL;
     loop {
