@@ -10,6 +10,8 @@ pub use lock_blocking::{Builder, Client, Guard, Mutex};
 
 /// Connects to the store that a URL names, for plain threads. See [`BackendConfig::from_url`] for the forms.
 ///
+/// `memory:` is a new store for each call, so two such clients do not exclude each other. `memory:NAME` is one store per name.
+///
 /// # Errors
 /// `Invalid` if the URL is not valid, before anything was tried; `Backend` if the store cannot be opened; `Host`.
 ///

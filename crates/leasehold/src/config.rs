@@ -82,8 +82,8 @@ const FILE_ENDS: [&str; 4] = [".db", ".db3", ".sqlite", ".sqlite3"];
 const TYPOS_MAX: usize = 3;
 
 impl BackendConfig {
-    /// Reads a URL: `sqlite:PATH`, `redis://...`, `rediss://...`, `redis+unix://...`, `redlock://...` or
-    /// `memory:`.
+    /// Reads a URL: `sqlite:PATH`, `redis://...`, `rediss://...`, `redis+unix://...`, `redlock://...`, `memory:NAME` (one
+    /// store per name in this process) or `memory:` (a new store for each client).
     ///
     /// # Errors
     /// `Invalid` for an unknown scheme, with the nearest known one; for a scheme that this build does not include, with the

@@ -9,6 +9,8 @@ use crate::{BackendConfig, ConnectError};
 
 /// Connects to the store that a URL names, for async code on tokio. See [`BackendConfig::from_url`] for the forms.
 ///
+/// `memory:` is a new store for each call, so two such clients do not exclude each other. `memory:NAME` is one store per name.
+///
 /// # Errors
 /// `Invalid` if the URL is not valid, before anything was tried; `Backend` if the store cannot be opened; `Host`.
 ///
