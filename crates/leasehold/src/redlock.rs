@@ -1,7 +1,7 @@
 //! A quorum of independent Redis servers: `redlock://HOST,HOST,HOST`.
 //!
-//! Most programs only need [`connect`](crate::connect). This module is for operators: a quorum that can run a
-//! [pass](lock_redlock::nonblocking::Redlock::pass) of its restart guard, and what such a pass found.
+//! [`connect`](crate::connect) is all that most need. What is here is for whoever looks after a deployment: a quorum that can
+//! be asked for a [pass](lock_redlock::nonblocking::Redlock::pass) that brings restarted nodes back, and what such a pass found.
 
 pub use lock_redlock::quorum::{NodeReport, Purpose, Recovery, Report};
 pub use lock_redlock::{NodeUrl, RedlockConfig};
@@ -13,10 +13,10 @@ use lock_redis::RedisConfig;
 
 use crate::ConnectError;
 
-/// How long each step of the first pass may take. Chosen: a slower node is of no use for locks.
+/// How long each step of the first pass may take. Chosen: a node that is further away is of no use for locks.
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 
-/// Creates the nodes of a configuration. All URLs are parsed before the first node is created.
+/// Makes the nodes of a configuration. All URLs are read before the first is made.
 fn nodes_of<N>(
     config: &RedlockConfig,
     node: fn(&RedisConfig, &NodeUrl) -> Result<N, BackendError>,
@@ -26,7 +26,7 @@ fn nodes_of<N>(
     Ok(configs.iter().zip(config.nodes()).map(|(redis, url)| node(redis, url)).collect::<Result<_, _>>()?)
 }
 
-/// Quorums for blocking code.
+/// Quorums for plain threads.
 pub mod blocking {
     pub use lock_redis::node::blocking::RedisNode;
 
@@ -43,28 +43,28 @@ pub mod blocking {
         nodes_of(config, |redis, url| RedisNode::new(redis, url.address()))
     }
 
-    /// The quorum of a configuration. Nothing is connected, and no node votes, until the guard has made a pass.
+    /// The quorum of a configuration. Nothing is connected, and no node votes, before its first recovery pass.
     ///
     /// # Errors
-    /// As [`nodes`]; `Backend` if this host cannot start threads.
+    /// As [`nodes`]; `Backend` where this host cannot start threads.
     pub fn open(config: &RedlockConfig) -> Result<Quorum, ConnectError> {
         Ok(Quorum::of(nodes(config)?, config.max_ttl())?)
     }
 
-    /// The quorum of a configuration after a first pass of the guard, and what that pass found. A quorum that does not vote
-    /// yet is not an error here; later requests report it.
+    /// The quorum of a configuration after a first recovery pass, and what that found. A quorum that does not vote yet
+    /// is no error: what is asked of it says so.
     ///
     /// # Errors
-    /// `Invalid` for a node's URL, before anything was tried; `Backend` if nodes are misconfigured or most are unreachable.
+    /// `Invalid` before anything was touched; `Backend` where nodes are not what they should be, or most cannot be reached.
     ///
     /// # Blocking
-    /// Until all nodes have answered, a few seconds at most.
+    /// Until all nodes have answered, for some seconds at most.
     pub fn connect(config: &RedlockConfig) -> Result<(Quorum, Report), ConnectError> {
         Ok(Quorum::connect(nodes(config)?, config.max_ttl(), CONNECT_WITHIN)?)
     }
 }
 
-/// Quorums for async code on tokio.
+/// Quorums for tokio.
 #[cfg(feature = "async")]
 pub mod nonblocking {
     pub use lock_redis::node::nonblocking::RedisNode;
@@ -82,7 +82,7 @@ pub mod nonblocking {
         nodes_of(config, |redis, url| RedisNode::new(redis, url.address()))
     }
 
-    /// The quorum of a configuration. Nothing is connected, and no node votes, until the guard has made a pass.
+    /// The quorum of a configuration. Nothing is connected, and no node votes, before its first recovery pass.
     ///
     /// # Errors
     /// As [`nodes`].
@@ -90,14 +90,14 @@ pub mod nonblocking {
         Ok(Quorum::of(nodes(config)?, config.max_ttl())?)
     }
 
-    /// The quorum of a configuration after a first pass of the guard, and what that pass found. A quorum that does not vote
-    /// yet is not an error here; later requests report it.
+    /// The quorum of a configuration after a first recovery pass, and what that found. A quorum that does not vote yet
+    /// is no error: what is asked of it says so.
     ///
     /// # Errors
-    /// `Invalid` for a node's URL, before anything was tried; `Backend` if nodes are misconfigured or most are unreachable.
+    /// `Invalid` before anything was touched; `Backend` where nodes are not what they should be, or most cannot be reached.
     ///
     /// # Cancel safety
-    /// Safe to drop at any point: a pass may end after any step.
+    /// Harmless when dropped: each step of a pass may be the last.
     pub async fn connect(config: &RedlockConfig) -> Result<(Quorum, Report), ConnectError> {
         Ok(Quorum::connect(nodes(config)?, config.max_ttl(), CONNECT_WITHIN).await?)
     }
