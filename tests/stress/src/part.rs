@@ -183,7 +183,7 @@ pub(crate) enum Waiting {
 
 /// How a seat ends its turn.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Farewell {
+pub(crate) enum TurnEnd {
     Release,
     Drop,
 }
@@ -193,7 +193,7 @@ pub(crate) enum Farewell {
 pub(crate) struct Work {
     pub(crate) steps: u32,
     pub(crate) step: Duration,
-    pub(crate) farewell: Farewell,
+    pub(crate) end: TurnEnd,
 }
 
 /// The choices of a seat.
@@ -215,12 +215,12 @@ impl Dice {
     }
 
     pub(crate) fn work(&mut self) -> Work {
-        let farewell = if self.rng.bool() { Farewell::Release } else { Farewell::Drop };
+        let end = if self.rng.bool() { TurnEnd::Release } else { TurnEnd::Drop };
         match self.rng.u32(..24) {
             // Long enough for renewals.
-            0 => Work { steps: 10, step: self.ttl / 8, farewell },
-            1..=4 => Work { steps: 0, step: Duration::ZERO, farewell },
-            5.. => Work { steps: self.rng.u32(1..4), step: self.up_to(Duration::from_millis(4)), farewell },
+            0 => Work { steps: 10, step: self.ttl / 8, end },
+            1..=4 => Work { steps: 0, step: Duration::ZERO, end },
+            5.. => Work { steps: self.rng.u32(1..4), step: self.up_to(Duration::from_millis(4)), end },
         }
     }
 

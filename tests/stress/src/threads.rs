@@ -8,7 +8,7 @@ use leasehold::blocking::{Client, Guard};
 
 use crate::connect;
 use crate::history::{Ending, Leaving, What, now};
-use crate::part::{Farewell, Part, RECONNECT, REST, Seat, Waiting, Work, leaving};
+use crate::part::{Part, RECONNECT, REST, Seat, TurnEnd, Waiting, Work, leaving};
 
 /// Plays the part until the input ends.
 pub fn play(part: &Part) {
@@ -72,12 +72,12 @@ fn take_turn(seat: &Seat, guard: Guard, work: Work) {
     if !held {
         return seat.say(What::Ended(Ending::Lost));
     }
-    match work.farewell {
-        Farewell::Drop => {
+    match work.end {
+        TurnEnd::Drop => {
             drop(guard);
             seat.say(What::Ended(Ending::Dropped));
         }
-        Farewell::Release => {
+        TurnEnd::Release => {
             // A failed release is repeated in the background.
             _ = guard.release();
             seat.say(What::Ended(Ending::Released));
