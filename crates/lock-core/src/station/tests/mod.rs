@@ -1,5 +1,6 @@
 //! Tests of the machine, from a table of all it does to random play against a small store.
 
+mod edges;
 mod floor;
 mod late;
 mod model;
