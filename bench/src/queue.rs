@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use fastrand::Rng;
-use lock_core::{Certainty, Claim, LockName, Mode, Note, Owner, Parting, Queueing, Ttl, Width};
+use lock_core::{Certainty, Claim, LockName, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl, Width};
 use lock_redis::by_hand::ByHand;
 use redis::{Cmd, Connection, Pipeline, Value};
 
@@ -92,8 +92,7 @@ impl Line {
         Claim {
             name: self.name.clone(),
             owner,
-            mode: Mode::Exclusive,
-            ttl: self.ttl,
+            terms: Terms::exclusive(self.ttl),
             width: Width::ONE,
             floor: None,
             note: self.note.clone(),
@@ -106,7 +105,7 @@ impl Line {
             Step::Acquire => self.scripts.acquire(&self.claim(owner)),
             Step::Release => {
                 let (name, ttl, certainty) = (self.name.clone(), self.ttl, Certainty::Answered);
-                self.scripts.release(&Parting { name, owner, ttl, certainty })
+                self.scripts.release(&ReleaseRequest { name, owner, terms: Terms::exclusive(ttl), certainty })
             }
         }
     }

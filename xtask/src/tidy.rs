@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::step::{self, root};
+use crate::words;
 
 /// Who may depend on whom inside the workspace, tests apart. Arrows run one way: towards the core.
 const EDGES: [(&str, &[&str]); 11] = [
@@ -46,6 +47,7 @@ pub(crate) fn run() -> Result<()> {
     for (package, allowed) in EDGES {
         dependencies(package, allowed)?;
     }
+    words::run(root())?;
     core_is_pure()?;
     no_runtime_in_blocking_builds()?;
     one_version()

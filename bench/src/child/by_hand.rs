@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use bench_measure::{Client, Lock, Plan};
-use lock_core::{Certainty, Claim, LockName, Mode, Note, Owner, Parting, Queueing, Ttl, Width};
+use lock_core::{Certainty, Claim, LockName, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl, Width};
 use lock_redis::by_hand::ByHand as Scripts;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Value};
@@ -29,8 +29,7 @@ impl Commands {
         let claim = Claim {
             name: self.name.clone(),
             owner,
-            mode: Mode::Exclusive,
-            ttl: self.ttl,
+            terms: Terms::exclusive(self.ttl),
             width: Width::for_waiters(1),
             floor: None,
             note: self.note.clone(),
@@ -40,8 +39,13 @@ impl Commands {
     }
 
     pub(super) fn release(&self, owner: Owner) -> Result<Cmd> {
-        let parting = Parting { name: self.name.clone(), owner, ttl: self.ttl, certainty: Certainty::Answered };
-        self.scripts.release(&parting).context("the release cannot be sent")
+        let request = ReleaseRequest {
+            name: self.name.clone(),
+            owner,
+            terms: Terms::exclusive(self.ttl),
+            certainty: Certainty::Answered,
+        };
+        self.scripts.release(&request).context("the release cannot be sent")
     }
 }
 
@@ -101,8 +105,8 @@ impl Lock for HandLock {
     }
 
     async fn release(&self, owner: Owner) -> Result<()> {
-        let parting = self.commands.release(owner)?;
-        let released: i64 = parting.query_async(&mut self.connection.clone()).await?;
+        let request = self.commands.release(owner)?;
+        let released: i64 = request.query_async(&mut self.connection.clone()).await?;
         ensure!(released == 1, "the lock was lost");
         Ok(())
     }

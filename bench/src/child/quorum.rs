@@ -10,7 +10,8 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::node::{Ask, Epoch};
 use lock_core::{
-    Certainty, Claim, FencingToken, Lease, LockName, Mode, Note, Owner, Parting, Queueing, TokenRange, Ttl, Width,
+    Certainty, Claim, FencingToken, Lease, LockName, Note, Owner, Queueing, ReleaseRequest, Terms, TokenRange, Ttl,
+    Width,
 };
 use lock_redis::by_hand::NodeByHand;
 use redis::aio::MultiplexedConnection;
@@ -120,7 +121,7 @@ impl Nodes {
 
     async fn fence(&self, claim: &Claim, token: FencingToken) -> Result<FencingToken> {
         let tokens = TokenRange::new(token, token)?;
-        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl };
+        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
         let leases: Arc<[Lease]> = Arc::from([lease]);
         let mut asked = self.ask(|node| Ask::Fence { leases: Arc::clone(&leases), epoch: node.epoch })?;
         let mut acknowledged = 0;
@@ -134,8 +135,8 @@ impl Nodes {
         bail!("the lock was lost")
     }
 
-    async fn release(&self, parting: Arc<Parting>) -> Result<()> {
-        let mut asked = self.ask(|_| Ask::Release(Arc::clone(&parting)))?;
+    async fn release(&self, request: Arc<ReleaseRequest>) -> Result<()> {
+        let mut asked = self.ask(|_| Ask::Release(Arc::clone(&request)))?;
         let mut released = 0;
         while let Some(answer) = asked.next().await {
             released += from_redis_value::<usize>(answer?)?;
@@ -178,8 +179,7 @@ impl Lock for HandLock {
         let claim = Claim {
             name: self.name.clone(),
             owner,
-            mode: Mode::Exclusive,
-            ttl: self.ttl,
+            terms: Terms::exclusive(self.ttl),
             width: Width::for_waiters(1),
             floor: None,
             note: self.note.clone(),
@@ -190,7 +190,12 @@ impl Lock for HandLock {
     }
 
     async fn release(&self, (owner, _): (Owner, FencingToken)) -> Result<()> {
-        let parting = Parting { name: self.name.clone(), owner, ttl: self.ttl, certainty: Certainty::Answered };
-        self.nodes.release(Arc::new(parting)).await
+        let request = ReleaseRequest {
+            name: self.name.clone(),
+            owner,
+            terms: Terms::exclusive(self.ttl),
+            certainty: Certainty::Answered,
+        };
+        self.nodes.release(Arc::new(request)).await
     }
 }

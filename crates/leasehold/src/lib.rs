@@ -1,16 +1,19 @@
 //! Distributed locks with leases, loss signals and fencing tokens.
 //!
-//! A lock that other processes respect is a *lease*: it ends by itself when its holder dies. So a holder has to know
-//! until when it may rely on it, has to be told when it is lost, and hands a *fencing token* to what the lock protects,
-//! so that a write that comes too late is refused there. All three are the default here.
+//! A lock that other processes respect is a *lease*: it expires by itself when its holder dies. So a holder needs to know
+//! how long it may rely on the lease, and needs to be told when the lease is lost. It also passes a *fencing token* to the
+//! resource that the lock protects, so that the resource can refuse a write that comes too late. All three are the default
+//! here.
 //!
 //! ```
-//! # #[cfg(all(feature = "async", feature = "memory"))]
+//! # #[cfg(all(feature = "async", feature = "sqlite"))]
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # std::env::set_current_dir(&folder)?;
 //! use std::time::Duration;
 //!
-//! let locks = leasehold::connect("memory:").await?; // or sqlite:locks.db, redis://127.0.0.1
+//! let locks = leasehold::connect("sqlite:locks.db").await?; // needs no server
 //! let guard = locks.mutex("invoice:42").ttl(Duration::from_secs(30)).wait(Duration::from_secs(5)).acquire().await?;
 //!
 //! let token = guard.fencing_token(); // goes with each write; the resource refuses lower ones
@@ -22,17 +25,19 @@
 //! # async fn write(_: leasehold::FencingToken) -> Result<(), std::io::Error> { Ok(()) }
 //! # Ok(())
 //! # }
-//! # #[cfg(not(all(feature = "async", feature = "memory")))]
+//! # #[cfg(not(all(feature = "async", feature = "sqlite")))]
 //! # fn main() {}
 //! ```
 //!
-//! The same for plain threads:
+//! The same with plain threads (feature `blocking`):
 //!
 //! ```
-//! # #[cfg(all(feature = "blocking", feature = "memory"))]
+//! # #[cfg(all(feature = "blocking", feature = "sqlite"))]
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let locks = leasehold::blocking::connect("memory:")?;
-//! let Some(guard) = locks.mutex("import").try_acquire()? else { return Ok(()) }; // somebody else is at it
+//! # let folder = tempfile::tempdir()?;
+//! # std::env::set_current_dir(&folder)?;
+//! let locks = leasehold::blocking::connect("sqlite:locks.db")?;
+//! let Some(guard) = locks.mutex("import").try_acquire()? else { return Ok(()) }; // another process is importing
 //! for batch in 1..=3 {
 //!     guard.check()?; // local and cheap
 //!     load(batch, guard.fencing_token());
@@ -41,13 +46,70 @@
 //! # fn load(_: u32, _: leasehold::FencingToken) {}
 //! # Ok(())
 //! # }
-//! # #[cfg(not(all(feature = "blocking", feature = "memory")))]
+//! # #[cfg(not(all(feature = "blocking", feature = "sqlite")))]
+//! # fn main() {}
+//! ```
+//!
+//! # Choosing a store
+//!
+//! | URL | use it when | feature |
+//! |---|---|---|
+//! | `sqlite:PATH` | all processes run on one machine | `sqlite` |
+//! | `redis://HOST` | they run on several machines; also beside redis-py, redsync and rslock on the same key | `redis` |
+//! | `redlock://HOST,HOST,HOST` | locks must be available while a Redis server is away | `redlock` |
+//! | `memory:NAME` | in tests: all clients of this process with the same `NAME` exclude each other | `memory` |
+//!
+//! `memory:` without a name is a new store for each client: two clients that connect to it do **not** exclude each other.
+//! [`BackendConfig::from_url`] lists all forms.
+//!
+//! # Which errors to retry
+//!
+//! `acquire` already retries transient errors until the `wait` is over; `try_acquire` does not. What to do with the errors
+//! that they return:
+//!
+//! | error | what to do |
+//! |---|---|
+//! | [`AcquireError::TimedOut`] | somebody else holds the lock: try again later, or give up |
+//! | [`AcquireError::Backend`] | if [`ErrorKind::is_transient`], try again later; otherwise fix the store or the configuration as the error says |
+//! | [`AcquireError::Forgotten`] | the store lost its data; the error says what to repair |
+//! | [`AcquireError::Invalid`] | fix the name or the option |
+//! | [`AcquireError::Closed`] | nothing: this client is shutting down |
+//! | [`Lost`], at any time while the lock is held | stop the work. Acquire again, and start from what the resource has stored |
+//!
+//! You never have to clean up: whatever a failed call may have left at the store is released in the background, or expires
+//! with the ttl. [`Effect`] says whether a failed request may have taken effect.
+//!
+//! # Shutting down
+//!
+//! `Client::close` ends all holds and waits of a client and of its clones, and waits until the store has been told. Waiters
+//! get [`AcquireError::Closed`], guards are lost with [`LossReason::Closed`]. Without it, locks that are still held when the
+//! process ends stay locked until their ttl is over. A process that is killed leaves its locks to the ttl as well, so choose
+//! a ttl that others can wait for; renewal keeps the lease for as long as the work takes.
+//!
+//! # Passing in your own Redis client
+//!
+//! `leasehold::redis::nonblocking::Redis` and its counterpart in `leasehold::redis::blocking` implement `From` for the clients
+//! of redis-rs. A `redis::Client` works like a URL. With a connection or a pool (features `connection-manager`, `deadpool`,
+//! `r2d2`) the server cannot notify waiters, so they poll.
+//!
+//! ```
+//! # #[cfg(all(feature = "async", feature = "redis"))]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::sync::Arc;
+//!
+//! let redis = redis::Client::open("redis://127.0.0.1")?; // connects with the first request
+//! let locks = leasehold::Client::new(Arc::new(leasehold::redis::nonblocking::Redis::from(redis)))?;
+//! # drop(locks);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(all(feature = "async", feature = "redis")))]
 //! # fn main() {}
 //! ```
 //!
 //! # Testing your code
 //!
-//! A test needs no server and does not sleep: the store in memory runs on a clock that the test moves.
+//! A test needs no server and does not sleep: the in-memory store runs on a clock that the test moves.
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "memory"))]
@@ -71,10 +133,44 @@
 //! # fn main() {}
 //! ```
 //!
+//! # Injecting faults
+//!
+//! `leasehold::memory::faults` wraps any store and makes it fail on command: it refuses requests, loses replies, or holds
+//! them back. So a test can show what your code does when the store is unreachable or a lock is lost:
+//!
+//! ```
+//! # #[cfg(all(feature = "async", feature = "memory"))]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::sync::Arc;
+//! use leasehold::memory::faults::{Fault, Faults, Faulty};
+//! use leasehold::{AcquireError, ErrorKind, LossReason};
+//!
+//! let (clock, faults) = (leasehold::ManualClock::new(), Faults::new());
+//! let store = leasehold::memory::MemoryStore::new(Arc::new(clock.clone()));
+//! let store = Faulty::new(store.nonblocking(), &faults);
+//! let locks = leasehold::Client::builder(Arc::new(store)).clock(Arc::new(clock.clone())).build()?;
+//! let lock = locks.mutex("invoice:42");
+//!
+//! faults.fail_everything(Fault::Refused(ErrorKind::Unreachable));
+//! let error = lock.try_acquire().await.unwrap_err();
+//! assert!(matches!(error, AcquireError::Backend(error) if error.kind().is_transient()));
+//!
+//! faults.heal_everything();
+//! let guard = lock.acquire().await?;
+//! faults.fail_everything(Fault::Refused(ErrorKind::Unreachable)); // no renewal gets through
+//! clock.advance(leasehold::Ttl::DEFAULT.get());
+//! assert!(matches!(guard.lost().await.reason, LossReason::Expired(_)));
+//! # Ok(())
+//! # }
+//! # #[cfg(not(all(feature = "async", feature = "memory")))]
+//! # fn main() {}
+//! ```
+//!
 //! # Configuration
 //!
-//! [`BackendConfig`] says which store, [`LockOptions`] how to hold a lock; both are read by serde from any format, and
-//! refuse fields that they do not know. `connect_to` takes the one, `mutex(name).options(...)` the other:
+//! [`BackendConfig`] selects the store, [`LockOptions`] how to hold a lock. Both implement serde's `Deserialize` and refuse
+//! fields that they do not know. Pass the first to `connect_to`, the second to `mutex(name).options(...)`:
 //!
 //! ```toml
 //! store = { backend = "redis", url = "redis://db1", prefix = "shop" }
@@ -83,8 +179,8 @@
 //!
 //! # Features
 //!
-//! `async` (default) and `blocking` are the faces; `sqlite` (default), `redis`, `redlock` and `memory` the stores. `tls` brings
-//! `rediss://`; `deadpool`, `connection-manager` and `r2d2` take clients that you have already. `full` is everything.
+//! `async` (default) and `blocking` are the two APIs; `sqlite` (default), `redis`, `redlock` and `memory` the stores. `tls`
+//! adds `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `full` is everything.
 
 #[cfg(feature = "blocking")]
 pub mod blocking;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use lock_core::station::TurnId;
 use lock_core::{
     AsyncBackend, AsyncInspect, Capabilities, Certainty, Event, EventSink, Heard, Keeper, Lateness, Lease, Listener,
-    LockName, Parting, Policy,
+    LockName, Policy, ReleaseRequest,
 };
 use lock_host::{Alarms, HostClock, Owners, SharedClock, Stations};
 
@@ -174,8 +174,8 @@ impl Listener for Shared {
     }
 
     fn release_unknown(&self, lease: Lease) {
-        let Lease { name, owner, ttl, .. } = lease;
-        let parting = Parting { name, owner, ttl, certainty: Certainty::Answered };
-        self.ports.driver.release(parting, self.policy.within(ttl));
+        let Lease { name, owner, terms, .. } = lease;
+        let request = ReleaseRequest { name, owner, terms, certainty: Certainty::Answered };
+        self.ports.driver.release(request, self.policy.within(terms.ttl));
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use futures_util::future::{Either, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::station::{Action, Input, Reply, Request};
-use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation, Parting};
+use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation, ReleaseRequest};
 use lock_host::StationCell;
 use tokio::sync::{mpsc, oneshot};
 
@@ -41,7 +41,7 @@ pub(crate) type Inbox = mpsc::UnboundedReceiver<Errand>;
 pub(crate) enum Errand {
     Run(Job),
     /// A release that no station is told of.
-    Release(Parting, Duration),
+    Release(ReleaseRequest, Duration),
     /// Answered by being dropped, when everything before it is done.
     Flush(Flushed),
 }
@@ -91,8 +91,8 @@ impl Driver {
     }
 
     /// Has a lease or a place released, once.
-    pub(crate) fn release(&self, parting: Parting, within: Duration) {
-        _ = self.here.send(Errand::Release(parting, within));
+    pub(crate) fn release(&self, request: ReleaseRequest, within: Duration) {
+        _ = self.here.send(Errand::Release(request, within));
     }
 
     /// Waits until everything that was handed over so far is done, but not for what follows from it.
@@ -122,8 +122,8 @@ pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, inbox: Inbox, last_wor
             for errand in errands.drain(..) {
                 match errand {
                     Errand::Run(job) => under_way.push(Either::Left(job.run(&*backend, eras.begin()))),
-                    Errand::Release(parting, within) => {
-                        under_way.push(Either::Right(release(&*backend, parting, within, eras.begin())));
+                    Errand::Release(request, within) => {
+                        under_way.push(Either::Right(release(&*backend, request, within, eras.begin())));
                     }
                     Errand::Flush(flushed) => eras.flush(flushed),
                 }
@@ -139,8 +139,8 @@ pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, inbox: Inbox, last_wor
     last_words.into_iter().for_each(LastWords::spare);
 }
 
-async fn release(backend: &dyn AsyncBackend, parting: Parting, within: Duration, era: Era) -> Era {
-    _ = caught(Operation::Release, backend.release(&parting, within)).await;
+async fn release(backend: &dyn AsyncBackend, request: ReleaseRequest, within: Duration, era: Era) -> Era {
+    _ = caught(Operation::Release, backend.release(&request, within)).await;
     era
 }
 
@@ -186,8 +186,8 @@ impl Job {
             Request::Acquire(claim) => {
                 Reply::Acquire(caught(Operation::Acquire, backend.acquire(claim, *within)).await)
             }
-            Request::Release(parting) => {
-                Reply::Release(caught(Operation::Release, backend.release(parting, *within)).await)
+            Request::Release(request) => {
+                Reply::Release(caught(Operation::Release, backend.release(request, *within)).await)
             }
         };
         let id = *id;

@@ -91,10 +91,10 @@ impl Guard {
         self.check()?;
         let Turn { shared, cell, .. } = &self.turn;
         let (lease, asked_at) = (self.hold.lease(), shared.ports.clock.now());
-        match shared.backend.fence(lease, shared.policy.within(lease.ttl)).await? {
+        match shared.backend.fence(lease, shared.policy.within(lease.terms.ttl)).await? {
             Fenced::Acknowledged => {}
             Fenced::NotHeld | Fenced::Higher(_) => {
-                cell.handle(Input::Standing { owner: lease.owner, asked_at, standing: Ok(Renewed::NotHeld) });
+                cell.handle(Input::Renewal { owner: lease.owner, asked_at, answer: Ok(Renewed::NotHeld) });
             }
         }
         Ok(self.check()?)
@@ -112,9 +112,9 @@ impl Guard {
         self.check()?;
         let Turn { shared, cell, .. } = &self.turn;
         let (lease, asked_at) = (self.hold.lease(), shared.ports.clock.now());
-        let renewed = shared.backend.renew(std::slice::from_ref(lease), shared.policy.within(lease.ttl)).await?;
-        for standing in renewed {
-            cell.handle(Input::Standing { owner: lease.owner, asked_at, standing: Ok(standing) });
+        let renewed = shared.backend.renew(std::slice::from_ref(lease), shared.policy.within(lease.terms.ttl)).await?;
+        for answer in renewed {
+            cell.handle(Input::Renewal { owner: lease.owner, asked_at, answer: Ok(answer) });
         }
         Ok(self.check()?)
     }

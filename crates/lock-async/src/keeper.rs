@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::station::Input;
-use lock_core::{AsyncBackend, Batch, Keeper, Lateness, Lease, Moment, Operation, Owner, Tidings};
+use lock_core::{AsyncBackend, Batch, Keeper, Lateness, Lease, Moment, Operation, Owner, Renewal};
 use lock_host::{SharedClock, StationCell, Stations, Tray};
 use tokio::sync::Notify;
 
@@ -132,11 +132,11 @@ impl Thread {
 
     async fn renew(&self, batch: Batch) {
         let result = caught(Operation::Renew, self.backend.renew(&batch.leases, batch.within)).await;
-        let tidings = self.desk.lock().keeper.answered(self.clock.now(), batch, result);
+        let renewals = self.desk.lock().keeper.answered(self.clock.now(), batch, result);
         let Some(stations) = self.stations.upgrade() else { return };
-        for Tidings { name, owner, asked_at, standing } in tidings {
+        for Renewal { name, owner, asked_at, answer } in renewals {
             if let Some(cell) = stations.find(&name) {
-                cell.handle(Input::Standing { owner, asked_at, standing });
+                cell.handle(Input::Renewal { owner, asked_at, answer });
             }
         }
     }

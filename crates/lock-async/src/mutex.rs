@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::station::Join;
-use lock_core::{AcquireError, BackendError, Invalid, LockName, LockOptions, Note, Patience, Refusal, WhileHeldError};
+use lock_core::{
+    AcquireError, BackendError, Invalid, LockName, LockOptions, Note, Patience, Refusal, Terms, WhileHeldError,
+};
 use tokio::sync::oneshot;
 
 use crate::Guard;
@@ -163,7 +165,8 @@ impl Mutex {
         let id = self.shared.next_turn();
         let owner = self.shared.owners.draw(&id).map_err(no_randomness)?;
         let (sender, verdict) = oneshot::channel();
-        let join = Join { turn: id, owner, ttl: options.ttl, patience, max_hold: options.max_hold, note };
+        let join =
+            Join { turn: id, owner, terms: Terms::exclusive(options.ttl), patience, max_hold: options.max_hold, note };
         let turn = Turn::new(Arc::clone(&self.shared), Arc::clone(cell), id);
         cell.join(Seat { verdict: Some(sender), ended: None, hold: None }, join);
         Ok((turn, verdict))

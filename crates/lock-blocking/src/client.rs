@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use lock_core::station::TurnId;
 use lock_core::{
     BlockingBackend, BlockingInspect, Capabilities, Certainty, Event, EventSink, FLUSH_WITHIN, Heard, Keeper, Lateness,
-    Lease, Listener, LockName, Parting, Policy,
+    Lease, Listener, LockName, Policy, ReleaseRequest,
 };
 use lock_host::{Alarms, HostClock, Owners, SharedClock, Stations};
 
@@ -101,7 +101,7 @@ impl Client {
     pub fn builder(backend: Arc<dyn BlockingBackend>) -> Builder {
         let mut policy = Policy::new(backend.capabilities());
         // Each thread runs its own actions, so none is sure to come before another.
-        policy.ordering = lock_core::Ordering::Unordered;
+        policy.store.ordering = lock_core::RequestOrder::Unordered;
         Builder { backend, policy, clock: Arc::new(HostClock) }
     }
 
@@ -170,8 +170,8 @@ impl Listener for Shared {
     }
 
     fn release_unknown(&self, lease: Lease) {
-        let Lease { name, owner, ttl, .. } = lease;
-        let parting = Parting { name, owner, ttl, certainty: Certainty::Answered };
-        self.ports.driver.release(parting, self.policy.within(ttl));
+        let Lease { name, owner, terms, .. } = lease;
+        let request = ReleaseRequest { name, owner, terms, certainty: Certainty::Answered };
+        self.ports.driver.release(request, self.policy.within(terms.ttl));
     }
 }

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use lock_core::station::{Action, Input, Reply, Request};
-use lock_core::{BackendError, BlockingBackend, Effect, ErrorKind, Operation, Parting};
+use lock_core::{BackendError, BlockingBackend, Effect, ErrorKind, Operation, ReleaseRequest};
 
 use crate::cell::Cell;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, thread};
@@ -36,7 +36,7 @@ enum Errand {
     /// The next action that is left in a cell. A cell is here once.
     Cell(Arc<Cell>),
     /// A release that no station is told of.
-    Release(Parting, Duration),
+    Release(ReleaseRequest, Duration),
 }
 
 impl Driver {
@@ -51,8 +51,8 @@ impl Driver {
             Request::Acquire(claim) => {
                 Reply::Acquire(caught(Operation::Acquire, || self.backend.acquire(&claim, within)))
             }
-            Request::Release(parting) => {
-                Reply::Release(caught(Operation::Release, || self.backend.release(&parting, within)))
+            Request::Release(request) => {
+                Reply::Release(caught(Operation::Release, || self.backend.release(&request, within)))
             }
         };
         Input::Reply(id, reply)
@@ -65,8 +65,8 @@ impl Driver {
     }
 
     /// Has a lease or a place released, once, if there is a thread for it.
-    pub(crate) fn release(&self, parting: Parting, within: Duration) {
-        self.hand_in(Errand::Release(parting, within));
+    pub(crate) fn release(&self, request: ReleaseRequest, within: Duration) {
+        self.hand_in(Errand::Release(request, within));
     }
 
     fn hand_in(&self, errand: Errand) -> bool {
@@ -104,8 +104,8 @@ impl Errand {
     fn run(self, backend: &dyn BlockingBackend) -> Option<Self> {
         match self {
             Self::Cell(cell) => cell.run_one().then(|| Self::Cell(cell)),
-            Self::Release(parting, within) => {
-                _ = caught(Operation::Release, || backend.release(&parting, within));
+            Self::Release(request, within) => {
+                _ = caught(Operation::Release, || backend.release(&request, within));
                 None
             }
         }

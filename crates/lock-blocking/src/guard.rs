@@ -90,10 +90,10 @@ impl Guard {
         self.check()?;
         let Turn { shared, cell, .. } = &self.turn;
         let (lease, asked_at) = (self.hold.lease(), shared.ports.clock.now());
-        match shared.backend.fence(lease, shared.policy.within(lease.ttl))? {
+        match shared.backend.fence(lease, shared.policy.within(lease.terms.ttl))? {
             Fenced::Acknowledged => {}
             Fenced::NotHeld | Fenced::Higher(_) => {
-                cell.handle(Input::Standing { owner: lease.owner, asked_at, standing: Ok(Renewed::NotHeld) });
+                cell.handle(Input::Renewal { owner: lease.owner, asked_at, answer: Ok(Renewed::NotHeld) });
             }
         }
         Ok(self.check()?)
@@ -111,9 +111,9 @@ impl Guard {
         self.check()?;
         let Turn { shared, cell, .. } = &self.turn;
         let (lease, asked_at) = (self.hold.lease(), shared.ports.clock.now());
-        let renewed = shared.backend.renew(std::slice::from_ref(lease), shared.policy.within(lease.ttl))?;
-        for standing in renewed {
-            cell.handle(Input::Standing { owner: lease.owner, asked_at, standing: Ok(standing) });
+        let renewed = shared.backend.renew(std::slice::from_ref(lease), shared.policy.within(lease.terms.ttl))?;
+        for answer in renewed {
+            cell.handle(Input::Renewal { owner: lease.owner, asked_at, answer: Ok(answer) });
         }
         Ok(self.check()?)
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use lock_core::station::Input;
-use lock_core::{Batch, BlockingBackend, Keeper, Lateness, Lease, Moment, Operation, Owner, Tidings};
+use lock_core::{Batch, BlockingBackend, Keeper, Lateness, Lease, Moment, Operation, Owner, Renewal};
 use lock_host::{NAP_MAX, SharedClock, StationCell, Stations, Tray};
 
 use crate::cell::Cell;
@@ -132,11 +132,11 @@ impl Renewing {
     fn renew(&self, batch: &Batch) {
         let _under_way = UnderWay(&self.desk);
         let result = caught(Operation::Renew, || self.backend.renew(&batch.leases, batch.within));
-        let tidings = self.desk.lock().keeper.answered(self.clock.now(), batch.clone(), result);
+        let renewals = self.desk.lock().keeper.answered(self.clock.now(), batch.clone(), result);
         let Some(stations) = self.stations.upgrade() else { return };
-        for Tidings { name, owner, asked_at, standing } in tidings {
+        for Renewal { name, owner, asked_at, answer } in renewals {
             if let Some(cell) = stations.find(&name) {
-                cell.handle(Input::Standing { owner, asked_at, standing });
+                cell.handle(Input::Renewal { owner, asked_at, answer });
             }
         }
     }

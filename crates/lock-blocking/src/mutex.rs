@@ -7,7 +7,7 @@ use crate::client::Shared;
 use crate::guard::Turn;
 use crate::sync::Arc;
 use lock_core::station::Join;
-use lock_core::{AcquireError, BackendError, Invalid, LockName, LockOptions, Patience, Refusal, WhileHeldError};
+use lock_core::{AcquireError, BackendError, Invalid, LockName, LockOptions, Patience, Refusal, Terms, WhileHeldError};
 
 /// A lock by its name, and how to hold it. Made by [`Client::mutex`](crate::Client::mutex).
 ///
@@ -138,7 +138,8 @@ impl Mutex {
             let id = self.shared.next_turn();
             let owner = self.shared.owners.draw(&id).map_err(no_randomness)?;
             let max_hold = options.max_hold;
-            let join = Join { turn: id, owner, ttl: options.ttl, patience, max_hold, note: note.clone() };
+            let join =
+                Join { turn: id, owner, terms: Terms::exclusive(options.ttl), patience, max_hold, note: note.clone() };
             let hold = match cell.join(join) {
                 Ok(hold) => hold,
                 Err(refusal) => return Ok(Err(refusal)),

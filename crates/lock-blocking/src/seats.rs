@@ -80,7 +80,7 @@ impl Seat {
     fn runs(&self, request: &Request) -> bool {
         let own = match request {
             Request::Acquire(_) => self.owner.is_none(),
-            Request::Release(parting) => self.owner == Some(parting.owner),
+            Request::Release(request) => self.owner == Some(request.owner),
         };
         own && self.presence != Presence::Away
     }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, AsyncBackend, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Certainty, Claim,
-    EventSink, Fenced, FencingToken, Holder, Lease, LockName, Mode, Parting, Queueing, Released, Renewed, Ttl, Width,
+    EventSink, Fenced, FencingToken, Holder, Lease, LockName, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl,
+    Width,
 };
 use tokio::runtime::Handle;
 
@@ -27,8 +28,7 @@ pub(crate) fn claim(name: &str) -> Claim {
     Claim {
         name: lock_name(name),
         owner: lock_host::new_owner().unwrap(),
-        mode: Mode::Exclusive,
-        ttl: Ttl::new(LONG).unwrap(),
+        terms: Terms::exclusive(Ttl::new(LONG).unwrap()),
         width: Width::ONE,
         floor: None,
         note: lock_host::note("conformance").unwrap(),
@@ -43,7 +43,7 @@ pub(crate) fn waiting_claim(name: &str) -> Claim {
 
 /// The same claim for another ttl.
 pub(crate) fn lasting(ttl: Duration, claim: Claim) -> Claim {
-    Claim { ttl: Ttl::new(ttl).unwrap(), ..claim }
+    Claim { terms: Terms::exclusive(Ttl::new(ttl).unwrap()), ..claim }
 }
 
 /// A client of the store, whose requests must succeed unless they begin with `try`.
@@ -94,9 +94,9 @@ impl Verbs {
     }
 
     pub(crate) fn try_release(&self, claim: &Claim, certainty: Certainty) -> Result<Released, BackendError> {
-        let Claim { name, owner, ttl, .. } = claim;
-        let parting = Parting { name: name.clone(), owner: *owner, ttl: *ttl, certainty };
-        self.backend.release(&parting, self.within)
+        let Claim { name, owner, terms, .. } = claim;
+        let request = ReleaseRequest { name: name.clone(), owner: *owner, terms: *terms, certainty };
+        self.backend.release(&request, self.within)
     }
 
     pub(crate) fn try_fence(&self, lease: &Lease) -> Result<Fenced, BackendError> {
@@ -216,8 +216,8 @@ impl BlockingBackend for OnRuntime {
         self.runtime.block_on(self.backend.renew(leases, within))
     }
 
-    fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
-        self.runtime.block_on(self.backend.release(parting, within))
+    fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        self.runtime.block_on(self.backend.release(request, within))
     }
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {

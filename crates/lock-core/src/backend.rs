@@ -1,6 +1,6 @@
-//! What a store has to offer: the four verbs, in two colours.
+//! What a store has to offer: the four verbs, async and blocking.
 //!
-//! The contract of the verbs, the same for both colours:
+//! The contract of the verbs, the same for both forms:
 //!
 //! - Each call returns within `within`, give or take scheduling; a call that ran out of time is an error of kind
 //!   `Timeout` and of unknown effect.
@@ -21,11 +21,11 @@ use async_trait::async_trait;
 
 use crate::inspect::{Entry, Page, Query, Revoked};
 use crate::{
-    Answer, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, LockName, Parting, Released,
-    Renewed,
+    Answer, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, LockName, ReleaseRequest,
+    Released, Renewed,
 };
 
-/// What both colours of a store share.
+/// What the async and the blocking form of a store share.
 pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// What the store can do. Known once connected; does not change.
     fn capabilities(&self) -> Capabilities;
@@ -54,7 +54,7 @@ pub trait AsyncBackend: Backend {
     /// Asks for a lease, or asks again.
     ///
     /// # Cancel safety
-    /// Not cancel safe: a dropped call may have taken effect. The faces run it where users cannot drop it.
+    /// Not cancel safe: a dropped call may have taken effect. The facades run it where users cannot drop it.
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError>;
 
     /// Renews leases; answers in their order, one for each.
@@ -67,7 +67,7 @@ pub trait AsyncBackend: Backend {
     ///
     /// # Cancel safety
     /// Harmless when dropped: the release may or may not have taken effect.
-    async fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError>;
+    async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError>;
 
     /// Asks whether the lease is still the stored grant.
     ///
@@ -111,7 +111,7 @@ pub trait BlockingBackend: Backend {
     ///
     /// # Errors
     /// Those of the store.
-    fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError>;
+    fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError>;
 
     /// Asks whether the lease is still the stored grant.
     ///

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::{BackendError, Effect, ErrorKind, Mode, ModeKind, Operation};
+
 /// How a waiter learns that its turn has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -20,7 +22,7 @@ pub enum Waiting {
 /// What the client's requests can rely on about their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ordering {
+pub enum RequestOrder {
     /// Requests take effect in the order in which they were handed over.
     InOrder,
     /// Requests may overtake each other, for instance on the connections of a pool.
@@ -69,25 +71,28 @@ pub struct Capabilities {
     /// How waiters are woken.
     pub waiting: Waiting,
     /// What may overtake what.
-    pub ordering: Ordering,
+    pub ordering: RequestOrder,
     /// Whether renewals are isolated.
     pub isolation: Isolation,
     /// What remains of the tokens.
     pub durability: Durability,
     /// Where the tokens come from.
     pub counter: Counter,
+    /// The modes that it can grant. A station refuses any other before anything is sent.
+    pub modes: &'static [ModeKind],
 }
 
 impl Capabilities {
     /// Describes a store; the most modest of everything but what is named here is assumed.
     pub const fn new(backend: &'static str, waiting: Waiting, durability: Durability) -> Self {
-        let (ordering, isolation, counter) = (Ordering::Unordered, Isolation::Shared, Counter::PerName);
-        Self { backend, waiting, ordering, isolation, durability, counter }
+        let (ordering, isolation, counter) = (RequestOrder::Unordered, Isolation::Shared, Counter::PerName);
+        let modes = &[ModeKind::Exclusive];
+        Self { backend, waiting, ordering, isolation, durability, counter, modes }
     }
 
     /// With this order of requests.
     #[must_use]
-    pub const fn with_ordering(mut self, ordering: Ordering) -> Self {
+    pub const fn with_ordering(mut self, ordering: RequestOrder) -> Self {
         self.ordering = ordering;
         self
     }
@@ -99,11 +104,33 @@ impl Capabilities {
         self
     }
 
+    /// With these modes.
+    #[must_use]
+    pub const fn with_modes(mut self, modes: &'static [ModeKind]) -> Self {
+        self.modes = modes;
+        self
+    }
+
     /// With this isolation of the keeper.
     #[must_use]
     pub const fn with_isolation(mut self, isolation: Isolation) -> Self {
         self.isolation = isolation;
         self
+    }
+}
+
+impl Capabilities {
+    /// Refuses a mode that the store cannot grant.
+    ///
+    /// # Errors
+    /// `Unsupported`, of effect `None`: nothing was sent.
+    pub fn check_mode(&self, mode: Mode) -> Result<(), BackendError> {
+        if self.modes.contains(&mode.kind()) {
+            return Ok(());
+        }
+        let message = format!("{} cannot grant locks of mode \"{}\"", self.backend, mode.kind());
+        let error = BackendError::new(self.backend, Operation::Acquire, ErrorKind::Unsupported, Effect::None, message);
+        Err(error.with_remedy("choose another store, or an exclusive lock"))
     }
 }
 

@@ -142,14 +142,14 @@ impl Hold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Owner, TokenRange, Ttl, Width};
+    use crate::{Owner, Terms, TokenRange, Ttl, Width};
 
     fn hold(hold_until: Option<u64>) -> Hold {
         let lease = Lease {
             name: "a".parse().unwrap(),
             owner: Owner::from_random([1; 16]),
             tokens: TokenRange::above(6, Width::ONE).unwrap(),
-            ttl: Ttl::DEFAULT,
+            terms: Terms::exclusive(Ttl::DEFAULT),
         };
         Hold::new(lease.clone(), lease.tokens.low(), Moment::from_nanos(100), hold_until.map(Moment::from_nanos))
     }

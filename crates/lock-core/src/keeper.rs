@@ -1,6 +1,6 @@
 //! The pure part of the keeper: which leases are renewed when, and in which batch.
 //!
-//! One keeper serves all leases of a client. A face runs it on a thread and a connection of its own: it sleeps until
+//! One keeper serves all leases of a client. A facade runs it on a thread and a connection of its own: it sleeps until
 //! [`Keeper::next_due`], takes a [`Batch`], sends it as one renewal, and gives the answers back.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,7 +58,7 @@ pub struct Batch {
 
 /// What a renewal said of one lease, for its station.
 #[derive(Clone, Debug)]
-pub struct Tidings {
+pub struct Renewal {
     /// The lock.
     pub name: LockName,
     /// Whose lease.
@@ -66,7 +66,7 @@ pub struct Tidings {
     /// When it was asked.
     pub asked_at: Moment,
     /// What the store said, or why it did not.
-    pub standing: Result<Renewed, BackendError>,
+    pub answer: Result<Renewed, BackendError>,
 }
 
 impl Keeper {
@@ -141,13 +141,13 @@ impl Keeper {
     }
 
     fn within(&self, owner: &Owner) -> Option<Duration> {
-        self.kept.get(owner).map(|kept| self.policy.within(kept.lease.ttl))
+        self.kept.get(owner).map(|kept| self.policy.within(kept.lease.terms.ttl))
     }
 
     /// Takes the answer to a batch in, and tells what each station has to know.
     ///
     /// An answer of another length than the batch counts as none: all its leases are tried again.
-    pub fn answered(&mut self, now: Moment, batch: Batch, result: Result<Vec<Renewed>, BackendError>) -> Vec<Tidings> {
+    pub fn answered(&mut self, now: Moment, batch: Batch, result: Result<Vec<Renewed>, BackendError>) -> Vec<Renewal> {
         let answers: Vec<_> = match result {
             Ok(answers) if answers.len() == batch.leases.len() => {
                 answers.into_iter().map(|answer| Some(Ok(answer))).collect()
@@ -155,13 +155,13 @@ impl Keeper {
             Ok(_) => vec![None; batch.leases.len()],
             Err(error) => vec![Some(Err(error)); batch.leases.len()],
         };
-        let mut tidings = Vec::with_capacity(batch.leases.len());
-        for (lease, standing) in batch.leases.into_iter().zip(answers) {
-            self.reschedule(now, lease.owner, batch.asked_at, standing.as_ref());
+        let mut renewals = Vec::with_capacity(batch.leases.len());
+        for (lease, answer) in batch.leases.into_iter().zip(answers) {
+            self.reschedule(now, lease.owner, batch.asked_at, answer.as_ref());
             let (name, owner) = (lease.name, lease.owner);
-            tidings.extend(standing.map(|standing| Tidings { name, owner, asked_at: batch.asked_at, standing }));
+            renewals.extend(answer.map(|answer| Renewal { name, owner, asked_at: batch.asked_at, answer }));
         }
-        tidings
+        renewals
     }
 
     fn reschedule(
@@ -169,11 +169,11 @@ impl Keeper {
         now: Moment,
         owner: Owner,
         asked_at: Moment,
-        standing: Option<&Result<Renewed, BackendError>>,
+        answer: Option<&Result<Renewed, BackendError>>,
     ) {
         // A lease that was kept anew meanwhile has its next renewal already.
         let Some(kept) = self.kept.get_mut(&owner).filter(|kept| kept.due.is_none()) else { return };
-        match standing {
+        match answer {
             Some(Ok(Renewed::Renewed { valid_for })) => {
                 kept.valid_for = *valid_for;
                 let due = asked_at + self.period(*valid_for);

@@ -6,7 +6,7 @@
 //! fails, the hold is *lost*, and the holder is told why. Since nobody can stop a process that was paused past its
 //! lease, every turn has a *fencing token*, higher than all before, which what the lock protects can check.
 //!
-//! The machine that decides all this is the [`station`](station::Station): begin there. What it decides, a face
+//! The machine that decides all this is the [`station`](station::Station): begin there. What it decides, a facade
 //! (`lock-async`, `lock-blocking`) carries out, and a backend translates for its store. So this crate reads no clock,
 //! starts no thread, awaits nothing and knows no client library.
 //!
@@ -30,17 +30,18 @@ mod owner;
 mod policy;
 mod prefix;
 pub mod station;
+mod terms;
 mod time;
 mod token;
 mod verbs;
 
 pub use backend::{AsyncBackend, AsyncInspect, Backend, BlockingBackend, BlockingInspect};
-pub use capabilities::{Capabilities, Counter, Durability, Isolation, Ordering, Waiting};
+pub use capabilities::{Capabilities, Counter, Durability, Isolation, RequestOrder, Waiting};
 pub use error::{BackendError, Effect, ErrorKind, Operation};
 pub use event::{Event, EventSink, Heard, Listener, Listeners};
 pub use hold::{Hold, LossReason, Lost};
 pub use invalid::Invalid;
-pub use keeper::{BATCH_MAX, Batch, Keeper, Lateness, Tidings};
+pub use keeper::{BATCH_MAX, Batch, Keeper, Lateness, Renewal};
 pub use name::LockName;
 pub use note::Note;
 pub use options::{LockOptions, Patience};
@@ -48,6 +49,7 @@ pub use outcome::{AcquireError, Ended, Refusal, VerifyError, WhileHeldError};
 pub use owner::Owner;
 pub use policy::{CHAIN_DEFAULT, FLUSH_WITHIN, Policy, drift};
 pub use prefix::Prefix;
+pub use terms::{Mode, ModeKind, Terms};
 pub use time::{Moment, Ttl, human_duration, parse_duration, to_the_millisecond};
 pub use token::{FencingToken, TokenRange, Width};
-pub use verbs::{Answer, Certainty, Claim, Fenced, Holder, Lease, Mode, Parting, Queueing, Released, Renewed};
+pub use verbs::{Answer, Certainty, Claim, Fenced, Holder, Lease, Queueing, ReleaseRequest, Released, Renewed};

@@ -34,7 +34,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{BackendError, Claim, EventSink, Fenced, FencingToken, Holder, Lease, Parting, Released};
+use crate::{BackendError, Claim, EventSink, Fenced, FencingToken, Holder, Lease, ReleaseRequest, Released};
 
 pub use epoch::Epoch;
 
@@ -48,7 +48,7 @@ pub struct NodeTime(pub u64);
 
 /// Whether a node's vote counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum NodeState {
     /// It remembers everything since this epoch began.
     Voting(Epoch),
     /// It was seen to have forgotten, so long ago by its own clock, and waits until what it may have granted is over.
@@ -85,7 +85,7 @@ pub struct View {
     /// The run that answered.
     pub run: RunId,
     /// Whether it votes.
-    pub standing: Standing,
+    pub state: NodeState,
     /// Its counter F: no grant of a voting node had a higher token.
     pub counter: u64,
     /// The longest ttl that it granted, armed again, or was told of.
@@ -122,7 +122,7 @@ pub enum Ask {
         epoch: Epoch,
     },
     /// The end of a hold, or of a claim.
-    Release(Arc<Parting>),
+    Release(Arc<ReleaseRequest>),
     /// What it knows of itself.
     Look,
     /// To abstain under this epoch, unless it votes or abstains already.
@@ -222,11 +222,11 @@ pub enum Told {
 impl View {
     /// Whether its vote counts.
     pub fn votes(&self) -> bool {
-        matches!(self.standing, Standing::Voting(_))
+        matches!(self.state, NodeState::Voting(_))
     }
 }
 
-/// What both colours of a node share.
+/// What the async and the blocking form of a node share.
 pub trait QuorumNode: fmt::Debug + Send + Sync + 'static {
     /// The node as its deployment lists it, without secrets. Two nodes never have the same.
     fn address(&self) -> &str;

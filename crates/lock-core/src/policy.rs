@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Capabilities, Counter, Ordering, Ttl, Waiting};
+use crate::{Capabilities, Ttl};
 
 /// The longest time that one request to the store may take, unless it is set: a second.
 const OP_TIMEOUT_MAX: Duration = Duration::from_secs(1);
@@ -37,27 +37,16 @@ pub struct Policy {
     pub op_timeout: Option<Duration>,
     /// How many times a lease is passed on locally since it was taken from the store; 0 turns it off.
     pub chain: u32,
-    /// Whether a claim may leave before the release that precedes it was answered.
-    pub ordering: Ordering,
-    /// How waiters of this store are woken.
-    pub waiting: Waiting,
-    /// Where the tokens of this store come from.
-    pub counter: Counter,
+    /// What the store can do.
+    pub store: Capabilities,
     /// How many releases may go unanswered before nothing new is asked: 4.
     pub owed_max: usize,
 }
 
 impl Policy {
     /// The defaults for a store.
-    pub fn new(capabilities: Capabilities) -> Self {
-        Self {
-            op_timeout: None,
-            chain: CHAIN_DEFAULT,
-            ordering: capabilities.ordering,
-            waiting: capabilities.waiting,
-            counter: capabilities.counter,
-            owed_max: OWED_MAX,
-        }
+    pub fn new(store: Capabilities) -> Self {
+        Self { op_timeout: None, chain: CHAIN_DEFAULT, store, owed_max: OWED_MAX }
     }
 
     /// How long one request for a lease of this ttl may take.
@@ -161,7 +150,7 @@ impl Dice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Durability;
+    use crate::{Durability, Waiting};
 
     #[test]
     fn an_operation_may_take_a_sixth_of_the_ttl_but_at_most_a_second() {

@@ -3,16 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::{FencingToken, LockName, Note, Owner, TokenRange, Ttl, Width};
-
-/// What kind of hold is asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Mode {
-    /// Nobody else holds the lock meanwhile.
-    #[default]
-    Exclusive,
-}
+use crate::{FencingToken, LockName, Note, Owner, Terms, TokenRange, Width};
 
 /// Whether a claim would like a place in the store's queue if the lock is held.
 ///
@@ -35,10 +26,8 @@ pub struct Claim {
     pub name: LockName,
     /// Who asks; fresh for every lease.
     pub owner: Owner,
-    /// The kind of hold.
-    pub mode: Mode,
-    /// How long the store should keep the lease.
-    pub ttl: Ttl,
+    /// What kind of lease.
+    pub terms: Terms,
     /// How many tokens to draw.
     pub width: Width,
     /// The highest token that this client had when it first asked as this owner, for the name, or for any where all names share a
@@ -50,7 +39,7 @@ pub struct Claim {
     pub queueing: Queueing,
 }
 
-/// What the store granted to an owner: a range of tokens, for a ttl.
+/// What the store granted to an owner: a range of tokens, under the terms that were asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The lock.
@@ -60,7 +49,7 @@ pub struct Lease {
     /// The tokens of the turns under this lease.
     pub tokens: TokenRange,
     /// What a renewal asks the store for.
-    pub ttl: Ttl,
+    pub terms: Terms,
 }
 
 /// What an acquire answers.
@@ -141,13 +130,13 @@ pub enum Certainty {
 
 /// A request to give up an owner's lease or its place in the queue, whichever there is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parting {
+pub struct ReleaseRequest {
     /// The lock.
     pub name: LockName,
     /// Whose hold or place; never anybody else's.
     pub owner: Owner,
-    /// The ttl of its claims: how long a late one could do harm.
-    pub ttl: Ttl,
+    /// The terms of its claims: a late one could do harm for their ttl.
+    pub terms: Terms,
     /// Whether a claim of this owner may still be under way.
     pub certainty: Certainty,
 }

@@ -40,13 +40,13 @@ impl KnownOwners {
         let Output::Run(Action { id, request, .. }) = output else { return };
         match request {
             Request::Acquire(claim) => self.asked = Some(claim.owner),
-            Request::Release(parting) => {
-                self.releasing.retain(|(_, owner)| *owner != parting.owner);
+            Request::Release(request) => {
+                self.releasing.retain(|(_, owner)| *owner != request.owner);
                 if self.releasing.len() == RELEASES_MAX {
                     self.releasing.remove(0);
                 }
                 self.releasing.reserve_exact(1);
-                self.releasing.push((*id, parting.owner));
+                self.releasing.push((*id, request.owner));
             }
         }
     }

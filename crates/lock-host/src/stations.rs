@@ -130,8 +130,8 @@ impl<C> fmt::Debug for Stations<C> {
 mod tests {
     use lock_core::station::{Action, ActionId, Join, Output, Reply, Request, TurnId};
     use lock_core::{
-        Answer, Capabilities, Claim, Durability, FencingToken, Lease, Moment, Note, Owner, Patience, TokenRange, Ttl,
-        Waiting,
+        Answer, Capabilities, Claim, Durability, FencingToken, Lease, Moment, Note, Owner, Patience, Terms, TokenRange,
+        Ttl, Waiting,
     };
 
     use super::*;
@@ -201,7 +201,7 @@ mod tests {
         let mut station = station.lock().unwrap();
         let (turn, owner) = (TurnId(1), Owner::from_random([1; 16]));
         let (patience, note) = (Patience::Forever, Note::from_wire("1@test"));
-        let join = Join { turn, owner, ttl: Ttl::DEFAULT, patience, max_hold: None, note };
+        let join = Join { turn, owner, terms: Terms::exclusive(Ttl::DEFAULT), patience, max_hold: None, note };
         station.handle_input(Moment::ORIGIN, Input::Join(join));
         match station.poll_output() {
             Some(Output::Run(Action { id, request: Request::Acquire(claim), .. })) => (id, claim),
@@ -211,8 +211,8 @@ mod tests {
 
     fn grant(station: &std::sync::Mutex<Station>, (id, claim): (ActionId, Claim), token: u64) {
         let token = FencingToken::new(token).unwrap();
-        let (tokens, valid_for) = (TokenRange::new(token, token).unwrap(), claim.ttl.get());
-        let lease = Lease { name: claim.name, owner: claim.owner, tokens, ttl: claim.ttl };
+        let (tokens, valid_for) = (TokenRange::new(token, token).unwrap(), claim.terms.ttl.get());
+        let lease = Lease { name: claim.name, owner: claim.owner, tokens, terms: claim.terms };
         let answer = Answer::Granted { lease, valid_for };
         station.lock().unwrap().handle_input(Moment::ORIGIN, Input::Reply(id, Reply::Acquire(Ok(answer))));
     }

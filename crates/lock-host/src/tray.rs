@@ -102,7 +102,7 @@ impl fmt::Debug for Tray {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Capabilities, Durability, Policy, TokenRange, Ttl, Waiting, Width};
+    use lock_core::{Capabilities, Durability, Policy, Terms, TokenRange, Ttl, Waiting, Width};
 
     use super::*;
 
@@ -115,7 +115,12 @@ mod tests {
 
     fn lease(n: u8) -> Lease {
         let tokens = TokenRange::above(u64::from(n), Width::ONE).unwrap();
-        Lease { name: format!("{n}").parse().unwrap(), owner: Owner::from_random([n; 16]), tokens, ttl: Ttl::DEFAULT }
+        Lease {
+            name: format!("{n}").parse().unwrap(),
+            owner: Owner::from_random([n; 16]),
+            tokens,
+            terms: Terms::exclusive(Ttl::DEFAULT),
+        }
     }
 
     #[test]

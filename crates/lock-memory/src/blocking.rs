@@ -6,7 +6,7 @@ use std::time::Duration;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim, EventSink, Fenced,
-    FencingToken, Lease, LockName, Parting, Released, Renewed,
+    FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 
@@ -69,8 +69,8 @@ impl BlockingBackend for Memory {
         Ok(self.0.ask(|store, now, _| store.renew(now, leases)))
     }
 
-    fn release(&self, parting: &Parting, _within: Duration) -> Result<Released, BackendError> {
-        self.0.ask(|store, now, _| store.release(now, parting))
+    fn release(&self, request: &ReleaseRequest, _within: Duration) -> Result<Released, BackendError> {
+        self.0.ask(|store, now, _| store.release(now, request))
     }
 
     fn fence(&self, lease: &Lease, _within: Duration) -> Result<Fenced, BackendError> {

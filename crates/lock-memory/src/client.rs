@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lock_core::{Capabilities, Durability, Event, EventSink, Isolation, Listeners, Moment, Ordering, Waiting};
+use lock_core::{Capabilities, Durability, Event, EventSink, Isolation, Listeners, Moment, RequestOrder, Waiting};
 use lock_host::{HostClock, SharedClock};
 
 use crate::config::{MemoryConfig, StoreName};
@@ -12,7 +12,7 @@ use crate::{BACKEND, blocking, nonblocking};
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Process)
     .with_shared_counter()
-    .with_ordering(Ordering::InOrder)
+    .with_ordering(RequestOrder::InOrder)
     .with_isolation(Isolation::Isolated);
 
 /// A store that any number of clients of both colours contend for. Cloning gives another handle on the same store.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lock_core::inspect::Entry;
 use lock_core::{
-    Answer, BackendError, Claim, Holder, Lease, LockName, Moment, Note, Owner, Queueing, TokenRange, Ttl, Width,
+    Answer, BackendError, Claim, Holder, Lease, LockName, Moment, Note, Owner, Queueing, Terms, TokenRange, Ttl, Width,
 };
 
 use crate::store::{ClientId, HandOver};
@@ -29,7 +29,7 @@ pub struct Hold {
 
 impl Hold {
     pub(crate) fn new(now: Moment, claim: &Claim, tokens: TokenRange) -> Self {
-        Self { owner: claim.owner, tokens, until: now + claim.ttl.get(), note: claim.note.clone() }
+        Self { owner: claim.owner, tokens, until: now + claim.terms.ttl.get(), note: claim.note.clone() }
     }
 
     pub(crate) fn lives_at(&self, now: Moment) -> bool {
@@ -51,7 +51,7 @@ pub(crate) struct Place {
     pub(crate) owner: Owner,
     until: Moment,
     client: ClientId,
-    ttl: Ttl,
+    terms: Terms,
     width: Width,
     note: Note,
 }
@@ -60,9 +60,9 @@ impl Place {
     fn new(now: Moment, client: ClientId, claim: &Claim) -> Self {
         Self {
             owner: claim.owner,
-            until: now + place_for(claim.ttl),
+            until: now + place_for(claim.terms.ttl),
             client,
-            ttl: claim.ttl,
+            terms: claim.terms,
             width: claim.width,
             note: claim.note.clone(),
         }
@@ -101,8 +101,8 @@ impl Lock {
     pub(crate) fn grant(&mut self, now: Moment, claim: &Claim, tokens: TokenRange) -> Answer {
         self.drop_place(claim.owner);
         self.hold = Some(Hold::new(now, claim, tokens));
-        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl };
-        Answer::Granted { lease, valid_for: claim.ttl.get() }
+        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
+        Answer::Granted { lease, valid_for: claim.terms.ttl.get() }
     }
 
     /// Answers a claim on a lock that `holder` has for the `remaining` time.
@@ -118,7 +118,7 @@ impl Lock {
         match claim.queueing {
             Queueing::Wanted => {
                 let position = self.take_place(Place::new(now, client, claim));
-                Answer::Queued { position, remaining, valid_for: place_for(claim.ttl), holder }
+                Answer::Queued { position, remaining, valid_for: place_for(claim.terms.ttl), holder }
             }
             Queueing::Unwanted => {
                 self.drop_place(claim.owner);
@@ -157,10 +157,11 @@ impl Lock {
             return Ok(None);
         };
         let tokens = draw(width)?;
-        let Place { owner, client, ttl, note, .. } = self.queue.remove(0);
-        let valid_for = place_for(ttl);
+        let Place { owner, client, terms, note, .. } = self.queue.remove(0);
+        let valid_for = place_for(terms.ttl);
         self.hold = Some(Hold { owner, tokens, until: now + valid_for, note });
-        Ok(Some(HandOver { client, lease: Lease { name: name.clone(), owner, tokens, ttl }, valid_for }))
+        let lease = Lease { name: name.clone(), owner, tokens, terms };
+        Ok(Some(HandOver { client, lease, valid_for }))
     }
 
     pub(crate) fn entry_at(&self, now: Moment, name: &LockName) -> Option<Entry> {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken,
-    Lease, LockName, Parting, Released, Renewed,
+    Lease, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 
@@ -71,8 +71,8 @@ impl AsyncBackend for Memory {
         Ok(self.0.ask(|store, now, _| store.renew(now, leases)))
     }
 
-    async fn release(&self, parting: &Parting, _within: Duration) -> Result<Released, BackendError> {
-        self.0.ask(|store, now, _| store.release(now, parting))
+    async fn release(&self, request: &ReleaseRequest, _within: Duration) -> Result<Released, BackendError> {
+        self.0.ask(|store, now, _| store.release(now, request))
     }
 
     async fn fence(&self, lease: &Lease, _within: Duration) -> Result<Fenced, BackendError> {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fenced, FencingToken, Invalid, Lease, LockName, Mode,
-    Moment, Operation, Parting, Released, Renewed, TokenRange, Width,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fenced, FencingToken, Invalid, Lease, LockName, Moment,
+    Operation, ReleaseRequest, Released, Renewed, TokenRange, Width,
 };
 
 use crate::BACKEND;
@@ -76,10 +76,9 @@ impl Store {
     /// wants to queue takes or refreshes its place, and one that does not loses the place it may have.
     ///
     /// # Errors
-    /// `Protocol` where the claim was given up by a release of unknown certainty, `Unsupported` for another mode than
-    /// exclusive, `Protocol` where the tokens are used up. None of them changes anything.
+    /// `Protocol` where the claim was given up by a release of unknown certainty, or where the tokens are used up. Neither
+    /// changes anything.
     pub fn acquire(&mut self, now: Moment, client: ClientId, claim: &Claim) -> Result<Answer, BackendError> {
-        refuse_other_modes(claim.mode)?;
         let lock = self.locks.entry(claim.name.clone()).or_default();
         lock.forget_what_is_over(now);
         if lock.tombstones.contains_key(&claim.owner) {
@@ -105,8 +104,8 @@ impl Store {
         let hold = self.locks.get_mut(&lease.name).and_then(|lock| lock.hold.as_mut());
         match hold {
             Some(hold) if hold.lives_at(now) && hold.is(lease) => {
-                hold.until = now + lease.ttl.get();
-                Renewed::Renewed { valid_for: lease.ttl.get() }
+                hold.until = now + lease.terms.ttl.get();
+                Renewed::Renewed { valid_for: lease.terms.ttl.get() }
             }
             Some(_) | None => Renewed::NotHeld,
         }
@@ -118,28 +117,28 @@ impl Store {
     ///
     /// # Errors
     /// `Protocol` where the tokens are used up; then nothing was changed.
-    pub fn release(&mut self, now: Moment, parting: &Parting) -> Result<Released, BackendError> {
-        let lock = self.locks.entry(parting.name.clone()).or_default();
+    pub fn release(&mut self, now: Moment, request: &ReleaseRequest) -> Result<Released, BackendError> {
+        let lock = self.locks.entry(request.name.clone()).or_default();
         lock.forget_what_is_over(now);
         let released = match &lock.hold {
-            Some(hold) if hold.owner == parting.owner => {
+            Some(hold) if hold.owner == request.owner => {
                 let answer = if hold.lives_at(now) { Released::Released } else { Released::NotHeld };
                 let draw = |width| self.last_token.draw(Operation::Release, width);
-                self.hand_overs.extend(lock.hand_over(now, &parting.name, draw)?);
+                self.hand_overs.extend(lock.hand_over(now, &request.name, draw)?);
                 answer
             }
-            Some(_) | None => match lock.drop_place(parting.owner) {
+            Some(_) | None => match lock.drop_place(request.owner) {
                 Some(_) => Released::Left,
                 None => Released::NotHeld,
             },
         };
-        match parting.certainty {
+        match request.certainty {
             Certainty::Answered => {}
             Certainty::Unknown => {
-                lock.tombstones.insert(parting.owner, now + parting.ttl.get().max(TOMBSTONE_MIN));
+                lock.tombstones.insert(request.owner, now + request.terms.ttl.get().max(TOMBSTONE_MIN));
             }
         }
-        self.forget_if_empty(&parting.name);
+        self.forget_if_empty(&request.name);
         Ok(released)
     }
 
@@ -198,17 +197,6 @@ impl Store {
     fn forget_if_empty(&mut self, name: &LockName) {
         if self.locks.get(name).is_some_and(Lock::is_empty) {
             self.locks.remove(name);
-        }
-    }
-}
-
-pub(crate) fn refuse_other_modes(mode: Mode) -> Result<(), BackendError> {
-    match mode {
-        Mode::Exclusive => Ok(()),
-        _ => {
-            let message = "this store has exclusive locks only";
-            Err(BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Unsupported, Effect::None, message)
-                .with_remedy("ask for an exclusive lock"))
         }
     }
 }

@@ -2,7 +2,7 @@
 //! model of them is compared with. Not for users.
 
 use lock_core::node::Ask;
-use lock_core::{Claim, Parting};
+use lock_core::{Claim, ReleaseRequest};
 use redis::{Client, Cmd, Pipeline};
 
 use crate::greeting::Peer;
@@ -53,8 +53,8 @@ impl ByHand {
     }
 
     /// The command for a release.
-    pub fn release(&self, parting: &Parting) -> Option<Cmd> {
-        Some(parting.call(self.line()).ok()?.command)
+    pub fn release(&self, request: &ReleaseRequest) -> Option<Cmd> {
+        Some(request.call(self.line()).ok()?.command)
     }
 
     /// Loads the scripts.

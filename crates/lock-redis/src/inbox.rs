@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lock_core::{Event, EventSink, Lease, Listeners, Owner, Prefix, TokenRange, Ttl};
+use lock_core::{Event, EventSink, Lease, Listeners, Owner, Prefix, Terms, TokenRange, Ttl};
 
 use crate::value::token;
 
@@ -124,7 +124,7 @@ fn granted(prefix: &Prefix, told: &str) -> Option<Event> {
     let ttl = Ttl::new(millis(words.next()?)?).ok()?;
     let valid_for = millis(words.next()?)?;
     let name = prefix.name(words.next()?)?;
-    Some(Event::Granted { lease: Lease { name, owner, tokens, ttl }, valid_for })
+    Some(Event::Granted { lease: Lease { name, owner, tokens, terms: Terms::exclusive(ttl) }, valid_for })
 }
 
 #[cfg(test)]
@@ -138,7 +138,7 @@ mod tests {
         let granted = format!("granted {owner} 7:9 30000 10000 shop:an order");
         let Some(Event::Granted { lease, valid_for }) = read(&shop, granted.as_bytes()) else { panic!("{granted}") };
         assert_eq!((lease.name.as_str(), lease.tokens.to_string().as_str()), ("an order", "7..9"));
-        assert_eq!((lease.owner, lease.ttl), (owner.parse().unwrap(), "30s".parse().unwrap()));
+        assert_eq!((lease.owner, lease.terms.ttl), (owner.parse().unwrap(), "30s".parse().unwrap()));
         assert_eq!(valid_for, Duration::from_secs(10));
         let freed = Event::Freed { name: "an order".parse().unwrap() };
         for hint in ["freed shop:an order", "recheck shop:an order"] {

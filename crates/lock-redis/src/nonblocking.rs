@@ -10,7 +10,8 @@ use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, Durability, EventSink, Fenced,
-    FencingToken, Invalid, Isolation, Lease, LockName, Operation, Ordering, Parting, Prefix, Released, Renewed,
+    FencingToken, Invalid, Isolation, Lease, LockName, Operation, Prefix, ReleaseRequest, Released, Renewed,
+    RequestOrder,
 };
 use redis::aio::MultiplexedConnection;
 use redis::{Client, ProtocolVersion, RedisResult, Value};
@@ -176,10 +177,10 @@ impl Backend for Redis {
     fn capabilities(&self) -> Capabilities {
         let redis = Capabilities::new(BACKEND, self.wire.waiting(), Durability::ClockFloor).with_shared_counter();
         match &self.source {
-            Source::Own(_) => redis.with_ordering(Ordering::InOrder).with_isolation(Isolation::Isolated),
-            Source::Connection(_) => redis.with_ordering(Ordering::InOrder),
+            Source::Own(_) => redis.with_ordering(RequestOrder::InOrder).with_isolation(Isolation::Isolated),
+            Source::Connection(_) => redis.with_ordering(RequestOrder::InOrder),
             #[cfg(feature = "connection-manager")]
-            Source::Manager(_) => redis.with_ordering(Ordering::InOrder),
+            Source::Manager(_) => redis.with_ordering(RequestOrder::InOrder),
             #[cfg(feature = "deadpool")]
             Source::Pool(_) => redis,
         }
@@ -217,8 +218,8 @@ impl AsyncBackend for Redis {
         Ok(answers)
     }
 
-    async fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
-        self.ask(parting, within).await
+    async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        self.ask(request, within).await
     }
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, EventSink, Fenced, FencingToken, Lease, Mode, Operation, Parting, Prefix, Queueing,
+    Answer, Certainty, Claim, EventSink, Fenced, FencingToken, Lease, Operation, Prefix, Queueing, ReleaseRequest,
     Released, Renewed, TokenRange, Waiting,
 };
 use redis::{Client, Cmd, FromRedisValue, ToRedisArgs, Value, from_redis_value};
@@ -174,9 +174,6 @@ impl Question for &Claim {
     }
 
     fn call(&self, Line { wire, peer, .. }: Line<'_>) -> Result<Call, Failure> {
-        if self.mode != Mode::Exclusive {
-            return Err(Failure::unsupported("only exclusive locks"));
-        }
         let keys = Keys::of(&wire.prefix, &self.name);
         let inbox = match (self.queueing, &wire.inbox) {
             (Queueing::Unwanted, _) => "",
@@ -187,7 +184,7 @@ impl Question for &Claim {
         let keys = [keys.lock(), Key::Counter, tombstone, queue, keys.waiters(), keys.numbers()];
         let call = Call::script(script::ACQUIRE.counting(peer.counting), &keys)
             .arg(of_owner(self.owner))
-            .arg(self.ttl.as_millis())
+            .arg(self.terms.ttl.as_millis())
             .arg(self.width.get())
             .arg(self.floor.map_or(0, FencingToken::get))
             .arg(self.note.to_wire())
@@ -225,8 +222,8 @@ fn fresh_grant(claim: &Claim, low: i64) -> Option<Answer> {
 fn granted(claim: &Claim, low: i64, high: i64) -> Option<Answer> {
     let token = |number: i64| FencingToken::new(u64::try_from(number).ok()?).ok();
     let tokens = TokenRange::new(token(low)?, token(high)?).ok()?;
-    let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl };
-    Some(Answer::Granted { lease, valid_for: claim.ttl.get() })
+    let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
+    Some(Answer::Granted { lease, valid_for: claim.terms.ttl.get() })
 }
 
 fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
@@ -267,12 +264,12 @@ impl Question for Renewal<'_> {
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys: Vec<_> = self.0.iter().map(|lease| Keys::of(&wire.prefix, &lease.name).lock()).collect();
         let call = Call::script(&script::RENEW, &keys);
-        Ok(self.0.iter().fold(call, |call, lease| call.arg(of_lease(lease)).arg(lease.ttl.as_millis())))
+        Ok(self.0.iter().fold(call, |call, lease| call.arg(of_lease(lease)).arg(lease.terms.ttl.as_millis())))
     }
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<Vec<Renewed>, Failure> {
         let lost: Vec<usize> = read(reply)?;
-        let renewed = |lease: &Lease| Renewed::Renewed { valid_for: lease.ttl.get() };
+        let renewed = |lease: &Lease| Renewed::Renewed { valid_for: lease.terms.ttl.get() };
         let mut answers: Vec<_> = self.0.iter().map(renewed).collect();
         for number in lost {
             *number.checked_sub(1).and_then(|index| answers.get_mut(index)).ok_or_else(Failure::strange_answer)? =
@@ -286,7 +283,7 @@ impl Question for Renewal<'_> {
     }
 }
 
-impl Question for &Parting {
+impl Question for &ReleaseRequest {
     type Answer = Released;
 
     fn operation(&self) -> Operation {
@@ -325,8 +322,8 @@ impl Question for &Parting {
 }
 
 /// How long a tombstone lives, in milliseconds.
-pub(crate) fn tombstone_life(parting: &Parting) -> u64 {
-    to_millis(parting.ttl.get().max(TOMBSTONE_MIN))
+pub(crate) fn tombstone_life(request: &ReleaseRequest) -> u64 {
+    to_millis(request.terms.ttl.get().max(TOMBSTONE_MIN))
 }
 
 pub(crate) fn to_millis(duration: Duration) -> u64 {

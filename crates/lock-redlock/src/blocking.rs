@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use lock_core::node::BlockingQuorumNode;
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, Effect, ErrorKind, EventSink, Fenced, Lease,
-    Moment, Operation, Parting, Released, Renewed, Ttl,
+    Moment, Operation, ReleaseRequest, Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
 
@@ -251,8 +251,8 @@ impl<N: BlockingQuorumNode> BlockingBackend for Redlock<N> {
         self.run(|quorum, now| Renew::begin(quorum, now, leases, within))
     }
 
-    fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
-        self.run(|quorum, now| Release::begin(quorum, now, parting, within))
+    fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        self.run(|quorum, now| Release::begin(quorum, now, request, within))
     }
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {

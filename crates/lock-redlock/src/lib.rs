@@ -24,7 +24,9 @@ use std::io;
 use std::time::Duration;
 
 use lock_core::node::Epoch;
-use lock_core::{BackendError, Capabilities, Durability, Effect, ErrorKind, Isolation, Operation, Ordering, Waiting};
+use lock_core::{
+    BackendError, Capabilities, Durability, Effect, ErrorKind, Isolation, Operation, RequestOrder, Waiting,
+};
 use lock_host::random_u64;
 
 /// The name under which errors and capabilities speak of this backend.
@@ -38,7 +40,7 @@ const DEFAULT_MAX_TTL: Duration = Duration::from_secs(5 * 60);
 fn capabilities() -> Capabilities {
     Capabilities::new(BACKEND, Waiting::Poll, Durability::ClockFloor)
         .with_shared_counter()
-        .with_ordering(Ordering::InOrder)
+        .with_ordering(RequestOrder::InOrder)
         .with_isolation(Isolation::Isolated)
 }
 

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use lock_core::node::AsyncQuorumNode;
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Moment, Parting,
+    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Moment, ReleaseRequest,
     Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
@@ -234,8 +234,8 @@ impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
         self.run(|quorum, now| Renew::begin(quorum, now, leases, within)).await
     }
 
-    async fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
-        self.run(|quorum, now| Release::begin(quorum, now, parting, within)).await
+    async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        self.run(|quorum, now| Release::begin(quorum, now, request, within)).await
     }
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {

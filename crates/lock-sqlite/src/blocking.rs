@@ -6,7 +6,7 @@ use std::time::Duration;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim, EventSink, Fenced,
-    FencingToken, Lease, LockName, Moment, Parting, Released, Renewed,
+    FencingToken, Lease, LockName, Moment, ReleaseRequest, Released, Renewed,
 };
 use lock_host::{Clock, HostClock};
 
@@ -83,8 +83,8 @@ impl BlockingBackend for Sqlite {
         self.ask(within, |store, deadline| store.renew(leases, deadline))
     }
 
-    fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
-        self.ask(within, |store, deadline| store.release(parting, deadline))
+    fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        self.ask(within, |store, deadline| store.release(request, deadline))
     }
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {

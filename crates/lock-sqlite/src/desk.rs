@@ -4,13 +4,13 @@
 
 use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, ErrorKind, Fenced, FencingToken, Lease, LockName, Mode, Moment, Operation,
-    Parting, Queueing, Released, Renewed, TokenRange,
+    Answer, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Moment, Operation, Queueing, ReleaseRequest,
+    Released, Renewed, TokenRange,
 };
 use rusqlite::{Connection, named_params};
 
 use crate::Site;
-use crate::error::{Fault, refusal};
+use crate::error::Fault;
 use crate::wire::{self, Hold, Place, nanos, place_for, signed};
 
 /// The tables at one moment. Whoever has a desk is alone with them, or, in a reading transaction, changes nothing.
@@ -27,7 +27,6 @@ impl<'a> Desk<'a> {
     }
 
     pub(crate) fn acquire(&self, claim: &Claim) -> Result<Answer, Fault> {
-        refuse_other_modes(claim.mode)?;
         let key = self.key(&claim.name);
         self.refuse_given_up(&key, claim.owner)?;
         if self.hold(&key)?.is_none() && self.first_place(&key)?.is_some_and(|next| next.owner != claim.owner) {
@@ -48,7 +47,7 @@ impl<'a> Desk<'a> {
     }
 
     fn renew_one(&self, lease: &Lease) -> Result<Renewed, Fault> {
-        let valid_for = lease.ttl.get();
+        let valid_for = lease.terms.ttl.get();
         let renewed = self.run(
             wire::RENEW,
             named_params! {
@@ -60,17 +59,17 @@ impl<'a> Desk<'a> {
         Ok(if renewed == 1 { Renewed::Renewed { valid_for } } else { Renewed::NotHeld })
     }
 
-    pub(crate) fn release(&self, parting: &Parting) -> Result<Released, Fault> {
-        let key = self.key(&parting.name);
+    pub(crate) fn release(&self, request: &ReleaseRequest) -> Result<Released, Fault> {
+        let key = self.key(&request.name);
         self.drop_dead_places(&key)?;
-        let left = self.drop_place(&key, parting.owner)?;
-        let holds = self.hold(&key)?.is_some_and(|hold| hold.owner == parting.owner);
-        if self.last_owner(&key)?.is_some_and(|owner| owner == parting.owner.to_wire()) {
+        let left = self.drop_place(&key, request.owner)?;
+        let holds = self.hold(&key)?.is_some_and(|hold| hold.owner == request.owner);
+        if self.last_owner(&key)?.is_some_and(|owner| owner == request.owner.to_wire()) {
             self.hand_over(&key, Operation::Release)?;
         }
-        match parting.certainty {
+        match request.certainty {
             Certainty::Answered => {}
-            Certainty::Unknown => self.bury(&key, parting)?,
+            Certainty::Unknown => self.bury(&key, request)?,
         }
         Ok(match (holds, left) {
             (true, _) => Released::Released,
@@ -132,10 +131,10 @@ impl<'a> Desk<'a> {
 
     /// Stores the claim's hold for its ttl; whoever holds waits no more.
     fn grant(&self, key: &str, claim: &Claim, tokens: TokenRange) -> Result<Answer, Fault> {
-        let valid_for = claim.ttl.get();
+        let valid_for = claim.terms.ttl.get();
         self.drop_place(key, claim.owner)?;
         self.set_hold(key, claim.owner, tokens, &claim.note, valid_for)?;
-        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl };
+        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
         Ok(Answer::Granted { lease, valid_for })
     }
 
@@ -145,7 +144,7 @@ impl<'a> Desk<'a> {
         match claim.queueing {
             Queueing::Wanted => {
                 let position = self.take_place(key, claim)?;
-                Ok(Answer::Queued { position, remaining, valid_for: place_for(claim.ttl), holder })
+                Ok(Answer::Queued { position, remaining, valid_for: place_for(claim.terms.ttl), holder })
             }
             Queueing::Unwanted => {
                 self.drop_place(key, claim.owner)?;
@@ -157,8 +156,8 @@ impl<'a> Desk<'a> {
     /// Refreshes the owner's place where it stands, or appends it. Answers its position, 1 for the next in line.
     fn take_place(&self, key: &str, claim: &Claim) -> Result<u32, Fault> {
         let owner = claim.owner.to_wire();
-        let (boot, now, until) = (self.boot(), nanos(self.now), nanos(self.now + place_for(claim.ttl)));
-        let (ttl, width, note) = (signed(claim.ttl.as_millis()), signed(claim.width.get()), claim.note.to_wire());
+        let (boot, now, until) = (self.boot(), nanos(self.now), nanos(self.now + place_for(claim.terms.ttl)));
+        let (ttl, width, note) = (signed(claim.terms.ttl.as_millis()), signed(claim.width.get()), claim.note.to_wire());
         let refreshed = self.run(
             wire::REFRESH_PLACE,
             named_params! { ":name": key, ":owner": owner, ":ttl": ttl, ":width": width, ":note": note,
@@ -185,15 +184,5 @@ impl<'a> Desk<'a> {
         let tokens = self.draw(next.width, operation)?;
         self.drop_place(key, next.owner)?;
         self.set_hold(key, next.owner, tokens, &next.note, place_for(next.ttl))
-    }
-}
-
-fn refuse_other_modes(mode: Mode) -> Result<(), BackendError> {
-    match mode {
-        Mode::Exclusive => Ok(()),
-        _ => {
-            let message = "this store has exclusive locks only";
-            Err(refusal(Operation::Acquire, ErrorKind::Unsupported, message).with_remedy("ask for an exclusive lock"))
-        }
     }
 }

@@ -96,7 +96,8 @@ fn survey(desk: &Desk<'_>, now: Moment, waiters: &[Waiter]) -> Result<Sight, Fau
         let ends_in = match desk.look(name)? {
             (Some(hold), _) => {
                 if let Some(waiter) = mine(hold.owner) {
-                    let lease = Lease { name: name.clone(), owner: hold.owner, tokens: hold.tokens, ttl: waiter.ttl };
+                    let terms = waiter.terms;
+                    let lease = Lease { name: name.clone(), owner: hold.owner, tokens: hold.tokens, terms };
                     sight.events.push(Event::Granted { lease, valid_for: hold.remaining });
                 }
                 Some(hold.remaining)

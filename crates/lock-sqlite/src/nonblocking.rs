@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken,
-    Lease, LockName, Operation, Ordering, Parting, Released, Renewed,
+    Lease, LockName, Operation, ReleaseRequest, Released, Renewed, RequestOrder,
 };
 use lock_host::{Alarms, HostClock};
 
@@ -50,7 +50,7 @@ impl Sqlite {
 
 impl Backend for Sqlite {
     fn capabilities(&self) -> Capabilities {
-        CAPABILITIES.with_ordering(Ordering::InOrder)
+        CAPABILITIES.with_ordering(RequestOrder::InOrder)
     }
 
     fn listen(&self, sink: EventSink) {
@@ -74,9 +74,9 @@ impl AsyncBackend for Sqlite {
         self.0.ask(Operation::Renew, within, move |store, deadline| store.renew(&leases, deadline)).await
     }
 
-    async fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
-        let parting = parting.clone();
-        self.0.ask(Operation::Release, within, move |store, deadline| store.release(&parting, deadline)).await
+    async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        let request = request.clone();
+        self.0.ask(Operation::Release, within, move |store, deadline| store.release(&request, deadline)).await
     }
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {

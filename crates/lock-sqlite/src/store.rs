@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
-    Answer, BackendError, Claim, Fenced, FencingToken, Lease, LockName, Moment, Operation, Parting, Released, Renewed,
+    Answer, BackendError, Claim, Fenced, FencingToken, Lease, LockName, Moment, Operation, ReleaseRequest, Released,
+    Renewed,
 };
 use lock_host::{Clock, HostClock};
 
@@ -56,9 +57,9 @@ impl Store {
         self.write(Operation::Renew, deadline, |desk| desk.renew(leases))
     }
 
-    pub(crate) fn release(&mut self, parting: &Parting, deadline: Moment) -> Result<Released, BackendError> {
-        self.watcher.forget(parting.owner);
-        self.write(Operation::Release, deadline, |desk| desk.release(parting))
+    pub(crate) fn release(&mut self, request: &ReleaseRequest, deadline: Moment) -> Result<Released, BackendError> {
+        self.watcher.forget(request.owner);
+        self.write(Operation::Release, deadline, |desk| desk.release(request))
     }
 
     pub(crate) fn fence(&mut self, lease: &Lease, deadline: Moment) -> Result<Fenced, BackendError> {
@@ -138,7 +139,7 @@ impl fmt::Debug for Store {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Effect, ErrorKind, Mode, Note, Owner, Queueing, Ttl, Width};
+    use lock_core::{Effect, ErrorKind, Note, Owner, Queueing, Terms, Ttl, Width};
 
     use super::*;
     use crate::{SqliteConfig, Timing};
@@ -154,8 +155,7 @@ mod tests {
         Claim {
             name: format!("{}{number}", "x".repeat(500)).parse().unwrap(),
             owner: Owner::from_random([number; 16]),
-            mode: Mode::Exclusive,
-            ttl: Ttl::DEFAULT,
+            terms: Terms::exclusive(Ttl::DEFAULT),
             width: Width::ONE,
             floor: None,
             note: Note::new("h", 1, "").unwrap(),

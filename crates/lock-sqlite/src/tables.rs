@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::inspect::Entry;
-use lock_core::{ErrorKind, LockName, Note, Operation, Owner, Parting, TokenRange, Width};
+use lock_core::{ErrorKind, LockName, Note, Operation, Owner, ReleaseRequest, TokenRange, Width};
 use rusqlite::{OptionalExtension, Params, Row, named_params};
 
 use crate::desk::Desk;
@@ -105,10 +105,10 @@ impl Desk<'_> {
         Err(error.with_remedy("ask again as another owner").into())
     }
 
-    pub(crate) fn bury(&self, key: &str, parting: &Parting) -> Result<(), Fault> {
-        let until = nanos(self.now + tombstone_for(parting.ttl));
+    pub(crate) fn bury(&self, key: &str, request: &ReleaseRequest) -> Result<(), Fault> {
+        let until = nanos(self.now + tombstone_for(request.terms.ttl));
         let tombstone =
-            named_params! { ":name": key, ":owner": parting.owner.to_wire(), ":boot": self.boot(), ":until": until };
+            named_params! { ":name": key, ":owner": request.owner.to_wire(), ":boot": self.boot(), ":until": until };
         self.run(wire::SET_TOMBSTONE, tombstone)?;
         self.sweep(key)
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use lock_core::{Answer, Claim, Event, EventSink, Listeners, LockName, Moment, Owner, Ttl};
+use lock_core::{Answer, Claim, Event, EventSink, Listeners, LockName, Moment, Owner, Terms};
 
 use crate::Site;
 use crate::lookout::Lookout;
@@ -64,7 +64,7 @@ enum Thread {
 pub(crate) struct Waiter {
     pub(crate) name: LockName,
     pub(crate) owner: Owner,
-    pub(crate) ttl: Ttl,
+    pub(crate) terms: Terms,
     /// Its place as last heard of, 1 for the next in line.
     position: u32,
     place_until: Moment,
@@ -93,7 +93,7 @@ impl Watcher {
     pub(crate) fn follow(&self, claim: &Claim, answer: &Answer) {
         let Answer::Queued { position, valid_for, .. } = *answer else { return self.forget(claim.owner) };
         let place_until = self.0.site.timing.now() + valid_for;
-        let waiter = Waiter { name: claim.name.clone(), owner: claim.owner, ttl: claim.ttl, position, place_until };
+        let waiter = Waiter { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, position, place_until };
         if self.0.listeners.is_empty() {
             return;
         }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, Durability, Effect, ErrorKind,
-    Event, EventSink, Fenced, Holder, Isolation, Lease, Operation, Owner, Parting, Released, Renewed, TokenRange,
-    Waiting,
+    Event, EventSink, Fenced, Holder, Isolation, Lease, Operation, Owner, ReleaseRequest, Released, Renewed,
+    TokenRange, Waiting,
 };
 
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -76,31 +76,31 @@ impl BlockingBackend for Store {
         let tokens =
             TokenRange::above(lock.last_token, claim.width).map_err(|invalid| refused(&invalid.to_string()))?;
         lock.last_token = tokens.high().get();
-        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl };
+        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
         lock.lease = Some(lease.clone());
-        Ok(Answer::Granted { lease, valid_for: claim.ttl.get() })
+        Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get() })
     }
 
     fn renew(&self, leases: &[Lease], _within: Duration) -> Result<Vec<Renewed>, BackendError> {
         let mut lock = self.lock();
         lock.renewals += u32::try_from(leases.len()).unwrap_or(u32::MAX);
         let renew = |lease: &Lease| match &lock.lease {
-            Some(held) if held.owner == lease.owner => Renewed::Renewed { valid_for: lease.ttl.get() },
+            Some(held) if held.owner == lease.owner => Renewed::Renewed { valid_for: lease.terms.ttl.get() },
             Some(_) | None => Renewed::NotHeld,
         };
         Ok(leases.iter().map(renew).collect())
     }
 
-    fn release(&self, parting: &Parting, _within: Duration) -> Result<Released, BackendError> {
+    fn release(&self, request: &ReleaseRequest, _within: Duration) -> Result<Released, BackendError> {
         let mut lock = self.lock();
-        if parting.certainty == Certainty::Unknown {
-            lock.given_up.push(parting.owner);
+        if request.certainty == Certainty::Unknown {
+            lock.given_up.push(request.owner);
         }
-        let lease = lock.lease.take_if(|lease| lease.owner == parting.owner);
+        let lease = lock.lease.take_if(|lease| lease.owner == request.owner);
         let freed = lease.is_some().then(|| lock.sink.clone()).flatten();
         drop(lock);
         if let Some(sink) = freed {
-            sink.deliver(Event::Freed { name: parting.name.clone() });
+            sink.deliver(Event::Freed { name: request.name.clone() });
         }
         Ok(if lease.is_some() { Released::Released } else { Released::NotHeld })
     }

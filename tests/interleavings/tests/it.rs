@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use interleavings::{Alarms, Client, Clock, ManualClock, Ring, Store, Tray};
 use lock_core::{
-    AcquireError, Capabilities, Durability, Ended, Keeper, Lease, Moment, Owner, Policy, TokenRange, Ttl, Waiting,
-    Width,
+    AcquireError, Capabilities, Durability, Ended, Keeper, Lease, Moment, Owner, Policy, Terms, TokenRange, Ttl,
+    Waiting, Width,
 };
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::{Arc, Condvar, Mutex};
@@ -253,7 +253,12 @@ fn keeper() -> Keeper {
 
 fn lease() -> Lease {
     let tokens = TokenRange::above(0, Width::ONE).unwrap();
-    Lease { name: "a".parse().unwrap(), owner: Owner::from_random([1; 16]), tokens, ttl: Ttl::DEFAULT }
+    Lease {
+        name: "a".parse().unwrap(),
+        owner: Owner::from_random([1; 16]),
+        tokens,
+        terms: Terms::exclusive(Ttl::DEFAULT),
+    }
 }
 
 #[test]

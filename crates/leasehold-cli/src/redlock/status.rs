@@ -6,7 +6,7 @@ use std::time::Duration;
 use comfy_table::{Cell, Color};
 use leasehold::redlock::{NodeReport, Purpose, Report};
 use lock_core::Ttl;
-use lock_core::node::{Standing, View};
+use lock_core::node::{NodeState, View};
 use serde::Serialize;
 
 use super::args::StatusArgs;
@@ -88,11 +88,11 @@ fn state(node: &NodeReport) -> Cell {
     let (text, colour) = match &node.view {
         Err(error) if error.kind().is_transient() => ("away".to_owned(), Color::Red),
         Err(_) => ("refused".to_owned(), Color::Red),
-        Ok(View { standing: Standing::Voting(_), .. }) => ("votes".to_owned(), Color::Green),
-        Ok(View { standing: Standing::Abstaining { .. }, .. }) if wait.is_zero() => {
+        Ok(View { state: NodeState::Voting(_), .. }) => ("votes".to_owned(), Color::Green),
+        Ok(View { state: NodeState::Abstaining { .. }, .. }) if wait.is_zero() => {
             ("abstains until a client comes by".to_owned(), Color::Yellow)
         }
-        Ok(View { standing: Standing::Abstaining { .. }, .. }) => {
+        Ok(View { state: NodeState::Abstaining { .. }, .. }) => {
             (format!("abstains, {} at most", whole_seconds(wait)), Color::Yellow)
         }
         Ok(View { membership: None, .. }) => ("empty, waits for a client".to_owned(), Color::Yellow),
@@ -177,8 +177,8 @@ fn word(node: &NodeReport) -> &'static str {
     match &node.view {
         Err(error) if error.kind().is_transient() => "away",
         Err(_) => "refused",
-        Ok(View { standing: Standing::Voting(_), .. }) => "votes",
-        Ok(View { standing: Standing::Abstaining { .. }, .. }) => "abstains",
+        Ok(View { state: NodeState::Voting(_), .. }) => "votes",
+        Ok(View { state: NodeState::Abstaining { .. }, .. }) => "abstains",
         Ok(View { membership: None, .. }) => "empty",
         Ok(_) => "restarted",
     }

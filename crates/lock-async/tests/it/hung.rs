@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lock_async::Client;
-use lock_core::{BackendError, Effect, ErrorKind, Operation, Parting};
+use lock_core::{BackendError, Effect, ErrorKind, Operation, ReleaseRequest};
 use tokio::sync::Semaphore;
 
 use crate::support::{Bench, Hook, Hooked, PATIENCE, until};
@@ -20,8 +20,8 @@ async fn closing_waits_for_what_is_under_way_only() {
     let (answers, repeats, asked) =
         (Arc::new(Semaphore::new(0)), Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (gate, tries, count) = (Arc::clone(&answers), Arc::clone(&repeats), Arc::clone(&asked));
-    let backend = Hooked(bench.store.nonblocking(), move |parting: &Parting| -> Hook {
-        if parting.name.as_str() == "slow" {
+    let backend = Hooked(bench.store.nonblocking(), move |request: &ReleaseRequest| -> Hook {
+        if request.name.as_str() == "slow" {
             count.fetch_add(1, Ordering::SeqCst);
             let gate = Arc::clone(&gate);
             return Box::pin(async move { gate.acquire().await.map(drop).map_err(|_| unreachable()) });

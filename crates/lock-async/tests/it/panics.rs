@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use lock_async::Client;
-use lock_core::{AcquireError, Effect, ErrorKind, LossReason, Moment, Parting};
+use lock_core::{AcquireError, Effect, ErrorKind, LossReason, Moment, ReleaseRequest};
 use lock_host::{Clock, ManualClock};
 
 use crate::support::{Bench, Hook, Hooked, until};
@@ -91,7 +91,7 @@ async fn a_panic_in_an_alarm_ends_that_station_only() {
 async fn a_backend_that_panics_has_given_an_unknown_answer() {
     let bench = Bench::new();
     let calls = AtomicU64::new(0);
-    let backend = Hooked(bench.store.nonblocking(), move |_: &Parting| -> Hook {
+    let backend = Hooked(bench.store.nonblocking(), move |_: &ReleaseRequest| -> Hook {
         let call = calls.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             assert!(call > 0, "on purpose");

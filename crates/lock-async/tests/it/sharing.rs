@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_async::Client;
-use lock_core::{Answer, AsyncBackend, Claim, ErrorKind, Mode, Note, Operation, Owner, Queueing, Ttl, Width};
+use lock_core::{Answer, AsyncBackend, Claim, ErrorKind, Note, Operation, Owner, Queueing, Terms, Ttl, Width};
 use lock_memory::faults::{Fault, Faulty};
 
 use crate::support::{Bench, until};
@@ -40,8 +40,7 @@ fn waiting_claim(owner: u8) -> Claim {
     Claim {
         name: "a".parse().unwrap(),
         owner: Owner::from_random([owner; 16]),
-        mode: Mode::Exclusive,
-        ttl: Ttl::DEFAULT,
+        terms: Terms::exclusive(Ttl::DEFAULT),
         width: Width::ONE,
         floor: None,
         note: Note::from_wire("1@here"),

@@ -4,8 +4,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use lock_async::Client;
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Parting, Released,
-    Renewed,
+    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, ReleaseRequest,
+    Released, Renewed,
 };
 use lock_host::ManualClock;
 use lock_memory::MemoryStore;
@@ -75,7 +75,7 @@ impl<F> std::fmt::Debug for Hooked<F> {
 /// What a hook does.
 pub(crate) type Hook = futures_util::future::BoxFuture<'static, Result<(), BackendError>>;
 
-impl<F: Fn(&Parting) -> Hook + Send + Sync + 'static> Backend for Hooked<F> {
+impl<F: Fn(&ReleaseRequest) -> Hook + Send + Sync + 'static> Backend for Hooked<F> {
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()
     }
@@ -86,7 +86,7 @@ impl<F: Fn(&Parting) -> Hook + Send + Sync + 'static> Backend for Hooked<F> {
 }
 
 #[async_trait]
-impl<F: Fn(&Parting) -> Hook + Send + Sync + 'static> AsyncBackend for Hooked<F> {
+impl<F: Fn(&ReleaseRequest) -> Hook + Send + Sync + 'static> AsyncBackend for Hooked<F> {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
         self
     }
@@ -99,9 +99,9 @@ impl<F: Fn(&Parting) -> Hook + Send + Sync + 'static> AsyncBackend for Hooked<F>
         self.0.renew(leases, within).await
     }
 
-    async fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
-        (self.1)(parting).await?;
-        self.0.release(parting, within).await
+    async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        (self.1)(request).await?;
+        self.0.release(request, within).await
     }
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {

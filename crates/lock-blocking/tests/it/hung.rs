@@ -102,7 +102,7 @@ fn locks_that_do_not_answer_do_not_delay_the_release_of_others() {
     let sick = Arc::new(Sick::default());
     let waiting = Arc::clone(&sick);
     let backend = Hooked(bench.store.blocking(), move |ask: Ask<'_>| {
-        if matches!(&ask, Ask::Release(parting, _) if parting.name.as_str().starts_with("sick")) {
+        if matches!(&ask, Ask::Release(request, _) if request.name.as_str().starts_with("sick")) {
             waiting.wait();
         }
         Ok(())
@@ -125,9 +125,9 @@ fn repeated_releases_are_run_in_the_background() {
     let seen = Arc::new(Mutex::new((HashSet::<Owner>::new(), Vec::new())));
     let (fails, log) = (Arc::clone(&refused), Arc::clone(&seen));
     let backend = Hooked(bench.store.blocking(), move |ask: Ask<'_>| {
-        let Ask::Release(parting, _) = &ask else { return Ok(()) };
+        let Ask::Release(request, _) = &ask else { return Ok(()) };
         let (owners, repeated_by) = &mut *log.lock().unwrap();
-        if !owners.insert(parting.owner) {
+        if !owners.insert(request.owner) {
             repeated_by.push(thread::current().name().map(str::to_owned));
         }
         if fails.load(Ordering::SeqCst) { Err(crate::support::unanswered()) } else { Ok(()) }

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use lock_blocking::Client;
-use lock_core::{Answer, BlockingBackend, Claim, ErrorKind, Mode, Note, Operation, Owner, Queueing, Ttl, Width};
+use lock_core::{Answer, BlockingBackend, Claim, ErrorKind, Note, Operation, Owner, Queueing, Terms, Ttl, Width};
 use lock_memory::faults::{Fault, Faulty};
 
 use crate::support::{Bench, until};
@@ -41,8 +41,7 @@ fn waiting_claim(owner: u8) -> Claim {
     Claim {
         name: "a".parse().unwrap(),
         owner: Owner::from_random([owner; 16]),
-        mode: Mode::Exclusive,
-        ttl: Ttl::DEFAULT,
+        terms: Terms::exclusive(Ttl::DEFAULT),
         width: Width::ONE,
         floor: None,
         note: Note::from_wire("1@here"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 use lock_blocking::Client;
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, Effect, ErrorKind, EventSink, Fenced, Lease,
-    Operation, Parting, Released, Renewed,
+    Operation, ReleaseRequest, Released, Renewed,
 };
 use lock_host::ManualClock;
 use lock_memory::MemoryStore;
@@ -68,7 +68,7 @@ pub(crate) fn until(done: impl Fn() -> bool) {
 pub(crate) enum Ask<'a> {
     Acquire(Duration),
     Renew(Duration),
-    Release(&'a Parting, Duration),
+    Release(&'a ReleaseRequest, Duration),
 }
 
 /// A store in memory that does something of the test's first, and what was asked only if that went well.
@@ -111,9 +111,9 @@ where
         self.0.renew(leases, within)
     }
 
-    fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
-        (self.1)(Ask::Release(parting, within))?;
-        self.0.release(parting, within)
+    fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        (self.1)(Ask::Release(request, within))?;
+        self.0.release(request, within)
     }
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {

@@ -14,7 +14,7 @@ use crate::{Bench, Fault, Verbs};
 fn ask_everything(verbs: &Verbs) -> [BackendError; 4] {
     let mine = claim("c");
     let tokens = TokenRange::above(0, mine.width).unwrap();
-    let lease = Lease { name: mine.name.clone(), owner: mine.owner, tokens, ttl: mine.ttl };
+    let lease = Lease { name: mine.name.clone(), owner: mine.owner, tokens, terms: mine.terms };
     [
         verbs.try_acquire(&mine).expect_err("nobody can know"),
         verbs.try_renew(std::slice::from_ref(&lease)).expect_err("nobody can know"),

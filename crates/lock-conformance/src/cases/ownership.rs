@@ -22,7 +22,7 @@ pub fn a_stranger_cannot_renew(bench: &Bench) {
     let mine = lasting(BRIEF, claim("a"));
     let lease = one.take(&mine);
     let granted_at = bench.now();
-    let forged = Lease { owner: claim("a").owner, ttl: claim("a").ttl, ..lease };
+    let forged = Lease { owner: claim("a").owner, terms: claim("a").terms, ..lease };
     assert_eq!(two.renew(&forged), Renewed::NotHeld);
     bench.taken_over(&two, "a", granted_at + BRIEF);
 }

@@ -30,7 +30,7 @@ pub fn no_grant_is_longer_than_asked(bench: &Bench) {
         let asked_again = lasting(ttl, long);
         let (lease, valid_for) = one.granted(&asked_again);
         assert!(valid_for <= ttl && !valid_for.is_zero(), "{valid_for:?} for {ttl:?}");
-        assert_eq!(lease.ttl.get(), ttl);
+        assert_eq!(lease.terms.ttl.get(), ttl);
         match one.renew(&lease) {
             Renewed::Renewed { valid_for } => assert!(valid_for <= ttl, "{valid_for:?} for {ttl:?}"),
             // The shortest may be over by now.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Capabilities, Durability, Effect, ErrorKind, Operation, TokenRange, Ttl, Waiting, Width};
+use crate::{Capabilities, Durability, Effect, ErrorKind, Operation, Terms, TokenRange, Ttl, Waiting, Width};
 
 const START: Moment = Moment::from_nanos(1_000_000_000_000);
 const TTL: Duration = Duration::from_secs(30);
@@ -10,7 +10,12 @@ fn keeper() -> Keeper {
 
 fn lease(n: u8) -> Lease {
     let tokens = TokenRange::above(u64::from(n), Width::ONE).unwrap();
-    Lease { name: format!("lock {n}").parse().unwrap(), owner: Owner::from_random([n; 16]), tokens, ttl: Ttl::DEFAULT }
+    Lease {
+        name: format!("lock {n}").parse().unwrap(),
+        owner: Owner::from_random([n; 16]),
+        tokens,
+        terms: Terms::exclusive(Ttl::DEFAULT),
+    }
 }
 
 fn keeping(leases: u8) -> Keeper {
@@ -68,9 +73,9 @@ fn nothing_is_due_before_the_soonest() {
 fn an_answered_renewal_counts_from_asking() {
     let mut keeper = keeping(1);
     let batch = keeper.take_due(seconds(10)).unwrap();
-    let tidings = keeper.answered(seconds(11), batch, Ok(vec![Renewed::Renewed { valid_for: TTL }]));
-    assert!(matches!(tidings[0].standing, Ok(Renewed::Renewed { .. })));
-    assert_eq!(tidings[0].asked_at, seconds(10));
+    let renewals = keeper.answered(seconds(11), batch, Ok(vec![Renewed::Renewed { valid_for: TTL }]));
+    assert!(matches!(renewals[0].answer, Ok(Renewed::Renewed { .. })));
+    assert_eq!(renewals[0].asked_at, seconds(10));
     let due = keeper.next_due().unwrap();
     assert!(due >= seconds(19) && due <= seconds(20), "{due:?}");
 }
@@ -89,8 +94,8 @@ fn an_error_is_retried_soon_and_told() {
     let mut keeper = keeping(1);
     let batch = keeper.take_due(seconds(10)).unwrap();
     let error = BackendError::new("test", Operation::Renew, ErrorKind::Unreachable, Effect::None, "gone");
-    let tidings = keeper.answered(seconds(11), batch, Err(error));
-    assert!(tidings[0].standing.is_err());
+    let renewals = keeper.answered(seconds(11), batch, Err(error));
+    assert!(renewals[0].answer.is_err());
     let due = keeper.next_due().unwrap();
     assert!(due > seconds(11) && due <= seconds(12), "{due:?}");
 }
@@ -111,8 +116,8 @@ fn a_lost_lease_is_told_and_not_renewed_again() {
     let batch = keeper.take_due(seconds(10)).unwrap();
     assert_eq!(batch.leases.len(), 2);
     let answers = vec![Renewed::NotHeld, Renewed::Renewed { valid_for: TTL }];
-    let tidings = keeper.answered(seconds(10), batch, Ok(answers));
-    assert!(matches!(tidings[0].standing, Ok(Renewed::NotHeld)));
+    let renewals = keeper.answered(seconds(10), batch, Ok(answers));
+    assert!(matches!(renewals[0].answer, Ok(Renewed::NotHeld)));
     assert_eq!(keeper.len(), 1);
 }
 
@@ -159,7 +164,7 @@ fn an_answer_of_another_length_says_nothing_of_any_lease() {
 #[test]
 fn leases_that_allow_less_time_go_out_by_themselves() {
     let mut keeper = keeping(1);
-    let short = Lease { ttl: "100ms".parse().unwrap(), ..lease(1) };
+    let short = Lease { terms: Terms::exclusive("100ms".parse().unwrap()), ..lease(1) };
     keeper.keep(short, START, Duration::from_millis(100));
     keeper.keep(lease(2), START, TTL);
     let batches: Vec<_> = std::iter::from_fn(|| keeper.take_due(seconds(10))).collect();

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::Station;
 use super::io::{ActionId, Request};
-use super::state::{Asked, Attempt, Grant, Hint, Standing, State};
+use super::state::{Asked, Attempt, Grant, Hint, Place, State};
 use crate::policy::pace;
 use crate::{
-    AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Mode, Moment, Operation,
+    AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Moment, Operation,
     Queueing, Ttl, Waiting,
 };
 
@@ -20,8 +20,8 @@ impl Station {
         if self.is_held_back() {
             return;
         }
-        let Some((owner, ttl)) = self.line.next_owner() else { return };
-        self.ask(now, Attempt::new(owner, ttl, now));
+        let Some((owner, terms)) = self.line.next_owner() else { return };
+        self.ask(now, Attempt::new(owner, terms, now));
     }
 
     /// Asks again for the attempt that waits.
@@ -44,7 +44,7 @@ impl Station {
     }
 
     fn ask(&mut self, now: Moment, mut attempt: Attempt) {
-        let Some(note) = self.line.first_with(attempt.ttl).map(|waiter| waiter.join.note.clone()) else {
+        let Some(note) = self.line.first_with(attempt.terms).map(|waiter| waiter.join.note.clone()) else {
             self.leave_queue(now, &attempt);
             return;
         };
@@ -54,14 +54,13 @@ impl Station {
         let claim = Claim {
             name: self.name.clone(),
             owner: attempt.owner,
-            mode: Mode::Exclusive,
-            ttl: attempt.ttl,
-            width: self.line.width(attempt.ttl, self.policy.chain),
+            terms: attempt.terms,
+            width: self.line.width(attempt.terms, self.policy.chain),
             floor: attempt.floor,
             note,
             queueing: self.line.queueing(),
         };
-        let within = self.policy.within(attempt.ttl);
+        let within = self.policy.within(attempt.terms.ttl);
         let id = self.run(Request::Acquire(claim), within);
         self.state = State::Asking(attempt, Asked { id, at: now, hint: Hint::Nothing });
     }
@@ -91,7 +90,7 @@ impl Station {
                 self.on_grant(now, attempt, grant, None);
             }
             Ok(Answer::Queued { position, remaining, valid_for, holder }) => {
-                attempt.standing = Standing::InQueue;
+                attempt.place = Place::Queued;
                 self.refuse_impatient(Some(&holder));
                 let refresh = asked.at + valid_for / 3;
                 let wake = self.queue_pace(&holder, remaining, position);
@@ -100,7 +99,7 @@ impl Station {
                 self.believe(now, asked.hint);
             }
             Ok(Answer::Busy { remaining, holder }) => {
-                attempt.standing = Standing::Outside;
+                attempt.place = Place::Outside;
                 self.refuse_impatient(Some(&holder));
                 let attempt = self.after_a_no(now, attempt);
                 let poll = self.dice.spread(pace::poll(attempt.tries)).max(pace::SOONEST);
@@ -122,7 +121,7 @@ impl Station {
 
     /// How long a place in the queue may be left alone.
     fn queue_pace(&mut self, holder: &Holder, remaining: Option<Duration>, position: u32) -> Duration {
-        let told = self.policy.waiting == Waiting::QueueWithPush && *holder != Holder::Foreign;
+        let told = self.policy.store.waiting == Waiting::QueueWithPush && *holder != Holder::Foreign;
         let quiet = if told { Duration::MAX } else { self.dice.jittered(pace::silent(position)) };
         remaining.map_or(quiet, |remaining| quiet.min(pace::after_expiry(remaining, position)))
     }
@@ -147,7 +146,7 @@ impl Station {
         }
         // Where the store has a queue, asking again means the same as before, so the owner is kept and nothing is owed. Elsewhere
         // the claim is given up, and the next one has another owner.
-        if again && self.policy.waiting != Waiting::Poll {
+        if again && self.policy.store.waiting != Waiting::Poll {
             return self.retry(now, attempt, error);
         }
         self.leave_queue(now, &attempt);
@@ -174,8 +173,8 @@ impl Station {
 
     /// Goes on under an owner that the store has never heard of, at the same pace.
     fn with_next_owner(&mut self, now: Moment, attempt: Attempt) -> Attempt {
-        let (owner, ttl) = self.line.next_owner().unwrap_or((attempt.owner.successor(), attempt.ttl));
-        Attempt { tries: attempt.tries, holder: attempt.holder, ..Attempt::new(owner, ttl, now) }
+        let (owner, terms) = self.line.next_owner().unwrap_or((attempt.owner.successor(), attempt.terms));
+        Attempt { tries: attempt.tries, holder: attempt.holder, ..Attempt::new(owner, terms, now) }
     }
 
     fn retry(&mut self, now: Moment, mut attempt: Attempt, error: BackendError) {
@@ -195,7 +194,7 @@ impl Station {
         } else if let Some(floor) = attempt.floor.filter(|floor| token <= *floor) {
             self.part(now, &attempt, attempt.certainty(asked.as_ref()));
             self.refuse_all(&AcquireError::Forgotten { name: self.name.clone(), token, floor });
-        } else if self.line.first_with(grant.lease.ttl).is_none() {
+        } else if self.line.first_with(grant.lease.terms).is_none() {
             self.part(now, &attempt, attempt.certainty(asked.as_ref()));
         } else if grant.is_stale(now) {
             self.on_stale_grant(now, attempt, grant, asked);
@@ -207,13 +206,13 @@ impl Station {
     /// It is asked for again. If those answers are stale too, whoever will not wait is sent away after the second one,
     /// and the lease is given back after the last.
     fn on_stale_grant(&mut self, now: Moment, mut attempt: Attempt, grant: Grant, asked: Option<Asked>) {
-        attempt.standing = Standing::InQueue;
+        attempt.place = Place::Queued;
         if let Some(mut asked) = asked {
             asked.was_granted(grant.lease, grant.valid_for);
             self.state = State::Asking(attempt, asked);
             return;
         }
-        let error = too_slow(attempt.ttl);
+        let error = too_slow(attempt.terms.ttl);
         if attempt.stale_answers > 1 {
             self.fail_impatient(&error);
         }
@@ -239,7 +238,7 @@ impl Station {
         let (attempt, asked) = match std::mem::replace(&mut self.state, State::Idle) {
             State::Asking(attempt, asked) if attempt.owner == lease.owner => (attempt, Some(asked)),
             State::Waiting(attempt, _) if attempt.owner == lease.owner => (attempt, None),
-            // An owner that was issued here is the attempt's, or the hold's, or has been parted from: its farewell frees
+            // An owner that was issued here is the attempt's, or the hold's, or has been parted from: its pending frees
             // whatever it was handed. Any other belongs to another client of the same store, which wants its grant.
             other @ (State::Idle | State::Asking(..) | State::Waiting(..) | State::Held(_) | State::Closed) => {
                 self.state = other;

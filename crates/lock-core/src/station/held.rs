@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Station;
-use super::farewell::Of;
 use super::io::{Join, Output, TurnId};
 use super::line::Waiter;
+use super::pending::Of;
 use super::state::{Asked, Grant, Held, State};
 use crate::{
     Answer, BackendError, Certainty, Effect, Ended, FencingToken, Hold, Holder, Lease, LossReason, Moment, Owner,
-    Parting, Released, Renewed,
+    ReleaseRequest, Released, Renewed,
 };
 
 /// A turn is at least this long, so that it is over only once it has begun.
@@ -19,7 +19,7 @@ const SHORTEST_HOLD: Duration = Duration::from_nanos(1);
 impl Station {
     /// Admits the first waiter that fits under a fresh grant, and has the lease kept.
     pub(super) fn admit_first(&mut self, now: Moment, grant: Grant, asked: Option<Asked>, certainty: Certainty) {
-        let Some(waiter) = self.line.admit(grant.lease.ttl) else { return };
+        let Some(waiter) = self.line.admit(grant.lease.terms) else { return };
         let until = grant.until();
         let Grant { lease, basis, valid_for } = grant;
         self.outbox.push_back(Output::Keep { lease: lease.clone(), asked_at: basis, valid_for });
@@ -53,7 +53,7 @@ impl Station {
             return false;
         }
         let Some(token) = held.lease.tokens.nth(u64::from(passes)) else { return false };
-        let Some(waiter) = self.line.admit(held.lease.ttl) else { return false };
+        let Some(waiter) = self.line.admit(held.lease.terms) else { return false };
         self.outbox.push_back(Output::Ended { turn: held.turn, result: Ok(Ended::Released) });
         let (lease, asked, certainty) = (held.lease.clone(), held.asked.clone(), held.certainty);
         let (until, valid_for) = (held.until, held.valid_for);
@@ -89,24 +89,24 @@ impl Station {
 
     /// The lease is renewed no more, and released; `turn` hears what came of that.
     fn give_up(&mut self, now: Moment, held: &Held, turn: Option<TurnId>) {
-        let Lease { name, owner, ttl, .. } = held.lease.clone();
+        let Lease { name, owner, terms, .. } = held.lease.clone();
         self.outbox.push_back(Output::Forget(owner));
-        self.release(now, Parting { name, owner, ttl, certainty: held.certainty() }, Of::Lease, turn);
+        self.release(now, ReleaseRequest { name, owner, terms, certainty: held.certainty() }, Of::Lease, turn);
     }
 
     /// The store said how a lease stands.
-    pub(super) fn on_standing(
+    pub(super) fn on_renewal(
         &mut self,
         now: Moment,
         owner: Owner,
         asked_at: Moment,
-        standing: Result<Renewed, BackendError>,
+        answer: Result<Renewed, BackendError>,
     ) {
         let State::Held(held) = &mut self.state else { return };
         if held.lease.owner != owner {
             return;
         }
-        match standing {
+        match answer {
             Ok(Renewed::Renewed { valid_for }) => {
                 held.last_error = None;
                 held.extend(&Grant { lease: held.lease.clone(), basis: asked_at, valid_for });

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    AcquireError, Answer, BackendError, Claim, Ended, Event, Hold, Lease, LossReason, Moment, Note, Owner, Parting,
-    Patience, Refusal, Released, Renewed, Ttl,
+    AcquireError, Answer, BackendError, Claim, Ended, Event, Hold, Lease, LossReason, Moment, Note, Owner, Patience,
+    Refusal, ReleaseRequest, Released, Renewed, Terms,
 };
 
-/// Names one turn at a station, from joining the line to the end of the hold. Made by the face: unique per station, and rising,
+/// Names one turn at a station, from joining the line to the end of the hold. Made by the facade: unique per station, and rising,
 /// for the line is kept in the order of the turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TurnId(pub u64);
@@ -24,8 +24,8 @@ pub struct Join {
     pub turn: TurnId,
     /// A fresh owner, for the lease that this waiter asks for if nobody else does.
     pub owner: Owner,
-    /// The ttl it wants.
-    pub ttl: Ttl,
+    /// What kind of lease it wants.
+    pub terms: Terms,
     /// How long it waits.
     pub patience: Patience,
     /// How long it holds at most.
@@ -43,14 +43,14 @@ pub enum Input {
     Leave(TurnId),
     /// An action was answered.
     Reply(ActionId, Reply),
-    /// The store said something about the standing of a lease, in a renewal or a fence.
-    Standing {
+    /// The store said how a lease stands, in a renewal or a fence.
+    Renewal {
         /// Whose lease.
         owner: Owner,
         /// When the request was handed out.
         asked_at: Moment,
         /// What the store said, or why it did not.
-        standing: Result<Renewed, BackendError>,
+        answer: Result<Renewed, BackendError>,
     },
     /// The store told something unasked.
     Event(Event),
@@ -69,14 +69,14 @@ pub enum Reply {
     Release(Result<Released, BackendError>),
 }
 
-/// A request for the face to run against the backend, once, in the order in which they come out.
+/// A request for the facade to run against the backend, once, in the order in which they come out.
 #[derive(Clone, Debug)]
 pub struct Action {
     /// Goes back with the reply.
     pub id: ActionId,
     /// What to ask.
     pub request: Request,
-    /// How long it may take. The face answers in the end, with an error of kind `Timeout` if nothing else.
+    /// How long it may take. The facade answers in the end, with an error of kind `Timeout` if nothing else.
     pub within: Duration,
 }
 
@@ -86,10 +86,10 @@ pub enum Request {
     /// The first verb.
     Acquire(Claim),
     /// The third verb.
-    Release(Parting),
+    Release(ReleaseRequest),
 }
 
-/// Something for the face to do.
+/// Something for the facade to do.
 #[derive(Clone, Debug)]
 pub enum Output {
     /// The waiter has its turn. Test the hold once more before it is handed out.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::io::{Join, TurnId};
-use crate::{Moment, Owner, Patience, Queueing, Ttl, Width};
+use crate::{Moment, Owner, Patience, Queueing, Terms, Width};
 
 /// A waiter in line.
 #[derive(Debug)]
@@ -61,28 +61,28 @@ impl Line {
         self.slots.iter().filter_map(|slot| slot.waiter.as_ref())
     }
 
-    pub(super) fn first_with(&self, ttl: Ttl) -> Option<&Waiter> {
-        self.iter().find(|waiter| waiter.join.ttl == ttl)
+    pub(super) fn first_with(&self, terms: Terms) -> Option<&Waiter> {
+        self.iter().find(|waiter| waiter.join.terms == terms)
     }
 
-    /// Takes the first waiter that can hold under a lease of this ttl.
-    pub(super) fn admit(&mut self, ttl: Ttl) -> Option<Waiter> {
-        let turn = self.first_with(ttl)?.join.turn;
+    /// Takes the first waiter that can hold under a lease of these terms.
+    pub(super) fn admit(&mut self, terms: Terms) -> Option<Waiter> {
+        let turn = self.first_with(terms)?.join.turn;
         self.take(turn)
     }
 
     /// Takes the owner for a new lease from the front waiter, which keeps its successor for another try.
-    pub(super) fn next_owner(&mut self) -> Option<(Owner, Ttl)> {
+    pub(super) fn next_owner(&mut self) -> Option<(Owner, Terms)> {
         let front = self.slots.front_mut()?.waiter.as_mut()?;
         let owner = front.join.owner;
         front.join.owner = owner.successor();
-        Some((owner, front.join.ttl))
+        Some((owner, front.join.terms))
     }
 
     /// How many tokens the waiters could use under one lease of this ttl that is passed on `chain` times.
-    pub(super) fn width(&self, ttl: Ttl, chain: u32) -> Width {
+    pub(super) fn width(&self, terms: Terms, chain: u32) -> Width {
         let turns = usize::try_from(chain).unwrap_or(usize::MAX).saturating_add(1);
-        let fitting = self.iter().filter(|waiter| waiter.join.ttl == ttl);
+        let fitting = self.iter().filter(|waiter| waiter.join.terms == terms);
         Width::for_waiters(fitting.take(turns).count())
     }
 
@@ -151,7 +151,9 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Note;
+    use crate::{Note, Ttl};
+
+    const TERMS: Terms = Terms::exclusive(Ttl::DEFAULT);
 
     fn at(nanos: u64) -> Moment {
         Moment::from_nanos(nanos)
@@ -161,8 +163,8 @@ mod tests {
         let mut line = Line::default();
         for (turn, patience) in (1..).zip(patiences) {
             let (owner, note) = (Owner::from_random([turn; 16]), Note::from_wire("1@test"));
-            let (turn, ttl, patience) = (TurnId(u64::from(turn)), Ttl::DEFAULT, *patience);
-            line.join(at(0), Join { turn, owner, ttl, patience, max_hold: None, note });
+            let (turn, terms, patience) = (TurnId(u64::from(turn)), TERMS, *patience);
+            line.join(at(0), Join { turn, owner, terms, patience, max_hold: None, note });
         }
         line
     }
@@ -187,7 +189,7 @@ mod tests {
     #[test]
     fn what_is_counted_follows_whoever_leaves_or_is_admitted() {
         let mut line = line(&[Patience::Until(at(5)), Patience::Never, Patience::Until(at(5))]);
-        assert_eq!(line.admit(Ttl::DEFAULT).map(|waiter| waiter.join.turn), Some(TurnId(1)));
+        assert_eq!(line.admit(TERMS).map(|waiter| waiter.join.turn), Some(TurnId(1)));
         assert_eq!(line.next_deadline(), Some(at(5)), "two had the same");
         line.leave(TurnId(3));
         assert_eq!((line.next_deadline(), line.queueing()), (None, Queueing::Unwanted));
@@ -239,7 +241,7 @@ mod tests {
             // The last to come are the first to go.
             let patience = Patience::Until(at(1 + MANY - turn));
             let (owner, turn) = (Owner::from_random(u128::from(turn).to_be_bytes()), TurnId(turn));
-            line.join(at(0), Join { turn, owner, ttl: Ttl::DEFAULT, patience, max_hold: None, note: note.clone() });
+            line.join(at(0), Join { turn, owner, terms: TERMS, patience, max_hold: None, note: note.clone() });
         }
         for left in (0..MANY).rev() {
             let Some(end) = line.next_deadline() else { panic!("{left} have no deadline") };

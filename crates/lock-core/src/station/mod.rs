@@ -2,7 +2,7 @@
 //!
 //! A [`Station`] holds the local waiters of one lock and the lease they share, and decides everything about it:
 //! when to ask, whom to admit, when to pass the lease on to the next local waiter, when a hold is lost, what has to be
-//! released. It does no I/O and reads no clock. A face feeds it [`Input`]s with the present moment, carries out the
+//! released. It does no I/O and reads no clock. A facade feeds it [`Input`]s with the present moment, carries out the
 //! [`Output`]s, and ticks it at [`Station::next_wake`].
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //!                  ▲    │ busy, queued, error        ▲  │ turn ends, nobody fit: release
 //!            again │    ▼                            │  │ lost: expired, not held, max_hold
 //!                  Waiting ──────────────────────────┘  ▼
-//!                       handed over by the store       Idle        releases run beside, as farewells
+//!                       handed over by the store       Idle        releases run beside, as pending_releases
 //! ```
 //!
 //! The rules that it keeps, and asserts:
@@ -24,11 +24,11 @@
 //! - A grant that nobody wants any more is released at once.
 
 mod asking;
-mod farewell;
 mod floor;
 mod held;
 mod io;
 mod line;
+mod pending;
 mod state;
 
 #[cfg(test)]
@@ -37,12 +37,12 @@ mod tests;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use farewell::Farewells;
 pub use floor::Floor;
 use floor::Floors;
 use io::refused;
 pub use io::{Action, ActionId, Input, Join, Output, Reply, Request, TurnId};
 use line::{Line, Waiter};
+use pending::PendingReleases;
 use state::{Attempt, State};
 
 use crate::policy::Dice;
@@ -59,7 +59,7 @@ pub struct Station {
     dice: Dice,
     line: Line,
     state: State,
-    farewells: Farewells,
+    pending_releases: PendingReleases,
     floor: Floors,
     last_action: u64,
     last_now: Moment,
@@ -75,7 +75,7 @@ impl Station {
             dice: Dice::new(seed),
             line: Line::default(),
             state: State::Idle,
-            farewells: Farewells::default(),
+            pending_releases: PendingReleases::default(),
             floor: Floors::default(),
             last_action: 0,
             last_now: Moment::ORIGIN,
@@ -87,7 +87,7 @@ impl Station {
     /// them is granted again. So the station can be let go when it is idle, and nothing is forgotten.
     #[must_use]
     pub fn sharing(mut self, floor: &Floor) -> Self {
-        self.floor.sharing(floor, self.policy.counter);
+        self.floor.sharing(floor, self.policy.store.counter);
         self
     }
 
@@ -102,7 +102,7 @@ impl Station {
             Input::Leave(turn) => self.on_leave(now, turn),
             Input::Reply(id, Reply::Acquire(result)) => self.on_acquire_reply(now, id, result),
             Input::Reply(id, Reply::Release(result)) => self.on_release_reply(now, id, result),
-            Input::Standing { owner, asked_at, standing } => self.on_standing(now, owner, asked_at, standing),
+            Input::Renewal { owner, asked_at, answer } => self.on_renewal(now, owner, asked_at, answer),
             Input::Event(event) => self.on_event(now, event),
             Input::Tick => {}
             Input::Close => self.on_close(now),
@@ -129,19 +129,23 @@ impl Station {
             State::Held(held) => Some(held.turn_until()),
             State::Idle | State::Asking(..) | State::Closed => None,
         };
-        [state, self.line.next_deadline(), self.farewells.next_due()].into_iter().flatten().min()
+        [state, self.line.next_deadline(), self.pending_releases.next_due()].into_iter().flatten().min()
     }
 
     /// Whether nothing is going on: nobody waits or holds, and nothing is under way. Only the floor would be forgotten, where it is
     /// not shared.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        matches!(self.state, State::Idle | State::Closed) && self.line.is_empty() && self.farewells.is_empty()
+        matches!(self.state, State::Idle | State::Closed) && self.line.is_empty() && self.pending_releases.is_empty()
     }
 
     fn on_join(&mut self, now: Moment, join: Join) {
         if matches!(self.state, State::Closed) {
             self.outbox.push_back(refused(join.turn, AcquireError::Closed));
+            return;
+        }
+        if let Err(error) = self.policy.store.check_mode(join.terms.mode) {
+            self.outbox.push_back(refused(join.turn, error.into()));
             return;
         }
         // This waiter waits for one answer only, and what is known may be old by now. A claim that is under way already
@@ -150,7 +154,7 @@ impl Station {
             *again_at = now;
         }
         if self.is_held_back() {
-            self.farewells.hasten_before_claims(now, &self.policy);
+            self.pending_releases.hasten_before_claims(now, &self.policy);
         }
         self.line.join(now, join);
     }
@@ -172,11 +176,11 @@ impl Station {
     /// What follows from the passing of time and from the state, whatever happened.
     fn advance(&mut self, now: Moment) {
         self.refuse_overdue(now);
-        self.repeat_farewells(now);
+        self.repeat_releases(now);
         match &self.state {
             State::Idle => self.ask_first(now),
             State::Waiting(attempt, again_at) => {
-                if self.line.first_with(attempt.ttl).is_none() {
+                if self.line.first_with(attempt.terms).is_none() {
                     self.give_up_attempt(now);
                     self.ask_first(now);
                 } else if *again_at <= now && !self.is_held_back() {
@@ -190,7 +194,7 @@ impl Station {
             State::Asking(..) | State::Closed => {}
         }
         debug_assert!(self.next_wake().is_none_or(|wake| wake > now), "nothing is left undone");
-        debug_assert!(self.farewells.0.len() <= self.policy.owed_max, "debt is bounded");
+        debug_assert!(self.pending_releases.0.len() <= self.policy.owed_max, "debt is bounded");
     }
 
     fn refuse_overdue(&mut self, now: Moment) {
@@ -230,7 +234,7 @@ impl Station {
                 attempt.trouble.as_ref()
             }
             State::Asking(attempt, _) | State::Waiting(attempt, _) if attempt.holder.is_some() => None,
-            State::Idle | State::Asking(..) | State::Waiting(..) => self.farewells.trouble(),
+            State::Idle | State::Asking(..) | State::Waiting(..) => self.pending_releases.trouble(),
             State::Held(_) | State::Closed => None,
         }
     }
@@ -260,7 +264,7 @@ impl Station {
     }
 
     fn leave_queue(&mut self, now: Moment, attempt: &Attempt) {
-        if attempt.standing == state::Standing::InQueue || attempt.certainty == Certainty::Unknown {
+        if attempt.place == state::Place::Queued || attempt.certainty == Certainty::Unknown {
             self.part(now, attempt, attempt.certainty);
         }
     }

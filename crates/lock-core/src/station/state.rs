@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::io::{ActionId, TurnId};
 use crate::policy::pace;
-use crate::{BackendError, Certainty, FencingToken, Hold, Holder, Lease, LockName, Moment, Note, Owner, Ttl};
+use crate::{BackendError, Certainty, FencingToken, Hold, Holder, Lease, LockName, Moment, Note, Owner, Terms};
 
 /// What is true of this station's lease. Each variant is named for what is true, not for what comes next.
 #[derive(Debug)]
@@ -78,13 +78,13 @@ pub(super) struct Pushed {
 #[derive(Clone, Debug)]
 pub(super) struct Attempt {
     pub(super) owner: Owner,
-    pub(super) ttl: Ttl,
+    pub(super) terms: Terms,
     /// When a grant by transfer is counted from: the handing out of the latest answered request, or of the first one.
     ///
     /// An answer that is a no moves it even after a claim that went unanswered: at that moment the owner did not hold,
     /// so it was handed the lock later, or holds it no more, which [`is_ahead_of`](Self::is_ahead_of) finds out.
     pub(super) basis: Moment,
-    pub(super) standing: Standing,
+    pub(super) place: Place,
     /// Whether a claim of this owner went unanswered and so may still arrive.
     pub(super) certainty: Certainty,
     /// The highest token that the client had when this owner's first claim was handed out. Later ones say nothing: its own
@@ -101,22 +101,22 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    pub(super) fn new(owner: Owner, ttl: Ttl, now: Moment) -> Self {
-        let (standing, certainty) = (Standing::Outside, Certainty::Answered);
+    pub(super) fn new(owner: Owner, terms: Terms, now: Moment) -> Self {
+        let (place, certainty) = (Place::Outside, Certainty::Answered);
         let (tries, stale_answers) = (0, 0);
         let (floor, holder, trouble) = (None, None, None);
-        Self { owner, ttl, basis: now, standing, certainty, floor, tries, stale_answers, holder, trouble }
+        Self { owner, terms, basis: now, place, certainty, floor, tries, stale_answers, holder, trouble }
     }
 
     /// Whether a transfer can only follow from a claim that is still to go out. A claim that went unanswered may take a
     /// place at any time, and be handed the lock before the next one goes out.
     pub(super) fn is_unknown_to_store(&self) -> bool {
-        self.standing == Standing::Outside && self.certainty == Certainty::Answered
+        self.place == Place::Outside && self.certainty == Certainty::Answered
     }
 
     /// Whether this is the lease that was asked for.
     pub(super) fn is_granted_by(&self, lease: &Lease, name: &LockName) -> bool {
-        lease.name == *name && lease.owner == self.owner && lease.ttl == self.ttl
+        lease.name == *name && lease.owner == self.owner && lease.terms == self.terms
     }
 
     /// What a release has to say of this owner's claims, if one of them is still under way.
@@ -137,11 +137,11 @@ impl Attempt {
 
 /// What the store may know of an attempt's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Place {
     /// Nothing.
     Outside,
     /// It has a place in the queue.
-    InQueue,
+    Queued,
 }
 
 /// A lease and the turn under it.

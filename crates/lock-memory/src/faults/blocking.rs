@@ -7,7 +7,7 @@ use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::node::{Ask, BlockingQuorumNode, Told};
 use lock_core::{
     Answer, BackendError, BlockingBackend, BlockingInspect, Claim, Fenced, FencingToken, Lease, LockName, Operation,
-    Parting, Released, Renewed,
+    ReleaseRequest, Released, Renewed,
 };
 
 use super::node::{asked_of_node, call_of_node};
@@ -38,9 +38,9 @@ impl<B: BlockingBackend + ?Sized> BlockingBackend for Faulty<B> {
         self.pass_blocking(self.call(Operation::Renew), || self.backend.renew(leases, within))
     }
 
-    fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
-        self.faults.note_asked(Asked::Release(parting.owner));
-        self.pass_blocking(self.call(Operation::Release), || self.backend.release(parting, within))
+    fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        self.faults.note_asked(Asked::Release(request.owner));
+        self.pass_blocking(self.call(Operation::Release), || self.backend.release(request, within))
     }
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {

@@ -18,7 +18,7 @@ pub(super) fn asked_of_node(ask: &Ask) -> Option<Asked> {
     match ask {
         Ask::Acquire { claim, .. } => Some(Asked::Acquire(claim.owner)),
         Ask::Fence { leases, .. } => Some(Asked::Fence(owners(leases))),
-        Ask::Release(parting) => Some(Asked::Release(parting.owner)),
+        Ask::Release(request) => Some(Asked::Release(request.owner)),
         Ask::Look | Ask::Mark { .. } | Ask::Note { .. } | Ask::Install { .. } | Ask::Move { .. } => None,
     }
 }

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::node::{Ask, AsyncQuorumNode, Told};
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, BackendError, Claim, Fenced, FencingToken, Lease, LockName, Operation, Parting,
-    Released, Renewed,
+    Answer, AsyncBackend, AsyncInspect, BackendError, Claim, Fenced, FencingToken, Lease, LockName, Operation,
+    ReleaseRequest, Released, Renewed,
 };
 
 use super::node::{asked_of_node, call_of_node};
@@ -45,9 +45,9 @@ impl<B: AsyncBackend + ?Sized> AsyncBackend for Faulty<B> {
         self.pass_async(self.call(Operation::Renew), self.backend.renew(leases, within)).await
     }
 
-    async fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
-        self.faults.note_asked(Asked::Release(parting.owner));
-        self.pass_async(self.call(Operation::Release), self.backend.release(parting, within)).await
+    async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        self.faults.note_asked(Asked::Release(request.owner));
+        self.pass_async(self.call(Operation::Release), self.backend.release(request, within)).await
     }
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {

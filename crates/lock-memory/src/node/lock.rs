@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lock_core::node::{NodeTime, Told};
-use lock_core::{Claim, Fenced, Lease, Moment, Owner, Parting, Queueing};
+use lock_core::{Claim, Fenced, Lease, Moment, Owner, Queueing, ReleaseRequest};
 
 use crate::lock::Hold;
 use crate::store::ClientId;
@@ -50,7 +50,7 @@ impl NodeLock {
     pub(crate) fn answer_held(&mut self, clock: Moment, inbox: Option<ClientId>, claim: &Claim) -> Option<Told> {
         let hold = self.hold.as_mut()?;
         if hold.owner == claim.owner {
-            hold.until = clock + claim.ttl.get();
+            hold.until = clock + claim.terms.ttl.get();
             return Some(Told::Granted { token: hold.tokens.high(), clock: node_time(clock) });
         }
         let told = Told::Held { holder: hold.shown(), remaining: Some(hold.until.since(clock)) };
@@ -84,7 +84,7 @@ impl NodeLock {
             Some(hold) if hold.tokens.high() > lease.tokens.high() => Fenced::Higher(hold.tokens.high()),
             Some(hold) => {
                 hold.tokens = lease.tokens;
-                hold.until = clock + lease.ttl.get();
+                hold.until = clock + lease.terms.ttl.get();
                 Fenced::Acknowledged
             }
             None => Fenced::NotHeld,
@@ -101,8 +101,8 @@ impl NodeLock {
         (!self.interests.is_empty()).then(|| self.interests.remove(0).client)
     }
 
-    pub(crate) fn refuse_late_claims(&mut self, clock: Moment, parting: &Parting) {
-        self.tombstones.insert(parting.owner, clock + parting.ttl.get().max(TOMBSTONE_MIN));
+    pub(crate) fn refuse_late_claims(&mut self, clock: Moment, request: &ReleaseRequest) {
+        self.tombstones.insert(request.owner, clock + request.terms.ttl.get().max(TOMBSTONE_MIN));
     }
 }
 

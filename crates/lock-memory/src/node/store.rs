@@ -6,15 +6,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, Noted, Noting, RunId, Sighting, Standing, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, Noted, Noting, RunId, Sighting, Told, View};
 use lock_core::{
-    BackendError, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Moment, Operation, Parting, Released,
+    BackendError, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Moment, Operation, ReleaseRequest, Released,
     TokenRange,
 };
 
 use super::lock::{NodeLock, node_time};
 use crate::lock::Hold;
-use crate::store::{ClientId, given_up, refuse_other_modes, used_up};
+use crate::store::{ClientId, given_up, used_up};
 
 /// How far above the node's clock a wish counts, in microseconds. Chosen: far above what a client can know too much, far
 /// below what would use the tokens up.
@@ -92,13 +92,13 @@ impl NodeStore {
             }
             Ask::Acquire { claim, wish, .. } => return self.acquire(clock, inbox, claim, *wish),
             Ask::Fence { leases, .. } => return Ok(Told::Fenced(self.fence(clock, leases))),
-            Ask::Release(parting) => return Ok(Told::Released(self.release(clock, parting))),
+            Ask::Release(request) => return Ok(Told::Released(self.release(clock, request))),
             Ask::Note { seen, keep } => {
                 return Ok(Told::Noted(seen.iter().map(|seen| self.note(clock, seen, *keep)).collect()));
             }
             Ask::Look => {}
             Ask::Mark { epoch, membership } => {
-                if self.standing(clock, run) == Standing::Forgetful {
+                if self.state(clock, run) == NodeState::Forgetful {
                     self.abstain(clock, run, *epoch);
                     self.marked_for = Some(membership.as_ref().clone());
                 }
@@ -130,12 +130,11 @@ impl NodeStore {
         claim: &Claim,
         wish: FencingToken,
     ) -> Result<Told, BackendError> {
-        refuse_other_modes(claim.mode)?;
         let lock = self.locks.entry(claim.name.clone()).or_default();
         lock.forget_what_is_over(clock);
         if let Some(told) = lock.answer_held(clock, inbox, claim) {
             if matches!(told, Told::Granted { .. }) {
-                self.longest = self.longest.max(claim.ttl.get());
+                self.longest = self.longest.max(claim.terms.ttl.get());
             }
             return Ok(told);
         }
@@ -144,7 +143,7 @@ impl NodeStore {
         }
         let tokens = draw(self.counter, clock, claim, wish)?;
         self.counter = tokens.high().get();
-        self.longest = self.longest.max(claim.ttl.get());
+        self.longest = self.longest.max(claim.terms.ttl.get());
         lock.hold = Some(Hold::new(clock, claim, tokens));
         Ok(Told::Granted { token: tokens.high(), clock: node_time(clock) })
     }
@@ -154,7 +153,7 @@ impl NodeStore {
         // Whatever the answers: what was handed out under these tokens may be acknowledged elsewhere.
         for lease in leases {
             self.counter = self.counter.max(lease.tokens.high().get());
-            self.longest = self.longest.max(lease.ttl.get());
+            self.longest = self.longest.max(lease.terms.ttl.get());
         }
         answers
     }
@@ -165,22 +164,22 @@ impl NodeStore {
         lock.fence(clock, lease)
     }
 
-    fn release(&mut self, clock: Moment, parting: &Parting) -> Released {
-        let lock = self.locks.entry(parting.name.clone()).or_default();
+    fn release(&mut self, clock: Moment, request: &ReleaseRequest) -> Released {
+        let lock = self.locks.entry(request.name.clone()).or_default();
         lock.forget_what_is_over(clock);
-        let released = if lock.end(parting.owner) {
-            let tell = |client| Freed { client, name: parting.name.clone() };
+        let released = if lock.end(request.owner) {
+            let tell = |client| Freed { client, name: request.name.clone() };
             self.freed.extend(lock.next_to_tell().map(tell));
             Released::Released
         } else {
             Released::NotHeld
         };
-        match parting.certainty {
+        match request.certainty {
             Certainty::Answered => {}
-            Certainty::Unknown => lock.refuse_late_claims(clock, parting),
+            Certainty::Unknown => lock.refuse_late_claims(clock, request),
         }
         if lock.is_empty() {
-            self.locks.remove(&parting.name);
+            self.locks.remove(&request.name);
         }
         released
     }
@@ -191,12 +190,12 @@ impl NodeStore {
 
     /// Whether the epoch began now.
     fn install(&mut self, clock: Moment, run: &RunId, epoch: Epoch) -> bool {
-        match self.standing(clock, run) {
-            Standing::Abstaining { epoch: pending, .. } if pending == epoch => {
+        match self.state(clock, run) {
+            NodeState::Abstaining { epoch: pending, .. } if pending == epoch => {
                 self.seal = Some(Seal { run: run.clone(), epoch, stage: Stage::Voting });
                 true
             }
-            Standing::Abstaining { .. } | Standing::Voting(_) | Standing::Forgetful => false,
+            NodeState::Abstaining { .. } | NodeState::Voting(_) | NodeState::Forgetful => false,
         }
     }
 
@@ -224,23 +223,23 @@ impl NodeStore {
         matches!(&self.seal, Some(Seal { run: sealed, epoch: since, stage: Stage::Voting }) if sealed == run && *since == epoch)
     }
 
-    fn standing(&self, clock: Moment, run: &RunId) -> Standing {
+    fn state(&self, clock: Moment, run: &RunId) -> NodeState {
         match &self.seal {
             Some(seal) if seal.run == *run => match seal.stage {
-                Stage::Voting => Standing::Voting(seal.epoch),
-                Stage::Abstaining { since } => Standing::Abstaining { epoch: seal.epoch, since: clock.since(since) },
+                Stage::Voting => NodeState::Voting(seal.epoch),
+                Stage::Abstaining { since } => NodeState::Abstaining { epoch: seal.epoch, since: clock.since(since) },
             },
-            Some(_) | None => Standing::Forgetful,
+            Some(_) | None => NodeState::Forgetful,
         }
     }
 
     /// What the node knows of itself when the run `run` is asked.
     pub fn view(&self, clock: Moment, run: &RunId) -> View {
-        let standing = self.standing(clock, run);
-        let abstains = matches!(standing, Standing::Abstaining { .. });
+        let state = self.state(clock, run);
+        let abstains = matches!(state, NodeState::Abstaining { .. });
         View {
             run: run.clone(),
-            standing,
+            state,
             counter: self.counter,
             longest: self.longest,
             membership: self.membership.clone(),

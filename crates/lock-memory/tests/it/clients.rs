@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, Backend, BlockingBackend, BlockingInspect, Durability, Event, EventSink,
-    Fenced, Isolation, Ordering, Released, Waiting,
+    Fenced, Isolation, Released, RequestOrder, Waiting,
 };
 use lock_host::ManualClock;
 use lock_memory::{MemoryConfig, MemoryStore, blocking, nonblocking};
@@ -34,7 +34,7 @@ fn the_store_says_what_it_can_do() {
     assert_eq!(capabilities, plain.capabilities());
     assert_eq!((capabilities.backend, capabilities.waiting), ("memory", Waiting::QueueWithPush));
     assert_eq!(capabilities.durability, Durability::Process);
-    assert_eq!((capabilities.ordering, capabilities.isolation), (Ordering::InOrder, Isolation::Isolated));
+    assert_eq!((capabilities.ordering, capabilities.isolation), (RequestOrder::InOrder, Isolation::Isolated));
 }
 
 #[tokio::test]
@@ -60,14 +60,14 @@ async fn a_hand_over_is_told_to_the_client_that_queued_and_to_nobody_else() {
     asynchronous.acquire(&claim(1), TTL).await.unwrap();
     plain.acquire(&claim(2), TTL).unwrap();
     asynchronous.acquire(&claim(3), TTL).await.unwrap();
-    assert_eq!(asynchronous.release(&parting(1), TTL).await.unwrap(), Released::Released);
+    assert_eq!(asynchronous.release(&release_of(1), TTL).await.unwrap(), Released::Released);
     let told = plain_told.lock().unwrap().clone();
     assert!(
         matches!(&told[..], [Event::Granted { lease, valid_for }] if lease.owner == owner(2) && *valid_for == PLACE),
         "{told:?}"
     );
     assert!(async_told.lock().unwrap().is_empty());
-    plain.release(&parting(2), TTL).unwrap();
+    plain.release(&release_of(2), TTL).unwrap();
     assert_eq!(async_told.lock().unwrap().len(), 1);
 }
 
@@ -80,7 +80,7 @@ fn all_sinks_of_a_client_are_told() {
     one.acquire(&claim(1), TTL).unwrap();
     other.acquire(&claim(2), TTL).unwrap();
     other.listen(later);
-    one.release(&parting(1), TTL).unwrap();
+    one.release(&release_of(1), TTL).unwrap();
     assert_eq!((earlier_told.lock().unwrap().len(), later_told.lock().unwrap().len()), (1, 1));
 }
 
@@ -90,7 +90,7 @@ fn a_client_without_a_sink_sees_its_grant_when_it_asks_again() {
     let (one, other) = (store.blocking(), store.blocking());
     one.acquire(&claim(1), TTL).unwrap();
     other.acquire(&claim(2), TTL).unwrap();
-    one.release(&parting(1), TTL).unwrap();
+    one.release(&release_of(1), TTL).unwrap();
     assert_eq!(tokens(&granted(other.acquire(&claim(2), TTL).unwrap()).0), (2, 2));
 }
 
@@ -104,7 +104,7 @@ fn a_sink_may_ask_the_store_and_own_a_client_of_it() {
     }));
     one.acquire(&claim(1), TTL).unwrap();
     other.acquire(&claim(2), TTL).unwrap();
-    one.release(&parting(1), TTL).unwrap();
+    one.release(&release_of(1), TTL).unwrap();
     drop(other);
     assert!(one.inspect().is_some());
 }

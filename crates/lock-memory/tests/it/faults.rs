@@ -32,7 +32,7 @@ fn a_refused_call_never_reaches_the_store() {
     let error = backend.acquire(&claim(1), TTL).unwrap_err();
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None));
     assert_eq!((faults.calls(Operation::Acquire), faults.ran(Operation::Acquire)), (1, 0));
-    assert_eq!(backend.release(&parting(1), TTL).unwrap(), Released::NotHeld);
+    assert_eq!(backend.release(&release_of(1), TTL).unwrap(), Released::NotHeld);
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_call_whose_reply_is_lost_has_taken_effect() {
     let error = backend.acquire(&claim(1), TTL).unwrap_err();
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown));
     assert_eq!(faults.ran(Operation::Acquire), 1);
-    assert_eq!(backend.release(&parting(1), TTL).unwrap(), Released::Released);
+    assert_eq!(backend.release(&release_of(1), TTL).unwrap(), Released::Released);
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ fn a_revocation_ends_the_lease_that_spans_the_token_and_no_other() {
     assert_eq!(store.revoke(at(1), &name("other"), token(1)).unwrap(), Revoked::NotHeld);
     assert_eq!(store.revoke(at(1), &wide.name, token(3)).unwrap(), Revoked::Revoked);
     assert_eq!(store.revoke(at(1), &wide.name, token(3)).unwrap(), Revoked::NotHeld);
-    assert_eq!(store.release(at(1), &parting(1)).unwrap(), Released::NotHeld);
+    assert_eq!(store.release(at(1), &release_of(1)).unwrap(), Released::NotHeld);
     granted(store.acquire(at(1), TWO, &claim(2)).unwrap());
     assert_eq!(store.revoke(at(31), &wide.name, token(4)).unwrap(), Revoked::NotHeld, "it has expired");
 }

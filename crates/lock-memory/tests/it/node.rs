@@ -8,8 +8,10 @@ mod standing;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, Noting, RunId, Sighting, Standing, Told, View};
-use lock_core::{BackendError, Claim, Fenced, FencingToken, Lease, Moment, Parting, Released, TokenRange, Ttl, Width};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, Noting, RunId, Sighting, Told, View};
+use lock_core::{
+    BackendError, Claim, Fenced, FencingToken, Lease, Moment, ReleaseRequest, Released, Terms, TokenRange, Ttl, Width,
+};
 use lock_memory::node::NodeStore;
 
 use crate::support::*;
@@ -27,8 +29,8 @@ pub(crate) fn membership() -> Membership {
 
 /// What this owner holds under these tokens.
 pub(crate) fn lease(byte: u8, low: u64, high: u64) -> Lease {
-    let Claim { name, owner, ttl, .. } = claim(byte);
-    Lease { name, owner, tokens: TokenRange::new(token(low), token(high)).unwrap(), ttl }
+    let Claim { name, owner, terms, .. } = claim(byte);
+    Lease { name, owner, tokens: TokenRange::new(token(low), token(high)).unwrap(), terms }
 }
 
 pub(crate) fn wide(byte: u8, width: usize) -> Claim {
@@ -36,7 +38,7 @@ pub(crate) fn wide(byte: u8, width: usize) -> Claim {
 }
 
 pub(crate) fn for_ttl(byte: u8, ttl: Duration) -> Claim {
-    Claim { ttl: Ttl::new(ttl).unwrap(), ..claim(byte) }
+    Claim { terms: Terms::exclusive(Ttl::new(ttl).unwrap()), ..claim(byte) }
 }
 
 pub(crate) fn acquire(claim: Claim, wish: u64) -> Ask {
@@ -76,7 +78,7 @@ impl Node {
     pub(crate) fn voting() -> Self {
         let mut node = Self::empty();
         node.view(at(0), &mark(EPOCH));
-        assert_eq!(node.view(at(0), &install(EPOCH, 0)).standing, Standing::Voting(EPOCH));
+        assert_eq!(node.view(at(0), &install(EPOCH, 0)).state, NodeState::Voting(EPOCH));
         node
     }
 
@@ -101,8 +103,8 @@ impl Node {
         answers[0]
     }
 
-    pub(crate) fn release(&mut self, clock: Moment, parting: Parting) -> Released {
-        let told = self.ask(clock, &Ask::Release(Arc::new(parting)));
+    pub(crate) fn release(&mut self, clock: Moment, request: ReleaseRequest) -> Released {
+        let told = self.ask(clock, &Ask::Release(Arc::new(request)));
         let Told::Released(released) = told else { panic!("not released: {told:?}") };
         released
     }

@@ -1,6 +1,6 @@
 //! Places, hand-overs, and what becomes of waiters that have stopped.
 
-use lock_core::{Answer, Claim, Holder, Lease, Queueing, Released, Ttl, Width};
+use lock_core::{Answer, Claim, Holder, Lease, Queueing, Released, Terms, Ttl, Width};
 use lock_memory::store::{HandOver, Store};
 
 use crate::support::*;
@@ -30,7 +30,7 @@ fn waiters_stand_in_the_order_in_which_they_came_and_are_told_what_they_need() {
 #[test]
 fn a_short_ttl_makes_a_short_place() {
     let mut store = held();
-    let short = Claim { ttl: Ttl::new(seconds(2)).unwrap(), ..claim(2) };
+    let short = Claim { terms: Terms::exclusive(Ttl::new(seconds(2)).unwrap()), ..claim(2) };
     let answer = store.acquire(at(0), TWO, &short).unwrap();
     assert!(matches!(answer, Answer::Queued { valid_for, .. } if valid_for == seconds(2)), "{answer:?}");
 }
@@ -41,9 +41,9 @@ fn a_release_hands_over_to_the_first_with_its_own_width_for_the_time_of_its_plac
     let wide = Claim { width: Width::for_waiters(4), ..claim(2) };
     store.acquire(at(1), TWO, &wide).unwrap();
     store.acquire(at(1), ONE, &claim(3)).unwrap();
-    assert_eq!(store.release(at(2), &parting(1)).unwrap(), Released::Released);
+    assert_eq!(store.release(at(2), &release_of(1)).unwrap(), Released::Released);
     let tokens = lock_core::TokenRange::above(1, wide.width).unwrap();
-    let lease = Lease { name: wide.name, owner: wide.owner, tokens, ttl: wide.ttl };
+    let lease = Lease { name: wide.name, owner: wide.owner, tokens, terms: wide.terms };
     assert_eq!(store.take_hand_overs(), [HandOver { client: TWO, lease: lease.clone(), valid_for: PLACE }]);
     let busy = store.acquire(at(2), ONE, &try_claim(4)).unwrap();
     assert!(matches!(busy, Answer::Busy { remaining: Some(left), .. } if left == PLACE), "{busy:?}");
@@ -56,7 +56,7 @@ fn a_place_that_is_not_refreshed_is_passed_over() {
     let mut store = held();
     store.acquire(at(0), TWO, &claim(2)).unwrap();
     store.acquire(at(5), TWO, &claim(3)).unwrap();
-    assert_eq!(store.release(at(10), &parting(1)).unwrap(), Released::Released);
+    assert_eq!(store.release(at(10), &release_of(1)).unwrap(), Released::Released);
     assert_eq!(owners(&store.take_hand_overs()), [owner(3)]);
 }
 
@@ -65,7 +65,7 @@ fn asking_again_refreshes_the_place_and_what_it_asks_for() {
     let mut store = held();
     store.acquire(at(0), TWO, &claim(2)).unwrap();
     store.acquire(at(9), ONE, &Claim { width: Width::for_waiters(5), ..claim(2) }).unwrap();
-    store.release(at(18), &parting(1)).unwrap();
+    store.release(at(18), &release_of(1)).unwrap();
     let hand_overs = store.take_hand_overs();
     assert_eq!((owners(&hand_overs), hand_overs[0].client), (vec![owner(2)], ONE));
     assert_eq!(tokens(&hand_overs[0].lease), (2, 6));
@@ -77,7 +77,7 @@ fn whoever_holds_waits_no_more() {
     store.acquire(at(25), TWO, &claim(2)).unwrap();
     granted(store.acquire(at(30), TWO, &claim(2)).unwrap());
     assert_eq!(store.holder(at(30), &name("invoice:42")).unwrap().waiters, 0);
-    assert_eq!(store.release(at(31), &parting(2)).unwrap(), Released::Released);
+    assert_eq!(store.release(at(31), &release_of(2)).unwrap(), Released::Released);
     assert!(store.take_hand_overs().is_empty());
 }
 
@@ -93,9 +93,9 @@ fn a_place_that_is_over_is_lost_to_those_behind_it() {
 fn whoever_leaves_the_queue_gets_nothing() {
     let mut store = held();
     store.acquire(at(0), TWO, &claim(2)).unwrap();
-    assert_eq!(store.release(at(1), &parting(2)).unwrap(), Released::Left);
-    assert_eq!(store.release(at(1), &parting(2)).unwrap(), Released::NotHeld);
-    store.release(at(2), &parting(1)).unwrap();
+    assert_eq!(store.release(at(1), &release_of(2)).unwrap(), Released::Left);
+    assert_eq!(store.release(at(1), &release_of(2)).unwrap(), Released::NotHeld);
+    store.release(at(2), &release_of(1)).unwrap();
     assert!(store.take_hand_overs().is_empty());
     assert!(store.holder(at(2), &name("invoice:42")).is_none());
 }
@@ -106,7 +106,7 @@ fn asking_without_the_wish_to_queue_gives_the_place_up() {
     store.acquire(at(0), TWO, &claim(2)).unwrap();
     let retry = Claim { queueing: Queueing::Unwanted, ..claim(2) };
     assert!(matches!(store.acquire(at(1), TWO, &retry).unwrap(), Answer::Busy { .. }));
-    assert_eq!(store.release(at(1), &parting(2)).unwrap(), Released::NotHeld);
+    assert_eq!(store.release(at(1), &release_of(2)).unwrap(), Released::NotHeld);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn the_former_owner_of_an_expired_lock_stands_behind_those_who_wait() {
 fn the_release_of_an_expired_hold_passes_the_lock_on() {
     let mut store = held();
     store.acquire(at(25), TWO, &claim(2)).unwrap();
-    assert_eq!(store.release(at(30), &parting(1)).unwrap(), Released::NotHeld);
+    assert_eq!(store.release(at(30), &release_of(1)).unwrap(), Released::NotHeld);
     assert_eq!(owners(&store.take_hand_overs()), [owner(2)]);
 }
 
@@ -153,7 +153,7 @@ fn a_late_release_does_not_touch_the_next_owner() {
     let mut store = held();
     store.acquire(at(25), TWO, &claim(2)).unwrap();
     granted(store.acquire(at(30), TWO, &claim(2)).unwrap());
-    assert_eq!(store.release(at(31), &parting(1)).unwrap(), Released::NotHeld);
+    assert_eq!(store.release(at(31), &release_of(1)).unwrap(), Released::NotHeld);
     assert!(store.holder(at(31), &name("invoice:42")).is_some());
 }
 
@@ -162,7 +162,7 @@ fn a_waiter_that_has_stopped_holds_the_queue_up_for_its_place_only() {
     let mut store = held();
     store.acquire(at(0), TWO, &claim(2)).unwrap();
     store.acquire(at(0), TWO, &claim(3)).unwrap();
-    store.release(at(1), &parting(1)).unwrap();
+    store.release(at(1), &release_of(1)).unwrap();
     assert_eq!(position(store.acquire(at(9), TWO, &claim(3)).unwrap()), 1);
     granted(store.acquire(at(11), TWO, &claim(3)).unwrap());
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, FencingToken, Lease, LockName, Moment, Owner, Parting, Queueing, Released, Renewed, Ttl,
-    Width,
+    Answer, Certainty, Claim, FencingToken, Lease, LockName, Moment, Owner, Queueing, ReleaseRequest, Released,
+    Renewed, Terms, Ttl, Width,
 };
 use lock_memory::store::Store;
 use proptest::prelude::*;
@@ -101,7 +101,7 @@ fn play(steps: Vec<Step>) -> Result<(), TestCaseError> {
 fn acquire(store: &mut Store, belief: &mut Belief, now: Moment, asking: &Asking) -> Result<(), TestCaseError> {
     let claim = Claim {
         name: lock_name(asking.lock),
-        ttl: Ttl::new(asking.ttl).unwrap(),
+        terms: Terms::exclusive(Ttl::new(asking.ttl).unwrap()),
         width: Width::for_waiters(asking.waiters),
         queueing: asking.queueing,
         ..claim(asking.owner)
@@ -131,10 +131,10 @@ fn release(
     certainty: Certainty,
 ) -> Result<(), TestCaseError> {
     let ttl = Ttl::new(Duration::from_secs(20)).unwrap();
-    let parting = Parting { name: lock_name(lock), owner: owner(byte), ttl, certainty };
-    let relied_on = belief.relied_on.remove(&(parting.name.clone(), parting.owner));
+    let request = ReleaseRequest { name: lock_name(lock), owner: owner(byte), terms: Terms::exclusive(ttl), certainty };
+    let relied_on = belief.relied_on.remove(&(request.name.clone(), request.owner));
     let held = relied_on.is_some_and(|until| now < until);
-    let released = store.release(now, &parting).unwrap();
+    let released = store.release(now, &request).unwrap();
     prop_assert_eq!(held, released == Released::Released, "released exactly what was held");
     Ok(())
 }

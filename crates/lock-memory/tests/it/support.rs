@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use lock_core::{Answer, Certainty, Claim, Lease, LockName, Mode, Moment, Note, Owner, Parting, Queueing, Ttl, Width};
+use lock_core::{
+    Answer, Certainty, Claim, Lease, LockName, Moment, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl, Width,
+};
 use lock_memory::store::ClientId;
 
 pub(crate) const ONE: ClientId = ClientId::new(1);
@@ -33,8 +35,7 @@ pub(crate) fn claim(byte: u8) -> Claim {
     Claim {
         name: name("invoice:42"),
         owner: owner(byte),
-        mode: Mode::Exclusive,
-        ttl: Ttl::new(TTL).unwrap(),
+        terms: Terms::exclusive(Ttl::new(TTL).unwrap()),
         width: Width::ONE,
         floor: None,
         note: Note::new("here", u32::from(byte), "testing").unwrap(),
@@ -47,13 +48,13 @@ pub(crate) fn try_claim(byte: u8) -> Claim {
     Claim { queueing: Queueing::Unwanted, ..claim(byte) }
 }
 
-pub(crate) fn parting(byte: u8) -> Parting {
-    let Claim { name, owner, ttl, .. } = claim(byte);
-    Parting { name, owner, ttl, certainty: Certainty::Answered }
+pub(crate) fn release_of(byte: u8) -> ReleaseRequest {
+    let Claim { name, owner, terms, .. } = claim(byte);
+    ReleaseRequest { name, owner, terms, certainty: Certainty::Answered }
 }
 
-pub(crate) fn unsure_parting(byte: u8) -> Parting {
-    Parting { certainty: Certainty::Unknown, ..parting(byte) }
+pub(crate) fn unsure_release(byte: u8) -> ReleaseRequest {
+    ReleaseRequest { certainty: Certainty::Unknown, ..release_of(byte) }
 }
 
 pub(crate) fn granted(answer: Answer) -> (Lease, Duration) {

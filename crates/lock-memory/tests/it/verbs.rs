@@ -1,6 +1,8 @@
 //! What each verb does to a lock that nobody queues for.
 
-use lock_core::{Answer, Effect, ErrorKind, Fenced, Holder, Lease, Parting, Released, Renewed, Ttl, Width};
+use lock_core::{
+    Answer, Effect, ErrorKind, Fenced, Holder, Lease, ReleaseRequest, Released, Renewed, Terms, Ttl, Width,
+};
 use lock_memory::store::Store;
 
 use crate::support::*;
@@ -10,7 +12,7 @@ fn a_free_lock_is_granted_for_the_ttl_with_the_width_asked_for() {
     let mut store = Store::new();
     let wide = lock_core::Claim { width: Width::for_waiters(3), ..claim(1) };
     let (lease, valid_for) = granted(store.acquire(at(0), ONE, &wide).unwrap());
-    assert_eq!((tokens(&lease), valid_for, lease.ttl), ((1, 3), TTL, wide.ttl));
+    assert_eq!((tokens(&lease), valid_for, lease.terms.ttl), ((1, 3), TTL, wide.terms.ttl));
     assert_eq!(lease.owner, owner(1));
     assert!(store.take_hand_overs().is_empty());
 }
@@ -40,7 +42,7 @@ fn a_held_lock_is_busy_for_whoever_does_not_queue_and_nothing_is_kept() {
     let holder = Holder::Leasehold { tokens: lease.tokens, note: claim(1).note };
     let busy = store.acquire(at(10), TWO, &try_claim(2)).unwrap();
     assert_eq!(busy, Answer::Busy { remaining: Some(seconds(20)), holder });
-    assert_eq!(store.release(at(11), &parting(2)).unwrap(), Released::NotHeld);
+    assert_eq!(store.release(at(11), &release_of(2)).unwrap(), Released::NotHeld);
 }
 
 #[test]
@@ -64,10 +66,10 @@ fn an_owner_that_comes_back_after_its_expiry_gets_new_tokens() {
 fn a_release_frees_the_owners_hold_once_and_nobody_elses() {
     let mut store = Store::new();
     store.acquire(at(0), ONE, &claim(1)).unwrap();
-    assert_eq!(store.release(at(1), &parting(2)).unwrap(), Released::NotHeld);
+    assert_eq!(store.release(at(1), &release_of(2)).unwrap(), Released::NotHeld);
     assert!(store.holder(at(1), &name("invoice:42")).is_some());
-    assert_eq!(store.release(at(1), &parting(1)).unwrap(), Released::Released);
-    assert_eq!(store.release(at(1), &parting(1)).unwrap(), Released::NotHeld);
+    assert_eq!(store.release(at(1), &release_of(1)).unwrap(), Released::Released);
+    assert_eq!(store.release(at(1), &release_of(1)).unwrap(), Released::NotHeld);
     assert!(store.holder(at(1), &name("invoice:42")).is_none());
 }
 
@@ -75,18 +77,18 @@ fn a_release_frees_the_owners_hold_once_and_nobody_elses() {
 fn the_release_of_an_expired_hold_says_so() {
     let mut store = Store::new();
     store.acquire(at(0), ONE, &claim(1)).unwrap();
-    assert_eq!(store.release(at(30), &parting(1)).unwrap(), Released::NotHeld);
+    assert_eq!(store.release(at(30), &release_of(1)).unwrap(), Released::NotHeld);
 }
 
 #[test]
 fn a_claim_that_was_given_up_is_refused_until_its_tombstone_is_over() {
     let mut store = Store::new();
-    assert_eq!(store.release(at(0), &unsure_parting(1)).unwrap(), Released::NotHeld);
+    assert_eq!(store.release(at(0), &unsure_release(1)).unwrap(), Released::NotHeld);
     let refused = store.acquire(at(30) - TICK, ONE, &claim(1)).unwrap_err();
     assert_eq!((refused.kind(), refused.effect()), (ErrorKind::Protocol, Effect::None));
     assert!(refused.to_string().contains("this claim was given up"), "{refused}");
     granted(store.acquire(at(29), TWO, &claim(2)).unwrap());
-    store.release(at(29), &parting(2)).unwrap();
+    store.release(at(29), &release_of(2)).unwrap();
     granted(store.acquire(at(30), ONE, &claim(1)).unwrap());
 }
 
@@ -95,8 +97,8 @@ fn a_tombstone_outlives_a_hold_that_was_released_and_a_place_that_was_left() {
     let mut store = Store::new();
     store.acquire(at(0), ONE, &claim(1)).unwrap();
     store.acquire(at(0), TWO, &claim(2)).unwrap();
-    assert_eq!(store.release(at(0), &unsure_parting(2)).unwrap(), Released::Left);
-    assert_eq!(store.release(at(0), &unsure_parting(1)).unwrap(), Released::Released);
+    assert_eq!(store.release(at(0), &unsure_release(2)).unwrap(), Released::Left);
+    assert_eq!(store.release(at(0), &unsure_release(1)).unwrap(), Released::Released);
     assert!(store.acquire(at(1), ONE, &claim(1)).is_err());
     assert!(store.acquire(at(1), TWO, &claim(2)).is_err());
 }
@@ -104,7 +106,7 @@ fn a_tombstone_outlives_a_hold_that_was_released_and_a_place_that_was_left() {
 #[test]
 fn a_tombstone_lasts_a_second_even_for_the_shortest_ttl() {
     let mut store = Store::new();
-    store.release(at(0), &Parting { ttl: Ttl::MIN, ..unsure_parting(1) }).unwrap();
+    store.release(at(0), &ReleaseRequest { terms: Terms::exclusive(Ttl::MIN), ..unsure_release(1) }).unwrap();
     assert!(store.acquire(at(1) - TICK, ONE, &claim(1)).is_err());
     granted(store.acquire(at(1), ONE, &claim(1)).unwrap());
 }
@@ -113,7 +115,7 @@ fn a_tombstone_lasts_a_second_even_for_the_shortest_ttl() {
 fn a_renewal_rearms_what_is_held_and_never_creates() {
     let mut store = Store::new();
     let (lease, _) = granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
-    let longer = Lease { ttl: Ttl::new(seconds(60)).unwrap(), ..lease.clone() };
+    let longer = Lease { terms: Terms::exclusive(Ttl::new(seconds(60)).unwrap()), ..lease.clone() };
     let stranger = Lease { owner: owner(2), ..lease.clone() };
     let elsewhere = Lease { name: name("other"), ..lease.clone() };
     let renewed = store.renew(at(29), &[stranger, longer, elsewhere.clone()]);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Membership, Noting, Sighting, Told};
-use lock_core::{Certainty, Claim, FencingToken, Lease, Mode, Operation, Parting, Queueing};
+use lock_core::{Certainty, Claim, FencingToken, Lease, Operation, Queueing, ReleaseRequest};
 use redis::Value;
 
 use crate::failure::Failure;
@@ -31,7 +31,7 @@ impl Question for Ask {
         Ok(match self {
             Self::Acquire { claim, wish, epoch } => return acquire(line, claim, *wish, *epoch),
             Self::Fence { leases, epoch } => fence(line, leases, *epoch),
-            Self::Release(parting) => release(line.wire, parting),
+            Self::Release(request) => release(line.wire, request),
             Self::Look => Call::script(&script::LOOK, &[Key::Node]).arg(run(peer)),
             Self::Mark { epoch, membership } => {
                 let call = Call::script(&script::MARK, &[Key::Node]).arg(run(peer));
@@ -67,16 +67,13 @@ impl Question for Ask {
 }
 
 fn acquire(line: Line<'_>, claim: &Claim, wish: FencingToken, epoch: Epoch) -> Result<Call, Failure> {
-    if claim.mode != Mode::Exclusive {
-        return Err(Failure::unsupported("only exclusive locks"));
-    }
     let keys = Keys::of(&line.wire.prefix, &claim.name);
     let keys = [keys.lock(), Key::Node, keys.tombstone(claim.owner), keys.inboxes()];
     let inbox = line.wire.inbox.as_ref().filter(|inbox| claim.queueing == Queueing::Wanted && inbox.is_open());
     let call = Call::script(&script::ACQUIRE, &keys)
         .arg(seal(line.peer, epoch))
         .arg(of_owner(claim.owner))
-        .arg(claim.ttl.as_millis())
+        .arg(claim.terms.ttl.as_millis())
         .arg(claim.width.get())
         .arg(wish.get())
         .arg(claim.floor.map_or(0, FencingToken::get))
@@ -91,19 +88,22 @@ fn fence(line: Line<'_>, leases: &[Lease], epoch: Epoch) -> Call {
     let call = Call::script(&script::FENCE, &keys).arg(seal(line.peer, epoch));
     leases.iter().fold(call, |call, lease| {
         let tokens = lease.tokens;
-        call.arg(of_owner(lease.owner)).arg(tokens.low().get()).arg(tokens.high().get()).arg(lease.ttl.as_millis())
+        call.arg(of_owner(lease.owner))
+            .arg(tokens.low().get())
+            .arg(tokens.high().get())
+            .arg(lease.terms.ttl.as_millis())
     })
 }
 
-fn release(wire: &Wire, parting: &Parting) -> Call {
-    let keys = Keys::of(&wire.prefix, &parting.name);
+fn release(wire: &Wire, request: &ReleaseRequest) -> Call {
+    let keys = Keys::of(&wire.prefix, &request.name);
     let [lock, inboxes] = [keys.lock(), keys.inboxes()];
-    let mine = of_owner(parting.owner);
-    match parting.certainty {
+    let mine = of_owner(request.owner);
+    match request.certainty {
         Certainty::Answered => Call::script(&script::RELEASE, &[lock, inboxes]).arg(mine),
-        Certainty::Unknown => Call::script(&script::RELEASE, &[lock, inboxes, keys.tombstone(parting.owner)])
+        Certainty::Unknown => Call::script(&script::RELEASE, &[lock, inboxes, keys.tombstone(request.owner)])
             .arg(mine)
-            .arg(tombstone_life(parting)),
+            .arg(tombstone_life(request)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, NodeTime, Noted, RunId, Standing, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, NodeTime, Noted, RunId, Told, View};
 use lock_core::{Fenced, FencingToken, Released};
 use redis::Value;
 
@@ -83,15 +83,15 @@ fn view(peer: &Peer, known: Known) -> View {
         known;
     let of_this_run = |seal: Option<String>| epoch_of(&seal?, &peer.run_id);
     let since = Duration::from_micros(clock.saturating_sub(since.unwrap_or(clock)));
-    let standing = match (of_this_run(seal), of_this_run(pending)) {
-        (Some(epoch), _) => Standing::Voting(epoch),
-        (None, Some(epoch)) => Standing::Abstaining { epoch, since },
-        (None, None) => Standing::Forgetful,
+    let state = match (of_this_run(seal), of_this_run(pending)) {
+        (Some(epoch), _) => NodeState::Voting(epoch),
+        (None, Some(epoch)) => NodeState::Abstaining { epoch, since },
+        (None, None) => NodeState::Forgetful,
     };
-    let abstains = matches!(standing, Standing::Abstaining { .. });
+    let abstains = matches!(state, NodeState::Abstaining { .. });
     View {
         run: RunId(peer.run_id.clone()),
-        standing,
+        state,
         counter: fence.unwrap_or(0),
         longest: Duration::from_millis(longest.unwrap_or(0)),
         membership: membership(members, max_ttl),

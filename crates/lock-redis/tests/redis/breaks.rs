@@ -10,7 +10,7 @@ use test_support::{AfterDrop, Fault, Proxy, RedisOptions, RedisServer};
 
 use crate::faces::FACES;
 use crate::faults::{evaluations, exists};
-use crate::support::{COLOURS, Client, SOON, both, claim, draw, eventually, parting, take};
+use crate::support::{COLOURS, Client, SOON, both, claim, draw, eventually, release_of, take};
 
 const TTL: Duration = Duration::from_secs(60);
 
@@ -39,7 +39,7 @@ fn a_release_and_a_renewal_outlive_the_connection() {
         kill_all(&server);
         assert!(matches!(client.renew(&[lease], SOON).unwrap()[..], [Renewed::Renewed { .. }]), "{colour}");
         kill_all(&server);
-        assert_eq!(client.release(&parting(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
+        assert_eq!(client.release(&release_of(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
         assert!(!exists(&server, colour), "{colour}: not released");
     }
 }
@@ -63,12 +63,12 @@ fn what_may_have_been_done_is_asked_again_but_for_an_acquire() {
             assert!(matches!(renewed[..], [Renewed::Renewed { .. }]), "{colour}: {renewed:?}");
         });
         lose_a_reply("a release", 2, &mut || {
-            let released = client.release(&parting(&held, Certainty::Answered), SOON).unwrap();
+            let released = client.release(&release_of(&held, Certainty::Answered), SOON).unwrap();
             assert_eq!(released, Released::Released, "{colour}: the first one did it");
         });
         assert!(!exists(&server, colour));
         // With nothing in doubt, nothing held is nothing held.
-        assert_eq!(client.release(&parting(&held, Certainty::Answered), SOON).unwrap(), Released::NotHeld);
+        assert_eq!(client.release(&release_of(&held, Certainty::Answered), SOON).unwrap(), Released::NotHeld);
         let before = evaluations(&server);
         proxy.set(Fault::CutOneReply);
         let error = client.acquire(&claim(colour), SOON).unwrap_err();
@@ -85,7 +85,7 @@ fn a_release_that_another_server_answers_ended_nothing() {
         let proxy = Proxy::start(server.port());
         let client = connect(&server.url_at(proxy.port()));
         let (held, _) = take(&client, colour);
-        let release = || client.release(&parting(&held, Certainty::Answered), 4 * SOON);
+        let release = || client.release(&release_of(&held, Certainty::Answered), 4 * SOON);
         let released = fail_over_under(&proxy, &mut server, &heir, release).unwrap();
         assert_eq!(released, Released::NotHeld, "{colour}: the first try never arrived");
     }
@@ -126,7 +126,7 @@ fn a_release_that_cannot_be_retried_is_of_unknown_effect() {
         let (claim, _) = take(&client, colour);
         // The first try arrives; the connection for the second is never greeted.
         proxy.set(Fault::DropReplies(AfterDrop::Cut));
-        let error = client.release(&parting(&claim, Certainty::Answered), SOON).unwrap_err();
+        let error = client.release(&release_of(&claim, Certainty::Answered), SOON).unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::Unknown), "{colour}: {error}");
         assert!(!exists(&server, colour), "{colour}: the first try did not arrive");
         proxy.heal();

@@ -7,7 +7,7 @@ use lock_core::{
 };
 use test_support::RedisServer;
 
-use crate::support::{SOON, both, claim, granted, is_busy, owner, parting, take};
+use crate::support::{SOON, both, claim, granted, is_busy, owner, release_of, take};
 
 const COMPARE_AND_DELETE: &str =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) else return 0 end";
@@ -25,8 +25,8 @@ fn a_lease_is_one_string_with_an_expiry() {
         assert_eq!(lease.tokens.high().get() - lease.tokens.low().get(), 2);
         let left: u64 = server.command(&["PTTL", "shop:invoice:42"]);
         assert!((20_000..=30_000).contains(&left), "{left}");
-        assert_eq!(client.release(&parting(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
-        assert_eq!(client.release(&parting(&claim, Certainty::Answered), SOON).unwrap(), Released::NotHeld);
+        assert_eq!(client.release(&release_of(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
+        assert_eq!(client.release(&release_of(&claim, Certainty::Answered), SOON).unwrap(), Released::NotHeld);
         let keys: Vec<String> = server.command(&["KEYS", "*"]);
         assert!(
             keys.iter().all(|key| ["leasehold:counter", "leasehold:incarnation"].contains(&key.as_str())),
@@ -56,19 +56,19 @@ fn a_plain_client_and_we_exclude_each_other() {
         assert_eq!(server.command::<Option<String>>(&set), None);
         assert_eq!(server.command::<u8>(&compare_and_delete), 0);
         assert_eq!(client.fence(&lease, SOON).unwrap(), Fenced::Acknowledged);
-        client.release(&parting(&held, Certainty::Answered), SOON).unwrap();
+        client.release(&release_of(&held, Certainty::Answered), SOON).unwrap();
 
         assert_eq!(server.command::<Option<String>>(&set).as_deref(), Some("OK"));
         let answer = client.acquire(&claim("report"), SOON).unwrap();
         let Answer::Busy { remaining: Some(left), holder: Holder::Foreign } = answer else { panic!("{answer:?}") };
         assert!(left > Duration::from_secs(40) && left <= Duration::from_secs(60), "{left:?}");
-        assert_eq!(client.release(&parting(&held, Certainty::Answered), SOON).unwrap(), Released::NotHeld);
+        assert_eq!(client.release(&release_of(&held, Certainty::Answered), SOON).unwrap(), Released::NotHeld);
         server.command::<()>(&["PERSIST", "report"]);
         let answer = client.acquire(&claim("report"), SOON).unwrap();
         assert_eq!(answer, Answer::Busy { remaining: None, holder: Holder::Foreign });
         assert_eq!(server.command::<u8>(&compare_and_delete), 1);
         let (again, _) = take(&client, "report");
-        client.release(&parting(&again, Certainty::Answered), SOON).unwrap();
+        client.release(&release_of(&again, Certainty::Answered), SOON).unwrap();
     }
 }
 
@@ -82,10 +82,10 @@ fn a_key_of_another_type_is_left_alone() {
         let error = client.acquire(&claim, SOON).unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::OtherKind, Effect::None), "{error}");
         let tokens = TokenRange::above(1, Width::ONE).unwrap();
-        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl };
+        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
         assert_eq!(client.renew(std::slice::from_ref(&lease), SOON).unwrap(), [Renewed::NotHeld]);
         assert_eq!(client.fence(&lease, SOON).unwrap(), Fenced::NotHeld);
-        assert_eq!(client.release(&parting(&claim, Certainty::Unknown), SOON).unwrap(), Released::NotHeld);
+        assert_eq!(client.release(&release_of(&claim, Certainty::Unknown), SOON).unwrap(), Released::NotHeld);
     }
     assert_eq!(server.command::<Vec<u8>>(&["DUMP", "job"]), before);
 }
@@ -100,7 +100,7 @@ fn renewals_go_in_batches_and_create_nothing() {
         server.command::<()>(&["SET", &name(120), "somebody else"]);
         leases[249].tokens = TokenRange::above(leases[249].tokens.high().get(), Width::ONE).unwrap();
         for lease in &mut leases {
-            lease.ttl = Ttl::new(Duration::from_secs(90)).unwrap();
+            lease.terms.ttl = Ttl::new(Duration::from_secs(90)).unwrap();
         }
         let answers = client.renew(&leases, SOON).unwrap();
         let lost: Vec<usize> = (0..250).filter(|&i| answers[i] == Renewed::NotHeld).collect();

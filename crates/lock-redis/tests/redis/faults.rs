@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use lock_core::{Certainty, Claim, Effect, ErrorKind, Lease, Released, Renewed, TokenRange, Width};
 use test_support::{AfterDrop, Fault, Proxy, RedisOptions, RedisServer};
 
-use crate::support::{COLOURS, SHORT, SOON, both, claim, draw, eventually, granted, is_busy, parting, refusals, take};
+use crate::support::{
+    COLOURS, SHORT, SOON, both, claim, draw, eventually, granted, is_busy, refusals, release_of, take,
+};
 
 pub(crate) fn exists(server: &RedisServer, key: &str) -> bool {
     server.command(&["EXISTS", key])
@@ -21,8 +23,8 @@ fn a_stopped_server_means_unknown_and_the_release_undoes_the_acquire() {
         server.stop();
         let error = client.acquire(&claim, SHORT).unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown), "{colour}: {error}");
-        let parting = parting(&claim, Certainty::Unknown);
-        let first = client.release(&parting, SHORT).unwrap_err();
+        let request = release_of(&claim, Certainty::Unknown);
+        let first = client.release(&request, SHORT).unwrap_err();
         server.resume();
         if colour == "async" {
             // One connection: the release was sent, and it follows the acquire.
@@ -30,7 +32,7 @@ fn a_stopped_server_means_unknown_and_the_release_undoes_the_acquire() {
         } else {
             // The release needed a new connection, and says that it was never sent.
             assert_eq!((first.kind(), first.effect()), (ErrorKind::Unreachable, Effect::None), "{first}");
-            client.release(&parting, SOON).unwrap();
+            client.release(&request, SOON).unwrap();
         }
         let tombstone = format!("leasehold:{{{colour}}}:t:{}", claim.owner.to_wire());
         eventually("the release is run", || exists(&server, &tombstone));
@@ -68,7 +70,7 @@ fn a_ghost_leaves_nothing() {
         proxy.set(Fault::Hold);
         assert_eq!(far.acquire(&claim, SHORT).unwrap_err().effect(), Effect::Unknown);
         assert!(proxy.fired() > 0, "nothing was held back");
-        let released = near.release(&parting(&claim, Certainty::Unknown), SOON).unwrap();
+        let released = near.release(&release_of(&claim, Certainty::Unknown), SOON).unwrap();
         assert_eq!(released, Released::NotHeld);
         let before: u64 = evaluations(&server);
         proxy.heal();
@@ -101,7 +103,7 @@ fn a_ghost_leaves_nothing_where_it_waits_behind_its_release_in_a_stopped_server(
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown), "{colour}: {error}");
         assert!(proxy.fired() > 0, "nothing was held back");
         server.stop();
-        let error = near.release(&parting(&claim, Certainty::Unknown), SHORT).unwrap_err();
+        let error = near.release(&release_of(&claim, Certainty::Unknown), SHORT).unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown), "{colour}: {error}");
         proxy.heal();
         server.resume();
@@ -133,7 +135,7 @@ fn cut_connections_are_made_again() {
                 assert_eq!(error.kind(), ErrorKind::Unreachable, "{colour}: {error}");
                 error.effect()
             });
-            let released = client.release(&parting(&claim, Certainty::Unknown), SOON).unwrap();
+            let released = client.release(&release_of(&claim, Certainty::Unknown), SOON).unwrap();
             // The cut may have met the next connection while it was being made: then nothing was sent, and has to be so.
             let nothing_was_held = released == Released::NotHeld;
             assert!(effect != Some(Effect::None) || nothing_was_held, "{colour}: something happened after all");
@@ -163,14 +165,14 @@ fn a_lost_reply_is_unknown_and_asking_again_finds_the_lease() {
             eventually("the client is connected again", || client.fence(&some_lease(&claim), SOON).is_ok());
             let lease = granted(client.acquire(&claim, SOON));
             assert!(stored.contains(&format!(":{}:", lease.tokens.high())), "other tokens than {stored}");
-            assert_eq!(client.release(&parting(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
+            assert_eq!(client.release(&release_of(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
         }
     }
 }
 
 fn some_lease(claim: &Claim) -> Lease {
     let tokens = TokenRange::above(1, Width::ONE).unwrap();
-    Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl }
+    Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms }
 }
 
 #[test]
@@ -237,7 +239,7 @@ fn forgotten_scripts_are_loaded_again() {
         flush();
         assert!(matches!(client.renew(&[lease], SOON).unwrap()[..], [Renewed::Renewed { .. }]));
         flush();
-        assert_eq!(client.release(&parting(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
+        assert_eq!(client.release(&release_of(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
     }
 }
 
@@ -251,10 +253,10 @@ fn a_full_server_refuses_claims_and_takes_releases() {
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error}");
         is_busy(client.acquire(&claim(colour), SOON));
         assert!(matches!(client.renew(&[lease], SOON).unwrap()[..], [Renewed::Renewed { .. }]));
-        assert_eq!(client.release(&parting(&held, Certainty::Unknown), SOON).unwrap(), Released::Released);
+        assert_eq!(client.release(&release_of(&held, Certainty::Unknown), SOON).unwrap(), Released::Released);
         // The tombstone is written even where there was nothing to release.
         let never = claim("never");
-        assert_eq!(client.release(&parting(&never, Certainty::Unknown), SOON).unwrap(), Released::NotHeld);
+        assert_eq!(client.release(&release_of(&never, Certainty::Unknown), SOON).unwrap(), Released::NotHeld);
         assert!(exists(&server, &format!("leasehold:{{never}}:t:{}", never.owner.to_wire())));
         // Another server than the one that was verified is verified even so.
         server.command::<()>(&["DEL", "leasehold:incarnation"]);

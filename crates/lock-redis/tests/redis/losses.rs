@@ -7,7 +7,7 @@ use lock_core::{Certainty, Claim, FencingToken, Queueing};
 use test_support::{DataCopy, RedisOptions, RedisServer};
 
 use crate::faces::FACES;
-use crate::support::{SOON, both, claim, eventually, granted, parting, take};
+use crate::support::{SOON, both, claim, eventually, granted, release_of, take};
 
 /// Short, so that what is lost does not stay in the way for long.
 const TTL: Duration = Duration::from_secs(2);
@@ -98,7 +98,7 @@ fn a_hand_over_draws_above_the_old_tokens_where_the_counter_is_missing() {
         let waiter = Claim { queueing: Queueing::Wanted, ..claim(colour) };
         client.acquire(&waiter, SOON).unwrap();
         server.command::<()>(&["DEL", "leasehold:counter"]);
-        client.release(&parting(&holder, Certainty::Answered), SOON).unwrap();
+        client.release(&release_of(&holder, Certainty::Answered), SOON).unwrap();
         let value: String = server.command(&["GET", colour]);
         assert!(value.contains(&waiter.owner.to_wire()), "{colour}: not handed over");
         assert!(granted(client.acquire(&waiter, SOON)).tokens.low() > lease.tokens.high(), "{colour}");

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{
-    Ask, AsyncQuorumNode, BlockingQuorumNode, Epoch, Membership, Noting, QuorumNode, Sighting, Standing, Told, View,
+    Ask, AsyncQuorumNode, BlockingQuorumNode, Epoch, Membership, NodeState, Noting, QuorumNode, Sighting, Told, View,
 };
 use lock_core::{BackendError, Certainty, Claim, EventSink, Fenced, FencingToken, Lease, Released, TokenRange, Width};
 use lock_redis::RedisConfig;
@@ -20,7 +20,7 @@ use lock_redis::node::{blocking, nonblocking};
 use test_support::{RedisOptions, RedisServer};
 use tokio::runtime::Runtime;
 
-use crate::support::{SOON, claim, parting};
+use crate::support::{SOON, claim, release_of};
 
 /// Either colour.
 type Node = Arc<dyn BlockingQuorumNode>;
@@ -129,8 +129,8 @@ impl Voter {
     /// Makes the node vote in an epoch.
     #[track_caller]
     fn begin(&self, epoch: Epoch) {
-        assert!(matches!(view(self.ask(&mark(epoch))).standing, Standing::Abstaining { .. }));
-        assert_eq!(view(self.ask(&install(epoch))).standing, Standing::Voting(epoch));
+        assert!(matches!(view(self.ask(&mark(epoch))).state, NodeState::Abstaining { .. }));
+        assert_eq!(view(self.ask(&install(epoch))).state, NodeState::Voting(epoch));
     }
 
     fn ask(&self, ask: &Ask) -> Result<Told, BackendError> {
@@ -207,7 +207,7 @@ fn fence(leases: &[Lease], epoch: Epoch) -> Ask {
 }
 
 fn release(claim: &Claim, certainty: Certainty) -> Ask {
-    Ask::Release(Arc::new(parting(claim, certainty)))
+    Ask::Release(Arc::new(release_of(claim, certainty)))
 }
 
 fn token(number: u64) -> FencingToken {
@@ -217,7 +217,7 @@ fn token(number: u64) -> FencingToken {
 /// The lease of one token.
 fn lease(claim: &Claim, high: u64) -> Lease {
     let tokens = TokenRange::above(high - 1, Width::ONE).unwrap();
-    Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl }
+    Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms }
 }
 
 /// The token of a grant, and the clock that was told with it.

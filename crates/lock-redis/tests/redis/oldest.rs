@@ -4,7 +4,7 @@ use lock_core::{Certainty, Effect, ErrorKind};
 use test_support::{RedisOptions, RedisServer, RedisVersion};
 
 use crate::faults::exists;
-use crate::support::{SOON, both, claim, draw, hand_over, parting, refusals, take};
+use crate::support::{SOON, both, claim, draw, hand_over, refusals, release_of, take};
 
 fn server() -> RedisServer {
     RedisServer::start_with(RedisOptions::default().version(RedisVersion::Oldest))
@@ -40,7 +40,7 @@ fn a_damaged_key_of_ours_is_no_lock_of_another_kind() {
     for (colour, client) in &clients {
         let (held, _) = take(client, colour);
         server.command::<()>(&["SET", &format!("leasehold:{{{colour}}}:q"), "no queue"]);
-        let error = client.release(&parting(&held, Certainty::Answered), SOON).unwrap_err();
+        let error = client.release(&release_of(&held, Certainty::Answered), SOON).unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::Unknown), "{error}");
         assert!(exists(&server, colour));
         server.command::<()>(&["SADD", &format!("{colour}:other"), "no lock"]);

@@ -6,7 +6,7 @@ use lock_core::{Certainty, FencingToken, Renewed};
 use lock_redis::by_hand::texts;
 use test_support::{RedisOptions, RedisServer, RedisVersion};
 
-use crate::support::{COLOURS, SOON, both, draw, eventually, parting, take};
+use crate::support::{COLOURS, SOON, both, draw, eventually, release_of, take};
 
 const MARKER: &str = "leasehold:incarnation";
 
@@ -112,7 +112,7 @@ fn a_backup_costs_no_held_lock() {
         assert!(draw(&one, "another").max(draw(&another, "another")) > lease.tokens.high(), "{colour}");
         assert_eq!(server.command::<String>(&["GET", MARKER]), incarnation(&server), "{colour}");
         assert!(matches!(client.renew(std::slice::from_ref(&lease), SOON).unwrap()[..], [Renewed::Renewed { .. }]));
-        client.release(&parting(&claim, Certainty::Answered), SOON).unwrap();
+        client.release(&release_of(&claim, Certainty::Answered), SOON).unwrap();
         assert!(draw(&client, colour) > lease.tokens.high(), "{colour}");
     }
 }

@@ -4,12 +4,14 @@ use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use lock_core::{Answer, Certainty, Claim, Event, EventSink, FencingToken, Queueing, Released, Renewed, Ttl, Waiting};
+use lock_core::{
+    Answer, Certainty, Claim, Event, EventSink, FencingToken, Queueing, Released, Renewed, Terms, Ttl, Waiting,
+};
 use lock_redis::nonblocking;
 use test_support::{Fault, Proxy, RedisOptions, RedisServer};
 
 use crate::faces::{Child, FACES, Face, handed_in, on_threads, on_tokio, over};
-use crate::support::{Client, SOON, both, claim, eventually, granted, parting, take};
+use crate::support::{Client, SOON, both, claim, eventually, granted, release_of, take};
 
 /// A ttl with a place that is shorter.
 const LONG: Duration = Duration::from_secs(30);
@@ -68,7 +70,7 @@ pub(crate) fn queue(client: &Client, name: &str) -> Claim {
 
 #[track_caller]
 pub(crate) fn release(client: &Client, claim: &Claim) {
-    assert_eq!(client.release(&parting(claim, Certainty::Answered), SOON).unwrap(), Released::Released);
+    assert_eq!(client.release(&release_of(claim, Certainty::Answered), SOON).unwrap(), Released::Released);
 }
 
 #[test]
@@ -337,7 +339,7 @@ fn the_dead_do_not_pile_up() {
         take(&client, colour);
         queue(&client, colour);
         for _ in 0..40 {
-            let dies = Claim { queueing: Queueing::Wanted, ttl: Ttl::MIN, ..claim(colour) };
+            let dies = Claim { queueing: Queueing::Wanted, terms: Terms::exclusive(Ttl::MIN), ..claim(colour) };
             assert!(matches!(client.acquire(&dies, SOON), Ok(Answer::Queued { .. })), "{colour}");
             thread::sleep(Ttl::MIN.get());
         }

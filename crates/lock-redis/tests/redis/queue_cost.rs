@@ -6,7 +6,7 @@ use lock_core::{Answer, Certainty, Claim, Queueing, Released};
 use test_support::RedisServer;
 
 use crate::queue::{listed, nothing_is_left, queue, release, waiting};
-use crate::support::{Client, SOON, both, claim, granted, parting, take};
+use crate::support::{Client, SOON, both, claim, granted, release_of, take};
 
 /// How often each command ran.
 type Ran = BTreeMap<String, u64>;
@@ -41,7 +41,7 @@ fn queues_at(client: &Client, claim: &Claim, expected: u32) {
 
 #[track_caller]
 fn leave(client: &Client, claim: &Claim) {
-    assert_eq!(client.release(&parting(claim, Certainty::Answered), SOON).unwrap(), Released::Left);
+    assert_eq!(client.release(&release_of(claim, Certainty::Answered), SOON).unwrap(), Released::Left);
 }
 
 /// Asking again from the middle, joining, leaving from the middle, and a hand-over, where so many wait.

@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use lock_core::{Answer, Claim, Event, EventSink, Holder, Queueing, Ttl};
+use lock_core::{Answer, Claim, Event, EventSink, Holder, Queueing, Terms, Ttl};
 use redis::PubSub;
 use test_support::RedisServer;
 
@@ -191,7 +191,7 @@ fn the_queue_lasts_as_long_as_its_longest_place() {
     for (colour, client) in both(&server.url()) {
         take(&client, colour);
         queue(&client, colour);
-        let brief = Claim { ttl: Ttl::MIN, ..wanted(colour) };
+        let brief = Claim { terms: Terms::exclusive(Ttl::MIN), ..wanted(colour) };
         assert!(matches!(client.acquire(&brief, SOON), Ok(Answer::Queued { position: 2, .. })), "{colour}");
         for part in ["q", "w", "n"] {
             let left: i64 = server.command(&["PTTL", &format!("leasehold:{{{colour}}}:{part}")]);
@@ -211,7 +211,7 @@ fn the_next_in_line_is_told_when_a_dead_first_one_is_passed_over() {
                 told.send(lease.owner).ok();
             }
         }));
-        let dying = Claim { ttl: Ttl::MIN, ..claim(colour) };
+        let dying = Claim { terms: Terms::exclusive(Ttl::MIN), ..claim(colour) };
         granted(client.acquire(&dying, SOON));
         let nobody = format!("leasehold:inbox:{}", "f".repeat(32));
         enter(&server, colour, over_in(PLACE_MAX), &format!("{nobody} n1 4711@here dead"));

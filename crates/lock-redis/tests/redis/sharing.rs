@@ -9,7 +9,7 @@ use lock_redis::{RedisConfig, blocking, nonblocking};
 use test_support::RedisServer;
 use tokio::runtime::Runtime;
 
-use crate::support::{Client, SOON, both, claim, eventually, parting, take};
+use crate::support::{Client, SOON, both, claim, eventually, release_of, take};
 
 /// One backend with two clients, and a count of what is asked of it.
 struct Shared {
@@ -86,7 +86,7 @@ fn all_clients_of_a_backend_are_told_of_their_turn() {
                     // Its subscription is new at first, which asks it to ask once more.
                     thread::sleep(SOON / 25);
                     let asked = shared.faults.calls(Operation::Acquire);
-                    let released = holder.release(&parting(&held, Certainty::Answered), SOON).unwrap();
+                    let released = holder.release(&release_of(&held, Certainty::Answered), SOON).unwrap();
                     assert_eq!(released, Released::Released);
                     waiter.join().unwrap();
                     shared.faults.calls(Operation::Acquire) == asked
@@ -107,7 +107,7 @@ fn a_turn_that_nobody_knows_is_given_back() {
         let waiter = Claim { queueing: Queueing::Wanted, ..claim(face) };
         let answer = shared.ask(&waiter);
         assert!(matches!(answer, Ok(Answer::Queued { position: 1, .. })), "{face}: {answer:?}");
-        assert_eq!(holder.release(&parting(&held, Certainty::Answered), SOON).unwrap(), Released::Released);
+        assert_eq!(holder.release(&release_of(&held, Certainty::Answered), SOON).unwrap(), Released::Released);
         eventually("it is given back", || shared.faults.ran(Operation::Release) == 1);
         take(&holder, face);
     }

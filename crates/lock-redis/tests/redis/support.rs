@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use lock_core::{
     Answer, AsyncBackend, Backend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, EventSink, Fenced,
-    FencingToken, Lease, Mode, Note, Owner, Parting, Queueing, Released, Renewed, Ttl, Width,
+    FencingToken, Lease, Note, Owner, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl, Width,
 };
 use lock_redis::{RedisConfig, blocking, nonblocking};
 use tokio::runtime::Runtime;
@@ -59,8 +59,8 @@ impl<B: AsyncBackend> BlockingBackend for OnTokio<B> {
         self.runtime.block_on(self.inner.renew(leases, within))
     }
 
-    fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
-        self.runtime.block_on(self.inner.release(parting, within))
+    fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        self.runtime.block_on(self.inner.release(request, within))
     }
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
@@ -99,8 +99,7 @@ pub(crate) fn claim(name: &str) -> Claim {
     Claim {
         name: name.parse().unwrap(),
         owner: lock_host::new_owner().unwrap(),
-        mode: Mode::Exclusive,
-        ttl: Ttl::DEFAULT,
+        terms: Terms::exclusive(Ttl::DEFAULT),
         width: Width::ONE,
         floor: None,
         note: Note::new("here", 1, "testing").unwrap(),
@@ -108,8 +107,8 @@ pub(crate) fn claim(name: &str) -> Claim {
     }
 }
 
-pub(crate) fn parting(claim: &Claim, certainty: Certainty) -> Parting {
-    Parting { name: claim.name.clone(), owner: claim.owner, ttl: claim.ttl, certainty }
+pub(crate) fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
+    ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty }
 }
 
 #[track_caller]
@@ -132,7 +131,7 @@ pub(crate) fn take(client: &Client, name: &str) -> (Claim, Lease) {
 #[track_caller]
 pub(crate) fn draw(client: &Client, name: &str) -> FencingToken {
     let (claim, lease) = take(client, name);
-    assert_eq!(client.release(&parting(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
+    assert_eq!(client.release(&release_of(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
     lease.tokens.high()
 }
 
@@ -143,10 +142,10 @@ pub(crate) fn hand_over(client: &Client, name: &str) {
     let waiter = Claim { queueing: Queueing::Wanted, ..claim(name) };
     let answer = client.acquire(&waiter, SOON);
     assert!(matches!(answer, Ok(Answer::Queued { position: 1, .. })), "{name}: {answer:?}");
-    assert_eq!(client.release(&parting(&holder, Certainty::Answered), SOON).unwrap(), Released::Released);
+    assert_eq!(client.release(&release_of(&holder, Certainty::Answered), SOON).unwrap(), Released::Released);
     let next = granted(client.acquire(&waiter, SOON));
     assert!(next.tokens.low() > lease.tokens.high(), "{name}");
-    assert_eq!(client.release(&parting(&waiter, Certainty::Answered), SOON).unwrap(), Released::Released);
+    assert_eq!(client.release(&release_of(&waiter, Certainty::Answered), SOON).unwrap(), Released::Released);
 }
 
 #[track_caller]

@@ -7,7 +7,7 @@ use lock_core::{Certainty, FencingToken, Width};
 use lock_redis::nonblocking;
 use test_support::{RedisOptions, RedisServer};
 
-use crate::support::{Client, OnTokio, SOON, both, claim, draw, eventually, granted, parting};
+use crate::support::{Client, OnTokio, SOON, both, claim, draw, eventually, granted, release_of};
 
 fn now() -> u64 {
     u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros()).unwrap()
@@ -19,7 +19,7 @@ fn draw_again(client: &Client, name: &str) -> FencingToken {
     eventually("the client finds the server again", || {
         let claim = claim(name);
         let answer = client.acquire(&claim, SOON);
-        let release = client.release(&parting(&claim, Certainty::Unknown), SOON);
+        let release = client.release(&release_of(&claim, Certainty::Unknown), SOON);
         if answer.is_ok() && release.is_ok() {
             drawn = Some(granted(answer).tokens.high());
         }

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use lock_core::node::{Ask, Told};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, FencingToken, Lease, Moment, Operation, Parting,
-    TokenRange, Width,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, FencingToken, Lease, Moment, Operation, ReleaseRequest,
+    Terms, TokenRange, Width,
 };
 
 use super::ballot::{Ballot, Vote};
@@ -75,7 +75,7 @@ impl Acquire {
             errand.end(Err(objection));
             return errand;
         }
-        if claim.ttl.get() > quorum.announced {
+        if claim.terms.ttl.get() > quorum.announced {
             errand.within = within / 3;
             errand.announce(quorum, now);
         } else {
@@ -156,7 +156,7 @@ impl Acquire {
     fn hand_out(&mut self, quorum: &mut Quorum, token: FencingToken) {
         let highest = self.grants().max().unwrap_or(token).max(token);
         quorum.keep(self.claim.owner, highest);
-        let valid_for = self.claim.ttl.get();
+        let valid_for = self.claim.terms.ttl.get();
         self.end(self.lease(token).map(|lease| Answer::Granted { lease, valid_for }));
     }
 
@@ -166,9 +166,9 @@ impl Acquire {
     }
 
     fn lease_of(&self, last: u64, width: Width) -> Result<Lease, BackendError> {
-        let Claim { name, owner, ttl, .. } = &*self.claim;
+        let Claim { name, owner, terms, .. } = &*self.claim;
         let tokens = TokenRange::above(last, width).map_err(|_| out_of_turn())?;
-        Ok(Lease { name: name.clone(), owner: *owner, tokens, ttl: *ttl })
+        Ok(Lease { name: name.clone(), owner: *owner, tokens, terms: *terms })
     }
 
     /// A majority cannot be had. What was granted, or still may be, is released everywhere.
@@ -180,8 +180,8 @@ impl Acquire {
                 Vote::Failed(error) if error.effect() == Effect::Unknown => Certainty::Unknown,
                 Vote::Failed(_) | Vote::Held(..) | Vote::Abstained => continue,
             };
-            let parting = Arc::new(parting(quorum, &self.claim, certainty));
-            self.letters.extend(quorum.release(now, ballot.elector.node, &parting, self.within));
+            let request = Arc::new(release_of(quorum, &self.claim, certainty));
+            self.letters.extend(quorum.release(now, ballot.elector.node, &request, self.within));
         }
         self.end(answer);
     }
@@ -248,14 +248,19 @@ impl Errand for Acquire {
 }
 
 /// What a node is told of a claim that is given up. A late one is refused for as long as any lease may last.
-fn parting(quorum: &Quorum, claim: &Claim, certainty: Certainty) -> Parting {
-    Parting { name: claim.name.clone(), owner: claim.owner, ttl: quorum.max_ttl(), certainty }
+fn release_of(quorum: &Quorum, claim: &Claim, certainty: Certainty) -> ReleaseRequest {
+    ReleaseRequest {
+        name: claim.name.clone(),
+        owner: claim.owner,
+        terms: Terms { ttl: quorum.max_ttl(), ..claim.terms },
+        certainty,
+    }
 }
 
 fn ttl_objection(quorum: &Quorum, claim: &Claim) -> Option<BackendError> {
     let most = quorum.max_ttl();
-    (claim.ttl > most).then(|| {
-        let told = format!("a ttl of {} is longer than this deployment allows, which is {most}", claim.ttl);
+    (claim.terms.ttl > most).then(|| {
+        let told = format!("a ttl of {} is longer than this deployment allows, which is {most}", claim.terms.ttl);
         BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Config, Effect::None, told)
             .with_remedy("use a shorter ttl: renewal keeps a lease longer than that")
     })

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Membership, Told};
-use lock_core::{BackendError, Effect, FencingToken, Lease, Moment, Owner, Parting, TokenRange, Ttl};
+use lock_core::{BackendError, Effect, FencingToken, Lease, Moment, Owner, ReleaseRequest, TokenRange, Ttl};
 
 pub use acquire::Acquire;
 pub use fence::{Renew, Verify};
@@ -185,12 +185,12 @@ impl Quorum {
         match (ask, outcome) {
             (Ask::Acquire { claim, .. }, _) if sure => peer.answered_claim(claim.owner),
             (Ask::Acquire { claim, .. }, _) => peer.lost_claim(now, claim.owner, until),
-            (Ask::Release(parting), Ok(_)) => peer.released(parting),
+            (Ask::Release(request), Ok(_)) => peer.released(request),
             // What is refused now, by a node that still loads its data or has no room, is not so a little later.
-            (Ask::Release(parting), Err(error)) if error.kind().is_an_answer() => {
-                peer.owe(parting, now + OWED_REST, until)
+            (Ask::Release(request), Err(error)) if error.kind().is_an_answer() => {
+                peer.owe(request, now + OWED_REST, until)
             }
-            (Ask::Release(parting), Err(_)) => peer.owe(parting, now, until),
+            (Ask::Release(request), Err(_)) => peer.owe(request, now, until),
             (Ask::Fence { .. } | Ask::Look | Ask::Mark { .. } | Ask::Note { .. }, _) => {}
             (Ask::Install { .. } | Ask::Move { .. }, _) => {}
         }
@@ -199,7 +199,7 @@ impl Quorum {
             return Vec::new();
         }
         let owed = peer.answered(now);
-        owed.into_iter().map(|parting| self.letter(*node, Ask::Release(parting), letter.within)).collect()
+        owed.into_iter().map(|request| self.letter(*node, Ask::Release(request), letter.within)).collect()
     }
 
     /// A letter will have no outcome, since whoever ran its errand is gone.
@@ -238,15 +238,21 @@ impl Quorum {
     }
 
     /// A release for a node, unless it has to wait until that answers again.
-    fn release(&mut self, now: Moment, node: NodeId, parting: &Arc<Parting>, within: Duration) -> Option<Letter> {
+    fn release(
+        &mut self,
+        now: Moment,
+        node: NodeId,
+        request: &Arc<ReleaseRequest>,
+        within: Duration,
+    ) -> Option<Letter> {
         let until = now + self.membership.max_ttl;
         let peer = &mut self.peers[node.0];
-        let parting = peer.farewell(now, parting);
+        let request = peer.release_request(now, request);
         if !peer.is_trusted() && peer.under_way >= RELEASES_TO_SUSPECT_MAX {
-            peer.owe(&parting, now, until);
+            peer.owe(&request, now, until);
             return None;
         }
-        Some(self.letter(node, Ask::Release(parting), within))
+        Some(self.letter(node, Ask::Release(request), within))
     }
 }
 

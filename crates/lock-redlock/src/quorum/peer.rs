@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::Epoch;
-use lock_core::{BackendError, Certainty, Moment, Owner, Parting, Ttl};
+use lock_core::{BackendError, Certainty, Moment, Owner, ReleaseRequest, Terms, Ttl};
 
 /// A node that did not answer is asked again after so long at first, and twice as long each time ...
 const PROBE_MIN: Duration = Duration::from_millis(50);
@@ -27,7 +27,7 @@ pub(super) struct Peer {
     /// How many letters are under way.
     pub(super) under_way: usize,
     /// Claims that are under way, with the release that was sent after them if one was. There are no more than letters.
-    claims: BTreeMap<Owner, Option<Arc<Parting>>>,
+    claims: BTreeMap<Owner, Option<Arc<ReleaseRequest>>>,
     /// Whose claims had no answer: they may arrive at any time, or never.
     lost: BTreeSet<Owner>,
     /// Until then anybody's claim may be one of those, as there were too many of them.
@@ -42,7 +42,7 @@ struct Owed {
     due: Moment,
     /// Whatever it would end is over by then.
     until: Moment,
-    parting: Arc<Parting>,
+    request: Arc<ReleaseRequest>,
 }
 
 /// Whether a node can be expected to answer.
@@ -105,29 +105,30 @@ impl Peer {
             self.anybody_lost = Some(until);
         }
         self.lost.insert(owner);
-        if let Some(parting) = parted {
-            self.owe(&parting, now, until);
+        if let Some(request) = parted {
+            self.owe(&request, now, until);
         }
     }
 
     /// What it has to be told when an owner leaves.
-    pub(super) fn farewell(&mut self, now: Moment, parting: &Arc<Parting>) -> Arc<Parting> {
-        let ttl = if let Some(parted) = self.claims.get_mut(&parting.owner) {
+    pub(super) fn release_request(&mut self, now: Moment, request: &Arc<ReleaseRequest>) -> Arc<ReleaseRequest> {
+        let ttl = if let Some(parted) = self.claims.get_mut(&request.owner) {
             // Most likely the claim comes first. If not, that is seen soon, and said then.
-            *parted = Some(Arc::clone(parting));
+            *parted = Some(Arc::clone(request));
             Ttl::MIN
-        } else if self.lost.contains(&parting.owner) || self.anybody_lost.is_some_and(|until| now < until) {
-            parting.ttl
+        } else if self.lost.contains(&request.owner) || self.anybody_lost.is_some_and(|until| now < until) {
+            request.terms.ttl
         } else {
-            return Arc::clone(parting);
+            return Arc::clone(request);
         };
-        Arc::new(Parting { ttl, certainty: Certainty::Unknown, ..Parting::clone(parting) })
+        let terms = Terms { ttl, ..request.terms };
+        Arc::new(ReleaseRequest { terms, certainty: Certainty::Unknown, ..ReleaseRequest::clone(request) })
     }
 
     /// It took a release.
-    pub(super) fn released(&mut self, parting: &Parting) {
-        self.owed.remove(&parting.owner);
-        self.lost.remove(&parting.owner);
+    pub(super) fn released(&mut self, request: &ReleaseRequest) {
+        self.owed.remove(&request.owner);
+        self.lost.remove(&request.owner);
     }
 
     pub(super) fn failed(&mut self, now: Moment) {
@@ -137,7 +138,7 @@ impl Peer {
     }
 
     /// It answers, and so can be given what it is owed.
-    pub(super) fn answered(&mut self, now: Moment) -> Vec<Arc<Parting>> {
+    pub(super) fn answered(&mut self, now: Moment) -> Vec<Arc<ReleaseRequest>> {
         self.trust = Trust::Trusted;
         self.owed.retain(|_, owed| now < owed.until);
         let due = self.owed.values_mut().filter(|owed| owed.due <= now);
@@ -145,20 +146,20 @@ impl Peer {
     }
 
     /// Remembers a release for when it answers again. A claim of that owner may arrive before it, or after.
-    pub(super) fn owe(&mut self, parting: &Arc<Parting>, due: Moment, until: Moment) {
+    pub(super) fn owe(&mut self, request: &Arc<ReleaseRequest>, due: Moment, until: Moment) {
         if self.owed.len() == OWED_MAX {
             self.owed.pop_first();
         }
-        let parting = Arc::new(Parting { certainty: Certainty::Unknown, ..Parting::clone(parting) });
-        let owed = self.owed.entry(parting.owner).or_insert(Owed { due, until, parting });
+        let request = Arc::new(ReleaseRequest { certainty: Certainty::Unknown, ..ReleaseRequest::clone(request) });
+        let owed = self.owed.entry(request.owner).or_insert(Owed { due, until, request });
         owed.due = owed.due.min(due);
     }
 }
 
 impl Owed {
-    fn say_again(&mut self, now: Moment) -> Arc<Parting> {
+    fn say_again(&mut self, now: Moment) -> Arc<ReleaseRequest> {
         self.due = now + OWED_REST;
-        Arc::clone(&self.parting)
+        Arc::clone(&self.request)
     }
 }
 
@@ -170,37 +171,37 @@ mod tests {
 
     const MANY: u32 = 1100;
 
-    fn partings() -> Vec<Arc<Parting>> {
+    fn release_requests() -> Vec<Arc<ReleaseRequest>> {
         let owner = |number: u32| Owner::from_random(u128::from(number).to_be_bytes());
-        let parting = |number| Parting {
+        let request = |number| ReleaseRequest {
             name: "a".parse().unwrap(),
             owner: owner(number),
-            ttl: Ttl::DEFAULT,
+            terms: Terms::exclusive(Ttl::DEFAULT),
             certainty: Certainty::Answered,
         };
-        (0..MANY).map(|number| Arc::new(parting(number))).collect()
+        (0..MANY).map(|number| Arc::new(request(number))).collect()
     }
 
     #[test]
     fn whoever_leaves_before_an_answer_leaves_a_tombstone_however_many_they_are() {
         let (now, until) = (Moment::ORIGIN, Moment::ORIGIN + Duration::from_secs(60));
         let mut peer = Peer::new("a".into());
-        let all = partings();
-        all.iter().for_each(|parting| peer.claims(parting.owner));
+        let all = release_requests();
+        all.iter().for_each(|request| peer.claims(request.owner));
         let unsure = |peer: &mut Peer, now, ttl| {
-            let told = |parting: &&Arc<Parting>| {
-                let told = peer.farewell(now, parting);
-                (told.certainty, told.ttl) == (Certainty::Unknown, ttl)
+            let told = |request: &&Arc<ReleaseRequest>| {
+                let told = peer.release_request(now, request);
+                (told.certainty, told.terms.ttl) == (Certainty::Unknown, ttl)
             };
             all.iter().filter(told).count()
         };
         assert_eq!(unsure(&mut peer, now, Ttl::MIN), all.len(), "under way");
-        all.iter().for_each(|parting| peer.lost_claim(now, parting.owner, until));
+        all.iter().for_each(|request| peer.lost_claim(now, request.owner, until));
         assert_eq!(unsure(&mut peer, now, Ttl::DEFAULT), all.len(), "without an answer");
-        all.iter().for_each(|parting| peer.released(parting));
+        all.iter().for_each(|request| peer.released(request));
         assert_eq!(unsure(&mut peer, until, Ttl::DEFAULT), 0, "all of them are over");
-        all.iter().for_each(|parting| peer.claims(parting.owner));
-        all.iter().for_each(|parting| peer.answered_claim(parting.owner));
+        all.iter().for_each(|request| peer.claims(request.owner));
+        all.iter().for_each(|request| peer.answered_claim(request.owner));
         assert_eq!(unsure(&mut peer, until, Ttl::MIN), 0, "answered");
     }
 
@@ -208,7 +209,7 @@ mod tests {
     fn what_is_owed_is_bounded_and_said_again_after_a_rest() {
         let (now, until) = (Moment::ORIGIN, Moment::ORIGIN + Duration::from_secs(60));
         let mut peer = Peer::new("a".into());
-        partings().iter().for_each(|parting| peer.owe(parting, now, until));
+        release_requests().iter().for_each(|request| peer.owe(request, now, until));
         assert_eq!(peer.answered(now).len(), OWED_MAX);
         assert_eq!(peer.answered(now).len(), 0, "not all the time");
         assert_eq!(peer.answered(now + OWED_REST).len(), OWED_MAX);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Told};
-use lock_core::{BackendError, Effect, Moment, Operation, Owner, Parting, Released};
+use lock_core::{BackendError, Effect, Moment, Operation, Owner, ReleaseRequest, Released, Terms};
 
 use super::{Errand, Failures, Letter, NodeId, Outcome, Quorum};
 
@@ -26,10 +26,11 @@ pub struct Release {
 
 impl Release {
     /// Tells all nodes.
-    pub fn begin(quorum: &mut Quorum, now: Moment, parting: &Parting, within: Duration) -> Self {
-        let parting = Arc::new(Parting { ttl: quorum.max_ttl(), ..parting.clone() });
+    pub fn begin(quorum: &mut Quorum, now: Moment, request: &ReleaseRequest, within: Duration) -> Self {
+        let request =
+            Arc::new(ReleaseRequest { terms: Terms { ttl: quorum.max_ttl(), ..request.terms }, ..request.clone() });
         let mut errand = Self {
-            owner: parting.owner,
+            owner: request.owner,
             nodes: quorum.peers.len(),
             majority: quorum.majority(),
             open: BTreeSet::new(),
@@ -39,9 +40,9 @@ impl Release {
             letters: VecDeque::new(),
             verdict: None,
         };
-        quorum.held.remove(&parting.owner);
+        quorum.held.remove(&request.owner);
         for node in quorum.nodes() {
-            errand.letters.extend(quorum.release(now, node, &parting, within));
+            errand.letters.extend(quorum.release(now, node, &request, within));
         }
         errand.open = errand.letters.iter().map(|letter| letter.node).collect();
         errand.decide();
@@ -84,7 +85,7 @@ impl Errand for Release {
         let owed = quorum.settle(now, letter, &outcome);
         self.letters.extend(owed);
         // What a node was owed may be another owner's.
-        let ours = matches!(&letter.ask, Ask::Release(parting) if parting.owner == self.owner);
+        let ours = matches!(&letter.ask, Ask::Release(request) if request.owner == self.owner);
         if ours && self.open.remove(&letter.node) {
             self.count(outcome);
         }

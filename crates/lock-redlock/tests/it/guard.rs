@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, BlockingQuorumNode, Epoch, Noting, Sighting, Standing};
+use lock_core::node::{Ask, BlockingQuorumNode, Epoch, NodeState, Noting, Sighting};
 use lock_core::{Answer, ErrorKind, FencingToken, Operation, Ttl};
 use lock_host::ManualClock;
 use lock_memory::faults::Fault;
@@ -134,7 +134,7 @@ fn a_node_that_restarted_with_its_data_waits_too() {
     rig.nodes[1].restart();
     granted(acquire(&client, &claim(2)));
     assert_eq!(votes(&watch(&client)), [true, false, true]);
-    assert!(matches!(watch(&client).nodes[1].view.as_ref().unwrap().standing, Standing::Abstaining { .. }));
+    assert!(matches!(watch(&client).nodes[1].view.as_ref().unwrap().state, NodeState::Abstaining { .. }));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use lock_core::node::{Ask, BlockingQuorumNode, Epoch, Told};
-use lock_core::{Answer, BackendError, Claim, Effect, ErrorKind, Operation, Ttl};
+use lock_core::{Answer, BackendError, Claim, Effect, ErrorKind, Operation, Terms, Ttl};
 use lock_host::Clock;
 use lock_redlock::quorum::{Acquire, Errand, Guard, Letter, Purpose, Quorum, Report};
 
@@ -39,7 +39,12 @@ impl<'a> Slow<'a> {
     }
 
     fn acquire_for(&mut self, owner: u8, ttl: Ttl) -> Acquire {
-        Acquire::begin(&mut self.quorum, self.rig.clock.now(), &Claim { ttl, ..claim(owner) }, PATIENCE)
+        Acquire::begin(
+            &mut self.quorum,
+            self.rig.clock.now(),
+            &Claim { terms: Terms::exclusive(ttl), ..claim(owner) },
+            PATIENCE,
+        )
     }
 
     /// A pass of the guard that has looked at no node yet, and its looks.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lock_core::node::Membership;
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Lease, Mode, Note, Owner, Parting,
-    Queueing, Released, Ttl, Width,
+    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Lease, Note, Owner, Queueing,
+    ReleaseRequest, Released, Terms, Ttl, Width,
 };
 use lock_host::ManualClock;
 use lock_memory::faults::{Asked, Fault, Faults, Faulty};
@@ -131,8 +131,7 @@ pub(crate) fn claim(owner: u8) -> Claim {
     Claim {
         name: "a".parse().unwrap(),
         owner: Owner::from_random([owner; 16]),
-        mode: Mode::Exclusive,
-        ttl: Ttl::DEFAULT,
+        terms: Terms::exclusive(Ttl::DEFAULT),
         width: Width::ONE,
         floor: None,
         note: Note::from_wire("1@here"),
@@ -153,8 +152,8 @@ pub(crate) fn granted(answer: Result<Answer, BackendError>) -> Lease {
 }
 
 pub(crate) fn release(client: &Redlock<Node>, lease: &Lease) -> Result<Released, BackendError> {
-    let Lease { name, owner, ttl, .. } = lease.clone();
-    client.release(&Parting { name, owner, ttl, certainty: Certainty::Answered }, WITHIN)
+    let Lease { name, owner, terms, .. } = lease.clone();
+    client.release(&ReleaseRequest { name, owner, terms, certainty: Certainty::Answered }, WITHIN)
 }
 
 /// Waits for what the nodes' threads still have to do.

@@ -3,7 +3,7 @@
 use std::slice::from_ref;
 use std::time::Duration;
 
-use lock_core::{Answer, BlockingBackend, Effect, ErrorKind, Fenced, Operation, Released, Renewed, Ttl, Width};
+use lock_core::{Answer, BlockingBackend, Effect, ErrorKind, Fenced, Operation, Released, Renewed, Terms, Ttl, Width};
 use lock_memory::faults::{Asked, Fault, Faults};
 
 use crate::support::{Rig, WITHIN, acquire, claim, eventually, granted, release};
@@ -143,7 +143,7 @@ fn a_lease_that_a_majority_forgot_is_not_renewed_and_one_that_it_cannot_tell_is_
     assert!(client.fence(&lease, WITHIN).is_err());
     rig.faults[1].heal_everything();
     assert!(matches!(client.renew(from_ref(&lease), WITHIN).unwrap()[..], [Renewed::Renewed { .. }]));
-    rig.clock.advance(lease.ttl.get());
+    rig.clock.advance(lease.terms.ttl.get());
     assert_eq!(client.renew(from_ref(&lease), WITHIN).unwrap(), [Renewed::NotHeld]);
     assert_eq!(client.fence(&lease, WITHIN).unwrap(), Fenced::NotHeld);
 }
@@ -152,7 +152,7 @@ fn a_lease_that_a_majority_forgot_is_not_renewed_and_one_that_it_cannot_tell_is_
 fn a_ttl_that_is_too_long_is_refused_before_anything_is_touched() {
     let rig = Rig::founded(3);
     let client = rig.connected();
-    let long = lock_core::Claim { ttl: Ttl::new(Duration::from_secs(61)).unwrap(), ..claim(1) };
+    let long = lock_core::Claim { terms: Terms::exclusive(Ttl::new(Duration::from_secs(61)).unwrap()), ..claim(1) };
     let error = acquire(&client, &long).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
     assert!(error.to_string().contains("longer than this deployment allows, which is 1m"), "{error}");

@@ -1,6 +1,6 @@
 use std::time::Instant;
 
-use lock_core::{Certainty, Mode, Note, Parting, Queueing, Width};
+use lock_core::{Certainty, Note, Queueing, ReleaseRequest, Terms, Ttl, Width};
 use lock_host::{Clock, HostClock, ManualClock, new_owner};
 
 use super::*;
@@ -41,8 +41,8 @@ impl Client {
 
     fn leave(&mut self, claim: &Claim) {
         let certainty = Certainty::Answered;
-        let parting = Parting { name: claim.name.clone(), owner: claim.owner, ttl: claim.ttl, certainty };
-        self.store.release(&parting, HostClock.now() + WITHIN).unwrap();
+        let request = ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty };
+        self.store.release(&request, HostClock.now() + WITHIN).unwrap();
     }
 
     fn looks(&self) -> u64 {
@@ -62,8 +62,7 @@ fn claim() -> Claim {
     Claim {
         name: "a".parse().unwrap(),
         owner: new_owner().unwrap(),
-        mode: Mode::Exclusive,
-        ttl: Ttl::DEFAULT,
+        terms: Terms::exclusive(Ttl::DEFAULT),
         width: Width::ONE,
         floor: None,
         note: Note::new("h", 1, "").unwrap(),

@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{Answer, AsyncBackend, BlockingBackend, Claim, Effect, ErrorKind, Lease};
+use lock_core::{Answer, AsyncBackend, BlockingBackend, Claim, Effect, ErrorKind, Lease, Terms};
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 use test_support::bounds::status_of;
 
-use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, parting, position, secs, ttl};
+use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, position, release_of, secs, ttl};
 
 /// Asks until it is this claim's turn.
 fn wait_for(client: &Sqlite, claim: &Claim) -> Lease {
@@ -134,7 +134,7 @@ fn a_process_that_is_killed_while_it_writes_leaves_the_file_to_the_others() {
         player.kill().unwrap();
         let end = player.wait().unwrap();
         assert_eq!((told, end.signal()), (turns, Some(9)), "{end}");
-        let mine = Claim { ttl: ttl("1s"), ..claim("busy") };
+        let mine = Claim { terms: Terms::exclusive(ttl("1s")), ..claim("busy") };
         wait_for(&client, &mine);
         client.part(&mine);
     }
@@ -151,7 +151,7 @@ fn writes_until_it_is_killed() {
     // A test that fails must not leave it behind.
     let until = Instant::now() + 3 * WITHIN;
     while Instant::now() < until {
-        let mine = Claim { ttl: ttl("1s"), ..claim("busy") };
+        let mine = Claim { terms: Terms::exclusive(ttl("1s")), ..claim("busy") };
         wait_for(&client, &mine);
         client.part(&mine);
         writeln!(std::io::stdout(), "{TURN}").unwrap();
@@ -190,7 +190,7 @@ fn async_requests_take_effect_in_the_order_in_which_they_were_handed_over() {
     for _ in 0..20 {
         let (first, second, third) = (claim("a"), claim("a"), claim("a"));
         let (a, part, b, c) = runtime.block_on(async {
-            let leaving = parting(&first);
+            let leaving = release_of(&first);
             tokio::join!(
                 client.acquire(&first, WITHIN),
                 client.release(&leaving, WITHIN),
@@ -203,7 +203,7 @@ fn async_requests_take_effect_in_the_order_in_which_they_were_handed_over() {
         granted(b.unwrap());
         assert_eq!(position(c.unwrap()), 1);
         for claim in [third, second] {
-            runtime.block_on(client.release(&parting(&claim), WITHIN)).unwrap();
+            runtime.block_on(client.release(&release_of(&claim), WITHIN)).unwrap();
         }
     }
 }

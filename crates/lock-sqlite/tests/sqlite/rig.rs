@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Lease, Mode, Parting, Queueing, Released, Renewed, Ttl,
-    Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Lease, Queueing, ReleaseRequest, Released, Renewed, Terms,
+    Ttl, Width,
 };
 use lock_host::{ManualClock, new_owner, note};
 use lock_sqlite::{SqliteConfig, Timing, blocking, nonblocking};
@@ -75,8 +75,7 @@ pub(crate) fn claim(name: &str) -> Claim {
     Claim {
         name: name.parse().unwrap(),
         owner: new_owner().unwrap(),
-        mode: Mode::Exclusive,
-        ttl: Ttl::DEFAULT,
+        terms: Terms::exclusive(Ttl::DEFAULT),
         width: Width::ONE,
         floor: None,
         note: note("testing").unwrap(),
@@ -88,8 +87,8 @@ pub(crate) fn impatient(name: &str) -> Claim {
     Claim { queueing: Queueing::Unwanted, ..claim(name) }
 }
 
-pub(crate) fn parting(claim: &Claim) -> Parting {
-    Parting { name: claim.name.clone(), owner: claim.owner, ttl: claim.ttl, certainty: Certainty::Answered }
+pub(crate) fn release_of(claim: &Claim) -> ReleaseRequest {
+    ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty: Certainty::Answered }
 }
 
 /// The verbs with what the tests do not care about left out.
@@ -106,7 +105,7 @@ impl Ask for blocking::Sqlite {
     }
 
     fn part(&self, claim: &Claim) -> Released {
-        self.release(&parting(claim), WITHIN).unwrap()
+        self.release(&release_of(claim), WITHIN).unwrap()
     }
 
     fn extend(&self, lease: &Lease) -> Renewed {

@@ -2,19 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use lock_core::{Answer, BlockingBackend, Certainty, Claim, Parting, Renewed};
+use lock_core::{Answer, BlockingBackend, Certainty, Claim, ReleaseRequest, Renewed, Terms};
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 use test_support::Finish;
 
 use crate::elsewhere::{PATH, is_permitted, outcome, tell, unshared};
-use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, parting, position, secs, ttl};
+use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, position, release_of, secs, ttl};
 
 #[test]
 fn only_the_clock_of_the_leases_ends_them() {
     let rig = Rig::new();
     let client = rig.client();
-    let lease = granted(client.ask(&Claim { ttl: ttl("100ms"), ..claim("a") }));
+    let lease = granted(client.ask(&Claim { terms: Terms::exclusive(ttl("100ms")), ..claim("a") }));
     // Real time passes, and the wall clock with it.
     std::thread::sleep(Duration::from_millis(300));
     busy(client.ask(&impatient("a")));
@@ -28,11 +28,11 @@ fn only_the_clock_of_the_leases_ends_them() {
 fn a_reboot_frees_everything_but_the_tokens() {
     let rig = Rig::new();
     let before = rig.client();
-    let holder = Claim { ttl: ttl("1h"), ..claim("a") };
+    let holder = Claim { terms: Terms::exclusive(ttl("1h")), ..claim("a") };
     let lease = granted(before.ask(&holder));
     position(before.ask(&claim("a")));
     let ghost = claim("b");
-    before.release(&Parting { certainty: Certainty::Unknown, ..parting(&ghost) }, WITHIN).unwrap();
+    before.release(&ReleaseRequest { certainty: Certainty::Unknown, ..release_of(&ghost) }, WITHIN).unwrap();
     drop(before);
 
     let after = Sqlite::open_with(&rig.config(), rig.timing().with_boot("another boot")).unwrap();
@@ -47,8 +47,8 @@ fn the_clock_of_the_host_works_too() {
     let rig = Rig::new();
     let client = Sqlite::open(&rig.config()).unwrap();
     let (begin, short) = (Instant::now(), secs(1));
-    granted(client.ask(&Claim { ttl: ttl("1s"), ..claim("a") }));
-    let next = Claim { ttl: ttl("1h"), ..impatient("a") };
+    granted(client.ask(&Claim { terms: Terms::exclusive(ttl("1s")), ..claim("a") }));
+    let next = Claim { terms: Terms::exclusive(ttl("1h")), ..impatient("a") };
     while let Answer::Busy { remaining, .. } = client.ask(&next) {
         assert!(remaining.unwrap() <= short && begin.elapsed() < WITHIN, "{remaining:?} left of {short:?}");
         std::thread::sleep(Duration::from_millis(5));
@@ -61,7 +61,7 @@ fn the_clock_of_the_host_works_too() {
 fn a_time_namespace_that_shifts_the_clock_frees_nothing() {
     let rig = Rig::new();
     let client = Sqlite::open(&rig.config()).unwrap();
-    granted(client.ask(&Claim { ttl: ttl("1h"), ..claim("a") }));
+    granted(client.ask(&Claim { terms: Terms::exclusive(ttl("1h")), ..claim("a") }));
     for offset in ["100000", "-300"] {
         let shifted = ["--time", "--boottime", offset, "--fork"];
         // An offset below zero needs a machine that is up for longer.

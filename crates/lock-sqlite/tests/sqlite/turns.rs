@@ -1,11 +1,11 @@
 //! Acquire, renew, release and fence, with time standing still unless it is moved.
 
 use lock_core::{
-    BlockingBackend, Certainty, Claim, Effect, ErrorKind, Fenced, FencingToken, Lease, Parting, Queueing, Released,
-    Renewed, TokenRange, Width,
+    BlockingBackend, Certainty, Claim, Effect, ErrorKind, Fenced, FencingToken, Lease, Queueing, ReleaseRequest,
+    Released, Renewed, Terms, TokenRange, Width,
 };
 
-use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, parting, position, secs, ttl};
+use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, position, release_of, secs, ttl};
 
 #[test]
 fn one_owner_at_a_time_and_asking_again_changes_nothing_but_the_time() {
@@ -47,7 +47,7 @@ fn waiters_are_served_in_their_order_across_clients() {
 fn a_free_lock_goes_to_the_first_in_the_queue_and_not_to_whoever_asks() {
     let rig = Rig::new();
     let client = rig.client();
-    granted(client.ask(&Claim { ttl: ttl("5s"), ..claim("a") }));
+    granted(client.ask(&Claim { terms: Terms::exclusive(ttl("5s")), ..claim("a") }));
     let first = claim("a");
     position(client.ask(&first));
     rig.clock.advance(secs(6));
@@ -80,7 +80,7 @@ fn a_place_lasts_as_long_as_its_own_ttl_says_whoever_stands_around_it() {
     let client = rig.client();
     let holder = claim("a");
     granted(client.ask(&holder));
-    let places = ["30s", "1s", "5s"].map(|time| Claim { ttl: ttl(time), ..claim("a") });
+    let places = ["30s", "1s", "5s"].map(|time| Claim { terms: Terms::exclusive(ttl(time)), ..claim("a") });
     places.iter().zip(1..).for_each(|(place, turn)| assert_eq!(position(client.ask(place)), turn));
     rig.clock.advance(secs(2));
     let last = claim("a");
@@ -139,7 +139,7 @@ fn a_claim_that_does_not_queue_any_more_loses_its_place() {
 fn an_expired_hold_is_not_held_and_its_release_passes_it_on() {
     let rig = Rig::new();
     let client = rig.client();
-    let (holder, waiter) = (Claim { ttl: ttl("5s"), ..claim("a") }, claim("a"));
+    let (holder, waiter) = (Claim { terms: Terms::exclusive(ttl("5s")), ..claim("a") }, claim("a"));
     let lease = granted(client.ask(&holder));
     position(client.ask(&waiter));
     rig.clock.advance(secs(5));
@@ -154,13 +154,13 @@ fn an_expired_hold_is_not_held_and_its_release_passes_it_on() {
 fn a_claim_that_was_given_up_is_refused_when_it_arrives_late() {
     let rig = Rig::new();
     let client = rig.client();
-    let ghost = Claim { ttl: ttl("1s"), ..claim("a") };
-    let given_up = Parting { certainty: Certainty::Unknown, ..parting(&ghost) };
+    let ghost = Claim { terms: Terms::exclusive(ttl("1s")), ..claim("a") };
+    let given_up = ReleaseRequest { certainty: Certainty::Unknown, ..release_of(&ghost) };
     assert_eq!(client.release(&given_up, WITHIN).unwrap(), Released::NotHeld);
     let error = client.refusal(&ghost);
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::None));
     assert_eq!(rig.rows("locks"), 0);
-    granted(client.ask(&Claim { ttl: ttl("1s"), owner: ghost.owner.successor(), ..ghost.clone() }));
+    granted(client.ask(&Claim { terms: Terms::exclusive(ttl("1s")), owner: ghost.owner.successor(), ..ghost.clone() }));
     granted(client.ask(&Claim { name: "b".parse().unwrap(), ..ghost.clone() }));
     rig.clock.advance(secs(4));
     client.refusal(&ghost);
@@ -188,7 +188,7 @@ fn a_fence_tells_the_present_grant_from_an_older_one() {
     let rig = Rig::new();
     let client = rig.client();
     let fence = |lease: &Lease| client.fence(lease, WITHIN).unwrap();
-    let first = Claim { ttl: ttl("5s"), ..claim("a") };
+    let first = Claim { terms: Terms::exclusive(ttl("5s")), ..claim("a") };
     let old = granted(client.ask(&first));
     assert_eq!(fence(&old), Fenced::Acknowledged);
     rig.clock.advance(secs(5));
@@ -250,10 +250,10 @@ fn what_is_over_is_cleared_in_passing() {
     let rig = Rig::new();
     let client = rig.client();
     for number in 0..60 {
-        let job = Claim { ttl: ttl("1s"), ..claim(&format!("job:{number:03}")) };
+        let job = Claim { terms: Terms::exclusive(ttl("1s")), ..claim(&format!("job:{number:03}")) };
         granted(client.ask(&job));
         position(client.ask(&Claim { owner: job.owner.successor(), ..job.clone() }));
-        let given_up = Parting { certainty: Certainty::Unknown, ..parting(&claim("other")) };
+        let given_up = ReleaseRequest { certainty: Certainty::Unknown, ..release_of(&claim("other")) };
         client.release(&given_up, WITHIN).unwrap();
     }
     assert_eq!(["locks", "queue", "tombstones"].map(|table| rig.rows(table)), [60, 60, 60]);

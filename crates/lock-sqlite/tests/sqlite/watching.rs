@@ -3,7 +3,7 @@
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use lock_core::{Backend, Claim, Event, EventSink};
+use lock_core::{Backend, Claim, Event, EventSink, Terms};
 
 use crate::rig::{Ask, Rig, WITHIN, claim, granted, position, secs, ttl};
 
@@ -65,7 +65,7 @@ fn the_end_of_a_lease_is_heard_by_the_first_in_line_only() {
     let rig = Rig::new();
     let (first, second) = (rig.client(), rig.client());
     let (first_ear, second_ear) = (ear(&first), ear(&second));
-    granted(rig.client().ask(&Claim { ttl: ttl("5s"), ..claim("a") }));
+    granted(rig.client().ask(&Claim { terms: Terms::exclusive(ttl("5s")), ..claim("a") }));
     let (early, late) = (claim("a"), claim("a"));
     assert_eq!((position(first.ask(&early)), position(second.ask(&late))), (1, 2));
     assert_silent(&first_ear);
@@ -83,7 +83,7 @@ fn the_end_of_the_place_before_it_wakes_the_next() {
     let rig = Rig::new();
     let client = rig.client();
     let events = ear(&client);
-    granted(client.ask(&Claim { ttl: ttl("15s"), ..claim("a") }));
+    granted(client.ask(&Claim { terms: Terms::exclusive(ttl("15s")), ..claim("a") }));
     position(rig.client().ask(&claim("a"))); // which nobody refreshes
     rig.clock.advance(secs(8));
     let waiter = claim("a");
@@ -100,7 +100,7 @@ fn the_end_of_a_dead_first_place_at_a_free_lock_wakes_the_next() {
     let rig = Rig::new();
     let (client, other) = (rig.client(), rig.client());
     let events = ear(&client);
-    granted(other.ask(&Claim { ttl: ttl("5s"), ..claim("a") }));
+    granted(other.ask(&Claim { terms: Terms::exclusive(ttl("5s")), ..claim("a") }));
     position(other.ask(&claim("a"))); // which nobody refreshes
     rig.clock.advance(secs(2));
     let waiter = claim("a");

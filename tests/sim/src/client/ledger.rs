@@ -41,12 +41,12 @@ impl Ledger {
     pub(crate) fn ran(&mut self, now: Moment, action: &Action) {
         match &action.request {
             Request::Acquire(claim) => _ = self.owners.insert(claim.owner, Parted::No),
-            Request::Release(parting) => {
-                let parted = self.owners.entry(parting.owner).or_insert(Parted::No);
+            Request::Release(request) => {
+                let parted = self.owners.entry(request.owner).or_insert(Parted::No);
                 if *parted == Parted::No {
-                    *parted = Parted::Asked { over: now + parting.ttl.get(), certainty: parting.certainty };
+                    *parted = Parted::Asked { over: now + request.terms.ttl.get(), certainty: request.certainty };
                 }
-                self.releases.insert(action.id, parting.owner);
+                self.releases.insert(action.id, request.owner);
             }
         }
     }

@@ -82,7 +82,7 @@ impl<B: Backend> Process<B> {
         let floor = Floor::default();
         let mut site = |name: &LockName| {
             let station = Station::new(name.clone(), policy, env.dice.number()).sharing(&floor);
-            let ledger = Ledger::new(policy.waiting);
+            let ledger = Ledger::new(policy.store.waiting);
             Site { name: name.clone(), station, users: BTreeMap::new(), holder: None, ledger }
         };
         let sites = names.iter().map(&mut site).collect();
@@ -160,11 +160,11 @@ impl<B: Backend> Process<B> {
             Heard::Reply(site, id, reply) => self.soon.push_back((site, Input::Reply(id, reply))),
             Heard::Reconnected => self.told(&Event::RecheckAll),
             Heard::Renewal(batch, result) => {
-                for tidings in self.keeper.answered(now, batch, result) {
-                    let site = self.sites.iter().position(|site| site.name == tidings.name);
-                    let (owner, asked_at, standing) = (tidings.owner, tidings.asked_at, tidings.standing);
-                    let standing = Input::Standing { owner, asked_at, standing };
-                    self.soon.extend(site.map(|site| (site, standing)));
+                for renewal in self.keeper.answered(now, batch, result) {
+                    let site = self.sites.iter().position(|site| site.name == renewal.name);
+                    let (owner, asked_at, answer) = (renewal.owner, renewal.asked_at, renewal.answer);
+                    let input = Input::Renewal { owner, asked_at, answer };
+                    self.soon.extend(site.map(|site| (site, input)));
                 }
             }
         }

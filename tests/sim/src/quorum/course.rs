@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lock_core::node::{Ask, Standing, Told};
+use lock_core::node::{Ask, NodeState, Told};
 use lock_core::station::{ActionId, Reply};
 use lock_core::{Answer, Batch, Claim, Fenced, FencingToken, Lease, LockName, Moment, Owner};
 use lock_redlock::quorum::{Acquire, Errand, Guard, Letter, NodeId, Quorum, Recovery, Release, Renew};
@@ -126,7 +126,7 @@ impl Course {
     fn write_down(&mut self, letter: &Letter, said: &Said) {
         let node = letter.node;
         match (&said.outcome, &letter.ask) {
-            (Ok(Told::Released(_)), Ask::Release(parting)) if self.owner() == Some(parting.owner) => {
+            (Ok(Told::Released(_)), Ask::Release(request)) if self.owner() == Some(request.owner) => {
                 self.told.insert(node);
             }
             (_, _) if self.over != Over::No => {}
@@ -134,7 +134,7 @@ impl Course {
             (Ok(Told::Fenced(answers)), _) if answers[..] == [Fenced::Acknowledged] => {
                 self.acknowledged.insert(node, said.ran);
             }
-            (Ok(Told::View(view)), Ask::Look) if matches!(view.standing, Standing::Voting(_)) => {
+            (Ok(Told::View(view)), Ask::Look) if matches!(view.state, NodeState::Voting(_)) => {
                 self.voters.insert(node);
             }
             (Ok(_) | Err(_), _) => {}

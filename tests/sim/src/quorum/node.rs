@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, RunId, Standing, Told};
-use lock_core::{Claim, Fenced, Lease, LockName, Mode, Moment, Note, Owner, Queueing, Width};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, RunId, Told};
+use lock_core::{Claim, Fenced, Lease, LockName, Moment, Note, Owner, Queueing, Width};
 use lock_memory::node::NodeStore;
 use lock_redlock::quorum::Outcome;
 
@@ -90,9 +90,9 @@ impl Node {
         if !matches!(fenced, Fenced::Higher(_)) || self.keeps(at, &lease.name, lease.owner).is_none() {
             return fenced;
         }
-        let Lease { name, owner, ttl, tokens } = lease.clone();
-        let (mode, width, queueing) = (Mode::Exclusive, Width::ONE, Queueing::Unwanted);
-        let claim = Arc::new(Claim { name, owner, mode, ttl, width, floor: None, note: Note::from_wire(""), queueing });
+        let Lease { name, owner, terms, tokens } = lease.clone();
+        let (width, queueing) = (Width::ONE, Queueing::Unwanted);
+        let claim = Arc::new(Claim { name, owner, terms, width, floor: None, note: Note::from_wire(""), queueing });
         _ = self.store.ask(self.clock.read(at), None, &self.run, &Ask::Acquire { claim, wish: tokens.high(), epoch });
         Fenced::Acknowledged
     }
@@ -100,13 +100,13 @@ impl Node {
     /// Whether it would grant anything now.
     pub(super) fn votes(&self, at: Time) -> bool {
         match self.service {
-            Service::Up | Service::Frozen(_) => matches!(self.standing(at), Standing::Voting(_)),
+            Service::Up | Service::Frozen(_) => matches!(self.state(at), NodeState::Voting(_)),
             Service::Down(_) => false,
         }
     }
 
-    pub(super) fn standing(&self, at: Time) -> Standing {
-        self.store.view(self.clock.read(at), &self.run).standing
+    pub(super) fn state(&self, at: Time) -> NodeState {
+        self.store.view(self.clock.read(at), &self.run).state
     }
 
     /// Until when it keeps the lock for this owner, by its clock.
@@ -123,9 +123,9 @@ impl Node {
 
     /// Holds nothing any more, and votes on where a mistake says so.
     pub(super) fn forget(&mut self, at: Time, membership: &Membership) {
-        let standing = self.standing(at);
+        let state = self.state(at);
         self.replace(at, NodeStore::default());
-        if let (Some(Mistake::NoMarker), Standing::Voting(epoch)) = (self.mistake, standing) {
+        if let (Some(Mistake::NoMarker), NodeState::Voting(epoch)) = (self.mistake, state) {
             let membership = Arc::new(membership.clone());
             let clock = self.clock.read(at);
             let mark = Ask::Mark { epoch, membership: Arc::clone(&membership) };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, Standing, Told};
-use lock_core::{Capabilities, Durability, Fenced, Moment, Ordering, Policy, Waiting};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, Told};
+use lock_core::{Capabilities, Durability, Fenced, Moment, Policy, RequestOrder, Waiting};
 use lock_redlock::quorum::{NodeId, Quorum, Recovery};
 
 use super::Mistake;
@@ -95,7 +95,7 @@ impl Nodes {
     }
 
     fn run(&mut self, env: &mut Env<Redlock>, node: usize, asked: &Asked) -> Said {
-        let before = self.nodes[node].standing(env.now);
+        let before = self.nodes[node].state(env.now);
         let outcome = self.nodes[node].ask(env.now, &asked.ask);
         self.ran += 1;
         if let Ok(told) = &outcome {
@@ -107,10 +107,10 @@ impl Nodes {
     }
 
     /// What else follows from an answer, for the rules and for mistakes.
-    fn follow(&mut self, env: &mut Env<Redlock>, index: usize, asked: &Asked, told: &Told, before: Standing) {
+    fn follow(&mut self, env: &mut Env<Redlock>, index: usize, asked: &Asked, told: &Told, before: NodeState) {
         let node = &mut self.nodes[index];
         match (&asked.ask, told) {
-            (Ask::Release(parting), _) => _ = node.released.entry(parting.owner).or_insert(Some(env.now)),
+            (Ask::Release(request), _) => _ = node.released.entry(request.owner).or_insert(Some(env.now)),
             (Ask::Acquire { claim, .. }, Told::Granted { .. }) => {
                 let result = invariants::ghosts(node, env.now, self.terms.max_ttl, claim);
                 env.watch.report(Rule::Ghosts, result);
@@ -128,8 +128,8 @@ impl Nodes {
     }
 
     /// Where a node votes again by its clock alone, and clocks were too far apart for that, tokens may fall.
-    fn installed(&mut self, env: &mut Env<Redlock>, node: usize, recovery: Option<Recovery>, before: Standing) {
-        let began = matches!(before, Standing::Abstaining { .. }) && self.nodes[node].votes(env.now);
+    fn installed(&mut self, env: &mut Env<Redlock>, node: usize, recovery: Option<Recovery>, before: NodeState) {
+        let began = matches!(before, NodeState::Abstaining { .. }) && self.nodes[node].votes(env.now);
         if !began {
             return;
         }
@@ -227,7 +227,7 @@ impl Stores for Nodes {
         let id = ProcessId(env.number());
         let capabilities = Capabilities::new("sim", Waiting::Poll, Durability::ClockFloor)
             .with_shared_counter()
-            .with_ordering(Ordering::InOrder);
+            .with_ordering(RequestOrder::InOrder);
         let mut policy = Policy::new(capabilities);
         policy.op_timeout = terms.op_timeout;
         if env.dice.chance(500) {

@@ -157,8 +157,8 @@ impl Backend for Redlock {
                 let errand = Acquire::begin(&mut self.quorum, now, &claim, action.within);
                 Course::acquire(errand, claim, site, action.id)
             }
-            Request::Release(parting) => {
-                let errand = Release::begin(&mut self.quorum, now, &parting, action.within);
+            Request::Release(request) => {
+                let errand = Release::begin(&mut self.quorum, now, &request, action.within);
                 Course::release(errand, site, action.id)
             }
         };

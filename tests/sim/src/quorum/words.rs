@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lock_core::node::{Ask, NodeTime, Standing, Told};
+use lock_core::node::{Ask, NodeState, NodeTime, Told};
 use lock_redlock::quorum::{Outcome, Recovery};
 
 /// A request, and how its node would come to vote by it.
@@ -31,8 +31,8 @@ impl fmt::Debug for Asked {
                 let mut leases = leases.iter();
                 leases.try_for_each(|lease| write!(f, " {} {} {:?}", lease.name, lease.owner.to_wire(), lease.tokens))
             }
-            Ask::Release(parting) => {
-                write!(f, "release {} {} {:?}", parting.name, parting.owner.to_wire(), parting.certainty)
+            Ask::Release(request) => {
+                write!(f, "release {} {} {:?}", request.name, request.owner.to_wire(), request.certainty)
             }
             Ask::Look => f.write_str("look"),
             Ask::Mark { epoch, .. } => write!(f, "mark {epoch}"),
@@ -55,12 +55,12 @@ impl fmt::Debug for Said {
             Ok(Told::Granted { token, clock: NodeTime(clock) }) => write!(f, "granted {token} at {clock}"),
             Ok(Told::Held { remaining, .. }) => write!(f, "held for {remaining:?}"),
             Ok(Told::View(view)) => {
-                let standing = match view.standing {
-                    Standing::Voting(epoch) => format!("votes in {epoch}"),
-                    Standing::Abstaining { epoch, since } => format!("abstains before {epoch} for {since:?}"),
-                    Standing::Forgetful => "has forgotten".to_owned(),
+                let state = match view.state {
+                    NodeState::Voting(epoch) => format!("votes in {epoch}"),
+                    NodeState::Abstaining { epoch, since } => format!("abstains before {epoch} for {since:?}"),
+                    NodeState::Forgetful => "has forgotten".to_owned(),
                 };
-                write!(f, "{:?} {standing} counter {} longest {:?}", view.run, view.counter, view.longest)
+                write!(f, "{:?} {state} counter {} longest {:?}", view.run, view.counter, view.longest)
             }
             Ok(told @ (Told::Abstains | Told::Fenced(_) | Told::Released(_) | Told::Noted(_))) => write!(f, "{told:?}"),
             Err(error) => write!(f, "{:?} {:?}", error.kind(), error.effect()),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Reply, Request};
-use lock_core::{BackendError, Batch, Effect, ErrorKind, Moment, Operation, Ordering, Queueing};
+use lock_core::{BackendError, Batch, Effect, ErrorKind, Moment, Operation, Queueing, RequestOrder};
 
 use super::layer::Layer;
 use super::server::{Ask, Inbox, Refused, Say, Seat};
@@ -69,13 +69,13 @@ impl Translator {
     pub(crate) fn new(
         process: ProcessId,
         inbox: Option<Inbox>,
-        ordering: Ordering,
+        ordering: RequestOrder,
         sites: usize,
         mistake: Option<Mistake>,
     ) -> Self {
         let lanes = match ordering {
-            Ordering::InOrder => 2,
-            Ordering::Unordered => POOL + 1,
+            RequestOrder::InOrder => 2,
+            RequestOrder::Unordered => POOL + 1,
         };
         let down = Line::Down { again_at: Moment::ORIGIN };
         let lane = |_| Lane { line: down, held_back: VecDeque::new(), made: 0 };
@@ -115,7 +115,7 @@ impl Translator {
                 };
                 Ask::Acquire(claim, seat)
             }
-            Request::Release(parting) => Ask::Release(parting),
+            Request::Release(request) => Ask::Release(request),
         }
     }
 

@@ -52,7 +52,7 @@ impl Layer {
                 self.basis.entry(claim.owner).or_insert(now);
                 None
             }
-            Request::Release(parting) if self.granted == Some(parting.owner) => {
+            Request::Release(request) if self.granted == Some(request.owner) => {
                 (self.mistake == Some(Mistake::UnwantedKept)).then_some(Reply::Release(Ok(Released::Released)))
             }
             Request::Acquire(_) | Request::Release(_) => None,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use lock_core::{Capabilities, Durability, Moment, Ordering, Owner, Policy, Waiting};
+use lock_core::{Capabilities, Durability, Moment, Owner, Policy, RequestOrder, Waiting};
 
 use super::Mistake;
 use super::backend::Translator;
@@ -165,7 +165,7 @@ impl Stores for OneRedis {
         let id = ProcessId(env.number());
         let inbox = env.dice.chance(650).then_some(Inbox(id.0));
         let waiting = if inbox.is_some() { Waiting::QueueWithPush } else { Waiting::Queue };
-        let ordering = if env.dice.chance(650) { Ordering::InOrder } else { Ordering::Unordered };
+        let ordering = if env.dice.chance(650) { RequestOrder::InOrder } else { RequestOrder::Unordered };
         let capabilities = Capabilities::new("sim", waiting, Durability::ClockFloor).with_shared_counter();
         let mut policy = Policy::new(capabilities.with_ordering(ordering));
         if env.dice.chance(500) {
@@ -176,7 +176,7 @@ impl Stores for OneRedis {
         }
         let clock = Clock::any(&mut env.dice);
         env.note(format_args!("{id:?} begins: {policy:?}"));
-        let backend = Translator::new(id, inbox, policy.ordering, world.names.len(), world.stores.mistake);
+        let backend = Translator::new(id, inbox, policy.store.ordering, world.names.len(), world.stores.mistake);
         let process = Process::new(env, Make { id, clock, policy, names: &world.names, backend });
         world.add_process(process);
     }

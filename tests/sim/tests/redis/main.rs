@@ -9,7 +9,7 @@ mod real;
 use std::env;
 use std::time::Duration;
 
-use lock_core::{Claim, LockName, Mode, Moment, Note, Owner, Queueing, Ttl, Width};
+use lock_core::{Claim, LockName, Moment, Note, Owner, Queueing, Terms, Ttl, Width};
 use lock_sim::redis::trace::{Ask, Author, Inbox, Met, Model, Said, Seat, Step, token_of};
 use real::Real;
 use test_support::RedisServer;
@@ -110,8 +110,7 @@ fn a_counter_that_was_lost_is_raised_to_the_clock() {
         let claim = Claim {
             name: format!("lock {number}").parse().unwrap(),
             owner: Owner::from_random([number; 16]),
-            mode: Mode::Exclusive,
-            ttl: Ttl::DEFAULT,
+            terms: Terms::exclusive(Ttl::DEFAULT),
             width: Width::for_waiters(usize::from(number)),
             floor: None,
             note: Note::from_wire("1@here"),

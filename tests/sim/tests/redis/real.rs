@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use lock_core::inspect::Revoked;
 use lock_core::{
-    Answer, Certainty, Claim, Event, Fenced, FencingToken, Holder, Lease, LockName, Moment, Note, Owner, Parting,
-    Released, Renewed, TokenRange, Ttl,
+    Answer, Certainty, Claim, Event, Fenced, FencingToken, Holder, Lease, LockName, Moment, Note, Owner,
+    ReleaseRequest, Released, Renewed, Terms, TokenRange, Ttl,
 };
 use lock_redis::by_hand::texts;
 use lock_sim::redis::trace::{Ask, Inbox, Refused, Said, Say, Seat};
@@ -58,7 +58,7 @@ impl<'a> Real<'a> {
         let (at, say) = match ask {
             Ask::Acquire(claim, seat) => self.acquire(claim, *seat),
             Ask::Renew(leases) => self.renew(leases),
-            Ask::Release(parting) => self.release(parting),
+            Ask::Release(request) => self.release(request),
             Ask::Fence(lease) => self.fence(lease),
             Ask::Revoke(name, token) => self.revoke(name, *token),
             Ask::Hello(_) => panic!("a trace greets nobody"),
@@ -77,7 +77,7 @@ impl<'a> Real<'a> {
         let (tombstone, numbers) = (tombstone(&claim.name, claim.owner), format!("leasehold:{{{}}}:n", claim.name));
         let keys = [lock, COUNTER.to_owned(), tombstone, queue, waiters, numbers];
         let floor = claim.floor.map_or(0, FencingToken::get);
-        let numbers = [claim.ttl.as_millis(), claim.width.get(), floor].map(|number| number.to_string());
+        let numbers = [claim.terms.ttl.as_millis(), claim.width.get(), floor].map(|number| number.to_string());
         let [ttl, width, floor] = numbers;
         let arguments = [mine(claim.owner), ttl, width, floor, claim.note.to_wire().to_owned(), inbox];
         let (at, reply) = self.script(texts().acquire, &keys, &arguments);
@@ -86,23 +86,23 @@ impl<'a> Real<'a> {
 
     fn renew(&mut self, leases: &[Lease]) -> (Moment, Say) {
         let keys: Vec<_> = leases.iter().map(|lease| lease.name.to_string()).collect();
-        let two = |lease: &Lease| [of_lease(lease), lease.ttl.as_millis().to_string()];
+        let two = |lease: &Lease| [of_lease(lease), lease.terms.ttl.as_millis().to_string()];
         let (at, reply) = self.script(texts().renew, &keys, &leases.iter().flat_map(two).collect::<Vec<_>>());
         let lost: Vec<usize> = redis::from_redis_value(reply).unwrap();
         let renewed = |(index, lease): (usize, &Lease)| match lost.contains(&(index + 1)) {
             true => Renewed::NotHeld,
-            false => Renewed::Renewed { valid_for: lease.ttl.get() },
+            false => Renewed::Renewed { valid_for: lease.terms.ttl.get() },
         };
         (at, Say::Renew(leases.iter().enumerate().map(renewed).collect()))
     }
 
-    fn release(&mut self, parting: &Parting) -> (Moment, Say) {
-        let (lock, queue, waiters) = keys(&parting.name);
+    fn release(&mut self, request: &ReleaseRequest) -> (Moment, Say) {
+        let (lock, queue, waiters) = keys(&request.name);
         let mut keys = vec![lock, COUNTER.to_owned(), queue, waiters];
-        let mut arguments = vec![mine(parting.owner)];
-        if parting.certainty == Certainty::Unknown {
-            keys.push(tombstone(&parting.name, parting.owner));
-            arguments.push(parting.ttl.as_millis().max(10_000).to_string());
+        let mut arguments = vec![mine(request.owner)];
+        if request.certainty == Certainty::Unknown {
+            keys.push(tombstone(&request.name, request.owner));
+            arguments.push(request.terms.ttl.as_millis().max(10_000).to_string());
         }
         let (at, reply) = self.script(texts().release, &keys, &arguments);
         let released: usize = redis::from_redis_value(reply).unwrap();
@@ -179,8 +179,9 @@ impl<'a> Real<'a> {
 
 fn acquired(claim: &Claim, reply: &Value) -> Result<Answer, Refused> {
     let granted = |low: i64, high: i64| {
-        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens: range(low, high), ttl: claim.ttl };
-        Ok(Answer::Granted { lease, valid_for: claim.ttl.get() })
+        let lease =
+            Lease { name: claim.name.clone(), owner: claim.owner, tokens: range(low, high), terms: claim.terms };
+        Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get() })
     };
     if let Value::Int(low) = reply {
         return granted(*low, low + i64::try_from(claim.width.get()).unwrap() - 1);
@@ -233,7 +234,8 @@ fn handed_over(message: &str) -> Event {
     let (low, high) = tokens.split_once(':').unwrap();
     let number = |text: &str| millis(text.parse().unwrap());
     let (owner, tokens) = (owner.parse().unwrap(), range(low.parse().unwrap(), high.parse().unwrap()));
-    let lease = Lease { name: key.parse().unwrap(), owner, tokens, ttl: Ttl::new(number(ttl)).unwrap() };
+    let lease =
+        Lease { name: key.parse().unwrap(), owner, tokens, terms: Terms::exclusive(Ttl::new(number(ttl)).unwrap()) };
     Event::Granted { lease, valid_for: number(place) }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use leasehold::core::node::{Standing, View};
+use leasehold::core::node::{NodeState, View};
 use leasehold::redlock::Purpose;
 use leasehold::redlock::blocking::Quorum;
 use stress::connect::observer;
@@ -79,7 +79,7 @@ impl Nodes {
     /// Those that vote, as far as they can be seen.
     pub(crate) fn voting(&self) -> BTreeSet<usize> {
         let report = self.observer.pass(Purpose::Look, GLANCE).unwrap();
-        let votes = |view: &View| matches!(view.standing, Standing::Voting(_));
+        let votes = |view: &View| matches!(view.state, NodeState::Voting(_));
         (0..NODES).filter(|node| report.nodes[*node].view.as_ref().is_ok_and(votes)).collect()
     }
 

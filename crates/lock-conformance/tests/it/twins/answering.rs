@@ -8,7 +8,7 @@ use std::time::Duration;
 use lock_conformance::Harness;
 use lock_core::{
     Answer, BackendError, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Fenced, Holder, Lease, Operation,
-    Owner, Parting, Queueing, Released, Renewed, Ttl,
+    Owner, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl,
 };
 
 use super::cover::{Breakage, Events, Stores, WITHIN};
@@ -25,7 +25,7 @@ twins! {
             "unknown::a_fence_without_an_answer_changes_nothing"
         ],
         spared by ["failure::unreachable_is_not_busy"];
-    one_that_lets_ghosts_in: ForgetsPartings,
+    one_that_lets_ghosts_in: ForgetsReleases,
         caught by [
             "unknown::a_claim_that_arrives_after_its_release_leaves_nothing",
             "unknown::a_claim_that_arrives_after_its_release_takes_no_place"
@@ -94,8 +94,8 @@ impl Breakage for SureOfNothing {
         store.renew(leases, WITHIN).map_err(unsent)
     }
 
-    fn release(&self, store: &dyn BlockingBackend, parting: &Parting) -> Result<Released, BackendError> {
-        store.release(parting, WITHIN).map_err(unsent)
+    fn release(&self, store: &dyn BlockingBackend, request: &ReleaseRequest) -> Result<Released, BackendError> {
+        store.release(request, WITHIN).map_err(unsent)
     }
 
     fn fence(&self, store: &dyn BlockingBackend, lease: &Lease) -> Result<Fenced, BackendError> {
@@ -105,11 +105,11 @@ impl Breakage for SureOfNothing {
 
 /// Grants a claim that comes after its release.
 #[derive(Default)]
-struct ForgetsPartings;
+struct ForgetsReleases;
 
-impl Breakage for ForgetsPartings {
-    fn release(&self, store: &dyn BlockingBackend, parting: &Parting) -> Result<Released, BackendError> {
-        store.release(&Parting { certainty: Certainty::Answered, ..parting.clone() }, WITHIN)
+impl Breakage for ForgetsReleases {
+    fn release(&self, store: &dyn BlockingBackend, request: &ReleaseRequest) -> Result<Released, BackendError> {
+        store.release(&ReleaseRequest { certainty: Certainty::Answered, ..request.clone() }, WITHIN)
     }
 }
 
@@ -118,9 +118,9 @@ impl Breakage for ForgetsPartings {
 struct IgnoresTheUnsure;
 
 impl Breakage for IgnoresTheUnsure {
-    fn release(&self, store: &dyn BlockingBackend, parting: &Parting) -> Result<Released, BackendError> {
-        match parting.certainty {
-            Certainty::Answered => store.release(parting, WITHIN),
+    fn release(&self, store: &dyn BlockingBackend, request: &ReleaseRequest) -> Result<Released, BackendError> {
+        match request.certainty {
+            Certainty::Answered => store.release(request, WITHIN),
             Certainty::Unknown => Ok(Released::NotHeld),
         }
     }
@@ -224,9 +224,9 @@ impl Breakage for Hangs {
         store.renew(leases, WITHIN)
     }
 
-    fn release(&self, store: &dyn BlockingBackend, parting: &Parting) -> Result<Released, BackendError> {
+    fn release(&self, store: &dyn BlockingBackend, request: &ReleaseRequest) -> Result<Released, BackendError> {
         self.wait(Operation::Release)?;
-        store.release(parting, WITHIN)
+        store.release(request, WITHIN)
     }
 }
 
@@ -290,8 +290,8 @@ impl Breakage for KeepsWhoLeft {
         Ok(answer)
     }
 
-    fn release(&self, store: &dyn BlockingBackend, parting: &Parting) -> Result<Released, BackendError> {
-        if self.0.has(parting.owner) { Ok(Released::Left) } else { store.release(parting, WITHIN) }
+    fn release(&self, store: &dyn BlockingBackend, request: &ReleaseRequest) -> Result<Released, BackendError> {
+        if self.0.has(request.owner) { Ok(Released::Left) } else { store.release(request, WITHIN) }
     }
 }
 
@@ -303,8 +303,8 @@ impl Breakage for KeepsNoPlaces {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
         let answer = store.acquire(claim, WITHIN)?;
         if matches!(answer, Answer::Queued { .. }) {
-            let Claim { name, owner, ttl, .. } = claim.clone();
-            store.release(&Parting { name, owner, ttl, certainty: Certainty::Answered }, WITHIN)?;
+            let Claim { name, owner, terms, .. } = claim.clone();
+            store.release(&ReleaseRequest { name, owner, terms, certainty: Certainty::Answered }, WITHIN)?;
         }
         Ok(answer)
     }
@@ -333,8 +333,8 @@ impl Breakage for KeepsDeadPlaces {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
         let ttl = match claim.queueing {
             Queueing::Wanted => Ttl::new(Duration::from_secs(3600)).unwrap(),
-            Queueing::Unwanted => claim.ttl,
+            Queueing::Unwanted => claim.terms.ttl,
         };
-        store.acquire(&Claim { ttl, ..claim.clone() }, WITHIN)
+        store.acquire(&Claim { terms: Terms::exclusive(ttl), ..claim.clone() }, WITHIN)
     }
 }

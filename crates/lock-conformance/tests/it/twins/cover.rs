@@ -11,7 +11,7 @@ use lock_conformance::{Colour, Exemption, Fault, Faults, Harness};
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim,
-    EventSink, Fenced, FencingToken, Lease, LockName, Parting, Released, Renewed,
+    EventSink, Fenced, FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 use tokio::runtime::Handle;
@@ -54,8 +54,8 @@ pub(crate) trait Breakage: Default + Send + Sync + 'static {
         store.renew(leases, WITHIN)
     }
 
-    fn release(&self, store: &dyn BlockingBackend, parting: &Parting) -> Result<Released, BackendError> {
-        store.release(parting, WITHIN)
+    fn release(&self, store: &dyn BlockingBackend, request: &ReleaseRequest) -> Result<Released, BackendError> {
+        store.release(request, WITHIN)
     }
 
     fn fence(&self, store: &dyn BlockingBackend, lease: &Lease) -> Result<Fenced, BackendError> {
@@ -212,8 +212,8 @@ impl<B: Breakage> BlockingBackend for Twin<B> {
         self.breakage.renew(&*self.store, leases)
     }
 
-    fn release(&self, parting: &Parting, _within: Duration) -> Result<Released, BackendError> {
-        self.breakage.release(&*self.store, parting)
+    fn release(&self, request: &ReleaseRequest, _within: Duration) -> Result<Released, BackendError> {
+        self.breakage.release(&*self.store, request)
     }
 
     fn fence(&self, lease: &Lease, _within: Duration) -> Result<Fenced, BackendError> {
@@ -253,8 +253,8 @@ impl<B: Breakage> AsyncBackend for Twin<B> {
         BlockingBackend::renew(self, leases, within)
     }
 
-    async fn release(&self, parting: &Parting, within: Duration) -> Result<Released, BackendError> {
-        BlockingBackend::release(self, parting, within)
+    async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        BlockingBackend::release(self, request, within)
     }
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {

@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Fenced, Holder, Lease, Mode, Parting, Queueing, Released,
-    Renewed, TokenRange, Ttl, Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Fenced, Holder, Lease, Queueing, ReleaseRequest, Released,
+    Renewed, Terms, TokenRange, Ttl, Width,
 };
 
 use super::cover::{Breakage, WITHIN, regrant};
@@ -65,8 +65,8 @@ impl Breakage for GrantsToEverybody {
             Answer::Busy { holder: Holder::Leasehold { tokens, .. }, .. }
             | Answer::Queued { holder: Holder::Leasehold { tokens, .. }, .. } => {
                 let tokens = TokenRange::above(tokens.high().get() + 1, claim.width).unwrap();
-                let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl };
-                Ok(Answer::Granted { lease, valid_for: claim.ttl.get() })
+                let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
+                Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get() })
             }
             answer @ (Answer::Granted { .. } | Answer::Busy { .. } | Answer::Queued { .. }) => Ok(answer),
         }
@@ -89,9 +89,9 @@ impl<F: Fold> Breakage for Folds<F> {
         Ok(regrant(answer, |lease, valid_for| (Lease { name: claim.name.clone(), ..lease }, valid_for)))
     }
 
-    fn release(&self, store: &dyn BlockingBackend, parting: &Parting) -> Result<Released, BackendError> {
-        let name = F::fold(parting.name.as_str()).parse().unwrap();
-        store.release(&Parting { name, ..parting.clone() }, WITHIN)
+    fn release(&self, store: &dyn BlockingBackend, request: &ReleaseRequest) -> Result<Released, BackendError> {
+        let name = F::fold(request.name.as_str()).parse().unwrap();
+        store.release(&ReleaseRequest { name, ..request.clone() }, WITHIN)
     }
 
     fn fence(&self, store: &dyn BlockingBackend, lease: &Lease) -> Result<Fenced, BackendError> {
@@ -135,11 +135,11 @@ impl Fold for Colon {
 struct ReleasesStrangers;
 
 impl Breakage for ReleasesStrangers {
-    fn release(&self, store: &dyn BlockingBackend, parting: &Parting) -> Result<Released, BackendError> {
-        let released = store.release(parting, WITHIN)?;
+    fn release(&self, store: &dyn BlockingBackend, request: &ReleaseRequest) -> Result<Released, BackendError> {
+        let released = store.release(request, WITHIN)?;
         let view = store.inspect().unwrap();
-        if let Some(Holder::Leasehold { tokens, .. }) = view.holder(&parting.name, WITHIN)?.map(|entry| entry.holder) {
-            view.revoke(&parting.name, tokens.low(), WITHIN)?;
+        if let Some(Holder::Leasehold { tokens, .. }) = view.holder(&request.name, WITHIN)?.map(|entry| entry.holder) {
+            view.revoke(&request.name, tokens.low(), WITHIN)?;
         }
         Ok(released)
     }
@@ -150,7 +150,7 @@ impl Breakage for ReleasesStrangers {
 struct ReleasesNothing;
 
 impl Breakage for ReleasesNothing {
-    fn release(&self, _store: &dyn BlockingBackend, _parting: &Parting) -> Result<Released, BackendError> {
+    fn release(&self, _store: &dyn BlockingBackend, _parting: &ReleaseRequest) -> Result<Released, BackendError> {
         Ok(Released::Released)
     }
 }
@@ -165,7 +165,7 @@ impl Breakage for RenewsForAnybody {
         let renew_one = |lease: &Lease| match view.holder(&lease.name, WITHIN)? {
             Some(_) => {
                 store.renew(std::slice::from_ref(lease), WITHIN)?;
-                Ok(Renewed::Renewed { valid_for: lease.ttl.get() })
+                Ok(Renewed::Renewed { valid_for: lease.terms.ttl.get() })
             }
             None => Ok(Renewed::NotHeld),
         };
@@ -188,10 +188,10 @@ impl Breakage for RenewalCreates {
 }
 
 fn claim_of(lease: &Lease) -> Claim {
-    let Lease { name, owner, ttl, .. } = lease.clone();
+    let Lease { name, owner, terms, .. } = lease.clone();
     let note = lock_host::note("").unwrap();
-    let (mode, width, queueing) = (Mode::Exclusive, Width::ONE, Queueing::Unwanted);
-    Claim { name, owner, mode, ttl, width, floor: None, note, queueing }
+    let (width, queueing) = (Width::ONE, Queueing::Unwanted);
+    Claim { name, owner, terms, width, floor: None, note, queueing }
 }
 
 /// Answers many renewals from the last to the first.
@@ -210,8 +210,8 @@ pub(crate) struct DrawsAnew;
 
 impl Breakage for DrawsAnew {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
-        let Claim { name, owner, ttl, .. } = claim.clone();
-        store.release(&Parting { name, owner, ttl, certainty: Certainty::Answered }, WITHIN)?;
+        let Claim { name, owner, terms, .. } = claim.clone();
+        store.release(&ReleaseRequest { name, owner, terms, certainty: Certainty::Answered }, WITHIN)?;
         store.acquire(claim, WITHIN)
     }
 }
@@ -228,7 +228,7 @@ impl Breakage for ReArmsNothing {
         if let (Answer::Granted { lease, .. }, Some(before)) = (&answer, before)
             && let Ok(ttl) = Ttl::new(before)
         {
-            store.renew(&[Lease { ttl, ..lease.clone() }], WITHIN)?;
+            store.renew(&[Lease { terms: Terms::exclusive(ttl), ..lease.clone() }], WITHIN)?;
         }
         Ok(answer)
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lock_conformance::{Colour, Harness};
-use lock_core::{Answer, BackendError, BlockingBackend, Claim, Lease, Renewed, TokenRange, Ttl};
+use lock_core::{Answer, BackendError, BlockingBackend, Claim, Lease, Renewed, Terms, TokenRange, Ttl};
 
 use super::cover::{Breakage, Stores, WITHIN, regrant};
 use super::twins;
@@ -48,8 +48,8 @@ twins! {
 
 /// Asks the store for another ttl than its clients asked for, who do not learn of it.
 fn with_ttl(store: &dyn BlockingBackend, claim: &Claim, ttl: Ttl) -> Result<Answer, BackendError> {
-    let answer = store.acquire(&Claim { ttl, ..claim.clone() }, WITHIN)?;
-    Ok(regrant(answer, |lease, _| (Lease { ttl: claim.ttl, ..lease }, claim.ttl.get())))
+    let answer = store.acquire(&Claim { terms: Terms::exclusive(ttl), ..claim.clone() }, WITHIN)?;
+    Ok(regrant(answer, |lease, _| (Lease { terms: claim.terms, ..lease }, claim.terms.ttl.get())))
 }
 
 /// Keeps leases for a quarter of the time that it says.
@@ -58,7 +58,7 @@ struct KeepsAQuarter;
 
 impl Breakage for KeepsAQuarter {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
-        with_ttl(store, claim, Ttl::new(claim.ttl.get() / 4).unwrap_or(Ttl::MIN))
+        with_ttl(store, claim, Ttl::new(claim.terms.ttl.get() / 4).unwrap_or(Ttl::MIN))
     }
 }
 
@@ -89,7 +89,7 @@ struct RenewsNothing;
 
 impl Breakage for RenewsNothing {
     fn renew(&self, _store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
-        Ok(leases.iter().map(|lease| Renewed::Renewed { valid_for: lease.ttl.get() }).collect())
+        Ok(leases.iter().map(|lease| Renewed::Renewed { valid_for: lease.terms.ttl.get() }).collect())
     }
 }
 

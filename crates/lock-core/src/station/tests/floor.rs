@@ -2,11 +2,12 @@
 
 use super::super::{Floor, Station};
 use super::rig::{Rig, none, told_in_order};
-use crate::{Counter, Effect, ErrorKind, Policy};
+use crate::{Counter, Effect, ErrorKind};
 
 /// The stations of one client.
 fn stations(counter: Counter) -> [Rig; 2] {
-    let (floor, policy) = (Floor::default(), Policy { counter, ..told_in_order() });
+    let (floor, mut policy) = (Floor::default(), told_in_order());
+    policy.store.counter = counter;
     [0, 1].map(|_| {
         let mut rig = Rig::new(policy);
         rig.station = Station::new("a".parse().unwrap(), policy, 1).sharing(&floor);
@@ -28,7 +29,8 @@ fn a_token_has_to_be_above_those_of_other_locks_where_all_share_a_counter() {
 #[test]
 fn a_station_that_was_let_go_is_remembered_by_its_tokens() {
     let floor = Floor::default();
-    let policy = Policy { counter: Counter::Shared, ..told_in_order() };
+    let mut policy = told_in_order();
+    policy.store.counter = Counter::Shared;
     for above in ["", ", above 7"] {
         let mut rig = Rig::new(policy);
         rig.station = Station::new("a".parse().unwrap(), policy, 1).sharing(&floor);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::{Input, Join, Output, Reply};
 use super::rig::{Rig, join, millis, none, owner, rig, somebody, told_in_order, ttl};
-use crate::{AcquireError, Answer, Effect, ErrorKind, Event, Lease, Patience, Refusal, Released, Waiting};
+use crate::{AcquireError, Answer, Effect, ErrorKind, Event, Lease, Patience, Refusal, Released, Terms, Waiting};
 
 /// Grants the latest claim when most of the lease is over.
 fn grant_late(rig: &mut Rig) -> Vec<String> {
@@ -120,7 +120,7 @@ fn a_hint_that_overtakes_a_no_is_not_lost() {
     for hint in [Event::RecheckAll, Event::Freed { name: "a".parse().unwrap() }] {
         let mut policy = told_in_order();
         for waiting in [Waiting::QueueWithPush, Waiting::Poll] {
-            policy.waiting = waiting;
+            policy.store.waiting = waiting;
             let mut rig = Rig::new(policy);
             rig.join(1);
             rig.feed(Input::Event(hint.clone()));
@@ -140,7 +140,7 @@ fn a_hint_that_overtakes_a_no_is_not_lost() {
 fn a_grant_for_another_ttl_is_refused_and_not_asked_for_again() {
     let mut rig = rig();
     rig.join(1);
-    let lease = Lease { ttl: ttl("20s"), ..rig.lease(7, 7) };
+    let lease = Lease { terms: Terms::exclusive(ttl("20s")), ..rig.lease(7, 7) };
     let refused =
         ["refuse 1: error Protocol, effect Unknown", "run #2: release o1, claim may be under way, within 1000ms"];
     assert_eq!(rig.answer(Ok(Answer::Granted { lease, valid_for: Duration::from_secs(20) })), refused);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::{
-    Answer, Certainty, Claim, Event, Holder, Lease, Moment, Note, Owner, Parting, Queueing, Released, Renewed,
+    Answer, Certainty, Claim, Event, Holder, Lease, Moment, Note, Owner, Queueing, ReleaseRequest, Released, Renewed,
     TokenRange, Waiting,
 };
 
@@ -57,18 +57,18 @@ impl Store {
         }
         let granted = match &mut self.hold {
             Some((lease, _, ends)) if lease.owner == claim.owner => {
-                *ends = clock(now) + claim.ttl.get();
+                *ends = clock(now) + claim.terms.ttl.get();
                 Some(lease.clone())
             }
             Some(_) => None,
             None => {
                 self.hand_over(now);
-                if self.hold.is_none() { Some(self.take(claim, clock(now) + claim.ttl.get())) } else { None }
+                if self.hold.is_none() { Some(self.take(claim, clock(now) + claim.terms.ttl.get())) } else { None }
             }
         };
         if let Some(lease) = granted {
             self.queue.retain(|place| place.claim.owner != claim.owner);
-            return Answer::Granted { lease, valid_for: claim.ttl.get() };
+            return Answer::Granted { lease, valid_for: claim.terms.ttl.get() };
         }
         self.wait(now, client, claim)
     }
@@ -85,7 +85,7 @@ impl Store {
             self.queue.retain(|place| place.claim.owner != owner);
             return Answer::Busy { remaining, holder };
         }
-        let valid_for = claim.ttl.get().min(PLACE_MAX);
+        let valid_for = claim.terms.ttl.get().min(PLACE_MAX);
         let fresh = Place { client, claim: claim.clone(), ends: clock(now) + valid_for };
         match self.queue.iter_mut().find(|place| place.claim.owner == owner) {
             Some(place) => *place = fresh,
@@ -99,22 +99,22 @@ impl Store {
         self.forget_old(now);
         let mut renew = |lease: &Lease| match &mut self.hold {
             Some((held, _, ends)) if held == lease => {
-                *ends = clock(now) + lease.ttl.get();
-                Renewed::Renewed { valid_for: lease.ttl.get() }
+                *ends = clock(now) + lease.terms.ttl.get();
+                Renewed::Renewed { valid_for: lease.terms.ttl.get() }
             }
             Some(_) | None => Renewed::NotHeld,
         };
         leases.iter().map(&mut renew).collect()
     }
 
-    pub(super) fn release(&mut self, now: Moment, parting: &Parting) -> Released {
+    pub(super) fn release(&mut self, now: Moment, request: &ReleaseRequest) -> Released {
         self.forget_old(now);
-        if parting.certainty == Certainty::Unknown {
-            self.buried.insert(parting.owner);
+        if request.certainty == Certainty::Unknown {
+            self.buried.insert(request.owner);
         }
         let places = self.queue.len();
-        self.queue.retain(|place| place.claim.owner != parting.owner);
-        if self.hold.as_ref().is_some_and(|(lease, ..)| lease.owner == parting.owner) {
+        self.queue.retain(|place| place.claim.owner != request.owner);
+        if self.hold.as_ref().is_some_and(|(lease, ..)| lease.owner == request.owner) {
             self.hold = None;
             self.hand_over(now);
             return Released::Released;
@@ -124,7 +124,7 @@ impl Store {
 
     fn hand_over(&mut self, now: Moment) {
         let Some(Place { client, claim, .. }) = self.queue.pop_front() else { return };
-        let valid_for = claim.ttl.get().min(PLACE_MAX);
+        let valid_for = claim.terms.ttl.get().min(PLACE_MAX);
         let lease = self.take(&claim, clock(now) + valid_for);
         if self.waiting == Waiting::QueueWithPush {
             self.news.push((client, Event::Granted { lease, valid_for }));
@@ -134,7 +134,7 @@ impl Store {
     fn take(&mut self, claim: &Claim, ends: Moment) -> Lease {
         let tokens = TokenRange::above(self.counter, claim.width).unwrap();
         self.counter = tokens.high().get();
-        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl };
+        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
         self.hold = Some((lease.clone(), claim.note.clone(), ends));
         lease
     }

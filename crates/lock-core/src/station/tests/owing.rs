@@ -6,20 +6,20 @@ use super::super::{ActionId, Input, Join, Output, Reply, Request, Station, TurnI
 use super::rig::{Rig, error, join, millis, none, owner, rig, told_in_order, ttl};
 use super::words;
 use crate::{
-    AcquireError, Certainty, Effect, ErrorKind, Moment, Ordering, Owner, Patience, Policy, Refusal, Released, Ttl,
-    Waiting,
+    AcquireError, Certainty, Effect, ErrorKind, Moment, Owner, Patience, Policy, Refusal, Released, RequestOrder,
+    Terms, Ttl, Waiting,
 };
 
 /// A store without a queue.
 fn polled() -> Policy {
     let mut policy = told_in_order();
-    policy.waiting = Waiting::Poll;
+    policy.store.waiting = Waiting::Poll;
     policy
 }
 
 fn unordered() -> Policy {
     let mut policy = told_in_order();
-    policy.ordering = Ordering::Unordered;
+    policy.store.ordering = RequestOrder::Unordered;
     policy
 }
 
@@ -62,7 +62,7 @@ impl Hung {
                 }
             }
         }
-        assert!(self.station.farewells.0.len() <= 4, "{:?}", self.station);
+        assert!(self.station.pending_releases.0.len() <= 4, "{:?}", self.station);
     }
 
     fn pass(&mut self, time: Duration) {
@@ -100,13 +100,13 @@ fn a_store_that_hangs_is_asked_no_more_for_a_long_ttl_than_for_a_short_one() {
     for policy in [told_in_order(), unordered(), polled()] {
         for length in ["30s", "10m", "1h"] {
             let mut hung = Hung::new(policy);
-            hung.feed(Input::Join(Join { ttl: ttl(length), ..join(1) }));
+            hung.feed(Input::Join(Join { terms: Terms::exclusive(ttl(length)), ..join(1) }));
             hung.pass(Duration::from_secs(1_800));
             let asked = hung.claims + hung.releases;
             assert!(
                 (800..=1_900).contains(&asked),
                 "{asked} requests in half an hour, ttl {length}: {:?}",
-                policy.waiting
+                policy.store.waiting
             );
         }
     }
@@ -118,7 +118,8 @@ fn whoever_tries_again_and_again_at_a_store_that_hangs_adds_nothing_after_four()
         let mut hung = Hung::new(policy);
         let long: Ttl = ttl("10m");
         for turn in 1..=100 {
-            let join = Join { ttl: long, owner: owner_of(turn), turn: TurnId(u64::from(turn)), ..join(1) };
+            let join =
+                Join { terms: Terms::exclusive(long), owner: owner_of(turn), turn: TurnId(u64::from(turn)), ..join(1) };
             let begun = hung.now;
             hung.feed(Input::Join(Join { patience: Patience::Never, ..join }));
             hung.pass(Duration::from_secs(2));
@@ -127,7 +128,7 @@ fn whoever_tries_again_and_again_at_a_store_that_hangs_adds_nothing_after_four()
             assert!(matches!(refusal, Refusal::Error(AcquireError::Backend(_))), "{refusal:?}");
             assert!(at.since(begun) <= Duration::from_secs(2), "{:?}", at.since(begun));
         }
-        assert!(hung.claims <= 4, "{} claims at {:?}", hung.claims, policy.waiting);
+        assert!(hung.claims <= 4, "{} claims at {:?}", hung.claims, policy.store.waiting);
     }
 }
 
@@ -237,7 +238,7 @@ fn with_four_releases_owed_nothing_new_is_asked_until_one_is_answered() {
         rig.feed(impatient(turn));
         rig.fail(ErrorKind::Timeout, Effect::Unknown);
     }
-    assert_eq!(rig.station.farewells.0.len(), 4);
+    assert_eq!(rig.station.pending_releases.0.len(), 4);
     assert_eq!(rig.join(5), none());
     let deadline = rig.now + millis(10);
     rig.feed(Input::Join(Join { patience: Patience::Until(deadline), ..join(6) }));
@@ -269,7 +270,7 @@ fn who_is_held_back_by_a_release_is_told_why_it_fails() {
 fn at_a_store_with_a_queue_the_owner_is_kept_after_an_unknown_outcome() {
     let mut policy = told_in_order();
     for waiting in [Waiting::QueueWithPush, Waiting::Queue] {
-        policy.waiting = waiting;
+        policy.store.waiting = waiting;
         let mut rig = Rig::new(policy);
         rig.join(1);
         for claim in 2..10 {
@@ -290,7 +291,7 @@ fn what_went_unanswered_is_said_in_the_release_of_the_owner_that_asked() {
     let id = rig.claim_id();
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
     assert_eq!(rig.leave(1), ["run #2: release o1, claim may be under way, within 1000ms"]);
-    assert_eq!(rig.station.farewells.0[0].parting.certainty, Certainty::Unknown);
-    assert_eq!(words::owner(rig.station.farewells.0[0].parting.owner), words::owner(owner(1)));
+    assert_eq!(rig.station.pending_releases.0[0].request.certainty, Certainty::Unknown);
+    assert_eq!(words::owner(rig.station.pending_releases.0[0].request.owner), words::owner(owner(1)));
     assert_eq!(rig.claim_id(), id);
 }

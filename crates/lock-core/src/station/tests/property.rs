@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::super::Join;
 use super::rig::{millis, ttl};
 use super::world::{CLIENTS, Way, World};
-use crate::{Capabilities, Durability, Event, Note, Ordering, Owner, Patience, Policy, Waiting};
+use crate::{Capabilities, Durability, Event, Note, Owner, Patience, Policy, RequestOrder, Terms, Waiting};
 
 /// Every way in which a store wakes those who wait.
 const WAITINGS: [Waiting; 3] = [Waiting::QueueWithPush, Waiting::Queue, Waiting::Poll];
@@ -124,7 +124,7 @@ impl World {
             Wait::Forever => Patience::Forever,
         };
         let (owner, note) = (Owner::from_random(owner), Note::from_wire("1@test"));
-        self.join(client, Join { turn, owner, ttl: ttl(ttl_text), patience, max_hold, note });
+        self.join(client, Join { turn, owner, terms: Terms::exclusive(ttl(ttl_text)), patience, max_hold, note });
     }
 
     fn play_tell(&mut self, pick: usize, again: Again) {
@@ -185,14 +185,14 @@ fn answered(way: &Way) -> bool {
     matches!(way, Way::Back(_))
 }
 
-fn policy(waiting: Waiting, ordering: Ordering, chain: u32) -> Policy {
+fn policy(waiting: Waiting, ordering: RequestOrder, chain: u32) -> Policy {
     let mut policy = Policy::new(Capabilities::new("model", waiting, Durability::Process).with_ordering(ordering));
     policy.chain = chain;
     policy
 }
 
 fn policies() -> impl Strategy<Value = Policy> {
-    let orderings = prop_oneof![Just(Ordering::InOrder), Just(Ordering::Unordered)];
+    let orderings = prop_oneof![Just(RequestOrder::InOrder), Just(RequestOrder::Unordered)];
     let chains = prop_oneof![Just(16), 0..3_u32];
     (proptest::sample::select(&WAITINGS), orderings, chains)
         .prop_map(|(waiting, ordering, chain)| policy(waiting, ordering, chain))
@@ -227,7 +227,7 @@ proptest! {
 /// A client that slept finds the news of a lease that is over only after it has asked again.
 #[test]
 fn late_news_of_a_lease_that_is_over_admit_nobody() {
-    let mut world = World::new(policy(Waiting::QueueWithPush, Ordering::Unordered, 16), 1);
+    let mut world = World::new(policy(Waiting::QueueWithPush, RequestOrder::Unordered, 16), 1);
     for client in [0, 1] {
         world.play_join(client, Wait::Forever, "3s", None);
         world.flow(1);

@@ -8,13 +8,13 @@ use super::super::{ActionId, Input, Join, Output, Reply, Request, Station, TurnI
 use super::words;
 use crate::{
     Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Event, FencingToken, Hold, Holder, Lease,
-    Moment, Note, Operation, Ordering, Owner, Patience, Policy, Released, Renewed, TokenRange, Ttl, Waiting,
+    Moment, Note, Operation, Owner, Patience, Policy, Released, Renewed, RequestOrder, Terms, TokenRange, Ttl, Waiting,
 };
 
 /// A store with a queue that tells those who wait, and keeps the order of requests.
 pub(super) fn told_in_order() -> Policy {
     let capabilities = Capabilities::new("test", Waiting::QueueWithPush, Durability::Process);
-    Policy::new(capabilities.with_ordering(Ordering::InOrder))
+    Policy::new(capabilities.with_ordering(RequestOrder::InOrder))
 }
 
 pub(super) fn ttl(text: &str) -> Ttl {
@@ -34,7 +34,7 @@ pub(super) fn join(turn: u8) -> Join {
     Join {
         turn: TurnId(u64::from(turn)),
         owner: owner(turn),
-        ttl: Ttl::DEFAULT,
+        terms: Terms::exclusive(Ttl::DEFAULT),
         patience: Patience::Forever,
         max_hold: None,
         note: Note::from_wire("1@test"),
@@ -130,7 +130,7 @@ impl Rig {
     /// Grants these tokens to the owner of the latest claim, for its whole ttl.
     pub(super) fn grant(&mut self, low: u64, high: u64) -> Vec<String> {
         let lease = self.lease(low, high);
-        let valid_for = lease.ttl.get();
+        let valid_for = lease.terms.ttl.get();
         self.answer(Ok(Answer::Granted { lease, valid_for }))
     }
 
@@ -156,9 +156,9 @@ impl Rig {
     }
 
     /// Says how the lease of the latest claim's owner stands, asked at `asked_at`.
-    pub(super) fn standing(&mut self, asked_at: Moment, standing: Result<Renewed, BackendError>) -> Vec<String> {
+    pub(super) fn renewal(&mut self, asked_at: Moment, answer: Result<Renewed, BackendError>) -> Vec<String> {
         let owner = self.claimant();
-        self.feed(Input::Standing { owner, asked_at, standing })
+        self.feed(Input::Renewal { owner, asked_at, answer })
     }
 
     /// Who asked last.
@@ -169,7 +169,7 @@ impl Rig {
     /// What a grant to the latest claim looks like.
     pub(super) fn lease(&self, low: u64, high: u64) -> Lease {
         let claim = &self.claim.as_ref().expect("a claim went out").1;
-        Lease { name: claim.name.clone(), owner: claim.owner, tokens: tokens(low, high), ttl: claim.ttl }
+        Lease { name: claim.name.clone(), owner: claim.owner, tokens: tokens(low, high), terms: claim.terms }
     }
 
     /// What the present guard knows.

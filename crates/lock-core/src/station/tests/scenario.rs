@@ -1,10 +1,11 @@
 //! Stories of one station, told in its own words: taking, waiting, holding, losing, giving up.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::super::{Input, Join};
 use super::rig::{Rig, error, holding, join, millis, none, rig, somebody, told_in_order, ttl};
-use crate::{Answer, Effect, ErrorKind, LossReason, Ordering, Patience, Released, Renewed, Waiting};
+use crate::{Answer, Effect, ErrorKind, LossReason, Mode, Patience, Released, Renewed, RequestOrder, Terms, Waiting};
 
 #[test]
 fn a_lock_is_taken_and_given_up() {
@@ -52,7 +53,7 @@ fn the_end_of_the_lease_beats_a_renewal_at_the_same_instant() {
     let end = rig.station.next_wake().unwrap();
     rig.pass(end.since(rig.now));
     let lost = ["lose 1: expired", "forget o1", "run #2: release o1, all answered, within 1000ms"];
-    assert_eq!(rig.standing(rig.now, Ok(Renewed::Renewed { valid_for: Duration::from_secs(30) })), lost);
+    assert_eq!(rig.renewal(rig.now, Ok(Renewed::Renewed { valid_for: Duration::from_secs(30) })), lost);
 }
 
 #[test]
@@ -60,21 +61,18 @@ fn a_renewal_counts_from_its_asking_and_never_shortens() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     let start = rig.now;
     rig.pass(millis(10_000));
-    assert_eq!(
-        rig.standing(start + millis(9_000), Ok(Renewed::Renewed { valid_for: Duration::from_secs(30) })),
-        none()
-    );
+    assert_eq!(rig.renewal(start + millis(9_000), Ok(Renewed::Renewed { valid_for: Duration::from_secs(30) })), none());
     assert_eq!(rig.state(), "Held by 1 as o1, token 7, for 28698ms");
-    rig.standing(start, Ok(Renewed::Renewed { valid_for: Duration::from_secs(1) }));
+    rig.renewal(start, Ok(Renewed::Renewed { valid_for: Duration::from_secs(1) }));
     assert_eq!(rig.state(), "Held by 1 as o1, token 7, for 28698ms");
-    rig.standing(start, Err(error(ErrorKind::Unreachable, Effect::None)));
+    rig.renewal(start, Err(error(ErrorKind::Unreachable, Effect::None)));
     assert_eq!(rig.wake()[0], "lose 1: expired, renewal failed");
 }
 
 #[test]
 fn without_a_queue_a_claim_whose_fate_is_unknown_is_released_and_the_next_one_has_another_owner() {
     let mut policy = told_in_order();
-    policy.waiting = Waiting::Poll;
+    policy.store.waiting = Waiting::Poll;
     let mut rig = Rig::new(policy);
     rig.join(1);
     let gone = ["run #2: release o1, claim may be under way, within 1000ms"];
@@ -114,7 +112,7 @@ fn a_grant_that_nobody_wants_any_more_is_given_back() {
 }
 
 #[test]
-fn a_grant_for_an_owner_that_was_given_up_is_left_to_its_farewell() {
+fn a_grant_for_an_owner_that_was_given_up_is_left_to_its_release() {
     let mut rig = rig();
     rig.join(1);
     let lease = rig.lease(7, 7);
@@ -161,7 +159,7 @@ fn a_hold_that_was_taken_away_says_so_itself() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     let hold = rig.hold();
     let lost = ["lose 1: not held", "forget o1", "run #2: release o1, all answered, within 1000ms"];
-    assert_eq!(rig.standing(rig.now, Ok(Renewed::NotHeld)), lost);
+    assert_eq!(rig.renewal(rig.now, Ok(Renewed::NotHeld)), lost);
     assert!(matches!(hold.check(rig.now).unwrap_err().reason, LossReason::NotHeld));
     rig.join(2);
     rig.grant(8, 8);
@@ -176,7 +174,7 @@ fn a_hold_ends_after_max_hold_whatever_is_renewed() {
     rig.feed(Input::Join(Join { max_hold: Some(millis(4_000)), ..join(1) }));
     assert_eq!(rig.grant(7, 7)[1], "admit 1: token 7, valid for 4000ms");
     rig.pass(millis(3_000));
-    rig.standing(rig.now, Ok(Renewed::Renewed { valid_for: Duration::from_secs(30) }));
+    rig.renewal(rig.now, Ok(Renewed::Renewed { valid_for: Duration::from_secs(30) }));
     assert_eq!(rig.state(), "Held by 1 as o1, token 7, for 1000ms");
     let lost = ["lose 1: max_hold", "forget o1", "run #2: release o1, all answered, within 1000ms"];
     assert_eq!(rig.wake(), lost);
@@ -218,9 +216,9 @@ fn a_release_is_tried_again_until_the_lease_is_over() {
 #[test]
 fn without_order_the_next_claim_waits_for_the_answer_to_the_release() {
     let mut policy = told_in_order();
-    policy.ordering = Ordering::Unordered;
+    policy.store.ordering = RequestOrder::Unordered;
     let mut rig = holding(policy, 7, 7, 0);
-    rig.feed(Input::Join(Join { ttl: ttl("10s"), ..join(2) }));
+    rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("10s")), ..join(2) }));
     assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1, all answered, within 1000ms"]);
     let next = ["ended 1: released", "run #3: acquire o2, ttl 10s, width 1, above 7, place wanted, within 1000ms"];
     assert_eq!(rig.release(Ok(Released::Released)), next);
@@ -229,7 +227,7 @@ fn without_order_the_next_claim_waits_for_the_answer_to_the_release() {
 #[test]
 fn a_foreign_holder_is_polled_and_never_slept_on_for_ever() {
     let mut policy = told_in_order();
-    policy.waiting = Waiting::Poll;
+    policy.store.waiting = Waiting::Poll;
     let mut rig = Rig::new(policy);
     rig.join(1);
     for _ in 0..20 {
@@ -304,8 +302,8 @@ fn who_will_not_wait_is_refused_beside_one_who_waits_when_the_answer_is_a_place(
 #[test]
 fn a_waiter_with_a_short_ttl_behind_one_with_a_long_one_has_its_own_turn() {
     let mut rig = rig();
-    rig.feed(Input::Join(Join { ttl: ttl("10m"), ..join(1) }));
-    rig.feed(Input::Join(Join { ttl: ttl("2s"), ..join(2) }));
+    rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("10m")), ..join(1) }));
+    rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("2s")), ..join(2) }));
     rig.queue();
     // The place is the long one's, and is refreshed in its time.
     assert_eq!(rig.state(), "Waiting in the queue as o1, again in 3333ms; line: 1, 2");
@@ -323,12 +321,24 @@ fn a_waiter_with_a_short_ttl_behind_one_with_a_long_one_has_its_own_turn() {
 #[test]
 fn where_the_long_one_gives_up_the_place_is_left_and_the_short_one_asks_for_its_own() {
     let mut rig = rig();
-    rig.feed(Input::Join(Join { ttl: ttl("10m"), ..join(1) }));
-    rig.feed(Input::Join(Join { ttl: ttl("2s"), ..join(2) }));
+    rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("10m")), ..join(1) }));
+    rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("2s")), ..join(2) }));
     rig.queue();
     let left = [
         "run #2: release o1, all answered, within 1000ms",
         "run #3: acquire o2, ttl 2s, width 1, place wanted, within 333ms",
     ];
     assert_eq!(rig.leave(1), left);
+}
+
+#[test]
+fn a_mode_that_the_store_cannot_grant_is_refused_and_nothing_is_sent() {
+    let mut rig = Rig::new(told_in_order());
+    let permits = Mode::Permits { count: NonZeroU32::MIN, limit: NonZeroU32::MIN };
+    for (turn, mode) in [(1, Mode::Shared), (2, permits)] {
+        let terms = Terms { mode, ..join(turn).terms };
+        let [refusal] = &rig.feed(Input::Join(Join { terms, ..join(turn) }))[..] else { panic!("only a refusal") };
+        assert!(refusal.contains("Unsupported"), "{refusal}");
+    }
+    assert!(rig.station.is_idle());
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::{Input, Join};
 use super::rig::{Rig, holding, join, millis, none, rig, somebody, told_in_order, ttl};
-use crate::{Answer, Event, Holder};
+use crate::{Answer, Event, Holder, Terms};
 
 #[test]
 fn a_waiter_queues_and_is_handed_the_lock() {
@@ -155,7 +155,7 @@ fn the_lease_is_passed_on_with_half_of_its_ttl_left_and_not_with_less() {
 #[test]
 fn a_waiter_with_another_ttl_does_not_share_the_lease() {
     let mut rig = holding(told_in_order(), 10, 12, 0);
-    rig.feed(Input::Join(Join { ttl: ttl("10s"), ..join(2) }));
+    rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("10s")), ..join(2) }));
     rig.join(3);
     assert_eq!(rig.leave(1), ["ended 1: released", "admit 3: token 11, valid for 29698ms"]);
     let last = [

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use super::super::{ActionId, Input, Join, Reply};
 use super::rig::{Rig, error, join, millis, owner, somebody, told_in_order, ttl};
-use crate::{Answer, Effect, ErrorKind, Event, Holder, Lease, Ordering, Patience, Policy, Released, Renewed, Waiting};
+use crate::{
+    Answer, Effect, ErrorKind, Event, Holder, Lease, Patience, Policy, Released, Renewed, RequestOrder, Terms, Waiting,
+};
 
 /// The waiter that asks first, and the one behind it.
 const FIRST: u8 = 1;
@@ -26,8 +28,8 @@ type Drive = fn() -> Rig;
 
 const STATES: [(&str, Drive); 22] = [
     ("idle", idle),
-    ("idle, release under way", || releasing(Ordering::InOrder)),
-    ("idle, release under way, store without order", || releasing(Ordering::Unordered)),
+    ("idle, release under way", || releasing(RequestOrder::InOrder)),
+    ("idle, release under way, store without order", || releasing(RequestOrder::Unordered)),
     ("idle, release of a lease failed once, store without order", release_failed),
     ("idle, release of an unanswered claim under way, store without queue", || unanswered(Patience::Never)),
     ("idle, four releases owed", four_owed),
@@ -43,15 +45,17 @@ const STATES: [(&str, Drive); 22] = [
     ("waiting outside, last claim timed out, store without queue", || unanswered(Patience::Forever)),
     ("held", held),
     ("held, a waiter fits", || held_with(join(SECOND))),
-    ("held, a waiter has another ttl", || held_with(Join { ttl: ttl("10s"), ..join(SECOND) })),
+    ("held, a waiter has another ttl", || held_with(Join { terms: Terms::exclusive(ttl("10s")), ..join(SECOND) })),
     ("held by transfer", || held_by_transfer(ClaimThen::Answered)),
     ("held by transfer, claim under way", || held_by_transfer(ClaimThen::UnderWay)),
     ("closed", closed),
 ];
 
 /// A station that has admitted [`FLOOR`] before.
-fn rig(ordering: Ordering) -> Rig {
-    rig_at(Policy { ordering, ..told_in_order() })
+fn rig(ordering: RequestOrder) -> Rig {
+    let mut policy = told_in_order();
+    policy.store.ordering = ordering;
+    rig_at(policy)
 }
 
 fn rig_at(policy: Policy) -> Rig {
@@ -61,7 +65,7 @@ fn rig_at(policy: Policy) -> Rig {
     rig
 }
 
-fn releasing(ordering: Ordering) -> Rig {
+fn releasing(ordering: RequestOrder) -> Rig {
     let mut rig = rig(ordering);
     rig.pass(millis(1));
     rig.leave(FIRST);
@@ -69,14 +73,16 @@ fn releasing(ordering: Ordering) -> Rig {
 }
 
 fn release_failed() -> Rig {
-    let mut rig = releasing(Ordering::Unordered);
+    let mut rig = releasing(RequestOrder::Unordered);
     rig.release(Err(error(ErrorKind::Timeout, Effect::Unknown)));
     rig
 }
 
 /// At a store without a queue the first waiter's claim went unanswered.
 fn unanswered(patience: Patience) -> Rig {
-    let mut rig = rig_at(Policy { waiting: Waiting::Poll, ..told_in_order() });
+    let mut policy = told_in_order();
+    policy.store.waiting = Waiting::Poll;
+    let mut rig = rig_at(policy);
     rig.leave(FIRST);
     rig.release(Ok(Released::Released));
     rig.feed(Input::Join(Join { patience, ..join(FIRST) }));
@@ -95,7 +101,7 @@ fn four_owed() -> Rig {
 }
 
 fn idle() -> Rig {
-    let mut rig = releasing(Ordering::InOrder);
+    let mut rig = releasing(RequestOrder::InOrder);
     rig.release(Ok(Released::Released));
     rig
 }
@@ -207,7 +213,7 @@ const INPUTS: [(&str, Feed); 44] = [
         let patience = Patience::Until(rig.now);
         rig.feed(Input::Join(Join { patience, ..join(NEW) }))
     }),
-    ("join, other ttl", |rig| rig.feed(Input::Join(Join { ttl: ttl("20s"), ..join(NEW) }))),
+    ("join, other ttl", |rig| rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("20s")), ..join(NEW) }))),
     ("leave: first", |rig| rig.leave(FIRST)),
     ("leave: second", |rig| rig.leave(SECOND)),
     ("leave: unknown turn", |rig| rig.leave(STRANGER)),
@@ -222,7 +228,7 @@ const INPUTS: [(&str, Feed); 44] = [
         rig.answer(Ok(Answer::Granted { lease, valid_for: Duration::from_secs(30) }))
     }),
     ("granted, another ttl", |rig| {
-        let lease = Lease { ttl: ttl("20s"), ..rig.lease(11, 12) };
+        let lease = Lease { terms: Terms::exclusive(ttl("20s")), ..rig.lease(11, 12) };
         rig.answer(Ok(Answer::Granted { lease, valid_for: Duration::from_secs(20) }))
     }),
     ("granted, not above the floor", |rig| rig.grant(FLOOR, FLOOR + 1)),
@@ -252,11 +258,11 @@ const INPUTS: [(&str, Feed); 44] = [
     ("released", |rig| rig.release(Ok(Released::Released))),
     ("release failed, may pass", |rig| rig.release(Err(error(ErrorKind::Unreachable, Effect::None)))),
     ("release failed for good", |rig| rig.release(Err(error(ErrorKind::Denied, Effect::None)))),
-    ("renewed", |rig| rig.standing(rig.now, Ok(Renewed::Renewed { valid_for: Duration::from_secs(30) }))),
-    ("not held", |rig| rig.standing(rig.now, Ok(Renewed::NotHeld))),
-    ("renewal failed", |rig| rig.standing(rig.now, Err(error(ErrorKind::Timeout, Effect::Unknown)))),
+    ("renewed", |rig| rig.renewal(rig.now, Ok(Renewed::Renewed { valid_for: Duration::from_secs(30) }))),
+    ("not held", |rig| rig.renewal(rig.now, Ok(Renewed::NotHeld))),
+    ("renewal failed", |rig| rig.renewal(rig.now, Err(error(ErrorKind::Timeout, Effect::Unknown)))),
     ("not held, of another owner", |rig| {
-        rig.feed(Input::Standing { owner: owner(STRANGER), asked_at: rig.now, standing: Ok(Renewed::NotHeld) })
+        rig.feed(Input::Renewal { owner: owner(STRANGER), asked_at: rig.now, answer: Ok(Renewed::NotHeld) })
     }),
     ("event: granted to us", |rig| rig.hand_over(11, 12)),
     ("event: granted to us, twice", |rig| [rig.hand_over(11, 12), rig.hand_over(11, 12)].concat()),

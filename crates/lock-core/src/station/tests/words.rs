@@ -1,7 +1,7 @@
 //! What a station says and where it stands, as short lines of text: for the table and the scenarios.
 
-use super::super::farewell::Progress;
-use super::super::state::{Attempt, Held, Hint, Standing, State};
+use super::super::pending::Progress;
+use super::super::state::{Attempt, Held, Hint, Place, State};
 use super::super::{Action, Output, Request, Station};
 use crate::{
     AcquireError, BackendError, Certainty, Ended, Holder, LossReason, Moment, Owner, Queueing, Refusal, TokenRange,
@@ -46,11 +46,11 @@ fn run(action: &Action) -> String {
                 Queueing::Unwanted => "no place",
             };
             let floor = claim.floor.map_or_else(String::new, |floor| format!(", above {floor}"));
-            let (whose, ttl, width) = (owner(claim.owner), claim.ttl, claim.width.get());
+            let (whose, ttl, width) = (owner(claim.owner), claim.terms.ttl, claim.width.get());
             format!("run #{id}: acquire {whose}, ttl {ttl}, width {width}{floor}, {queueing}, within {within}ms")
         }
-        Request::Release(parting) => {
-            format!("run #{id}: release {}, {}, within {within}ms", owner(parting.owner), certainty(parting.certainty))
+        Request::Release(request) => {
+            format!("run #{id}: release {}, {}, within {within}ms", owner(request.owner), certainty(request.certainty))
         }
     }
 }
@@ -116,12 +116,12 @@ pub(super) fn state(now: Moment, station: &Station) -> String {
         let joint = if index == 0 { "; line: " } else { ", " };
         text.push_str(&format!("{joint}{}", waiter.join.turn.0));
     }
-    for farewell in &station.farewells.0 {
-        let progress = match farewell.progress {
+    for pending in &station.pending_releases.0 {
+        let progress = match pending.progress {
             Progress::UnderWay(id) => format!("#{}", id.0),
             Progress::AgainAt(at) => format!("again in {}", after(now, at)),
         };
-        text.push_str(&format!("; releasing {}, {progress}", owner(farewell.parting.owner)));
+        text.push_str(&format!("; releasing {}, {progress}", owner(pending.request.owner)));
     }
     text
 }
@@ -135,11 +135,11 @@ fn hint(hint: &Hint) -> &'static str {
 }
 
 fn attempt(attempt: &Attempt) -> String {
-    let standing = match attempt.standing {
-        Standing::Outside => "outside",
-        Standing::InQueue => "in the queue",
+    let answer = match attempt.place {
+        Place::Outside => "outside",
+        Place::Queued => "in the queue",
     };
-    format!("{standing} as {}{}", owner(attempt.owner), unanswered(attempt.certainty))
+    format!("{answer} as {}{}", owner(attempt.owner), unanswered(attempt.certainty))
 }
 
 fn holding(now: Moment, held: &Held) -> String {

@@ -10,8 +10,8 @@ use super::super::state::State;
 use super::super::{ActionId, Input, Join, Output, Reply, Request, Station, TurnId};
 use super::model::Store;
 use crate::{
-    BackendError, Batch, Certainty, Effect, ErrorKind, Event, Hold, Keeper, Moment, Operation, Owner, Parting,
-    Patience, Policy, Renewed, Waiting,
+    BackendError, Batch, Certainty, Effect, ErrorKind, Event, Hold, Keeper, Moment, Operation, Owner, Patience, Policy,
+    ReleaseRequest, Renewed, Waiting,
 };
 
 /// How many clients there are.
@@ -87,7 +87,7 @@ impl World {
             let (waiters, keeper) = (BTreeMap::new(), Keeper::new(policy, seed));
             Client { station, keeper, waiters, holder: None, parted: BTreeSet::new() }
         };
-        let (now, store) = (Moment::from_nanos(1_000_000_000_000), Store::new(policy.waiting));
+        let (now, store) = (Moment::from_nanos(1_000_000_000_000), Store::new(policy.store.waiting));
         Self { now, store, clients: (0..CLIENTS).map(client).collect(), net: Vec::new(), turns: 0, admitted: 0 }
     }
 
@@ -148,7 +148,7 @@ impl World {
             }
             Output::Ended { .. } => {}
             Output::Run(action) => {
-                if let Request::Release(Parting { owner, certainty: Certainty::Unknown, .. }) = &action.request {
+                if let Request::Release(ReleaseRequest { owner, certainty: Certainty::Unknown, .. }) = &action.request {
                     client.parted.insert(*owner);
                 }
                 let (content, deadline) = (Content::Action(action.id, action.request), self.now + action.within);
@@ -192,11 +192,11 @@ impl World {
     /// the release of a claim that was not answered.
     fn check_debt(&self, number: usize) {
         let station = &self.clients[number].station;
-        let owed = &station.farewells.0;
+        let owed = &station.pending_releases.0;
         assert!(owed.len() <= OWED_MAX, "client {number} owes too much: {owed:?}");
-        let unanswered = owed.iter().any(|farewell| farewell.parting.certainty == Certainty::Unknown);
+        let unanswered = owed.iter().any(|pending| pending.request.certainty == Certainty::Unknown);
         let asking = matches!(station.state, State::Asking(..));
-        let polls = station.policy.waiting == Waiting::Poll;
+        let polls = station.policy.store.waiting == Waiting::Poll;
         assert!(!(polls && unanswered && asking), "client {number} asks though a claim may be under way: {station:?}");
     }
 
@@ -207,8 +207,8 @@ impl World {
             Content::Action(_, Request::Acquire(claim)) => {
                 Told::Action(Reply::Acquire(Ok(self.store.acquire(self.now, letter.client, claim))))
             }
-            Content::Action(_, Request::Release(parting)) => {
-                Told::Action(Reply::Release(Ok(self.store.release(self.now, parting))))
+            Content::Action(_, Request::Release(request)) => {
+                Told::Action(Reply::Release(Ok(self.store.release(self.now, request))))
             }
             Content::Renewal(batch) => Told::Renewal(Ok(self.store.renew(self.now, &batch.leases))),
         };
@@ -237,9 +237,9 @@ impl World {
         match (content, told) {
             (Content::Action(id, _), Told::Action(reply)) => self.feed(client, Input::Reply(id, reply)),
             (Content::Renewal(batch), Told::Renewal(result)) => {
-                for tidings in self.clients[client].keeper.answered(self.now, batch, result) {
-                    let (owner, asked_at, standing) = (tidings.owner, tidings.asked_at, tidings.standing);
-                    self.feed(client, Input::Standing { owner, asked_at, standing });
+                for renewal in self.clients[client].keeper.answered(self.now, batch, result) {
+                    let (owner, asked_at, answer) = (renewal.owner, renewal.asked_at, renewal.answer);
+                    self.feed(client, Input::Renewal { owner, asked_at, answer });
                 }
             }
             (Content::Action(..), Told::Renewal(_)) | (Content::Renewal(_), Told::Action(_)) => unreachable!(),

@@ -32,7 +32,7 @@ fn view(node: &MemoryNode) -> View {
 }
 
 fn release(byte: u8) -> Ask {
-    Ask::Release(Arc::new(parting(byte)))
+    Ask::Release(Arc::new(release_of(byte)))
 }
 
 /// Another client of the node, and the locks that it hears are free.
@@ -121,7 +121,7 @@ fn a_sink_may_ask_the_node_and_own_a_client_of_it() {
     told(&client, &acquire(claim(2), 1));
     told(&node, &release(1));
     drop(client);
-    assert!(matches!(view(&node).standing, Standing::Voting(_)));
+    assert!(matches!(view(&node).state, NodeState::Voting(_)));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_node_forgets_all_and_stays_the_same_run() {
     let before = view(&node);
     node.forget();
     let after = view(&node);
-    assert_eq!((after.standing, after.counter, &after.run), (Standing::Forgetful, 0, &before.run));
+    assert_eq!((after.state, after.counter, &after.run), (NodeState::Forgetful, 0, &before.run));
     assert_eq!(node.store().holds(node.clock()).count(), 0);
 }
 
@@ -141,7 +141,7 @@ fn a_node_starts_again_as_another_run_with_all_that_it_holds() {
     told(&node, &acquire(claim(1), 1));
     let before = (node.run(), node.store().counter());
     node.restart();
-    assert_eq!(view(&node).standing, Standing::Forgetful);
+    assert_eq!(view(&node).state, NodeState::Forgetful);
     assert_ne!(node.run(), before.0);
     assert_eq!((node.store().counter(), node.store().holds(node.clock()).count()), (before.1, 1));
 }

@@ -128,10 +128,10 @@ impl Play {
                         token.get() + 1 - claim.width.get()
                     }
                 };
-                let until = self.clock + claim.ttl.get();
+                let until = self.clock + claim.terms.ttl.get();
                 self.stored = Some(Stored { owner: claim.owner, low, token: token.get(), until });
                 let tokens = TokenRange::new(token, token).unwrap();
-                self.grants.push(Lease { name: claim.name, owner: claim.owner, tokens, ttl: claim.ttl });
+                self.grants.push(Lease { name: claim.name, owner: claim.owner, tokens, terms: claim.terms });
             }
             Ok(Told::Held { .. }) => prop_assert!(self.stored.is_some() && mine.is_none(), "nobody else holds"),
             Ok(told) => prop_assert!(false, "{told:?}"),
@@ -166,7 +166,7 @@ impl Play {
             }
             Some(stored) if stored.token > high.get() => Fenced::Higher(token(stored.token)),
             Some(stored) => {
-                let until = self.clock + lease.ttl.get();
+                let until = self.clock + lease.terms.ttl.get();
                 *stored = Stored { low: high.get(), token: high.get(), until, ..*stored };
                 Fenced::Acknowledged
             }
@@ -180,7 +180,7 @@ impl Play {
 
     fn release(&mut self, byte: u8, certainty: Certainty) -> Result<(), TestCaseError> {
         let held = self.stored.take_if(|stored| stored.owner == owner(byte)).is_some();
-        let released = self.node.release(self.clock, Parting { certainty, ..parting(byte) });
+        let released = self.node.release(self.clock, ReleaseRequest { certainty, ..release_of(byte) });
         prop_assert_eq!(released, if held { Released::Released } else { Released::NotHeld });
         Ok(())
     }

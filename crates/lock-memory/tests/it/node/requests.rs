@@ -1,7 +1,7 @@
 //! Grants, fences and releases at one node.
 
 use lock_core::node::{Ask, NodeTime, Told};
-use lock_core::{Effect, ErrorKind, Fenced, FencingToken, Holder, Parting, Released, Ttl};
+use lock_core::{Effect, ErrorKind, Fenced, FencingToken, Holder, ReleaseRequest, Released, Terms, Ttl};
 
 use super::*;
 
@@ -74,11 +74,14 @@ fn a_lease_ends_by_the_nodes_clock_at_the_moment_it_ends() {
 }
 
 #[test]
-fn an_owner_that_was_given_up_is_refused_for_the_partings_ttl() {
+fn an_owner_that_was_given_up_is_refused_for_the_ttl_of_the_release() {
     let short = Ttl::MIN;
     for (ttl, life) in [(Ttl::new(TTL).unwrap(), TTL), (short, seconds(10))] {
         let mut node = Node::voting();
-        assert_eq!(node.release(at(1), Parting { ttl, ..unsure_parting(1) }), Released::NotHeld);
+        assert_eq!(
+            node.release(at(1), ReleaseRequest { terms: Terms::exclusive(ttl), ..unsure_release(1) }),
+            Released::NotHeld
+        );
         let error = node.try_ask(at(1) + life - TICK, &acquire(claim(1), 1)).unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::None));
         assert_eq!(node.store.counter(), 0);
@@ -91,7 +94,7 @@ fn an_owner_that_was_given_up_is_refused_for_the_partings_ttl() {
 fn a_release_whose_claims_were_all_answered_leaves_no_tombstone() {
     let mut node = Node::voting();
     node.grant(at(1), claim(1), 1);
-    assert_eq!(node.release(at(2), parting(1)), Released::Released);
+    assert_eq!(node.release(at(2), release_of(1)), Released::Released);
     assert_eq!(node.grant(at(2), claim(1), 1), 2);
 }
 
@@ -99,7 +102,7 @@ fn a_release_whose_claims_were_all_answered_leaves_no_tombstone() {
 fn a_release_ends_a_hold_and_leaves_a_tombstone_all_the_same() {
     let mut node = Node::voting();
     node.grant(at(1), claim(1), 1);
-    assert_eq!(node.release(at(2), unsure_parting(1)), Released::Released);
+    assert_eq!(node.release(at(2), unsure_release(1)), Released::Released);
     assert!(node.store.holder(&name("invoice:42"), at(2)).is_none());
     assert!(node.try_ask(at(2), &acquire(claim(1), 1)).is_err());
 }
@@ -108,9 +111,9 @@ fn a_release_ends_a_hold_and_leaves_a_tombstone_all_the_same() {
 fn a_release_touches_the_owners_living_hold_only() {
     let mut node = Node::voting();
     node.grant(at(1), claim(1), 1);
-    assert_eq!(node.release(at(2), parting(2)), Released::NotHeld);
+    assert_eq!(node.release(at(2), release_of(2)), Released::NotHeld);
     assert!(node.store.holder(&name("invoice:42"), at(2)).is_some());
-    assert_eq!(node.release(at(31), parting(1)), Released::NotHeld);
+    assert_eq!(node.release(at(31), release_of(1)), Released::NotHeld);
 }
 
 #[test]
@@ -191,12 +194,13 @@ fn the_longest_ttl_that_was_granted_or_announced_is_known() {
     node.grant(at(1), for_ttl(1, seconds(60)), 1);
     node.ask(at(1), &acquire(for_ttl(2, seconds(90)), 1));
     assert_eq!(longest(&mut node), seconds(60), "a claim that is put off is no grant");
-    node.release(at(1), parting(1));
+    node.release(at(1), release_of(1));
     node.grant(at(1), for_ttl(2, seconds(20)), 10);
     assert_eq!(longest(&mut node), seconds(60), "it never falls");
     node.grant(at(1), for_ttl(2, seconds(70)), 1);
     assert_eq!(longest(&mut node), seconds(70), "an owner that asks again");
-    let renewal = |byte, high, ttl| Lease { ttl: Ttl::new(seconds(ttl)).unwrap(), ..lease(byte, 1, high) };
+    let renewal =
+        |byte, high, ttl| Lease { terms: Terms::exclusive(Ttl::new(seconds(ttl)).unwrap()), ..lease(byte, 1, high) };
     assert_eq!(node.fence(at(1), renewal(2, 10, 80)), Fenced::Acknowledged);
     assert_eq!(longest(&mut node), seconds(80), "a renewal");
     assert_eq!(node.fence(at(1), renewal(2, 9, 100)), Fenced::Higher(token(10)));

@@ -1,6 +1,6 @@
 //! Whether a node votes: epochs, marks, notes, installs and moves.
 
-use lock_core::node::{Ask, NodeTime, Standing};
+use lock_core::node::{Ask, NodeState, NodeTime};
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn a_node_that_was_never_installed_has_forgotten() {
     let view = node.view(at(7), &Ask::Look);
     let expected = View {
         run: RunId("first".into()),
-        standing: Standing::Forgetful,
+        state: NodeState::Forgetful,
         counter: 0,
         longest: Duration::ZERO,
         membership: None,
@@ -34,30 +34,30 @@ fn a_node_that_was_never_installed_has_forgotten() {
 #[test]
 fn a_mark_makes_a_forgetful_node_abstain_since_then() {
     let mut node = Node::empty();
-    let abstaining = |since| Standing::Abstaining { epoch: EPOCH, since: seconds(since) };
-    assert_eq!(node.view(at(1), &mark(EPOCH)).standing, abstaining(0));
+    let abstaining = |since| NodeState::Abstaining { epoch: EPOCH, since: seconds(since) };
+    assert_eq!(node.view(at(1), &mark(EPOCH)).state, abstaining(0));
     assert_abstains(&mut node, at(5));
-    assert_eq!(node.view(at(9), &mark(LATER_EPOCH)).standing, abstaining(8), "the first mark stays");
-    assert_eq!(node.view(at(11), &mark(EPOCH)).standing, abstaining(10), "and so does its time");
+    assert_eq!(node.view(at(9), &mark(LATER_EPOCH)).state, abstaining(8), "the first mark stays");
+    assert_eq!(node.view(at(11), &mark(EPOCH)).state, abstaining(10), "and so does its time");
 }
 
 #[test]
 fn a_mark_does_nothing_to_a_node_that_votes() {
     let mut node = Node::voting();
-    assert_eq!(node.view(at(1), &mark(LATER_EPOCH)).standing, Standing::Voting(EPOCH));
+    assert_eq!(node.view(at(1), &mark(LATER_EPOCH)).state, NodeState::Voting(EPOCH));
     assert_eq!(node.grant(at(1), claim(1), 1), 1);
 }
 
 #[test]
 fn an_install_begins_the_epoch_that_was_marked_and_no_other() {
     let mut node = Node::empty();
-    assert_eq!(node.view(at(1), &install(EPOCH, 40)).standing, Standing::Forgetful, "it was not marked");
+    assert_eq!(node.view(at(1), &install(EPOCH, 40)).state, NodeState::Forgetful, "it was not marked");
     node.view(at(1), &mark(EPOCH));
     let refused = node.view(at(2), &install(LATER_EPOCH, 40));
-    assert_eq!(refused.standing, Standing::Abstaining { epoch: EPOCH, since: seconds(1) });
+    assert_eq!(refused.state, NodeState::Abstaining { epoch: EPOCH, since: seconds(1) });
     assert_eq!((refused.counter, refused.membership), (0, None));
     let voting = node.view(at(2), &install(EPOCH, 40));
-    assert_eq!((voting.standing, voting.membership), (Standing::Voting(EPOCH), Some(membership())));
+    assert_eq!((voting.state, voting.membership), (NodeState::Voting(EPOCH), Some(membership())));
     let late = node.view(at(3), &install(EPOCH, 9_000_000));
     assert_eq!(late.counter, voting.counter, "one that comes a second time changes nothing");
 }
@@ -108,7 +108,7 @@ fn another_run_has_forgotten_whatever_data_came_with_it() {
     node.grant(at(1), claim(1), 10);
     node.restart();
     let view = node.view(at(1), &Ask::Look);
-    assert_eq!((view.standing, view.counter, view.longest), (Standing::Forgetful, 10, TTL));
+    assert_eq!((view.state, view.counter, view.longest), (NodeState::Forgetful, 10, TTL));
     assert_eq!(view.membership, Some(membership()));
     assert_abstains(&mut node, at(1));
     assert!(node.store.holder(&name("invoice:42"), at(1)).is_some());
@@ -119,9 +119,9 @@ fn what_another_run_was_marked_with_is_not_installed() {
     let mut node = Node::empty();
     node.view(at(1), &mark(EPOCH));
     node.restart();
-    assert_eq!(node.view(at(2), &install(EPOCH, 0)).standing, Standing::Forgetful);
-    let marked = node.view(at(2), &mark(LATER_EPOCH)).standing;
-    assert_eq!(marked, Standing::Abstaining { epoch: LATER_EPOCH, since: Duration::ZERO });
+    assert_eq!(node.view(at(2), &install(EPOCH, 0)).state, NodeState::Forgetful);
+    let marked = node.view(at(2), &mark(LATER_EPOCH)).state;
+    assert_eq!(marked, NodeState::Abstaining { epoch: LATER_EPOCH, since: Duration::ZERO });
 }
 
 #[test]
@@ -138,13 +138,13 @@ fn a_release_works_on_a_node_that_abstains() {
     let mut node = Node::voting();
     node.grant(at(1), claim(1), 1);
     node.restart();
-    assert_eq!(node.release(at(2), parting(1)), Released::Released, "it has forgotten");
+    assert_eq!(node.release(at(2), release_of(1)), Released::Released, "it has forgotten");
     node.view(at(2), &mark(EPOCH));
-    assert_eq!(node.release(at(2), unsure_parting(2)), Released::NotHeld);
+    assert_eq!(node.release(at(2), unsure_release(2)), Released::NotHeld);
     node.view(at(2), &install(EPOCH, 0));
     assert!(node.try_ask(at(2), &acquire(claim(2), 1)).is_err(), "the tombstone is there");
     let mut node = Node::empty();
-    assert_eq!(node.release(at(2), unsure_parting(1)), Released::NotHeld);
+    assert_eq!(node.release(at(2), unsure_release(1)), Released::NotHeld);
     node.view(at(2), &mark(EPOCH));
     node.view(at(2), &install(EPOCH, 0));
     assert!(node.try_ask(at(2), &acquire(claim(1), 1)).is_err(), "so it is on one that was never installed");
@@ -158,12 +158,12 @@ fn a_move_makes_a_voting_node_abstain_in_another_deployment() {
     let (membership, predecessor) = (Arc::new(other.clone()), Arc::new(membership()));
     let moving = Ask::Move { epoch: LATER_EPOCH, membership, predecessor: Arc::clone(&predecessor) };
     let view = node.view(at(2), &moving);
-    assert_eq!(view.standing, Standing::Abstaining { epoch: LATER_EPOCH, since: Duration::ZERO });
+    assert_eq!(view.state, NodeState::Abstaining { epoch: LATER_EPOCH, since: Duration::ZERO });
     assert_eq!((view.membership, view.counter, view.longest), (Some(other), 10, TTL));
     assert_eq!(view.predecessor.as_ref(), Some(&*predecessor));
     assert_abstains(&mut node, at(2));
     let voting = node.view(at(3), &install(LATER_EPOCH, 0));
-    assert_eq!((voting.standing, voting.predecessor), (Standing::Voting(LATER_EPOCH), Some((*predecessor).clone())));
+    assert_eq!((voting.state, voting.predecessor), (NodeState::Voting(LATER_EPOCH), Some((*predecessor).clone())));
 }
 
 #[test]
@@ -195,13 +195,13 @@ fn a_move_that_comes_again_changes_nothing() {
     assert_eq!(node.view(at(1), &move_to(EPOCH, 60)), before, "it votes in that epoch");
     let moved = node.view(at(2), &move_to(LATER_EPOCH, 60));
     let again = node.view(at(4), &move_to(LATER_EPOCH, 90));
-    assert_eq!(again.standing, Standing::Abstaining { epoch: LATER_EPOCH, since: seconds(2) });
+    assert_eq!(again.state, NodeState::Abstaining { epoch: LATER_EPOCH, since: seconds(2) });
     assert_eq!(again.membership, moved.membership);
     node.view(at(4), &install(LATER_EPOCH, 0));
-    assert_eq!(node.view(at(5), &move_to(LATER_EPOCH, 60)).standing, Standing::Voting(LATER_EPOCH));
+    assert_eq!(node.view(at(5), &move_to(LATER_EPOCH, 60)).state, NodeState::Voting(LATER_EPOCH));
     node.restart();
-    let restarted = node.view(at(6), &move_to(LATER_EPOCH, 60)).standing;
-    assert!(matches!(restarted, Standing::Abstaining { .. }), "the same epoch of another run");
+    let restarted = node.view(at(6), &move_to(LATER_EPOCH, 60)).state;
+    assert!(matches!(restarted, NodeState::Abstaining { .. }), "the same epoch of another run");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Ask, Noted, Noting, Standing, Told};
+use lock_core::node::{Ask, NodeState, Noted, Noting, Told};
 use lock_core::{Certainty, Claim, Effect, ErrorKind, Fenced, Queueing, Released};
 use test_support::{AfterDrop, Fault, Proxy, RedisOptions, RedisServer};
 
@@ -137,9 +137,9 @@ fn a_full_node_grants_nothing_and_takes_the_rest() {
             assert!(matches!(noted[..], [Some(Noted { epoch, .. })] if noting == Noting::Begins(epoch)), "{colour}");
         }
         voter.server.command::<()>(&["HDEL", "leasehold:node", "seal"]);
-        let marked = view(voter.ask(&mark(OTHER_EPOCH))).standing;
-        assert!(matches!(marked, Standing::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}: {marked:?}");
-        assert_eq!(view(voter.ask(&install(OTHER_EPOCH))).standing, Standing::Voting(OTHER_EPOCH), "{colour}");
+        let marked = view(voter.ask(&mark(OTHER_EPOCH))).state;
+        assert!(matches!(marked, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}: {marked:?}");
+        assert_eq!(view(voter.ask(&install(OTHER_EPOCH))).state, NodeState::Voting(OTHER_EPOCH), "{colour}");
     }
 }
 
@@ -170,7 +170,7 @@ fn nothing_is_connected_before_the_first_request_and_errors_name_the_node() {
             assert!(text.contains(ADDRESS) && !text.contains("sesame"), "{text}");
         }
         server.restart_empty();
-        assert_eq!(view(node.ask(&Ask::Look, SOON)).standing, Standing::Forgetful, "{colour}");
+        assert_eq!(view(node.ask(&Ask::Look, SOON)).state, NodeState::Forgetful, "{colour}");
         let wrong = connect(&format!("redis://:opensaysme@127.0.0.1:{}", server.port()));
         let error = wrong.ask(&Ask::Look, Duration::from_secs(1)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Denied, "{colour}: {error}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 
-use lock_core::node::{Ask, RunId, Standing, Told};
+use lock_core::node::{Ask, NodeState, RunId, Told};
 use lock_core::{Certainty, Effect, ErrorKind, Released};
 use test_support::{RedisOptions, RedisServer};
 
@@ -47,7 +47,7 @@ fn a_node_that_may_have_forgotten_does_not_vote() {
             let (before, token) = (voter.view(), held.tokens.high().get());
             lose(&mut voter.server);
             let seen = look_again(&voter.node);
-            assert_eq!(seen.standing, Standing::Forgetful, "{how}, {colour}");
+            assert_eq!(seen.state, NodeState::Forgetful, "{how}, {colour}");
             assert_eq!(seen.run == before.run, how == "flushed");
             assert_eq!(voter.acquire(&claim("job"), 1).unwrap(), Told::Abstains, "{how}, {colour}");
             assert_eq!(voter.ask(&fence(&[held], EPOCH)).unwrap(), Told::Abstains, "{how}, {colour}");
@@ -72,10 +72,10 @@ fn a_mark_from_before_a_restart_does_not_count_after_it() {
         let node = connect(&server.url());
         node.ask(&mark(EPOCH), SOON).unwrap();
         server.restart_with_data();
-        assert_eq!(look_again(&node).standing, Standing::Forgetful, "{colour}");
-        assert_eq!(view(node.ask(&install(EPOCH), SOON)).standing, Standing::Forgetful, "{colour}");
-        let marked = view(node.ask(&mark(OTHER_EPOCH), SOON)).standing;
-        assert!(matches!(marked, Standing::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}: {marked:?}");
+        assert_eq!(look_again(&node).state, NodeState::Forgetful, "{colour}");
+        assert_eq!(view(node.ask(&install(EPOCH), SOON)).state, NodeState::Forgetful, "{colour}");
+        let marked = view(node.ask(&mark(OTHER_EPOCH), SOON)).state;
+        assert!(matches!(marked, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}: {marked:?}");
     }
 }
 
@@ -91,7 +91,7 @@ fn forgotten_scripts_are_loaded_again() {
         flush();
         assert_eq!(voter.release(&job, Certainty::Answered), Released::Released, "{colour}");
         flush();
-        assert_eq!(voter.view().standing, Standing::Voting(EPOCH));
+        assert_eq!(voter.view().state, NodeState::Voting(EPOCH));
     }
 }
 
@@ -148,7 +148,7 @@ fn a_promoted_replica_does_not_pass_for_the_primary() {
         });
         replica.command::<()>(&["REPLICAOF", "NO", "ONE"]);
         let seen = look_again(&node);
-        assert_eq!(seen.standing, Standing::Forgetful, "{colour}");
+        assert_eq!(seen.state, NodeState::Forgetful, "{colour}");
         assert_eq!(node.ask(&acquire(&claim("another"), 1, EPOCH), SOON).unwrap(), Told::Abstains, "{colour}");
         assert_eq!(node.ask(&fence(&[held], EPOCH), SOON).unwrap(), Told::Abstains, "{colour}");
         assert_eq!(replica.command::<u8>(&["EXISTS", "another"]), 0);

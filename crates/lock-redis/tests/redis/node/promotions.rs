@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lock_core::node::{Ask, Standing, Told};
+use lock_core::node::{Ask, NodeState, Told};
 use lock_core::{Certainty, Effect, ErrorKind, Fenced, Released};
 use test_support::{RedisServer, RedisVersion};
 
@@ -53,7 +53,7 @@ fn a_node_that_fails_back_within_one_run_does_not_vote() {
         let (voter, successor) = (Voter::on(server_of(version), connect), server_of(version));
         let (_, kept) = voter.take("job");
         let idle = connect(&voter.server.url());
-        assert_eq!(view(idle.ask(&Ask::Look, SOON)).standing, Standing::Voting(EPOCH));
+        assert_eq!(view(idle.ask(&Ask::Look, SOON)).state, NodeState::Voting(EPOCH));
         let mut forgotten = None;
         voter.fail_back(&successor, || forgotten = Some(voter.take("another").1.tokens.high().get()));
         assert_eq!(voter.value("another"), None, "{colour}: nothing was lost");
@@ -64,7 +64,7 @@ fn a_node_that_fails_back_within_one_run_does_not_vote() {
             let fenced = node.ask(&fence(std::slice::from_ref(&kept), EPOCH), SOON);
             assert_eq!(fenced.unwrap(), Told::Abstains, "{colour}");
             for ask in [Ask::Look, install(EPOCH)] {
-                assert_eq!(view(node.ask(&ask, SOON)).standing, Standing::Forgetful, "{colour}: {ask:?}");
+                assert_eq!(view(node.ask(&ask, SOON)).state, NodeState::Forgetful, "{colour}: {ask:?}");
             }
         }
         voter.begin(OTHER_EPOCH);
@@ -79,13 +79,13 @@ fn a_mark_from_before_a_fail_back_does_not_count_after_it() {
     for (colour, connect) in COLOURS {
         let voter = Voter::marked(connect);
         voter.fail_back(&server(), || ());
-        assert_eq!(view(voter.ask(&install(EPOCH))).standing, Standing::Forgetful, "{colour}");
-        let marked = view(voter.ask(&mark(OTHER_EPOCH))).standing;
-        assert!(matches!(marked, Standing::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}: {marked:?}");
+        assert_eq!(view(voter.ask(&install(EPOCH))).state, NodeState::Forgetful, "{colour}");
+        let marked = view(voter.ask(&mark(OTHER_EPOCH))).state;
+        assert!(matches!(marked, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}: {marked:?}");
         voter.fail_back(&server(), || ());
         let [to, predecessor] = [membership(), membership()].map(Arc::new);
-        let moved = view(voter.ask(&Ask::Move { epoch: OTHER_EPOCH, membership: to, predecessor })).standing;
-        assert!(matches!(moved, Standing::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}, not moved: {moved:?}");
+        let moved = view(voter.ask(&Ask::Move { epoch: OTHER_EPOCH, membership: to, predecessor })).state;
+        assert!(matches!(moved, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}, not moved: {moved:?}");
     }
 }
 
@@ -97,7 +97,7 @@ fn a_backup_of_a_node_costs_neither_its_vote_nor_a_held_lock() {
         voter.back_up();
         let newcomer = connect(&voter.server.url());
         for node in [&voter.node, &newcomer] {
-            assert_eq!(view(node.ask(&Ask::Look, SOON)).standing, Standing::Voting(EPOCH), "{colour}");
+            assert_eq!(view(node.ask(&Ask::Look, SOON)).state, NodeState::Voting(EPOCH), "{colour}");
             let told = node.ask(&fence(std::slice::from_ref(&held), EPOCH), SOON).unwrap();
             assert_eq!(told, Told::Fenced(vec![Fenced::Acknowledged]), "{colour}");
         }
@@ -112,9 +112,9 @@ fn a_backup_while_a_node_abstains_costs_no_second_wait() {
     for (colour, connect) in COLOURS {
         let voter = Voter::marked(connect);
         voter.back_up();
-        let marked = view(voter.ask(&mark(OTHER_EPOCH))).standing;
-        assert!(matches!(marked, Standing::Abstaining { epoch: EPOCH, .. }), "{colour}: {marked:?}");
-        assert_eq!(view(voter.ask(&install(EPOCH))).standing, Standing::Voting(EPOCH), "{colour}");
+        let marked = view(voter.ask(&mark(OTHER_EPOCH))).state;
+        assert!(matches!(marked, NodeState::Abstaining { epoch: EPOCH, .. }), "{colour}: {marked:?}");
+        assert_eq!(view(voter.ask(&install(EPOCH))).state, NodeState::Voting(EPOCH), "{colour}");
     }
 }
 
@@ -130,14 +130,14 @@ fn a_seal_of_an_earlier_version_counts_until_the_first_grant_renews_it() {
                 None => voter.server.command::<()>(&["HDEL", "leasehold:node", "incarnation"]),
                 Some(left) => voter.server.command::<()>(&["HSET", "leasehold:node", "incarnation", left]),
             }
-            assert_eq!(voter.view().standing, Standing::Voting(EPOCH), "{colour}, {left:?}");
+            assert_eq!(voter.view().state, NodeState::Voting(EPOCH), "{colour}, {left:?}");
             assert_eq!(voter.fence(std::slice::from_ref(&held)), [Fenced::Acknowledged], "{colour}, {left:?}");
             assert_eq!(voter.known("incarnation").as_deref(), left, "{colour}");
             voter.take("another");
             assert_eq!(voter.known("incarnation"), Some(voter.incarnation()), "{colour}, {left:?}");
             voter.server.command::<()>(&["DEL", "another"]);
             voter.fail_back(&server(), || ());
-            assert_eq!(voter.view().standing, Standing::Forgetful, "{colour}, {left:?}");
+            assert_eq!(voter.view().state, NodeState::Forgetful, "{colour}, {left:?}");
             voter.server.command::<()>(&["HSET", "leasehold:node", "incarnation", &voter.incarnation()]);
         }
     }

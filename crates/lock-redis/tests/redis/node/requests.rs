@@ -66,16 +66,16 @@ fn asking_again_gives_the_stored_token_and_rearms_the_ttl() {
         let voter = Voter::start(connect);
         let mut job = claim("job");
         let token = granted(voter.acquire(&job, 1)).0;
-        assert_eq!(voter.view().longest, job.ttl.get());
+        assert_eq!(voter.view().longest, job.terms.ttl.get());
         voter.server.command::<()>(&["PEXPIRE", "job", "1000"]);
-        job.ttl = Ttl::new(Duration::from_secs(90)).unwrap();
+        job.terms.ttl = Ttl::new(Duration::from_secs(90)).unwrap();
         let wish = voter.clock();
         let again = granted(voter.acquire(&job, wish));
         assert_eq!((again.0, voter.counter()), (token, token), "{colour}");
         assert!(again.1 >= wish && voter.left("job") > 60_000);
-        assert_eq!(voter.view().longest, job.ttl.get(), "{colour}: the longest ttl in use");
+        assert_eq!(voter.view().longest, job.terms.ttl.get(), "{colour}: the longest ttl in use");
         voter.take("a shorter one");
-        assert_eq!(voter.view().longest, job.ttl.get(), "{colour}: it never falls");
+        assert_eq!(voter.view().longest, job.terms.ttl.get(), "{colour}: it never falls");
     }
 }
 
@@ -122,7 +122,7 @@ fn a_fence_acknowledges_what_is_not_above_it_and_keeps_its_token() {
         let drawn = granted(voter.acquire(&job, 1)).0;
         let mut higher = lease(&job, drawn + 10);
         higher.tokens = TokenRange::new(token(drawn + 8), token(drawn + 10)).unwrap();
-        higher.ttl = Ttl::new(Duration::from_secs(90)).unwrap();
+        higher.terms.ttl = Ttl::new(Duration::from_secs(90)).unwrap();
         let expected = format!("lh1:{}:{}:{}:1@here a: note", job.owner.to_wire(), drawn + 8, drawn + 10);
         for _ in 0..2 {
             assert_eq!(voter.fence(std::slice::from_ref(&higher)), [Fenced::Acknowledged], "{colour}");
@@ -213,7 +213,7 @@ fn who_was_given_up_gets_nothing_any_more() {
         let voter = Voter::start(connect);
         for (ttl, lives) in [(2, 9_000..=10_000), (60, 50_000..=60_000)] {
             let mut given_up = claim("job");
-            given_up.ttl = Ttl::new(Duration::from_secs(ttl)).unwrap();
+            given_up.terms.ttl = Ttl::new(Duration::from_secs(ttl)).unwrap();
             for _ in 0..2 {
                 assert_eq!(voter.release(&given_up, Certainty::Unknown), Released::NotHeld);
                 assert!(lives.contains(&voter.left(&tombstone(&given_up))), "{colour}");

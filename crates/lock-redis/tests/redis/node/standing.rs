@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Ask, Membership, Noted, Noting, RunId, Standing, Told};
+use lock_core::node::{Ask, Membership, NodeState, Noted, Noting, RunId, Told};
 use lock_core::{Certainty, FencingToken, Released};
 use test_support::{RedisOptions, RedisServer};
 
@@ -22,24 +22,24 @@ fn a_new_node_abstains_until_its_epoch_is_installed() {
         let node = connect(&server.url());
         let ask = |ask: &Ask| node.ask(ask, SOON);
         let new = view(ask(&Ask::Look));
-        assert_eq!((new.standing, new.counter, new.longest), (Standing::Forgetful, 0, Duration::ZERO), "{colour}");
+        assert_eq!((new.state, new.counter, new.longest), (NodeState::Forgetful, 0, Duration::ZERO), "{colour}");
         assert_eq!((new.membership, new.evicts), (None, None));
         let (RunId(run), claim) = (new.run, claim("job"));
         assert!(server.command::<String>(&["INFO", "server"]).contains(&format!("run_id:{run}")));
         assert_eq!(ask(&acquire(&claim, 1, EPOCH)).unwrap(), Told::Abstains);
         assert_eq!(ask(&fence(&[lease(&claim, 9)], EPOCH)).unwrap(), Told::Abstains);
-        assert_eq!(view(ask(&install(EPOCH))).standing, Standing::Forgetful, "{colour}: nobody marked it");
+        assert_eq!(view(ask(&install(EPOCH))).state, NodeState::Forgetful, "{colour}: nobody marked it");
         assert_eq!(server.command::<u64>(&["DBSIZE"]), 0, "{colour}: something was written");
 
         for epoch in [EPOCH, OTHER_EPOCH] {
-            let Standing::Abstaining { epoch, .. } = view(ask(&mark(epoch))).standing else { panic!("{colour}") };
+            let NodeState::Abstaining { epoch, .. } = view(ask(&mark(epoch))).state else { panic!("{colour}") };
             assert_eq!(epoch, EPOCH, "the first who marks decides");
         }
-        let waiting = view(ask(&install(OTHER_EPOCH))).standing;
-        assert!(matches!(waiting, Standing::Abstaining { epoch: EPOCH, .. }), "{colour}: {waiting:?}");
+        let waiting = view(ask(&install(OTHER_EPOCH))).state;
+        assert!(matches!(waiting, NodeState::Abstaining { epoch: EPOCH, .. }), "{colour}: {waiting:?}");
         assert_eq!(ask(&acquire(&claim, 1, EPOCH)).unwrap(), Told::Abstains);
         let installed = view(ask(&install(EPOCH)));
-        assert_eq!((installed.standing, installed.longest), (Standing::Voting(EPOCH), Duration::from_secs(7)));
+        assert_eq!((installed.state, installed.longest), (NodeState::Voting(EPOCH), Duration::from_secs(7)));
         assert_eq!(installed.membership, Some(membership()));
         assert!(installed.counter > new.clock.0 && installed.counter <= installed.clock.0, "raised to the clock");
         assert_eq!(ask(&acquire(&claim, 1, OTHER_EPOCH)).unwrap(), Told::Abstains);
@@ -56,8 +56,8 @@ fn it_says_how_long_it_has_abstained() {
         node.ask(&mark(EPOCH), SOON).unwrap();
         let since: u64 = server.command(&["HGET", "leasehold:node", "since"]);
         server.command::<()>(&["HSET", "leasehold:node", "since", &(since - 60 * SECOND).to_string()]);
-        let abstaining = view(node.ask(&mark(OTHER_EPOCH), SOON)).standing;
-        let Standing::Abstaining { epoch: EPOCH, since } = abstaining else { panic!("{colour}: {abstaining:?}") };
+        let abstaining = view(node.ask(&mark(OTHER_EPOCH), SOON)).state;
+        let NodeState::Abstaining { epoch: EPOCH, since } = abstaining else { panic!("{colour}: {abstaining:?}") };
         assert!((60..80).contains(&since.as_secs()), "{since:?}");
     }
 }
@@ -76,7 +76,7 @@ fn what_comes_late_does_not_change_who_votes() {
         };
         for late in [mark(EPOCH), mark(OTHER_EPOCH), install(EPOCH), late_install, install(OTHER_EPOCH)] {
             let after = view(voter.ask(&late));
-            assert_eq!((after.standing, after.counter), (before.standing, before.counter), "{colour}: {late:?}");
+            assert_eq!((after.state, after.counter), (before.state, before.counter), "{colour}: {late:?}");
             assert_eq!((after.longest, after.membership), (before.longest, before.membership.clone()));
         }
     }
@@ -153,7 +153,7 @@ fn a_node_that_moves_abstains_and_still_releases() {
         let moving = Ask::Move { epoch: OTHER_EPOCH, membership: to, predecessor };
         let moved = view(voter.ask(&moving));
         assert_eq!(moved.predecessor, Some(membership()), "{colour}");
-        assert!(matches!(moved.standing, Standing::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}: {moved:?}");
+        assert!(matches!(moved.state, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}: {moved:?}");
         assert_eq!((moved.membership.as_ref(), moved.counter), (Some(&elsewhere), held.tokens.high().get()));
         assert_eq!(voter.acquire(&job, 1).unwrap(), Told::Abstains);
         assert_eq!(voter.ask(&fence(&[held], EPOCH)).unwrap(), Told::Abstains);
@@ -162,9 +162,9 @@ fn a_node_that_moves_abstains_and_still_releases() {
         assert_eq!(voter.release(&given_up, Certainty::Unknown), Released::NotHeld);
         assert!(voter.left(&tombstone(&given_up)) > 0);
         let installed = view(voter.ask(&install(EPOCH)));
-        assert!(matches!(installed.standing, Standing::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}");
-        assert_eq!(view(voter.ask(&install(OTHER_EPOCH))).standing, Standing::Voting(OTHER_EPOCH));
-        assert_eq!(view(voter.ask(&moving)).standing, Standing::Voting(OTHER_EPOCH), "{colour}: a late duplicate");
+        assert!(matches!(installed.state, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}");
+        assert_eq!(view(voter.ask(&install(OTHER_EPOCH))).state, NodeState::Voting(OTHER_EPOCH));
+        assert_eq!(view(voter.ask(&moving)).state, NodeState::Voting(OTHER_EPOCH), "{colour}: a late duplicate");
     }
 }
 

@@ -58,7 +58,7 @@ impl Acquire {
         let (told, open) = (announcement.told.iter().filter(knows).count(), announcement.open);
         let is_late = now.since(announcement.begun) >= at_once();
         if told >= self.majority && !is_late {
-            quorum.announced = quorum.announced.max(self.claim.ttl.get());
+            quorum.announced = quorum.announced.max(self.claim.terms.ttl.get());
             self.round = Round::One;
             self.wish = quorum.heights.wish(now, self.claim.width);
             self.ask_all(quorum, now);

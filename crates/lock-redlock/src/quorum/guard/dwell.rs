@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Epoch, Noted, Standing, View};
+use lock_core::node::{Epoch, NodeState, Noted, View};
 use lock_core::{Moment, drift};
 
 use super::super::{NodeId, Quorum};
@@ -41,9 +41,9 @@ impl Guard {
     pub(super) fn foresee(&mut self, quorum: &Quorum) {
         for node in quorum.nodes() {
             let (epoch, age) = match &self.views[node.0] {
-                Ok(View { standing: Standing::Abstaining { epoch, since }, .. }) => (*epoch, *since),
-                Ok(View { standing: Standing::Forgetful, .. }) => (self.epochs[node.0], Duration::ZERO),
-                Ok(View { standing: Standing::Voting(_), .. }) | Err(_) => continue,
+                Ok(View { state: NodeState::Abstaining { epoch, since }, .. }) => (*epoch, *since),
+                Ok(View { state: NodeState::Forgetful, .. }) => (self.epochs[node.0], Duration::ZERO),
+                Ok(View { state: NodeState::Voting(_), .. }) | Err(_) => continue,
             };
             self.notes.insert(node, vec![Noted { epoch, age }; quorum.majority()]);
             let dwell = self.dwell(quorum, node, epoch);

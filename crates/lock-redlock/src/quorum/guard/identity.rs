@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lock_core::node::{Epoch, Membership, Noted, RunId, Standing, View};
+use lock_core::node::{Epoch, Membership, NodeState, Noted, RunId, View};
 use lock_core::{BackendError, ErrorKind};
 
 use super::super::peer::Peer;
@@ -66,7 +66,7 @@ impl Guard {
     /// Who votes in an epoch after which another one began at its address.
     pub(super) fn superseded(&self, quorum: &Quorum) -> BTreeMap<NodeId, Epoch> {
         let votes = |(index, view): (usize, &Result<View, _>)| match view {
-            Ok(View { standing: Standing::Voting(epoch), .. }) => Some((NodeId(index), *epoch)),
+            Ok(View { state: NodeState::Voting(epoch), .. }) => Some((NodeId(index), *epoch)),
             Ok(_) | Err(_) => None,
         };
         let voting = self.views.iter().enumerate().filter_map(votes);
@@ -77,8 +77,8 @@ impl Guard {
     /// the other one were read.
     pub(super) fn set_superseded_aside(&mut self, quorum: &Quorum) {
         for (node, epoch) in &self.suspects {
-            let Ok(View { standing, run, .. }) = &self.views[node.0] else { continue };
-            if *standing != Standing::Voting(*epoch) {
+            let Ok(View { state, run, .. }) = &self.views[node.0] else { continue };
+            if *state != NodeState::Voting(*epoch) {
                 continue;
             }
             let address = &quorum.peers[node.0].address;

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, Noted, Noting, Standing, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, Noted, Noting, Told, View};
 use lock_core::{BackendError, FencingToken, Moment};
 
 use super::{Errand, Letter, NodeId, Outcome, Quorum, refusal};
@@ -171,7 +171,7 @@ impl Guard {
         {
             return Some(Ask::Move { epoch, membership, predecessor: Arc::clone(predecessor) });
         }
-        (view.standing == Standing::Forgetful).then_some(Ask::Mark { epoch, membership })
+        (view.state == NodeState::Forgetful).then_some(Ask::Mark { epoch, membership })
     }
 
     /// That a node abstains is noted everywhere.
@@ -192,7 +192,7 @@ impl Guard {
 
     fn abstaining(&self) -> Vec<(NodeId, Epoch)> {
         let abstains = |(index, view): (usize, &Result<View, BackendError>)| match view {
-            Ok(View { standing: Standing::Abstaining { epoch, .. }, .. }) => Some((NodeId(index), *epoch)),
+            Ok(View { state: NodeState::Abstaining { epoch, .. }, .. }) => Some((NodeId(index), *epoch)),
             Ok(_) | Err(_) => None,
         };
         self.views.iter().enumerate().filter_map(abstains).collect()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Standing, View};
+use lock_core::node::{NodeState, View};
 use lock_core::{BackendError, Moment};
 
 use super::super::watch::Wait;
@@ -13,7 +13,7 @@ impl Guard {
     pub(super) fn end(&mut self, quorum: &mut Quorum, now: Moment) {
         for (peer, view) in quorum.peers.iter_mut().zip(&self.views) {
             peer.epoch = match view {
-                Ok(View { standing: Standing::Voting(epoch), .. }) => Some(*epoch),
+                Ok(View { state: NodeState::Voting(epoch), .. }) => Some(*epoch),
                 // It may be back before the next pass.
                 Err(error) if error.kind().is_transient() => peer.epoch,
                 Ok(_) | Err(_) => None,

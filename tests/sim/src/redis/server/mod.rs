@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lock_core::inspect::Revoked;
 use lock_core::{
-    Answer, Claim, Event, Fenced, FencingToken, Lease, LockName, Moment, Owner, Parting, Released, Renewed,
+    Answer, Claim, Event, Fenced, FencingToken, Lease, LockName, Moment, Owner, ReleaseRequest, Released, Renewed,
 };
 
 pub use keys::{Inbox, Seat};
@@ -32,7 +32,7 @@ pub enum Ask {
     /// The second verb.
     Renew(Vec<Lease>),
     /// The third verb.
-    Release(Parting),
+    Release(ReleaseRequest),
     /// The fourth verb.
     Fence(Lease),
     /// An operator ends the lease that spans a token.
@@ -110,7 +110,7 @@ impl Server {
             }
             Ask::Acquire(claim, seat) => Say::Acquire(script.acquire(claim, *seat)),
             Ask::Renew(leases) => Say::Renew(script.renew(leases)),
-            Ask::Release(parting) => Say::Release(script.release(parting)),
+            Ask::Release(request) => Say::Release(script.release(request)),
             Ask::Fence(lease) => Say::Fence(script.fence(lease)),
             Ask::Revoke(name, token) => Say::Revoke(script.revoke(name, *token)),
         };

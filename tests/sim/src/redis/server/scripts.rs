@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lock_core::inspect::Revoked;
 use lock_core::{
-    Answer, Certainty, Claim, Event, Fenced, FencingToken, Lease, LockName, Moment, Owner, Parting, Released, Renewed,
-    TokenRange, Ttl, Width,
+    Answer, Certainty, Claim, Event, Fenced, FencingToken, Lease, LockName, Moment, Owner, ReleaseRequest, Released,
+    Renewed, Terms, TokenRange, Ttl, Width,
 };
 
 use super::keys::{Inbox, Kept, Keys, Millis, Seat, Stored, micros, millis};
@@ -52,20 +52,20 @@ impl Script<'_> {
             return Err(Refused::GivenUp);
         }
         if let Some(lease) = self.again(claim) {
-            return Ok(Answer::Granted { lease, valid_for: claim.ttl.get() });
+            return Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get() });
         }
         if self.keys(&claim.name).lock.is_none() {
-            self.hand_over(&claim.name, Some(claim.owner), claim.ttl);
+            self.hand_over(&claim.name, Some(claim.owner), claim.terms.ttl);
         }
         if let Some(held) = self.keys(&claim.name).lock.clone() {
             return Ok(self.put_off(claim, seat, &held));
         }
         let tokens = self.draw(claim.width, claim.floor).ok_or(Refused::Spent)?;
-        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl };
+        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
         let value = Stored::Ours { owner: claim.owner, tokens, note: claim.note.clone() };
-        self.keys(&claim.name).lock = Some(Kept { value, ends: now + claim.ttl.as_millis() });
+        self.keys(&claim.name).lock = Some(Kept { value, ends: now + claim.terms.ttl.as_millis() });
         self.granted.push(lease.clone());
-        Ok(Answer::Granted { lease, valid_for: claim.ttl.get() })
+        Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get() })
     }
 
     /// The owner holds already: its ttl is re-armed and its place dropped.
@@ -74,11 +74,11 @@ impl Script<'_> {
         let keys = self.keys(&claim.name);
         let lock = keys.lock.as_mut().filter(|lock| lock.value.owner() == Some(claim.owner))?;
         if mistake != Some(Mistake::NotRearmed) {
-            lock.ends = now + claim.ttl.as_millis();
+            lock.ends = now + claim.terms.ttl.as_millis();
         }
         let tokens = lock.value.tokens()?;
         keys.leave(claim.owner);
-        Some(Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl })
+        Some(Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms })
     }
 
     /// Somebody else holds: the claim's place is taken, refreshed or dropped.
@@ -86,7 +86,7 @@ impl Script<'_> {
         let now = millis(self.now);
         let remaining = Some(Duration::from_millis(held.ends - now));
         let holder = held.value.shown();
-        let place = place_of(claim.ttl);
+        let place = place_of(claim.terms.ttl);
         let inbox = match seat {
             Seat::Unwanted => {
                 self.keys(&claim.name).leave(claim.owner);
@@ -95,8 +95,8 @@ impl Script<'_> {
             Seat::Told(inbox) if is_heard(self.listeners, inbox) => Some(inbox),
             Seat::Told(_) | Seat::Silent => None,
         };
-        let Claim { owner, ttl, width, floor, .. } = *claim;
-        let waiter = Waiter { owner, over: now + place, ttl, width, floor, inbox, note: claim.note.clone() };
+        let Claim { owner, terms, width, floor, .. } = *claim;
+        let waiter = Waiter { owner, over: now + place, ttl: terms.ttl, width, floor, inbox, note: claim.note.clone() };
         let position = self.keys(&claim.name).seat(now, place, waiter);
         let position = u32::try_from(position).unwrap_or(u32::MAX);
         let said = match (seat, inbox) {
@@ -106,20 +106,20 @@ impl Script<'_> {
         Answer::Queued { position, remaining, valid_for: Duration::from_millis(said), holder }
     }
 
-    pub(crate) fn release(&mut self, parting: &Parting) -> Released {
+    pub(crate) fn release(&mut self, request: &ReleaseRequest) -> Released {
         let now = millis(self.now);
-        let keys = self.keys(&parting.name);
-        let released = if keys.lock.as_ref().is_some_and(|lock| lock.value.owner() == Some(parting.owner)) {
-            self.free(&parting.name, parting.ttl);
+        let keys = self.keys(&request.name);
+        let released = if keys.lock.as_ref().is_some_and(|lock| lock.value.owner() == Some(request.owner)) {
+            self.free(&request.name, request.terms.ttl);
             Released::Released
-        } else if keys.leave(parting.owner) {
+        } else if keys.leave(request.owner) {
             Released::Left
         } else {
             Released::NotHeld
         };
-        if parting.certainty == Certainty::Unknown {
-            let life = parting.ttl.as_millis().max(TOMBSTONE_MIN);
-            self.keys(&parting.name).tombstones.insert(parting.owner, now + life);
+        if request.certainty == Certainty::Unknown {
+            let life = request.terms.ttl.as_millis().max(TOMBSTONE_MIN);
+            self.keys(&request.name).tombstones.insert(request.owner, now + life);
         }
         released
     }
@@ -132,8 +132,8 @@ impl Script<'_> {
         let now = millis(self.now);
         match &mut self.keys(&lease.name).lock {
             Some(lock) if lock.value.owner() == Some(lease.owner) && lock.value.tokens() == Some(lease.tokens) => {
-                lock.ends = now + lease.ttl.as_millis();
-                Renewed::Renewed { valid_for: lease.ttl.get() }
+                lock.ends = now + lease.terms.ttl.as_millis();
+                Renewed::Renewed { valid_for: lease.terms.ttl.get() }
             }
             Some(_) | None => Renewed::NotHeld,
         }
@@ -184,7 +184,7 @@ impl Script<'_> {
         let Some(tokens) = self.draw(waiter.width, waiter.floor) else { return };
         let place = place_of(waiter.ttl);
         let life = if self.mistake == Some(Mistake::ReleasersTtl) { ttl.as_millis() } else { place };
-        let lease = Lease { name: name.clone(), owner: waiter.owner, tokens, ttl: waiter.ttl };
+        let lease = Lease { name: name.clone(), owner: waiter.owner, tokens, terms: Terms::exclusive(waiter.ttl) };
         let value = Stored::Ours { owner: waiter.owner, tokens, note: waiter.note };
         self.keys(name).lock = Some(Kept { value, ends: now + life });
         self.granted.push(lease.clone());

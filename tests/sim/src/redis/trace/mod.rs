@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Event, FencingToken, Lease, LockName, Mode, Moment, Note, Owner, Parting, Queueing, Ttl,
-    Width,
+    Answer, Certainty, Claim, Event, FencingToken, Lease, LockName, Moment, Note, Owner, Queueing, ReleaseRequest,
+    Terms, Ttl, Width,
 };
 
 pub use met::Met;
@@ -156,8 +156,7 @@ impl Author {
         let claim = Claim {
             name,
             owner: Owner::from_random(u128::to_be_bytes(u128::from(self.owners) << 64)),
-            mode: Mode::Exclusive,
-            ttl: Ttl::new(Duration::from_millis(millis)).ok()?,
+            terms: Terms::exclusive(Ttl::new(Duration::from_millis(millis)).ok()?),
             width: Width::for_waiters(self.dice.from(1, 4)),
             floor: None,
             note: Note::from_wire("4711@here why not"),
@@ -201,7 +200,7 @@ impl Author {
     fn release(&mut self) -> Option<Ask> {
         let (claim, _) = self.dice.pick(&self.claims)?;
         let certainty = if self.dice.chance(200) { Certainty::Unknown } else { Certainty::Answered };
-        Some(Ask::Release(Parting { name: claim.name, owner: claim.owner, ttl: claim.ttl, certainty }))
+        Some(Ask::Release(ReleaseRequest { name: claim.name, owner: claim.owner, terms: claim.terms, certainty }))
     }
 
     fn lease(&mut self) -> Option<Lease> {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use lock_core::node::{Ask, Epoch, Membership, Noting, Sighting, Standing, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, Noting, Sighting, Told, View};
 use lock_core::{
-    BackendError, Certainty, Claim, FencingToken, Lease, LockName, Mode, Note, Owner, Parting, Queueing, TokenRange,
-    Ttl, Width,
+    BackendError, Certainty, Claim, FencingToken, Lease, LockName, Note, Owner, Queueing, ReleaseRequest, Terms,
+    TokenRange, Ttl, Width,
 };
 
 /// In microseconds.
@@ -59,7 +59,7 @@ impl Author {
 
     /// The next step, for a node that knows this of itself.
     pub(super) fn step(&mut self, seen: &View) -> Step {
-        if let Standing::Voting(epoch) | Standing::Abstaining { epoch, .. } = seen.standing {
+        if let NodeState::Voting(epoch) | NodeState::Abstaining { epoch, .. } = seen.state {
             self.epoch = epoch;
         }
         match self.dice.u32(0..1000) {
@@ -72,7 +72,7 @@ impl Author {
     }
 
     fn ask(&mut self, seen: &View) -> Ask {
-        if !matches!(seen.standing, Standing::Voting(_)) && self.one_in(3) {
+        if !matches!(seen.state, NodeState::Voting(_)) && self.one_in(3) {
             return self.rise(seen);
         }
         match self.dice.u32(0..100) {
@@ -92,10 +92,10 @@ impl Author {
 
     /// What brings the node nearer to voting, or a look at what it lacks.
     fn rise(&mut self, seen: &View) -> Ask {
-        match seen.standing {
+        match seen.state {
             _ if self.one_in(4) => Ask::Look,
-            Standing::Forgetful => self.mark(),
-            Standing::Abstaining { .. } | Standing::Voting(_) => self.install(seen),
+            NodeState::Forgetful => self.mark(),
+            NodeState::Abstaining { .. } | NodeState::Voting(_) => self.install(seen),
         }
     }
 
@@ -105,7 +105,7 @@ impl Author {
             self.claims[index] = self.claim();
         }
         let (ttl, floor) = (self.ttl(), self.floor(seen));
-        let claim = Arc::new(Claim { ttl, floor, ..self.claims[index].clone() });
+        let claim = Arc::new(Claim { terms: Terms::exclusive(ttl), floor, ..self.claims[index].clone() });
         Ask::Acquire { claim, wish: self.wish(seen), epoch: self.epoch_or_any(15) }
     }
 
@@ -114,8 +114,7 @@ impl Author {
         Claim {
             name: self.name(),
             owner: Owner::from_random((u128::from(self.owners) << 64).to_be_bytes()),
-            mode: Mode::Exclusive,
-            ttl: Ttl::DEFAULT,
+            terms: Terms::exclusive(Ttl::DEFAULT),
             width: self.width(),
             floor: None,
             note: Note::new("here", u32::try_from(self.owners).unwrap(), "a: note").unwrap(),
@@ -159,11 +158,12 @@ impl Author {
     fn lease_of(&mut self, name: LockName) -> Lease {
         let known: Vec<_> = self.leases.iter().filter(|lease| lease.name == name).cloned().collect();
         let other = self.pick(&self.claims.clone());
-        let nobodys = Lease { name, owner: other.owner, tokens: tokens(100, other.width), ttl: Ttl::DEFAULT };
+        let nobodys =
+            Lease { name, owner: other.owner, tokens: tokens(100, other.width), terms: Terms::exclusive(Ttl::DEFAULT) };
         let latest = known.last().unwrap_or(&nobodys).clone();
         let known = if known.is_empty() || self.dice.bool() { latest } else { self.pick(&known) };
         let (high, width) = (known.tokens.high().get(), width_of(known.tokens));
-        let lease = Lease { ttl: self.ttl(), ..known };
+        let lease = Lease { terms: Terms::exclusive(self.ttl()), ..known };
         match self.dice.u32(0..400) {
             0..200 => lease,
             200..270 => Lease { tokens: tokens(high + self.dice.u64(..8), width), ..lease },
@@ -176,7 +176,12 @@ impl Author {
     fn release(&mut self) -> Ask {
         let claim = self.pick(&self.claims.clone());
         let certainty = if self.one_in(4) { Certainty::Unknown } else { Certainty::Answered };
-        Ask::Release(Arc::new(Parting { name: claim.name, owner: claim.owner, ttl: self.ttl(), certainty }))
+        Ask::Release(Arc::new(ReleaseRequest {
+            name: claim.name,
+            owner: claim.owner,
+            terms: Terms::exclusive(self.ttl()),
+            certainty,
+        }))
     }
 
     fn note(&mut self) -> Ask {
@@ -248,7 +253,7 @@ impl Author {
     pub(super) fn heard(&mut self, ask: &Ask, told: &Result<Told, BackendError>) {
         let (Ask::Acquire { claim, .. }, Ok(Told::Granted { token, .. })) = (ask, told) else { return };
         let tokens = tokens(token.get(), claim.width);
-        self.leases.push(Lease { name: claim.name.clone(), owner: claim.owner, tokens, ttl: claim.ttl });
+        self.leases.push(Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms });
         if self.leases.len() > LEASES {
             self.leases.remove(0);
         }

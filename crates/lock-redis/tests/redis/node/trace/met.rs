@@ -1,6 +1,6 @@
 //! What a trace has met.
 
-use lock_core::node::{Ask, Noted, Noting, Standing, Told, View};
+use lock_core::node::{Ask, NodeState, Noted, Noting, Told, View};
 use lock_core::{Claim, Fenced, FencingToken, Lease, Released};
 
 use super::pair::Answered;
@@ -170,10 +170,10 @@ fn in_note(noting: Noting, noted: Option<Noted>) -> Met {
 }
 
 fn stands(view: &View) -> Met {
-    match view.standing {
-        Standing::Voting(_) => Met::Votes,
-        Standing::Abstaining { .. } => Met::AbstainsNow,
-        Standing::Forgetful => Met::HasForgotten,
+    match view.state {
+        NodeState::Voting(_) => Met::Votes,
+        NodeState::Abstaining { .. } => Met::AbstainsNow,
+        NodeState::Forgetful => Met::HasForgotten,
     }
 }
 

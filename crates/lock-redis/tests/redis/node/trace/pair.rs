@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Noted, RunId, Standing, Told, View};
-use lock_core::{BackendError, Certainty, LockName, Moment, Parting, Ttl};
+use lock_core::node::{Ask, NodeState, Noted, RunId, Told, View};
+use lock_core::{BackendError, Certainty, LockName, Moment, ReleaseRequest, Terms, Ttl};
 use lock_memory::node::{Hold, NodeStore};
 use redis::Connection;
 use test_support::{RedisOptions, RedisServer};
@@ -91,8 +91,13 @@ impl Pair {
         let now = self.away_from_an_end();
         redis::cmd("DEL").arg(name.as_str()).exec(&mut self.connection).unwrap();
         let Some(owner) = self.reference.holder(name, now).map(|hold| hold.owner) else { return };
-        let parting = Parting { name: name.clone(), owner, ttl: Ttl::MIN, certainty: Certainty::Answered };
-        self.reference.ask(now, None, &self.run, &Ask::Release(parting.into())).unwrap();
+        let request = ReleaseRequest {
+            name: name.clone(),
+            owner,
+            terms: Terms::exclusive(Ttl::MIN),
+            certainty: Certainty::Answered,
+        };
+        self.reference.ask(now, None, &self.run, &Ask::Release(request.into())).unwrap();
     }
 
     /// Waits until the holds that end soon have ended. Answers how many did.
@@ -200,8 +205,8 @@ impl Pair {
         if self.is_near(Duration::from_micros(one.clock.0), Duration::from_micros(other.clock.0)) {
             other.clock = one.clock;
         }
-        if let (Standing::Abstaining { since: one, .. }, Standing::Abstaining { since, .. }) =
-            (one.standing, &mut other.standing)
+        if let (NodeState::Abstaining { since: one, .. }, NodeState::Abstaining { since, .. }) =
+            (one.state, &mut other.state)
             && self.is_near(one, *since)
         {
             *since = one;
@@ -230,10 +235,10 @@ fn moments(begun: Moment, ended: Moment, told: &Reply) -> Vec<Moment> {
 /// How long what is asked for lasts.
 fn lives(ask: &Ask) -> Vec<Duration> {
     match ask {
-        Ask::Acquire { claim, .. } => vec![claim.ttl.get()],
-        Ask::Fence { leases, .. } => leases.iter().map(|lease| lease.ttl.get()).collect(),
+        Ask::Acquire { claim, .. } => vec![claim.terms.ttl.get()],
+        Ask::Fence { leases, .. } => leases.iter().map(|lease| lease.terms.ttl.get()).collect(),
         Ask::Note { keep, .. } => vec![*keep],
-        Ask::Release(parting) => vec![parting.ttl.get().max(Duration::from_secs(10))],
+        Ask::Release(request) => vec![request.terms.ttl.get().max(Duration::from_secs(10))],
         Ask::Look | Ask::Mark { .. } | Ask::Install { .. } | Ask::Move { .. } => Vec::new(),
     }
 }

@@ -5,12 +5,12 @@ use super::held::ended;
 use super::io::{ActionId, Output, Request, TurnId};
 use super::state::{Attempt, State};
 use crate::policy::pace;
-use crate::{BackendError, Certainty, Moment, Ordering, Parting, Policy, Released, Waiting};
+use crate::{BackendError, Certainty, Moment, Policy, ReleaseRequest, Released, RequestOrder, Waiting};
 
 /// A release that was not answered yet.
 #[derive(Debug)]
-pub(super) struct Farewell {
-    pub(super) parting: Parting,
+pub(super) struct PendingRelease {
+    pub(super) request: ReleaseRequest,
     pub(super) of: Of,
     /// The holder that waits for the outcome; nobody after the first try.
     pub(super) turn: Option<TurnId>,
@@ -31,15 +31,16 @@ pub(super) enum Of {
     Claim,
 }
 
-impl Farewell {
+impl PendingRelease {
     /// Whether a claim of another owner has to wait until this one is answered.
     ///
     /// Where the store has no queue, what is left of a claim that was not answered may stand in the next one's way. Where
     /// requests may overtake each other, the next claim would meet the lease that was held here; the first try of the
     /// release is waited for, and no other.
     fn comes_before_claims(&self, policy: &Policy) -> bool {
-        let may_linger = policy.waiting == Waiting::Poll && self.parting.certainty == Certainty::Unknown;
-        let may_be_overtaken = policy.ordering == Ordering::Unordered && self.of == Of::Lease && self.tries == 0;
+        let may_linger = policy.store.waiting == Waiting::Poll && self.request.certainty == Certainty::Unknown;
+        let may_be_overtaken =
+            policy.store.ordering == RequestOrder::Unordered && self.of == Of::Lease && self.tries == 0;
         may_linger || may_be_overtaken
     }
 
@@ -52,20 +53,20 @@ impl Farewell {
     }
 }
 
-/// Whether a farewell is being said or waits to be said again.
+/// Whether a pending is being said or waits to be said again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     UnderWay(ActionId),
     AgainAt(Moment),
 }
 
-/// All farewells of a station.
+/// All pending_releases of a station.
 #[derive(Debug, Default)]
-pub(super) struct Farewells(pub(super) Vec<Farewell>);
+pub(super) struct PendingReleases(pub(super) Vec<PendingRelease>);
 
-impl Farewells {
-    pub(super) fn push(&mut self, farewell: Farewell) {
-        self.0.push(farewell);
+impl PendingReleases {
+    pub(super) fn push(&mut self, pending: PendingRelease) {
+        self.0.push(pending);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -73,43 +74,42 @@ impl Farewells {
     }
 
     /// The release that has to be answered before a new owner may ask.
-    pub(super) fn before_claims(&self, policy: &Policy) -> Option<&Farewell> {
+    pub(super) fn before_claims(&self, policy: &Policy) -> Option<&PendingRelease> {
         self.before_claims_at(policy).and_then(|index| self.0.get(index))
     }
 
     /// Has that release repeated at once, if it is not under way.
     pub(super) fn hasten_before_claims(&mut self, now: Moment, policy: &Policy) {
         let first = self.before_claims_at(policy).and_then(|index| self.0.get_mut(index));
-        if let Some(Farewell { progress: Progress::AgainAt(at), .. }) = first {
+        if let Some(PendingRelease { progress: Progress::AgainAt(at), .. }) = first {
             *at = now;
         }
     }
 
     fn before_claims_at(&self, policy: &Policy) -> Option<usize> {
-        let one = self.0.iter().position(|farewell| farewell.comes_before_claims(policy));
+        let one = self.0.iter().position(|pending| pending.comes_before_claims(policy));
         let any = || (0..self.0.len()).min_by_key(|index| self.0[*index].due());
         if one.is_none() && self.0.len() >= policy.owed_max { any() } else { one }
     }
 
     /// Why a release was not answered, if one was not.
     pub(super) fn trouble(&self) -> Option<&BackendError> {
-        self.0.iter().find_map(|farewell| farewell.trouble.as_ref())
+        self.0.iter().find_map(|pending| pending.trouble.as_ref())
     }
 
-    pub(super) fn answered(&mut self, id: ActionId) -> Option<Farewell> {
-        let index = self.0.iter().position(|farewell| farewell.progress == Progress::UnderWay(id))?;
+    pub(super) fn answered(&mut self, id: ActionId) -> Option<PendingRelease> {
+        let index = self.0.iter().position(|pending| pending.progress == Progress::UnderWay(id))?;
         Some(self.0.swap_remove(index))
     }
 
     /// Takes out one that is to be said again by now.
-    pub(super) fn take_due(&mut self, now: Moment) -> Option<Farewell> {
-        let index =
-            self.0.iter().position(|farewell| matches!(farewell.progress, Progress::AgainAt(at) if at <= now))?;
+    pub(super) fn take_due(&mut self, now: Moment) -> Option<PendingRelease> {
+        let index = self.0.iter().position(|pending| matches!(pending.progress, Progress::AgainAt(at) if at <= now))?;
         Some(self.0.swap_remove(index))
     }
 
     pub(super) fn next_due(&self) -> Option<Moment> {
-        let due = |farewell: &Farewell| match farewell.progress {
+        let due = |pending: &PendingRelease| match pending.progress {
             Progress::AgainAt(at) => Some(at),
             Progress::UnderWay(_) => None,
         };
@@ -125,61 +125,61 @@ impl Station {
             State::Waiting(attempt, _) => attempt.is_unknown_to_store(),
             State::Asking(..) | State::Held(_) | State::Closed => false,
         };
-        new_owner && self.farewells.before_claims(&self.policy).is_some()
+        new_owner && self.pending_releases.before_claims(&self.policy).is_some()
     }
 
-    /// Says farewell to the store for the owner of an attempt: its place, or a claim that may still be under way.
+    /// Says pending to the store for the owner of an attempt: its place, or a claim that may still be under way.
     pub(super) fn part(&mut self, now: Moment, attempt: &Attempt, certainty: Certainty) {
-        let parting = Parting { name: self.name.clone(), owner: attempt.owner, ttl: attempt.ttl, certainty };
-        self.release(now, parting, Of::Claim, None);
+        let request = ReleaseRequest { name: self.name.clone(), owner: attempt.owner, terms: attempt.terms, certainty };
+        self.release(now, request, Of::Claim, None);
     }
 
     /// Has the store release what an owner has there; `turn` hears what came of the first try.
-    pub(super) fn release(&mut self, now: Moment, parting: Parting, of: Of, turn: Option<TurnId>) {
-        let ttl = parting.ttl;
+    pub(super) fn release(&mut self, now: Moment, request: ReleaseRequest, of: Of, turn: Option<TurnId>) {
+        let ttl = request.terms.ttl;
         // A request that is under way may re-arm the ttl once more before the release arrives.
         let over_at = now + self.policy.within(ttl) + ttl.get() + crate::drift(ttl.get());
         let progress = Progress::AgainAt(now);
-        self.say(Farewell { parting, of, turn, progress, tries: 0, over_at, trouble: None });
+        self.say(PendingRelease { request, of, turn, progress, tries: 0, over_at, trouble: None });
     }
 
-    fn say(&mut self, mut farewell: Farewell) {
-        let within = self.policy.within(farewell.parting.ttl);
-        let id = self.run(Request::Release(farewell.parting.clone()), within);
-        farewell.progress = Progress::UnderWay(id);
-        self.farewells.push(farewell);
+    fn say(&mut self, mut pending: PendingRelease) {
+        let within = self.policy.within(pending.request.terms.ttl);
+        let id = self.run(Request::Release(pending.request.clone()), within);
+        pending.progress = Progress::UnderWay(id);
+        self.pending_releases.push(pending);
     }
 
-    pub(super) fn repeat_farewells(&mut self, now: Moment) {
-        while let Some(farewell) = self.farewells.take_due(now) {
-            if now < farewell.over_at {
-                self.say(farewell);
+    pub(super) fn repeat_releases(&mut self, now: Moment) {
+        while let Some(pending) = self.pending_releases.take_due(now) {
+            if now < pending.over_at {
+                self.say(pending);
             }
         }
     }
 
     pub(super) fn on_release_reply(&mut self, now: Moment, id: ActionId, result: Result<Released, BackendError>) {
-        let Some(mut farewell) = self.farewells.answered(id) else { return };
-        if let Some(turn) = farewell.turn.take() {
+        let Some(mut pending) = self.pending_releases.answered(id) else { return };
+        if let Some(turn) = pending.turn.take() {
             self.outbox.push_back(Output::Ended { turn, result: ended(&result) });
         }
         if let Err(error) = result
             && error.kind().is_transient()
-            && now < farewell.over_at
+            && now < pending.over_at
         {
-            self.release_again(now, farewell, error);
+            self.release_again(now, pending, error);
         }
     }
 
     /// A release was not answered. It is tried again, sooner where somebody waits than where nobody does, but whoever will
     /// not wait has its answer.
-    fn release_again(&mut self, now: Moment, mut farewell: Farewell, error: BackendError) {
+    fn release_again(&mut self, now: Moment, mut pending: PendingRelease, error: BackendError) {
         let pause = if self.line.is_empty() { pace::unattended } else { pace::retry };
-        let again_at = now + self.dice.jittered(pause(farewell.tries));
-        farewell.progress = Progress::AgainAt(again_at.min(farewell.over_at));
-        farewell.tries = farewell.tries.saturating_add(1);
-        farewell.trouble = Some(error.clone());
-        self.farewells.push(farewell);
+        let again_at = now + self.dice.jittered(pause(pending.tries));
+        pending.progress = Progress::AgainAt(again_at.min(pending.over_at));
+        pending.tries = pending.tries.saturating_add(1);
+        pending.trouble = Some(error.clone());
+        self.pending_releases.push(pending);
         if self.is_held_back() {
             self.fail_impatient(&error);
         }

@@ -1,0 +1,138 @@
+//! Words and phrases that the project no longer uses, and what to write instead.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+
+/// What is gone, and what to write instead. A phrase with a capital letter is an identifier and is matched exactly; any
+/// other is matched in either case. Only whole words count, also where a phrase continues on the next line.
+const GONE: [(&str, &str); 13] = [
+    ("a dependency of its", "one of its dependencies"),
+    ("a minute or some", "a minute or two"),
+    ("belongs into", "belongs in"),
+    ("did not come about", "failed"),
+    ("had otherwise", "say what is assumed"),
+    ("in earnest", "in production"),
+    ("is none of theirs", "is not one of theirs"),
+    ("none the wiser", "unchanged"),
+    ("nobody can be told", "waiters cannot be notified"),
+    ("of yours", "your own, or a per-user file"),
+    ("what is amiss", "what is wrong"),
+    ("who is turned away", "rejected waiters"),
+    ("who polls", "waiters that poll"),
+];
+
+/// This file, which has to name what it refuses.
+const THIS: &str = "xtask/src/words.rs";
+
+/// Refuses every word of the list in the Markdown and Rust files below `root`, all places at once.
+pub(crate) fn run(root: &Path) -> Result<()> {
+    let mut found = Vec::new();
+    for path in files(root)? {
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let shown = path.strip_prefix(root).unwrap_or(&path).display();
+        found.extend(places(&text).into_iter().map(|place| format!("{shown}:{place}")));
+    }
+    ensure!(found.is_empty(), "words that we no longer use:\n{}", found.join("\n"));
+    Ok(())
+}
+
+/// All Markdown and Rust files, except what cargo and git keep, and this one.
+fn files(root: &Path) -> Result<Vec<PathBuf>> {
+    let (mut folders, mut files) = (vec![root.to_owned()], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            let (path, name) = (entry.path(), entry.file_name());
+            if entry.file_type()?.is_dir() {
+                if name != "target" && !name.to_string_lossy().starts_with('.') {
+                    folders.push(path);
+                }
+            } else if path.extension().is_some_and(|end| end == "md" || end == "rs") && path != root.join(THIS) {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Where a text uses a word of the list: the line, the word, and what to write instead.
+fn places(text: &str) -> Vec<String> {
+    let words = words(text);
+    let mut found = Vec::new();
+    for (gone, instead) in GONE {
+        let wanted: Vec<_> = gone.split(' ').collect();
+        for window in words.windows(wanted.len()) {
+            if window.iter().zip(&wanted).all(|((_, word), wanted)| same(word, wanted)) {
+                found.push((window[0].0, format!("{}: \"{gone}\": {instead}", window[0].0)));
+            }
+        }
+    }
+    found.sort();
+    found.into_iter().map(|(_, place)| place).collect()
+}
+
+fn same(word: &str, wanted: &str) -> bool {
+    if wanted.contains(char::is_uppercase) { word == wanted } else { word.eq_ignore_ascii_case(wanted) }
+}
+
+/// The words of a text with their lines. A mark at the beginning of a line, such as `///`, is no word; anything else that
+/// stands between two words is one, so that no phrase goes across it.
+fn words(text: &str) -> Vec<(usize, &str)> {
+    let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut words = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let mut rest = line.trim_start().trim_start_matches(['/', '!', '#', '>', '*', '-', '|']);
+        while let Some(first) = rest.chars().next() {
+            let length = match first {
+                _ if part_of_word(first) => rest.find(|c| !part_of_word(c)).unwrap_or(rest.len()),
+                _ => first.len_utf8(),
+            };
+            let (word, after) = rest.split_at(length);
+            if !first.is_whitespace() {
+                words.push((number + 1, word));
+            }
+            rest = after;
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phrase_is_found_in_either_case_and_across_lines() {
+        assert_eq!(places("all is well"), Vec::<String>::new());
+        assert_eq!(places("one\nIn earnest, two"), ["2: \"in earnest\": in production"]);
+        assert_eq!(places("/// a file of\n/// yours"), ["1: \"of yours\": your own, or a per-user file"]);
+        assert_eq!(places("//! | of yours |\n//! of yours").len(), 2);
+    }
+
+    #[test]
+    fn parts_of_words_and_words_apart_are_let_pass() {
+        for text in ["income by_name", "come, by the way", "become by", "of_yours", "of\n\n`yours`"] {
+            assert_eq!(places(text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_with_such_a_word_fails_the_check_but_not_one_of_cargos() -> Result<()> {
+        let root = std::env::temp_dir().join(format!("leasehold-words-{}", std::process::id()));
+        fs::create_dir_all(root.join("target"))?;
+        fs::create_dir_all(root.join("docs"))?;
+        fs::write(root.join("target/kept.md"), "in earnest")?;
+        fs::write(root.join("docs/page.txt"), "in earnest")?;
+        let clean = run(&root);
+        fs::write(root.join("docs/page.md"), "fine\nin earnest")?;
+        let refused = run(&root);
+        fs::remove_dir_all(&root)?;
+        clean?;
+        let text = refused.expect_err("the page has such a word").to_string();
+        assert!(text.contains("docs/page.md:2: \"in earnest\""), "{text}");
+        Ok(())
+    }
+}
