@@ -153,7 +153,8 @@ mod tests {
         let modest = Capabilities::new("test", Waiting::Poll, Durability::Process);
         assert_eq!(modest.to_string(), "test: waiting Poll, order Unordered, keeper Shared, tokens Process");
         assert_eq!(modest.counter, Counter::PerName);
-        let able = modest.with_ordering(Ordering::InOrder).with_isolation(Isolation::Isolated).with_shared_counter();
+        let able =
+            modest.with_ordering(RequestOrder::InOrder).with_isolation(Isolation::Isolated).with_shared_counter();
         assert_eq!(able.to_string(), "test: waiting Poll, order InOrder, keeper Isolated, tokens Process");
         assert_eq!(able.counter, Counter::Shared);
     }

@@ -114,6 +114,12 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
+    fn the_host_has_the_name_that_linux_gives_it() {
+        assert_eq!(host_name(), std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
     fn linux_has_a_boot_id() {
         assert_eq!(boot_id().unwrap().len(), 36);
     }

@@ -168,6 +168,61 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_look_at_which_are_idle_is_worth_it_only_when_there_are_twice_as_many() {
+        let mut cells = Cells::<Quiet>::default();
+        let add = |cells: &mut Cells<Quiet>, n: usize, idle: bool| {
+            cells.by_name.insert(format!("lock {n}").parse().unwrap(), Arc::new(Quiet(idle)));
+        };
+        let kept = |cells: &mut Cells<Quiet>| {
+            cells.tidy();
+            cells.by_name.len()
+        };
+        (1..STATIONS_KEPT).for_each(|n| add(&mut cells, n, true));
+        assert_eq!(kept(&mut cells), STATIONS_KEPT - 1);
+        add(&mut cells, 0, true);
+        assert_eq!(kept(&mut cells), 0);
+        (0..STATIONS_KEPT).for_each(|n| add(&mut cells, n, false));
+        assert_eq!(kept(&mut cells), STATIONS_KEPT);
+        (STATIONS_KEPT..2 * STATIONS_KEPT - 1).for_each(|n| add(&mut cells, n, true));
+        assert_eq!(kept(&mut cells), 2 * STATIONS_KEPT - 1);
+        add(&mut cells, 2 * STATIONS_KEPT, true);
+        assert_eq!(kept(&mut cells), STATIONS_KEPT);
+    }
+
+    /// Counts how often it was closed.
+    #[derive(Default)]
+    struct Closing(std::sync::atomic::AtomicUsize);
+
+    impl Closing {
+        fn times(&self) -> usize {
+            self.0.load(std::sync::atomic::Ordering::SeqCst)
+        }
+    }
+
+    impl StationCell for Closing {
+        fn handle(&self, _: Input) {}
+        fn close(&self) {
+            self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        }
+        fn is_idle(&self) -> bool {
+            true
+        }
+        fn knows(&self, _: Owner) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn the_stations_of_a_closed_client_are_closed_the_later_ones_too() {
+        let stations = Stations::new(Policy::new(Capabilities::new("test", Waiting::Poll, Durability::Process)));
+        let cell = |name: &str| stations.cell(&name.parse().unwrap(), |_| Arc::new(Closing::default())).unwrap();
+        let before = cell("before");
+        assert_eq!(before.times(), 0);
+        assert!(stations.close().iter().any(|closed| Arc::ptr_eq(closed, &before)));
+        assert_eq!((before.times(), cell("after").times()), (1, 1));
+    }
+
     /// Keeps a station.
     struct Kept(std::sync::Mutex<Station>);
 

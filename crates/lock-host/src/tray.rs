@@ -139,6 +139,23 @@ mod tests {
     }
 
     #[test]
+    fn the_keeper_sleeps_until_something_is_due_but_not_for_long() {
+        let (tray, mut keeper) = (Tray::default(), keeper());
+        assert_eq!((tray.len(), tray.is_empty()), (0, true));
+        _ = tray.keep(lease(1), START, TTL);
+        assert_eq!((tray.len(), tray.is_empty()), (1, false));
+        assert_eq!(tray.nap(&keeper, START), NAP_MAX, "it has not heard of it");
+        tray.look(&mut keeper);
+        assert_eq!(tray.nap(&keeper, START), NAP_MAX);
+        let due = keeper.next_due().unwrap();
+        let soon = due - Duration::from_millis(10);
+        assert_eq!(tray.nap(&keeper, soon), Duration::from_millis(10));
+        assert!(!tray.keep(lease(2), soon, TTL), "it looks again before that is due");
+        let short = Duration::from_millis(20);
+        assert!(tray.keep(lease(3), soon, short), "due in 5 ms at the soonest");
+    }
+
+    #[test]
     fn only_what_may_be_due_before_it_looks_again_wakes_the_keeper() {
         let (tray, mut keeper) = (Tray::default(), keeper());
         assert!(tray.keep(lease(1), START, TTL), "it may be looking, and past this one");

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use super::super::{Input, Join};
 use super::rig::{Rig, error, holding, join, millis, none, rig, somebody, told_in_order};
-use crate::{Answer, Effect, ErrorKind, Event, Lease, Ordering, Patience, Policy, Released, Waiting};
+use crate::{Answer, Effect, ErrorKind, Event, Lease, Patience, Policy, Released, RequestOrder, Waiting};
 
 fn unordered() -> Policy {
     let mut policy = told_in_order();
-    policy.ordering = Ordering::Unordered;
+    policy.store.ordering = RequestOrder::Unordered;
     policy
 }
 
 fn polled() -> Policy {
     let mut policy = told_in_order();
-    policy.waiting = Waiting::Poll;
+    policy.store.waiting = Waiting::Poll;
     policy
 }
 
