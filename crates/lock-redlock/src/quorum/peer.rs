@@ -206,11 +206,45 @@ mod tests {
     }
 
     #[test]
+    fn a_node_that_does_not_answer_is_asked_more_and_more_rarely() {
+        let mut peer = Peer::new("a".into());
+        assert!(peer.may_be_asked(Moment::ORIGIN) && peer.is_trusted());
+        peer.failed(Moment::ORIGIN);
+        let (mut now, mut pauses) = (Moment::ORIGIN, Vec::new());
+        for _ in 0..7 {
+            let asked_at = now;
+            while !peer.may_be_asked(now) {
+                now = now + Duration::from_millis(1);
+            }
+            pauses.push(now.since(asked_at).as_millis());
+            peer.failed(now);
+        }
+        assert_eq!(pauses, [50, 100, 200, 400, 800, 1000, 1000]);
+        peer.answered(now);
+        assert!(peer.is_trusted() && peer.may_be_asked(now) && peer.may_be_asked(now));
+    }
+
+    #[test]
+    fn claims_without_an_answer_say_nothing_of_other_owners_unless_there_are_too_many() {
+        let (now, until) = (Moment::ORIGIN, Moment::ORIGIN + Duration::from_secs(60));
+        let mut peer = Peer::new("a".into());
+        let all = release_requests();
+        let (lost, stranger) = (&all[..OWED_MAX], &all[OWED_MAX]);
+        for request in lost.iter().chain(&lost[..1]) {
+            peer.lost_claim(now, request.owner, until);
+        }
+        assert_eq!(peer.release_request(now, stranger).certainty, Certainty::Answered);
+        peer.lost_claim(now, all[OWED_MAX + 1].owner, until);
+        assert_eq!(peer.release_request(now, stranger).certainty, Certainty::Unknown, "it may be one of those");
+    }
+
+    #[test]
     fn what_is_owed_is_bounded_and_said_again_after_a_rest() {
         let (now, until) = (Moment::ORIGIN, Moment::ORIGIN + Duration::from_secs(60));
         let mut peer = Peer::new("a".into());
         release_requests().iter().for_each(|request| peer.owe(request, now, until));
-        assert_eq!(peer.answered(now).len(), OWED_MAX);
+        let said = peer.answered(now);
+        assert!(said.len() == OWED_MAX && said.iter().all(|request| request.certainty == Certainty::Unknown));
         assert_eq!(peer.answered(now).len(), 0, "not all the time");
         assert_eq!(peer.answered(now + OWED_REST).len(), OWED_MAX);
         assert_eq!(peer.answered(until).len(), 0, "what they would end is over");
