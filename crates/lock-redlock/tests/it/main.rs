@@ -8,5 +8,6 @@ mod letters;
 mod minority;
 mod moving;
 mod nonblocking;
+mod reports;
 mod support;
 mod verbs;
