@@ -99,6 +99,7 @@ mod tests {
     #[test]
     fn owners_are_fresh() {
         assert_ne!(new_owner().unwrap(), new_owner().unwrap());
+        assert_ne!(random_u64().unwrap(), random_u64().unwrap());
         let owners = Owners::default();
         let drawn: HashSet<Owner> = (0..10_000_u32).map(|n| owners.draw(&n).unwrap()).collect();
         assert_eq!(drawn.len(), 10_000);
