@@ -293,6 +293,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_help_names_the_smallest_ttl_that_is_taken() {
+        let smallest = crate::run::smallest_ttl(None).unwrap();
+        assert!(ttl_help().contains(&format!("; {smallest} or more")), "{}", ttl_help());
+        let refusal = ttl("1ms").unwrap_err().to_string();
+        assert!(refusal.contains(&format!("between {smallest} ")), "{refusal}");
+    }
+
+    #[test]
     fn the_definition_is_sound() {
         Cli::command().debug_assert();
     }

@@ -108,3 +108,20 @@ pub(crate) fn failure(error: ConnectError) -> Failure {
         ConnectError::Host(_) | _ => Failure::new(Exit::Internal, error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn health_says_how_many_may_fail_and_what_is_missing() {
+        let told = |voting, wait: Option<u64>| {
+            let wait = wait.map(Duration::from_secs);
+            Health { voting, nodes: 5, majority: 3, wait }.to_string()
+        };
+        assert_eq!(told(5, None), "5 of 5 nodes vote, 3 are needed, 2 may fail");
+        assert_eq!(told(3, None), "3 of 5 nodes vote, 3 are needed, none may fail");
+        assert_eq!(told(1, None), "1 of 5 nodes votes, 3 are needed; see that the others run");
+        assert!(told(2, Some(7)).starts_with("2 of 5 nodes vote, 3 are needed and will be there in 7s at most"));
+    }
+}

@@ -207,6 +207,7 @@ mod tests {
         let (one, listeners) = (Client::knowing(1), Listeners::default());
         listeners.add(EventSink::of(Arc::downgrade(&one)));
         listeners.add(EventSink::of(Arc::downgrade(&Client::knowing(2))));
+        assert!(!listeners.is_empty());
         listeners.deliver(&granted(2));
         assert_eq!((listeners.lock().len(), one.released.lock().unwrap().len()), (1, 1));
         drop(one);

@@ -54,25 +54,23 @@ pub enum Revoked {
 pub fn glob_matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
+    // Where the pattern goes on after its last `*`, and how far into the name that one reaches.
     let mut retry: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {
             Some('*') => {
-                retry = Some((p, n));
                 p += 1;
+                retry = Some((p, n));
             }
             Some(&c) if c == '?' || c == name[n] => {
                 p += 1;
                 n += 1;
             }
-            _ => match retry {
-                Some((star, taken)) => {
-                    retry = Some((star, taken + 1));
-                    p = star + 1;
-                    n = taken + 1;
-                }
-                None => return false,
-            },
+            _ => {
+                let Some((after, reach)) = &mut retry else { return false };
+                *reach += 1;
+                (p, n) = (*after, *reach);
+            }
         }
     }
     pattern[p..].iter().all(|&c| c == '*')

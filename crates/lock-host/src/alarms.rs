@@ -218,6 +218,18 @@ mod tests {
     }
 
     #[test]
+    fn the_thread_ends_with_the_handle() {
+        let clock: SharedClock = Arc::new(ManualClock::new());
+        let shared = Arc::downgrade(&clock);
+        drop(Alarms::start(clock).unwrap());
+        let give_up_at = std::time::Instant::now() + SOON;
+        while shared.upgrade().is_some() {
+            assert!(std::time::Instant::now() < give_up_at, "the thread still has the clock");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
     fn a_ringer_has_one_alarm_at_most() {
         let clock = ManualClock::new();
         let alarms = Alarms::start(Arc::new(clock.clone())).unwrap();

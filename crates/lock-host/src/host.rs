@@ -72,6 +72,7 @@ mod tests {
     fn owners_and_secrets_are_fresh() {
         assert_ne!(new_owner().unwrap(), new_owner().unwrap());
         assert_ne!(secret().unwrap(), secret().unwrap());
+        assert_ne!(random_u64().unwrap(), random_u64().unwrap());
     }
 
     #[test]
@@ -80,6 +81,12 @@ mod tests {
             let note = note(why).unwrap();
             assert_eq!((note.pid(), note.why()), (Some(std::process::id()), why));
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_host_has_the_name_that_linux_gives_it() {
+        assert_eq!(host_name(), std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim());
     }
 
     #[test]

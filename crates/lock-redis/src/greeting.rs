@@ -265,6 +265,15 @@ mod tests {
     }
 
     #[test]
+    fn a_server_is_no_longer_the_one_that_was_greeted_once_it_has_another_history() {
+        let peer = met("x", "x").unwrap();
+        let answer = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        assert!(peer.is_still(answer("# Replication\r\nmaster_replid:cd34\r\n")));
+        assert!(!peer.is_still(answer("# Replication\r\nmaster_replid:ef56\r\n")));
+        assert!(!peer.is_still(answer("# Replication\r\n")) && !peer.is_still(Value::Nil));
+    }
+
+    #[test]
     fn tokens_come_from_the_clock_where_a_promotion_may_come() {
         let counting = |replaced, by| met(replaced, by).unwrap().counting;
         assert_eq!(counting("x", "x"), Counting::Stored);

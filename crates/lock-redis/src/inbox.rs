@@ -172,6 +172,7 @@ mod tests {
         let (first, second) = (inbox.subscribing(), inbox.subscribing());
         assert_eq!(inbox.address(), "-");
         inbox.opened(first);
+        assert!(inbox.is_open() && inbox.is_opened_by(first) && !inbox.is_opened_by(second));
         inbox.opened(second);
         inbox.closed(first);
         assert_eq!(inbox.address(), inbox.channel());
@@ -180,5 +181,24 @@ mod tests {
         inbox.opened(second);
         inbox.unheard();
         assert!(!inbox.is_open() && !inbox.is_opened_by(second));
+    }
+
+    #[test]
+    fn whoever_waits_asks_again_when_the_subscription_changes() {
+        let (inbox, told) = (Inbox::new().unwrap(), Arc::new(Mutex::new(Vec::new())));
+        let heard = Arc::clone(&told);
+        inbox.listen(EventSink::new(move |event| heard.lock().unwrap().push(event)));
+        let subscription = inbox.subscribing();
+        let asks = |change: &dyn Fn()| {
+            change();
+            std::mem::take(&mut *told.lock().unwrap()) == [Event::RecheckAll]
+        };
+        assert!(!asks(&|| inbox.unheard()), "nothing was open");
+        assert!(asks(&|| inbox.opened(subscription)) && asks(&|| inbox.unheard()));
+        assert!(!asks(&|| inbox.closed(subscription)), "it has ended already");
+        inbox.set_prefix(&"shop".parse().unwrap());
+        inbox.receive(b"freed a");
+        inbox.receive(b"freed shop:a");
+        assert_eq!(*told.lock().unwrap(), [Event::Freed { name: "a".parse().unwrap() }]);
     }
 }

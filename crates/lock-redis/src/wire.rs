@@ -358,3 +358,70 @@ pub(crate) fn load(script: &Script) -> Cmd {
     command.arg("LOAD").arg(script.text());
     command
 }
+
+#[cfg(test)]
+mod tests {
+    use lock_core::{Note, Owner, Terms, Ttl, Width};
+
+    use super::*;
+    use crate::greeting::Place;
+    use crate::script::Counting;
+
+    fn read_as<Q: Question>(question: Q, reply: Value) -> Result<Q::Answer, Failure> {
+        let wire = Wire { prefix: Prefix::default(), server: "redis://h".into(), inbox: None };
+        let (run_id, replid) = (String::new(), String::new());
+        let peer = Peer { run_id, replid, evicts: None, place: Place::OnItsOwn, counting: Counting::Stored };
+        question.read(Line { wire: &wire, peer: &peer, first: None }, reply)
+    }
+
+    fn text(text: &str) -> Value {
+        Value::BulkString(text.as_bytes().to_vec())
+    }
+
+    fn owner(byte: u8) -> Owner {
+        Owner::from_random([byte; 16])
+    }
+
+    /// What a lock holds, as it is seen there.
+    fn stored(byte: u8, tokens: &str) -> Value {
+        let value = text(&format!("{}{tokens}:1@h", of_owner(owner(byte))));
+        Value::Array(vec![Value::Array(vec![value, Value::Int(1000), Value::Int(0)])])
+    }
+
+    #[test]
+    fn a_lease_stands_only_with_its_own_owner_and_tokens() {
+        let (name, terms) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT));
+        let tokens = TokenRange::above(6, Width::for_waiters(3)).unwrap();
+        let lease = Lease { name, owner: owner(1), tokens, terms };
+        let token = |number| FencingToken::new(number).unwrap();
+        for (byte, tokens, expected) in [
+            (1, "7:9", Fenced::Acknowledged),
+            (1, "7:8", Fenced::NotHeld),
+            (2, "7:9", Fenced::NotHeld),
+            (2, "9:9", Fenced::NotHeld),
+            (2, "1:2", Fenced::NotHeld),
+            (2, "10:12", Fenced::Higher(token(10))),
+            (1, "10:12", Fenced::Higher(token(10))),
+        ] {
+            assert_eq!(read_as(&lease, stored(byte, tokens)).ok(), Some(expected), "{byte} {tokens}");
+        }
+    }
+
+    #[test]
+    fn an_answer_in_other_words_is_strange() {
+        let (name, terms, note) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT), Note::from_wire("1@h"));
+        let (width, queueing) = (Width::ONE, Queueing::Wanted);
+        let claim = Claim { name, owner: owner(1), terms, width, floor: None, note, queueing };
+        let value = text(&format!("{}7:9:1@h", of_owner(owner(2))));
+        let numbers = |count: usize| vec![Value::Int(7); count];
+        for (word, rest) in [
+            ("granted", numbers(2)),
+            ("held", vec![value.clone(), Value::Int(7)]),
+            ("queued", [vec![value.clone()], numbers(3), vec![Value::Int(0)]].concat()),
+        ] {
+            let said = |word: &str| Value::Array([vec![text(word)], rest.clone()].concat());
+            assert!(read_as(&claim, said(word)).is_ok(), "{word}");
+            assert!(read_as(&claim, said("refused")).is_err(), "in place of {word}");
+        }
+    }
+}

@@ -197,7 +197,7 @@ mod tests {
             ("redlock://", "0 node(s)"),
             ("redlock://:sesame@a,b,b:6379", "b:6379 twice"),
             ("redlock://:sesame@a,,b", "empty host"),
-            ("redlock://:sesame@a,b,c?max_tl=1m", "allowed: node, max_ttl"),
+            ("redlock://:sesame@a,b,c?max_tl=1m", "option \"max_tl\" is unknown"),
             ("redlock://:ses/a?sesame=me@a,b,c", "write ? as %3F"),
             ("redlock://:sesame@a,b,c?max_ttl=1m&max_ttl=2m", "given twice"),
             ("redlock://:sesame@a,b,c?max_ttl=never", "never"),

@@ -86,4 +86,16 @@ mod tests {
         sinks[1].deliver(Event::RecheckAll);
         assert_eq!(told.lock().unwrap().last(), Some(&Event::RecheckAll));
     }
+
+    #[test]
+    fn counting_begins_anew_only_when_there_are_too_many_locks() {
+        let name = |n: usize| format!("lock {n}").parse().unwrap();
+        let mut counts = Counts::default();
+        (0..COUNTED_MAX).for_each(|n| assert!(!counts.freed(&name(n), NodeId(0), 2)));
+        assert!(counts.freed(&name(0), NodeId(1), 2), "all of them are counted");
+        assert!(!counts.freed(&name(0), NodeId(0), 2));
+        assert!(counts.freed(&name(1), NodeId(1), 2), "there was room for that one");
+        (0..2).for_each(|n| assert!(!counts.freed(&name(COUNTED_MAX + n), NodeId(0), 2)));
+        assert!(!counts.freed(&name(2), NodeId(1), 2), "one more than are counted");
+    }
 }

@@ -254,6 +254,51 @@ mod tests {
     }
 
     #[test]
+    fn one_companion_that_is_left_of_a_replaced_file_is_enough_to_remove_both() {
+        let directory = tempfile::tempdir().unwrap();
+        let location = located(directory.path());
+        let lock = location.lock(soon()).unwrap();
+        let all = [&location.main, &location.wal, &location.shm];
+        all.iter().for_each(|path| fs::write(path, "old").unwrap());
+        let earlier = location.identity().unwrap();
+        let _open = all.map(|path| File::open(path).unwrap());
+        for path in [&location.main, &location.shm] {
+            fs::remove_file(path).unwrap();
+            fs::write(path, "new").unwrap();
+        }
+        location.disown(&lock, &earlier).unwrap();
+        assert!(location.main.exists() && !location.wal.exists() && !location.shm.exists());
+    }
+
+    #[test]
+    fn a_companion_that_cannot_be_removed_is_told_of() {
+        let directory = tempfile::tempdir().unwrap();
+        let location = located(directory.path());
+        let lock = location.lock(soon()).unwrap();
+        fs::create_dir(&location.wal).unwrap();
+        assert!(location.ensure(&lock, Missing::Create).is_err());
+        assert!(!location.main.exists());
+    }
+
+    #[test]
+    fn files_that_cannot_be_looked_at_are_not_taken_for_missing_ones() {
+        let directory = tempfile::tempdir().unwrap();
+        let parent = directory.path().join("locks");
+        fs::create_dir(&parent).unwrap();
+        let location = located(&parent);
+        fs::remove_dir(&parent).unwrap();
+        fs::write(&parent, "a plain file").unwrap();
+        assert!(location.identity().is_err());
+        assert!(Location::find(&parent.join("locks.db")).is_err());
+    }
+
+    #[test]
+    fn a_bare_name_is_a_file_in_the_working_directory() {
+        let location = Location::find(Path::new("no-such-file.db")).unwrap();
+        assert_eq!(location.main, std::env::current_dir().unwrap().canonicalize().unwrap().join("no-such-file.db"));
+    }
+
+    #[test]
     fn a_database_without_its_companions_goes_and_their_new_ones_stay() {
         let directory = tempfile::tempdir().unwrap();
         let location = located(directory.path());

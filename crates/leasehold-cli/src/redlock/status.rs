@@ -180,3 +180,46 @@ fn word(node: &NodeReport) -> &'static str {
         Ok(_) => "restarted",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use lock_core::node::{NodeTime, RunId};
+
+    use super::*;
+
+    const CLOCK: u64 = 1_000_000_000;
+
+    fn view(state: NodeState, counter: u64) -> View {
+        let (run, longest, clock) = (RunId("0123456789".into()), Duration::from_secs(30), NodeTime(CLOCK));
+        let (membership, marked_for, predecessor, evicts) = (None, None, None, None);
+        View { run, state, counter, longest, membership, marked_for, predecessor, clock, evicts }
+    }
+
+    fn shown(view: View) -> Vec<String> {
+        let node = NodeReport { address: "a".into(), view: Ok(view), recovery: None, votes_in: None };
+        cells(&node).iter().map(Cell::content).collect()
+    }
+
+    #[test]
+    fn the_distance_of_a_counter_from_its_clock_is_shown_in_seconds() {
+        for (counter, told) in [
+            (CLOCK, "0s"),
+            (CLOCK + 999_999, "0s"),
+            (CLOCK - 999_999, "0s"),
+            (CLOCK + 2_000_000, "+2s"),
+            (CLOCK - 2_000_000, "-2s"),
+        ] {
+            assert_eq!(to_clock(&view(NodeState::Forgetful, counter)), told, "{counter}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_node_is_a_dash() {
+        let known = shown(view(NodeState::Forgetful, CLOCK));
+        assert_eq!(known[2..6], ["01234567", "1000000000", "0s", "30s"]);
+        let nothing = View { longest: Duration::ZERO, ..view(NodeState::Forgetful, 0) };
+        assert_eq!(shown(nothing)[3..6], ["-", "-", "-"]);
+        let shortest = View { longest: Ttl::MIN.get(), ..view(NodeState::Forgetful, 0) };
+        assert_eq!(shown(shortest)[5], "100ms");
+    }
+}

@@ -94,7 +94,7 @@ mod tests {
     use std::cell::Cell;
     use std::sync::{Mutex, PoisonError};
 
-    use signal_hook::consts::{SIGTERM, SIGTSTP, SIGUSR2};
+    use signal_hook::consts::{SIGTERM, SIGTSTP, SIGUSR2, SIGWINCH};
     use signal_hook::low_level::raise;
 
     use super::*;
@@ -163,6 +163,7 @@ mod tests {
 
     const BUDGET: Budget = Budget { grace: Duration::from_millis(300), margin: Duration::from_millis(250) };
     const SHORT: Always = Always(Duration::from_millis(1500));
+    const ENOUGH: Duration = Duration::from_millis(1600);
 
     /// A signal reaches every test of this process that listens.
     static ALONE: Mutex<()> = Mutex::new(());
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn enough_is_enough_and_too_little_ends_after_two_ttls() {
-        assert!(ask(&Always(Duration::from_millis(1600)), "1h").is_ok());
+        assert!(ask(&Always(ENOUGH), "1h").is_ok());
         let failure = ask(&SHORT, "100ms").unwrap_err();
         assert_eq!(failure.exit, Exit::Unavailable);
         assert!(failure.message.contains("100ms") && failure.message.contains("--ttl"), "{failure}");
@@ -196,6 +197,14 @@ mod tests {
     #[test]
     fn a_lease_that_is_lost_is_waited_for_no_longer() {
         assert_eq!(ask(&Gone, "1h").unwrap_err().exit, Exit::Lost);
+    }
+
+    #[test]
+    fn a_window_that_changes_its_size_ends_nothing() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut signals = Signals::forwarded().unwrap();
+        raise(SIGWINCH).unwrap();
+        assert!(usable_deadline(&Always(ENOUGH), "1h".parse().unwrap(), BUDGET, &mut signals).is_ok());
     }
 
     #[test]

@@ -58,6 +58,8 @@ fn lateness_is_that_of_sending_the_last_and_the_latest_batch() {
 
 #[test]
 fn nothing_is_due_before_the_soonest() {
+    assert_eq!(Keeper::soonest_due(START, TTL), seconds(9), "a third, less a thirtieth for jitter");
+    assert_eq!(Keeper::soonest_due(START, Duration::ZERO), START + PAUSE_MIN);
     let mut keeper = keeper();
     for n in 0..200 {
         let valid_for = Duration::from_millis(7 * u64::from(n));
@@ -96,6 +98,16 @@ fn an_error_is_retried_soon_and_told() {
     assert!(renewals[0].answer.is_err());
     let due = keeper.next_due().unwrap();
     assert!(due > seconds(11) && due <= seconds(12), "{due:?}");
+}
+
+#[test]
+fn a_short_lease_is_retried_sooner() {
+    let mut keeper = keeper();
+    keeper.keep(lease(1), START, Duration::from_secs(3));
+    assert!(!keeper.is_empty());
+    let batch = keeper.take_due(seconds(1)).unwrap();
+    keeper.answered(seconds(1), batch, Ok(vec![Renewed::Unsure]));
+    assert!(keeper.next_due().unwrap().since(seconds(1)) <= Duration::from_millis(100), "a thirtieth of the validity");
 }
 
 #[test]

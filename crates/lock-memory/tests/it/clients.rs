@@ -129,3 +129,24 @@ fn nothing_gives_an_owner_away() {
     store.blocking().acquire(&claim(0xab), TTL).unwrap();
     assert!(!format!("{store:?}").contains(&owner(0xab).to_wire()[..6]));
 }
+
+#[test]
+fn a_client_that_is_gone_is_told_nothing() {
+    let (_, store) = manual();
+    let (sink, told) = recorder();
+    let client = store.blocking();
+    client.listen(sink);
+    assert_eq!(Arc::strong_count(&told), 2);
+    drop(client);
+    assert_eq!(Arc::strong_count(&told), 1, "its sink is gone, too");
+}
+
+#[test]
+fn a_lock_that_nobody_uses_leaves_nothing_behind() {
+    let (_, store) = manual();
+    let client = store.blocking();
+    client.acquire(&claim(1), TTL).unwrap();
+    assert!(format!("{store:?}").contains("invoice:42"));
+    client.release(&release_of(1), TTL).unwrap();
+    assert!(!format!("{store:?}").contains("invoice:42"));
+}

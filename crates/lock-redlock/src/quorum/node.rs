@@ -218,11 +218,45 @@ mod tests {
     }
 
     #[test]
+    fn a_node_that_does_not_answer_is_asked_more_and_more_rarely() {
+        let mut node = Node::new("a".into());
+        assert!(node.may_be_asked(Moment::ORIGIN) && node.is_trusted());
+        node.failed(Moment::ORIGIN);
+        let (mut now, mut pauses) = (Moment::ORIGIN, Vec::new());
+        for _ in 0..7 {
+            let asked_at = now;
+            while !node.may_be_asked(now) {
+                now = now + Duration::from_millis(1);
+            }
+            pauses.push(now.since(asked_at).as_millis());
+            node.failed(now);
+        }
+        assert_eq!(pauses, [50, 100, 200, 400, 800, 1000, 1000]);
+        node.answered(now);
+        assert!(node.is_trusted() && node.may_be_asked(now) && node.may_be_asked(now));
+    }
+
+    #[test]
+    fn claims_without_an_answer_say_nothing_of_other_owners_unless_there_are_too_many() {
+        let (now, until) = (Moment::ORIGIN, Moment::ORIGIN + Duration::from_secs(60));
+        let mut node = Node::new("a".into());
+        let all = release_requests();
+        let (lost, stranger) = (&all[..OWED_MAX], &all[OWED_MAX]);
+        for request in lost.iter().chain(&lost[..1]) {
+            node.lost_claim(now, request.owner, until);
+        }
+        assert_eq!(node.release_of(now, stranger).certainty, Certainty::Answered);
+        node.lost_claim(now, all[OWED_MAX + 1].owner, until);
+        assert_eq!(node.release_of(now, stranger).certainty, Certainty::Unknown, "it may be one of those");
+    }
+
+    #[test]
     fn what_is_owed_is_bounded_and_said_again_after_a_rest() {
         let (now, until) = (Moment::ORIGIN, Moment::ORIGIN + Duration::from_secs(60));
         let mut node = Node::new("a".into());
         release_requests().iter().for_each(|request| node.owe(request, now, until));
-        assert_eq!(node.answered(now).len(), OWED_MAX);
+        let said = node.answered(now);
+        assert!(said.len() == OWED_MAX && said.iter().all(|request| request.certainty == Certainty::Unknown));
         assert_eq!(node.answered(now).len(), 0, "not all the time");
         assert_eq!(node.answered(now + OWED_REST).len(), OWED_MAX);
         assert_eq!(node.answered(until).len(), 0, "what they would end is over");

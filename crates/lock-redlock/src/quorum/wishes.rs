@@ -64,3 +64,59 @@ impl Wishes {
 fn micros(now: Moment) -> u64 {
     now.as_nanos() / 1000
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLOCK: u64 = 5_000_000;
+
+    fn at(millis: u64) -> Moment {
+        Moment::ORIGIN + Duration::from_millis(millis)
+    }
+
+    fn wish(wishes: &mut Wishes, millis: u64) -> u64 {
+        wishes.wish(at(millis), Width::ONE).get()
+    }
+
+    #[test]
+    fn a_wish_is_ahead_of_the_newest_clock_and_above_the_last_wish() {
+        let mut wishes = Wishes::new(2);
+        assert_eq!([wish(&mut wishes, 0), wish(&mut wishes, 0)], [1, 2], "no clock is known");
+        wishes.saw(at(1_000), NodeId(0), NodeTime(CLOCK));
+        wishes.saw(at(1_000), NodeId(1), NodeTime(CLOCK - 1));
+        assert_eq!(wish(&mut wishes, 1_500), CLOCK + 500_000 + LEAD);
+        assert_eq!(wishes.wish(at(1_500), Width::MAX).get(), CLOCK + 500_000 + LEAD + Width::MAX.get());
+    }
+
+    #[test]
+    fn the_reading_that_was_the_least_late_counts_until_it_is_old() {
+        let mut wishes = Wishes::new(1);
+        wishes.saw(at(0), NodeId(0), NodeTime(CLOCK));
+        wishes.saw(at(9_999), NodeId(0), NodeTime(CLOCK));
+        assert_eq!(wish(&mut wishes, 9_999), CLOCK + 9_999_000 + LEAD, "that one was on its way for longer");
+        wishes.saw(at(20_000), NodeId(0), NodeTime(CLOCK + 30_000_000));
+        assert_eq!(wish(&mut wishes, 20_000), CLOCK + 30_000_000 + LEAD);
+        wishes.saw(at(30_000), NodeId(0), NodeTime(CLOCK + 37_000_000));
+        assert_eq!(wish(&mut wishes, 31_000), CLOCK + 38_000_000 + LEAD, "the clock may have been set back");
+    }
+
+    #[test]
+    fn a_clock_beyond_all_tokens_is_not_followed() {
+        let mut wishes = Wishes::new(1);
+        wishes.saw(at(0), NodeId(0), NodeTime(FencingToken::MAX.get()));
+        assert_eq!(wish(&mut wishes, 0), 1);
+    }
+
+    #[test]
+    fn others_who_wish_for_more_are_followed_for_a_second() {
+        let mut wishes = Wishes::new(1);
+        wishes.saw(at(0), NodeId(0), NodeTime(CLOCK));
+        wishes.was_outbid(at(0), FencingToken::new(2 * CLOCK).unwrap());
+        wishes.was_outbid(at(0), FencingToken::new(2 * CLOCK - 7).unwrap());
+        assert_eq!(wish(&mut wishes, 999), 2 * CLOCK + 999_000);
+        let mut wishes = Wishes::new(1);
+        wishes.was_outbid(at(0), FencingToken::new(2 * CLOCK).unwrap());
+        assert_eq!(wish(&mut wishes, 1_000), 1, "they may be gone");
+    }
+}

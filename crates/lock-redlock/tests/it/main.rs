@@ -3,10 +3,12 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod blocking;
+mod counting;
 mod deliveries;
 mod minority;
 mod moving;
 mod nonblocking;
 mod recovery;
+mod reports;
 mod support;
 mod verbs;

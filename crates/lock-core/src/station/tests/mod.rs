@@ -1,5 +1,6 @@
 //! Tests of the machine, from tables of all it does to random play against a small store.
 
+mod edges;
 mod floor;
 mod inputs;
 mod late;
