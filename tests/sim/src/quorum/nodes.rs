@@ -49,15 +49,14 @@ impl Nodes {
     pub(super) fn new(env: &mut Env<Words>, terms: Terms, mistake: Option<Mistake>) -> Self {
         let mut node = |index| Node::new(index, terms.begins(&mut env.dice), env.dice.rate(), mistake);
         let nodes = (0..terms.nodes + terms.spares).map(&mut node).collect();
-        let (tokens, set_back) = (Tokens::default(), Duration::ZERO);
         let mut all = Self {
             terms,
             nodes,
-            tokens,
+            tokens: Tokens::default(),
             ran: 0,
             behind: i128::MAX,
             ahead: i128::MIN,
-            set_back,
+            set_back: Duration::ZERO,
             mistake,
             deeds: Vec::new(),
             cast: BTreeMap::new(),
