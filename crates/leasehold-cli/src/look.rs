@@ -48,16 +48,16 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
 struct Row<'a> {
     name: &'a str,
     held: bool,
-    /// Whether the holder is of this library.
+    /// Whether the holder uses this library.
     leasehold: bool,
     pid: Option<u32>,
     host: Option<&'a str>,
-    /// Whether the holder is a process of this host that has ended; null where this cannot be told.
+    /// Whether the holder is a process of this host that has ended; null if unknown.
     gone: Option<bool>,
     why: Option<&'a str>,
     /// The highest token of the lease.
     token: Option<u64>,
-    /// Until the lease ends if nobody renews it; null where it never expires.
+    /// Until the lease ends unless it is renewed; null if it never expires.
     remaining_ms: Option<u64>,
     waiters: u32,
 }
@@ -103,7 +103,7 @@ const COLUMNS: [Column; 6] = [
     Column::new("HOLDER"),
     Column::new("WHY").dropped(0),
     Column::new("TOKEN").right(),
-    Column::new("REMAINING").right().dropped(2),
+    Column::new("REMAINING").right(),
     Column::new("WAITERS").right().dropped(1),
 ];
 

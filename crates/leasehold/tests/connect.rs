@@ -1,4 +1,4 @@
-//! From URLs and configurations to clients, in both faces.
+//! From URLs and configurations to clients, in both facades.
 #![cfg(feature = "full")]
 #![allow(clippy::unwrap_used, reason = "tests may")]
 

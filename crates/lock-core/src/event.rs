@@ -16,6 +16,13 @@ pub enum Event {
         lease: Lease,
         /// How long the store keeps it, from the hand-over.
         valid_for: Duration,
+        /// Whether others are known to wait for the lock.
+        wanted: bool,
+    },
+    /// Somebody began to wait for a lock that a client of this backend holds.
+    Wanted {
+        /// Which one.
+        name: LockName,
     },
     /// A lock became free, or may have.
     Freed {
@@ -163,7 +170,7 @@ mod tests {
             *self.heard.lock().unwrap() += 1;
             match event {
                 Event::Granted { lease, .. } if lease.owner != self.owner => Heard::Unknown,
-                Event::Granted { .. } | Event::Freed { .. } | Event::RecheckAll => Heard::Taken,
+                Event::Granted { .. } | Event::Freed { .. } | Event::Wanted { .. } | Event::RecheckAll => Heard::Taken,
             }
         }
 
@@ -175,7 +182,7 @@ mod tests {
     fn granted(byte: u8) -> Event {
         let (owner, tokens) = (Owner::from_random([byte; 16]), TokenRange::above(0, Width::ONE).unwrap());
         let lease = Lease { name: "a".parse().unwrap(), owner, tokens, terms: Terms::exclusive(Ttl::DEFAULT) };
-        Event::Granted { lease, valid_for: Ttl::DEFAULT.get() }
+        Event::Granted { lease, valid_for: Ttl::DEFAULT.get(), wanted: false }
     }
 
     #[test]

@@ -18,14 +18,6 @@ impl Owner {
         Self(bytes)
     }
 
-    /// The owner of this waiter's next attempt, after one whose outcome is not known.
-    ///
-    /// As hard to guess as the first one, and as unlikely to be met elsewhere.
-    #[must_use]
-    pub fn successor(self) -> Self {
-        Self(u128::from_be_bytes(self.0).wrapping_add(1).to_be_bytes())
-    }
-
     /// Writes the owner in full as 32 hexadecimal digits, for the wire only.
     pub fn to_wire(self) -> String {
         format!("{:032x}", u128::from_be_bytes(self.0))
@@ -70,12 +62,5 @@ mod tests {
     #[test]
     fn debug_does_not_give_the_owner_away() {
         assert_eq!(format!("{:?}", Owner::from_random([0xab; 16])), "Owner(abab..)");
-    }
-
-    #[test]
-    fn successors_differ() {
-        let owner = Owner::from_random([0xff; 16]);
-        assert_eq!(owner.successor(), Owner::from_random([0; 16]));
-        assert_ne!(owner.successor(), owner);
     }
 }

@@ -67,7 +67,7 @@ impl ManualClock {
         clock
     }
 
-    /// Moves the clock forward and wakes whoever sleeps by it.
+    /// Moves the clock forward and wakes everything that sleeps by it.
     pub fn advance(&self, by: Duration) {
         *lock(&self.0.now) += by;
         for wake in lock(&self.0.sleepers).iter() {

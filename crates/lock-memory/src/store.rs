@@ -39,6 +39,17 @@ pub struct HandOver {
     pub lease: Lease,
     /// How long the store keeps it, from now.
     pub valid_for: Duration,
+    /// Whether others wait for the lock.
+    pub wanted: bool,
+}
+
+/// A lock that somebody began to wait for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The client whose claim holds it.
+    pub client: ClientId,
+    /// Which one.
+    pub name: LockName,
 }
 
 /// The reference store: every lock, one token counter, and the hand-overs that nobody has been told of yet.
@@ -49,6 +60,7 @@ pub struct Store {
     last_token: LastToken,
     locks: BTreeMap<LockName, Lock>,
     hand_overs: Vec<HandOver>,
+    wanted: Vec<Wanted>,
 }
 
 /// The highest token that was ever drawn; 0 before the first.
@@ -56,6 +68,10 @@ pub struct Store {
 struct LastToken(u64);
 
 impl LastToken {
+    fn get(&self) -> Option<FencingToken> {
+        FencingToken::new(self.0).ok()
+    }
+
     fn draw(&mut self, operation: Operation, width: Width) -> Result<TokenRange, BackendError> {
         let tokens = TokenRange::above(self.0, width).map_err(|invalid| used_up(operation, invalid))?;
         self.0 = tokens.high().get();
@@ -89,9 +105,15 @@ impl Store {
             self.hand_overs.extend(lock.hand_over(now, &claim.name, draw)?);
         }
         match lock.hold_at(now) {
-            None => Ok(lock.grant(now, claim, self.last_token.draw(Operation::Acquire, claim.width)?)),
-            Some(hold) if hold.owner == claim.owner => Ok(lock.grant(now, claim, hold.tokens)),
-            Some(hold) => Ok(lock.put_off(now, client, claim, hold.until.since(now), hold.shown())),
+            None => Ok(lock.grant(now, client, claim, self.last_token.draw(Operation::Acquire, claim.width)?)),
+            Some(hold) if hold.owner == claim.owner => Ok(lock.grant(now, client, claim, hold.tokens)),
+            Some(hold) => {
+                let (hold, was_wanted) = (hold.clone(), lock.is_wanted_at(now));
+                let answer = lock.put_off(now, client, claim, &hold, self.last_token.get());
+                let tell = |client| Wanted { client, name: claim.name.clone() };
+                self.wanted.extend(hold.client.filter(|_| !was_wanted && lock.is_wanted_at(now)).map(tell));
+                Ok(answer)
+            }
         }
     }
 
@@ -101,11 +123,12 @@ impl Store {
     }
 
     fn renew_one(&mut self, now: Moment, lease: &Lease) -> Renewed {
-        let hold = self.locks.get_mut(&lease.name).and_then(|lock| lock.hold.as_mut());
-        match hold {
+        let Some(lock) = self.locks.get_mut(&lease.name) else { return Renewed::NotHeld };
+        let wanted = lock.is_wanted_at(now);
+        match &mut lock.hold {
             Some(hold) if hold.lives_at(now) && hold.is(lease) => {
                 hold.until = now + lease.terms.ttl.get();
-                Renewed::Renewed { valid_for: lease.terms.ttl.get() }
+                Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted }
             }
             Some(_) | None => Renewed::NotHeld,
         }
@@ -192,6 +215,11 @@ impl Store {
     /// The hand-overs since this was last asked, for their clients to be told.
     pub fn take_hand_overs(&mut self) -> Vec<HandOver> {
         std::mem::take(&mut self.hand_overs)
+    }
+
+    /// The locks that somebody began to wait for since this was last asked, for their holders to be told.
+    pub fn take_wanted(&mut self) -> Vec<Wanted> {
+        std::mem::take(&mut self.wanted)
     }
 
     fn forget_if_empty(&mut self, name: &LockName) {

@@ -124,7 +124,11 @@ fn granted(prefix: &Prefix, told: &str) -> Option<Event> {
     let ttl = Ttl::new(millis(words.next()?)?).ok()?;
     let valid_for = millis(words.next()?)?;
     let name = prefix.name(words.next()?)?;
-    Some(Event::Granted { lease: Lease { name, owner, tokens, terms: Terms::exclusive(ttl) }, valid_for })
+    Some(Event::Granted {
+        lease: Lease { name, owner, tokens, terms: Terms::exclusive(ttl) },
+        valid_for,
+        wanted: false,
+    })
 }
 
 #[cfg(test)]
@@ -136,7 +140,9 @@ mod tests {
         let shop: Prefix = "shop".parse().unwrap();
         let owner = "ab".repeat(16);
         let granted = format!("granted {owner} 7:9 30000 10000 shop:an order");
-        let Some(Event::Granted { lease, valid_for }) = read(&shop, granted.as_bytes()) else { panic!("{granted}") };
+        let Some(Event::Granted { lease, valid_for, .. }) = read(&shop, granted.as_bytes()) else {
+            panic!("{granted}")
+        };
         assert_eq!((lease.name.as_str(), lease.tokens.to_string().as_str()), ("an order", "7..9"));
         assert_eq!((lease.owner, lease.terms.ttl), (owner.parse().unwrap(), "30s".parse().unwrap()));
         assert_eq!(valid_for, Duration::from_secs(10));

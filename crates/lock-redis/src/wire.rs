@@ -223,7 +223,7 @@ fn granted(claim: &Claim, low: i64, high: i64) -> Option<Answer> {
     let token = |number: i64| FencingToken::new(u64::try_from(number).ok()?).ok();
     let tokens = TokenRange::new(token(low)?, token(high)?).ok()?;
     let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
-    Some(Answer::Granted { lease, valid_for: claim.terms.ttl.get() })
+    Some(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false })
 }
 
 fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
@@ -232,7 +232,7 @@ fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
             granted(claim, *low, *high)
         }
         [Value::BulkString(word), Value::BulkString(value), Value::Int(pttl)] if word == b"held" => {
-            Some(Answer::Busy { remaining: remaining(*pttl), holder: Stored::holder(value) })
+            Some(Answer::Busy { remaining: remaining(*pttl), holder: Stored::holder(value), drawn: None })
         }
         [
             Value::BulkString(word),
@@ -246,6 +246,7 @@ fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
             remaining: remaining(*pttl),
             valid_for: Duration::from_millis(u64::try_from(*place).ok()?),
             holder: Stored::holder(value),
+            drawn: None,
         }),
         _ => None,
     }
@@ -269,7 +270,7 @@ impl Question for Renewal<'_> {
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<Vec<Renewed>, Failure> {
         let lost: Vec<usize> = read(reply)?;
-        let renewed = |lease: &Lease| Renewed::Renewed { valid_for: lease.terms.ttl.get() };
+        let renewed = |lease: &Lease| Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false };
         let mut answers: Vec<_> = self.0.iter().map(renewed).collect();
         for number in lost {
             *number.checked_sub(1).and_then(|index| answers.get_mut(index)).ok_or_else(Failure::strange_answer)? =

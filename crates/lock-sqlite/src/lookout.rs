@@ -98,7 +98,7 @@ fn survey(desk: &Desk<'_>, now: Moment, waiters: &[Waiter]) -> Result<Sight, Fau
                 if let Some(waiter) = mine(hold.owner) {
                     let terms = waiter.terms;
                     let lease = Lease { name: name.clone(), owner: hold.owner, tokens: hold.tokens, terms };
-                    sight.events.push(Event::Granted { lease, valid_for: hold.remaining });
+                    sight.events.push(Event::Granted { lease, valid_for: hold.remaining, wanted: false });
                 }
                 Some(hold.remaining)
             }

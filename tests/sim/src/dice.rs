@@ -16,6 +16,11 @@ impl Dice {
         self.0.u64(..)
     }
 
+    /// What a station draws its owners from.
+    pub(crate) fn secret(&mut self) -> [u8; 32] {
+        [(); 32].map(|()| self.0.u8(..))
+    }
+
     /// A number from `low` to `high`, both included.
     pub(crate) fn from(&mut self, low: usize, high: usize) -> usize {
         self.0.usize(low..=high)

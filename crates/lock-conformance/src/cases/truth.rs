@@ -49,7 +49,7 @@ pub fn the_next_in_line_is_told_as_the_capabilities_say(bench: &Bench) {
     }
     let lease = two.take(&second);
     for event in told.lock().unwrap().iter() {
-        let Event::Granted { lease: granted, valid_for } = event else { panic!("a grant, and not {event:?}") };
+        let Event::Granted { lease: granted, valid_for, .. } = event else { panic!("a grant, and not {event:?}") };
         assert_eq!((granted.owner, granted.tokens), (lease.owner, lease.tokens));
         assert!(*valid_for <= LONG);
     }

@@ -22,8 +22,6 @@ pub struct ActionId(pub(super) u64);
 pub struct Join {
     /// Its turn.
     pub turn: TurnId,
-    /// A fresh owner, for the lease that this waiter asks for if nobody else does.
-    pub owner: Owner,
     /// What kind of lease it wants.
     pub terms: Terms,
     /// How long it waits.

@@ -63,12 +63,13 @@ async fn a_hand_over_is_told_to_the_client_that_queued_and_to_nobody_else() {
     assert_eq!(asynchronous.release(&release_of(1), TTL).await.unwrap(), Released::Released);
     let told = plain_told.lock().unwrap().clone();
     assert!(
-        matches!(&told[..], [Event::Granted { lease, valid_for }] if lease.owner == owner(2) && *valid_for == PLACE),
+        matches!(&told[..], [Event::Granted { lease, valid_for, .. }] if lease.owner == owner(2) && *valid_for == PLACE),
         "{told:?}"
     );
-    assert!(async_told.lock().unwrap().is_empty());
+    let wanted = Event::Wanted { name: name("invoice:42") };
+    assert_eq!(*async_told.lock().unwrap(), std::slice::from_ref(&wanted), "somebody waited for what it held");
     plain.release(&release_of(2), TTL).unwrap();
-    assert_eq!(async_told.lock().unwrap().len(), 1);
+    assert!(matches!(&async_told.lock().unwrap()[..], [told, Event::Granted { wanted: false, .. }] if *told == wanted));
 }
 
 #[test]

@@ -180,7 +180,9 @@ impl Acquire {
         let missing = self.majority.saturating_sub(self.grants().count()).clamp(1, held.len().max(1));
         held.sort_by_key(|(_, remaining)| remaining.unwrap_or(Duration::MAX));
         match held.get(missing - 1) {
-            Some((holder, remaining)) => Ok(Answer::Busy { remaining: *remaining, holder: (*holder).clone() }),
+            Some((holder, remaining)) => {
+                Ok(Answer::Busy { remaining: *remaining, holder: (*holder).clone(), drawn: None })
+            }
             None => Err(self.failure(nodes)),
         }
     }
@@ -218,7 +220,7 @@ impl Acquire {
         let highest = self.grants().max().unwrap_or(token).max(token);
         nodes.held.insert(self.claim.owner, highest);
         let valid_for = self.claim.terms.ttl.get();
-        self.end(self.lease(token).map(|lease| Answer::Granted { lease, valid_for }));
+        self.end(self.lease(token).map(|lease| Answer::Granted { lease, valid_for, wanted: false }));
     }
 
     fn lease(&self, high: FencingToken) -> Result<Lease, BackendError> {

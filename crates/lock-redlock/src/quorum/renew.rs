@@ -119,7 +119,7 @@ impl Renew {
 
     fn renewed(&self, lease: &Lease, count: Count) -> Renewed {
         if count.acknowledged >= self.majority {
-            return Renewed::Renewed { valid_for: lease.terms.ttl.get() };
+            return Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false };
         }
         if self.is_lost(count) { Renewed::NotHeld } else { Renewed::Unsure }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, TurnId};
-use lock_core::{Hold, Moment, Note, Owner, Patience, Terms};
+use lock_core::{Hold, Moment, Note, Patience, Terms};
 
 use super::user::User;
 use super::{Backend, Process};
@@ -65,13 +65,9 @@ impl<B: Backend> Process<B> {
         if let Some(cancel) = wish.cancel {
             env.plan(cancel, Plan::Act(self.id, Act::Leave { site, turn }));
         }
-        let owner = Owner::from_random(u128::to_be_bytes(u128::from(number) << 112));
         self.sites[site].users.insert(turn, User { wish, hold: None });
         let note = Note::from_wire("1@sim");
-        self.soon.push_back((
-            site,
-            Input::Join(Join { turn, owner, terms: Terms::exclusive(ttl), patience, max_hold, note }),
-        ));
+        self.soon.push_back((site, Input::Join(Join { turn, terms: Terms::exclusive(ttl), patience, max_hold, note })));
     }
 
     /// Somebody has its turn.

@@ -80,7 +80,7 @@ impl<B: Backend> Process<B> {
         let Make { id, clock, policy, names, backend } = make;
         let floor = Floor::default();
         let mut site = |name: &LockName| {
-            let station = Station::new(name.clone(), policy, env.dice.number()).sharing(&floor);
+            let station = Station::new(name.clone(), policy, env.dice.secret()).sharing(&floor);
             let ledger = Ledger::new(policy.store.waiting);
             Site { name: name.clone(), station, users: BTreeMap::new(), holder: None, ledger }
         };
@@ -173,7 +173,7 @@ impl<B: Backend> Process<B> {
         for (index, site) in self.sites.iter().enumerate() {
             let concerned = match event {
                 Event::Granted { lease, .. } => lease.name == site.name,
-                Event::Freed { name } => *name == site.name,
+                Event::Freed { name } | Event::Wanted { name } => *name == site.name,
                 Event::RecheckAll | _ => true,
             };
             if concerned {

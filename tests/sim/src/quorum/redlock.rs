@@ -222,11 +222,11 @@ impl Backend for Redlock {
         match (self.mistake, input) {
             (
                 Some(Mistake::CountedFromAnswer),
-                Input::Reply(id, Reply::Acquire(Ok(Answer::Granted { lease, valid_for }))),
+                Input::Reply(id, Reply::Acquire(Ok(Answer::Granted { lease, valid_for, .. }))),
             ) => {
                 let asked_at = self.asked_at.get(&(site, id)).copied().unwrap_or(now);
                 let valid_for = valid_for + now.since(asked_at);
-                Input::Reply(id, Reply::Acquire(Ok(Answer::Granted { lease, valid_for })))
+                Input::Reply(id, Reply::Acquire(Ok(Answer::Granted { lease, valid_for, wanted: false })))
             }
             (_, input) => input,
         }

@@ -15,4 +15,6 @@ pub enum Mistake {
     UnwantedKept,
     /// A station goes on asking however many releases it owes.
     UnboundedDebt,
+    /// Answers do not count the tokens that were drawn, so that a grant that was over by then seems to have come later.
+    DrawnForgotten,
 }

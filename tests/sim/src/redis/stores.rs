@@ -7,7 +7,7 @@ use lock_core::{Capabilities, Durability, Moment, Owner, Policy, RequestOrder, W
 use super::Mistake;
 use super::backend::Translator;
 use super::invariants::{self, Outsider, Tokens};
-use super::server::{Ask, Database, Inbox, Say, Server};
+use super::server::{Ask, Database, Detail, Inbox, Say, Server};
 use super::words::Words;
 use crate::client::{Make, Process};
 use crate::clock::{Clock, Time};
@@ -52,7 +52,7 @@ pub(crate) struct OneRedis {
 impl OneRedis {
     pub(super) fn new(env: &mut Env<Words>, mistake: Option<Mistake>) -> Self {
         Self {
-            server: Server::new(mistake),
+            server: Server::new(mistake).telling(if env.dice.chance(500) { Detail::Full } else { Detail::AsRedis }),
             clock: Clock::new(SERVER_BEGINS, env.dice.rate()),
             service: Service::Up,
             copy: None,

@@ -23,3 +23,13 @@ impl Database {
         self.locks.values().flat_map(Keys::owners)
     }
 }
+
+/// How much the answers say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// What the scripts of Redis say.
+    #[default]
+    AsRedis,
+    /// Also whether others wait, and the highest token that was drawn.
+    Full,
+}

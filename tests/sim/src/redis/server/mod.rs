@@ -13,8 +13,8 @@ use lock_core::{
     Answer, Claim, Event, Fenced, FencingToken, Lease, LockName, Moment, ReleaseRequest, Released, Renewed,
 };
 
-pub(crate) use database::Database;
 use database::RunId;
+pub(crate) use database::{Database, Detail};
 pub(crate) use keys::{Kept, Stored};
 pub use scripts::Refused;
 use scripts::{Listeners, Script};
@@ -74,11 +74,17 @@ pub(crate) struct Server {
     run_id: RunId,
     listeners: Listeners,
     mistake: Option<Mistake>,
+    detail: Detail,
 }
 
 impl Server {
     pub(crate) fn new(mistake: Option<Mistake>) -> Self {
-        Self { data: Database::default(), run_id: 1, listeners: Listeners::new(), mistake }
+        Self { data: Database::default(), run_id: 1, listeners: Listeners::new(), mistake, detail: Detail::default() }
+    }
+
+    pub(crate) fn telling(mut self, detail: Detail) -> Self {
+        self.detail = detail;
+        self
     }
 
     /// Runs what is asked. `now` is the server's clock.
@@ -88,8 +94,8 @@ impl Server {
         }
         let run_id = self.run_id;
         let (published, granted) = (Vec::new(), Vec::new());
-        let (data, listeners, mistake) = (&mut self.data, &self.listeners, self.mistake);
-        let mut script = Script { data, now, listeners, mistake, published, granted };
+        let (data, listeners, mistake, detail) = (&mut self.data, &self.listeners, self.mistake, self.detail);
+        let mut script = Script { data, now, listeners, mistake, detail, published, granted };
         let say = match ask {
             Ask::Hello(_) => {
                 script.verify(run_id);

@@ -54,6 +54,10 @@ impl Queue {
         self.entries.keys().copied()
     }
 
+    pub(super) fn waiters(&self) -> impl Iterator<Item = &Waiter> {
+        self.entries.values().map(|(_, waiter)| waiter)
+    }
+
     /// The first owner that counts, or is this one; those before it are dropped.
     fn first(&mut self, me: Option<Owner>, counts: impl Fn(&Waiter) -> bool) -> Option<Owner> {
         while let Some(owner) = self.list.front().copied() {

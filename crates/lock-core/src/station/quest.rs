@@ -1,25 +1,40 @@
-//! Where a station stands at the store.
+//! What is known of an effort to get a lease.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::io::{ActionId, TurnId};
+use super::io::ActionId;
 use crate::policy::pace;
-use crate::{BackendError, Certainty, FencingToken, Hold, Holder, Lease, LockName, Moment, Note, Owner, Terms};
+use crate::{BackendError, Certainty, FencingToken, Holder, Lease, LockName, Moment, Owner, Terms};
 
-/// What is true of this station's lease. Each variant is named for what is true, not for what comes next.
+/// A station's effort to get a lease: one owner's claims, until it is granted or given up.
 #[derive(Debug)]
-pub(super) enum State {
-    /// Nothing is asked and nothing is held.
-    Idle,
+pub(super) enum Quest {
     /// A claim is under way.
     Asking(Attempt, Asked),
     /// The last claim was answered with no; the next one goes out at a known moment.
     Waiting(Attempt, Moment),
-    /// One turn holds under a lease.
-    Held(Held),
-    /// The client was closed.
-    Closed,
+}
+
+impl Quest {
+    pub(super) fn attempt(&self) -> &Attempt {
+        match self {
+            Self::Asking(attempt, _) | Self::Waiting(attempt, _) => attempt,
+        }
+    }
+
+    pub(super) fn into_attempt(self) -> Attempt {
+        match self {
+            Self::Asking(attempt, _) | Self::Waiting(attempt, _) => attempt,
+        }
+    }
+
+    /// What a release has to say of this owner's claims.
+    pub(super) fn certainty(&self) -> Certainty {
+        match self {
+            Self::Asking(..) => Certainty::Unknown,
+            Self::Waiting(attempt, _) => attempt.certainty,
+        }
+    }
 }
 
 /// The request under way.
@@ -47,13 +62,11 @@ impl Asked {
     }
 
     /// The store told of a grant that cannot be relied on before the answer is there. The newest one counts.
-    pub(super) fn was_granted(&mut self, lease: Lease, valid_for: Duration) {
-        let newer = |known: &Pushed| known.lease.tokens.low() < lease.tokens.low();
+    pub(super) fn was_granted(&mut self, pushed: Pushed) {
+        let newer = |known: &Pushed| known.lease.tokens.low() < pushed.lease.tokens.low();
         match &self.hint {
             Hint::Granted(known) if !newer(known) => {}
-            Hint::Nothing | Hint::MayBeFree | Hint::Granted(_) => {
-                self.hint = Hint::Granted(Box::new(Pushed { lease, valid_for }));
-            }
+            Hint::Nothing | Hint::MayBeFree | Hint::Granted(_) => self.hint = Hint::Granted(Box::new(pushed)),
         }
     }
 }
@@ -72,6 +85,7 @@ pub(super) enum Hint {
 pub(super) struct Pushed {
     pub(super) lease: Lease,
     pub(super) valid_for: Duration,
+    pub(super) wanted: bool,
 }
 
 /// One owner's attempt to get a lease, over all its requests.
@@ -96,6 +110,8 @@ pub(super) struct Attempt {
     pub(super) stale_answers: u32,
     /// Who held the lock when the store last said.
     pub(super) holder: Option<Holder>,
+    /// The highest token that had been drawn then, where the store said so.
+    pub(super) drawn: Option<FencingToken>,
     /// Why the store has not said anything since.
     pub(super) trouble: Option<BackendError>,
 }
@@ -104,8 +120,8 @@ impl Attempt {
     pub(super) fn new(owner: Owner, terms: Terms, now: Moment) -> Self {
         let (place, certainty) = (Place::Outside, Certainty::Answered);
         let (tries, stale_answers) = (0, 0);
-        let (floor, holder, trouble) = (None, None, None);
-        Self { owner, terms, basis: now, place, certainty, floor, tries, stale_answers, holder, trouble }
+        let (floor, holder, drawn, trouble) = (None, None, None, None);
+        Self { owner, terms, basis: now, place, certainty, floor, tries, stale_answers, holder, drawn, trouble }
     }
 
     /// Whether a transfer can only follow from a claim that is still to go out. A claim that went unanswered may take a
@@ -119,18 +135,14 @@ impl Attempt {
         lease.name == *name && lease.owner == self.owner && lease.terms == self.terms
     }
 
-    /// What a release has to say of this owner's claims, if one of them is still under way.
-    pub(super) fn certainty(&self, asked: Option<&Asked>) -> Certainty {
-        if asked.is_some() { Certainty::Unknown } else { self.certainty }
-    }
-
     /// Whether the latest answer may have come after this lease was handed over. The news of a lease that was over by
     /// then must not be counted from that answer's request; the tokens tell which came first.
     pub(super) fn is_ahead_of(&self, lease: &Lease) -> bool {
-        match &self.holder {
-            Some(Holder::Leasehold { tokens, .. }) => lease.tokens.low() <= tokens.high(),
-            Some(Holder::Foreign) => true,
-            None => false,
+        match (self.drawn, &self.holder) {
+            (Some(drawn), _) => lease.tokens.low() <= drawn,
+            (None, Some(Holder::Leasehold { tokens, .. })) => lease.tokens.low() <= tokens.high(),
+            (None, Some(Holder::Foreign)) => true,
+            (None, None) => false,
         }
     }
 }
@@ -144,44 +156,6 @@ pub(super) enum Place {
     Queued,
 }
 
-/// A lease and the turn under it.
-#[derive(Debug)]
-pub(super) struct Held {
-    pub(super) lease: Lease,
-    /// End of the lease as this client may rely on it.
-    pub(super) until: Moment,
-    /// How long the grant or renewal lasts that `until` is of.
-    pub(super) valid_for: Duration,
-    pub(super) turn: TurnId,
-    pub(super) note: Note,
-    pub(super) hold: Arc<Hold>,
-    /// How many turns the lease has had before this one.
-    pub(super) passes: u32,
-    /// A request of this owner that is still under way.
-    pub(super) asked: Option<Asked>,
-    /// Whether an earlier one went unanswered and so may still arrive.
-    pub(super) certainty: Certainty,
-    pub(super) last_error: Option<BackendError>,
-}
-
-impl Held {
-    /// End of the present turn.
-    pub(super) fn turn_until(&self) -> Moment {
-        self.hold.valid_until()
-    }
-
-    /// What a release has to say of this owner's claims.
-    pub(super) fn certainty(&self) -> Certainty {
-        if self.asked.is_some() { Certainty::Unknown } else { self.certainty }
-    }
-
-    /// Whether enough of the lease is left for another local turn. A lease that was handed over lasts for a place at first,
-    /// which may be less than half of the ttl.
-    pub(super) fn has_half_left(&self, now: Moment) -> bool {
-        self.until.since(now) >= self.valid_for / 2
-    }
-}
-
 /// A grant as this client may rely on it.
 #[derive(Clone, Debug)]
 pub(super) struct Grant {
@@ -189,16 +163,23 @@ pub(super) struct Grant {
     /// When the request was handed out that the validity counts from.
     pub(super) basis: Moment,
     pub(super) valid_for: Duration,
+    /// Whether others are known to wait for the lock.
+    pub(super) wanted: bool,
 }
 
 impl Grant {
-    /// The end of the validity: counted from asking, less drift.
+    /// The end of the validity.
     pub(super) fn until(&self) -> Moment {
-        self.basis + self.valid_for.saturating_sub(crate::drift(self.valid_for))
+        validity(self.basis, self.valid_for)
     }
 
     /// Whether so little is left that the owner should ask again before anybody relies on it.
     pub(super) fn is_stale(&self, now: Moment) -> bool {
         self.until().since(now) <= self.valid_for / 3
     }
+}
+
+/// The end of a validity: counted from asking, less drift.
+pub(super) fn validity(asked_at: Moment, valid_for: Duration) -> Moment {
+    asked_at + valid_for.saturating_sub(crate::drift(valid_for))
 }
