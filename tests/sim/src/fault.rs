@@ -74,6 +74,8 @@ pub enum Fault {
     Recovered,
     /// A node voted again, by its clock.
     RecoveredByClock,
+    /// An operator moved a deployment while clients of it lived.
+    Moved,
     /// A node had a grant acknowledged that it had given a lower token.
     RoundTwo,
     /// A node refused to acknowledge a token below its grant's own.
@@ -130,7 +132,7 @@ impl Fault {
     ];
 
     /// What goes wrong in the plots of a quorum.
-    pub const IN_A_PLOT: [Self; 8] = [
+    pub const IN_A_PLOT: [Self; 9] = [
         Self::Gap,
         Self::Paused,
         Self::Frozen,
@@ -139,6 +141,7 @@ impl Fault {
         Self::Flushed,
         Self::Recovered,
         Self::RecoveredByClock,
+        Self::Moved,
     ];
 
     /// What can go wrong with a quorum.

@@ -4,6 +4,8 @@ use std::fmt::Debug;
 
 use lock_core::Event;
 
+use crate::clock::Time;
+
 /// Names a connection; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ConnId(pub(crate) u64);
@@ -50,4 +52,20 @@ pub(crate) enum Letter<A, S> {
     CutAtClient,
     /// The server sees that the connection is gone.
     CutAtServer,
+}
+
+/// What becomes of a letter that is sent into a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Lost,
+    /// It arrives when the gap is over.
+    Late,
+    Either,
+}
+
+/// Nothing passes until then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gap {
+    pub(crate) until: Time,
+    pub(crate) fate: Fate,
 }

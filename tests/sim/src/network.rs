@@ -13,7 +13,7 @@ use lock_core::Event;
 use crate::clock::Time;
 use crate::dice::Dice;
 use crate::fault::{Fault, Tally};
-pub(crate) use crate::letter::{ConnId, Letter, ProcessId, StoreId, Tag, Talk, Way};
+pub(crate) use crate::letter::{ConnId, Fate, Gap, Letter, ProcessId, StoreId, Tag, Talk, Way};
 
 /// How likely things go wrong, each in a thousand.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,22 +48,6 @@ enum State {
     Whole,
     /// Nothing that is sent from now on arrives.
     Cut,
-}
-
-/// What becomes of a letter that is sent into a gap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    Lost,
-    /// It arrives when the gap is over.
-    Late,
-    Either,
-}
-
-/// Nothing passes until then.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Gap {
-    pub(crate) until: Time,
-    pub(crate) fate: Fate,
 }
 
 #[derive(Debug)]

@@ -17,6 +17,9 @@ pub enum Rule {
     LongestByClock,
     /// A dwell has to be over before the look begins that tells how long it is.
     OverBeforeLook,
+    /// While nodes of another deployment answer, a blank node does not count towards a majority, and is not brought back unless
+    /// a majority votes in this deployment.
+    BlankMayBeTheirs,
 }
 
 /// Which rules are kept.

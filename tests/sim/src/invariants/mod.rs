@@ -108,10 +108,17 @@ pub(crate) struct Watch {
     excused: BTreeSet<Owner>,
     /// Whether tokens may have fallen, and nobody promised that they would not.
     tokens_fell: bool,
+    /// Whether something is wrong that only an operator can put right.
+    needs_operator: bool,
     broken: Option<Broken>,
 }
 
 impl Watch {
+    /// Something is wrong that only an operator can put right: clients may be refused.
+    pub(crate) fn needs_operator(&mut self) {
+        self.needs_operator = true;
+    }
+
     pub(crate) fn epoch(&self) -> Epoch {
         self.epoch
     }

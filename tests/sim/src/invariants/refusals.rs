@@ -1,6 +1,6 @@
 //! Who waits without an end is not turned away, and nobody is for a reason that can only be a bug.
 
-use lock_core::{AcquireError, Refusal};
+use lock_core::{AcquireError, ErrorKind, Refusal};
 
 use super::{Rule, Watch};
 use crate::wish::Wait;
@@ -10,6 +10,7 @@ impl Watch {
         let fair = match refusal {
             Refusal::Busy { .. } => wait == Wait::Not,
             Refusal::Error(AcquireError::TimedOut { .. }) => matches!(wait, Wait::For(_)),
+            Refusal::Error(AcquireError::Backend(error)) if error.kind() == ErrorKind::Config => self.needs_operator,
             Refusal::Error(AcquireError::Backend(error)) => wait != Wait::Forever && error.kind().is_transient(),
             Refusal::Error(_) => false,
         };

@@ -23,6 +23,23 @@ pub(crate) enum Record {
     Failed { name: LockName, owner: Owner, told: BTreeSet<NodeId> },
 }
 
+impl Record {
+    /// The same of nodes that are called otherwise.
+    pub(super) fn renamed(self, name: impl Fn(NodeId) -> NodeId) -> Self {
+        match self {
+            Self::Began(..) => self,
+            Self::Granted { lease, acknowledged, grants } => Self::Granted {
+                lease,
+                acknowledged: acknowledged.into_iter().map(|(node, ran)| (name(node), ran)).collect(),
+                grants: grants.into_iter().map(|(node, token)| (name(node), token)).collect(),
+            },
+            Self::Failed { name: lock, owner, told } => {
+                Self::Failed { name: lock, owner, told: told.into_iter().map(name).collect() }
+            }
+        }
+    }
+}
+
 /// Which connections requests take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {

@@ -144,9 +144,14 @@ impl World<Nodes> {
     /// What nobody can know: neither who holds nor which token is next is certain any more.
     fn roll_back(&mut self, node: usize) -> Fault {
         let one = &mut self.stores.nodes[node];
+        let before = one.state(self.env.now);
         if let Some((store, run)) = one.copy.clone() {
             one.replace(self.env.now, store);
             one.run = run;
+        }
+        // Of a run that votes in an earlier epoch it is known: only a restart makes it count again.
+        if one.state(self.env.now) != before {
+            self.env.watch.needs_operator();
         }
         self.stores.forgive(&mut self.env);
         self.env.watch.begin_epoch();

@@ -27,11 +27,13 @@ pub enum Mistake {
     LowLongest,
     /// A dwell counts up to its end, not up to the look that told how long it is.
     PastLook,
+    /// A blank node counts, and is brought back, while nodes of another deployment answer.
+    BlankIsOurs,
 }
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::NoGrantTest,
         Self::NoSecondRound,
         Self::NoMarker,
@@ -43,6 +45,7 @@ impl Mistake {
         Self::OneNote,
         Self::LowLongest,
         Self::PastLook,
+        Self::BlankIsOurs,
     ];
 
     /// The rule of the real guard that it turns off. The others break what is around it.
@@ -52,6 +55,7 @@ impl Mistake {
             Self::OneNote => Some(Rule::MajorityOfNotes),
             Self::LowLongest => Some(Rule::LongestByClock),
             Self::PastLook => Some(Rule::OverBeforeLook),
+            Self::BlankIsOurs => Some(Rule::BlankMayBeTheirs),
             Self::NoGrantTest
             | Self::NoSecondRound
             | Self::NoMarker

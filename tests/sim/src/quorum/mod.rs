@@ -4,6 +4,7 @@
 
 mod course;
 mod invariants;
+mod list;
 mod mischief;
 mod mistake;
 mod node;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, NodeState, RunId, Told};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, RunId, Told, View};
 use lock_core::{Claim, Fenced, Lease, LockName, Moment, Note, Owner, Queueing, Width};
 use lock_memory::node::NodeStore;
 use lock_redlock::quorum::Outcome;
@@ -106,7 +106,11 @@ impl Node {
     }
 
     pub(super) fn state(&self, at: Time) -> NodeState {
-        self.store.view(self.clock.read(at), &self.run).state
+        self.view(at).state
+    }
+
+    pub(super) fn view(&self, at: Time) -> View {
+        self.store.view(self.clock.read(at), &self.run)
     }
 
     /// Until when it keeps the lock for this owner, by its clock.

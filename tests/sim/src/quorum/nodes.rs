@@ -1,15 +1,17 @@
 //! The nodes of a quorum in the world: how they answer, and what must hold there.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::Fenced;
 use lock_core::node::{Ask, Epoch, Membership, NodeState, Told};
-use lock_redlock::quorum::{NodeId, Recovery};
+use lock_redlock::quorum::{NodeId, Purpose, Recovery};
 
 use super::Mistake;
 use super::course::Record;
 use super::invariants::{self, Tokens};
+use super::list::List;
 use super::node::{Node, Service};
 use super::plot::Deed;
 use super::redlock::Redlock;
@@ -40,25 +42,24 @@ pub(crate) struct Nodes {
     pub(super) mistake: Option<Mistake>,
     /// What happens as planned, and who has to do with it: see `plot`.
     pub(super) deeds: Vec<Deed>,
-    pub(super) cast: Vec<ProcessId>,
+    pub(super) cast: BTreeMap<usize, ProcessId>,
 }
 
 impl Nodes {
     pub(super) fn new(env: &mut Env<Words>, terms: Terms, mistake: Option<Mistake>) -> Self {
         let mut node = |index| Node::new(index, terms.begins(&mut env.dice), env.dice.rate(), mistake);
-        let nodes = (0..terms.nodes).map(&mut node).collect();
-        let (tokens, set_back) = (Tokens::default(), Duration::ZERO);
+        let nodes = (0..terms.nodes + terms.spares).map(&mut node).collect();
         let mut all = Self {
             terms,
             nodes,
-            tokens,
+            tokens: Tokens::default(),
             ran: 0,
             behind: i128::MAX,
             ahead: i128::MIN,
-            set_back,
+            set_back: Duration::ZERO,
             mistake,
             deeds: Vec::new(),
-            cast: Vec::new(),
+            cast: BTreeMap::new(),
         };
         all.look_at_clocks(env);
         if all.terms.founded {
@@ -67,12 +68,13 @@ impl Nodes {
         all
     }
 
-    pub(super) fn addresses(&self) -> Vec<String> {
-        (0..self.terms.nodes).map(|index| format!("node-{index}")).collect()
+    /// The first list.
+    pub(super) fn membership(&self) -> Membership {
+        self.membership_of(List::First)
     }
 
-    pub(super) fn membership(&self) -> Membership {
-        Membership { members: self.addresses(), max_ttl: self.terms.max_ttl.get() }
+    pub(super) fn membership_of(&self, list: List) -> Membership {
+        Membership::new(list.addresses(&self.terms), self.terms.max_ttl.get())
     }
 
     /// How many nodes are needed for anything.
@@ -83,7 +85,7 @@ impl Nodes {
     /// Declares the deployment to be new.
     fn found(&mut self, env: &mut Env<Words>) {
         let membership = Arc::new(self.membership());
-        for node in &mut self.nodes {
+        for node in self.nodes.iter_mut().take(self.terms.nodes) {
             let epoch = Epoch::from_random(env.number());
             let membership = Arc::clone(&membership);
             let mark = Ask::Mark { epoch, membership: Arc::clone(&membership) };
@@ -170,8 +172,11 @@ impl Nodes {
 
 impl World<Nodes> {
     pub(super) fn populate(&mut self) {
-        for _ in 0..self.stores.terms.processes {
-            Nodes::begin_process(self);
+        for actor in 0..self.stores.terms.processes {
+            if let Some(process) = self.make_process(List::First) {
+                self.stores.cast.insert(actor, process.id);
+                self.begin(process, Purpose::Watch);
+            }
         }
     }
 
@@ -235,8 +240,8 @@ impl Stores for Nodes {
     type Backend = Redlock;
 
     fn begin_process(world: &mut World<Self>) {
-        if let Some(process) = world.make_process() {
-            world.begin(process);
+        if let Some(process) = world.make_process(List::First) {
+            world.begin(process, Purpose::Watch);
         }
     }
 
@@ -285,8 +290,11 @@ impl Stores for Nodes {
         let (now, nodes, watch) = (world.env.now, &world.stores, &mut world.env.watch);
         let holdings: Vec<Holding<'_>> = world.processes.values().flat_map(|process| process.holdings(now)).collect();
         let one = invariants::one_holder(watch, &holdings);
-        let kept = invariants::nodes_keep(watch, &holdings, &nodes.nodes, nodes.majority(), now);
         watch.report(Rule::OneHolder, one);
-        watch.report(Rule::StoreKeeps, kept);
+        for process in world.processes.values() {
+            let members: Vec<_> = process.backend.members().map(|NodeId(index)| &nodes.nodes[index]).collect();
+            let kept = invariants::nodes_keep(watch, process.holdings(now), &members, nodes.majority(), now);
+            watch.report(Rule::StoreKeeps, kept);
+        }
     }
 }

@@ -15,6 +15,7 @@ use crate::network::{ConnId, Farewell, ProcessId, StoreId, Tag};
 #[derive(Debug)]
 pub(super) struct Post {
     process: ProcessId,
+    members: Vec<NodeId>,
     /// By node: the users' and the keeper's.
     lines: Vec<[Line; 2]>,
     pending: BTreeMap<Tag, Sent>,
@@ -48,10 +49,10 @@ impl Sent {
 }
 
 impl Post {
-    pub(super) fn new(process: ProcessId, nodes: usize) -> Self {
+    pub(super) fn new(process: ProcessId, members: Vec<NodeId>) -> Self {
         let down = || Line::Down(Moment::ORIGIN, VecDeque::new());
-        let lines = (0..nodes).map(|_| [down(), down()]).collect();
-        Self { process, lines, pending: BTreeMap::new(), outcomes: VecDeque::new(), last_tag: 0 }
+        let lines = members.iter().map(|_| [down(), down()]).collect();
+        Self { process, members, lines, pending: BTreeMap::new(), outcomes: VecDeque::new(), last_tag: 0 }
     }
 
     /// The outcome that came first.
@@ -89,7 +90,8 @@ impl Post {
             Line::Down(again_at, waiting) if *again_at <= now => std::mem::take(waiting),
             Line::Down(..) | Line::Up(_) => return,
         };
-        let conn = env.network.connect(self.process, StoreId(node));
+        let NodeId(store) = self.members[node];
+        let conn = env.network.connect(self.process, StoreId(store));
         *line = Line::Up(conn);
         for tag in waiting {
             if let Some(sent) = self.pending.get_mut(&tag) {

@@ -1,9 +1,10 @@
 //! The processes that use a quorum.
 
 use lock_core::{Capabilities, Durability, Moment, Policy, RequestOrder, Waiting};
-use lock_redlock::quorum::Quorum;
+use lock_redlock::quorum::{Purpose, Quorum};
 
 use super::Mistake;
+use super::list::List;
 use super::nodes::Nodes;
 use super::redlock::{Epochs, Redlock};
 use crate::client::{Make, Process};
@@ -14,7 +15,7 @@ use crate::network::ProcessId;
 use crate::world::World;
 
 impl World<Nodes> {
-    pub(super) fn make_process(&mut self) -> Option<Process<Redlock>> {
+    pub(super) fn make_process(&mut self, list: List) -> Option<Process<Redlock>> {
         let (env, stores) = (&mut self.env, &self.stores);
         let id = ProcessId(env.number());
         let capabilities = Capabilities::new("sim", Waiting::Poll, Durability::ClockFloor)
@@ -27,26 +28,26 @@ impl World<Nodes> {
         }
         let clock = Clock::any(&mut env.dice);
         env.note(format_args!("{id:?} begins: {policy:?}"));
-        let mut quorum = Quorum::new(&stores.addresses(), stores.terms.max_ttl, Box::new(Epochs::of(id))).ok()?;
+        let mut quorum =
+            Quorum::new(&list.addresses(&stores.terms), stores.terms.max_ttl, Box::new(Epochs::of(id))).ok()?;
         quorum.set_blank_dwell(stores.terms.blank_dwell);
         if let Some(rule) = stores.mistake.and_then(Mistake::rule) {
             quorum.turn_off(rule);
         }
-        let backend = Redlock::new(id, quorum, stores.terms.nodes, stores.mistake);
+        let backend = Redlock::new(id, quorum, list.members(&stores.terms), stores.mistake);
         Some(Process::new(env, Make { id, clock, policy, names: &self.names, backend }))
     }
 
     /// Has a process join the world. It looks at the nodes first.
-    pub(super) fn begin(&mut self, mut process: Process<Redlock>) {
+    pub(super) fn begin(&mut self, mut process: Process<Redlock>, purpose: Purpose) {
         let env = &mut self.env;
         let (id, now): (_, Moment) = (process.id, process.clock.read(env.now));
-        process.backend.connect(env, now);
+        process.backend.connect(env, now, purpose);
         if env.dice.chance(self.stores.terms.short_lived) {
             env.fired(Fault::ShortLived);
             let life = env.dice.millis(500, 3000);
             env.plan(life, Plan::Death(id));
         }
-        self.stores.cast.push(id);
         self.add_process(process);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lock_core::node::{Ask, Epoch, Told};
 use lock_core::station::{Action, ActionId, Input, Reply, Request as StationRequest};
 use lock_core::{Answer, Batch, Fenced, Moment, Released};
-use lock_redlock::quorum::{EpochSource, Outgoing, Output, Purpose, Quorum, Request, RequestId};
+use lock_redlock::quorum::{EpochSource, NodeId, Outgoing, Output, Purpose, Quorum, Request, RequestId};
 
 use super::Mistake;
 use super::course::{Course, Of, Over, Record, Side};
@@ -30,7 +30,8 @@ pub(super) struct Epochs {
 #[derive(Debug)]
 pub(crate) struct Redlock {
     quorum: Quorum,
-    nodes: usize,
+    /// The nodes by their numbers in the world. Records name them by these.
+    members: Vec<NodeId>,
     post: Post,
     courses: BTreeMap<RequestId, Course>,
     records: Vec<Record>,
@@ -53,11 +54,11 @@ impl EpochSource for Epochs {
 }
 
 impl Redlock {
-    pub(super) fn new(process: ProcessId, quorum: Quorum, nodes: usize, mistake: Option<Mistake>) -> Self {
+    pub(super) fn new(process: ProcessId, quorum: Quorum, members: Vec<NodeId>, mistake: Option<Mistake>) -> Self {
         Self {
             quorum,
-            nodes,
-            post: Post::new(process, nodes),
+            post: Post::new(process, members.clone()),
+            members,
             courses: BTreeMap::new(),
             records: Vec::new(),
             mistake,
@@ -66,14 +67,19 @@ impl Redlock {
     }
 
     /// The first recovery pass.
-    pub(super) fn connect(&mut self, env: &mut Env<Words>, now: Moment) {
-        let pass = Request::Pass(Purpose::Watch);
+    pub(super) fn connect(&mut self, env: &mut Env<Words>, now: Moment, purpose: Purpose) {
+        let pass = Request::Pass(purpose);
         self.begin(env, now, pass, PASS_WITHIN, Course::new(Of::Pass, Side::Users));
     }
 
     /// What the rules have to know since this was last asked.
     pub(super) fn take_records(&mut self) -> Vec<Record> {
-        std::mem::take(&mut self.records)
+        let records = std::mem::take(&mut self.records);
+        records.into_iter().map(|record| record.renamed(|NodeId(index)| self.members[index])).collect()
+    }
+
+    pub(super) fn members(&self) -> impl Iterator<Item = NodeId> {
+        self.members.iter().copied()
     }
 
     fn begin(
@@ -130,7 +136,7 @@ impl Redlock {
     fn send(&mut self, env: &mut Env<Words>, now: Moment, outgoing: Outgoing) {
         let Some(course) = self.courses.get(&outgoing.request) else { return };
         let (told, side) = (self.mistaken(course, &outgoing), course.side);
-        let enough = self.nodes - self.quorum.majority() + 1;
+        let enough = self.members.len() - self.quorum.majority() + 1;
         let recovery = matches!(outgoing.ask, Ask::Install { .. }).then(|| course.recovery(outgoing.node, enough));
         let deadline = now + outgoing.within;
         let outgoing = self.altered(outgoing);

@@ -54,7 +54,10 @@ impl Trouble {
 
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
+    /// How many nodes there are in the deployment.
     pub(super) nodes: usize,
+    /// How many other nodes there are, which are blank at first.
+    pub(super) spares: usize,
     pub(super) names: usize,
     pub(super) processes: usize,
     pub(super) max_ttl: Ttl,
@@ -118,6 +121,11 @@ impl Terms {
         let drawn = Self::drawn(dice, max_ttl, troubles, PACES[0], Duration::from_millis(2500));
         let op_timeout = Some(LONGEST_ASKED);
         Self { nodes: 3, names: 2, processes: 3, ttls: &QUICK, founded: true, op_timeout, short_lived: 0, ..drawn }
+            .with_quick_dwells()
+    }
+
+    fn with_quick_dwells(self) -> Self {
+        Self { blank_dwell: self.max_ttl.get(), ..self }
     }
 
     /// Clocks that leap while requests are long under way.
@@ -133,6 +141,7 @@ impl Terms {
         let ttls: [&'static [Duration]; 3] = [&QUICK, &MIXED, &LONG];
         Self {
             nodes: if dice.chance(650) { 3 } else { 5 },
+            spares: 0,
             names: dice.from(1, 2),
             processes: dice.from(2, 3),
             max_ttl,

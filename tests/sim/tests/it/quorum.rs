@@ -73,27 +73,32 @@ fn a_seed_decides_a_whole_plot() {
 
 /// Whether a plot without a rule of the guard makes two holders, or leaves one with too few nodes.
 #[track_caller]
-fn finds_in_a_plot(mistake: Mistake) {
-    let rule = seeds::found(200, |seed| play_plot(seed, Some(mistake)));
+fn finds_in_a_plot(mistake: Mistake, within: u64) {
+    let rule = seeds::found(within, |seed| play_plot(seed, Some(mistake)));
     assert!(matches!(rule, Rule::StoreKeeps | Rule::OneHolder), "{mistake:?} was found by {rule:?}");
 }
 
 #[test]
 fn a_ttl_that_is_not_announced_is_found() {
-    finds_in_a_plot(Mistake::NoAnnouncement);
+    finds_in_a_plot(Mistake::NoAnnouncement, 200);
 }
 
 #[test]
 fn a_dwell_that_ends_by_one_note_is_found() {
-    finds_in_a_plot(Mistake::OneNote);
+    finds_in_a_plot(Mistake::OneNote, 200);
 }
 
 #[test]
 fn a_node_that_comes_back_by_its_clock_and_knows_no_ttl_is_found() {
-    finds_in_a_plot(Mistake::LowLongest);
+    finds_in_a_plot(Mistake::LowLongest, 200);
 }
 
 #[test]
 fn a_dwell_that_counts_past_the_look_is_found() {
-    finds_in_a_plot(Mistake::PastLook);
+    finds_in_a_plot(Mistake::PastLook, 200);
+}
+
+#[test]
+fn a_blank_node_that_another_deployment_may_have_is_found() {
+    finds_in_a_plot(Mistake::BlankIsOurs, 600);
 }

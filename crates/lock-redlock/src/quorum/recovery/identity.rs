@@ -8,6 +8,7 @@ use lock_core::{BackendError, ErrorKind};
 
 use super::super::node::{Node, NodeId};
 use super::super::nodes::Nodes;
+use super::super::rule::Rule;
 use super::super::trouble::refusal;
 use super::{Pass, Purpose};
 
@@ -38,7 +39,10 @@ impl Pass {
     /// While strangers answer, a node that knows no deployment may be theirs. If a majority votes here it is ours: then this
     /// deployment was not moved.
     pub(super) fn may_be_ours(&self, nodes: &Nodes, view: &View) -> bool {
-        self.strangers.is_empty() || view.membership.is_some() || self.voters(nodes) >= nodes.majority()
+        self.strangers.is_empty()
+            || view.membership.is_some()
+            || self.voters(nodes) >= nodes.majority()
+            || !nodes.rules.keep(Rule::BlankMayBeTheirs)
     }
 
     fn voters(&self, nodes: &Nodes) -> usize {
@@ -105,7 +109,7 @@ impl Pass {
 
     /// While strangers answer, nodes that know no deployment do not count towards the majority that is needed to continue.
     pub(super) fn check_majority_is_left(&self, nodes: &Nodes) -> Result<(), BackendError> {
-        let knows = |view: &&View| view.membership.is_some();
+        let knows = |view: &&View| view.membership.is_some() || !nodes.rules.keep(Rule::BlankMayBeTheirs);
         if let Some(stranger) = self.strangers.first()
             && let Err(error) = &self.views[stranger.0]
             && self.views.iter().flatten().filter(knows).count() < nodes.majority()

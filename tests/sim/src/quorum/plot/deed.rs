@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::network::Fate;
+use crate::quorum::list::List;
 use crate::quorum::node::Return;
 use crate::wish::Wish;
 
@@ -18,8 +19,13 @@ pub(super) const HERO: Actor = Actor(0);
 pub(in super::super) enum Deed {
     /// Somebody wants a lock.
     Ask(Actor, Wish),
-    /// Somebody enters, and what it sends to this node arrives so much later.
-    Enter { node: usize, late: Duration },
+    /// Somebody enters with this list; what it sends to a node may arrive so much later.
+    Enter(Actor, List, Option<(usize, Duration)>),
+    /// An operator has the nodes of the first list belong to the second one.
+    Move(Actor),
+    /// The operator goes on once enough nodes were moved, and until then moves them again: the nodes of the second list take
+    /// over. From then on these get the second list.
+    TakeOver(Actor, [Actor; 2]),
     /// What somebody sends to a node has another fate for so long.
     Gap { actor: Actor, node: usize, fate: Fate, lasts: Duration },
     /// Somebody stands still.

@@ -5,8 +5,10 @@ use std::time::Duration;
 use lock_core::Ttl;
 
 use super::deed::{Actor, Deed, HERO, Script};
+use super::lists;
 use crate::dice::Dice;
 use crate::network::Fate;
+use crate::quorum::list::List;
 use crate::quorum::node::Return;
 use crate::quorum::terms::Terms;
 use crate::wish::{Wait, Wish};
@@ -49,10 +51,15 @@ impl Roles {
 /// Any plot.
 pub(in super::super) fn draw(dice: &mut Dice) -> (Terms, Script) {
     let terms = Terms::of_plot(dice, LONG);
-    let plots = [unannounced, one_old_note, back_by_clock, counted_past_the_look];
     let mut script = Script::default();
+    let begins = dice.millis(300, 1500);
+    if dice.chance(300) {
+        lists::draw(dice, &mut script, begins, LONG);
+        return (Terms { spares: 1, troubles: Vec::new(), ..terms }, script);
+    }
+    let plots = [unannounced, one_old_note, back_by_clock, counted_past_the_look];
     let plot = dice.pick(&plots).unwrap_or(unannounced);
-    let (roles, begins) = (Roles::draw(dice), dice.millis(300, 1500));
+    let roles = Roles::draw(dice);
     plot(dice, &mut script, roles, begins);
     chorus(dice, &mut script);
     (terms, script)
@@ -134,7 +141,7 @@ fn counted_past_the_look(dice: &mut Dice, script: &mut Script, roles: Roles, beg
     let passer = Actor(3);
     let late = dice.millis(30, 900);
     script.at(begins, gap(HERO, stranger, Fate::Lost, dice.millis(5000, 10_000)));
-    script.at(begins, Deed::Enter { node: victim, late });
+    script.at(begins, Deed::Enter(passer, List::First, Some((victim, late))));
     let asks = begins + dice.millis(1, 5);
     script.at(asks, gap(passer, witness, Fate::Late, late + dice.millis(50, 500)));
     script.at(asks, Deed::Ask(HERO, wish(LOCK, LONG, dice.millis(5000, 20_000))));

@@ -6,6 +6,7 @@
 
 mod deed;
 mod guard;
+mod lists;
 mod stage;
 
 pub(super) use deed::Deed;
