@@ -26,7 +26,7 @@ usage: cargo xtask COMMAND
   mutants  changes of a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
   bench    how fast leasehold is; --help tells what can be asked for
   ci       what lands has to pass: test and sim, then format, lints, docs, feature builds, house rules
-  tidy     check the house rules alone: who may depend on whom, versions, the README";
+  tidy     check the house rules alone: dependencies, circles, file sizes, versions, words";
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
