@@ -11,7 +11,7 @@ use lock_core::{BackendError, Event, EventSink, Listeners, Moment};
 use lock_host::SharedClock;
 
 use super::store::{Freed, NodeStore};
-use crate::store::ClientId;
+use crate::hand_over::ClientId;
 
 /// A client of a node in this process, of either colour. Cloning makes another client of the same node.
 ///

@@ -13,8 +13,9 @@ use lock_core::{
 };
 
 use super::lock::{NodeLock, node_time};
+use crate::hand_over::ClientId;
 use crate::lock::Hold;
-use crate::store::{ClientId, given_up, used_up};
+use crate::store::{given_up, used_up};
 
 /// How far above the node's clock a wish counts, in microseconds. Chosen: far above what a client can know too much, far
 /// below what would use the tokens up.
