@@ -18,11 +18,9 @@ const NOT_YET: &[&str] = &[
     "leasehold-cli",
     "lock-async",
     "lock-blocking",
-    "lock-conformance",
     "lock-core",
     "lock-redis",
     "lock-redlock",
-    "lock-sqlite",
     "model",
     "sim",
 ];

@@ -45,7 +45,7 @@ pub struct NodeStore {
     marked_for: Option<Membership>,
     predecessor: Option<Membership>,
     seal: Option<Seal>,
-    notes: BTreeMap<String, Note>,
+    notes: BTreeMap<String, KnownEpoch>,
     locks: BTreeMap<LockName, NodeLock>,
     freed: Vec<Freed>,
 }
@@ -66,7 +66,7 @@ enum Stage {
 
 /// The epoch that began at a member, when that was first heard of, and until when it is kept in mind.
 #[derive(Clone, Debug)]
-struct Note {
+struct KnownEpoch {
     epoch: Epoch,
     first: Moment,
     until: Moment,
@@ -209,7 +209,7 @@ impl NodeStore {
             Noting::BeginsAnew(epoch) => Some(epoch),
         };
         if let Some(epoch) = begun {
-            self.notes.insert(seen.member.clone(), Note { epoch, first: clock, until: clock + keep });
+            self.notes.insert(seen.member.clone(), KnownEpoch { epoch, first: clock, until: clock + keep });
         }
         let note = self.notes.get(&seen.member)?;
         Some(Noted { epoch: note.epoch, age: clock.since(note.first) })

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use lock_conformance::{Colour, Exemption, Fault, Faults, Harness, NoFaults};
+use lock_conformance::{Exemption, Facade, Fault, Faults, Harness, NoFaults};
 use lock_core::{AsyncBackend, BlockingBackend};
 use lock_host::{HostClock, SharedClock};
 use lock_redis::RedisConfig;
@@ -93,7 +93,7 @@ impl<V: Version> Harness for RedisHarness<V> {
         }
     }
 
-    fn exempt(&self, _colour: Colour) -> Vec<Exemption> {
+    fn exempt(&self, _facade: Facade) -> Vec<Exemption> {
         Vec::new()
     }
 
