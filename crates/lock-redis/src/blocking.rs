@@ -1,5 +1,6 @@
 //! Redis for plain threads, over plain sockets.
 
+mod handed_in;
 mod source;
 
 use std::fmt;
@@ -12,21 +13,23 @@ use lock_core::{
     Fenced, FencingToken, Invalid, Isolation, Lease, LockName, Operation, Prefix, Queueing, ReleaseRequest, Released,
     Renewed,
 };
-#[cfg(feature = "r2d2")]
-use redis::Connection;
 use redis::{Client, RedisResult, Value};
 
+use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script};
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
-use crate::inbox::Inbox;
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
 use crate::stack::{Span, Stack};
-use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Renewal, Retry, Wire, load};
+use crate::verbs::Renewal;
+use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
 use crate::{BACKEND, RedisConfig};
 
 use self::source::{Handle, Source};
+
+#[cfg(feature = "r2d2")]
+pub use self::handed_in::SocketTimeouts;
 
 /// A Redis, used from threads over a few connections of its own, or through a pool of the user's.
 ///
@@ -72,9 +75,9 @@ impl Redis {
     }
 
     fn own(stack: Stack) -> Self {
-        let inbox = Inbox::new();
-        let stack = stack.with_ear(inbox.clone());
-        Self { wire: Wire::own(stack.client(), inbox), source: Source::Own(Box::new(stack)), warnings: Vec::new() }
+        let channel = Channel::new();
+        let stack = stack.with_listener(channel.clone());
+        Self { wire: Wire::own(stack.client(), channel), source: Source::Own(Box::new(stack)), warnings: Vec::new() }
     }
 
     /// A server as a node of a quorum. Nothing is connected yet.
@@ -120,7 +123,8 @@ impl Redis {
     ) -> Result<Q::Answer, Failure> {
         let mut handle = self.source.checkout(span)?;
         let outcome = self.evaluate(&mut handle, question, span)?;
-        let outcome = outcome.map_err(|error| classify(self.wire.asked(span.within), &error).at(handle.peer()));
+        let outcome =
+            outcome.map_err(|error| classify(self.wire.asked(span.within), &error).at(|| handle.peer().incarnation()));
         let answer = outcome.map(|reply| question.read(Line { first, ..self.line(&handle) }, reply));
         self.source.give_back(handle, answer.as_ref().err());
         answer?
@@ -239,52 +243,6 @@ impl BlockingInspect for Redis {
 
     fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
         self.ask(Revocation(name, token), within)
-    }
-}
-
-/// Takes the client as an address: connections are made and verified here, the first with the first request.
-impl From<Client> for Redis {
-    fn from(client: Client) -> Self {
-        Self::own(Stack::new(client, Role::Alone))
-    }
-}
-
-#[cfg(feature = "r2d2")]
-impl From<r2d2::Pool<Client>> for Redis {
-    fn from(pool: r2d2::Pool<Client>) -> Self {
-        Self { wire: Wire::handed_in(), source: Source::Pool(pool), warnings: Vec::new() }
-    }
-}
-
-/// Bounds the socket of every new connection of an r2d2 pool, whose health check would otherwise wait for ever.
-///
-/// ```no_run
-/// # fn pool() -> Result<(), Box<dyn std::error::Error>> {
-/// let timeouts = lock_redis::blocking::SocketTimeouts::new(std::time::Duration::from_millis(500));
-/// let pool = r2d2::Pool::builder()
-///     .connection_customizer(Box::new(timeouts))
-///     .build(redis::Client::open("redis://127.0.0.1")?)?;
-/// let locks = lock_redis::blocking::Redis::from(pool);
-/// # Ok(())
-/// # }
-/// ```
-#[cfg(feature = "r2d2")]
-#[derive(Clone, Copy, Debug)]
-pub struct SocketTimeouts(Duration);
-
-#[cfg(feature = "r2d2")]
-impl SocketTimeouts {
-    /// Lets each read and write take so long, at least a millisecond.
-    pub fn new(timeout: Duration) -> Self {
-        Self(timeout.max(Duration::from_millis(1)))
-    }
-}
-
-#[cfg(feature = "r2d2")]
-impl r2d2::CustomizeConnection<Connection, redis::RedisError> for SocketTimeouts {
-    fn on_acquire(&self, connection: &mut Connection) -> Result<(), redis::RedisError> {
-        connection.set_read_timeout(Some(self.0))?;
-        connection.set_write_timeout(Some(self.0))
     }
 }
 

@@ -15,10 +15,8 @@ use crate::step::root;
 const LIMIT: usize = 300;
 
 /// Longer files, each with its reason. An entry is struck when its file is short again.
-const LONGER: [(&str, &str); 4] = [
+const LONGER: [(&str, &str); 2] = [
     ("crates/lock-blocking/src/cell.rs", "how one thread waits, runs and leaves reads as one story"),
-    ("crates/lock-redis/src/nonblocking.rs", "the verbs of one backend, with the documented ways to make it"),
-    ("crates/lock-redis/src/wire.rs", "arguments and replies of all scripts, which change together"),
     ("tests/support/src/redis_server.rs", "one server process and everything that a test does to it"),
 ];
 

@@ -4,10 +4,12 @@
 use redis::Client;
 use redis::{Cmd, RedisResult, Value};
 
-use crate::failure::{Failure, Fate};
-use crate::greeting::Peer;
 #[cfg(feature = "r2d2")]
-use crate::stack::bound;
+use crate::classify::pool_failure;
+#[cfg(feature = "r2d2")]
+use crate::connect::bound;
+use crate::failure::{Failure, Fate};
+use crate::peer::Peer;
 use crate::stack::{Socket, Span, Stack};
 
 pub(super) enum Source {
@@ -37,9 +39,7 @@ impl Source {
         match self {
             Self::Own(stack) => stack.checkout(span).map(Handle::Own),
             #[cfg(feature = "r2d2")]
-            Self::Pool(pool) => {
-                pool.get_timeout(span.left()).map(Handle::Pooled).map_err(|error| Failure::pool(&error))
-            }
+            Self::Pool(pool) => pool.get_timeout(span.left()).map(Handle::Pooled).map_err(|error| pool_failure(&error)),
         }
     }
 

@@ -5,9 +5,11 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisResult, Value};
 
+#[cfg(feature = "deadpool")]
+use crate::classify::pool_failure;
 use crate::failure::{Failure, Fate};
-use crate::greeting::Peer;
 use crate::link::{Link, Live, Patience};
+use crate::peer::Peer;
 
 pub(super) enum Source {
     Own(Link),
@@ -48,7 +50,7 @@ impl Source {
             #[cfg(feature = "connection-manager")]
             Self::Manager(manager) => Ok(Handle::Manager(manager.clone())),
             #[cfg(feature = "deadpool")]
-            Self::Pool(pool) => pool.get().await.map(Handle::Pooled).map_err(|error| Failure::pool(&error)),
+            Self::Pool(pool) => pool.get().await.map(Handle::Pooled).map_err(|error| pool_failure(&error)),
         }
     }
 

@@ -8,10 +8,10 @@ use lock_core::{Event, EventSink, Lease, Listeners, Owner, Prefix, Terms, TokenR
 
 use crate::value::token;
 
-/// A channel of this client's own, and who listens behind it.
+/// A channel of this client's own, which `docs/wire.md` calls its inbox, and who listens behind it.
 #[derive(Debug)]
-pub(crate) struct Inbox {
-    channel: String,
+pub(crate) struct Channel {
+    name: String,
     /// The subscription that is open; 0 while there is none.
     open: AtomicU64,
     subscriptions: AtomicU64,
@@ -23,26 +23,26 @@ pub(crate) struct Inbox {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Subscription(u64);
 
-impl Inbox {
+impl Channel {
     /// The address of a waiter that is not told.
     pub(crate) const NONE: &str = "-";
 
-    /// An inbox that nobody else has; none where the system's random source fails.
+    /// A channel that nobody else has; none where the system's random source fails.
     pub(crate) fn new() -> Option<Arc<Self>> {
-        let channel = format!("leasehold:inbox:{}", lock_host::new_owner().ok()?.to_wire());
+        let name = format!("leasehold:inbox:{}", lock_host::new_owner().ok()?.to_wire());
         let (open, subscriptions) = (AtomicU64::new(0), AtomicU64::new(0));
         let (listeners, prefix) = (Listeners::default(), Mutex::default());
-        Some(Arc::new(Self { channel, open, subscriptions, listeners, prefix }))
+        Some(Arc::new(Self { name, open, subscriptions, listeners, prefix }))
     }
 
     /// The channel to subscribe to.
-    pub(crate) fn channel(&self) -> &str {
-        &self.channel
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Where a waiter is told now.
     pub(crate) fn address(&self) -> &str {
-        if self.is_open() { &self.channel } else { Self::NONE }
+        if self.is_open() { &self.name } else { Self::NONE }
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -162,17 +162,17 @@ mod tests {
 
     #[test]
     fn the_end_of_an_earlier_subscription_leaves_the_later_one_open() {
-        let inbox = Inbox::new().unwrap();
-        let (first, second) = (inbox.subscribing(), inbox.subscribing());
-        assert_eq!(inbox.address(), "-");
-        inbox.opened(first);
-        inbox.opened(second);
-        inbox.closed(first);
-        assert_eq!(inbox.address(), inbox.channel());
-        inbox.closed(second);
-        assert_eq!(inbox.address(), "-");
-        inbox.opened(second);
-        inbox.unheard();
-        assert!(!inbox.is_open() && !inbox.is_opened_by(second));
+        let channel = Channel::new().unwrap();
+        let (first, second) = (channel.subscribing(), channel.subscribing());
+        assert_eq!(channel.address(), "-");
+        channel.opened(first);
+        channel.opened(second);
+        channel.closed(first);
+        assert_eq!(channel.address(), channel.name());
+        channel.closed(second);
+        assert_eq!(channel.address(), "-");
+        channel.opened(second);
+        channel.unheard();
+        assert!(!channel.is_open() && !channel.is_opened_by(second));
     }
 }
