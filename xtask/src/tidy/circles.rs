@@ -13,8 +13,7 @@ use super::modules::{Meaning, Modules, Segments};
 use super::sources;
 
 /// Crates that still have circles. This list only shrinks.
-const NOT_YET: &[&str] =
-    &["leasehold", "leasehold-cli", "lock-async", "lock-blocking", "lock-core", "lock-redlock", "model", "sim"];
+const NOT_YET: &[&str] = &["leasehold-cli", "lock-async", "lock-blocking", "lock-core", "lock-redlock", "model", "sim"];
 
 /// How many re-exports a name may pass through. An import of a crate's item of the same name leads back to itself.
 const REEXPORTS: u8 = 16;
@@ -108,14 +107,19 @@ fn named(modules: &Modules, number: usize, path: &[String], left: u8) -> BTreeSe
     let onward =
         |start: &Segments, rest: &[String]| defined_in(modules, number, &[start.as_slice(), rest].concat(), left);
     match module.names.get(first) {
-        Some(meanings) => meanings
-            .iter()
-            .flat_map(|meaning| match meaning {
-                Meaning::Item => BTreeSet::from([module.file]),
-                Meaning::Module(inner) => named(modules, *inner, rest, left),
-                Meaning::Import(target) => onward(target, rest),
-            })
-            .collect(),
+        Some(meanings) => {
+            // A function may have the name of a module; only the module has paths below it.
+            let is_module = |meaning: &&Meaning| matches!(meaning, Meaning::Module(_));
+            let below_module = !rest.is_empty() && meanings.iter().any(|meaning| is_module(&meaning));
+            let meant = meanings.iter().filter(|meaning| !below_module || is_module(meaning));
+            meant
+                .flat_map(|meaning| match meaning {
+                    Meaning::Item => BTreeSet::from([module.file]),
+                    Meaning::Module(inner) => named(modules, *inner, rest, left),
+                    Meaning::Import(target) => onward(target, rest),
+                })
+                .collect()
+        }
         None => module.globs.iter().flat_map(|glob| onward(glob, path)).collect(),
     }
 }

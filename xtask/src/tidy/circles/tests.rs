@@ -105,3 +105,14 @@ fn methods_in_a_submodule_are_no_circle() {
     ]);
     assert!(found.is_empty(), "{found:?}");
 }
+
+#[test]
+fn a_function_with_the_name_of_a_module_is_not_taken_for_it() {
+    let found = circles(&[
+        ("lib.rs", "mod a; mod b; mod c; pub use a::A; pub use b::a;"),
+        ("a.rs", "pub struct A;"),
+        ("b.rs", "pub fn a() { crate::c::c() }"),
+        ("c.rs", "pub fn c() { crate::A; }"),
+    ]);
+    assert!(found.is_empty(), "{found:?}");
+}
