@@ -1,4 +1,7 @@
-//! The blocking face: the same locks for plain threads, without a runtime.
+//! The blocking facade: the same locks for plain threads, without a runtime.
+
+#[cfg(feature = "redis")]
+mod from_redis;
 
 use std::sync::Arc;
 
@@ -6,6 +9,10 @@ use lock_core::BlockingBackend;
 
 use crate::{BackendConfig, ConnectError};
 
+#[cfg(feature = "redis")]
+pub use from_redis::FromRedis;
+#[cfg(feature = "r2d2")]
+pub use from_redis::PoolBuilder;
 pub use lock_blocking::{Builder, Client, Guard, Mutex};
 
 /// Opens the store that a URL names, for plain threads. See [`BackendConfig::from_url`] for the forms.

@@ -29,13 +29,14 @@ use crate::{BACKEND, RedisConfig};
 use self::source::{Handle, Source};
 
 #[cfg(feature = "r2d2")]
-pub use self::handed_in::SocketTimeouts;
+pub use self::handed_in::{Pool, SocketTimeouts};
 
 /// A Redis, used from threads over a few connections of its own, or through a pool of the user's.
 ///
 /// Every thread that asks uses a connection for itself meanwhile; a few stay open for the next. A pool that is handed in
 /// is shared: the keeper's renewals go through it too, every grant also reads the server's clock, since nobody can tell
-/// when such a pool has connected anew, and its connections keep the socket timeouts of their last use here.
+/// when such a pool has connected anew, and its connections keep the socket timeouts of their last use here. Its waiters
+/// poll; they are notified if the pool comes with a URL (`Redis::pooled`).
 pub struct Redis {
     wire: Wire,
     source: Source,
@@ -51,6 +52,11 @@ impl Redis {
     /// Unreachable, refused, or something other than a Redis of the URL's kind. Nothing was changed, except that the
     /// token counter may have been raised.
     pub fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
+        let (stack, warnings) = Self::stack(config)?;
+        Ok(Self { warnings, ..Self::own(stack).prefixed(config.own_prefix()) })
+    }
+
+    fn stack(config: &RedisConfig) -> Result<(Stack, Vec<String>), BackendError> {
         let failed = |failure: Failure| failure.into_error(Operation::Connect);
         let client = Client::open(config.server().clone())
             .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
@@ -59,7 +65,7 @@ impl Redis {
         let first = first.map_err(|failure| failed(explain(stack.client(), failure)))?;
         let warnings = warnings(config, &first.peer);
         stack.put_back(first);
-        Ok(Self { warnings, ..Self::own(stack).prefixed(config.own_prefix()) })
+        Ok((stack, warnings))
     }
 
     /// The same Redis with `PREFIX:` before the names of locks.
@@ -87,10 +93,8 @@ impl Redis {
 
     /// Somebody waits, and would like to hear when to ask again.
     pub(crate) fn listen_in_time(&self) {
-        match &self.source {
-            Source::Own(stack) => stack.listen_in_time(),
-            #[cfg(feature = "r2d2")]
-            Source::Pool(_) => {}
+        if let Some(stack) = self.source.stack() {
+            stack.listen_in_time();
         }
     }
 
@@ -157,6 +161,8 @@ impl Backend for Redis {
             Source::Own(_) => redis.with_isolation(Isolation::Isolated),
             #[cfg(feature = "r2d2")]
             Source::Pool(_) => redis,
+            #[cfg(feature = "r2d2")]
+            Source::PoolAndStack(..) => redis.with_isolation(Isolation::Isolated),
         }
     }
 
@@ -177,7 +183,7 @@ impl BlockingBackend for Redis {
     fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
         let span = Span::from_now(within);
         let failed = |failure: Failure| failure.into_error(Operation::Acquire);
-        if let (Source::Own(stack), Queueing::Wanted) = (&self.source, claim.queueing)
+        if let (Some(stack), Queueing::Wanted) = (self.source.stack(), claim.queueing)
             && stack.hears_nothing()
         {
             // Who takes a place should be told of its turn, and who takes none needs nobody to tell it.
@@ -248,11 +254,8 @@ impl BlockingInspect for Redis {
 
 impl fmt::Debug for Redis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let server = match &self.source {
-            Source::Own(stack) => stack.client().get_connection_info().addr().to_string(),
-            #[cfg(feature = "r2d2")]
-            Source::Pool(_) => "(handed in)".to_owned(),
-        };
+        let server = self.source.stack().map(|stack| stack.client().get_connection_info().addr().to_string());
+        let server = server.unwrap_or_else(|| "(handed in)".to_owned());
         f.debug_struct("Redis").field("server", &server).field("prefix", &self.wire.prefix.as_deref()).finish()
     }
 }

@@ -106,6 +106,13 @@ impl Failure {
         Self::new(ErrorKind::Unreachable, Effect::None, "the runtime that was connecting has ended")
     }
 
+    /// The pool and the URL that came with it lead to different databases.
+    #[cfg(any(feature = "deadpool", feature = "r2d2"))]
+    pub(crate) fn elsewhere(server: &str) -> Self {
+        Self::new(ErrorKind::Config, Effect::None, format!("the pool leads to another database than {server}"))
+            .remedy("give the URL of the pool's own server, with the number of its database")
+    }
+
     /// The server answered something that no script of ours answers.
     pub(crate) fn strange_answer() -> Self {
         Self::new(ErrorKind::Protocol, Effect::Unknown, "the server answered something unexpected")

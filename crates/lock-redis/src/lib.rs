@@ -37,6 +37,8 @@ pub mod node;
 #[cfg(feature = "async")]
 pub mod nonblocking;
 mod peer;
+#[cfg(any(feature = "deadpool", feature = "r2d2"))]
+mod probe;
 mod script;
 mod stack;
 mod value;

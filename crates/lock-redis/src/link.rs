@@ -97,6 +97,28 @@ impl Link {
         Box::pin(self.made(attempt)).await
     }
 
+    /// Has the channel opened if it is not open, without waiting for that.
+    #[cfg(feature = "deadpool")]
+    pub(crate) fn listen(&self) {
+        let mut state = lock(&self.state);
+        let listens = match &*state {
+            State::Up(live) => !live.silence.ended.load(Ordering::Acquire) && self.hears(live),
+            // An attempt has an outcome here only where its runtime ended first.
+            State::Connecting(attempt) => attempt.clone().now_or_never().is_none(),
+            State::Down => false,
+        };
+        if !listens {
+            *state = State::Connecting(self.attempt());
+        }
+    }
+
+    /// Whether messages arrive on this connection, or never can.
+    #[cfg(feature = "deadpool")]
+    fn hears(&self, live: &Live) -> bool {
+        let (Some(channel), Some(subscription)) = (&self.channel, live.subscription) else { return true };
+        channel.is_opened_by(subscription)
+    }
+
     async fn made(&self, attempt: Attempt) -> Result<Live, Failure> {
         let outcome = attempt.clone().await;
         let mut state = lock(&self.state);

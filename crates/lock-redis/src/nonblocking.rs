@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, Durability, EventSink, Fenced,
-    FencingToken, Invalid, Isolation, Lease, LockName, Operation, Prefix, ReleaseRequest, Released, Renewed,
+    FencingToken, Invalid, Isolation, Lease, LockName, Operation, Prefix, Queueing, ReleaseRequest, Released, Renewed,
     RequestOrder,
 };
 use redis::{Client, RedisResult, Value};
@@ -31,11 +31,16 @@ use crate::{BACKEND, RedisConfig};
 
 use self::source::{Handle, Source};
 
+/// A pool of the user's.
+#[cfg(feature = "deadpool")]
+pub use deadpool_redis::Pool;
+
 /// A Redis, used from tokio over one connection of its own, or through a client of the user's.
 ///
 /// With its own connection, requests take effect in order, and tokens are drawn at the price of a counter. A connection,
 /// manager or pool that is handed in is shared: the keeper's renewals go through it too, and every grant also reads
-/// the server's clock, since nobody can tell when such a client has connected anew.
+/// the server's clock, since nobody can tell when such a client has connected anew. Waiters poll; those of a pool are
+/// notified if the pool comes with a URL (`Redis::pooled`).
 pub struct Redis {
     wire: Wire,
     source: Source,
@@ -52,6 +57,11 @@ impl Redis {
     /// # Cancel safety
     /// Harmless when dropped.
     pub async fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
+        let (wire, link, warnings) = Self::link(config).await?;
+        Ok(Self { wire, source: Source::Own(link), warnings })
+    }
+
+    async fn link(config: &RedisConfig) -> Result<(Wire, Link, Vec<String>), BackendError> {
         let failed = |failure: Failure| failure.into_error(Operation::Connect);
         let client = Client::open(config.server().clone())
             .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
@@ -69,7 +79,7 @@ impl Redis {
         // Where the server would not tell anything, nobody is told.
         let channel = channel.filter(|channel| channel.is_open());
         let wire = Wire::own(link.client(), channel).with_prefix(config.own_prefix());
-        Ok(Self { wire, source: Source::Own(link), warnings })
+        Ok((wire, link, warnings))
     }
 
     /// The same Redis with `PREFIX:` before the names of locks.
@@ -181,6 +191,8 @@ impl Backend for Redis {
             Source::Manager(_) => redis.with_ordering(RequestOrder::InOrder),
             #[cfg(feature = "deadpool")]
             Source::Pool(_) => redis,
+            #[cfg(feature = "deadpool")]
+            Source::PoolAndLink(..) => redis.with_isolation(Isolation::Isolated),
         }
     }
 
@@ -200,6 +212,9 @@ impl AsyncBackend for Redis {
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        if claim.queueing == Queueing::Wanted {
+            self.source.listen();
+        }
         self.ask(claim, within).await
     }
 

@@ -3,6 +3,8 @@
 #[cfg(feature = "r2d2")]
 use std::time::Duration;
 
+#[cfg(feature = "r2d2")]
+use lock_core::{BackendError, Operation};
 use redis::Client;
 #[cfg(feature = "r2d2")]
 use redis::Connection;
@@ -10,7 +12,15 @@ use redis::Connection;
 use super::Redis;
 #[cfg(feature = "r2d2")]
 use super::source::Source;
+#[cfg(feature = "r2d2")]
+use crate::RedisConfig;
+#[cfg(feature = "r2d2")]
+use crate::channel::Channel;
+#[cfg(feature = "r2d2")]
+use crate::connect::CONNECT_WITHIN;
 use crate::greeting::Role;
+#[cfg(feature = "r2d2")]
+use crate::probe::Probe;
 use crate::stack::Stack;
 #[cfg(feature = "r2d2")]
 use crate::wire::Wire;
@@ -22,9 +32,34 @@ impl From<Client> for Redis {
     }
 }
 
+/// A pool of the user's.
 #[cfg(feature = "r2d2")]
-impl From<r2d2::Pool<Client>> for Redis {
-    fn from(pool: r2d2::Pool<Client>) -> Self {
+pub type Pool = r2d2::Pool<Client>;
+
+#[cfg(feature = "r2d2")]
+impl Redis {
+    /// A pool for the commands, and connections of its own to the same server for what a pool cannot do: on one, waiters
+    /// are notified, and on the others the keeper renews, however busy the pool is. The prefix is that of `config`.
+    ///
+    /// # Errors
+    /// As [`Redis::connect`]; `Config` where the pool leads to another server or database than `config`; and what the pool
+    /// says where it gives no connection.
+    pub fn pooled(pool: Pool, config: &RedisConfig) -> Result<Self, BackendError> {
+        let (stack, warnings) = Self::stack(config)?;
+        let channel = Channel::new();
+        let stack = stack.with_listener(channel.clone());
+        let wire = Wire::own(stack.client(), channel).with_prefix(config.own_prefix());
+        let pooled = Self { wire, source: Source::PoolAndStack(pool, Box::new(stack)), warnings };
+        let probe = Probe::new().map_err(|failure| failure.into_error(Operation::Connect))?;
+        pooled.another().ask(probe.leave(), CONNECT_WITHIN)?;
+        pooled.ask(probe.take(), CONNECT_WITHIN)?;
+        Ok(pooled)
+    }
+}
+
+#[cfg(feature = "r2d2")]
+impl From<Pool> for Redis {
+    fn from(pool: Pool) -> Self {
         Self { wire: Wire::handed_in(), source: Source::Pool(pool), warnings: Vec::new() }
     }
 }

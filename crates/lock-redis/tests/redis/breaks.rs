@@ -89,7 +89,7 @@ fn a_release_that_another_server_answers_ended_nothing() {
         let released = fail_over_under(&proxy, &mut server, &heir, release).unwrap();
         assert_eq!(released, Released::NotHeld, "{facade}: the first try never arrived");
     }
-    for (facade, connect) in FACADES {
+    for &(facade, connect) in FACADES {
         let (mut server, heir) = (RedisServer::start(), RedisServer::start());
         let proxy = Proxy::start(server.port());
         let client = connect(&server.url_at(proxy.port()));
@@ -164,7 +164,7 @@ fn a_connection_that_said_it_ended_is_not_used() {
 fn a_killed_connection_costs_the_next_holder_no_time() {
     // Short enough to close what idles through the hold, on a server that also closes by hand.
     let server = RedisServer::start_with(RedisOptions::default().arguments(&["--timeout", "1"]));
-    for (facade, connect) in FACADES {
+    for &(facade, connect) in FACADES {
         for name in ["killed", "idle"] {
             let (first, second) = (connect(&server.url()), connect(&server.url()));
             let held = first.acquire(name, TTL);

@@ -29,8 +29,15 @@ pub(crate) enum Held<'a> {
 
 type Connect = fn(&str) -> Facade;
 
-/// How to connect a client of each facade.
-pub(crate) const FACADES: [(&str, Connect); 2] = [("async", on_tokio), ("blocking", on_threads)];
+/// How to connect a client of each facade: by a URL, and over a pool with a URL for notifications.
+pub(crate) const FACADES: &[(&str, Connect)] = &[
+    ("async", on_tokio),
+    ("blocking", on_threads),
+    #[cfg(feature = "deadpool")]
+    ("async-pool", over_deadpool),
+    #[cfg(feature = "r2d2")]
+    ("blocking-pool", over_r2d2),
+];
 
 pub(crate) fn on_tokio(url: &str) -> Facade {
     let config = RedisConfig::from_url(url).unwrap();
@@ -39,6 +46,29 @@ pub(crate) fn on_tokio(url: &str) -> Facade {
 
 pub(crate) fn on_threads(url: &str) -> Facade {
     over_blocking(blocking::Redis::connect(&RedisConfig::from_url(url).unwrap()).unwrap())
+}
+
+#[cfg(feature = "deadpool")]
+fn over_deadpool(url: &str) -> Facade {
+    let config = RedisConfig::from_url(url).unwrap();
+    over(async || nonblocking::Redis::pooled(deadpool(url), &config).await.unwrap())
+}
+
+#[cfg(feature = "r2d2")]
+fn over_r2d2(url: &str) -> Facade {
+    over_blocking(blocking::Redis::pooled(r2d2(url), &RedisConfig::from_url(url).unwrap()).unwrap())
+}
+
+#[cfg(feature = "deadpool")]
+pub(crate) fn deadpool(url: &str) -> nonblocking::Pool {
+    deadpool_redis::Config::from_url(url).create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap()
+}
+
+#[cfg(feature = "r2d2")]
+pub(crate) fn r2d2(url: &str) -> blocking::Pool {
+    let timeouts = Box::new(blocking::SocketTimeouts::new(Duration::from_secs(1)));
+    let pool = r2d2::Pool::builder().max_size(2).connection_customizer(timeouts);
+    pool.build(redis::Client::open(url).unwrap()).unwrap()
 }
 
 /// A client of the facade for tokio, over a backend that is made on its runtime.
@@ -61,13 +91,9 @@ pub(crate) fn handed_in(server: &RedisServer) -> Vec<Facade> {
         over_blocking(blocking::Redis::from(client.clone())),
     ]);
     #[cfg(feature = "deadpool")]
-    {
-        let config = deadpool_redis::Config::from_url(server.url());
-        let pool = config.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap();
-        facades.push(over(async || nonblocking::Redis::from(pool)));
-    }
+    facades.push(over(async || nonblocking::Redis::from(deadpool(&server.url()))));
     #[cfg(feature = "r2d2")]
-    facades.push(over_blocking(blocking::Redis::from(r2d2::Pool::builder().max_size(2).build(client).unwrap())));
+    facades.push(over_blocking(blocking::Redis::from(r2d2(&server.url()))));
     facades
 }
 
@@ -186,7 +212,7 @@ fn child_process() {
     let Ok(part) = env::var(VARIABLE) else { return };
     let words: Vec<&str> = part.split(' ').collect();
     let [facade, url, name, ttl] = words[..] else { panic!("no part: {part}") };
-    let connect = FACADES.into_iter().find_map(|(word, connect)| (word == facade).then_some(connect)).unwrap();
+    let connect = FACADES.iter().find_map(|(word, connect)| (*word == facade).then_some(connect)).unwrap();
     let client = connect(url);
     let held = client.acquire(name, Duration::from_millis(ttl.parse().unwrap()));
     println!("the child has it");

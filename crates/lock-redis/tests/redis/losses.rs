@@ -31,7 +31,7 @@ fn rises(last: &mut Option<FencingToken>, token: FencingToken, how: &str) {
 #[test]
 fn tokens_rise_in_the_hands_of_clients_that_live_through_every_loss() {
     let mut server = RedisServer::start_with(RedisOptions::default().append_only());
-    let facades = FACADES.map(|(_, connect)| connect(&server.url()));
+    let facades: Vec<_> = FACADES.iter().map(|(_, connect)| connect(&server.url())).collect();
     let mut last = None;
     let mut draw = |how: &str| {
         for facade in &facades {
@@ -55,7 +55,7 @@ fn tokens_rise_in_the_hands_of_clients_that_live_through_every_loss() {
 #[test]
 fn tokens_rise_over_the_kills_of_a_server_that_writes_nothing() {
     let mut server = RedisServer::start();
-    let facades = FACADES.map(|(_, connect)| connect(&server.url()));
+    let facades: Vec<_> = FACADES.iter().map(|(_, connect)| connect(&server.url())).collect();
     let mut last = None;
     for _ in 0..3 {
         for facade in &facades {
@@ -69,7 +69,7 @@ fn tokens_rise_over_the_kills_of_a_server_that_writes_nothing() {
 
 #[test]
 fn a_holder_from_before_a_loss_does_not_disturb_the_one_after_it() {
-    for (facade, connect) in FACADES {
+    for &(facade, connect) in FACADES {
         for (how, lose) in &LOSSES[..3] {
             let mut server = RedisServer::start_with(RedisOptions::default().append_only());
             let nothing = server.copy_data();

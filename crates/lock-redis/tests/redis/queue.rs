@@ -140,7 +140,7 @@ fn what_is_used_is_said() {
 #[test]
 fn a_killed_holder_and_a_killed_waiter_are_in_nobodys_way() {
     let ttl = Duration::from_secs(2);
-    for (facade, connect) in FACADES {
+    for &(facade, connect) in FACADES {
         let server = RedisServer::start();
         let here = connect(&server.url());
         let mut holder = Child::start(facade, &server.url(), "job", ttl);
@@ -178,7 +178,9 @@ fn a_frozen_waiter_holds_the_queue_up_for_its_place_and_not_for_its_ttl() {
         })
     };
     thread::scope(|scope| {
-        for (facade, after) in FACADES.map(|(facade, _)| (facade, scope.spawn(move || served_after(facade)))) {
+        for (facade, after) in
+            FACADES.iter().map(|(facade, _)| (facade, scope.spawn(move || served_after(facade)))).collect::<Vec<_>>()
+        {
             let after = after.join().unwrap();
             // Before that the lock was the frozen one's.
             assert!(after > Duration::from_secs(8) && after < Duration::from_secs(16), "{facade}: {after:?}");
@@ -190,7 +192,7 @@ fn a_frozen_waiter_holds_the_queue_up_for_its_place_and_not_for_its_ttl() {
 fn a_cancelled_waiter_leaves_the_queue_at_once() {
     let server = RedisServer::start();
     let holder = on_threads(&server.url());
-    for (facade, connect) in FACADES {
+    for &(facade, connect) in FACADES {
         let held = holder.acquire(facade, LONG);
         let here = connect(&server.url());
         thread::scope(|scope| {
@@ -207,7 +209,7 @@ fn a_cancelled_waiter_leaves_the_queue_at_once() {
 
 #[test]
 fn a_grant_that_nobody_wants_any_more_is_passed_on() {
-    for (facade, connect) in FACADES {
+    for &(facade, connect) in FACADES {
         let server = RedisServer::start();
         let proxy = Proxy::start(server.port());
         let (holder, far) = (on_threads(&server.url()), connect(&server.url_at(proxy.port())));
@@ -238,7 +240,7 @@ fn a_foreign_release_is_noticed_soon() {
     const COMPARE_AND_DELETE: &str =
         "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) else return 0 end";
     let server = RedisServer::start();
-    for (facade, connect) in FACADES {
+    for &(facade, connect) in FACADES {
         let here = connect(&server.url());
         let set = ["SET", facade, "c2VjcmV0", "NX", "PX", "60000"];
         assert_eq!(server.command::<Option<String>>(&set).as_deref(), Some("OK"));
@@ -286,7 +288,7 @@ fn a_subscription_to_a_pattern_brings_no_dead_waiter_to_life() {
 
 #[test]
 fn a_waiter_whose_connections_are_killed_is_served_all_the_same() {
-    for (facade, connect) in FACADES {
+    for &(facade, connect) in FACADES {
         for kind in ["pubsub", "normal"] {
             let server = RedisServer::start();
             let (holder, here) = (on_threads(&server.url()), connect(&server.url()));

@@ -94,7 +94,7 @@ fn a_waiter_of_a_later_version_is_left_where_it_is_and_told_to_ask() {
 #[test]
 fn behind_a_waiter_of_a_later_version_ours_are_served_when_it_leaves() {
     let server = RedisServer::start();
-    for (facade, connect) in FACADES {
+    for &(facade, connect) in FACADES {
         let (holder, waiter) = (on_threads(&server.url()), connect(&server.url()));
         let held = holder.acquire(facade, Ttl::DEFAULT.get());
         enter(&server, facade, over_in(PLACE_MAX), "- x5 4711@later shared");
