@@ -5,7 +5,8 @@ use svg::Document;
 use svg::node::element::{Group, Line, Rectangle, Text};
 
 use crate::figures::Figure;
-use crate::results::{Measured, Results};
+use crate::measured::Measured;
+use crate::results::Results;
 use crate::scenario::title;
 use crate::table::shown;
 

@@ -20,6 +20,7 @@ mod child;
 mod figures;
 mod hand_over;
 mod machine;
+mod measured;
 mod page;
 mod process;
 mod queue;

@@ -3,7 +3,8 @@
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableStyle, presets};
 
 use crate::figures::{Figure, Figures};
-use crate::results::{Measured, OfSubject, Results};
+use crate::measured::{Measured, OfSubject};
+use crate::results::Results;
 use crate::scenario::title;
 use crate::targets::{Bound, Verdict};
 

@@ -4,7 +4,7 @@ use bench_measure::Subject;
 use serde::Serialize;
 
 use crate::figures::Figure;
-use crate::results::Measured;
+use crate::measured::Measured;
 
 use Bound::{AtLeast, AtMost};
 use Subject::{ByHand, Chain0, Leasehold};

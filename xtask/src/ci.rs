@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{sim, step, test, tidy};
+use crate::{package, sim, step, test, tidy};
 
 /// Sets of features that have to build alone.
 const FEATURES: [(&str, &[&str]); 4] = [
@@ -53,6 +53,7 @@ pub(crate) fn run() -> Result<()> {
             step::cargo(&check)?;
         }
     }
+    package::run(&["--no-verify".into()])?;
     tidy::run()?;
     tidy::readme()
 }

@@ -6,6 +6,7 @@ mod chaos;
 mod ci;
 mod model;
 mod mutants;
+mod package;
 mod services;
 mod sim;
 mod step;
@@ -25,8 +26,9 @@ usage: cargo xtask COMMAND
   chaos    many processes while everything breaks: --minutes N [--seed S]
   mutants  changes of a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
   bench    how fast leasehold is; --help tells what can be asked for
+  package  package and build every crate that can be published; --no-verify only packages
   ci       what lands has to pass: test and sim, then format, lints, docs, feature builds, house rules
-  tidy     check the house rules alone: who may depend on whom, versions, the README";
+  tidy     check the house rules alone: dependencies, circles, file sizes, versions, words";
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Some("chaos") => chaos::run(&arguments),
         Some("mutants") => mutants::run(&arguments),
         Some("bench") => bench::run(&arguments),
+        Some("package") => package::run(&arguments),
         Some("ci") => ci::run(),
         Some("tidy") => tidy::run(),
         _ => {

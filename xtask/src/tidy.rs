@@ -1,5 +1,10 @@
 //! The house rules that a program can check.
 
+mod circles;
+mod modules;
+mod sizes;
+mod sources;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
@@ -50,7 +55,9 @@ pub(crate) fn run() -> Result<()> {
     words::run(root())?;
     core_is_pure()?;
     no_runtime_in_blocking_builds()?;
-    one_version()
+    one_version()?;
+    circles::run()?;
+    sizes::run()
 }
 
 /// Plain threads need no runtime: a build for them alone does not even hold one.

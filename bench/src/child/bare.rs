@@ -7,13 +7,15 @@ use bench_measure::{Client, Lock, Plan};
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Script};
 
+use super::connection;
+
 /// How far apart the tries are while somebody else holds the lock, in milliseconds.
 const RETRY_MS: std::ops::RangeInclusive<u64> = 5..=15;
 const RELEASE: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 const RENEW: &str =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0";
 
-/// The commands of one lock, the same for both colours.
+/// The commands of one lock, the same for async and blocking.
 #[derive(Clone)]
 pub(super) struct Commands {
     key: String,
@@ -75,7 +77,7 @@ pub(super) struct BareLock {
 
 impl Bare {
     pub(super) async fn connect(plan: &Plan) -> Result<Self> {
-        let mut connection = super::multiplexed(plan.server()?).await?;
+        let mut connection = connection::multiplexed(plan.server()?).await?;
         for load in Commands::scripts() {
             load.query_async::<()>(&mut connection).await?;
         }

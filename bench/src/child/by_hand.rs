@@ -9,10 +9,12 @@ use lock_redis::by_hand::ByHand as Scripts;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Value};
 
+use super::connection;
+
 /// How far apart the tries are while somebody else holds the lock, in milliseconds.
 const RETRY_MS: std::ops::RangeInclusive<u64> = 5..=15;
 
-/// The commands of one lock, the same for both colours.
+/// The commands of one lock, the same for async and blocking.
 pub(super) struct Commands {
     scripts: Scripts,
     name: LockName,
@@ -75,7 +77,7 @@ pub(super) struct HandLock {
 impl ByHand {
     pub(super) async fn connect(plan: &Plan) -> Result<Self> {
         let client = redis::Client::open(plan.server()?)?;
-        let mut connection = super::multiplexed(plan.server()?).await?;
+        let mut connection = connection::multiplexed(plan.server()?).await?;
         Scripts::load().exec_async(&mut connection).await?;
         Ok(Self { client, connection, ttl: plan.ttl })
     }

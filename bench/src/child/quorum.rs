@@ -17,6 +17,8 @@ use lock_redis::by_hand::NodeByHand;
 use redis::aio::MultiplexedConnection;
 use redis::{RedisResult, Value, from_redis_value};
 
+use super::connection;
+
 /// How far ahead of the newest clock a wish is, in microseconds.
 const LEAD: u64 = 1000;
 
@@ -63,7 +65,7 @@ impl ByHand {
 impl Node {
     async fn connect(server: &str) -> Result<Self> {
         let client = redis::Client::open(server)?;
-        let mut connection = super::multiplexed(server).await?;
+        let mut connection = connection::multiplexed(server).await?;
         NodeByHand::load().exec_async(&mut connection).await?;
         let seal: String = redis::cmd("HGET").arg("leasehold:node").arg("seal").query_async(&mut connection).await?;
         let (run_id, epoch) = seal.split_once(':').context("the node does not vote")?;

@@ -1,11 +1,18 @@
 //! The blocking facade: the same locks for plain threads, without an async runtime.
 
+#[cfg(feature = "redis")]
+mod from_redis;
+
 use std::sync::Arc;
 
 use lock_core::BlockingBackend;
 
 use crate::{BackendConfig, ConnectError};
 
+#[cfg(feature = "redis")]
+pub use from_redis::FromRedis;
+#[cfg(feature = "r2d2")]
+pub use from_redis::PoolBuilder;
 pub use lock_blocking::{Builder, Client, Guard, Mutex};
 
 /// Connects to the store that a URL names, for plain threads. See [`BackendConfig::from_url`] for the forms.

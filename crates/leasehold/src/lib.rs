@@ -99,24 +99,39 @@
 //!
 //! # Passing in your own Redis client
 //!
-//! `leasehold::redis::nonblocking::Redis` and its counterpart in `leasehold::redis::blocking` implement `From` for the clients
-//! of redis-rs. A `redis::Client` works like a URL. With a connection or a pool (features `connection-manager`, `deadpool`,
-//! `r2d2`) the server cannot notify waiters, so they poll.
+//! `Client::from_redis` takes the clients of redis-rs. A `redis::Client` works like a URL. Over a connection or a pool alone
+//! (features `connection-manager`, `deadpool`, `r2d2`) the server cannot notify waiters, so they poll.
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "redis"))]
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use std::sync::Arc;
+//! use leasehold::FromRedis;
 //!
 //! let redis = redis::Client::open("redis://127.0.0.1")?; // connects with the first request
-//! let locks = leasehold::Client::new(Arc::new(leasehold::redis::nonblocking::Redis::from(redis)))?;
+//! let locks = leasehold::Client::from_redis(redis)?;
 //! # drop(locks);
 //! # Ok(())
 //! # }
 //! # #[cfg(not(all(feature = "async", feature = "redis")))]
 //! # fn main() {}
 //! ```
+//!
+//! A pool can send the commands while the client opens connections of its own for what a pool cannot do: one on which waiters
+//! are notified, and one on which leases are renewed however busy the pool is.
+//!
+//! ```no_run
+//! # #[cfg(feature = "deadpool")]
+//! # async fn of(pool: leasehold::redis::nonblocking::Pool) -> Result<(), Box<dyn std::error::Error>> {
+//! use leasehold::FromRedis;
+//!
+//! let locks = leasehold::Client::from_pool(pool).push("redis://127.0.0.1").connect().await?;
+//! # drop(locks);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `leasehold::blocking` has the same for r2d2 pools.
 //!
 //! # Testing your code
 //!
@@ -197,6 +212,8 @@
 pub mod blocking;
 mod config;
 mod connect;
+#[cfg(all(feature = "async", feature = "redis"))]
+mod from_redis;
 #[cfg(feature = "async")]
 mod nonblocking;
 #[cfg(feature = "redlock")]
@@ -204,6 +221,10 @@ pub mod redlock;
 
 pub use config::BackendConfig;
 pub use connect::ConnectError;
+#[cfg(all(feature = "async", feature = "redis"))]
+pub use from_redis::FromRedis;
+#[cfg(feature = "deadpool")]
+pub use from_redis::PoolBuilder;
 #[cfg(feature = "async")]
 pub use lock_async::{Builder, Client, Guard, Mutex};
 pub use lock_core as core;

@@ -1,4 +1,4 @@
-//! What a case gets: a store of its own, clients of its colour, time and faults.
+//! What a case gets: a store of its own, clients of its facade, time and faults.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 
 use crate::child::{Child, Play};
 use crate::verbs::claim;
-use crate::{Client, Colour, Exemption, Fault, Faults, Guard, Harness, Verbs};
+use crate::{Client, Exemption, Facade, Fault, Faults, Guard, Harness, Verbs};
 
 /// How much time passes between two looks of somebody who waits: where the clock is moved by hand, a few times more
 /// than really passes, so that clients keep up with it.
@@ -19,9 +19,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How much later than a lease's end it may be seen to be over: the looks of a busy machine are far between.
 const LATE: Duration = Duration::from_secs(5);
 
-/// One case's store, and the way to it in one colour.
+/// One case's store, and the way to it through one facade.
 pub struct Bench {
-    colour: Colour,
+    facade: Facade,
     /// Ends before the harness: what runs on it still uses the store.
     runtime: Runtime,
     harness: Box<dyn Harness>,
@@ -31,30 +31,30 @@ pub struct Bench {
 
 impl Bench {
     /// A bench with a store that nobody has used, for tests in the module that `suite!` stands in.
-    pub fn new<H: Harness>(colour: Colour, module: &'static str) -> Self {
-        Self::of::<H>(H::new(), colour, module)
+    pub fn new<H: Harness>(facade: Facade, module: &'static str) -> Self {
+        Self::of::<H>(H::new(), facade, module)
     }
 
-    pub(crate) fn attached<H: Harness>(address: &str, colour: Colour) -> Self {
-        Self::of::<H>(H::attach(address), colour, "")
+    pub(crate) fn attached<H: Harness>(address: &str, facade: Facade) -> Self {
+        Self::of::<H>(H::attach(address), facade, "")
     }
 
-    fn of<H: Harness>(harness: H, colour: Colour, module: &'static str) -> Self {
-        Self { colour, runtime: runtime(), harness: Box::new(harness), attach: |at| Box::new(H::attach(at)), module }
+    fn of<H: Harness>(harness: H, facade: Facade, module: &'static str) -> Self {
+        Self { facade, runtime: runtime(), harness: Box::new(harness), attach: |at| Box::new(H::attach(at)), module }
     }
 
-    pub(crate) fn colour(&self) -> Colour {
-        self.colour
+    pub(crate) fn facade(&self) -> Facade {
+        self.facade
     }
 
-    /// A new client below the faces, in this colour.
+    /// A new backend, of this facade's kind.
     pub(crate) fn verbs(&self) -> Verbs {
-        match self.colour {
-            Colour::Nonblocking => {
+        match self.facade {
+            Facade::Nonblocking => {
                 let runtime = self.runtime.handle();
                 Verbs::of_nonblocking(self.harness.async_backend(runtime), runtime.clone())
             }
-            Colour::Blocking => Verbs::of_blocking(self.harness.blocking_backend()),
+            Facade::Blocking => Verbs::of_blocking(self.harness.blocking_backend()),
         }
     }
 
@@ -63,29 +63,29 @@ impl Bench {
         Verbs::of_blocking(self.harness.bystander())
     }
 
-    /// A new client of this colour's face.
+    /// A new client of this facade.
     pub(crate) fn client(&self) -> Client {
-        self.client_of(self.colour)
+        self.client_of(self.facade)
     }
 
-    /// A new client of that colour's face.
-    pub(crate) fn client_of(&self, colour: Colour) -> Client {
-        match colour {
-            Colour::Nonblocking => self.nonblocking(self.harness.async_backend(self.runtime.handle())),
-            Colour::Blocking => self.blocking(self.harness.blocking_backend()),
+    /// A new client of that facade.
+    pub(crate) fn client_of(&self, facade: Facade) -> Client {
+        match facade {
+            Facade::Nonblocking => self.nonblocking(self.harness.async_backend(self.runtime.handle())),
+            Facade::Blocking => self.blocking(self.harness.blocking_backend()),
         }
     }
 
-    /// Two new clients of this colour's face that share a backend, and what counts its requests.
+    /// Two new clients of this facade that share a backend, and what counts its requests.
     pub(crate) fn clients_of_one_backend(&self) -> ([Client; 2], lock_memory::faults::Faults) {
         let faults = lock_memory::faults::Faults::new();
-        let clients = match self.colour {
-            Colour::Nonblocking => {
+        let clients = match self.facade {
+            Facade::Nonblocking => {
                 let backend = self.harness.async_backend(self.runtime.handle());
                 let backend: Arc<dyn AsyncBackend> = Arc::new(Faulty::of(backend, &faults));
                 [(); 2].map(|()| self.nonblocking(Arc::clone(&backend)))
             }
-            Colour::Blocking => {
+            Facade::Blocking => {
                 let backend = self.harness.blocking_backend();
                 let backend: Arc<dyn BlockingBackend> = Arc::new(Faulty::of(backend, &faults));
                 [(); 2].map(|()| self.blocking(Arc::clone(&backend)))
@@ -108,12 +108,12 @@ impl Bench {
     /// The same store as other processes see it, on the host's clock. This bench has to outlive it.
     pub(crate) fn shared(&self) -> Self {
         let (attach, module) = (self.attach, self.module);
-        Self { colour: self.colour, runtime: runtime(), harness: attach(&self.address()), attach, module }
+        Self { facade: self.facade, runtime: runtime(), harness: attach(&self.address()), attach, module }
     }
 
     /// Starts another process that plays a part at this store.
     pub(crate) fn child(&self, name: &str, ttl: Duration) -> Child {
-        let play = Play { colour: self.colour, name: name.into(), ttl, address: self.address() };
+        let play = Play { facade: self.facade, name: name.into(), ttl, address: self.address() };
         Child::start(&play, self.module, self.harness.patience())
     }
 
@@ -130,7 +130,7 @@ impl Bench {
     }
 
     pub(crate) fn exempt(&self) -> Vec<Exemption> {
-        self.harness.exempt(self.colour)
+        self.harness.exempt(self.facade)
     }
 
     pub(crate) fn faults(&self) -> &dyn Faults {
@@ -241,6 +241,6 @@ fn runtime() -> Runtime {
 
 impl fmt::Debug for Bench {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bench").field("colour", &self.colour).finish_non_exhaustive()
+        f.debug_struct("Bench").field("facade", &self.facade).finish_non_exhaustive()
     }
 }

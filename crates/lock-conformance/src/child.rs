@@ -1,7 +1,7 @@
 //! Holders and waiters in other processes: the test program itself, started again for one test that plays the part.
 
 use std::env;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{self, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -10,18 +10,17 @@ use std::time::Duration;
 use lock_core::Moment;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::face::options;
-use crate::{Bench, Colour, Harness};
+use crate::facade::Facade;
 
 /// Tells the test program that it is a child, and which part it plays.
-const VARIABLE: &str = "LEASEHOLD_CONFORMANCE_PLAY";
+pub(crate) const VARIABLE: &str = "LEASEHOLD_CONFORMANCE_PLAY";
 /// How a child's words begin, among what its test program prints.
-const WORD: &str = "@child ";
+pub(crate) const WORD: &str = "@child ";
 
 /// What a child does: it waits for a lock, holds it, and answers questions about it until its input ends.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Play {
-    pub(crate) colour: Colour,
+    pub(crate) facade: Facade,
     pub(crate) name: String,
     pub(crate) ttl: Duration,
     pub(crate) address: String,
@@ -29,18 +28,18 @@ pub(crate) struct Play {
 
 impl Play {
     fn to_text(&self) -> String {
-        format!("{}\n{}\n{}\n{}", self.colour, self.ttl.as_millis(), self.name, self.address)
+        format!("{}\n{}\n{}\n{}", self.facade, self.ttl.as_millis(), self.name, self.address)
     }
 
-    fn from_text(text: &str) -> Self {
+    pub(crate) fn from_text(text: &str) -> Self {
         let mut lines = text.splitn(4, '\n');
         let mut next = || lines.next().unwrap();
-        let colour = match next() {
-            "blocking" => Colour::Blocking,
-            _ => Colour::Nonblocking,
+        let facade = match next() {
+            "blocking" => Facade::Blocking,
+            _ => Facade::Nonblocking,
         };
         let ttl = Duration::from_millis(next().parse().unwrap());
-        Self { colour, ttl, name: next().into(), address: next().into() }
+        Self { facade, ttl, name: next().into(), address: next().into() }
     }
 }
 
@@ -140,34 +139,6 @@ impl Drop for Child {
     }
 }
 
-/// Plays the part that this process was started for, if it was; `suite!` makes the test that calls it.
-pub fn play_child<H: Harness>() {
-    let Ok(text) = env::var(VARIABLE) else { return };
-    let play = Play::from_text(&text);
-    let bench = Bench::attached::<H>(&play.address, play.colour);
-    let client = bench.client();
-    say("waiting");
-    let guard = client.acquire(&play.name, &options(play.ttl)).unwrap();
-    say(&format!("held {} {}", guard.token(), (bench.now() + guard.remaining()).as_nanos()));
-    for question in io::stdin().lines().map_while(Result::ok) {
-        match question.as_str() {
-            "check" => say(if guard.check().is_ok() { "held" } else { "lost" }),
-            "release" => {
-                let ended = guard.release().unwrap();
-                return say(&format!("{ended:?}"));
-            }
-            unknown => panic!("a child does not know what this means: {unknown}"),
-        }
-    }
-}
-
-fn say(word: &str) {
-    let mut out = io::stdout().lock();
-    // The test program may have left a line open.
-    writeln!(out, "\n{WORD}{word}").unwrap();
-    out.flush().unwrap();
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,7 +146,7 @@ mod tests {
     #[test]
     fn a_part_comes_back_from_its_text() {
         let play = Play {
-            colour: Colour::Blocking,
+            facade: Facade::Blocking,
             name: "a b".into(),
             ttl: Duration::from_secs(2),
             address: "one\ntwo".into(),

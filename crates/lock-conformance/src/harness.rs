@@ -1,6 +1,5 @@
 //! What a backend gives to the suite.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +7,9 @@ use lock_core::{AsyncBackend, BlockingBackend};
 use lock_host::SharedClock;
 use tokio::runtime::Handle;
 
-use crate::{Colour, Exemption};
+use crate::facade::Facade;
+use crate::fault::{Faults, NoFaults};
+use crate::need::Exemption;
 
 /// One store for one test: how to reach it, let time pass for it, and break it. Dropping it clears everything away.
 pub trait Harness: Send + Sync + 'static {
@@ -40,7 +41,7 @@ pub trait Harness: Send + Sync + 'static {
     }
 
     /// What of the suite does not apply, and why: exactly what this store or its harness cannot do.
-    fn exempt(&self, colour: Colour) -> Vec<Exemption>;
+    fn exempt(&self, facade: Facade) -> Vec<Exemption>;
 
     /// Where another process finds this store, if it can: [`Harness::attach`] reads it there.
     fn address(&self) -> Option<String> {
@@ -61,72 +62,5 @@ pub trait Harness: Send + Sync + 'static {
     /// How long anything may take before a case fails.
     fn patience(&self) -> Duration {
         Duration::from_secs(20)
-    }
-}
-
-/// What can happen to a store or to the way to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
-    /// Connections break and new ones are refused.
-    Cut,
-    /// Nothing answers. Requests may take effect later.
-    Hang,
-    /// The store does what it is asked; its answers are lost.
-    LoseReplies,
-    /// The store restarts with its data.
-    RestartWithData,
-    /// The store restarts with nothing.
-    RestartEmpty,
-}
-
-impl Fault {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Cut, Self::Hang, Self::LoseReplies, Self::RestartWithData, Self::RestartEmpty];
-}
-
-/// Breaks a store on command. Faults strike all clients but the bystanders; one at a time.
-pub trait Faults: Sync {
-    /// What can be done.
-    fn offers(&self) -> &[Fault];
-
-    /// Begins a fault. A restart is over when this returns.
-    fn begin(&self, fault: Fault);
-
-    /// How many requests, connections or servers the present or last fault has struck.
-    fn fired(&self) -> u64;
-
-    /// Ends the present fault.
-    fn end(&self);
-}
-
-/// For a store that cannot be broken.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoFaults;
-
-impl Faults for NoFaults {
-    fn offers(&self) -> &[Fault] {
-        &[]
-    }
-
-    fn begin(&self, fault: Fault) {
-        panic!("this harness does not offer the fault {fault}");
-    }
-
-    fn fired(&self) -> u64 {
-        0
-    }
-
-    fn end(&self) {}
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Cut => "cut connections",
-            Self::Hang => "a store that hangs",
-            Self::LoseReplies => "lost replies",
-            Self::RestartWithData => "a restart with data",
-            Self::RestartEmpty => "a restart without data",
-        })
     }
 }

@@ -11,7 +11,7 @@ use crate::{Fault, Faults};
 const OPERATIONS: [Operation; 5] =
     [Operation::Acquire, Operation::Renew, Operation::Release, Operation::Fence, Operation::Inspect];
 
-/// Cuts and lost replies at the border of the backend: shows what the suite and the faces make of them, not what the
+/// Cuts and lost replies at the border of the backend: shows what the suite and the facades make of them, not what the
 /// backend does when its file or its connection really breaks.
 #[derive(Default)]
 pub struct OnCommand {

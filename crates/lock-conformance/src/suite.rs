@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use crate::{Bench, Colour, Fault, Harness, Need, cases};
+use crate::{Bench, Facade, Fault, Harness, Need, cases};
 
 /// Something that must be true of every store, or of every store that has what it needs.
 #[derive(Clone, Copy)]
@@ -93,10 +93,10 @@ macro_rules! __cases {
                 a_client_recovers_from_a_store_that_hung: Need::Fault(Fault::Hang);
                 holds_survive_a_restart_with_data: Need::Fault(Fault::RestartWithData);
             }
-            faces {
-                the_other_face_is_refused: Nothing;
-                the_other_face_is_woken: Nothing;
-                both_faces_never_hold_together: Nothing;
+            facades {
+                the_other_facade_is_refused: Nothing;
+                the_other_facade_is_woken: Nothing;
+                both_facades_never_hold_together: Nothing;
                 clients_of_one_backend_are_all_told: Nothing;
             }
             cross_process {
@@ -135,16 +135,16 @@ macro_rules! table {
 
 __cases!(table []);
 
-/// Makes one test for each case and face, of a [`Harness`]; in a module of a test program, once.
+/// Makes one test for each case and facade, of a [`Harness`]; in a module of a test program, once.
 ///
-/// Beside them, `<face>::account` holds the list of what does not apply against the store, and `child_process` plays
+/// Beside them, `<facade>::account` holds the list of what does not apply against the store, and `child_process` plays
 /// the other processes. The names `nonblocking`, `blocking` and `child_process` are taken by it.
 #[macro_export]
 macro_rules! suite {
     ($harness:ty) => {
         $crate::child_process!($harness);
-        $crate::__cases!($crate::__tests [$harness, nonblocking, $crate::Colour::Nonblocking]);
-        $crate::__cases!($crate::__tests [$harness, blocking, $crate::Colour::Blocking]);
+        $crate::__cases!($crate::__tests [$harness, nonblocking, $crate::Facade::Nonblocking]);
+        $crate::__cases!($crate::__tests [$harness, blocking, $crate::Facade::Blocking]);
     };
 }
 
@@ -166,13 +166,13 @@ macro_rules! child_process {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __tests {
-    ([$harness:ty, $face:ident, $colour:expr] $($group:ident { $($name:ident: $need:expr;)* })*) => {
-        mod $face {
+    ([$harness:ty, $module:ident, $facade:expr] $($group:ident { $($name:ident: $need:expr;)* })*) => {
+        mod $module {
             use super::*;
 
             #[test]
             fn account() {
-                $crate::account::<$harness>($colour);
+                $crate::account::<$harness>($facade);
             }
 
             $(mod $group {
@@ -181,7 +181,7 @@ macro_rules! __tests {
                 $(#[test]
                 fn $name() {
                     let path = concat!(stringify!($group), "::", stringify!($name));
-                    $crate::run::<$harness>($colour, $crate::case(path), SUITE_MODULE);
+                    $crate::run::<$harness>($facade, $crate::case(path), SUITE_MODULE);
                 })*
             })*
         }
@@ -200,8 +200,8 @@ pub fn case(path: &str) -> &'static Case {
 ///
 /// # Panics
 /// Where the case is not true, or something is absent without having been listed.
-pub fn run<H: Harness>(colour: Colour, case: &Case, module: &'static str) {
-    let bench = Bench::new::<H>(colour, module);
+pub fn run<H: Harness>(facade: Facade, case: &Case, module: &'static str) {
+    let bench = Bench::new::<H>(facade, module);
     if case.need.is_met(&bench) {
         return (case.check)(&bench);
     }
@@ -214,8 +214,8 @@ pub fn run<H: Harness>(colour: Colour, case: &Case, module: &'static str) {
 ///
 /// # Panics
 /// Where something is absent and not listed, or listed and not absent.
-pub fn account<H: Harness>(colour: Colour) {
-    let bench = Bench::new::<H>(colour, "");
+pub fn account<H: Harness>(facade: Facade) {
+    let bench = Bench::new::<H>(facade, "");
     let exempt = bench.exempt();
     for need in Need::ALL {
         let listed = exempt.iter().any(|exemption| exemption.need == need);
@@ -227,7 +227,7 @@ pub fn account<H: Harness>(colour: Colour) {
         let cases: Vec<_> = CASES.iter().filter(|case| case.need == exemption.need).map(|case| case.path).collect();
         let (absent, reason) = (exemption.need, exemption.reason);
         // Not by a macro, whose text would be shown on failure only.
-        writeln!(out, "{colour}: not applicable, for want of {absent} ({reason}): {}", cases.join(", ")).ok();
+        writeln!(out, "{facade}: not applicable, for want of {absent} ({reason}): {}", cases.join(", ")).ok();
     }
 }
 

@@ -1,4 +1,4 @@
-//! The four verbs without their colour, and the claims that cases make.
+//! The four verbs of an async or a blocking backend, and the claims that cases make.
 
 use std::fmt;
 use std::sync::Arc;
@@ -187,7 +187,7 @@ impl Verbs {
     }
 }
 
-/// A backend for tokio that is waited for: below the faces, one colour is enough for all cases.
+/// An async backend whose calls are waited for, so that all cases can be written as blocking ones.
 struct OnRuntime {
     backend: Arc<dyn AsyncBackend>,
     runtime: Handle,

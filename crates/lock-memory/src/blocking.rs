@@ -34,9 +34,12 @@ impl Memory {
     pub fn open(config: &MemoryConfig) -> Self {
         MemoryStore::open(config).blocking()
     }
+}
 
-    pub(crate) fn of(client: Client) -> Self {
-        Self(client)
+impl MemoryStore {
+    /// A new client for plain threads.
+    pub fn blocking(&self) -> Memory {
+        Memory(self.client())
     }
 }
 

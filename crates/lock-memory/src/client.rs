@@ -1,4 +1,4 @@
-//! One store behind a mutex, its clock, and the clients that share it. Both colours are thin covers of [`Client`].
+//! One store behind a mutex, its clock, and the clients that share it. The async and the blocking backend are thin covers of [`Client`].
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,16 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lock_core::{Capabilities, Durability, Event, EventSink, Isolation, Listeners, Moment, RequestOrder, Waiting};
 use lock_host::{HostClock, SharedClock};
 
+use crate::BACKEND;
 use crate::config::{MemoryConfig, StoreName};
-use crate::store::{ClientId, HandOver, Store, Wanted};
-use crate::{BACKEND, blocking, nonblocking};
+use crate::hand_over::{ClientId, HandOver, Wanted};
+use crate::store::Store;
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Process)
     .with_shared_counter()
     .with_ordering(RequestOrder::InOrder)
     .with_isolation(Isolation::Isolated);
 
-/// A store that any number of clients of both colours contend for. Cloning gives another handle on the same store.
+/// A store that any number of async and blocking clients contend for. Cloning gives another handle on the same store.
 #[derive(Clone, Debug)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
@@ -51,17 +52,7 @@ impl MemoryStore {
         }
     }
 
-    /// A new client for tokio.
-    pub fn nonblocking(&self) -> nonblocking::Memory {
-        nonblocking::Memory::of(self.client())
-    }
-
-    /// A new client for plain threads.
-    pub fn blocking(&self) -> blocking::Memory {
-        blocking::Memory::of(self.client())
-    }
-
-    fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         let mut state = lock(&self.shared.state);
         state.clients_made += 1;
         Client { store: self.clone(), id: ClientId::new(state.clients_made) }

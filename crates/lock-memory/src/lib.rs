@@ -29,13 +29,14 @@
 //! # Ok::<(), lock_core::BackendError>(())
 //! ```
 //!
-//! Reading order: `store` (the verbs) · `lock` (what they do to one lock) · `client` (who asks, and where events go) · `nonblocking`, `blocking` (the two
-//! colours) · `config` (URLs) · `faults` (a wrapper that makes any backend fail on command) · `node` (one node of a quorum).
+//! Reading order: `store` (the verbs) · `lock` (what they do to one lock) · `hand_over` (what
+//! clients are told) · `client` (who asks, and where events go) · `nonblocking`, `blocking` (the backends) · `config` (URLs) · `faults` (a wrapper that makes any backend fail on command) · `node` (one node of a quorum).
 
 pub mod blocking;
 mod client;
 mod config;
 pub mod faults;
+mod hand_over;
 mod lock;
 pub mod node;
 pub mod nonblocking;

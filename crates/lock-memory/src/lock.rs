@@ -9,7 +9,7 @@ use lock_core::{
     TokenRange, Ttl, Width,
 };
 
-use crate::store::{ClientId, HandOver};
+use crate::hand_over::{ClientId, HandOver};
 
 /// The longest lease of a place, and so the longest a waiter that has stopped can hold the queue up.
 ///

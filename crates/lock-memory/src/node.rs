@@ -1,7 +1,7 @@
 //! The reference node of a quorum: the contract of [`lock_core::node`] in the plainest code there is.
 //!
 //! [`NodeStore`] says what the requests mean, as a plain value with the time as a parameter; [`MemoryNode`] puts it behind
-//! a mutex, with a clock and listeners, for both colours. What a node of this process cannot do by itself (fall silent,
+//! a mutex, with a clock and listeners, for async and blocking clients. What a node of this process cannot do by itself (fall silent,
 //! lose a reply, be away) a [`Faulty`](crate::faults::Faulty) round it does:
 //!
 //! ```

@@ -35,9 +35,12 @@ impl Memory {
     pub fn open(config: &MemoryConfig) -> Self {
         MemoryStore::open(config).nonblocking()
     }
+}
 
-    pub(crate) fn of(client: Client) -> Self {
-        Self(client)
+impl MemoryStore {
+    /// A new client for tokio.
+    pub fn nonblocking(&self) -> Memory {
+        Memory(self.client())
     }
 }
 

@@ -14,43 +14,11 @@ use lock_core::{
 };
 
 use crate::BACKEND;
+pub use crate::hand_over::{ClientId, HandOver, Wanted};
 use crate::lock::{Hold, Lock};
 
 /// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl.
 const TOMBSTONE_MIN: Duration = Duration::from_secs(1);
-
-/// Which client asks. Told apart only so that a hand-over reaches the one whose claim queued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ClientId(u64);
-
-impl ClientId {
-    /// The client with this number.
-    pub const fn new(number: u64) -> Self {
-        Self(number)
-    }
-}
-
-/// A lock that went to a waiter while somebody else was asking.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HandOver {
-    /// The client whose claim had queued.
-    pub client: ClientId,
-    /// What its owner holds now.
-    pub lease: Lease,
-    /// How long the store keeps it, from now.
-    pub valid_for: Duration,
-    /// Whether others wait for the lock.
-    pub wanted: bool,
-}
-
-/// A lock that somebody began to wait for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// The client whose claim holds it.
-    pub client: ClientId,
-    /// Which one.
-    pub name: LockName,
-}
 
 /// The reference store: every lock, one token counter, and the hand-overs that nobody has been told of yet.
 ///

@@ -1,5 +1,6 @@
 //! Redis for plain threads, over plain sockets.
 
+mod handed_in;
 mod source;
 
 use std::fmt;
@@ -12,27 +13,30 @@ use lock_core::{
     Fenced, FencingToken, Invalid, Isolation, Lease, LockName, Operation, Prefix, Queueing, ReleaseRequest, Released,
     Renewed,
 };
-#[cfg(feature = "r2d2")]
-use redis::Connection;
 use redis::{Client, RedisResult, Value};
 
+use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script};
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
-use crate::inbox::Inbox;
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
 use crate::stack::{Span, Stack};
-use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Renewal, Retry, Wire, load};
+use crate::verbs::Renewal;
+use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
 use crate::{BACKEND, RedisConfig};
 
 use self::source::{Handle, Source};
+
+#[cfg(feature = "r2d2")]
+pub use self::handed_in::{Pool, SocketTimeouts};
 
 /// A Redis, used from threads over a few connections of its own, or through a pool of the user's.
 ///
 /// Every thread that asks uses a connection for itself meanwhile; a few stay open for the next. A pool that is handed in
 /// is shared: the keeper's renewals go through it too, every grant also reads the server's clock, since nobody can tell
-/// when such a pool has connected anew, and its connections keep the socket timeouts of their last use here.
+/// when such a pool has connected anew, and its connections keep the socket timeouts of their last use here. Its waiters
+/// poll; they are notified if the pool comes with a URL (`Redis::pooled`).
 pub struct Redis {
     wire: Wire,
     source: Source,
@@ -48,6 +52,11 @@ impl Redis {
     /// Unreachable, refused, or something other than a Redis of the URL's kind. Nothing was changed, except that the
     /// token counter may have been raised.
     pub fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
+        let (stack, warnings) = Self::stack(config)?;
+        Ok(Self { warnings, ..Self::own(stack).prefixed(config.own_prefix()) })
+    }
+
+    fn stack(config: &RedisConfig) -> Result<(Stack, Vec<String>), BackendError> {
         let failed = |failure: Failure| failure.into_error(Operation::Connect);
         let client = Client::open(config.server().clone())
             .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
@@ -56,7 +65,7 @@ impl Redis {
         let first = first.map_err(|failure| failed(explain(stack.client(), failure)))?;
         let warnings = warnings(config, &first.peer);
         stack.put_back(first);
-        Ok(Self { warnings, ..Self::own(stack).prefixed(config.own_prefix()) })
+        Ok((stack, warnings))
     }
 
     /// The same Redis with `PREFIX:` before the names of locks.
@@ -72,9 +81,9 @@ impl Redis {
     }
 
     fn own(stack: Stack) -> Self {
-        let inbox = Inbox::new();
-        let stack = stack.with_ear(inbox.clone());
-        Self { wire: Wire::own(stack.client(), inbox), source: Source::Own(Box::new(stack)), warnings: Vec::new() }
+        let channel = Channel::new();
+        let stack = stack.with_listener(channel.clone());
+        Self { wire: Wire::own(stack.client(), channel), source: Source::Own(Box::new(stack)), warnings: Vec::new() }
     }
 
     /// A server as a node of a quorum. Nothing is connected yet.
@@ -84,10 +93,8 @@ impl Redis {
 
     /// Somebody waits, and would like to hear when to ask again.
     pub(crate) fn listen_in_time(&self) {
-        match &self.source {
-            Source::Own(stack) => stack.listen_in_time(),
-            #[cfg(feature = "r2d2")]
-            Source::Pool(_) => {}
+        if let Some(stack) = self.source.stack() {
+            stack.listen_in_time();
         }
     }
 
@@ -120,7 +127,8 @@ impl Redis {
     ) -> Result<Q::Answer, Failure> {
         let mut handle = self.source.checkout(span)?;
         let outcome = self.evaluate(&mut handle, question, span)?;
-        let outcome = outcome.map_err(|error| classify(self.wire.asked(span.within), &error).at(handle.peer()));
+        let outcome =
+            outcome.map_err(|error| classify(self.wire.asked(span.within), &error).at(|| handle.peer().incarnation()));
         let answer = outcome.map(|reply| question.read(Line { first, ..self.line(&handle) }, reply));
         self.source.give_back(handle, answer.as_ref().err());
         answer?
@@ -153,6 +161,8 @@ impl Backend for Redis {
             Source::Own(_) => redis.with_isolation(Isolation::Isolated),
             #[cfg(feature = "r2d2")]
             Source::Pool(_) => redis,
+            #[cfg(feature = "r2d2")]
+            Source::PoolAndStack(..) => redis.with_isolation(Isolation::Isolated),
         }
     }
 
@@ -173,7 +183,7 @@ impl BlockingBackend for Redis {
     fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
         let span = Span::from_now(within);
         let failed = |failure: Failure| failure.into_error(Operation::Acquire);
-        if let (Source::Own(stack), Queueing::Wanted) = (&self.source, claim.queueing)
+        if let (Some(stack), Queueing::Wanted) = (self.source.stack(), claim.queueing)
             && stack.hears_nothing()
         {
             // Who takes a place should be told of its turn, and who takes none needs nobody to tell it.
@@ -242,59 +252,10 @@ impl BlockingInspect for Redis {
     }
 }
 
-/// Takes the client as an address: connections are made and verified here, the first with the first request.
-impl From<Client> for Redis {
-    fn from(client: Client) -> Self {
-        Self::own(Stack::new(client, Role::Alone))
-    }
-}
-
-#[cfg(feature = "r2d2")]
-impl From<r2d2::Pool<Client>> for Redis {
-    fn from(pool: r2d2::Pool<Client>) -> Self {
-        Self { wire: Wire::handed_in(), source: Source::Pool(pool), warnings: Vec::new() }
-    }
-}
-
-/// Bounds the socket of every new connection of an r2d2 pool, whose health check would otherwise wait for ever.
-///
-/// ```no_run
-/// # fn pool() -> Result<(), Box<dyn std::error::Error>> {
-/// let timeouts = lock_redis::blocking::SocketTimeouts::new(std::time::Duration::from_millis(500));
-/// let pool = r2d2::Pool::builder()
-///     .connection_customizer(Box::new(timeouts))
-///     .build(redis::Client::open("redis://127.0.0.1")?)?;
-/// let locks = lock_redis::blocking::Redis::from(pool);
-/// # Ok(())
-/// # }
-/// ```
-#[cfg(feature = "r2d2")]
-#[derive(Clone, Copy, Debug)]
-pub struct SocketTimeouts(Duration);
-
-#[cfg(feature = "r2d2")]
-impl SocketTimeouts {
-    /// Lets each read and write take so long, at least a millisecond.
-    pub fn new(timeout: Duration) -> Self {
-        Self(timeout.max(Duration::from_millis(1)))
-    }
-}
-
-#[cfg(feature = "r2d2")]
-impl r2d2::CustomizeConnection<Connection, redis::RedisError> for SocketTimeouts {
-    fn on_acquire(&self, connection: &mut Connection) -> Result<(), redis::RedisError> {
-        connection.set_read_timeout(Some(self.0))?;
-        connection.set_write_timeout(Some(self.0))
-    }
-}
-
 impl fmt::Debug for Redis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let server = match &self.source {
-            Source::Own(stack) => stack.client().get_connection_info().addr().to_string(),
-            #[cfg(feature = "r2d2")]
-            Source::Pool(_) => "(handed in)".to_owned(),
-        };
+        let server = self.source.stack().map(|stack| stack.client().get_connection_info().addr().to_string());
+        let server = server.unwrap_or_else(|| "(handed in)".to_owned());
         f.debug_struct("Redis").field("server", &server).field("prefix", &self.wire.prefix.as_deref()).finish()
     }
 }

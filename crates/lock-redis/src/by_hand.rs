@@ -5,7 +5,7 @@ use lock_core::node::Ask;
 use lock_core::{Claim, ReleaseRequest};
 use redis::{Client, Cmd, Pipeline};
 
-use crate::greeting::{Peer, Place};
+use crate::peer::{Peer, Place};
 use crate::script::{self, Counting, Script};
 use crate::wire::{Line, Question, Wire, load};
 

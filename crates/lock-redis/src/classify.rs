@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use lock_core::{Effect, ErrorKind};
 use redis::{ErrorKind as RedisKind, RedisError};
 
-use crate::failure::{Failure, SEE_THERE, Scene, Stage};
+use crate::failure::{Failure, MISSING, SEE_THERE, Scene, Stage};
 
 /// What servers call the script that ran into an error.
 const SCRIPT: &str = "@user_script";
@@ -16,8 +16,6 @@ const TOLD_CHARS_MAX: usize = 200;
 /// What to use instead of a cluster.
 pub(crate) const STANDALONE: &str =
     "give the URL of a standalone server, redis://HOST:PORT, or of several for redlock://";
-pub(crate) const MISSING: &str = "use Redis 6.2 or later, or Valkey, without a proxy that hides commands or a configuration that renames \
-                       them";
 const RIGHTS: &str = "give the user the rights that docs/wire.md lists: keys of its locks and ~leasehold:*, channels \
                       &leasehold:inbox:*, and the commands +@scripting +@pubsub +info +time +get +mget +set +del +exists \
                       +incrby +pexpire +pttl +lpop +rpush +llen +lrange +hget +hmget +hset +hdel +hlen +hvals +scan, \
@@ -219,12 +217,12 @@ pub(crate) fn words(error: &RedisError) -> String {
     clean(&error.to_string().replace(&format!(" - {:?}", error.kind()), ""))
 }
 
-/// What a pool says, without the library's name for the kind of error at its end.
+/// A pool that was handed in gave no connection. The library's name for the kind of error, at the end, is left out.
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
-pub(crate) fn pool_words(error: &dyn std::fmt::Display) -> String {
+pub(crate) fn pool_failure(error: &dyn std::fmt::Display) -> Failure {
     let told = clean(error);
-    let told = system_words(&told).unwrap_or(&told);
-    told.split(" - ").next().unwrap_or_default().to_owned()
+    let told = system_words(&told).unwrap_or(&told).split(" - ").next().unwrap_or_default();
+    Failure::new(ErrorKind::Unreachable, Effect::None, format!("the pool gave no connection: {told}"))
 }
 
 /// What the operating system says, where it says something.

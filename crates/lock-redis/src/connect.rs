@@ -5,7 +5,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{Client, ConnectionAddr, ErrorKind, ProtocolVersion, RedisError, RedisResult, ServerErrorKind};
+use redis::{Client, Connection, ConnectionAddr, ErrorKind, ProtocolVersion, RedisError, RedisResult, ServerErrorKind};
 
 use crate::failure::{Failure, Scene, Stage};
 
@@ -17,6 +17,9 @@ pub(crate) const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 
 /// How soon an idle connection asks whether its peer still exists, and how often until it is given up.
 const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(10), Duration::from_secs(5), 3);
+
+/// The shortest timeout of a socket: none at all would wait for ever.
+pub(crate) const SOCKET_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
 /// How long each step of finding out what a server speaks may take.
 const PROBE_WITHIN: Duration = Duration::from_millis(200);
@@ -88,6 +91,13 @@ fn prepare_tls() {
 /// Whether the server has forgotten the script, so that nothing was run.
 pub(crate) fn has_forgotten_the_script(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
+}
+
+/// Makes a connection give up after so long.
+pub(crate) fn bound(connection: &Connection, patience: Duration) -> RedisResult<()> {
+    let patience = patience.max(SOCKET_TIMEOUT_MIN);
+    connection.set_read_timeout(Some(patience))?;
+    connection.set_write_timeout(Some(patience))
 }
 
 /// Tells TLS where plain was expected, and the reverse, from a server that is just not there: a plain Redis waits in

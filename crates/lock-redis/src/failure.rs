@@ -6,11 +6,13 @@ use std::time::Duration;
 use lock_core::{BackendError, Effect, ErrorKind, Operation, to_the_millisecond};
 
 use crate::BACKEND;
-use crate::classify::MISSING;
-use crate::greeting::Peer;
 
 /// What to do where nobody answers.
 pub(crate) const SEE_THERE: &str = "see that the server runs at this address";
+
+/// What to use where the server lacks something.
+pub(crate) const MISSING: &str = "use Redis 6.2 or later, or Valkey, without a proxy that hides commands or a configuration that renames \
+                       them";
 
 /// How far a request had come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,9 +69,9 @@ impl Failure {
         self
     }
 
-    /// Over a connection to this server.
-    pub(crate) fn at(mut self, peer: &Peer) -> Self {
-        self.broke_at = self.is_a_break().then(|| peer.incarnation());
+    /// Over a connection to this incarnation of the server, which is asked for where the connection broke.
+    pub(crate) fn at(mut self, incarnation: impl FnOnce() -> String) -> Self {
+        self.broke_at = self.is_a_break().then(incarnation);
         self
     }
 
@@ -104,11 +106,11 @@ impl Failure {
         Self::new(ErrorKind::Unreachable, Effect::None, "the runtime that was connecting has ended")
     }
 
-    /// A pool that was handed in gave no connection.
+    /// The pool and the URL that came with it lead to different databases.
     #[cfg(any(feature = "deadpool", feature = "r2d2"))]
-    pub(crate) fn pool(error: &dyn std::fmt::Display) -> Self {
-        let told = crate::classify::pool_words(error);
-        Self::new(ErrorKind::Unreachable, Effect::None, format!("the pool gave no connection: {told}"))
+    pub(crate) fn elsewhere(server: &str) -> Self {
+        Self::new(ErrorKind::Config, Effect::None, format!("the pool leads to another database than {server}"))
+            .remedy("give the URL of the pool's own server, with the number of its database")
     }
 
     /// The server answered something that no script of ours answers.
@@ -154,10 +156,10 @@ impl Failure {
         self.kind == ErrorKind::Unreachable && self.effect == Effect::Unknown
     }
 
-    /// Whether the connection broke under the request, and led to the incarnation that this one leads to. Of connections
-    /// that were handed in nobody knows, and they are taken to lead to the same.
-    pub(crate) fn broke_at(&self, peer: &Peer) -> bool {
-        self.broke_at.as_ref().is_some_and(|incarnation| *incarnation == peer.incarnation())
+    /// The incarnation of the server that the connection led to, if it broke under the request. Of connections that were
+    /// handed in it is unknown, and they are taken to lead to the same.
+    pub(crate) fn broke_at(&self) -> Option<&str> {
+        self.broke_at.as_deref()
     }
 
     /// Whether the server said it, and so is alive.

@@ -8,6 +8,7 @@ use crate::classify::{STANDALONE, classify};
 use crate::config::Eviction;
 use crate::connect::{CONNECT_WITHIN, connecting};
 use crate::failure::Failure;
+use crate::peer::{Peer, Place};
 use crate::script::{self, Counting, Script};
 use crate::value::{COUNTER, INCARNATION, NODE};
 use crate::wire::{load, read};
@@ -34,41 +35,7 @@ impl Role {
 /// What is asked of the server, one section at a time: Redis 6.2 knows no other way.
 const SECTIONS: [&str; 4] = ["server", "replication", "cluster", "memory"];
 
-/// What a server is to others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Nothing that is known of.
-    OnItsOwn,
-    /// A node of a quorum.
-    InQuorum,
-}
-
-/// Who is at the other end of a connection, as it said when it was greeted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Peer {
-    /// The server's name for this run of it.
-    pub(crate) run_id: String,
-    /// The server's name for the history of its data; nothing where it has none. It is another after each promotion.
-    pub(crate) replid: String,
-    /// How it makes room when its memory is full, where that may drop locks and it was asked.
-    pub(crate) evicts: Option<String>,
-    /// Whether it votes in a quorum, where it was met on its own.
-    pub(crate) place: Place,
-    /// How tokens are drawn over this connection.
-    pub(crate) counting: Counting,
-}
-
 impl Peer {
-    /// Whoever a connection leads to that was handed in.
-    #[cfg(any(feature = "async", feature = "r2d2"))]
-    pub(crate) const UNKNOWN: &'static Self = &Self {
-        run_id: String::new(),
-        replid: String::new(),
-        evicts: None,
-        place: Place::OnItsOwn,
-        counting: Counting::Clock,
-    };
-
     fn read(server: &str, info: &str) -> Result<Self, Failure> {
         let run_id = field(info, "run_id:").ok_or_else(|| Failure::tells_no("run_id", server))?.to_owned();
         let replid = field(info, "master_replid:").unwrap_or_default().to_owned();
@@ -81,11 +48,6 @@ impl Peer {
     /// Whether what a server answers to [`again`] is what it said when it was greeted.
     pub(crate) fn is_still(&self, answer: Value) -> bool {
         read::<String>(answer).is_ok_and(|info| field(&info, "master_replid:").unwrap_or_default() == self.replid)
-    }
-
-    /// What a counter is verified for: one history of one run.
-    pub(crate) fn incarnation(&self) -> String {
-        format!("{}:{}", self.run_id, self.replid)
     }
 }
 

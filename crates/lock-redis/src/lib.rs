@@ -14,31 +14,35 @@
 //! **Not guaranteed:** a Redis that fails over, or restarts without its data, forgets who holds what, and so two owners
 //! may hold a lock at once. Their tokens differ, and the resource that checks them is safe.
 //!
-//! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `look` (questions, answers) · `inbox`
+//! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `look` (questions, answers) · `channel`
 //! (what Redis tells) · `failure` (what an error means) · `connect`, `greeting` (what every connection has in common) ·
-//! `outbox`, `link`, `nonblocking` (tokio) · `stack`, `ear`, `blocking` (threads) · `node` (a Redis as a node of a quorum).
+//! `batcher`, `link`, `nonblocking` (tokio) · `stack`, `listener`, `blocking` (threads) · `node` (a Redis as a node of a quorum).
 
+#[cfg(feature = "async")]
+mod batcher;
 pub mod blocking;
 #[doc(hidden)]
 pub mod by_hand;
+mod channel;
 mod classify;
 mod config;
 mod connect;
-mod ear;
 mod failure;
 mod greeting;
-mod inbox;
 #[cfg(feature = "async")]
 mod link;
+mod listener;
 mod look;
 pub mod node;
 #[cfg(feature = "async")]
 pub mod nonblocking;
-#[cfg(feature = "async")]
-mod outbox;
+mod peer;
+#[cfg(any(feature = "deadpool", feature = "r2d2"))]
+mod probe;
 mod script;
 mod stack;
 mod value;
+mod verbs;
 mod wire;
 
 pub use config::RedisConfig;

@@ -14,12 +14,13 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, ProtocolVersion, PushInfo, PushKind, RedisResult, Value};
 use tokio::time::timeout;
 
+use crate::batcher::{Batcher, TOGETHER_AT_NODES_MAX, TOGETHER_MAX};
+use crate::channel::{Channel, Subscription};
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, server_of, speaking, tells, tuned};
 use crate::failure::Failure;
-use crate::greeting::{Met, Peer, Role, greeting, meet};
-use crate::inbox::{Inbox, Subscription};
-use crate::outbox::{Outbox, TOGETHER_AT_NODES_MAX, TOGETHER_MAX};
+use crate::greeting::{Met, Role, greeting, meet};
+use crate::peer::Peer;
 
 /// How many writes may wait for the socket.
 const QUEUE: usize = 64;
@@ -30,7 +31,7 @@ const SILENT_TIMEOUTS: u32 = 2;
 pub(crate) struct Link {
     client: Client,
     role: Role,
-    inbox: Option<Arc<Inbox>>,
+    channel: Option<Arc<Channel>>,
     state: Arc<Mutex<State>>,
 }
 
@@ -46,7 +47,7 @@ type Attempt = Shared<BoxFuture<'static, Result<Live, Failure>>>;
 /// A connection whose server was greeted, and its counter verified.
 #[derive(Clone)]
 pub(crate) struct Live {
-    outbox: Outbox,
+    batcher: Batcher,
     peer: Arc<Peer>,
     subscription: Option<Subscription>,
     silence: Arc<Silence>,
@@ -69,8 +70,8 @@ pub(crate) enum Patience {
 }
 
 impl Link {
-    pub(crate) fn new(client: Client, role: Role, inbox: Option<Arc<Inbox>>) -> Self {
-        Self { client, role, inbox, state: Arc::new(Mutex::new(State::Down)) }
+    pub(crate) fn new(client: Client, role: Role, channel: Option<Arc<Channel>>) -> Self {
+        Self { client, role, channel, state: Arc::new(Mutex::new(State::Down)) }
     }
 
     /// Another connection to the same server, on which nothing is told.
@@ -96,6 +97,28 @@ impl Link {
         Box::pin(self.made(attempt)).await
     }
 
+    /// Has the channel opened if it is not open, without waiting for that.
+    #[cfg(feature = "deadpool")]
+    pub(crate) fn listen(&self) {
+        let mut state = lock(&self.state);
+        let listens = match &*state {
+            State::Up(live) => !live.silence.ended.load(Ordering::Acquire) && self.hears(live),
+            // An attempt has an outcome here only where its runtime ended first.
+            State::Connecting(attempt) => attempt.clone().now_or_never().is_none(),
+            State::Down => false,
+        };
+        if !listens {
+            *state = State::Connecting(self.attempt());
+        }
+    }
+
+    /// Whether messages arrive on this connection, or never can.
+    #[cfg(feature = "deadpool")]
+    fn hears(&self, live: &Live) -> bool {
+        let (Some(channel), Some(subscription)) = (&self.channel, live.subscription) else { return true };
+        channel.is_opened_by(subscription)
+    }
+
     async fn made(&self, attempt: Attempt) -> Result<Live, Failure> {
         let outcome = attempt.clone().await;
         let mut state = lock(&self.state);
@@ -108,15 +131,15 @@ impl Link {
 
     /// Connects in a task of its own, so that no caller's deadline undoes the work of the others.
     fn attempt(&self) -> Attempt {
-        let (client, role, inbox, state) =
-            (self.client.clone(), self.role, self.inbox.clone(), Arc::clone(&self.state));
+        let (client, role, channel, state) =
+            (self.client.clone(), self.role, self.channel.clone(), Arc::clone(&self.state));
         let task = tokio::spawn(async move {
-            let outcome = timeout(CONNECT_WITHIN, connect(&client, role, inbox.as_ref())).await;
+            let outcome = timeout(CONNECT_WITHIN, connect(&client, role, channel.as_ref())).await;
             let outcome = outcome.unwrap_or_else(|_| Err(Failure::no_connection(&server_of(&client), CONNECT_WITHIN)));
             *lock(&state) = outcome.as_ref().map_or(State::Down, |live| State::Up(live.clone()));
             // Whoever is told to ask again finds the connection in its place.
-            if let (Ok(Live { subscription: Some(subscription), .. }), Some(inbox)) = (&outcome, &inbox) {
-                inbox.opened(*subscription);
+            if let (Ok(Live { subscription: Some(subscription), .. }), Some(channel)) = (&outcome, &channel) {
+                channel.opened(*subscription);
             }
             outcome
         });
@@ -130,8 +153,8 @@ impl Link {
             *state = State::Down;
         }
         drop(state);
-        if let (Some(subscription), Some(inbox)) = (broken.subscription, &self.inbox) {
-            inbox.closed(subscription);
+        if let (Some(subscription), Some(channel)) = (broken.subscription, &self.channel) {
+            channel.closed(subscription);
         }
     }
 }
@@ -143,7 +166,7 @@ impl Live {
 
     /// Sends a command and waits for its answer.
     pub(crate) async fn ask(&self, command: Cmd) -> RedisResult<Value> {
-        self.outbox.ask(command).await
+        self.batcher.ask(command).await
     }
 
     /// The server answered something.
@@ -169,12 +192,12 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn connect(client: &Client, role: Role, inbox: Option<&Arc<Inbox>>) -> Result<Live, Failure> {
+async fn connect(client: &Client, role: Role, channel: Option<&Arc<Channel>>) -> Result<Live, Failure> {
     let server = server_of(client);
     let failed = |error| classify(connecting(&server, CONNECT_WITHIN), &error);
     let silence = Arc::new(Silence { opened: Instant::now(), since: AtomicU64::new(0), ended: AtomicBool::new(false) });
     let client = tuned(client).map_err(failed)?;
-    let (mut connection, subscription) = open(&client, inbox, &silence).await.map_err(failed)?;
+    let (mut connection, subscription) = open(&client, channel, &silence).await.map_err(failed)?;
     let greeted = greeting(role).query_async(&mut connection).await.map_err(failed)?;
     let Met { peer, preparation } = meet(role, &server, greeted)?;
     if let Some(preparation) = preparation {
@@ -184,13 +207,13 @@ async fn connect(client: &Client, role: Role, inbox: Option<&Arc<Inbox>>) -> Res
         Role::Alone => TOGETHER_MAX,
         Role::Node => TOGETHER_AT_NODES_MAX,
     };
-    Ok(Live { outbox: Outbox::new(connection, together), peer: Arc::new(peer), subscription, silence })
+    Ok(Live { batcher: Batcher::new(connection, together), peer: Arc::new(peer), subscription, silence })
 }
 
-/// Opens a connection, and subscribes to the inbox if the server tells clients of anything on connections like this one.
+/// Opens a connection, and subscribes to the channel if the server tells clients of anything on connections like this one.
 async fn open(
     client: &Client,
-    inbox: Option<&Arc<Inbox>>,
+    channel: Option<&Arc<Channel>>,
     silence: &Arc<Silence>,
 ) -> RedisResult<(MultiplexedConnection, Option<Subscription>)> {
     // Our own deadlines stand round every call, so the library's would only blur who gave up.
@@ -200,14 +223,14 @@ async fn open(
         .set_pipeline_buffer_size(QUEUE);
     let quiet =
         async || speaking(client, ProtocolVersion::RESP2)?.get_multiplexed_async_connection_with_config(&config).await;
-    let Some(inbox) = inbox.filter(|_| tells(client)) else { return Ok((quiet().await?, None)) };
-    let subscription = inbox.subscribing();
-    let telling = config.clone().set_push_sender(ear(Arc::clone(inbox), subscription, Arc::clone(silence)));
+    let Some(channel) = channel.filter(|_| tells(client)) else { return Ok((quiet().await?, None)) };
+    let subscription = channel.subscribing();
+    let telling = config.clone().set_push_sender(on_push(Arc::clone(channel), subscription, Arc::clone(silence)));
     let mut connection = match client.get_multiplexed_async_connection_with_config(&telling).await {
         Err(error) if knows_no_resp3(&error) => return Ok((quiet().await?, None)),
         outcome => outcome?,
     };
-    match connection.subscribe(inbox.channel()).await {
+    match connection.subscribe(channel.name()).await {
         Ok(()) => Ok((connection, Some(subscription))),
         // It may not subscribe, and so has to ask.
         Err(error) if error.clone().into_server_errors().is_some() => Ok((connection, None)),
@@ -215,18 +238,18 @@ async fn open(
     }
 }
 
-/// Hears what the server tells, on the connection's own task.
-fn ear(
-    inbox: Arc<Inbox>,
+/// Receives what the server pushes, on the connection's own task.
+fn on_push(
+    channel: Arc<Channel>,
     subscription: Subscription,
     silence: Arc<Silence>,
 ) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
     move |told| {
         match (told.kind, told.data.as_slice()) {
-            (PushKind::Message, [_channel, Value::BulkString(message)]) => inbox.receive(message),
+            (PushKind::Message, [_channel, Value::BulkString(message)]) => channel.receive(message),
             (PushKind::Disconnection, _) => {
                 silence.ended.store(true, Ordering::Release);
-                inbox.closed(subscription);
+                channel.closed(subscription);
             }
             _ => {}
         }

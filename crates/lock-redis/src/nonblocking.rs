@@ -1,5 +1,6 @@
 //! Redis for tokio.
 
+mod handed_in;
 mod source;
 
 use std::fmt;
@@ -10,31 +11,36 @@ use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, Durability, EventSink, Fenced,
-    FencingToken, Invalid, Isolation, Lease, LockName, Operation, Prefix, ReleaseRequest, Released, Renewed,
+    FencingToken, Invalid, Isolation, Lease, LockName, Operation, Prefix, Queueing, ReleaseRequest, Released, Renewed,
     RequestOrder,
 };
-use redis::aio::MultiplexedConnection;
-use redis::{Client, ProtocolVersion, RedisResult, Value};
+use redis::{Client, RedisResult, Value};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
+use crate::channel::Channel;
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script, speaking};
+use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script};
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
-use crate::inbox::Inbox;
 use crate::link::Link;
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
-use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Renewal, Retry, Wire, load};
+use crate::verbs::Renewal;
+use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
 use crate::{BACKEND, RedisConfig};
 
 use self::source::{Handle, Source};
+
+/// A pool of the user's.
+#[cfg(feature = "deadpool")]
+pub use deadpool_redis::Pool;
 
 /// A Redis, used from tokio over one connection of its own, or through a client of the user's.
 ///
 /// With its own connection, requests take effect in order, and tokens are drawn at the price of a counter. A connection,
 /// manager or pool that is handed in is shared: the keeper's renewals go through it too, and every grant also reads
-/// the server's clock, since nobody can tell when such a client has connected anew.
+/// the server's clock, since nobody can tell when such a client has connected anew. Waiters poll; those of a pool are
+/// notified if the pool comes with a URL (`Redis::pooled`).
 pub struct Redis {
     wire: Wire,
     source: Source,
@@ -51,11 +57,16 @@ impl Redis {
     /// # Cancel safety
     /// Harmless when dropped.
     pub async fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
+        let (wire, link, warnings) = Self::link(config).await?;
+        Ok(Self { wire, source: Source::Own(link), warnings })
+    }
+
+    async fn link(config: &RedisConfig) -> Result<(Wire, Link, Vec<String>), BackendError> {
         let failed = |failure: Failure| failure.into_error(Operation::Connect);
         let client = Client::open(config.server().clone())
             .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
-        let inbox = Inbox::new();
-        let link = Link::new(client, Role::Alone, inbox.clone());
+        let channel = Channel::new();
+        let link = Link::new(client, Role::Alone, channel.clone());
         let warnings = match link.live().await {
             Ok(live) => warnings(config, live.peer()),
             Err(failure) => {
@@ -66,9 +77,9 @@ impl Redis {
             }
         };
         // Where the server would not tell anything, nobody is told.
-        let inbox = inbox.filter(|inbox| inbox.is_open());
-        let wire = Wire::own(link.client(), inbox).with_prefix(config.own_prefix());
-        Ok(Self { wire, source: Source::Own(link), warnings })
+        let channel = channel.filter(|channel| channel.is_open());
+        let wire = Wire::own(link.client(), channel).with_prefix(config.own_prefix());
+        Ok((wire, link, warnings))
     }
 
     /// The same Redis with `PREFIX:` before the names of locks.
@@ -80,15 +91,11 @@ impl Redis {
         Ok(self)
     }
 
-    fn handed_in(source: Source) -> Self {
-        Self { wire: Wire::handed_in(), source, warnings: Vec::new() }
-    }
-
     /// A server as a node of a quorum. Nothing is connected yet.
     pub(crate) fn node(client: Client, prefix: &Prefix) -> Self {
-        let inbox = Inbox::new();
-        let wire = Wire::own(&client, inbox.clone()).with_prefix(prefix);
-        Self { wire, source: Source::Own(Link::new(client, Role::Node, inbox)), warnings: Vec::new() }
+        let channel = Channel::new();
+        let wire = Wire::own(&client, channel.clone()).with_prefix(prefix);
+        Self { wire, source: Source::Own(Link::new(client, Role::Node, channel)), warnings: Vec::new() }
     }
 
     /// The same Redis over a connection of its own, or over what was handed in.
@@ -127,7 +134,8 @@ impl Redis {
         let checkout = timeout_at(span.until, self.source.checkout()).await;
         let mut handle = checkout.map_err(|_| Failure::no_connection(&self.wire.server, span.within))??;
         let outcome = match timeout_at(span.until, self.evaluate(&mut handle, question)).await {
-            Ok(outcome) => outcome?.map_err(|error| classify(self.wire.asked(span.within), &error).at(handle.peer())),
+            Ok(outcome) => outcome?
+                .map_err(|error| classify(self.wire.asked(span.within), &error).at(|| handle.peer().incarnation())),
             Err(_) => Err(Failure::no_answer(&self.wire.server, span.within)),
         };
         let answer = outcome.map(|reply| question.read(Line { first, ..self.line(&handle) }, reply));
@@ -183,6 +191,8 @@ impl Backend for Redis {
             Source::Manager(_) => redis.with_ordering(RequestOrder::InOrder),
             #[cfg(feature = "deadpool")]
             Source::Pool(_) => redis,
+            #[cfg(feature = "deadpool")]
+            Source::PoolAndLink(..) => redis.with_isolation(Isolation::Isolated),
         }
     }
 
@@ -202,6 +212,9 @@ impl AsyncBackend for Redis {
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        if claim.queueing == Queueing::Wanted {
+            self.source.listen();
+        }
         self.ask(claim, within).await
     }
 
@@ -258,37 +271,6 @@ impl AsyncInspect for Redis {
 
     async fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
         self.ask(Revocation(name, token), within).await
-    }
-}
-
-/// Takes the client as an address: connections are made and verified here, the first with the first request. They speak RESP3,
-/// whatever the client says, so that waiters can be told of their turn; where the server does not, they ask.
-impl From<Client> for Redis {
-    fn from(client: Client) -> Self {
-        let client = speaking(&client, ProtocolVersion::RESP3).unwrap_or(client);
-        let inbox = Inbox::new();
-        let wire = Wire::own(&client, inbox.clone());
-        Self { wire, source: Source::Own(Link::new(client, Role::Alone, inbox)), warnings: Vec::new() }
-    }
-}
-
-impl From<MultiplexedConnection> for Redis {
-    fn from(connection: MultiplexedConnection) -> Self {
-        Self::handed_in(Source::Connection(connection))
-    }
-}
-
-#[cfg(feature = "connection-manager")]
-impl From<redis::aio::ConnectionManager> for Redis {
-    fn from(manager: redis::aio::ConnectionManager) -> Self {
-        Self::handed_in(Source::Manager(manager))
-    }
-}
-
-#[cfg(feature = "deadpool")]
-impl From<deadpool_redis::Pool> for Redis {
-    fn from(pool: deadpool_redis::Pool) -> Self {
-        Self::handed_in(Source::Pool(pool))
     }
 }
 

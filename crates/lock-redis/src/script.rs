@@ -74,10 +74,10 @@ macro_rules! drawing {
 }
 
 /// Asks for a lease. Keys: lock, counter, tombstone, queue, waiters, numbers.
-/// Arguments: `lh1:OWNER:`, ttl (ms), width, floor, note, inbox (nothing where the claim does not queue).
+/// Arguments: `lh1:OWNER:`, ttl (ms), width, floor, note, channel (nothing where the claim does not queue).
 ///
 /// Answers the low token of a fresh grant, or `granted` and the tokens that the owner has already, or `held`, value,
-/// `PTTL`, or `queued`, value, `PTTL`, position, place (ms), and 1 where nobody listens behind the inbox.
+/// `PTTL`, or `queued`, value, `PTTL`, position, place (ms), and 1 where nobody listens behind the channel.
 pub(crate) static ACQUIRE: Drawing = drawing!("claim", "clock", "place", "queue", "sweep", "acquire");
 
 /// Gives up a hold or a place. Keys: lock, counter, queue, waiters and, where a claim may still arrive, tombstone.
@@ -108,7 +108,7 @@ pub(crate) mod node {
     use super::Script;
 
     /// Asks for a grant. Keys: lock, node, tombstone, inboxes. Arguments: seal, `lh1:OWNER:`, ttl (ms), width, wish, floor,
-    /// note, inbox (nothing where nobody would hear).
+    /// note, channel (nothing where nobody would hear).
     ///
     /// Answers the clock alone where the wish was granted, or token and clock, or value and `PTTL` of somebody else's
     /// hold, or `abstains`.

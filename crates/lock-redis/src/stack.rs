@@ -7,20 +7,19 @@ use lock_core::Moment;
 use lock_host::{Clock, HostClock};
 use redis::{Client, Cmd, Connection, ProtocolVersion, RedisResult, Value};
 
+use crate::channel::Channel;
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting, server_of, speaking, tuned};
-use crate::ear::Ear;
+use crate::connect::{CONNECT_WITHIN, SOCKET_TIMEOUT_MIN, bound, connecting, server_of, speaking, tuned};
 use crate::failure::Failure;
-use crate::greeting::{Met, Peer, Role, again, greeting, meet};
-use crate::inbox::Inbox;
+use crate::greeting::{Met, Role, again, greeting, meet};
+use crate::listener::Listener;
+use crate::peer::Peer;
 
 /// How many connections are kept while nobody uses them. Chosen: what a busy program uses at once.
 const IDLE_MAX: usize = 8;
 /// How long a connection may be idle and still be trusted: servers and what lies between close those that idle for long, and
 /// a server that became a replica and a primary again meanwhile has other data. Chosen: that takes longer.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
-/// The shortest timeout of a socket: none at all would wait for ever.
-const SOCKET_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
 /// The time that a request may take.
 #[derive(Clone, Copy)]
@@ -49,7 +48,7 @@ pub(crate) struct Stack {
     client: Client,
     role: Role,
     idle: Mutex<Vec<Idle>>,
-    ear: Option<Ear>,
+    listener: Option<Listener>,
 }
 
 /// A connection, and how long its socket waits at present: setting that costs two calls of the system.
@@ -67,32 +66,32 @@ struct Idle {
 
 impl Stack {
     pub(crate) fn new(client: Client, role: Role) -> Self {
-        Self { client, role, idle: Mutex::new(Vec::new()), ear: None }
+        Self { client, role, idle: Mutex::new(Vec::new()), listener: None }
     }
 
     /// With somebody who hears what the server tells.
-    pub(crate) fn with_ear(self, inbox: Option<Arc<Inbox>>) -> Self {
-        let ear = inbox.map(|inbox| Ear::new(self.client.clone(), inbox));
-        Self { ear, ..self }
+    pub(crate) fn with_listener(self, channel: Option<Arc<Channel>>) -> Self {
+        let listener = channel.map(|channel| Listener::new(self.client.clone(), channel));
+        Self { listener, ..self }
     }
 
     /// Whether nobody has waited yet.
     pub(crate) fn hears_nothing(&self) -> bool {
-        self.ear.as_ref().is_some_and(|ear| !ear.is_started())
+        self.listener.as_ref().is_some_and(|listener| !listener.is_started())
     }
 
     /// Somebody waits to be told.
     pub(crate) fn listen(&self, span: Span) {
-        if let Some(ear) = &self.ear {
+        if let Some(listener) = &self.listener {
             // It takes two steps, and the claim is to be asked again.
-            ear.needed((span.at_most(CONNECT_WITHIN).left() / 3).max(SOCKET_TIMEOUT_MIN));
+            listener.needed((span.at_most(CONNECT_WITHIN).left() / 3).max(SOCKET_TIMEOUT_MIN));
         }
     }
 
     /// Somebody waits, and asks meanwhile.
     pub(crate) fn listen_in_time(&self) {
-        if let Some(ear) = &self.ear {
-            ear.wished_for();
+        if let Some(listener) = &self.listener {
+            listener.wished_for();
         }
     }
 
@@ -180,11 +179,4 @@ impl Socket {
         }
         Ok(())
     }
-}
-
-/// Makes a connection give up after so long.
-pub(crate) fn bound(connection: &Connection, patience: Duration) -> RedisResult<()> {
-    let patience = patience.max(SOCKET_TIMEOUT_MIN);
-    connection.set_read_timeout(Some(patience))?;
-    connection.set_write_timeout(Some(patience))
 }

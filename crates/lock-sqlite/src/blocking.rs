@@ -10,9 +10,10 @@ use lock_core::{
 };
 use lock_host::{Clock, HostClock};
 
+use crate::settings::{CAPABILITIES, Settings};
 use crate::store::Store;
 use crate::watcher::Watcher;
-use crate::{CAPABILITIES, Site, SqliteConfig, Timing};
+use crate::{SqliteConfig, Timing};
 
 /// One blocking client of a file.
 ///
@@ -20,7 +21,7 @@ use crate::{CAPABILITIES, Site, SqliteConfig, Timing};
 /// `Unavailable`, and nothing has happened. It does not bound the disk, which the calling thread waits for.
 #[derive(Debug)]
 pub struct Sqlite {
-    site: Arc<Site>,
+    settings: Arc<Settings>,
     watcher: Arc<Watcher>,
     store: Mutex<Store>,
 }
@@ -41,15 +42,15 @@ impl Sqlite {
     /// # Errors
     /// Those of [`Sqlite::open`].
     pub fn open_with(config: &SqliteConfig, timing: Timing) -> Result<Self, BackendError> {
-        let client = Self::unopened(Arc::new(Site::new(config, timing)));
+        let client = Self::unopened(Arc::new(Settings::new(config, timing)));
         client.store.lock().unwrap_or_else(PoisonError::into_inner).open()?;
         Ok(client)
     }
 
-    fn unopened(site: Arc<Site>) -> Self {
-        let watcher = Arc::new(Watcher::new(Arc::clone(&site)));
-        let store = Mutex::new(Store::unopened(Arc::clone(&site), Arc::clone(&watcher)));
-        Self { site, watcher, store }
+    fn unopened(settings: Arc<Settings>) -> Self {
+        let watcher = Arc::new(Watcher::new(Arc::clone(&settings)));
+        let store = Mutex::new(Store::unopened(Arc::clone(&settings), Arc::clone(&watcher)));
+        Self { settings, watcher, store }
     }
 
     fn ask<T>(&self, within: Duration, work: impl FnOnce(&mut Store, Moment) -> T) -> T {
@@ -72,7 +73,7 @@ impl Backend for Sqlite {
 
 impl BlockingBackend for Sqlite {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
-        Arc::new(Self::unopened(Arc::clone(&self.site)))
+        Arc::new(Self::unopened(Arc::clone(&self.settings)))
     }
 
     fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {

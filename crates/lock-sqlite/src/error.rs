@@ -6,7 +6,8 @@ use std::path::Path;
 use lock_core::{BackendError, Effect, ErrorKind, Operation};
 use rusqlite::ErrorCode;
 
-use crate::BACKEND;
+/// The name of this backend in errors and capabilities.
+pub(crate) const BACKEND: &str = "sqlite";
 
 const LET_IT_WRITE: &str = "let this user write the file and its directory, where SQLite keeps two more files";
 

@@ -30,7 +30,6 @@
 compile_error!("lock-sqlite tells files apart by device and inode, which only unix systems have");
 
 mod config;
-mod desk;
 mod error;
 mod file;
 mod lookout;
@@ -39,9 +38,12 @@ mod namespace;
 mod network;
 mod schema;
 mod session;
+mod settings;
 mod store;
 mod tables;
 mod timing;
+mod transaction;
+mod waiter;
 mod watcher;
 mod wire;
 #[cfg(feature = "async")]
@@ -53,26 +55,3 @@ pub mod nonblocking;
 
 pub use config::SqliteConfig;
 pub use timing::Timing;
-
-use lock_core::{Capabilities, Durability, Isolation, Prefix, Waiting};
-
-pub(crate) const BACKEND: &str = "sqlite";
-
-/// Of both colours; the order of requests is each one's own.
-pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Durable)
-    .with_isolation(Isolation::Isolated)
-    .with_shared_counter();
-
-/// Where the store is and by which clock it lives: what all connections of one client share.
-#[derive(Debug)]
-pub(crate) struct Site {
-    pub(crate) path: std::path::PathBuf,
-    pub(crate) prefix: Prefix,
-    pub(crate) timing: Timing,
-}
-
-impl Site {
-    pub(crate) fn new(config: &SqliteConfig, timing: Timing) -> Self {
-        Self { path: config.path.clone(), prefix: config.prefix.clone(), timing }
-    }
-}

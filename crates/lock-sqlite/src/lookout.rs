@@ -9,19 +9,19 @@ use std::time::Duration;
 use lock_core::{BackendError, Event, Lease, LockName, Moment, Operation, Owner};
 use lock_host::{Clock, HostClock};
 
-use crate::Site;
-use crate::desk::Desk;
 use crate::error::{Fault, Stage, explain};
 use crate::file::Missing;
 use crate::session::{Access, Ask, Begun, Session};
-use crate::watcher::{News, Waiter};
+use crate::settings::Settings;
+use crate::transaction::Transaction;
+use crate::waiter::{News, Waiter};
 
 /// How long one look may wait for others.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
 
 /// A connection for looking only, and what it saw last.
 pub(crate) struct Lookout<'a> {
-    site: &'a Site,
+    settings: &'a Settings,
     session: Option<Session>,
     version: Option<i64>,
     /// When something that was seen ends by itself.
@@ -29,20 +29,21 @@ pub(crate) struct Lookout<'a> {
 }
 
 impl<'a> Lookout<'a> {
-    pub(crate) fn new(site: &'a Site) -> Self {
-        Self { site, session: None, version: None, due: None }
+    pub(crate) fn new(settings: &'a Settings) -> Self {
+        Self { settings, session: None, version: None, due: None }
     }
 
     pub(crate) fn forget_everything(&mut self) {
-        *self = Self::new(self.site);
+        *self = Self::new(self.settings);
     }
 
     /// What there is to tell, if anything happened since the last look.
     pub(crate) fn look(&mut self, news: News, waiters: impl FnOnce() -> Vec<Waiter>) -> Result<Sight, BackendError> {
-        let now = self.site.timing.now();
+        let now = self.settings.timing.now();
         let session = self.session()?;
         let version = session.data_version();
-        let version = version.map_err(|error| explain(Operation::Acquire, Stage::Before, &self.site.path, error))?;
+        let version =
+            version.map_err(|error| explain(Operation::Acquire, Stage::Before, &self.settings.path, error))?;
         let is_due = self.due.is_some_and(|due| due <= now);
         if self.version == Some(version) && news == News::None && !is_due {
             self.session = Some(session);
@@ -60,15 +61,16 @@ impl<'a> Lookout<'a> {
             return Ok(session);
         }
         self.version = None;
-        Session::open(self.site, &mut self.session, Missing::Refuse, HostClock.now() + LOOK_WITHIN)
+        Session::open(self.settings, &mut self.session, Missing::Refuse, HostClock.now() + LOOK_WITHIN)
     }
 
     fn survey(&mut self, session: Session, now: Moment, waiters: &[Waiter]) -> Result<Sight, BackendError> {
         let deadline = HostClock.now() + LOOK_WITHIN;
         let ask = Ask { operation: Operation::Acquire, access: Access::Read, deadline };
-        match session.begin(self.site, &ask)? {
+        match session.begin(self.settings, &ask)? {
             Begun::Here => {
-                let (session, sight) = session.finish(self.site, &ask, |desk| survey(desk, now, waiters));
+                let (session, sight) =
+                    session.finish(self.settings, &ask, |transaction| survey(transaction, now, waiters));
                 self.session = session;
                 sight
             }
@@ -88,12 +90,12 @@ pub(crate) struct Sight {
     due: Option<Moment>,
 }
 
-fn survey(desk: &Desk<'_>, now: Moment, waiters: &[Waiter]) -> Result<Sight, Fault> {
+fn survey(transaction: &Transaction<'_>, now: Moment, waiters: &[Waiter]) -> Result<Sight, Fault> {
     let mut sight = Sight::default();
     let names: BTreeSet<&LockName> = waiters.iter().map(|waiter| &waiter.name).collect();
     for name in names {
         let mine = |owner: Owner| waiters.iter().find(|waiter| waiter.owner == owner && waiter.name == *name);
-        let ends_in = match desk.look(name)? {
+        let ends_in = match transaction.look(name)? {
             (Some(hold), _) => {
                 if let Some(waiter) = mine(hold.owner) {
                     let terms = waiter.terms;
@@ -113,7 +115,7 @@ fn survey(desk: &Desk<'_>, now: Moment, waiters: &[Waiter]) -> Result<Sight, Fau
         sight.due = [sight.due, due].into_iter().flatten().min();
     }
     for waiter in waiters {
-        sight.positions.push((waiter.owner, desk.position(&desk.key(&waiter.name), waiter.owner)?));
+        sight.positions.push((waiter.owner, transaction.position(&transaction.key(&waiter.name), waiter.owner)?));
     }
     Ok(sight)
 }

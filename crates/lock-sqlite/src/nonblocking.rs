@@ -11,9 +11,10 @@ use lock_core::{
 };
 use lock_host::{Alarms, HostClock};
 
+use crate::settings::{CAPABILITIES, Settings};
 use crate::watcher::Watcher;
 use crate::worker::{Worker, no_thread};
-use crate::{CAPABILITIES, Site, SqliteConfig, Timing};
+use crate::{SqliteConfig, Timing};
 
 /// One async client of a file.
 ///
@@ -40,9 +41,9 @@ impl Sqlite {
     /// Those of [`Sqlite::open`].
     pub fn open_with(config: &SqliteConfig, timing: Timing) -> Result<Self, BackendError> {
         let alarms = Alarms::start(Arc::new(HostClock)).map_err(|error| no_thread(Operation::Connect, error))?;
-        let site = Arc::new(Site::new(config, timing));
-        let watcher = Arc::new(Watcher::new(Arc::clone(&site)));
-        let worker = Worker::new(site, watcher, Arc::new(alarms));
+        let settings = Arc::new(Settings::new(config, timing));
+        let watcher = Arc::new(Watcher::new(Arc::clone(&settings)));
+        let worker = Worker::new(settings, watcher, Arc::new(alarms));
         worker.open()?;
         Ok(Self(worker))
     }

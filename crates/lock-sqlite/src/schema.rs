@@ -32,7 +32,7 @@ CREATE TABLE counter(one INTEGER PRIMARY KEY CHECK(one = 1), last INTEGER NOT NU
 
 /// What a file turned out to be.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
+enum Contents {
     Ours,
     Empty,
     Newer(i32),
@@ -43,17 +43,17 @@ enum Found {
 /// untouched.
 pub(crate) fn adopt(db: &Connection, path: &Path) -> Result<(), Fault> {
     match examine(db)? {
-        Found::Ours => set_up(db, path),
-        Found::Empty => {
+        Contents::Ours => set_up(db, path),
+        Contents::Empty => {
             set_up(db, path)?;
             Ok(initialise(db)?)
         }
-        Found::Newer(version) => {
+        Contents::Newer(version) => {
             let message = format!("{} has layout {version}, newer than {VERSION}, which this is for", path.display());
             let remedy = "update this program, or choose another path";
             Err(refusal(Operation::Connect, ErrorKind::Config, message).with_remedy(remedy).into())
         }
-        Found::Foreign => {
+        Contents::Foreign => {
             let message = format!("{} is a database of another application", path.display());
             let remedy = "choose another path; the file was left untouched";
             Err(refusal(Operation::Connect, ErrorKind::OtherKind, message).with_remedy(remedy).into())
@@ -61,14 +61,14 @@ pub(crate) fn adopt(db: &Connection, path: &Path) -> Result<(), Fault> {
     }
 }
 
-fn examine(db: &Connection) -> rusqlite::Result<Found> {
+fn examine(db: &Connection) -> rusqlite::Result<Contents> {
     let number = |sql: &str| db.query_row(sql, (), |row| row.get::<_, i32>(0));
     let tables = number("SELECT count(*) FROM sqlite_schema")?;
     Ok(match (number("PRAGMA application_id")?, number("PRAGMA user_version")?) {
-        (APPLICATION_ID, VERSION) => Found::Ours,
-        (APPLICATION_ID, version) if version > VERSION => Found::Newer(version),
-        (0, 0) if tables == 0 => Found::Empty,
-        _ => Found::Foreign,
+        (APPLICATION_ID, VERSION) => Contents::Ours,
+        (APPLICATION_ID, version) if version > VERSION => Contents::Newer(version),
+        (0, 0) if tables == 0 => Contents::Empty,
+        _ => Contents::Foreign,
     })
 }
 
@@ -112,9 +112,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("locks.db");
         let db = Connection::open(&path).unwrap();
-        assert_eq!(examine(&db).unwrap(), Found::Empty);
+        assert_eq!(examine(&db).unwrap(), Contents::Empty);
         adopt(&db, &path).unwrap();
-        assert_eq!(examine(&db).unwrap(), Found::Ours);
+        assert_eq!(examine(&db).unwrap(), Contents::Ours);
         adopt(&Connection::open(&path).unwrap(), &path).unwrap();
         let synchronous: i32 = db.query_row("PRAGMA synchronous", (), |row| row.get(0)).unwrap();
         assert_eq!(synchronous, 2);

@@ -8,11 +8,11 @@ use lock_host::{Clock, HostClock};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::Site;
-use crate::desk::Desk;
 use crate::error::{Fault, Stage, explain, explain_io, refusal, too_busy};
 use crate::file::{Identity, Location, Missing};
 use crate::schema;
+use crate::settings::Settings;
+use crate::transaction::Transaction;
 
 /// How often the write lock is asked for. A commit takes about a millisecond, so longer sleeps would waste the lock.
 const BUSY_RETRY: Duration = Duration::from_micros(500);
@@ -59,12 +59,12 @@ impl Session {
     /// # Errors
     /// A file that is not ours, cannot be written or must not be used. It is left untouched.
     pub(crate) fn open(
-        site: &Site,
+        settings: &Settings,
         earlier: &mut Option<Self>,
         missing: Missing,
         deadline: Moment,
     ) -> Result<Self, BackendError> {
-        let location = Location::find(&site.path)?;
+        let location = Location::find(&settings.path)?;
         let lock = location.lock(deadline)?;
         if let Some(earlier) = earlier {
             location.disown(&lock, &earlier.identity)?;
@@ -72,11 +72,11 @@ impl Session {
         // Closed before the new one is opened: closing a file drops this process's locks on all it shares an inode with.
         drop(earlier.take());
         location.ensure(&lock, missing)?;
-        let expected = location.identity().map_err(|error| explain_io(Operation::Connect, &site.path, error))?;
-        let db = connect(site, &location, deadline)?;
-        let identity = location.identity().map_err(|error| explain_io(Operation::Connect, &site.path, error))?;
+        let expected = location.identity().map_err(|error| explain_io(Operation::Connect, &settings.path, error))?;
+        let db = connect(settings, &location, deadline)?;
+        let identity = location.identity().map_err(|error| explain_io(Operation::Connect, &settings.path, error))?;
         if !identity.is_same_file(&expected) {
-            return Err(replaced_again(Operation::Connect, site));
+            return Err(replaced_again(Operation::Connect, settings));
         }
         Ok(Self { db, location, identity })
     }
@@ -92,7 +92,7 @@ impl Session {
     }
 
     /// Begins a transaction, and then looks whether it runs on the right file: waiting for it may have taken long.
-    pub(crate) fn begin(&self, site: &Site, ask: &Ask) -> Result<Begun, BackendError> {
+    pub(crate) fn begin(&self, settings: &Settings, ask: &Ask) -> Result<Begun, BackendError> {
         loop {
             match self.try_begin(ask.access) {
                 Ok(()) if self.is_current() => return Ok(Begun::Here),
@@ -103,12 +103,12 @@ impl Session {
                 Err(error) => {
                     self.roll_back();
                     if !is_busy(&error) {
-                        return Err(explain(ask.operation, Stage::Before, &site.path, error));
+                        return Err(explain(ask.operation, Stage::Before, &settings.path, error));
                     }
                 }
             }
             if HostClock.now() >= ask.deadline {
-                return Err(too_busy(ask.operation, &site.path));
+                return Err(too_busy(ask.operation, &settings.path));
             }
             thread::sleep(BUSY_RETRY);
         }
@@ -125,11 +125,11 @@ impl Session {
     /// Does the work of a transaction that has begun, and commits it. The session comes back unless SQLite failed.
     pub(crate) fn finish<T>(
         self,
-        site: &Site,
+        settings: &Settings,
         ask: &Ask,
-        work: impl FnOnce(&Desk<'_>) -> Result<T, Fault>,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>,
     ) -> (Option<Self>, Result<T, BackendError>) {
-        let (stage, fault) = match work(&Desk::new(&self.db, site)) {
+        let (stage, fault) = match work(&Transaction::new(&self.db, settings)) {
             Ok(done) => match self.commit() {
                 Ok(()) => return (Some(self), Ok(done)),
                 Err(error) => (Stage::Committing, error.into()),
@@ -141,7 +141,7 @@ impl Session {
                 self.roll_back();
                 (Some(self), Err(error))
             }
-            Fault::Sql(error) => (None, Err(explain(ask.operation, stage, &site.path, error))),
+            Fault::Sql(error) => (None, Err(explain(ask.operation, stage, &settings.path, error))),
         }
     }
 
@@ -162,7 +162,7 @@ impl Session {
     }
 }
 
-fn connect(site: &Site, location: &Location, deadline: Moment) -> Result<Connection, BackendError> {
+fn connect(settings: &Settings, location: &Location, deadline: Moment) -> Result<Connection, BackendError> {
     let ask = Ask { operation: Operation::Connect, access: Access::Write, deadline };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let opened = || -> Result<Connection, Fault> {
@@ -174,24 +174,24 @@ fn connect(site: &Site, location: &Location, deadline: Moment) -> Result<Connect
         db.busy_timeout(deadline.since(HostClock.now()).min(BUSY_MAX))?;
         // A file that turns out to be somebody else's keeps even its unwritten pages as they are.
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        schema::adopt(&db, &site.path)?;
+        schema::adopt(&db, &settings.path)?;
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         db.busy_timeout(Duration::ZERO)?;
         db.set_prepared_statement_cache_capacity(64);
         Ok(db)
     };
-    opened().map_err(|fault| translated(&ask, site, fault))
+    opened().map_err(|fault| translated(&ask, settings, fault))
 }
 
-fn translated(ask: &Ask, site: &Site, fault: Fault) -> BackendError {
+fn translated(ask: &Ask, settings: &Settings, fault: Fault) -> BackendError {
     match fault {
         Fault::Refused(error) => error,
-        Fault::Sql(error) => explain(ask.operation, Stage::Before, &site.path, error),
+        Fault::Sql(error) => explain(ask.operation, Stage::Before, &settings.path, error),
     }
 }
 
-pub(crate) fn replaced_again(operation: Operation, site: &Site) -> BackendError {
-    let message = format!("{} is replaced again and again", site.path.display());
+pub(crate) fn replaced_again(operation: Operation, settings: &Settings) -> BackendError {
+    let message = format!("{} is replaced again and again", settings.path.display());
     refusal(operation, ErrorKind::Unavailable, message).with_remedy("find out what replaces the file, and stop it")
 }
 

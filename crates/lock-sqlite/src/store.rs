@@ -11,11 +11,11 @@ use lock_core::{
 };
 use lock_host::{Clock, HostClock};
 
-use crate::Site;
-use crate::desk::Desk;
 use crate::error::{Fault, too_busy};
 use crate::file::Missing;
 use crate::session::{Access, Ask, Begun, Session, replaced_again};
+use crate::settings::Settings;
+use crate::transaction::Transaction;
 use crate::watcher::Watcher;
 
 /// How long opening waits for others who open or write the file.
@@ -24,28 +24,28 @@ pub(crate) const OPEN_WITHIN: Duration = Duration::from_secs(5);
 /// How many times in one request the file may turn out to be another one.
 const REPLACED_MAX: u32 = 3;
 
-/// The verbs, for one request at a time. Both colours share it.
+/// The verbs, for one request at a time. The async and the blocking backend share it.
 pub(crate) struct Store {
-    site: Arc<Site>,
+    settings: Arc<Settings>,
     watcher: Arc<Watcher>,
     session: Option<Session>,
 }
 
 impl Store {
     /// A store that opens its file with the first request.
-    pub(crate) fn unopened(site: Arc<Site>, watcher: Arc<Watcher>) -> Self {
-        Self { site, watcher, session: None }
+    pub(crate) fn unopened(settings: Arc<Settings>, watcher: Arc<Watcher>) -> Self {
+        Self { settings, watcher, session: None }
     }
 
     /// Opens the file at once, so that what is wrong with it is known.
     pub(crate) fn open(&mut self) -> Result<(), BackendError> {
         let deadline = HostClock.now() + OPEN_WITHIN;
-        self.session = Some(Session::open(&self.site, &mut self.session, Missing::Create, deadline)?);
+        self.session = Some(Session::open(&self.settings, &mut self.session, Missing::Create, deadline)?);
         Ok(())
     }
 
     pub(crate) fn acquire(&mut self, claim: &Claim, deadline: Moment) -> Result<Answer, BackendError> {
-        let answer = self.write(Operation::Acquire, deadline, |desk| desk.acquire(claim))?;
+        let answer = self.write(Operation::Acquire, deadline, |transaction| transaction.acquire(claim))?;
         self.watcher.follow(claim, &answer);
         Ok(answer)
     }
@@ -54,24 +54,24 @@ impl Store {
         if leases.is_empty() {
             return Ok(Vec::new());
         }
-        self.write(Operation::Renew, deadline, |desk| desk.renew(leases))
+        self.write(Operation::Renew, deadline, |transaction| transaction.renew(leases))
     }
 
     pub(crate) fn release(&mut self, request: &ReleaseRequest, deadline: Moment) -> Result<Released, BackendError> {
         self.watcher.forget(request.owner);
-        self.write(Operation::Release, deadline, |desk| desk.release(request))
+        self.write(Operation::Release, deadline, |transaction| transaction.release(request))
     }
 
     pub(crate) fn fence(&mut self, lease: &Lease, deadline: Moment) -> Result<Fenced, BackendError> {
-        self.read(Operation::Fence, deadline, |desk| desk.fence(lease))
+        self.read(Operation::Fence, deadline, |transaction| transaction.fence(lease))
     }
 
     pub(crate) fn holder(&mut self, name: &LockName, deadline: Moment) -> Result<Option<Entry>, BackendError> {
-        self.read(Operation::Inspect, deadline, |desk| desk.holder(name))
+        self.read(Operation::Inspect, deadline, |transaction| transaction.holder(name))
     }
 
     pub(crate) fn list(&mut self, query: &Query, deadline: Moment) -> Result<Page, BackendError> {
-        self.read(Operation::Inspect, deadline, |desk| desk.list(query))
+        self.read(Operation::Inspect, deadline, |transaction| transaction.list(query))
     }
 
     pub(crate) fn revoke(
@@ -80,14 +80,14 @@ impl Store {
         token: FencingToken,
         deadline: Moment,
     ) -> Result<Revoked, BackendError> {
-        self.write(Operation::Inspect, deadline, |desk| desk.revoke(name, token))
+        self.write(Operation::Inspect, deadline, |transaction| transaction.revoke(name, token))
     }
 
     fn write<T>(
         &mut self,
         operation: Operation,
         deadline: Moment,
-        work: impl FnOnce(&Desk<'_>) -> Result<T, Fault>,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>,
     ) -> Result<T, BackendError> {
         self.transact(&Ask { operation, access: Access::Write, deadline }, work)
     }
@@ -96,14 +96,18 @@ impl Store {
         &mut self,
         operation: Operation,
         deadline: Moment,
-        work: impl FnOnce(&Desk<'_>) -> Result<T, Fault>,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>,
     ) -> Result<T, BackendError> {
         self.transact(&Ask { operation, access: Access::Read, deadline }, work)
     }
 
-    fn transact<T>(&mut self, ask: &Ask, work: impl FnOnce(&Desk<'_>) -> Result<T, Fault>) -> Result<T, BackendError> {
+    fn transact<T>(
+        &mut self,
+        ask: &Ask,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>,
+    ) -> Result<T, BackendError> {
         let session = self.begin(ask)?;
-        let (session, outcome) = session.finish(&self.site, ask, work);
+        let (session, outcome) = session.finish(&self.settings, ask, work);
         self.session = session;
         outcome
     }
@@ -111,10 +115,10 @@ impl Store {
     /// A session whose transaction runs. It is taken out meanwhile, so that a panic closes it and nothing is half done.
     fn begin(&mut self, ask: &Ask) -> Result<Session, BackendError> {
         if HostClock.now() >= ask.deadline {
-            return Err(too_busy(ask.operation, &self.site.path));
+            return Err(too_busy(ask.operation, &self.settings.path));
         }
         let mut begun = match &self.session {
-            Some(session) => session.begin(&self.site, ask)?,
+            Some(session) => session.begin(&self.settings, ask)?,
             None => Begun::Replaced,
         };
         for _ in 0..=REPLACED_MAX {
@@ -123,17 +127,17 @@ impl Store {
             {
                 return Ok(session);
             }
-            let session = Session::open(&self.site, &mut self.session, Missing::Create, ask.deadline)?;
-            begun = session.begin(&self.site, ask)?;
+            let session = Session::open(&self.settings, &mut self.session, Missing::Create, ask.deadline)?;
+            begun = session.begin(&self.settings, ask)?;
             self.session = Some(session);
         }
-        Err(replaced_again(ask.operation, &self.site))
+        Err(replaced_again(ask.operation, &self.settings))
     }
 }
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store").field("site", &self.site).finish_non_exhaustive()
+        f.debug_struct("Store").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
@@ -145,8 +149,8 @@ mod tests {
     use crate::{SqliteConfig, Timing};
 
     fn store(path: std::path::PathBuf) -> Store {
-        let site = Arc::new(Site::new(&SqliteConfig::new(path), Timing::of_host().unwrap()));
-        let mut store = Store::unopened(Arc::clone(&site), Arc::new(Watcher::new(site)));
+        let settings = Arc::new(Settings::new(&SqliteConfig::new(path), Timing::of_host().unwrap()));
+        let mut store = Store::unopened(Arc::clone(&settings), Arc::new(Watcher::new(settings)));
         store.open().unwrap();
         store
     }

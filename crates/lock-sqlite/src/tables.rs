@@ -1,4 +1,4 @@
-//! What a desk finds in the tables and puts there, row by row.
+//! What a transaction reads and writes, row by row.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use lock_core::inspect::Entry;
 use lock_core::{ErrorKind, LockName, Note, Operation, Owner, ReleaseRequest, TokenRange, Width};
 use rusqlite::{OptionalExtension, Params, Row, named_params};
 
-use crate::desk::Desk;
 use crate::error::{Fault, refusal};
 use crate::timing::wall_micros;
+use crate::transaction::Transaction;
 use crate::wire::{self, Hold, Place, count, nanos, signed, tombstone_for, unsigned};
 
-impl Desk<'_> {
+impl Transaction<'_> {
     pub(crate) fn hold(&self, key: &str) -> Result<Option<Hold>, Fault> {
         self.live(wire::HOLD, key, Hold::from_row)
     }
@@ -137,10 +137,10 @@ impl Desk<'_> {
     }
 
     pub(crate) fn key(&self, name: &LockName) -> String {
-        self.site.prefix.key(name.as_str())
+        self.settings.prefix.key(name.as_str())
     }
 
     pub(crate) fn boot(&self) -> &str {
-        self.site.timing.boot()
+        self.settings.timing.boot()
     }
 }

@@ -7,10 +7,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use lock_core::{Answer, Claim, Event, EventSink, Listeners, LockName, Moment, Owner, Terms};
+use lock_core::{Answer, Claim, Event, EventSink, Listeners, Moment, Owner};
 
-use crate::Site;
 use crate::lookout::Lookout;
+use crate::settings::Settings;
+use crate::waiter::{News, Waiter};
 
 /// How often the file is looked at for the next in line.
 ///
@@ -29,7 +30,7 @@ pub(crate) struct Watcher(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    site: Arc<Site>,
+    settings: Arc<Settings>,
     listeners: Listeners,
     state: Mutex<State>,
     changed: Condvar,
@@ -44,30 +45,12 @@ struct State {
     looks: u64,
 }
 
-/// Whether somebody took a place since the last look: it may have been called before it was known here.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum News {
-    #[default]
-    None,
-    NewWaiter,
-}
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Thread {
     #[default]
     NotStarted,
     Running,
     Ending,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Waiter {
-    pub(crate) name: LockName,
-    pub(crate) owner: Owner,
-    pub(crate) terms: Terms,
-    /// Its place as last heard of, 1 for the next in line.
-    position: u32,
-    place_until: Moment,
 }
 
 /// How long to sleep between two looks for a waiter at this position.
@@ -79,9 +62,9 @@ fn tick(position: u32) -> Duration {
 }
 
 impl Watcher {
-    pub(crate) fn new(site: Arc<Site>) -> Self {
+    pub(crate) fn new(settings: Arc<Settings>) -> Self {
         let (listeners, state) = (Listeners::default(), Mutex::default());
-        Self(Arc::new(Shared { site, listeners, state, changed: Condvar::new() }))
+        Self(Arc::new(Shared { settings, listeners, state, changed: Condvar::new() }))
     }
 
     /// From now on, tells `sink` as well.
@@ -92,7 +75,7 @@ impl Watcher {
     /// Watches for the claim's owner if it has a place now, and no longer if it has none.
     pub(crate) fn follow(&self, claim: &Claim, answer: &Answer) {
         let Answer::Queued { position, valid_for, .. } = *answer else { return self.forget(claim.owner) };
-        let place_until = self.0.site.timing.now() + valid_for;
+        let place_until = self.0.settings.timing.now() + valid_for;
         let waiter = Waiter { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, position, place_until };
         if self.0.listeners.is_empty() {
             return;
@@ -125,7 +108,7 @@ impl Drop for Watcher {
 }
 
 fn watch(shared: &Shared) {
-    let mut lookout = Lookout::new(&shared.site);
+    let mut lookout = Lookout::new(&shared.settings);
     while let Some(news) = shared.next_look(lookout.due) {
         match lookout.look(news, || shared.waiters()) {
             Ok(sight) => {
@@ -148,12 +131,12 @@ impl Shared {
         let mut state = self.lock();
         if state.news == News::None && state.thread != Thread::Ending {
             let foremost = state.waiters.iter().map(|waiter| waiter.position).min().unwrap_or_default();
-            let until_due = due.map_or(TICK_MAX, |due| due.since(self.site.timing.now()).max(TICK));
+            let until_due = due.map_or(TICK_MAX, |due| due.since(self.settings.timing.now()).max(TICK));
             let pause = tick(foremost).min(until_due);
             state = self.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
         }
         loop {
-            let now = self.site.timing.now();
+            let now = self.settings.timing.now();
             state.waiters.retain(|waiter| now < waiter.place_until);
             if state.thread == Thread::Ending {
                 return None;
@@ -187,7 +170,7 @@ impl Shared {
         if events.is_empty() {
             return;
         }
-        let now = self.site.timing.now();
+        let now = self.settings.timing.now();
         let mut state = self.lock();
         state.waiters.retain(|waiter| now < waiter.place_until);
         events.retain(|event| match event {

@@ -11,10 +11,11 @@ use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation, to_the_milli
 use lock_host::{Alarms, Clock, HostClock, Ring};
 use tokio::sync::oneshot;
 
+use crate::error::BACKEND;
 use crate::error::refusal;
+use crate::settings::Settings;
 use crate::store::Store;
 use crate::watcher::Watcher;
-use crate::{BACKEND, Site};
 
 type Job = Box<dyn FnOnce(&mut Store) + Send>;
 
@@ -26,21 +27,21 @@ const WAITING_PART: (u32, u32) = (9, 10);
 ///
 /// The thread starts with the first request and ends, when all that was handed over is done, with this handle.
 pub(crate) struct Worker {
-    site: Arc<Site>,
+    settings: Arc<Settings>,
     watcher: Arc<Watcher>,
     alarms: Arc<Alarms>,
     line: Mutex<Option<Sender<Job>>>,
 }
 
 impl Worker {
-    pub(crate) fn new(site: Arc<Site>, watcher: Arc<Watcher>, alarms: Arc<Alarms>) -> Self {
-        Self { site, watcher, alarms, line: Mutex::default() }
+    pub(crate) fn new(settings: Arc<Settings>, watcher: Arc<Watcher>, alarms: Arc<Alarms>) -> Self {
+        Self { settings, watcher, alarms, line: Mutex::default() }
     }
 
     /// A worker with a connection and a thread of its own for the same file.
     pub(crate) fn another(&self) -> Self {
-        let watcher = Arc::new(Watcher::new(Arc::clone(&self.site)));
-        Self::new(Arc::clone(&self.site), watcher, Arc::clone(&self.alarms))
+        let watcher = Arc::new(Watcher::new(Arc::clone(&self.settings)));
+        Self::new(Arc::clone(&self.settings), watcher, Arc::clone(&self.alarms))
     }
 
     /// Opens the file on the calling thread, so that what is wrong with it is known.
@@ -56,7 +57,7 @@ impl Worker {
     }
 
     fn store(&self) -> Store {
-        Store::unopened(Arc::clone(&self.site), Arc::clone(&self.watcher))
+        Store::unopened(Arc::clone(&self.settings), Arc::clone(&self.watcher))
     }
 
     /// Asks the store, and waits for the answer until `within` is over.
@@ -153,7 +154,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl fmt::Debug for Worker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("site", &self.site).finish_non_exhaustive()
+        f.debug_struct("Worker").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
@@ -164,9 +165,9 @@ mod tests {
 
     fn worker(directory: &tempfile::TempDir) -> Worker {
         let config = SqliteConfig::new(directory.path().join("locks.db"));
-        let site = Arc::new(Site::new(&config, Timing::of_host().unwrap()));
+        let settings = Arc::new(Settings::new(&config, Timing::of_host().unwrap()));
         let alarms = Arc::new(Alarms::start(Arc::new(HostClock)).unwrap());
-        Worker::new(Arc::clone(&site), Arc::new(Watcher::new(site)), alarms)
+        Worker::new(Arc::clone(&settings), Arc::new(Watcher::new(settings)), alarms)
     }
 
     fn block_on<T>(future: impl Future<Output = T>) -> T {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::Bench;
-use crate::face::options;
+use crate::facade::options;
 use crate::verbs::LONG;
 
 /// Long enough for a child to do something in it.

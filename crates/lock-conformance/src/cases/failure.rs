@@ -6,7 +6,7 @@ use lock_core::{
     AcquireError, Answer, BackendError, Certainty, Effect, ErrorKind, Fenced, Lease, Operation, Renewed, TokenRange,
 };
 
-use crate::face::options;
+use crate::facade::options;
 use crate::verbs::{LONG, claim};
 use crate::{Bench, Fault, Verbs};
 

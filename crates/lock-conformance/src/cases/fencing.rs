@@ -2,7 +2,7 @@
 
 use lock_core::{AcquireError, Claim, FencingToken, Released, Width};
 
-use crate::face::options;
+use crate::facade::options;
 use crate::verbs::{BRIEF, LONG, claim, lasting};
 use crate::{Bench, Fault};
 

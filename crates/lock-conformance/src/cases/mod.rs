@@ -1,11 +1,11 @@
-//! What must be true of every store. Each case is written once, for both colours and faces.
+//! What must be true of every store. Each case is written once, for both facades.
 //!
 //! A case gets a store that nobody has used. It states a fact by its name, and panics where the fact is none. No case
 //! asserts that something happens within less than seconds: it waits until it is so, and compares the clients' clock.
 
 pub mod cross_process;
 pub mod exclusion;
-pub mod faces;
+pub mod facades;
 pub mod failure;
 pub mod fencing;
 pub mod ownership;
@@ -16,7 +16,7 @@ pub mod waiting;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::face::options;
+use crate::facade::options;
 use crate::verbs::LONG;
 use crate::{Bench, Client};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::{Fenced, Renewed};
 
 use crate::bench::earliest_end;
-use crate::face::options;
+use crate::facade::options;
 use crate::verbs::{BRIEF, LONG, claim, lasting};
 use crate::{Bench, Fault};
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use lock_core::inspect::{Entry, Query, Revoked};
 use lock_core::{Event, EventSink, Fenced, FencingToken, Holder, Released, Waiting};
 
-use crate::face::options;
-use crate::need::keeps_a_queue;
+use crate::absence::keeps_a_queue;
+use crate::facade::options;
 use crate::verbs::{BRIEF, LONG, claim, lasting, waiting_claim};
 use crate::{Bench, Verbs};
 

@@ -2,7 +2,7 @@
 
 use lock_core::{AcquireError, BackendError, Certainty, Effect, Fenced, Lease, Released, Renewed, Waiting};
 
-use crate::face::options;
+use crate::facade::options;
 use crate::verbs::{LONG, claim, waiting_claim};
 use crate::{Bench, Fault};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::{AcquireError, Holder, Released};
 
-use crate::face::{options, waiting};
+use crate::facade::{options, waiting};
 use crate::verbs::{BRIEF, LONG, claim, lasting, waiting_claim};
 use crate::{Bench, Waiter};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_conformance::{Colour, Exemption, Fault, Faults, Harness, Need, OnCommand};
+use lock_conformance::{Exemption, Facade, Fault, Faults, Harness, Need, OnCommand};
 use lock_core::{AsyncBackend, BlockingBackend};
 use lock_host::{ManualClock, SharedClock};
 use lock_memory::MemoryStore;
@@ -55,7 +55,7 @@ impl Harness for MemoryHarness {
         &self.faults
     }
 
-    fn exempt(&self, _colour: Colour) -> Vec<Exemption> {
+    fn exempt(&self, _colour: Facade) -> Vec<Exemption> {
         EXEMPT.to_vec()
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use lock_core::node::{NodeTime, Told};
 use lock_core::{Claim, Fenced, Lease, Moment, Owner, Queueing, ReleaseRequest};
 
+use crate::hand_over::ClientId;
 use crate::lock::Hold;
-use crate::store::ClientId;
 
 /// How long a client is told of a lock after it last asked for it.
 ///

@@ -11,9 +11,9 @@ use lock_core::{BackendError, Event, EventSink, Listeners, Moment};
 use lock_host::SharedClock;
 
 use super::store::{Freed, NodeStore};
-use crate::store::ClientId;
+use crate::hand_over::ClientId;
 
-/// A client of a node in this process, of either colour. Cloning makes another client of the same node.
+/// A client of a node in this process, async or blocking. Cloning makes another client of the same node.
 ///
 /// No request waits, so `within` never runs out; a call takes effect in full when it is made, or first polled. A client
 /// hears of what it waits for once it listens. Its hints end when it is dropped; its holds last as long as ever.

@@ -13,8 +13,9 @@ use lock_core::{
 };
 
 use super::lock::{NodeLock, node_time};
+use crate::hand_over::ClientId;
 use crate::lock::Hold;
-use crate::store::{ClientId, given_up, used_up};
+use crate::store::{given_up, used_up};
 
 /// How far above the node's clock a wish counts, in microseconds. Chosen: far above what a client can know too much, far
 /// below what would use the tokens up.
@@ -44,7 +45,7 @@ pub struct NodeStore {
     marked_for: Option<Membership>,
     predecessor: Option<Membership>,
     seal: Option<Seal>,
-    notes: BTreeMap<String, Note>,
+    notes: BTreeMap<String, KnownEpoch>,
     locks: BTreeMap<LockName, NodeLock>,
     freed: Vec<Freed>,
 }
@@ -65,7 +66,7 @@ enum Stage {
 
 /// The epoch that began at a member, when that was first heard of, and until when it is kept in mind.
 #[derive(Clone, Debug)]
-struct Note {
+struct KnownEpoch {
     epoch: Epoch,
     first: Moment,
     until: Moment,
@@ -208,7 +209,7 @@ impl NodeStore {
             Noting::BeginsAnew(epoch) => Some(epoch),
         };
         if let Some(epoch) = begun {
-            self.notes.insert(seen.member.clone(), Note { epoch, first: clock, until: clock + keep });
+            self.notes.insert(seen.member.clone(), KnownEpoch { epoch, first: clock, until: clock + keep });
         }
         let note = self.notes.get(&seen.member)?;
         Some(Noted { epoch: note.epoch, age: clock.since(note.first) })

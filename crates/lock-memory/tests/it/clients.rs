@@ -1,4 +1,4 @@
-//! Clients of both colours on one store.
+//! Async and blocking clients on one store.
 
 use std::sync::{Arc, Mutex};
 
@@ -38,7 +38,7 @@ fn the_store_says_what_it_can_do() {
 }
 
 #[tokio::test]
-async fn both_colours_exclude_each_other() {
+async fn async_and_blocking_clients_exclude_each_other() {
     let (clock, store) = manual();
     let (asynchronous, plain) = (store.nonblocking(), store.blocking());
     let (lease, _) = granted(asynchronous.acquire(&claim(1), TTL).await.unwrap());

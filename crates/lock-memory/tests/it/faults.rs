@@ -1,4 +1,4 @@
-//! Faults on command, in both colours.
+//! Faults on command, in async and blocking backends.
 
 use std::future::Future;
 use std::pin::pin;

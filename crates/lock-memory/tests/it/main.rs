@@ -1,4 +1,4 @@
-//! The reference store through its public face, on a clock that is moved by hand.
+//! The reference store through its public API, on a clock that is moved by hand.
 
 #[cfg(test)]
 mod clients;

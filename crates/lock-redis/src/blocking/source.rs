@@ -4,16 +4,21 @@
 use redis::Client;
 use redis::{Cmd, RedisResult, Value};
 
-use crate::failure::{Failure, Fate};
-use crate::greeting::Peer;
 #[cfg(feature = "r2d2")]
-use crate::stack::bound;
+use crate::classify::pool_failure;
+#[cfg(feature = "r2d2")]
+use crate::connect::bound;
+use crate::failure::{Failure, Fate};
+use crate::peer::Peer;
 use crate::stack::{Socket, Span, Stack};
 
 pub(super) enum Source {
     Own(Box<Stack>),
     #[cfg(feature = "r2d2")]
     Pool(r2d2::Pool<Client>),
+    /// A pool, and connections of its own: on one of them waiters are told.
+    #[cfg(feature = "r2d2")]
+    PoolAndStack(r2d2::Pool<Client>, Box<Stack>),
 }
 
 /// A connection for one request.
@@ -30,6 +35,19 @@ impl Source {
             Self::Own(stack) => Self::Own(Box::new(stack.another())),
             #[cfg(feature = "r2d2")]
             Self::Pool(pool) => Self::Pool(pool.clone()),
+            #[cfg(feature = "r2d2")]
+            Self::PoolAndStack(_, stack) => Self::Own(Box::new(stack.another())),
+        }
+    }
+
+    /// Connections of its own, of which one can listen.
+    pub(super) fn stack(&self) -> Option<&Stack> {
+        match self {
+            Self::Own(stack) => Some(stack),
+            #[cfg(feature = "r2d2")]
+            Self::PoolAndStack(_, stack) => Some(stack),
+            #[cfg(feature = "r2d2")]
+            Self::Pool(_) => None,
         }
     }
 
@@ -37,8 +55,8 @@ impl Source {
         match self {
             Self::Own(stack) => stack.checkout(span).map(Handle::Own),
             #[cfg(feature = "r2d2")]
-            Self::Pool(pool) => {
-                pool.get_timeout(span.left()).map(Handle::Pooled).map_err(|error| Failure::pool(&error))
+            Self::Pool(pool) | Self::PoolAndStack(pool, _) => {
+                pool.get_timeout(span.left()).map(Handle::Pooled).map_err(|error| pool_failure(&error))
             }
         }
     }

@@ -7,10 +7,11 @@ use lock_core::{Certainty, Claim, FencingToken, Lease, Operation, Queueing, Rele
 use redis::Value;
 
 use crate::failure::Failure;
-use crate::greeting::Peer;
+use crate::peer::Peer;
 use crate::script::node as script;
 use crate::value::{Key, Keys, of_owner};
-use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, to_millis, tombstone_life};
+use crate::verbs::tombstone_life;
+use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, to_millis};
 
 impl Question for Ask {
     type Answer = Told;
@@ -69,7 +70,7 @@ impl Question for Ask {
 fn acquire(line: Line<'_>, claim: &Claim, wish: FencingToken, epoch: Epoch) -> Result<Call, Failure> {
     let keys = Keys::of(&line.wire.prefix, &claim.name);
     let keys = [keys.lock(), Key::Node, keys.tombstone(claim.owner), keys.inboxes()];
-    let inbox = line.wire.inbox.as_ref().filter(|inbox| claim.queueing == Queueing::Wanted && inbox.is_open());
+    let channel = line.wire.channel.as_ref().filter(|channel| claim.queueing == Queueing::Wanted && channel.is_open());
     let call = Call::script(&script::ACQUIRE, &keys)
         .arg(seal(line.peer, epoch))
         .arg(of_owner(claim.owner))
@@ -78,7 +79,7 @@ fn acquire(line: Line<'_>, claim: &Claim, wish: FencingToken, epoch: Epoch) -> R
         .arg(wish.get())
         .arg(claim.floor.map_or(0, FencingToken::get))
         .arg(claim.note.to_wire())
-        .arg(inbox.map_or("", |inbox| inbox.channel()));
+        .arg(channel.map_or("", |channel| channel.name()));
     Ok(call)
 }
 

@@ -7,7 +7,7 @@ use lock_core::{Fenced, FencingToken, Released};
 use redis::Value;
 
 use crate::failure::Failure;
-use crate::greeting::Peer;
+use crate::peer::Peer;
 use crate::value::Stored;
 use crate::wire::{Line, read as read_as, remaining};
 

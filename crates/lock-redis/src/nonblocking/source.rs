@@ -5,9 +5,11 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisResult, Value};
 
+#[cfg(feature = "deadpool")]
+use crate::classify::pool_failure;
 use crate::failure::{Failure, Fate};
-use crate::greeting::Peer;
 use crate::link::{Link, Live, Patience};
+use crate::peer::Peer;
 
 pub(super) enum Source {
     Own(Link),
@@ -16,6 +18,9 @@ pub(super) enum Source {
     Manager(redis::aio::ConnectionManager),
     #[cfg(feature = "deadpool")]
     Pool(deadpool_redis::Pool),
+    /// A pool, and a connection of its own on which waiters are told.
+    #[cfg(feature = "deadpool")]
+    PoolAndLink(deadpool_redis::Pool, Link),
 }
 
 /// A connection for one request.
@@ -38,6 +43,8 @@ impl Source {
             Self::Manager(manager) => Self::Manager(manager.clone()),
             #[cfg(feature = "deadpool")]
             Self::Pool(pool) => Self::Pool(pool.clone()),
+            #[cfg(feature = "deadpool")]
+            Self::PoolAndLink(_, link) => Self::Own(link.another()),
         }
     }
 
@@ -48,7 +55,23 @@ impl Source {
             #[cfg(feature = "connection-manager")]
             Self::Manager(manager) => Ok(Handle::Manager(manager.clone())),
             #[cfg(feature = "deadpool")]
-            Self::Pool(pool) => pool.get().await.map(Handle::Pooled).map_err(|error| Failure::pool(&error)),
+            Self::Pool(pool) | Self::PoolAndLink(pool, _) => {
+                pool.get().await.map(Handle::Pooled).map_err(|error| pool_failure(&error))
+            }
+        }
+    }
+
+    /// Somebody is about to wait, and should be told of its turn.
+    pub(super) fn listen(&self) {
+        match self {
+            #[cfg(feature = "deadpool")]
+            Self::PoolAndLink(_, link) => link.listen(),
+            #[cfg(feature = "deadpool")]
+            Self::Pool(_) => {}
+            #[cfg(feature = "connection-manager")]
+            Self::Manager(_) => {}
+            // Its own link listens whenever it is connected.
+            Self::Own(_) | Self::Connection(_) => {}
         }
     }
 

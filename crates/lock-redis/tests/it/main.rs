@@ -8,14 +8,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use lock_conformance::{Colour, Exemption, Fault, Faults, Harness, NoFaults};
+use lock_conformance::{Exemption, Facade, Fault, Faults, Harness, Need, NoFaults};
 use lock_core::{AsyncBackend, BlockingBackend};
 use lock_host::{HostClock, SharedClock};
 use lock_redis::RedisConfig;
+use lock_redis::blocking::Redis as BlockingRedis;
+use lock_redis::nonblocking::Redis as AsyncRedis;
 use test_support::{AfterDrop, Proxy, RedisOptions, RedisServer, RedisVersion};
 use tokio::runtime::Handle;
 
 lock_conformance::suite!(RedisHarness<Installed>);
+
+/// The same over pools, with a URL for notifications.
+#[cfg(all(feature = "deadpool", feature = "r2d2"))]
+mod pools {
+    use crate::{InPools, RedisHarness};
+
+    lock_conformance::suite!(RedisHarness<InPools>);
+}
 
 /// The same on the oldest server that is supported.
 mod oldest {
@@ -24,58 +34,92 @@ mod oldest {
     lock_conformance::suite!(RedisHarness<Oldest>);
 }
 
-/// Which server a harness starts.
-trait Version: Send + Sync + 'static {
+/// Which server a harness starts, and how clients reach it.
+trait Variant: Send + Sync + 'static {
     const VERSION: RedisVersion;
+    const FAULTS: &[Fault] = &Fault::ALL;
+
+    fn nonblocking(url: &str, runtime: &Handle) -> AsyncRedis {
+        runtime.block_on(AsyncRedis::connect(&config(url))).unwrap()
+    }
+
+    fn blocking(url: &str) -> BlockingRedis {
+        BlockingRedis::connect(&config(url)).unwrap()
+    }
 }
 
 struct Installed;
 struct Oldest;
+#[cfg(all(feature = "deadpool", feature = "r2d2"))]
+struct InPools;
 
-impl Version for Installed {
+impl Variant for Installed {
     const VERSION: RedisVersion = RedisVersion::Installed;
 }
 
-impl Version for Oldest {
+impl Variant for Oldest {
     const VERSION: RedisVersion = RedisVersion::Oldest;
+}
+
+#[cfg(all(feature = "deadpool", feature = "r2d2"))]
+impl Variant for InPools {
+    const VERSION: RedisVersion = RedisVersion::Installed;
+    const FAULTS: &[Fault] = &[Fault::Cut, Fault::Hang, Fault::RestartWithData, Fault::RestartEmpty];
+
+    fn nonblocking(url: &str, runtime: &Handle) -> AsyncRedis {
+        let pool = deadpool_redis::Config::from_url(url);
+        let pool = pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap();
+        runtime.block_on(AsyncRedis::pooled(pool, &config(url))).unwrap()
+    }
+
+    fn blocking(url: &str) -> BlockingRedis {
+        let timeouts = lock_redis::blocking::SocketTimeouts::new(Duration::from_secs(1));
+        let pool = r2d2::Pool::builder()
+            .max_size(4)
+            .min_idle(Some(0))
+            .connection_customizer(Box::new(timeouts))
+            .build(redis::Client::open(url).unwrap())
+            .unwrap();
+        BlockingRedis::pooled(pool, &config(url)).unwrap()
+    }
 }
 
 /// A server, reached through a proxy by all but the bystanders.
 struct RedisHarness<V> {
     through_proxy: String,
     direct: String,
-    version: PhantomData<V>,
+    variant: PhantomData<V>,
     /// None where the server is another process's.
     service: Option<Service>,
 }
 
 struct Service {
+    offers: &'static [Fault],
     server: Mutex<RedisServer>,
     proxy: Proxy,
     /// What struck before the proxy began to count: connections that were cut, servers that were restarted.
     struck: AtomicU64,
 }
 
-impl<V: Version> Harness for RedisHarness<V> {
+impl<V: Variant> Harness for RedisHarness<V> {
     fn new() -> Self {
         let server = RedisServer::start_with(RedisOptions::default().version(V::VERSION).append_only());
         let proxy = Proxy::start(server.port());
         let (through_proxy, direct) = (server.url_at(proxy.port()), server.url());
-        let service = Service { server: Mutex::new(server), proxy, struck: 0.into() };
-        Self { through_proxy, direct, version: PhantomData, service: Some(service) }
+        let service = Service { offers: V::FAULTS, server: Mutex::new(server), proxy, struck: 0.into() };
+        Self { through_proxy, direct, variant: PhantomData, service: Some(service) }
     }
 
     fn async_backend(&self, runtime: &Handle) -> Arc<dyn AsyncBackend> {
-        let config = RedisConfig::from_url(&self.through_proxy).unwrap();
-        Arc::new(runtime.block_on(lock_redis::nonblocking::Redis::connect(&config)).unwrap())
+        Arc::new(V::nonblocking(&self.through_proxy, runtime))
     }
 
     fn blocking_backend(&self) -> Arc<dyn BlockingBackend> {
-        connect(&self.through_proxy)
+        Arc::new(V::blocking(&self.through_proxy))
     }
 
     fn bystander(&self) -> Arc<dyn BlockingBackend> {
-        connect(&self.direct)
+        Arc::new(BlockingRedis::connect(&config(&self.direct)).unwrap())
     }
 
     fn clock(&self) -> SharedClock {
@@ -93,8 +137,10 @@ impl<V: Version> Harness for RedisHarness<V> {
         }
     }
 
-    fn exempt(&self, _colour: Colour) -> Vec<Exemption> {
-        Vec::new()
+    fn exempt(&self, _facade: Facade) -> Vec<Exemption> {
+        let reason = "a pool checks a connection before each use, and it is the answer to the check that is lost";
+        let missing = Fault::ALL.into_iter().filter(|fault| !V::FAULTS.contains(fault));
+        missing.map(|fault| Exemption::new(Need::Fault(fault), reason)).collect()
     }
 
     fn address(&self) -> Option<String> {
@@ -102,12 +148,12 @@ impl<V: Version> Harness for RedisHarness<V> {
     }
 
     fn attach(address: &str) -> Self {
-        Self { through_proxy: address.into(), direct: address.into(), version: PhantomData, service: None }
+        Self { through_proxy: address.into(), direct: address.into(), variant: PhantomData, service: None }
     }
 }
 
-fn connect(url: &str) -> Arc<dyn BlockingBackend> {
-    Arc::new(lock_redis::blocking::Redis::connect(&RedisConfig::from_url(url).unwrap()).unwrap())
+fn config(url: &str) -> RedisConfig {
+    RedisConfig::from_url(url).unwrap()
 }
 
 impl Service {
@@ -118,7 +164,7 @@ impl Service {
 
 impl Faults for Service {
     fn offers(&self) -> &[Fault] {
-        &Fault::ALL
+        self.offers
     }
 
     fn begin(&self, fault: Fault) {

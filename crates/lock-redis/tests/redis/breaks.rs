@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use lock_core::{Certainty, Effect, Ended, ErrorKind, EventSink, Released, Renewed};
 use test_support::{AfterDrop, Fault, Proxy, RedisOptions, RedisServer};
 
-use crate::faces::FACES;
+use crate::facades::FACADES;
 use crate::faults::{evaluations, exists};
-use crate::support::{COLOURS, Client, SOON, both, claim, draw, eventually, release_of, take};
+use crate::support::{BOTH, Client, SOON, both, claim, draw, eventually, release_of, take};
 
 const TTL: Duration = Duration::from_secs(60);
 
@@ -33,14 +33,14 @@ fn kill_all(server: &RedisServer) {
 #[test]
 fn a_release_and_a_renewal_outlive_the_connection() {
     let server = RedisServer::start();
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let client = connect(&server.url());
-        let (claim, lease) = take(&client, colour);
+        let (claim, lease) = take(&client, facade);
         kill_all(&server);
-        assert!(matches!(client.renew(&[lease], SOON).unwrap()[..], [Renewed::Renewed { .. }]), "{colour}");
+        assert!(matches!(client.renew(&[lease], SOON).unwrap()[..], [Renewed::Renewed { .. }]), "{facade}");
         kill_all(&server);
         assert_eq!(client.release(&release_of(&claim, Certainty::Answered), SOON).unwrap(), Released::Released);
-        assert!(!exists(&server, colour), "{colour}: not released");
+        assert!(!exists(&server, facade), "{facade}: not released");
     }
 }
 
@@ -48,54 +48,54 @@ fn a_release_and_a_renewal_outlive_the_connection() {
 fn what_may_have_been_done_is_asked_again_but_for_an_acquire() {
     let server = RedisServer::start();
     let proxy = Proxy::start(server.port());
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let client = connect(&server.url_at(proxy.port()));
-        let (held, lease) = take(&client, colour);
+        let (held, lease) = take(&client, facade);
         let lose_a_reply = |what: &str, asked: u64, ask: &mut dyn FnMut()| {
             let before = evaluations(&server);
             proxy.set(Fault::CutOneReply);
             ask();
-            assert_eq!(proxy.fired(), 1, "{colour}: no reply was lost");
-            assert_eq!(evaluations(&server) - before, asked, "{colour}: how often {what} was asked");
+            assert_eq!(proxy.fired(), 1, "{facade}: no reply was lost");
+            assert_eq!(evaluations(&server) - before, asked, "{facade}: how often {what} was asked");
         };
         lose_a_reply("a renewal", 2, &mut || {
             let renewed = client.renew(std::slice::from_ref(&lease), SOON).unwrap();
-            assert!(matches!(renewed[..], [Renewed::Renewed { .. }]), "{colour}: {renewed:?}");
+            assert!(matches!(renewed[..], [Renewed::Renewed { .. }]), "{facade}: {renewed:?}");
         });
         lose_a_reply("a release", 2, &mut || {
             let released = client.release(&release_of(&held, Certainty::Answered), SOON).unwrap();
-            assert_eq!(released, Released::Released, "{colour}: the first one did it");
+            assert_eq!(released, Released::Released, "{facade}: the first one did it");
         });
-        assert!(!exists(&server, colour));
+        assert!(!exists(&server, facade));
         // With nothing in doubt, nothing held is nothing held.
         assert_eq!(client.release(&release_of(&held, Certainty::Answered), SOON).unwrap(), Released::NotHeld);
         let before = evaluations(&server);
         proxy.set(Fault::CutOneReply);
-        let error = client.acquire(&claim(colour), SOON).unwrap_err();
-        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::Unknown), "{colour}: {error}");
-        assert_eq!((proxy.fired(), evaluations(&server) - before), (1, 1), "{colour}: an acquire was sent again");
-        server.command::<()>(&["DEL", colour]);
+        let error = client.acquire(&claim(facade), SOON).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::Unknown), "{facade}: {error}");
+        assert_eq!((proxy.fired(), evaluations(&server) - before), (1, 1), "{facade}: an acquire was sent again");
+        server.command::<()>(&["DEL", facade]);
     }
 }
 
 #[test]
 fn a_release_that_another_server_answers_ended_nothing() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let (mut server, heir) = (RedisServer::start(), RedisServer::start());
         let proxy = Proxy::start(server.port());
         let client = connect(&server.url_at(proxy.port()));
-        let (held, _) = take(&client, colour);
+        let (held, _) = take(&client, facade);
         let release = || client.release(&release_of(&held, Certainty::Answered), 4 * SOON);
         let released = fail_over_under(&proxy, &mut server, &heir, release).unwrap();
-        assert_eq!(released, Released::NotHeld, "{colour}: the first try never arrived");
+        assert_eq!(released, Released::NotHeld, "{facade}: the first try never arrived");
     }
-    for (face, connect) in FACES {
+    for &(facade, connect) in FACADES {
         let (mut server, heir) = (RedisServer::start(), RedisServer::start());
         let proxy = Proxy::start(server.port());
         let client = connect(&server.url_at(proxy.port()));
         let held = client.acquire("job", TTL);
         let ended = fail_over_under(&proxy, &mut server, &heir, || held.end()).unwrap();
-        assert!(matches!(ended, Ended::AlreadyLost(_)), "{face}: {ended:?}");
+        assert!(matches!(ended, Ended::AlreadyLost(_)), "{facade}: {ended:?}");
     }
 }
 
@@ -121,14 +121,14 @@ pub(crate) fn fail_over_under<T: Send>(
 fn a_release_that_cannot_be_retried_is_of_unknown_effect() {
     let server = RedisServer::start();
     let proxy = Proxy::start(server.port());
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let client = connect(&server.url_at(proxy.port()));
-        let (claim, _) = take(&client, colour);
+        let (claim, _) = take(&client, facade);
         // The first try arrives; the connection for the second is never greeted.
         proxy.set(Fault::DropReplies(AfterDrop::Cut));
         let error = client.release(&release_of(&claim, Certainty::Answered), SOON).unwrap_err();
-        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::Unknown), "{colour}: {error}");
-        assert!(!exists(&server, colour), "{colour}: the first try did not arrive");
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::Unknown), "{facade}: {error}");
+        assert!(!exists(&server, facade), "{facade}: the first try did not arrive");
         proxy.heal();
     }
 }
@@ -143,20 +143,20 @@ fn an_idle_connection_that_the_server_closed_is_not_used() {
 }
 
 fn connect_plain(server: &RedisServer) -> Client {
-    COLOURS.into_iter().find_map(|(colour, connect)| (colour == "blocking").then(|| connect(&server.url()))).unwrap()
+    BOTH.into_iter().find_map(|(facade, connect)| (facade == "blocking").then(|| connect(&server.url()))).unwrap()
 }
 
 #[test]
 fn a_connection_that_said_it_ended_is_not_used() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()).into_iter().filter(|(colour, _)| *colour == "async") {
+    for (facade, client) in both(&server.url()).into_iter().filter(|(facade, _)| *facade == "async") {
         let told = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&told);
         client.listen(EventSink::new(move |_| _ = count.fetch_add(1, Ordering::SeqCst)));
-        draw(&client, colour);
+        draw(&client, facade);
         kill_all(&server);
         eventually("the end is told", || told.load(Ordering::SeqCst) > 0);
-        draw(&client, colour);
+        draw(&client, facade);
     }
 }
 
@@ -164,7 +164,7 @@ fn a_connection_that_said_it_ended_is_not_used() {
 fn a_killed_connection_costs_the_next_holder_no_time() {
     // Short enough to close what idles through the hold, on a server that also closes by hand.
     let server = RedisServer::start_with(RedisOptions::default().arguments(&["--timeout", "1"]));
-    for (face, connect) in FACES {
+    for &(facade, connect) in FACADES {
         for name in ["killed", "idle"] {
             let (first, second) = (connect(&server.url()), connect(&server.url()));
             let held = first.acquire(name, TTL);
@@ -178,10 +178,10 @@ fn a_killed_connection_costs_the_next_holder_no_time() {
                     wait_until_idle_ones_are_closed(&server);
                 }
                 let ended = held.end().unwrap();
-                assert!(matches!(ended, Ended::Released), "{face}, {name}: {ended:?}");
+                assert!(matches!(ended, Ended::Released), "{facade}, {name}: {ended:?}");
                 let released = Instant::now();
                 next.join().unwrap().release();
-                assert!(released.elapsed() < TTL / 4, "{face}, {name}: the lock lay idle");
+                assert!(released.elapsed() < TTL / 4, "{facade}, {name}: the lock lay idle");
             });
         }
     }

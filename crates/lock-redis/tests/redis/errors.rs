@@ -25,9 +25,9 @@ fn a_wrong_password_is_denied_and_never_shown() {
     let config = RedisConfig::from_url(&server.url()).unwrap();
     let redis = blocking::Redis::connect(&config).unwrap();
     assert!(!format!("{config:?} {redis:?}").contains("sesame"));
-    for (colour, client) in both(&server.url()) {
+    for (facade, client) in both(&server.url()) {
         assert!(!format!("{client:?}").contains("sesame"));
-        draw(&client, colour);
+        draw(&client, facade);
     }
 }
 
@@ -67,8 +67,8 @@ fn a_missing_right_is_named() {
                   +lrange +hget +hmget +hset +hdel +hlen +hvals +scan";
     user("minimal", &rights.split(' ').collect::<Vec<_>>());
     let shop = format!("redis://minimal:pw@127.0.0.1:{port}?prefix=shop");
-    for (colour, client) in both(&shop) {
-        hand_over(&client, colour);
+    for (facade, client) in both(&shop) {
+        hand_over(&client, facade);
     }
     user("minimal", &["resetchannels"]);
     let [(_, on_tokio), (_, plain)] = both(&shop);
@@ -83,8 +83,8 @@ fn a_missing_right_is_named() {
         assert!(text.contains(&format!("redis://127.0.0.1:{port} ")) && !text.contains("Response"), "{text}");
     }
     user("minimal", &["+select"]);
-    for (colour, client) in both(&elsewhere) {
-        draw(&client, colour);
+    for (facade, client) in both(&elsewhere) {
+        draw(&client, facade);
     }
 }
 
@@ -155,8 +155,8 @@ fn a_replica_takes_no_locks() {
         assert!(error.to_string().contains("READONLY"), "{error}");
     }
     server.command::<()>(&["REPLICAOF", "NO", "ONE"]);
-    for (colour, client) in &clients {
-        draw(client, colour);
+    for (facade, client) in &clients {
+        draw(client, facade);
     }
 }
 

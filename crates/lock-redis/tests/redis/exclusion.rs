@@ -15,13 +15,13 @@ const COMPARE_AND_DELETE: &str =
 #[test]
 fn a_lease_is_one_string_with_an_expiry() {
     let server = RedisServer::start();
-    for (colour, client) in both(&format!("{}/?prefix=shop", server.url())) {
+    for (facade, client) in both(&format!("{}/?prefix=shop", server.url())) {
         let mut claim = claim("invoice:42");
         (claim.owner, claim.width) = (owner(0xab), Width::for_waiters(3));
         let lease = granted(client.acquire(&claim, SOON));
         let value: String = server.command(&["GET", "shop:invoice:42"]);
         let expected = format!("lh1:{}:{}:{}:1@here testing", "ab".repeat(16), lease.tokens.low(), lease.tokens.high());
-        assert_eq!(value, expected, "{colour}");
+        assert_eq!(value, expected, "{facade}");
         assert_eq!(lease.tokens.high().get() - lease.tokens.low().get(), 2);
         let left: u64 = server.command(&["PTTL", "shop:invoice:42"]);
         assert!((20_000..=30_000).contains(&left), "{left}");
@@ -38,11 +38,11 @@ fn a_lease_is_one_string_with_an_expiry() {
 #[test]
 fn asking_again_gives_the_same_tokens_and_rearms_the_ttl() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
-        let (claim, lease) = take(&client, colour);
-        server.command::<()>(&["PEXPIRE", colour, "1000"]);
+    for (facade, client) in both(&server.url()) {
+        let (claim, lease) = take(&client, facade);
+        server.command::<()>(&["PEXPIRE", facade, "1000"]);
         assert_eq!(granted(client.acquire(&claim, SOON)).tokens, lease.tokens);
-        assert!(server.command::<u64>(&["PTTL", colour]) > 20_000);
+        assert!(server.command::<u64>(&["PTTL", facade]) > 20_000);
     }
 }
 
@@ -93,8 +93,8 @@ fn a_key_of_another_type_is_left_alone() {
 #[test]
 fn renewals_go_in_batches_and_create_nothing() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
-        let name = |i: usize| format!("{colour}:{i}");
+    for (facade, client) in both(&server.url()) {
+        let name = |i: usize| format!("{facade}:{i}");
         let mut leases: Vec<Lease> = (0..250).map(|i| take(&client, &name(i)).1).collect();
         server.command::<()>(&["DEL", &name(7)]);
         server.command::<()>(&["SET", &name(120), "somebody else"]);
@@ -104,7 +104,7 @@ fn renewals_go_in_batches_and_create_nothing() {
         }
         let answers = client.renew(&leases, SOON).unwrap();
         let lost: Vec<usize> = (0..250).filter(|&i| answers[i] == Renewed::NotHeld).collect();
-        assert_eq!(lost, [7, 120, 249], "{colour}");
+        assert_eq!(lost, [7, 120, 249], "{facade}");
         assert_eq!(answers[0], Renewed::Renewed { valid_for: Duration::from_secs(90), wanted: false });
         assert!(server.command::<u64>(&["PTTL", &name(0)]) > 60_000);
         assert!(server.command::<u64>(&["PTTL", &name(249)]) <= 30_000);
@@ -116,13 +116,13 @@ fn renewals_go_in_batches_and_create_nothing() {
 #[test]
 fn a_fence_knows_the_stored_grant_from_others() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
-        let (_, first) = take(&client, colour);
+    for (facade, client) in both(&server.url()) {
+        let (_, first) = take(&client, facade);
         assert_eq!(client.fence(&first, SOON).unwrap(), Fenced::Acknowledged);
-        is_busy(client.acquire(&claim(colour), SOON));
-        server.command::<()>(&["DEL", colour]);
+        is_busy(client.acquire(&claim(facade), SOON));
+        server.command::<()>(&["DEL", facade]);
         assert_eq!(client.fence(&first, SOON).unwrap(), Fenced::NotHeld);
-        let (_, second) = take(&client, colour);
+        let (_, second) = take(&client, facade);
         assert_eq!(client.fence(&first, SOON).unwrap(), Fenced::Higher(second.tokens.low()));
         assert_eq!(client.fence(&second, SOON).unwrap(), Fenced::Acknowledged);
     }

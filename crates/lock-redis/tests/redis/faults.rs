@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 use lock_core::{Certainty, Claim, Effect, ErrorKind, Lease, Released, Renewed, TokenRange, Width};
 use test_support::{AfterDrop, Fault, Proxy, RedisOptions, RedisServer};
 
-use crate::support::{
-    COLOURS, SHORT, SOON, both, claim, draw, eventually, granted, is_busy, refusals, release_of, take,
-};
+use crate::support::{BOTH, SHORT, SOON, both, claim, draw, eventually, granted, is_busy, refusals, release_of, take};
 
 pub(crate) fn exists(server: &RedisServer, key: &str) -> bool {
     server.command(&["EXISTS", key])
@@ -17,16 +15,16 @@ pub(crate) fn exists(server: &RedisServer, key: &str) -> bool {
 #[test]
 fn a_stopped_server_means_unknown_and_the_release_undoes_the_acquire() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
-        draw(&client, colour);
-        let claim = claim(colour);
+    for (facade, client) in both(&server.url()) {
+        draw(&client, facade);
+        let claim = claim(facade);
         server.stop();
         let error = client.acquire(&claim, SHORT).unwrap_err();
-        assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown), "{colour}: {error}");
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown), "{facade}: {error}");
         let request = release_of(&claim, Certainty::Unknown);
         let first = client.release(&request, SHORT).unwrap_err();
         server.resume();
-        if colour == "async" {
+        if facade == "async" {
             // One connection: the release was sent, and it follows the acquire.
             assert_eq!((first.kind(), first.effect()), (ErrorKind::Timeout, Effect::Unknown), "{first}");
         } else {
@@ -34,20 +32,20 @@ fn a_stopped_server_means_unknown_and_the_release_undoes_the_acquire() {
             assert_eq!((first.kind(), first.effect()), (ErrorKind::Unreachable, Effect::None), "{first}");
             client.release(&request, SOON).unwrap();
         }
-        let tombstone = format!("leasehold:{{{colour}}}:t:{}", claim.owner.to_wire());
+        let tombstone = format!("leasehold:{{{facade}}}:t:{}", claim.owner.to_wire());
         eventually("the release is run", || exists(&server, &tombstone));
-        assert!(!exists(&server, colour), "{colour}: the acquire outlived its release");
-        draw(&client, colour);
+        assert!(!exists(&server, facade), "{facade}: the acquire outlived its release");
+        draw(&client, facade);
     }
 }
 
 #[test]
 fn a_slow_answer_in_time_is_an_answer() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
-        let before = draw(&client, colour);
+    for (facade, client) in both(&server.url()) {
+        let before = draw(&client, facade);
         server.stop();
-        let claim = claim(colour);
+        let claim = claim(facade);
         let answer = thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(Duration::from_secs(2));
@@ -55,7 +53,7 @@ fn a_slow_answer_in_time_is_an_answer() {
             });
             client.acquire(&claim, 4 * SOON)
         });
-        assert!(granted(answer).tokens.low() > before, "{colour}");
+        assert!(granted(answer).tokens.low() > before, "{facade}");
     }
 }
 
@@ -64,9 +62,9 @@ fn a_ghost_leaves_nothing() {
     let server = RedisServer::start();
     let proxy = Proxy::start(server.port());
     let direct = both(&server.url());
-    for ((colour, far), (_, near)) in both(&server.url_at(proxy.port())).iter().zip(&direct) {
-        draw(far, colour);
-        let claim = claim(colour);
+    for ((facade, far), (_, near)) in both(&server.url_at(proxy.port())).iter().zip(&direct) {
+        draw(far, facade);
+        let claim = claim(facade);
         proxy.set(Fault::Hold);
         assert_eq!(far.acquire(&claim, SHORT).unwrap_err().effect(), Effect::Unknown);
         assert!(proxy.fired() > 0, "nothing was held back");
@@ -75,12 +73,12 @@ fn a_ghost_leaves_nothing() {
         let before: u64 = evaluations(&server);
         proxy.heal();
         eventually("the ghost arrives", || evaluations(&server) > before);
-        assert!(!exists(&server, colour), "{colour}: the ghost took the lock");
+        assert!(!exists(&server, facade), "{facade}: the ghost took the lock");
 
         let error = near.acquire(&claim, SOON).unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::None));
         assert!(error.to_string().contains("given up"), "{error}");
-        draw(near, colour);
+        draw(near, facade);
         let keys: Vec<String> = server.command(&["KEYS", "leasehold:{*"]);
         for key in keys {
             let left: i64 = server.command(&["PTTL", &key]);
@@ -94,23 +92,23 @@ fn a_ghost_leaves_nothing_where_it_waits_behind_its_release_in_a_stopped_server(
     let server = RedisServer::start();
     let proxy = Proxy::start(server.port());
     let direct = both(&server.url());
-    for ((colour, far), (_, near)) in both(&server.url_at(proxy.port())).iter().zip(&direct) {
-        draw(far, colour);
-        draw(near, colour);
-        let (claim, before) = (claim(colour), evaluations(&server));
+    for ((facade, far), (_, near)) in both(&server.url_at(proxy.port())).iter().zip(&direct) {
+        draw(far, facade);
+        draw(near, facade);
+        let (claim, before) = (claim(facade), evaluations(&server));
         proxy.set(Fault::Hold);
         let error = far.acquire(&claim, SHORT).unwrap_err();
-        assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown), "{colour}: {error}");
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown), "{facade}: {error}");
         assert!(proxy.fired() > 0, "nothing was held back");
         server.stop();
         let error = near.release(&release_of(&claim, Certainty::Unknown), SHORT).unwrap_err();
-        assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown), "{colour}: {error}");
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown), "{facade}: {error}");
         proxy.heal();
         server.resume();
         eventually("both are run", || evaluations(&server) >= before + 2);
-        let tombstone = format!("leasehold:{{{colour}}}:t:{}", claim.owner.to_wire());
-        assert!(exists(&server, &tombstone), "{colour}: the release was not run");
-        assert!(!exists(&server, colour), "{colour}: the ghost took the lock");
+        let tombstone = format!("leasehold:{{{facade}}}:t:{}", claim.owner.to_wire());
+        assert!(exists(&server, &tombstone), "{facade}: the release was not run");
+        assert!(!exists(&server, facade), "{facade}: the ghost took the lock");
     }
 }
 
@@ -125,21 +123,21 @@ pub(crate) fn evaluations(server: &RedisServer) -> u64 {
 fn cut_connections_are_made_again() {
     let server = RedisServer::start();
     let proxy = Proxy::start(server.port());
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let client = connect(&server.url_at(proxy.port()));
-        draw(&client, colour);
+        draw(&client, facade);
         for _ in 0..3 {
             assert!(proxy.cut() > 0, "nothing was cut");
-            let claim = claim(colour);
+            let claim = claim(facade);
             let effect = client.acquire(&claim, SOON).err().map(|error| {
-                assert_eq!(error.kind(), ErrorKind::Unreachable, "{colour}: {error}");
+                assert_eq!(error.kind(), ErrorKind::Unreachable, "{facade}: {error}");
                 error.effect()
             });
             let released = client.release(&release_of(&claim, Certainty::Unknown), SOON).unwrap();
             // The cut may have met the next connection while it was being made: then nothing was sent, and has to be so.
             let nothing_was_held = released == Released::NotHeld;
-            assert!(effect != Some(Effect::None) || nothing_was_held, "{colour}: something happened after all");
-            draw(&client, colour);
+            assert!(effect != Some(Effect::None) || nothing_was_held, "{facade}: something happened after all");
+            draw(&client, facade);
         }
     }
 }
@@ -149,14 +147,14 @@ fn a_lost_reply_is_unknown_and_asking_again_finds_the_lease() {
     let server = RedisServer::start();
     let proxy = Proxy::start(server.port());
     for (after, kind) in [(AfterDrop::Cut, ErrorKind::Unreachable), (AfterDrop::Keep, ErrorKind::Timeout)] {
-        for (colour, connect) in COLOURS {
+        for (facade, connect) in BOTH {
             let client = connect(&server.url_at(proxy.port()));
-            let name = format!("{colour}:{after:?}");
+            let name = format!("{facade}:{after:?}");
             draw(&client, &name);
             let claim = claim(&name);
             proxy.set(Fault::DropReplies(after));
             let error = client.acquire(&claim, SHORT).unwrap_err();
-            assert_eq!((error.kind(), error.effect()), (kind, Effect::Unknown), "{colour}: {error}");
+            assert_eq!((error.kind(), error.effect()), (kind, Effect::Unknown), "{facade}: {error}");
             assert!(proxy.fired() > 0, "no reply was dropped");
             let stored: String = server.command(&["GET", &name]);
             // No network gives up single replies and goes on, so the connection ends with the fault.
@@ -179,18 +177,18 @@ fn some_lease(claim: &Claim) -> Lease {
 fn a_connection_that_stays_silent_is_replaced() {
     let server = RedisServer::start();
     let proxy = Proxy::start(server.port());
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let client = connect(&server.url_at(proxy.port()));
-        draw(&client, colour);
+        draw(&client, facade);
         proxy.set(Fault::DropReplies(AfterDrop::Keep));
         // The replies on this connection never come again; only another connection helps.
         for _ in 0..6 {
-            assert!(client.acquire(&claim(colour), SHORT).unwrap_err().kind().is_transient());
+            assert!(client.acquire(&claim(facade), SHORT).unwrap_err().kind().is_transient());
         }
         assert!(proxy.fired() > 0);
         proxy.heal();
         server.command::<()>(&["FLUSHALL"]);
-        eventually("another connection is used", || client.acquire(&claim(&format!("{colour}:after")), SHORT).is_ok());
+        eventually("another connection is used", || client.acquire(&claim(&format!("{facade}:after")), SHORT).is_ok());
     }
 }
 
@@ -232,10 +230,10 @@ fn a_server_that_accepts_and_says_nothing_is_unreachable() {
 #[test]
 fn forgotten_scripts_are_loaded_again() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
+    for (facade, client) in both(&server.url()) {
         let flush = || server.command::<()>(&["SCRIPT", "FLUSH"]);
         flush();
-        let (claim, lease) = take(&client, colour);
+        let (claim, lease) = take(&client, facade);
         flush();
         assert!(matches!(client.renew(&[lease], SOON).unwrap()[..], [Renewed::Renewed { .. }]));
         flush();
@@ -246,12 +244,12 @@ fn forgotten_scripts_are_loaded_again() {
 #[test]
 fn a_full_server_refuses_claims_and_takes_releases() {
     let server = RedisServer::start_with(RedisOptions::default().arguments(&["--maxmemory-policy", "noeviction"]));
-    for (colour, client) in both(&server.url()) {
-        let (held, lease) = take(&client, colour);
+    for (facade, client) in both(&server.url()) {
+        let (held, lease) = take(&client, facade);
         server.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
         let error = client.acquire(&claim("another"), SOON).unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error}");
-        is_busy(client.acquire(&claim(colour), SOON));
+        is_busy(client.acquire(&claim(facade), SOON));
         assert!(matches!(client.renew(&[lease], SOON).unwrap()[..], [Renewed::Renewed { .. }]));
         assert_eq!(client.release(&release_of(&held, Certainty::Unknown), SOON).unwrap(), Released::Released);
         // The tombstone is written even where there was nothing to release.
@@ -262,6 +260,6 @@ fn a_full_server_refuses_claims_and_takes_releases() {
         server.command::<()>(&["DEL", "leasehold:incarnation"]);
         assert_eq!(both(&server.url()).len(), 2, "connected");
         server.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
-        draw(&client, colour);
+        draw(&client, facade);
     }
 }

@@ -6,7 +6,7 @@ use test_support::{RedisOptions, RedisServer};
 
 use crate::support::{OnTokio, both, draw, eventually, refusals};
 
-/// What is worth a warning, in each colour.
+/// What is worth a warning, in each facade.
 fn warnings(url: &str) -> [Vec<String>; 2] {
     let config = RedisConfig::from_url(url).unwrap();
     let on_tokio = OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap());
@@ -41,8 +41,8 @@ fn a_replica_is_refused_also_one_that_takes_writes() {
         assert!(error.to_string().contains("is a replica; connect to the primary"), "{error}");
     }
     replica.command::<()>(&["REPLICAOF", "NO", "ONE"]);
-    for (colour, client) in both(&replica.url()) {
-        draw(&client, colour);
+    for (facade, client) in both(&replica.url()) {
+        draw(&client, facade);
     }
 }
 
@@ -65,9 +65,9 @@ fn scripts_are_loaded_once_for_a_server_and_not_by_each_client() {
         line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse::<u32>().unwrap())
     };
     for _ in 0..2 {
-        for (colour, client) in both(&server.url()) {
-            draw(&client, colour);
-            assert_eq!(loads(), 5, "{colour}: each was loaded once");
+        for (facade, client) in both(&server.url()) {
+            draw(&client, facade);
+            assert_eq!(loads(), 5, "{facade}: each was loaded once");
         }
     }
 }

@@ -105,15 +105,15 @@ fn a_listing_finds_every_lock_of_ours_and_nothing_else() {
 fn a_lease_is_ended_by_its_token_only() {
     let server = RedisServer::start();
     let client = client(&server.url());
-    for (colour, inspect) in inspectors(&server.url()) {
-        let (_, lease) = take(&client, colour);
+    for (facade, inspect) in inspectors(&server.url()) {
+        let (_, lease) = take(&client, facade);
         let other = FencingToken::new(lease.tokens.high().get() + 1).unwrap();
         assert_eq!(inspect.revoke(&lease.name, other, SOON).unwrap(), Revoked::NotHeld);
         assert_eq!(inspect.revoke(&lease.name, lease.tokens.low(), SOON).unwrap(), Revoked::Revoked);
         assert_eq!(inspect.revoke(&lease.name, lease.tokens.low(), SOON).unwrap(), Revoked::NotHeld);
-        server.command::<()>(&["SET", colour, "c2VjcmV0"]);
+        server.command::<()>(&["SET", facade, "c2VjcmV0"]);
         assert_eq!(inspect.revoke(&lease.name, lease.tokens.low(), SOON).unwrap(), Revoked::NotHeld);
-        take(&client, &format!("{colour}:next"));
+        take(&client, &format!("{facade}:next"));
     }
 }
 
@@ -141,9 +141,9 @@ fn the_dead_are_not_counted_as_waiters() {
         server.command::<()>(&["HSET", "leasehold:{job}:w", &owner.repeat(16), &entry]);
     }
     let query = Query { pattern: "*".to_owned(), cursor: None, limit: 50 };
-    for (colour, inspect) in [("async", on_tokio), ("blocking", plain)] {
-        assert_eq!(waiters(&*inspect), 1, "{colour}");
+    for (facade, inspect) in [("async", on_tokio), ("blocking", plain)] {
+        assert_eq!(waiters(&*inspect), 1, "{facade}");
         let listed: Vec<u32> = inspect.list(&query, SOON).unwrap().entries.iter().map(|entry| entry.waiters).collect();
-        assert_eq!(listed, [1], "{colour}");
+        assert_eq!(listed, [1], "{facade}");
     }
 }

@@ -1,4 +1,4 @@
-//! Holders and waiters of both faces while the server loses what it knew.
+//! Holders and waiters of both facades while the server loses what it knew.
 
 use std::thread;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use lock_core::{Certainty, Claim, FencingToken, Queueing};
 use test_support::{DataCopy, RedisOptions, RedisServer};
 
-use crate::faces::FACES;
+use crate::facades::FACADES;
 use crate::support::{SOON, both, claim, eventually, granted, release_of, take};
 
 /// Short, so that what is lost does not stay in the way for long.
@@ -31,11 +31,11 @@ fn rises(last: &mut Option<FencingToken>, token: FencingToken, how: &str) {
 #[test]
 fn tokens_rise_in_the_hands_of_clients_that_live_through_every_loss() {
     let mut server = RedisServer::start_with(RedisOptions::default().append_only());
-    let faces = FACES.map(|(_, connect)| connect(&server.url()));
+    let facades: Vec<_> = FACADES.iter().map(|(_, connect)| connect(&server.url())).collect();
     let mut last = None;
     let mut draw = |how: &str| {
-        for face in &faces {
-            let held = face.acquire("job", TTL);
+        for facade in &facades {
+            let held = facade.acquire("job", TTL);
             rises(&mut last, held.token(), how);
             held.release();
         }
@@ -55,11 +55,11 @@ fn tokens_rise_in_the_hands_of_clients_that_live_through_every_loss() {
 #[test]
 fn tokens_rise_over_the_kills_of_a_server_that_writes_nothing() {
     let mut server = RedisServer::start();
-    let faces = FACES.map(|(_, connect)| connect(&server.url()));
+    let facades: Vec<_> = FACADES.iter().map(|(_, connect)| connect(&server.url())).collect();
     let mut last = None;
     for _ in 0..3 {
-        for face in &faces {
-            let held = face.acquire("job", TTL);
+        for facade in &facades {
+            let held = facade.acquire("job", TTL);
             rises(&mut last, held.token(), "killed");
             held.release();
         }
@@ -69,7 +69,7 @@ fn tokens_rise_over_the_kills_of_a_server_that_writes_nothing() {
 
 #[test]
 fn a_holder_from_before_a_loss_does_not_disturb_the_one_after_it() {
-    for (face, connect) in FACES {
+    for &(facade, connect) in FACADES {
         for (how, lose) in &LOSSES[..3] {
             let mut server = RedisServer::start_with(RedisOptions::default().append_only());
             let nothing = server.copy_data();
@@ -80,10 +80,10 @@ fn a_holder_from_before_a_loss_does_not_disturb_the_one_after_it() {
                 eventually("the next one waits", || server.command::<u8>(&["HLEN", "leasehold:{job}:w"]) == 1);
                 lose(&mut server, &nothing);
                 let next = next.join().unwrap();
-                assert!(next.token() > held.token(), "{face}, {how}");
+                assert!(next.token() > held.token(), "{facade}, {how}");
                 eventually("the first one learns of it", || !held.is_stored());
                 held.release();
-                assert!(next.is_stored(), "{face}, {how}: released by somebody else");
+                assert!(next.is_stored(), "{facade}, {how}: released by somebody else");
                 next.release();
             });
         }
@@ -93,14 +93,14 @@ fn a_holder_from_before_a_loss_does_not_disturb_the_one_after_it() {
 #[test]
 fn a_hand_over_draws_above_the_old_tokens_where_the_counter_is_missing() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
-        let (holder, lease) = take(&client, colour);
-        let waiter = Claim { queueing: Queueing::Wanted, ..claim(colour) };
+    for (facade, client) in both(&server.url()) {
+        let (holder, lease) = take(&client, facade);
+        let waiter = Claim { queueing: Queueing::Wanted, ..claim(facade) };
         client.acquire(&waiter, SOON).unwrap();
         server.command::<()>(&["DEL", "leasehold:counter"]);
         client.release(&release_of(&holder, Certainty::Answered), SOON).unwrap();
-        let value: String = server.command(&["GET", colour]);
-        assert!(value.contains(&waiter.owner.to_wire()), "{colour}: not handed over");
-        assert!(granted(client.acquire(&waiter, SOON)).tokens.low() > lease.tokens.high(), "{colour}");
+        let value: String = server.command(&["GET", facade]);
+        assert!(value.contains(&waiter.owner.to_wire()), "{facade}: not handed over");
+        assert!(granted(client.acquire(&waiter, SOON)).tokens.low() > lease.tokens.high(), "{facade}");
     }
 }

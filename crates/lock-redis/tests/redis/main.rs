@@ -1,11 +1,11 @@
-//! The Redis backend against a real server, in both colours.
+//! The Redis backend against a real server, in both facades.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod breaks;
 mod errors;
 mod exclusion;
-mod faces;
+mod facades;
 mod faults;
 mod greeting;
 mod inspect;

@@ -1,4 +1,4 @@
-//! A Redis as a node of a quorum, in both colours: what it is asked, what it loses, and what breaks on the way.
+//! A Redis as a node of a quorum, in both facades: what it is asked, what it loses, and what breaks on the way.
 
 mod faults;
 mod hints;
@@ -22,12 +22,12 @@ use tokio::runtime::Runtime;
 
 use crate::support::{SOON, claim, release_of};
 
-/// Either colour.
+/// Either facade.
 type Node = Arc<dyn BlockingQuorumNode>;
 type Connect = fn(&str) -> Node;
 
-/// How to make a node of each colour.
-const COLOURS: [(&str, Connect); 2] = [("async", on_tokio), ("blocking", on_threads)];
+/// How to make a node of each facade.
+const BOTH: [(&str, Connect); 2] = [("async", on_tokio), ("blocking", on_threads)];
 
 /// What the nodes of these tests are listed as.
 const ADDRESS: &str = "the-first-node:7001";

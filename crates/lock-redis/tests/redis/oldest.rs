@@ -20,15 +20,15 @@ fn refusals_inside_scripts_keep_their_codes() {
     ];
     for (code, begin, end) in troubles {
         server.command::<()>(begin);
-        for (colour, client) in &clients {
+        for (facade, client) in &clients {
             let error = client.acquire(&claim("job"), SOON).unwrap_err();
             let found = (error.kind(), error.effect());
-            assert_eq!(found, (ErrorKind::Unavailable, Effect::None), "{colour}, {code}: {error}");
+            assert_eq!(found, (ErrorKind::Unavailable, Effect::None), "{facade}, {code}: {error}");
             assert!(error.to_string().contains(&format!(": {code} ")), "{error}");
         }
         server.command::<()>(end);
-        for (colour, client) in &clients {
-            draw(client, colour);
+        for (facade, client) in &clients {
+            draw(client, facade);
         }
     }
 }
@@ -37,14 +37,14 @@ fn refusals_inside_scripts_keep_their_codes() {
 fn a_damaged_key_of_ours_is_no_lock_of_another_kind() {
     let server = server();
     let clients = both(&server.url());
-    for (colour, client) in &clients {
-        let (held, _) = take(client, colour);
-        server.command::<()>(&["SET", &format!("leasehold:{{{colour}}}:q"), "no queue"]);
+    for (facade, client) in &clients {
+        let (held, _) = take(client, facade);
+        server.command::<()>(&["SET", &format!("leasehold:{{{facade}}}:q"), "no queue"]);
         let error = client.release(&release_of(&held, Certainty::Answered), SOON).unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::Unknown), "{error}");
-        assert!(exists(&server, colour));
-        server.command::<()>(&["SADD", &format!("{colour}:other"), "no lock"]);
-        let error = client.acquire(&claim(&format!("{colour}:other")), SOON).unwrap_err();
+        assert!(exists(&server, facade));
+        server.command::<()>(&["SADD", &format!("{facade}:other"), "no lock"]);
+        let error = client.acquire(&claim(&format!("{facade}:other")), SOON).unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::OtherKind, Effect::None), "{error}");
     }
 }
@@ -52,8 +52,8 @@ fn a_damaged_key_of_ours_is_no_lock_of_another_kind() {
 #[test]
 fn a_missing_right_is_named_and_what_is_there_works() {
     let server = server();
-    for (colour, client) in both(&server.url()) {
-        hand_over(&client, colour);
+    for (facade, client) in both(&server.url()) {
+        hand_over(&client, facade);
     }
     server.command::<()>(&["ACL", "SETUSER", "some", "on", ">pw", "~*", "&*", "+@all", "-incrby"]);
     let url = format!("redis://some:pw@127.0.0.1:{}", server.port());

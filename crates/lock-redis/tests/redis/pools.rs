@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use lock_core::{AsyncBackend, Backend, BlockingBackend, Isolation};
-use lock_redis::{blocking, nonblocking};
+use lock_core::{AsyncBackend, Backend, BackendError, BlockingBackend, Effect, Isolation};
+use lock_redis::{RedisConfig, blocking, nonblocking};
 use test_support::RedisServer;
 
 use crate::support::{Client, OnTokio, draw, take};
@@ -69,8 +69,7 @@ fn a_connection_manager_works() {
 #[cfg(feature = "deadpool")]
 fn a_deadpool_pool_works_and_its_absence_is_unreachable() {
     let mut server = RedisServer::start();
-    let config = deadpool_redis::Config::from_url(server.url());
-    let pool = config.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap();
+    let pool = crate::facades::deadpool(&server.url());
     let pool: Client = Arc::new(OnTokio::new(async || nonblocking::Redis::from(pool)));
     works(&server, &pool);
     server.kill();
@@ -82,7 +81,7 @@ fn a_deadpool_pool_works_and_its_absence_is_unreachable() {
 #[test]
 #[cfg(feature = "r2d2")]
 fn an_r2d2_pool_works_and_a_stopped_server_does_not_hang_it() {
-    use lock_core::{Effect, ErrorKind};
+    use lock_core::ErrorKind;
 
     use crate::support::{SHORT, claim};
 
@@ -99,4 +98,43 @@ fn an_r2d2_pool_works_and_a_stopped_server_does_not_hang_it() {
     assert!(error.kind().is_transient(), "{error}");
     assert_eq!(error.effect() == Effect::None, error.kind() == ErrorKind::Unreachable);
     server.resume();
+}
+
+/// What a pool with a URL for notifications is like, and what comes of a URL of somewhere else.
+#[cfg(any(feature = "deadpool", feature = "r2d2"))]
+fn pools_with_a_url(pooled: impl Fn(&str, &str) -> Result<Client, BackendError>) {
+    use lock_core::{ErrorKind, Waiting};
+
+    let (server, other) = (RedisServer::start(), RedisServer::start());
+    let client = pooled(&server.url(), &format!("{}/?prefix=shop", server.url())).unwrap();
+    assert_eq!(client.capabilities().isolation, Isolation::Isolated);
+    assert_eq!(client.capabilities().waiting, Waiting::QueueWithPush);
+    take(&client, "job");
+    assert!(server.command::<bool>(&["EXISTS", "shop:job"]));
+    assert!(server.command::<Vec<String>>(&["KEYS", "leasehold:probe:*"]).is_empty());
+    for elsewhere in [other.url(), format!("{}/1", server.url())] {
+        let error = pooled(&server.url(), &elsewhere).err().unwrap();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Config, Effect::None), "{error}");
+        assert!(error.to_string().contains("the pool leads to another database than redis://127.0.0.1"), "{error}");
+    }
+}
+
+#[test]
+#[cfg(feature = "deadpool")]
+fn a_deadpool_pool_with_a_url_is_notified() {
+    pools_with_a_url(|pool, url| {
+        let (pool, config) = (crate::facades::deadpool(pool), RedisConfig::from_url(url).unwrap());
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let inner = runtime.block_on(nonblocking::Redis::pooled(pool, &config))?;
+        Ok(Arc::new(OnTokio { runtime, inner: Arc::new(inner) }))
+    });
+}
+
+#[test]
+#[cfg(feature = "r2d2")]
+fn an_r2d2_pool_with_a_url_is_notified() {
+    pools_with_a_url(|pool, url| {
+        let redis = blocking::Redis::pooled(crate::facades::r2d2(pool), &RedisConfig::from_url(url).unwrap())?;
+        Ok(Arc::new(redis))
+    });
 }

@@ -6,7 +6,7 @@ use lock_core::{Certainty, FencingToken, Renewed};
 use lock_redis::by_hand::texts;
 use test_support::{RedisOptions, RedisServer, RedisVersion};
 
-use crate::support::{COLOURS, SOON, both, draw, eventually, release_of, take};
+use crate::support::{BOTH, SOON, both, draw, eventually, release_of, take};
 
 const MARKER: &str = "leasehold:incarnation";
 
@@ -47,7 +47,7 @@ pub(crate) fn promote(server: &RedisServer) {
 
 #[test]
 fn tokens_never_repeat_after_a_fail_back_within_one_run() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let (a, b) = (server(), server());
         let before = connect(&a.url());
         let mut last = draw(&before, "job");
@@ -62,14 +62,14 @@ fn tokens_never_repeat_after_a_fail_back_within_one_run() {
         promote(&a);
         assert_eq!(info(&a, "run_id:"), run, "it is the same run");
         let after = draw(&connect(&a.url()), "job");
-        assert!(after > last, "{colour}: {after} was drawn after {last}");
-        assert_eq!(a.command::<String>(&["GET", MARKER]), incarnation(&a), "{colour}");
+        assert!(after > last, "{facade}: {after} was drawn after {last}");
+        assert_eq!(a.command::<String>(&["GET", MARKER]), incarnation(&a), "{facade}");
     }
 }
 
 #[test]
 fn connections_that_live_through_a_fail_back_draw_no_token_twice() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let (a, b) = (server(), server());
         replicate(&b, &a);
         let (one, other) = (connect(&a.url()), connect(&a.url()));
@@ -79,7 +79,7 @@ fn connections_that_live_through_a_fail_back_draw_no_token_twice() {
         replicate(&a, &b);
         promote(&a);
         let after = draw(&one, "job");
-        assert!(after > last, "{colour}: {after} was drawn after {last}");
+        assert!(after > last, "{facade}: {after} was drawn after {last}");
     }
 }
 
@@ -87,33 +87,33 @@ fn connections_that_live_through_a_fail_back_draw_no_token_twice() {
 fn tokens_come_from_the_clock_where_there_are_replicas() {
     let (primary, replica) = (server(), server());
     replicate(&replica, &primary);
-    for (colour, client) in both(&primary.url()) {
-        draw(&client, colour);
+    for (facade, client) in both(&primary.url()) {
+        draw(&client, facade);
         // As if the server had come back with the data of a replica, under connections that live.
         primary.command::<()>(&["SET", "leasehold:counter", "5"]);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap() - Duration::from_secs(1);
-        assert!(u128::from(draw(&client, colour).get()) > now.as_micros(), "{colour}");
+        assert!(u128::from(draw(&client, facade).get()) > now.as_micros(), "{facade}");
     }
 }
 
 #[test]
 fn a_backup_costs_no_held_lock() {
     let server = server();
-    for (colour, client) in both(&server.url()) {
-        let (claim, lease) = take(&client, colour);
+    for (facade, client) in both(&server.url()) {
+        let (claim, lease) = take(&client, facade);
         let before = incarnation(&server);
         // The first replica after a while without any names the history anew.
         server.command::<()>(&["CONFIG", "SET", "repl-backlog-ttl", "1"]);
         eventually("the backlog is gone", || info(&server, "repl_backlog_active:") == "0");
         server.back_up();
-        assert_ne!(incarnation(&server), before, "{colour}: the history has the old name");
+        assert_ne!(incarnation(&server), before, "{facade}: the history has the old name");
         assert_eq!(info(&server, "master_replid2:"), "0".repeat(40));
         let [(_, one), (_, another)] = both(&server.url());
-        assert!(draw(&one, "another").max(draw(&another, "another")) > lease.tokens.high(), "{colour}");
-        assert_eq!(server.command::<String>(&["GET", MARKER]), incarnation(&server), "{colour}");
+        assert!(draw(&one, "another").max(draw(&another, "another")) > lease.tokens.high(), "{facade}");
+        assert_eq!(server.command::<String>(&["GET", MARKER]), incarnation(&server), "{facade}");
         assert!(matches!(client.renew(std::slice::from_ref(&lease), SOON).unwrap()[..], [Renewed::Renewed { .. }]));
         client.release(&release_of(&claim, Certainty::Answered), SOON).unwrap();
-        assert!(draw(&client, colour) > lease.tokens.high(), "{colour}");
+        assert!(draw(&client, facade) > lease.tokens.high(), "{facade}");
     }
 }
 

@@ -10,7 +10,7 @@ use lock_core::{
 use lock_redis::nonblocking;
 use test_support::{Fault, Proxy, RedisOptions, RedisServer};
 
-use crate::faces::{Child, FACES, Face, handed_in, on_threads, on_tokio, over};
+use crate::facades::{Child, FACADES, Facade, handed_in, on_threads, on_tokio, over};
 use crate::support::{Client, SOON, both, claim, eventually, granted, release_of, take};
 
 /// A ttl with a place that is shorter.
@@ -48,11 +48,11 @@ type Served<'scope> = ScopedJoinHandle<'scope, (FencingToken, Instant)>;
 /// Waits for the lock on another thread, and gives it back at once; answers when it was had.
 fn wait_for<'scope, 'env>(
     scope: &'scope thread::Scope<'scope, 'env>,
-    face: &'env Face,
+    facade: &'env Facade,
     name: &'env str,
 ) -> Served<'scope> {
     scope.spawn(move || {
-        let held = face.acquire(name, LONG);
+        let held = facade.acquire(name, LONG);
         let (token, at) = (held.token(), Instant::now());
         held.release();
         (token, at)
@@ -76,14 +76,14 @@ pub(crate) fn release(client: &Client, claim: &Claim) {
 #[test]
 fn first_come_first_served() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
-        let (holder, _) = take(&client, colour);
-        let waiters: Vec<Claim> = (0..5).map(|_| queue(&client, colour)).collect();
+    for (facade, client) in both(&server.url()) {
+        let (holder, _) = take(&client, facade);
+        let waiters: Vec<Claim> = (0..5).map(|_| queue(&client, facade)).collect();
         let (mut last, mut before) = (holder, None);
         for waiter in waiters {
             release(&client, &last);
             let lease = granted(client.acquire(&waiter, SOON));
-            assert!(Some(lease.tokens.low()) > before, "{colour}");
+            assert!(Some(lease.tokens.low()) > before, "{facade}");
             (last, before) = (waiter, Some(lease.tokens.high()));
         }
         release(&client, &last);
@@ -95,25 +95,25 @@ fn first_come_first_served() {
 #[test]
 fn a_renewal_wakes_nobody_and_a_release_the_next_one_only() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
+    for (facade, client) in both(&server.url()) {
         let (told, grants) = mpsc::channel();
         client.listen(EventSink::new(move |event| {
             if let Event::Granted { lease, .. } = event {
                 told.send(lease.owner).unwrap();
             }
         }));
-        let (holder, lease) = take(&client, colour);
-        let [next, last] = [(); 2].map(|()| queue(&client, colour));
+        let (holder, lease) = take(&client, facade);
+        let [next, last] = [(); 2].map(|()| queue(&client, facade));
         for _ in 0..3 {
             let renewed = client.renew(std::slice::from_ref(&lease), SOON).unwrap();
-            assert!(matches!(renewed[..], [Renewed::Renewed { .. }]), "{colour}");
+            assert!(matches!(renewed[..], [Renewed::Renewed { .. }]), "{facade}");
         }
-        assert_eq!(grants.recv_timeout(Duration::from_millis(200)), Err(RecvTimeoutError::Timeout), "{colour}");
+        assert_eq!(grants.recv_timeout(Duration::from_millis(200)), Err(RecvTimeoutError::Timeout), "{facade}");
         for (holder, next) in [(&holder, &next), (&next, &last)] {
             release(&client, holder);
-            assert_eq!(grants.recv_timeout(AT_ONCE), Ok(next.owner), "{colour}");
+            assert_eq!(grants.recv_timeout(AT_ONCE), Ok(next.owner), "{facade}");
         }
-        assert_eq!(grants.try_recv(), Err(TryRecvError::Empty), "{colour}");
+        assert_eq!(grants.try_recv(), Err(TryRecvError::Empty), "{facade}");
         release(&client, &last);
         nothing_is_left(&server);
     }
@@ -125,7 +125,7 @@ fn what_is_used_is_said() {
     let resp2 = format!("{}?protocol=resp2", server.url());
     let client = redis::Client::open(server.url()).unwrap();
     let handed_in = over(async || nonblocking::Redis::from(client.get_multiplexed_async_connection().await.unwrap()));
-    for (face, expected) in [
+    for (facade, expected) in [
         (on_tokio(&server.url()), Waiting::QueueWithPush),
         (on_threads(&server.url()), Waiting::QueueWithPush),
         (on_tokio(&resp2), Waiting::Queue),
@@ -133,19 +133,19 @@ fn what_is_used_is_said() {
         (on_threads(&resp2), Waiting::QueueWithPush),
         (handed_in, Waiting::Queue),
     ] {
-        assert_eq!(face.capabilities().waiting, expected);
+        assert_eq!(facade.capabilities().waiting, expected);
     }
 }
 
 #[test]
 fn a_killed_holder_and_a_killed_waiter_are_in_nobodys_way() {
     let ttl = Duration::from_secs(2);
-    for (face, connect) in FACES {
+    for &(facade, connect) in FACADES {
         let server = RedisServer::start();
         let here = connect(&server.url());
-        let mut holder = Child::start(face, &server.url(), "job", ttl);
+        let mut holder = Child::start(facade, &server.url(), "job", ttl);
         holder.holds();
-        let mut first = Child::start(face, &server.url(), "job", LONG);
+        let mut first = Child::start(facade, &server.url(), "job", LONG);
         eventually_waiting(&server, "job", 1);
         thread::scope(|scope| {
             let second = wait_for(scope, &here, "job");
@@ -154,7 +154,7 @@ fn a_killed_holder_and_a_killed_waiter_are_in_nobodys_way() {
             holder.kill();
             let killed_at = Instant::now();
             let (_, at) = second.join().unwrap();
-            assert!(at - killed_at < ttl + AT_ONCE, "{face}: served after {:?}", at - killed_at);
+            assert!(at - killed_at < ttl + AT_ONCE, "{facade}: served after {:?}", at - killed_at);
         });
         nothing_is_left(&server);
     }
@@ -162,11 +162,11 @@ fn a_killed_holder_and_a_killed_waiter_are_in_nobodys_way() {
 
 #[test]
 fn a_frozen_waiter_holds_the_queue_up_for_its_place_and_not_for_its_ttl() {
-    let served_after = |face: &'static str| {
+    let served_after = |facade: &'static str| {
         let server = RedisServer::start();
         let (holder, next) = (on_tokio(&server.url()), on_threads(&server.url()));
         let held = holder.acquire("job", LONG);
-        let frozen = Child::start(face, &server.url(), "job", LONG);
+        let frozen = Child::start(facade, &server.url(), "job", LONG);
         eventually_waiting(&server, "job", 1);
         thread::scope(|scope| {
             let next = wait_for(scope, &next, "job");
@@ -178,10 +178,12 @@ fn a_frozen_waiter_holds_the_queue_up_for_its_place_and_not_for_its_ttl() {
         })
     };
     thread::scope(|scope| {
-        for (face, after) in FACES.map(|(face, _)| (face, scope.spawn(move || served_after(face)))) {
+        for (facade, after) in
+            FACADES.iter().map(|(facade, _)| (facade, scope.spawn(move || served_after(facade)))).collect::<Vec<_>>()
+        {
             let after = after.join().unwrap();
             // Before that the lock was the frozen one's.
-            assert!(after > Duration::from_secs(8) && after < Duration::from_secs(16), "{face}: {after:?}");
+            assert!(after > Duration::from_secs(8) && after < Duration::from_secs(16), "{facade}: {after:?}");
         }
     });
 }
@@ -190,16 +192,16 @@ fn a_frozen_waiter_holds_the_queue_up_for_its_place_and_not_for_its_ttl() {
 fn a_cancelled_waiter_leaves_the_queue_at_once() {
     let server = RedisServer::start();
     let holder = on_threads(&server.url());
-    for (face, connect) in FACES {
-        let held = holder.acquire(face, LONG);
+    for &(facade, connect) in FACADES {
+        let held = holder.acquire(facade, LONG);
         let here = connect(&server.url());
         thread::scope(|scope| {
-            scope.spawn(|| here.give_up_after(face, LONG, AT_ONCE / 2));
-            eventually_waiting(&server, face, 1);
+            scope.spawn(|| here.give_up_after(facade, LONG, AT_ONCE / 2));
+            eventually_waiting(&server, facade, 1);
         });
         let given_up_at = Instant::now();
-        eventually_waiting(&server, face, 0);
-        assert!(given_up_at.elapsed() < AT_ONCE, "{face}: {:?}", given_up_at.elapsed());
+        eventually_waiting(&server, facade, 0);
+        assert!(given_up_at.elapsed() < AT_ONCE, "{facade}: {:?}", given_up_at.elapsed());
         held.release();
     }
     nothing_is_left(&server);
@@ -207,7 +209,7 @@ fn a_cancelled_waiter_leaves_the_queue_at_once() {
 
 #[test]
 fn a_grant_that_nobody_wants_any_more_is_passed_on() {
-    for (face, connect) in FACES {
+    for &(facade, connect) in FACADES {
         let server = RedisServer::start();
         let proxy = Proxy::start(server.port());
         let (holder, far) = (on_threads(&server.url()), connect(&server.url_at(proxy.port())));
@@ -224,11 +226,11 @@ fn a_grant_that_nobody_wants_any_more_is_passed_on() {
             held.release();
             eventually_waiting(&server, "job", 1);
             eventually("what went to it or came from it is held", || proxy.fired() > 0);
-            assert!(!next.is_finished(), "{face}: the lock went past the one that was first");
+            assert!(!next.is_finished(), "{facade}: the lock went past the one that was first");
             proxy.heal();
             let healed_at = Instant::now();
             let (_, at) = next.join().unwrap();
-            assert!(at - healed_at < 2 * AT_ONCE, "{face}: passed on after {:?}", at - healed_at);
+            assert!(at - healed_at < 2 * AT_ONCE, "{facade}: passed on after {:?}", at - healed_at);
         });
     }
 }
@@ -238,23 +240,23 @@ fn a_foreign_release_is_noticed_soon() {
     const COMPARE_AND_DELETE: &str =
         "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) else return 0 end";
     let server = RedisServer::start();
-    for (face, connect) in FACES {
+    for &(facade, connect) in FACADES {
         let here = connect(&server.url());
-        let set = ["SET", face, "c2VjcmV0", "NX", "PX", "60000"];
+        let set = ["SET", facade, "c2VjcmV0", "NX", "PX", "60000"];
         assert_eq!(server.command::<Option<String>>(&set).as_deref(), Some("OK"));
         thread::scope(|scope| {
-            let waiter = wait_for(scope, &here, face);
-            eventually_waiting(&server, face, 1);
+            let waiter = wait_for(scope, &here, facade);
+            eventually_waiting(&server, facade, 1);
             thread::sleep(Duration::from_millis(500));
-            assert!(!waiter.is_finished(), "{face}: both hold it");
-            assert_eq!(server.command::<u8>(&["EVAL", COMPARE_AND_DELETE, "1", face, "c2VjcmV0"]), 1);
+            assert!(!waiter.is_finished(), "{facade}: both hold it");
+            assert_eq!(server.command::<u8>(&["EVAL", COMPARE_AND_DELETE, "1", facade, "c2VjcmV0"]), 1);
             let released_at = Instant::now();
             let (_, at) = waiter.join().unwrap();
-            assert!(at.saturating_duration_since(released_at) < AT_ONCE, "{face}");
+            assert!(at.saturating_duration_since(released_at) < AT_ONCE, "{facade}");
         });
-        let held = here.acquire(face, LONG);
-        assert_eq!(server.command::<Option<String>>(&set), None, "{face}: both hold it");
-        assert_eq!(server.command::<u8>(&["EVAL", COMPARE_AND_DELETE, "1", face, "c2VjcmV0"]), 0);
+        let held = here.acquire(facade, LONG);
+        assert_eq!(server.command::<Option<String>>(&set), None, "{facade}: both hold it");
+        assert_eq!(server.command::<u8>(&["EVAL", COMPARE_AND_DELETE, "1", facade, "c2VjcmV0"]), 0);
         held.release();
     }
     nothing_is_left(&server);
@@ -266,13 +268,13 @@ fn a_subscription_to_a_pattern_brings_no_dead_waiter_to_life() {
     let mut operator = server.connection();
     let mut operator = operator.as_pubsub();
     operator.psubscribe("leasehold:*").unwrap();
-    for (colour, client) in both(&server.url()) {
-        let (holder, _) = take(&client, colour);
+    for (facade, client) in both(&server.url()) {
+        let (holder, _) = take(&client, facade);
         let dead = both(&server.url()).map(|(_, dead)| {
-            queue(&dead, colour);
+            queue(&dead, facade);
             dead
         });
-        let last = queue(&client, colour);
+        let last = queue(&client, facade);
         let channels = || server.command::<Vec<String>>(&["PUBSUB", "CHANNELS", "leasehold:inbox:*"]).len();
         let with_the_dead = channels();
         drop(dead);
@@ -286,7 +288,7 @@ fn a_subscription_to_a_pattern_brings_no_dead_waiter_to_life() {
 
 #[test]
 fn a_waiter_whose_connections_are_killed_is_served_all_the_same() {
-    for (face, connect) in FACES {
+    for &(facade, connect) in FACADES {
         for kind in ["pubsub", "normal"] {
             let server = RedisServer::start();
             let (holder, here) = (on_threads(&server.url()), connect(&server.url()));
@@ -299,8 +301,8 @@ fn a_waiter_whose_connections_are_killed_is_served_all_the_same() {
                 let (token, released_at) = (held.token(), Instant::now());
                 held.release();
                 let (next, at) = waiter.join().unwrap();
-                assert!(next > token, "{face}");
-                assert!(at.saturating_duration_since(released_at) < 2 * AT_ONCE, "{face}, {kind}");
+                assert!(next > token, "{facade}");
+                assert!(at.saturating_duration_since(released_at) < 2 * AT_ONCE, "{facade}, {kind}");
             });
             nothing_is_left(&server);
         }
@@ -311,19 +313,19 @@ fn a_waiter_whose_connections_are_killed_is_served_all_the_same() {
 fn nobody_is_starved_by_those_who_are_told() {
     let server = RedisServer::start();
     let resp2 = format!("{}?protocol=resp2", server.url());
-    let faces = [on_tokio(&server.url()), on_threads(&server.url()), on_tokio(&resp2), on_threads(&resp2)];
-    let faces: Vec<Face> = faces.into_iter().chain(handed_in(&server)).collect();
+    let facades = [on_tokio(&server.url()), on_threads(&server.url()), on_tokio(&resp2), on_threads(&resp2)];
+    let facades: Vec<Facade> = facades.into_iter().chain(handed_in(&server)).collect();
     let end = Instant::now() + Duration::from_secs(4);
     let turns: Vec<u32> = thread::scope(|scope| {
-        let contend = |face: &Face| {
+        let contend = |facade: &Facade| {
             let mut turns = 0;
             while Instant::now() < end {
-                face.acquire("job", LONG).release();
+                facade.acquire("job", LONG).release();
                 turns += 1;
             }
             turns
         };
-        let threads: Vec<_> = faces.iter().map(|face| scope.spawn(move || contend(face))).collect();
+        let threads: Vec<_> = facades.iter().map(|facade| scope.spawn(move || contend(facade))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     let (fewest, most) = (turns.iter().min().unwrap(), turns.iter().max().unwrap());
@@ -335,16 +337,16 @@ fn nobody_is_starved_by_those_who_are_told() {
 #[test]
 fn the_dead_do_not_pile_up() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
-        take(&client, colour);
-        queue(&client, colour);
+    for (facade, client) in both(&server.url()) {
+        take(&client, facade);
+        queue(&client, facade);
         for _ in 0..40 {
-            let dies = Claim { queueing: Queueing::Wanted, terms: Terms::exclusive(Ttl::MIN), ..claim(colour) };
-            assert!(matches!(client.acquire(&dies, SOON), Ok(Answer::Queued { .. })), "{colour}");
+            let dies = Claim { queueing: Queueing::Wanted, terms: Terms::exclusive(Ttl::MIN), ..claim(facade) };
+            assert!(matches!(client.acquire(&dies, SOON), Ok(Answer::Queued { .. })), "{facade}");
             thread::sleep(Ttl::MIN.get());
         }
-        let (left, listed) = (waiting(&server, colour), listed(&server, colour));
-        assert!(left <= 16 && listed <= 16, "{colour}: {left} and {listed} of 41 are still there");
+        let (left, listed) = (waiting(&server, facade), listed(&server, facade));
+        assert!(left <= 16 && listed <= 16, "{facade}: {left} and {listed} of 41 are still there");
     }
 }
 
@@ -353,9 +355,9 @@ fn the_dead_do_not_pile_up() {
 fn a_server_without_hello_is_asked_instead() {
     let options = RedisOptions::default().arguments(&["--rename-command", "HELLO", ""]);
     let server = RedisServer::start_with(options);
-    let (face, ttl) = (on_tokio(&server.url()), Duration::from_secs(1));
-    assert_eq!(face.capabilities().waiting, Waiting::Queue);
-    let held = face.acquire("job", ttl);
+    let (facade, ttl) = (on_tokio(&server.url()), Duration::from_secs(1));
+    assert_eq!(facade.capabilities().waiting, Waiting::Queue);
+    let held = facade.acquire("job", ttl);
     let first = held.token();
     thread::sleep(ttl * 3);
     assert!(held.is_stored(), "it was renewed");
@@ -376,20 +378,20 @@ fn a_right_that_is_lost_later_costs_no_waiter_its_turn() {
     user("&*");
     let url = format!("redis://app:pw@127.0.0.1:{}", server.port());
     let holder = on_threads(&server.url());
-    for face in [on_tokio(&url), on_threads(&url)] {
+    for facade in [on_tokio(&url), on_threads(&url)] {
         user("&*");
-        face.acquire("job", LONG).release();
+        facade.acquire("job", LONG).release();
         user("resetchannels");
         server.command::<i64>(&["CLIENT", "KILL", "USER", "app"]);
         let held = holder.acquire("job", LONG);
         thread::scope(|scope| {
-            let served = wait_for(scope, &face, "job");
+            let served = wait_for(scope, &facade, "job");
             eventually_waiting(&server, "job", 1);
             thread::sleep(Duration::from_millis(500));
             let released = Instant::now();
             held.release();
             let late = served.join().unwrap().1 - released;
-            assert!(late < AT_ONCE, "{late:?}: {:?}", face.capabilities());
+            assert!(late < AT_ONCE, "{late:?}: {:?}", facade.capabilities());
         });
     }
 }

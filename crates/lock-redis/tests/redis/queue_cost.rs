@@ -66,11 +66,11 @@ fn steps(server: &RedisServer, client: &Client, name: &str, count: usize) -> [Ra
 #[test]
 fn each_step_of_a_long_queue_costs_as_much_as_of_a_short_one() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
+    for (facade, client) in both(&server.url()) {
         let (short, long) = (steps(&server, &client, "short", 20), steps(&server, &client, "long", 400));
-        assert_eq!(short, long, "{colour}");
+        assert_eq!(short, long, "{facade}");
         let searched = long.iter().flat_map(BTreeMap::keys).find(|name| SEARCHES.contains(&name.as_str()));
-        assert_eq!(searched, None, "{colour}");
+        assert_eq!(searched, None, "{facade}");
         server.command::<()>(&["FLUSHALL"]);
     }
 }
@@ -80,18 +80,18 @@ fn each_step_of_a_long_queue_costs_as_much_as_of_a_short_one() {
 fn those_that_leave_together_cost_no_more_each() {
     const COUNT: usize = 400;
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
-        let (holder, _) = take(&client, colour);
-        let first = queue(&client, colour);
-        let impatient: Vec<Claim> = (0..COUNT).map(|_| queue(&client, colour)).collect();
-        let last = queue(&client, colour);
+    for (facade, client) in both(&server.url()) {
+        let (holder, _) = take(&client, facade);
+        let first = queue(&client, facade);
+        let impatient: Vec<Claim> = (0..COUNT).map(|_| queue(&client, facade)).collect();
+        let last = queue(&client, facade);
         let one = ran(&server, || leave(&client, &impatient[0]));
         let all = ran(&server, || impatient[1..].iter().for_each(|waiter| leave(&client, waiter)));
         let each: Ran = all.into_iter().map(|(name, calls)| (name, calls / (COUNT as u64 - 1))).collect();
-        assert_eq!(one, each, "{colour}");
-        assert_eq!(waiting(&server, colour), 2, "{colour}");
-        let newcomers = [(); SWEPT_EVERY].map(|()| queue(&client, colour));
-        assert!(listed(&server, colour) <= 20, "{colour}: {} are still listed", listed(&server, colour));
+        assert_eq!(one, each, "{facade}");
+        assert_eq!(waiting(&server, facade), 2, "{facade}");
+        let newcomers = [(); SWEPT_EVERY].map(|()| queue(&client, facade));
+        assert!(listed(&server, facade) <= 20, "{facade}: {} are still listed", listed(&server, facade));
         let mut holder = holder;
         for next in [first, last].into_iter().chain(newcomers) {
             release(&client, &holder);
@@ -107,11 +107,11 @@ fn those_that_leave_together_cost_no_more_each() {
 #[test]
 fn the_last_one_that_leaves_takes_the_queue_along() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
-        let (holder, _) = take(&client, colour);
-        let waiters: Vec<Claim> = (0..20).map(|_| queue(&client, colour)).collect();
+    for (facade, client) in both(&server.url()) {
+        let (holder, _) = take(&client, facade);
+        let waiters: Vec<Claim> = (0..20).map(|_| queue(&client, facade)).collect();
         waiters.iter().for_each(|waiter| leave(&client, waiter));
-        assert_eq!((waiting(&server, colour), listed(&server, colour)), (0, 0), "{colour}");
+        assert_eq!((waiting(&server, facade), listed(&server, facade)), (0, 0), "{facade}");
         release(&client, &holder);
     }
 }
@@ -120,15 +120,15 @@ fn the_last_one_that_leaves_takes_the_queue_along() {
 #[test]
 fn one_that_joins_and_leaves_again_and_again_is_not_listed_each_time() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
-        take(&client, colour);
-        queue(&client, colour);
-        let restless = Claim { queueing: Queueing::Wanted, ..claim(colour) };
+    for (facade, client) in both(&server.url()) {
+        take(&client, facade);
+        queue(&client, facade);
+        let restless = Claim { queueing: Queueing::Wanted, ..claim(facade) };
         for _ in 0..100 {
-            assert!(matches!(client.acquire(&restless, SOON), Ok(Answer::Queued { .. })), "{colour}");
+            assert!(matches!(client.acquire(&restless, SOON), Ok(Answer::Queued { .. })), "{facade}");
             leave(&client, &restless);
         }
-        assert!(listed(&server, colour) <= 20, "{colour}: {} are listed", listed(&server, colour));
+        assert!(listed(&server, facade) <= 20, "{facade}: {} are listed", listed(&server, facade));
     }
 }
 
@@ -139,20 +139,20 @@ fn the_dead_are_swept_out_of_the_middle() {
     // Some times as many as there are windows: which one is swept goes by the length.
     const JOINS_MAX: usize = 1000;
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
-        take(&client, colour);
-        let waiters = format!("leasehold:{{{colour}}}:w");
-        (0..LIVE).for_each(|_| drop(queue(&client, colour)));
-        let dead: Vec<Claim> = (0..LIVE).map(|_| queue(&client, colour)).collect();
-        (0..LIVE).for_each(|_| drop(queue(&client, colour)));
+    for (facade, client) in both(&server.url()) {
+        take(&client, facade);
+        let waiters = format!("leasehold:{{{facade}}}:w");
+        (0..LIVE).for_each(|_| drop(queue(&client, facade)));
+        let dead: Vec<Claim> = (0..LIVE).map(|_| queue(&client, facade)).collect();
+        (0..LIVE).for_each(|_| drop(queue(&client, facade)));
         let owners: Vec<String> = dead.iter().map(|dead| dead.owner.to_wire().to_string()).collect();
         for owner in &owners {
             server.command::<()>(&["HSET", &waiters, owner, "1 30000 1 0 - n1 1@here dead"]);
         }
         let ask: Vec<&str> = ["HMGET", &waiters].into_iter().chain(owners.iter().map(String::as_str)).collect();
         let left = || server.command::<Vec<Option<String>>>(&ask).into_iter().flatten().count();
-        assert_eq!(left(), LIVE, "{colour}");
-        let mut joins = (0..JOINS_MAX).map(|_| queue(&client, colour));
-        assert!(joins.any(|_| left() == 0), "{colour}: {} of the dead are left", left());
+        assert_eq!(left(), LIVE, "{facade}");
+        let mut joins = (0..JOINS_MAX).map(|_| queue(&client, facade));
+        assert!(joins.any(|_| left() == 0), "{facade}: {} of the dead are left", left());
     }
 }

@@ -8,7 +8,7 @@ use lock_core::{Answer, Claim, Event, EventSink, Holder, Queueing, Terms, Ttl};
 use redis::PubSub;
 use test_support::RedisServer;
 
-use crate::faces::{FACES, on_threads};
+use crate::facades::{FACADES, on_threads};
 use crate::queue::{queue, release, waiting};
 use crate::support::{Client, SOON, both, claim, eventually, granted, owner, take};
 
@@ -63,9 +63,9 @@ fn a_waiter_of_a_later_version_is_left_where_it_is_and_told_to_ask() {
     let mut listening = server.connection();
     let mut inbox = listening.as_pubsub();
     inbox.subscribe(HERE).unwrap();
-    for (colour, client) in both(&server.url()) {
+    for (facade, client) in both(&server.url()) {
         for (number, fields) in ["x5", "n1 x2147483647", "x1 n1", "x3 z9"].iter().enumerate() {
-            let name = format!("{colour}:{number}");
+            let name = format!("{facade}:{number}");
             let (holder, _) = take(&client, &name);
             enter(&server, &name, over_in(PLACE_MAX / 2), &format!("{HERE} {fields} 4711@later shared"));
             let ours = queue(&client, &name);
@@ -94,21 +94,21 @@ fn a_waiter_of_a_later_version_is_left_where_it_is_and_told_to_ask() {
 #[test]
 fn behind_a_waiter_of_a_later_version_ours_are_served_when_it_leaves() {
     let server = RedisServer::start();
-    for (colour, connect) in FACES {
+    for &(facade, connect) in FACADES {
         let (holder, waiter) = (on_threads(&server.url()), connect(&server.url()));
-        let held = holder.acquire(colour, Ttl::DEFAULT.get());
-        enter(&server, colour, over_in(PLACE_MAX), "- x5 4711@later shared");
+        let held = holder.acquire(facade, Ttl::DEFAULT.get());
+        enter(&server, facade, over_in(PLACE_MAX), "- x5 4711@later shared");
         thread::scope(|scope| {
-            let served = scope.spawn(|| waiter.acquire(colour, Ttl::DEFAULT.get()).release());
-            eventually("ours waits behind it", || waiting(&server, colour) == 2);
+            let served = scope.spawn(|| waiter.acquire(facade, Ttl::DEFAULT.get()).release());
+            eventually("ours waits behind it", || waiting(&server, facade) == 2);
             held.release();
-            eventually("the lock is free", || stored(&server, colour).is_none());
+            eventually("the lock is free", || stored(&server, facade).is_none());
             thread::sleep(Duration::from_millis(300));
-            assert!(!served.is_finished(), "{colour}: ours got past it");
-            leave(&server, colour);
+            assert!(!served.is_finished(), "{facade}: ours got past it");
+            leave(&server, facade);
             let left_at = Instant::now();
             served.join().unwrap();
-            assert!(left_at.elapsed() < PLACE_MAX, "{colour}: {:?}", left_at.elapsed());
+            assert!(left_at.elapsed() < PLACE_MAX, "{facade}: {:?}", left_at.elapsed());
         });
     }
 }
@@ -116,9 +116,9 @@ fn behind_a_waiter_of_a_later_version_ours_are_served_when_it_leaves() {
 #[test]
 fn the_limit_of_an_exclusive_waiter_may_be_written_down() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
+    for (facade, client) in both(&server.url()) {
         for (number, fields) in ["", "x0 ", "n9 x0 ", "x0 n9 z1 "].iter().enumerate() {
-            let name = format!("{colour}:{number}");
+            let name = format!("{facade}:{number}");
             let (holder, _) = take(&client, &name);
             enter(&server, &name, over_in(PLACE_MAX / 2), &format!("- {fields}4711@there x5 is no field here"));
             release(&client, &holder);
@@ -133,10 +133,10 @@ fn the_limit_of_an_exclusive_waiter_may_be_written_down() {
 #[test]
 fn a_dead_waiter_of_a_later_version_is_in_nobodys_way() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
+    for (facade, client) in both(&server.url()) {
         let nobody = format!("leasehold:inbox:{}", "f".repeat(32));
         for (number, (over, inbox)) in [(1, "-"), (over_in(PLACE_MAX / 2), nobody.as_str())].into_iter().enumerate() {
-            let name = format!("{colour}:{number}");
+            let name = format!("{facade}:{number}");
             let (holder, _) = take(&client, &name);
             enter(&server, &name, over, &format!("{inbox} x5 4711@later shared"));
             let ours = queue(&client, &name);
@@ -150,19 +150,19 @@ fn a_dead_waiter_of_a_later_version_is_in_nobodys_way() {
 #[test]
 fn a_place_that_ends_later_than_any_can_is_over() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
-        let (holder, _) = take(&client, colour);
-        enter(&server, colour, over_in(Duration::from_secs(3600)), "- n1 4711@here dead");
-        let ours = queue(&client, colour);
+    for (facade, client) in both(&server.url()) {
+        let (holder, _) = take(&client, facade);
+        enter(&server, facade, over_in(Duration::from_secs(3600)), "- n1 4711@here dead");
+        let ours = queue(&client, facade);
         let again = client.acquire(&ours, SOON).unwrap();
-        assert!(matches!(again, Answer::Queued { position: 1, .. }), "{colour}: {again:?}");
+        assert!(matches!(again, Answer::Queued { position: 1, .. }), "{facade}: {again:?}");
         enter(&server, "other", over_in(Duration::from_secs(3600)), "- n1 4711@here dead");
         release(&client, &holder);
         granted(client.acquire(&ours, SOON));
         // Where nobody of ours waits, it is not handed to the dead one either.
         let (holder, _) = take(&client, "other");
         release(&client, &holder);
-        assert_eq!(stored(&server, "other"), None, "{colour}");
+        assert_eq!(stored(&server, "other"), None, "{facade}");
         release(&client, &ours);
     }
 }
@@ -174,11 +174,11 @@ fn a_waiter_that_is_told_outlives_a_step_of_the_clock() {
     let mut listening = server.connection();
     let mut inbox = listening.as_pubsub();
     inbox.subscribe(HERE).unwrap();
-    for (colour, client) in both(&server.url()) {
-        let (holder, _) = take(&client, colour);
-        enter(&server, colour, over_in(Duration::from_secs(3600)), &format!("{HERE} n1 4711@here alive"));
+    for (facade, client) in both(&server.url()) {
+        let (holder, _) = take(&client, facade);
+        enter(&server, facade, over_in(Duration::from_secs(3600)), &format!("{HERE} n1 4711@here alive"));
         release(&client, &holder);
-        assert!(stored(&server, colour).unwrap().contains(&stranger()), "{colour}");
+        assert!(stored(&server, facade).unwrap().contains(&stranger()), "{facade}");
         inbox.set_read_timeout(Some(PATIENCE)).unwrap();
         assert!(inbox.get_message().unwrap().get_payload::<String>().unwrap().starts_with("granted "));
     }
@@ -188,14 +188,14 @@ fn a_waiter_that_is_told_outlives_a_step_of_the_clock() {
 #[test]
 fn the_queue_lasts_as_long_as_its_longest_place() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
-        take(&client, colour);
-        queue(&client, colour);
-        let brief = Claim { terms: Terms::exclusive(Ttl::MIN), ..wanted(colour) };
-        assert!(matches!(client.acquire(&brief, SOON), Ok(Answer::Queued { position: 2, .. })), "{colour}");
+    for (facade, client) in both(&server.url()) {
+        take(&client, facade);
+        queue(&client, facade);
+        let brief = Claim { terms: Terms::exclusive(Ttl::MIN), ..wanted(facade) };
+        assert!(matches!(client.acquire(&brief, SOON), Ok(Answer::Queued { position: 2, .. })), "{facade}");
         for part in ["q", "w", "n"] {
-            let left: i64 = server.command(&["PTTL", &format!("leasehold:{{{colour}}}:{part}")]);
-            assert!(left > i64::try_from(10 * Ttl::MIN.as_millis()).unwrap(), "{colour}: {part} ends in {left} ms");
+            let left: i64 = server.command(&["PTTL", &format!("leasehold:{{{facade}}}:{part}")]);
+            assert!(left > i64::try_from(10 * Ttl::MIN.as_millis()).unwrap(), "{facade}: {part} ends in {left} ms");
         }
     }
 }
@@ -204,22 +204,22 @@ fn the_queue_lasts_as_long_as_its_longest_place() {
 #[test]
 fn the_next_in_line_is_told_when_a_dead_first_one_is_passed_over() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
+    for (facade, client) in both(&server.url()) {
         let (told, grants) = mpsc::channel();
         client.listen(EventSink::new(move |event| {
             if let Event::Granted { lease, .. } = event {
                 told.send(lease.owner).ok();
             }
         }));
-        let dying = Claim { terms: Terms::exclusive(Ttl::MIN), ..claim(colour) };
+        let dying = Claim { terms: Terms::exclusive(Ttl::MIN), ..claim(facade) };
         granted(client.acquire(&dying, SOON));
         let nobody = format!("leasehold:inbox:{}", "f".repeat(32));
-        enter(&server, colour, over_in(PLACE_MAX), &format!("{nobody} n1 4711@here dead"));
-        let second = queue(&client, colour);
-        eventually("the holder's lease ends", || stored(&server, colour).is_none());
-        let third = wanted(colour);
-        assert!(matches!(client.acquire(&third, SOON), Ok(Answer::Queued { position: 1, .. })), "{colour}");
-        assert_eq!(grants.recv_timeout(PATIENCE), Ok(second.owner), "{colour}");
+        enter(&server, facade, over_in(PLACE_MAX), &format!("{nobody} n1 4711@here dead"));
+        let second = queue(&client, facade);
+        eventually("the holder's lease ends", || stored(&server, facade).is_none());
+        let third = wanted(facade);
+        assert!(matches!(client.acquire(&third, SOON), Ok(Answer::Queued { position: 1, .. })), "{facade}");
+        assert_eq!(grants.recv_timeout(PATIENCE), Ok(second.owner), "{facade}");
         granted(client.acquire(&second, SOON));
     }
 }
@@ -228,21 +228,21 @@ fn the_next_in_line_is_told_when_a_dead_first_one_is_passed_over() {
 #[test]
 fn a_waiter_whose_list_was_evicted_queues_again() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
-        let (holder, _) = take(&client, colour);
-        let [first, second] = [(); 2].map(|()| queue(&client, colour));
+    for (facade, client) in both(&server.url()) {
+        let (holder, _) = take(&client, facade);
+        let [first, second] = [(); 2].map(|()| queue(&client, facade));
         for lost in [&["q"][..], &["q", "n"]] {
-            lost.iter().for_each(|part| server.command(&["DEL", &format!("leasehold:{{{colour}}}:{part}")]));
+            lost.iter().for_each(|part| server.command(&["DEL", &format!("leasehold:{{{facade}}}:{part}")]));
             let newcomer: Client = both(&server.url())[1].1.clone();
-            let newcomer = queue(&newcomer, colour);
+            let newcomer = queue(&newcomer, facade);
             for claim in [&first, &second] {
-                assert!(matches!(client.acquire(claim, SOON), Ok(Answer::Queued { .. })), "{colour}");
+                assert!(matches!(client.acquire(claim, SOON), Ok(Answer::Queued { .. })), "{facade}");
             }
-            let list = format!("leasehold:{{{colour}}}:q");
+            let list = format!("leasehold:{{{facade}}}:q");
             let listed: Vec<String> = server.command(&["LRANGE", &list, "0", "-1"]);
             for claim in [&newcomer, &first, &second] {
                 let owner = claim.owner.to_wire().to_string();
-                assert_eq!(listed.iter().filter(|listed| **listed == owner).count(), 1, "{colour}");
+                assert_eq!(listed.iter().filter(|listed| **listed == owner).count(), 1, "{facade}");
             }
         }
         release(&client, &holder);

@@ -14,10 +14,10 @@ use crate::support::{Client, SOON, both, claim, eventually, release_of, take};
 /// One backend with two clients, and a count of what is asked of it.
 struct Shared {
     faults: Faults,
-    face: Face,
+    facade: Facade,
 }
 
-enum Face {
+enum Facade {
     Async(Runtime, Arc<dyn AsyncBackend>, [lock_async::Client; 2]),
     Blocking(Arc<dyn BlockingBackend>, [lock_blocking::Client; 2]),
 }
@@ -25,13 +25,13 @@ enum Face {
 impl Shared {
     fn on_tokio(config: &RedisConfig) -> Self {
         let (faults, runtime) = (Faults::new(), Runtime::new().unwrap());
-        let face = runtime.block_on(async {
+        let facade = runtime.block_on(async {
             let redis = nonblocking::Redis::connect(config).await.unwrap();
             let backend: Arc<dyn AsyncBackend> = Arc::new(Faulty::new(redis, &faults));
             let clients = [(); 2].map(|()| lock_async::Client::new(Arc::clone(&backend)).unwrap());
             (backend, clients)
         });
-        Self { faults, face: Face::Async(runtime, face.0, face.1) }
+        Self { faults, facade: Facade::Async(runtime, facade.0, facade.1) }
     }
 
     fn on_threads(config: &RedisConfig) -> Self {
@@ -39,24 +39,24 @@ impl Shared {
         let redis = blocking::Redis::connect(config).unwrap();
         let backend: Arc<dyn BlockingBackend> = Arc::new(Faulty::new(redis, &faults));
         let clients = [(); 2].map(|()| lock_blocking::Client::new(Arc::clone(&backend)).unwrap());
-        Self { faults, face: Face::Blocking(backend, clients) }
+        Self { faults, facade: Facade::Blocking(backend, clients) }
     }
 
     /// Waits for the lock with one of the clients, and gives it back.
     fn take_turn(&self, client: usize, name: &str) {
-        match &self.face {
-            Face::Async(runtime, _, clients) => runtime.block_on(async {
+        match &self.facade {
+            Facade::Async(runtime, _, clients) => runtime.block_on(async {
                 clients[client].mutex(name).acquire().await.unwrap().release().await.unwrap();
             }),
-            Face::Blocking(_, clients) => drop(clients[client].mutex(name).acquire().unwrap().release().unwrap()),
+            Facade::Blocking(_, clients) => drop(clients[client].mutex(name).acquire().unwrap().release().unwrap()),
         }
     }
 
     /// Asks for a lock past the clients.
     fn ask(&self, claim: &Claim) -> Result<Answer, BackendError> {
-        match &self.face {
-            Face::Async(runtime, backend, _) => runtime.block_on(backend.acquire(claim, SOON)),
-            Face::Blocking(backend, _) => backend.acquire(claim, SOON),
+        match &self.facade {
+            Facade::Async(runtime, backend, _) => runtime.block_on(backend.acquire(claim, SOON)),
+            Facade::Blocking(backend, _) => backend.acquire(claim, SOON),
         }
     }
 }
@@ -76,13 +76,13 @@ fn waiters(client: &Client, name: &str) -> u32 {
 fn all_clients_of_a_backend_are_told_of_their_turn() {
     let server = RedisServer::start();
     let [_, (_, holder)] = both(&server.url());
-    for (face, shared) in shared(&server) {
+    for (facade, shared) in shared(&server) {
         for client in 0..2 {
             let told = (0..4).any(|_| {
-                let (held, _) = take(&holder, face);
+                let (held, _) = take(&holder, facade);
                 thread::scope(|scope| {
-                    let waiter = scope.spawn(|| shared.take_turn(client, face));
-                    eventually("it waits", || waiters(&holder, face) == 1);
+                    let waiter = scope.spawn(|| shared.take_turn(client, facade));
+                    eventually("it waits", || waiters(&holder, facade) == 1);
                     // Its subscription is new at first, which asks it to ask once more.
                     thread::sleep(SOON / 25);
                     let asked = shared.faults.calls(Operation::Acquire);
@@ -92,7 +92,7 @@ fn all_clients_of_a_backend_are_told_of_their_turn() {
                     shared.faults.calls(Operation::Acquire) == asked
                 })
             });
-            assert!(told, "{face}: client {client} had to ask each time");
+            assert!(told, "{facade}: client {client} had to ask each time");
         }
     }
 }
@@ -102,13 +102,13 @@ fn all_clients_of_a_backend_are_told_of_their_turn() {
 fn a_turn_that_nobody_knows_is_given_back() {
     let server = RedisServer::start();
     let [_, (_, holder)] = both(&server.url());
-    for (face, shared) in shared(&server) {
-        let (held, _) = take(&holder, face);
-        let waiter = Claim { queueing: Queueing::Wanted, ..claim(face) };
+    for (facade, shared) in shared(&server) {
+        let (held, _) = take(&holder, facade);
+        let waiter = Claim { queueing: Queueing::Wanted, ..claim(facade) };
         let answer = shared.ask(&waiter);
-        assert!(matches!(answer, Ok(Answer::Queued { position: 1, .. })), "{face}: {answer:?}");
+        assert!(matches!(answer, Ok(Answer::Queued { position: 1, .. })), "{facade}: {answer:?}");
         assert_eq!(holder.release(&release_of(&held, Certainty::Answered), SOON).unwrap(), Released::Released);
         eventually("it is given back", || shared.faults.ran(Operation::Release) == 1);
-        take(&holder, face);
+        take(&holder, facade);
     }
 }

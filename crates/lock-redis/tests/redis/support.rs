@@ -1,4 +1,4 @@
-//! What the tests share: both colours behind one trait, claims, and patience.
+//! What the tests share: both facades behind one trait, claims, and patience.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ pub(crate) const SHORT: Duration = Duration::from_millis(300);
 /// How long something may take that must happen.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Either colour.
+/// Either facade.
 pub(crate) type Client = Arc<dyn BlockingBackend>;
 
 /// An asynchronous backend, driven from a plain thread.
@@ -70,8 +70,8 @@ impl<B: AsyncBackend> BlockingBackend for OnTokio<B> {
 
 type Connect = fn(&str) -> Client;
 
-/// How to connect a client of each colour.
-pub(crate) const COLOURS: [(&str, Connect); 2] = [("async", on_tokio), ("blocking", on_threads)];
+/// How to connect a client of each facade.
+pub(crate) const BOTH: [(&str, Connect); 2] = [("async", on_tokio), ("blocking", on_threads)];
 
 fn on_tokio(url: &str) -> Client {
     let config = RedisConfig::from_url(url).unwrap();
@@ -82,12 +82,12 @@ fn on_threads(url: &str) -> Client {
     Arc::new(blocking::Redis::connect(&RedisConfig::from_url(url).unwrap()).unwrap())
 }
 
-/// One client of each colour.
+/// One client of each facade.
 pub(crate) fn both(url: &str) -> [(&'static str, Client); 2] {
-    COLOURS.map(|(colour, connect)| (colour, connect(url)))
+    BOTH.map(|(facade, connect)| (facade, connect(url)))
 }
 
-/// What connecting says, in each colour.
+/// What connecting says, in each facade.
 pub(crate) fn refusals(url: &str) -> [BackendError; 2] {
     let config = RedisConfig::from_url(url).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -32,10 +32,10 @@ fn draw_again(client: &Client, name: &str) -> FencingToken {
 fn tokens_begin_at_the_clock_and_count_from_there() {
     let server = RedisServer::start();
     let before = now();
-    for (colour, client) in both(&server.url()) {
-        let first = draw(&client, colour).get();
-        assert!(first > before && first <= now() + 1_000_000, "{colour}: {first}");
-        let mut wide = claim(colour);
+    for (facade, client) in both(&server.url()) {
+        let first = draw(&client, facade).get();
+        assert!(first > before && first <= now() + 1_000_000, "{facade}: {first}");
+        let mut wide = claim(facade);
         wide.width = Width::MAX;
         let tokens = granted(client.acquire(&wide, SOON)).tokens;
         assert_eq!((tokens.low().get(), tokens.high().get()), (first + 1, first + 64));
@@ -49,9 +49,9 @@ fn tokens_rise_over_restarts_and_losses() {
     let clients = both(&server.url());
     let mut last = FencingToken::new(1).unwrap();
     let mut rises = |how: &str, draw: &dyn Fn(&Client) -> FencingToken| {
-        for (colour, client) in &clients {
+        for (facade, client) in &clients {
             let token = draw(client);
-            assert!(token > last, "{how}, {colour}: {token} is not above {last}");
+            assert!(token > last, "{how}, {facade}: {token} is not above {last}");
             last = token;
         }
     };
@@ -78,8 +78,8 @@ fn a_lower_counter_of_another_incarnation_is_raised_before_it_is_used() {
     server.command::<()>(&["SET", "leasehold:counter", "5"]);
     server.command::<()>(&["SET", "leasehold:incarnation", "the server of last week"]);
     let before = now();
-    for (colour, client) in both(&server.url()) {
-        assert!(draw(&client, colour).get() > before);
+    for (facade, client) in both(&server.url()) {
+        assert!(draw(&client, facade).get() > before);
     }
     let incarnation: String = server.command(&["GET", "leasehold:incarnation"]);
     let (run_id, replid) = incarnation.split_once(':').unwrap();
@@ -100,11 +100,11 @@ fn a_higher_counter_is_never_lowered() {
 #[test]
 fn a_floor_lifts_the_counter_within_reason() {
     let server = RedisServer::start();
-    for (colour, client) in both(&server.url()) {
-        let mut ahead = claim(colour);
+    for (facade, client) in both(&server.url()) {
+        let mut ahead = claim(facade);
         ahead.floor = Some(FencingToken::new(now() + 60_000_000).unwrap());
         assert!(Some(granted(client.acquire(&ahead, SOON)).tokens.low()) > ahead.floor);
-        let mut absurd = claim(&format!("{colour}:absurd"));
+        let mut absurd = claim(&format!("{facade}:absurd"));
         absurd.floor = Some(FencingToken::MAX);
         assert!(granted(client.acquire(&absurd, SOON)).tokens.high().get() < now() + 2 * 86_400_000_000);
     }

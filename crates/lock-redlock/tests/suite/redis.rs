@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lock_conformance::{Colour, Exemption, Fault, Faults, Harness, Need, NoFaults};
+use lock_conformance::{Exemption, Facade, Fault, Faults, Harness, Need, NoFaults};
 use lock_core::{AsyncBackend, BlockingBackend, Ttl};
 use lock_host::{HostClock, SharedClock};
 use lock_redis::RedisConfig;
@@ -93,7 +93,7 @@ impl Harness for RedisHarness {
         }
     }
 
-    fn exempt(&self, _colour: Colour) -> Vec<Exemption> {
+    fn exempt(&self, _facade: Facade) -> Vec<Exemption> {
         EXEMPT.to_vec()
     }
 

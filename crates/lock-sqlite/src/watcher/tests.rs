@@ -18,9 +18,9 @@ struct Client {
 impl Client {
     fn open(directory: &tempfile::TempDir) -> Self {
         let config = SqliteConfig::new(directory.path().join("locks.db"));
-        let site = Arc::new(Site::new(&config, Timing::with_clock(Arc::new(ManualClock::new()))));
-        let watcher = Arc::new(Watcher::new(Arc::clone(&site)));
-        let mut store = Store::unopened(site, Arc::clone(&watcher));
+        let settings = Arc::new(Settings::new(&config, Timing::with_clock(Arc::new(ManualClock::new()))));
+        let watcher = Arc::new(Watcher::new(Arc::clone(&settings)));
+        let mut store = Store::unopened(settings, Arc::clone(&watcher));
         store.open().unwrap();
         Self { store, watcher }
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lock_conformance::{Colour, Exemption, Fault, Faults, Harness, OnCommand};
+use lock_conformance::{Exemption, Facade, Fault, Faults, Harness, OnCommand};
 use lock_core::{AsyncBackend, BlockingBackend};
 use lock_host::{HostClock, ManualClock, SharedClock};
 use lock_sqlite::{SqliteConfig, Timing};
@@ -80,7 +80,7 @@ impl Harness for SqliteHarness {
         &self.breaker
     }
 
-    fn exempt(&self, _colour: Colour) -> Vec<Exemption> {
+    fn exempt(&self, _facade: Facade) -> Vec<Exemption> {
         Vec::new()
     }
 

@@ -1,4 +1,4 @@
-//! What the tests share: a directory, a clock that is moved by hand, and clients of both colours.
+//! What the tests share: a directory, a clock that is moved by hand, and async and blocking clients.
 
 use std::path::PathBuf;
 use std::sync::Arc;

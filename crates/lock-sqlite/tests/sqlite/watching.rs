@@ -161,7 +161,7 @@ fn waiters_hear_that_the_file_was_replaced() {
 }
 
 #[test]
-fn a_listener_of_the_other_colour_hears_the_same() {
+fn an_async_and_a_blocking_listener_hear_the_same() {
     let rig = Rig::new();
     let (here, there) = (rig.nonblocking(), rig.client());
     let events = ear(&here);

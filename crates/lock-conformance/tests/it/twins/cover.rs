@@ -1,4 +1,4 @@
-//! A cover round the reference backend that breaks it in one way, in both colours.
+//! A cover round the reference backend that breaks it in one way, in both facades.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use lock_conformance::{Colour, Exemption, Fault, Faults, Harness};
+use lock_conformance::{Exemption, Facade, Fault, Faults, Harness};
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim,
@@ -33,8 +33,8 @@ pub(crate) trait Breakage: Default + Send + Sync + 'static {
         Self::default()
     }
 
-    /// The store that a new client of this colour reaches.
-    fn reach(stores: &Stores, _colour: Colour) -> Arc<dyn BlockingBackend> {
+    /// The store that a new client of this facade reaches.
+    fn reach(stores: &Stores, _colour: Facade) -> Arc<dyn BlockingBackend> {
         stores.memory.blocking_backend()
     }
 
@@ -122,8 +122,8 @@ impl Faults for Stores {
 pub(crate) struct Broken<B, const PATIENCE: u64>(Stores, PhantomData<B>);
 
 impl<B: Breakage, const PATIENCE: u64> Broken<B, PATIENCE> {
-    fn twin(&self, colour: Colour) -> Arc<Twin<B>> {
-        Arc::new(Twin { store: B::reach(&self.0, colour), breakage: B::at(&self.0) })
+    fn twin(&self, facade: Facade) -> Arc<Twin<B>> {
+        Arc::new(Twin { store: B::reach(&self.0, facade), breakage: B::at(&self.0) })
     }
 }
 
@@ -134,11 +134,11 @@ impl<B: Breakage, const PATIENCE: u64> Harness for Broken<B, PATIENCE> {
     }
 
     fn async_backend(&self, _runtime: &Handle) -> Arc<dyn AsyncBackend> {
-        self.twin(Colour::Nonblocking)
+        self.twin(Facade::Nonblocking)
     }
 
     fn blocking_backend(&self) -> Arc<dyn BlockingBackend> {
-        self.twin(Colour::Blocking)
+        self.twin(Facade::Blocking)
     }
 
     fn bystander(&self) -> Arc<dyn BlockingBackend> {
@@ -157,8 +157,8 @@ impl<B: Breakage, const PATIENCE: u64> Harness for Broken<B, PATIENCE> {
         &self.0
     }
 
-    fn exempt(&self, colour: Colour) -> Vec<Exemption> {
-        self.0.memory.exempt(colour)
+    fn exempt(&self, facade: Facade) -> Vec<Exemption> {
+        self.0.memory.exempt(facade)
     }
 
     fn patience(&self) -> Duration {
@@ -177,7 +177,7 @@ pub(crate) fn regrant(answer: Answer, change: impl FnOnce(Lease, Duration) -> (L
     }
 }
 
-/// A client of the twin. Its store never waits, so that one colour of it is enough.
+/// A client of the twin. Its store never waits, so that one facade of it is enough.
 struct Twin<B> {
     store: Arc<dyn BlockingBackend>,
     breakage: B,

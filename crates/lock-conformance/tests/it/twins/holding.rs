@@ -32,7 +32,7 @@ twins! {
     one_whose_releases_do_nothing: ReleasesNothing,
         caught by [
             "exclusion::names_are_independent", "waiting::a_release_wakes_a_waiter_long_before_the_ttl",
-            "faces::the_other_face_is_woken", "truth::what_was_given_up_first_is_free_first"
+            "facades::the_other_facade_is_woken", "truth::what_was_given_up_first_is_free_first"
         ],
         spared by ["exclusion::a_second_owner_is_refused"];
     one_that_renews_for_strangers: RenewsForAnybody,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use lock_conformance::{Colour, Harness};
+use lock_conformance::{Facade, Harness};
 use lock_core::{Answer, BackendError, BlockingBackend, Claim, Lease, Renewed, Terms, TokenRange, Ttl};
 
 use super::cover::{Breakage, Stores, WITHIN, regrant};
@@ -123,7 +123,7 @@ impl Breakage for ObeysFloors {
 struct StartsAnew;
 
 impl Breakage for StartsAnew {
-    fn reach(stores: &Stores, _colour: Colour) -> Arc<dyn BlockingBackend> {
+    fn reach(stores: &Stores, _colour: Facade) -> Arc<dyn BlockingBackend> {
         if stores.events.restarted.load(Ordering::SeqCst) {
             stores.other.blocking_backend()
         } else {

@@ -1,6 +1,6 @@
 //! Twins of the reference backend that are each broken in one way, to see that the suite catches them.
 //!
-//! Each twin fails the cases that are named for it, in both faces, and only because of its fault: the same cases are
+//! Each twin fails the cases that are named for it, in both facades, and only because of its fault: the same cases are
 //! true of the reference backend, and others are true of the twin.
 
 mod answering;
@@ -12,11 +12,11 @@ mod telling;
 
 use std::panic::catch_unwind;
 
-use lock_conformance::{CASES, Case, Colour, Fault, Harness, Need, case, run};
+use lock_conformance::{CASES, Case, Facade, Fault, Harness, Need, case, run};
 
 use cover::{Breakage, Broken};
 
-const COLOURS: [Colour; 2] = [Colour::Nonblocking, Colour::Blocking];
+const COLOURS: [Facade; 2] = [Facade::Nonblocking, Facade::Blocking];
 
 /// Makes one test for each twin, and the list of the cases that catch one.
 macro_rules! twins {
@@ -32,27 +32,27 @@ macro_rules! twins {
 }
 use twins;
 
-/// The cases fail on this twin, in both faces.
+/// The cases fail on this twin, in both facades.
 fn is_caught<H: Harness>(module: &'static str, paths: &[&'static str]) {
-    for colour in COLOURS {
+    for facade in COLOURS {
         for path in paths {
-            let outcome = catch_unwind(|| run::<H>(colour, case(path), module));
-            assert!(outcome.is_err(), "{colour}::{path} does not catch the twin");
+            let outcome = catch_unwind(|| run::<H>(facade, case(path), module));
+            assert!(outcome.is_err(), "{facade}::{path} does not catch the twin");
         }
     }
 }
 
 /// The cases do not fail on this twin: its fault is nothing to them.
 fn is_spared<B: Breakage>(paths: &[&'static str]) {
-    for colour in COLOURS {
+    for facade in COLOURS {
         for path in paths {
-            spare::<B>(colour, case(path));
+            spare::<B>(facade, case(path));
         }
     }
 }
 
-fn spare<B: Breakage>(colour: Colour, case: &Case) {
-    run::<Broken<B, { cover::ALL_TIME }>>(colour, case, "");
+fn spare<B: Breakage>(facade: Facade, case: &Case) {
+    run::<Broken<B, { cover::ALL_TIME }>>(facade, case, "");
 }
 
 /// The twin without a fault.
@@ -65,9 +65,9 @@ impl Breakage for Sound {}
 #[test]
 fn a_twin_without_a_fault_passes() {
     std::thread::scope(|scope| {
-        for colour in COLOURS {
+        for facade in COLOURS {
             scope.spawn(move || {
-                CASES.iter().filter(|case| suits_memory(case)).for_each(|case| spare::<Sound>(colour, case))
+                CASES.iter().filter(|case| suits_memory(case)).for_each(|case| spare::<Sound>(facade, case))
             });
         }
     });

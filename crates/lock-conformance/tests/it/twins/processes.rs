@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_conformance::{Colour, Exemption, Harness};
+use lock_conformance::{Exemption, Facade, Harness};
 use lock_core::{AsyncBackend, BlockingBackend};
 use lock_host::{HostClock, SharedClock};
 use lock_memory::MemoryStore;
@@ -37,7 +37,7 @@ impl Harness for OneForEachProcess {
         std::thread::sleep(by);
     }
 
-    fn exempt(&self, _colour: Colour) -> Vec<Exemption> {
+    fn exempt(&self, _colour: Facade) -> Vec<Exemption> {
         Vec::new()
     }
 

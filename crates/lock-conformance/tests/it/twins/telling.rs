@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use lock_conformance::{Colour, Harness};
+use lock_conformance::{Facade, Harness};
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{BackendError, BlockingBackend, BlockingInspect, Capabilities, EventSink, FencingToken, Holder};
 use lock_core::{LockName, Waiting};
@@ -14,8 +14,8 @@ use super::twins;
 twins! {
     one_with_a_store_for_each_face: TwoStores,
         caught by [
-            "faces::the_other_face_is_refused", "faces::the_other_face_is_woken",
-            "faces::both_faces_never_hold_together"
+            "facades::the_other_facade_is_refused", "facades::the_other_facade_is_woken",
+            "facades::both_facades_never_hold_together"
         ],
         spared by ["exclusion::a_second_owner_is_refused"];
     one_that_denies_its_queue: DeniesItsQueue,
@@ -28,7 +28,7 @@ twins! {
         caught by ["truth::the_next_in_line_is_told_as_the_capabilities_say"],
         spared by ["waiting::waiters_are_served_in_their_order"];
     one_that_tells_the_last_listener: TellsTheLast,
-        caught by ["faces::clients_of_one_backend_are_all_told"],
+        caught by ["facades::clients_of_one_backend_are_all_told"],
         spared by ["truth::the_next_in_line_is_told_as_the_capabilities_say"];
     one_that_shows_nobody: ShowsNobody,
         caught by ["truth::a_holder_is_shown_as_it_is"],
@@ -41,15 +41,15 @@ twins! {
         spared by ["truth::what_is_over_is_not_shown"];
 }
 
-/// Each colour has a store of its own.
+/// Each facade has a store of its own.
 #[derive(Default)]
 struct TwoStores;
 
 impl Breakage for TwoStores {
-    fn reach(stores: &Stores, colour: Colour) -> Arc<dyn BlockingBackend> {
-        match colour {
-            Colour::Nonblocking => stores.memory.blocking_backend(),
-            Colour::Blocking => stores.other.blocking_backend(),
+    fn reach(stores: &Stores, facade: Facade) -> Arc<dyn BlockingBackend> {
+        match facade {
+            Facade::Nonblocking => stores.memory.blocking_backend(),
+            Facade::Blocking => stores.other.blocking_backend(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Clients of a node in this process: both colours, hints, and all that can become of it.
+//! Clients of a node in this process: async and blocking, hints, and what can become of them.
 
 use std::sync::Mutex;
 
@@ -51,7 +51,7 @@ fn count(heard: &Mutex<Vec<String>>) -> usize {
 }
 
 #[tokio::test]
-async fn clients_of_both_colours_meet_at_one_node() {
+async fn async_and_blocking_clients_meet_at_one_node() {
     let (clock, node) = manual();
     let other = AsyncQuorumNode::for_keeper(&node);
     let granted = AsyncQuorumNode::ask(&other, &acquire(claim(1), 1), TTL).await.unwrap();

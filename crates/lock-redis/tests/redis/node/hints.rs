@@ -9,7 +9,7 @@ use lock_core::{Certainty, Claim, Event, EventSink, Queueing};
 use lock_redis::RedisConfig;
 use lock_redis::node::{blocking, nonblocking};
 
-use super::{ADDRESS, COLOURS, EPOCH, OnTokio, Voter, acquire, on_threads, on_tokio};
+use super::{ADDRESS, BOTH, EPOCH, OnTokio, Voter, acquire, on_threads, on_tokio};
 use crate::support::{SOON, claim, eventually};
 
 /// How long a hint may take.
@@ -52,7 +52,7 @@ impl Voter {
 
 #[test]
 fn the_first_who_listens_is_told_of_a_lock_that_was_freed() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let (job, _) = voter.take("job");
         let [first, second] = [(); 2].map(|()| on_tokio(&voter.server.url()));
@@ -62,20 +62,20 @@ fn the_first_who_listens_is_told_of_a_lock_that_was_freed() {
             is_held(&**node, &waiting("job"));
         }
         let inboxes = voter.inboxes();
-        assert_eq!(inboxes.len(), 3, "{colour}: each once: {inboxes:?}");
+        assert_eq!(inboxes.len(), 3, "{facade}: each once: {inboxes:?}");
         assert!((9_000..=10_000).contains(&voter.left(INBOXES)));
         voter.release(&job, Certainty::Answered);
-        assert_eq!(freed(&told_first), "job", "{colour}");
-        assert_eq!(voter.inboxes(), inboxes[2..], "{colour}: one is told, and the dead are gone");
+        assert_eq!(freed(&told_first), "job", "{facade}");
+        assert_eq!(voter.inboxes(), inboxes[2..], "{facade}: one is told, and the dead are gone");
         let (next, _) = voter.take("job");
         voter.release(&next, Certainty::Unknown);
-        assert_eq!(freed(&told_second), "job", "{colour}");
+        assert_eq!(freed(&told_second), "job", "{facade}");
         assert!(voter.inboxes().is_empty());
         // Whoever ends no hold tells nobody.
         let (holder, _) = voter.take("job");
         is_held(&*first, &waiting("job"));
         voter.release(&next, Certainty::Answered);
-        assert_eq!(voter.inboxes().len(), 1, "{colour}");
+        assert_eq!(voter.inboxes().len(), 1, "{facade}");
         voter.release(&holder, Certainty::Answered);
         assert_eq!(freed(&told_first), "job");
     }
@@ -122,12 +122,12 @@ fn who_hears_nothing_or_asks_for_nothing_leaves_no_inbox() {
 
 #[test]
 fn a_damaged_list_of_inboxes_costs_only_the_hint() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let (job, _) = voter.take("job");
         voter.server.command::<()>(&["SET", INBOXES, "damaged"]);
         is_held(&*on_tokio(&voter.server.url()), &waiting("job"));
-        assert_eq!(voter.release(&job, Certainty::Answered), lock_core::Released::Released, "{colour}");
+        assert_eq!(voter.release(&job, Certainty::Answered), lock_core::Released::Released, "{facade}");
     }
 }
 

@@ -10,7 +10,7 @@ use lock_core::node::{Ask, NodeState, RunId, Told};
 use lock_core::{Certainty, Effect, ErrorKind, Released};
 use test_support::{RedisOptions, RedisServer};
 
-use super::{ADDRESS, COLOURS, EPOCH, Node, OTHER_EPOCH, Voter, acquire, fence, granted, install, mark, view};
+use super::{ADDRESS, BOTH, EPOCH, Node, OTHER_EPOCH, Voter, acquire, fence, granted, install, mark, view};
 use crate::support::{SOON, claim, eventually};
 
 /// Looks until the node was connected to again.
@@ -41,55 +41,55 @@ const LOSSES: [Loss; 3] = [
 #[test]
 fn a_node_that_may_have_forgotten_does_not_vote() {
     for (how, lose, locks) in LOSSES {
-        for (colour, connect) in COLOURS {
+        for (facade, connect) in BOTH {
             let mut voter = Voter::start_with(connect, RedisOptions::default().append_only());
             let (job, held) = voter.take("job");
             let (before, token) = (voter.view(), held.tokens.high().get());
             lose(&mut voter.server);
             let seen = look_again(&voter.node);
-            assert_eq!(seen.state, NodeState::Forgetful, "{how}, {colour}");
+            assert_eq!(seen.state, NodeState::Forgetful, "{how}, {facade}");
             assert_eq!(seen.run == before.run, how == "flushed");
-            assert_eq!(voter.acquire(&claim("job"), 1).unwrap(), Told::Abstains, "{how}, {colour}");
-            assert_eq!(voter.ask(&fence(&[held], EPOCH)).unwrap(), Told::Abstains, "{how}, {colour}");
+            assert_eq!(voter.acquire(&claim("job"), 1).unwrap(), Told::Abstains, "{how}, {facade}");
+            assert_eq!(voter.ask(&fence(&[held], EPOCH)).unwrap(), Told::Abstains, "{how}, {facade}");
             let kept = (locks == Locks::Kept).then_some((token, before.longest));
-            assert_eq!((seen.counter, seen.longest), kept.unwrap_or_default(), "{how}, {colour}");
+            assert_eq!((seen.counter, seen.longest), kept.unwrap_or_default(), "{how}, {facade}");
             let released = if locks == Locks::Kept { Released::Released } else { Released::NotHeld };
-            assert_eq!(voter.release(&job, Certainty::Answered), released, "{how}, {colour}");
+            assert_eq!(voter.release(&job, Certainty::Answered), released, "{how}, {facade}");
 
             voter.begin(OTHER_EPOCH);
             let late = claim("job");
-            assert_eq!(voter.acquire(&late, 1).unwrap(), Told::Abstains, "{how}, {colour}: an earlier epoch");
+            assert_eq!(voter.acquire(&late, 1).unwrap(), Told::Abstains, "{how}, {facade}: an earlier epoch");
             let now = granted(voter.ask(&acquire(&late, 1, OTHER_EPOCH))).0;
-            assert!(now > token, "{how}, {colour}: {now} is not above {token}");
+            assert!(now > token, "{how}, {facade}: {now} is not above {token}");
         }
     }
 }
 
 #[test]
 fn a_mark_from_before_a_restart_does_not_count_after_it() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let mut server = RedisServer::start_with(RedisOptions::default().append_only());
         let node = connect(&server.url());
         node.ask(&mark(EPOCH), SOON).unwrap();
         server.restart_with_data();
-        assert_eq!(look_again(&node).state, NodeState::Forgetful, "{colour}");
-        assert_eq!(view(node.ask(&install(EPOCH), SOON)).state, NodeState::Forgetful, "{colour}");
+        assert_eq!(look_again(&node).state, NodeState::Forgetful, "{facade}");
+        assert_eq!(view(node.ask(&install(EPOCH), SOON)).state, NodeState::Forgetful, "{facade}");
         let marked = view(node.ask(&mark(OTHER_EPOCH), SOON)).state;
-        assert!(matches!(marked, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}: {marked:?}");
+        assert!(matches!(marked, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{facade}: {marked:?}");
     }
 }
 
 #[test]
 fn forgotten_scripts_are_loaded_again() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let flush = || voter.server.command::<()>(&["SCRIPT", "FLUSH"]);
         flush();
         let (job, held) = voter.take("job");
         flush();
-        assert_eq!(voter.fence(&[held]), [lock_core::Fenced::Acknowledged], "{colour}");
+        assert_eq!(voter.fence(&[held]), [lock_core::Fenced::Acknowledged], "{facade}");
         flush();
-        assert_eq!(voter.release(&job, Certainty::Answered), Released::Released, "{colour}");
+        assert_eq!(voter.release(&job, Certainty::Answered), Released::Released, "{facade}");
         flush();
         assert_eq!(voter.view().state, NodeState::Voting(EPOCH));
     }
@@ -131,7 +131,7 @@ impl Front {
 
 #[test]
 fn a_promoted_replica_does_not_pass_for_the_primary() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let (mut primary, replica) = (Voter::start(connect), RedisServer::start());
         let front = Front::of(&primary.server);
         let node = connect(&primary.server.url_at(front.port));
@@ -148,22 +148,22 @@ fn a_promoted_replica_does_not_pass_for_the_primary() {
         });
         replica.command::<()>(&["REPLICAOF", "NO", "ONE"]);
         let seen = look_again(&node);
-        assert_eq!(seen.state, NodeState::Forgetful, "{colour}");
-        assert_eq!(node.ask(&acquire(&claim("another"), 1, EPOCH), SOON).unwrap(), Told::Abstains, "{colour}");
-        assert_eq!(node.ask(&fence(&[held], EPOCH), SOON).unwrap(), Told::Abstains, "{colour}");
+        assert_eq!(seen.state, NodeState::Forgetful, "{facade}");
+        assert_eq!(node.ask(&acquire(&claim("another"), 1, EPOCH), SOON).unwrap(), Told::Abstains, "{facade}");
+        assert_eq!(node.ask(&fence(&[held], EPOCH), SOON).unwrap(), Told::Abstains, "{facade}");
         assert_eq!(replica.command::<u8>(&["EXISTS", "another"]), 0);
     }
 }
 
 #[test]
 fn a_primary_that_becomes_a_replica_grants_nothing() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         voter.server.command::<()>(&["REPLICAOF", "127.0.0.1", "1"]);
         let error = voter.acquire(&claim("job"), 1).unwrap_err();
-        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{colour}: {error}");
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{facade}: {error}");
         let error = voter.acquire(&claim("job"), 1).unwrap_err();
-        assert_eq!((error.kind(), error.effect()), (ErrorKind::Config, Effect::None), "{colour}: {error}");
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Config, Effect::None), "{facade}: {error}");
     }
 }
 
@@ -175,11 +175,11 @@ fn a_replica_and_a_node_of_a_cluster_are_refused() {
     for (server, told) in
         [(&replica, "is a replica; list a primary"), (&cluster, "is one of a cluster; use standalone")]
     {
-        for (colour, connect) in COLOURS {
+        for (facade, connect) in BOTH {
             let node = connect(&server.url());
             for ask in [Ask::Look, mark(EPOCH), acquire(&claim("job"), 1, EPOCH)] {
                 let error = node.ask(&ask, SOON).unwrap_err();
-                assert_eq!((error.kind(), error.effect()), (ErrorKind::Config, Effect::None), "{colour}: {error}");
+                assert_eq!((error.kind(), error.effect()), (ErrorKind::Config, Effect::None), "{facade}: {error}");
                 let text = error.to_string();
                 assert!(text.contains(told) && text.contains(ADDRESS), "{text}");
             }

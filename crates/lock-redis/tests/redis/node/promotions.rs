@@ -6,7 +6,7 @@ use lock_core::node::{Ask, NodeState, Told};
 use lock_core::{Certainty, Effect, ErrorKind, Fenced, Released};
 use test_support::{RedisServer, RedisVersion};
 
-use super::{COLOURS, Connect, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, install, mark, membership, view};
+use super::{BOTH, Connect, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, install, mark, membership, view};
 use crate::promotions::{info, promote, replicate, server, server_of};
 use crate::support::{SOON, claim, eventually};
 
@@ -49,78 +49,78 @@ impl Voter {
 
 #[test]
 fn a_node_that_fails_back_within_one_run_does_not_vote() {
-    for ((colour, connect), version) in COLOURS.into_iter().zip([RedisVersion::Installed, RedisVersion::Oldest]) {
+    for ((facade, connect), version) in BOTH.into_iter().zip([RedisVersion::Installed, RedisVersion::Oldest]) {
         let (voter, successor) = (Voter::on(server_of(version), connect), server_of(version));
         let (_, kept) = voter.take("job");
         let idle = connect(&voter.server.url());
         assert_eq!(view(idle.ask(&Ask::Look, SOON)).state, NodeState::Voting(EPOCH));
         let mut forgotten = None;
         voter.fail_back(&successor, || forgotten = Some(voter.take("another").1.tokens.high().get()));
-        assert_eq!(voter.value("another"), None, "{colour}: nothing was lost");
+        assert_eq!(voter.value("another"), None, "{facade}: nothing was lost");
         let newcomer = connect(&voter.server.url());
         for node in [&voter.node, &idle, &newcomer] {
             let another = claim("another");
-            assert_eq!(node.ask(&acquire(&another, 1, EPOCH), SOON).unwrap(), Told::Abstains, "{colour}");
+            assert_eq!(node.ask(&acquire(&another, 1, EPOCH), SOON).unwrap(), Told::Abstains, "{facade}");
             let fenced = node.ask(&fence(std::slice::from_ref(&kept), EPOCH), SOON);
-            assert_eq!(fenced.unwrap(), Told::Abstains, "{colour}");
+            assert_eq!(fenced.unwrap(), Told::Abstains, "{facade}");
             for ask in [Ask::Look, install(EPOCH)] {
-                assert_eq!(view(node.ask(&ask, SOON)).state, NodeState::Forgetful, "{colour}: {ask:?}");
+                assert_eq!(view(node.ask(&ask, SOON)).state, NodeState::Forgetful, "{facade}: {ask:?}");
             }
         }
         voter.begin(OTHER_EPOCH);
-        assert_eq!(voter.acquire(&claim("another"), 1).unwrap(), Told::Abstains, "{colour}: an earlier epoch");
+        assert_eq!(voter.acquire(&claim("another"), 1).unwrap(), Told::Abstains, "{facade}: an earlier epoch");
         let now = granted(idle.ask(&acquire(&claim("another"), 1, OTHER_EPOCH), SOON)).0;
-        assert!(Some(now) > forgotten, "{colour}: {now} is not above {forgotten:?}");
+        assert!(Some(now) > forgotten, "{facade}: {now} is not above {forgotten:?}");
     }
 }
 
 #[test]
 fn a_mark_from_before_a_fail_back_does_not_count_after_it() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::marked(connect);
         voter.fail_back(&server(), || ());
-        assert_eq!(view(voter.ask(&install(EPOCH))).state, NodeState::Forgetful, "{colour}");
+        assert_eq!(view(voter.ask(&install(EPOCH))).state, NodeState::Forgetful, "{facade}");
         let marked = view(voter.ask(&mark(OTHER_EPOCH))).state;
-        assert!(matches!(marked, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}: {marked:?}");
+        assert!(matches!(marked, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{facade}: {marked:?}");
         voter.fail_back(&server(), || ());
         let [to, predecessor] = [membership(), membership()].map(Arc::new);
         let moved = view(voter.ask(&Ask::Move { epoch: OTHER_EPOCH, membership: to, predecessor })).state;
-        assert!(matches!(moved, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}, not moved: {moved:?}");
+        assert!(matches!(moved, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{facade}, not moved: {moved:?}");
     }
 }
 
 #[test]
 fn a_backup_of_a_node_costs_neither_its_vote_nor_a_held_lock() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::on_a_primary(connect);
         let (claim, held) = voter.take("job");
         voter.back_up();
         let newcomer = connect(&voter.server.url());
         for node in [&voter.node, &newcomer] {
-            assert_eq!(view(node.ask(&Ask::Look, SOON)).state, NodeState::Voting(EPOCH), "{colour}");
+            assert_eq!(view(node.ask(&Ask::Look, SOON)).state, NodeState::Voting(EPOCH), "{facade}");
             let told = node.ask(&fence(std::slice::from_ref(&held), EPOCH), SOON).unwrap();
-            assert_eq!(told, Told::Fenced(vec![Fenced::Acknowledged]), "{colour}");
+            assert_eq!(told, Told::Fenced(vec![Fenced::Acknowledged]), "{facade}");
         }
-        assert_eq!(voter.release(&claim, Certainty::Answered), Released::Released, "{colour}");
+        assert_eq!(voter.release(&claim, Certainty::Answered), Released::Released, "{facade}");
         voter.take("another");
-        assert_eq!(voter.known("incarnation"), Some(voter.incarnation()), "{colour}: a grant renews it");
+        assert_eq!(voter.known("incarnation"), Some(voter.incarnation()), "{facade}: a grant renews it");
     }
 }
 
 #[test]
 fn a_backup_while_a_node_abstains_costs_no_second_wait() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::marked(connect);
         voter.back_up();
         let marked = view(voter.ask(&mark(OTHER_EPOCH))).state;
-        assert!(matches!(marked, NodeState::Abstaining { epoch: EPOCH, .. }), "{colour}: {marked:?}");
-        assert_eq!(view(voter.ask(&install(EPOCH))).state, NodeState::Voting(EPOCH), "{colour}");
+        assert!(matches!(marked, NodeState::Abstaining { epoch: EPOCH, .. }), "{facade}: {marked:?}");
+        assert_eq!(view(voter.ask(&install(EPOCH))).state, NodeState::Voting(EPOCH), "{facade}");
     }
 }
 
 #[test]
 fn a_seal_of_an_earlier_version_counts_until_the_first_grant_renews_it() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::on_a_primary(connect);
         let (_, held) = voter.take("job");
         // What an earlier version leaves: none, or that of the run before, under a history with a predecessor.
@@ -130,14 +130,14 @@ fn a_seal_of_an_earlier_version_counts_until_the_first_grant_renews_it() {
                 None => voter.server.command::<()>(&["HDEL", "leasehold:node", "incarnation"]),
                 Some(left) => voter.server.command::<()>(&["HSET", "leasehold:node", "incarnation", left]),
             }
-            assert_eq!(voter.view().state, NodeState::Voting(EPOCH), "{colour}, {left:?}");
-            assert_eq!(voter.fence(std::slice::from_ref(&held)), [Fenced::Acknowledged], "{colour}, {left:?}");
-            assert_eq!(voter.known("incarnation").as_deref(), left, "{colour}");
+            assert_eq!(voter.view().state, NodeState::Voting(EPOCH), "{facade}, {left:?}");
+            assert_eq!(voter.fence(std::slice::from_ref(&held)), [Fenced::Acknowledged], "{facade}, {left:?}");
+            assert_eq!(voter.known("incarnation").as_deref(), left, "{facade}");
             voter.take("another");
-            assert_eq!(voter.known("incarnation"), Some(voter.incarnation()), "{colour}, {left:?}");
+            assert_eq!(voter.known("incarnation"), Some(voter.incarnation()), "{facade}, {left:?}");
             voter.server.command::<()>(&["DEL", "another"]);
             voter.fail_back(&server(), || ());
-            assert_eq!(voter.view().state, NodeState::Forgetful, "{colour}, {left:?}");
+            assert_eq!(voter.view().state, NodeState::Forgetful, "{facade}, {left:?}");
             voter.server.command::<()>(&["HSET", "leasehold:node", "incarnation", &voter.incarnation()]);
         }
     }
@@ -145,7 +145,7 @@ fn a_seal_of_an_earlier_version_counts_until_the_first_grant_renews_it() {
 
 #[test]
 fn a_former_primary_that_takes_writes_grants_nothing() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let (voter, primary) = (Voter::on_a_primary(connect), server());
         voter.server.command::<()>(&["CONFIG", "SET", "replica-read-only", "no"]);
         let seal = voter.known("seal").unwrap();
@@ -154,10 +154,10 @@ fn a_former_primary_that_takes_writes_grants_nothing() {
         replicate(&voter.server, &primary);
         for ask in [acquire(&claim("job"), 1, EPOCH), mark(OTHER_EPOCH)] {
             let error = voter.ask(&ask).unwrap_err();
-            assert_eq!(error.effect(), Effect::None, "{colour}: {error}");
+            assert_eq!(error.effect(), Effect::None, "{facade}: {error}");
         }
         let error = voter.ask(&Ask::Look).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Config, "{colour}: {error}");
-        assert_eq!((voter.value("job"), voter.known("seal")), (None, Some(seal)), "{colour}");
+        assert_eq!(error.kind(), ErrorKind::Config, "{facade}: {error}");
+        assert_eq!((voter.value("job"), voter.known("seal")), (None, Some(seal)), "{facade}");
     }
 }

@@ -6,7 +6,7 @@ use lock_core::node::Told;
 use lock_core::{Certainty, Effect, ErrorKind, Fenced, FencingToken, Holder, Released, TokenRange, Ttl, Width};
 use lock_redis::by_hand::NodeByHand;
 
-use super::{COLOURS, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, lease, release, token, tombstone};
+use super::{BOTH, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, lease, release, token, tombstone};
 use crate::support::{SOON, claim, owner};
 
 /// In microseconds.
@@ -14,47 +14,47 @@ const SECOND: u64 = 1_000_000;
 
 #[test]
 fn a_grant_draws_above_the_counter_the_wish_and_the_floor() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let draw = |claim, wish| {
             let (token, clock) = granted(voter.acquire(&claim, wish));
-            assert_eq!(voter.counter(), token, "{colour}: F becomes f");
+            assert_eq!(voter.counter(), token, "{facade}: F becomes f");
             (token, clock)
         };
         let first = voter.counter();
         let (token, clock) = draw(claim("first"), 1);
-        assert_eq!(token, first + 1, "{colour}: above the counter");
+        assert_eq!(token, first + 1, "{facade}: above the counter");
         assert!(clock > first && clock <= voter.clock());
         let mut wide = claim("wide");
         (wide.width, wide.owner) = (Width::for_waiters(3), owner(0xab));
-        assert_eq!(draw(wide.clone(), token + 1).0, token + 3, "{colour}: a wish that is too low");
+        assert_eq!(draw(wide.clone(), token + 1).0, token + 3, "{facade}: a wish that is too low");
         let value = voter.value(wide.name.as_str()).unwrap();
         assert_eq!(value, format!("lh1:{}:{}:{}:1@here testing", "ab".repeat(16), token + 1, token + 3));
         assert!((20_000..=30_000).contains(&voter.left(wide.name.as_str())));
 
         let wish = voter.clock() + SECOND / 2;
-        assert_eq!(draw(claim("third"), wish).0, wish, "{colour}: a wish");
+        assert_eq!(draw(claim("third"), wish).0, wish, "{facade}: a wish");
         let (token, clock) = draw(claim("fourth"), voter.clock() + 3600 * SECOND);
-        assert_eq!(token, clock + SECOND, "{colour}: a wish far ahead");
+        assert_eq!(token, clock + SECOND, "{facade}: a wish far ahead");
         let mut knowing = claim("fifth");
         let floor = voter.clock() + 60 * SECOND;
         (knowing.width, knowing.floor) = (Width::for_waiters(3), FencingToken::new(floor).ok());
-        assert_eq!(draw(knowing, voter.clock()).0, floor + 3, "{colour}: a floor");
+        assert_eq!(draw(knowing, voter.clock()).0, floor + 3, "{facade}: a floor");
         let mut absurd = claim("sixth");
         absurd.floor = Some(FencingToken::MAX);
         let (token, clock) = draw(absurd, 1);
-        assert_eq!(token, clock + 86_400 * SECOND + 1, "{colour}: a floor far ahead");
+        assert_eq!(token, clock + 86_400 * SECOND + 1, "{facade}: a floor far ahead");
     }
 }
 
 #[test]
 fn the_last_token_is_the_last() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         voter.set("fence", FencingToken::MAX.get() - 1);
         assert_eq!(granted(voter.acquire(&claim("job"), 1)).0, FencingToken::MAX.get());
         let error = voter.acquire(&claim("another"), 1).unwrap_err();
-        assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::None), "{colour}: {error}");
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::None), "{facade}: {error}");
         assert!(error.to_string().contains("used up"), "{error}");
         assert_eq!(voter.value("another"), None);
     }
@@ -62,7 +62,7 @@ fn the_last_token_is_the_last() {
 
 #[test]
 fn asking_again_gives_the_stored_token_and_rearms_the_ttl() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let mut job = claim("job");
         let token = granted(voter.acquire(&job, 1)).0;
@@ -71,42 +71,42 @@ fn asking_again_gives_the_stored_token_and_rearms_the_ttl() {
         job.terms.ttl = Ttl::new(Duration::from_secs(90)).unwrap();
         let wish = voter.clock();
         let again = granted(voter.acquire(&job, wish));
-        assert_eq!((again.0, voter.counter()), (token, token), "{colour}");
+        assert_eq!((again.0, voter.counter()), (token, token), "{facade}");
         assert!(again.1 >= wish && voter.left("job") > 60_000);
-        assert_eq!(voter.view().longest, job.terms.ttl.get(), "{colour}: the longest ttl in use");
+        assert_eq!(voter.view().longest, job.terms.ttl.get(), "{facade}: the longest ttl in use");
         voter.take("a shorter one");
-        assert_eq!(voter.view().longest, job.terms.ttl.get(), "{colour}: it never falls");
+        assert_eq!(voter.view().longest, job.terms.ttl.get(), "{facade}: it never falls");
     }
 }
 
 #[test]
 fn who_holds_is_told_and_nothing_is_changed() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let (_, held) = voter.take("job");
         let counter = voter.counter();
         let told = voter.acquire(&claim("job"), voter.clock()).unwrap();
         let Told::Held { holder: Holder::Leasehold { tokens, note }, remaining: Some(left) } = told else {
-            panic!("{colour}: {told:?}")
+            panic!("{facade}: {told:?}")
         };
         assert_eq!((tokens, note.why()), (held.tokens, "testing"));
         assert!(left > Duration::from_secs(20) && left <= Duration::from_secs(30));
         voter.server.command::<()>(&["SET", "report", "c2VjcmV0"]);
         let told = voter.acquire(&claim("report"), 1).unwrap();
-        assert_eq!(told, Told::Held { holder: Holder::Foreign, remaining: None }, "{colour}");
+        assert_eq!(told, Told::Held { holder: Holder::Foreign, remaining: None }, "{facade}");
         assert_eq!(voter.counter(), counter);
     }
 }
 
 #[test]
 fn a_key_of_another_type_is_left_alone() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         voter.server.command::<()>(&["HSET", "job", "redisson", "1"]);
         let (counter, job) = (voter.counter(), claim("job"));
         let error = voter.acquire(&job, voter.clock()).unwrap_err();
-        assert_eq!((error.kind(), error.effect()), (ErrorKind::OtherKind, Effect::None), "{colour}: {error}");
-        assert_eq!(voter.counter(), counter, "{colour}: something was written");
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::OtherKind, Effect::None), "{facade}: {error}");
+        assert_eq!(voter.counter(), counter, "{facade}: something was written");
         assert_eq!(voter.fence(&[lease(&job, counter)]), [Fenced::NotHeld]);
         assert_eq!(voter.release(&job, Certainty::Unknown), Released::NotHeld);
         assert_eq!(voter.server.command::<String>(&["HGET", "job", "redisson"]), "1");
@@ -115,7 +115,7 @@ fn a_key_of_another_type_is_left_alone() {
 
 #[test]
 fn a_fence_acknowledges_what_is_not_above_it_and_keeps_its_token() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let mut job = claim("job");
         job.note = lock_core::Note::new("here", 1, "a: note").unwrap();
@@ -125,42 +125,42 @@ fn a_fence_acknowledges_what_is_not_above_it_and_keeps_its_token() {
         higher.terms.ttl = Ttl::new(Duration::from_secs(90)).unwrap();
         let expected = format!("lh1:{}:{}:{}:1@here a: note", job.owner.to_wire(), drawn + 8, drawn + 10);
         for _ in 0..2 {
-            assert_eq!(voter.fence(std::slice::from_ref(&higher)), [Fenced::Acknowledged], "{colour}");
+            assert_eq!(voter.fence(std::slice::from_ref(&higher)), [Fenced::Acknowledged], "{facade}");
             assert_eq!(voter.value("job").as_ref(), Some(&expected));
             assert!(voter.left("job") > 60_000);
             assert_eq!((voter.counter(), voter.view().longest), (drawn + 10, Duration::from_secs(90)));
         }
         // The same lease under a lower token, as a late duplicate would bring it.
         let late = voter.fence(&[lease(&job, drawn)]);
-        assert_eq!(late, [Fenced::Higher(token(drawn + 10))], "{colour}");
+        assert_eq!(late, [Fenced::Higher(token(drawn + 10))], "{facade}");
         assert_eq!((voter.value("job"), voter.counter()), (Some(expected), drawn + 10));
-        assert!(voter.left("job") > 60_000, "{colour}: re-armed by what was refused");
+        assert!(voter.left("job") > 60_000, "{facade}: re-armed by what was refused");
         let other = claim("job");
         assert_eq!(voter.fence(&[lease(&other, drawn + 20)]), [Fenced::NotHeld]);
-        assert_eq!(voter.counter(), drawn + 20, "{colour}: raised whatever is answered");
+        assert_eq!(voter.counter(), drawn + 20, "{facade}: raised whatever is answered");
         voter.release(&job, Certainty::Answered);
         assert_eq!(voter.fence(std::slice::from_ref(&higher)), [Fenced::NotHeld]);
-        assert_eq!(voter.value("job"), None, "{colour}: a fence created something");
+        assert_eq!(voter.value("job"), None, "{facade}: a fence created something");
         let mut next = claim("job");
         next.width = Width::for_waiters(3);
         let token_of_next = granted(voter.acquire(&next, 1)).0;
         voter.server.command::<()>(&["PEXPIRE", "job", "20000"]);
         let told = voter.fence(&[higher.clone()]);
-        assert_eq!(told, [Fenced::Higher(token(token_of_next - 2))], "{colour}: the first of somebody who came after");
+        assert_eq!(told, [Fenced::Higher(token(token_of_next - 2))], "{facade}: the first of somebody who came after");
         higher.tokens = TokenRange::above(token_of_next, Width::ONE).unwrap();
-        assert_eq!(voter.fence(&[higher]), [Fenced::NotHeld], "{colour}");
+        assert_eq!(voter.fence(&[higher]), [Fenced::NotHeld], "{facade}");
         assert!(voter.left("job") <= 20_000);
     }
 }
 
 #[test]
 fn a_fence_under_another_epoch_changes_nothing() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let (job, held) = voter.take("job");
         voter.server.command::<()>(&["PEXPIRE", "job", "20000"]);
         let ahead = lease(&job, held.tokens.high().get() + 10);
-        assert_eq!(voter.ask(&fence(&[ahead], OTHER_EPOCH)).unwrap(), Told::Abstains, "{colour}");
+        assert_eq!(voter.ask(&fence(&[ahead], OTHER_EPOCH)).unwrap(), Told::Abstains, "{facade}");
         assert_eq!(voter.counter(), held.tokens.high().get());
         assert!(voter.left("job") <= 20_000);
     }
@@ -168,9 +168,9 @@ fn a_fence_under_another_epoch_changes_nothing() {
 
 #[test]
 fn fences_of_many_leases_go_in_parts() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
-        let name = |i: usize| format!("{colour}:{i}");
+        let name = |i: usize| format!("{facade}:{i}");
         let mut leases: Vec<_> = (0..250).map(|i| voter.take(&name(i)).1).collect();
         voter.server.command::<()>(&["DEL", &name(7)]);
         voter.server.command::<()>(&["SET", &name(120), "somebody else"]);
@@ -183,7 +183,7 @@ fn fences_of_many_leases_go_in_parts() {
                 249 => Fenced::Higher(stored),
                 _ => Fenced::Acknowledged,
             };
-            assert_eq!(*answer, expected, "{colour}: {i}");
+            assert_eq!(*answer, expected, "{facade}: {i}");
         }
         assert_eq!(answers.len(), 250);
         assert_eq!(voter.fence(&[]), []);
@@ -193,7 +193,7 @@ fn fences_of_many_leases_go_in_parts() {
 
 #[test]
 fn a_release_ends_the_owners_hold_and_no_other() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let (first, _) = voter.take("job");
         assert_eq!(voter.release(&claim("job"), Certainty::Unknown), Released::NotHeld);
@@ -202,29 +202,29 @@ fn a_release_ends_the_owners_hold_and_no_other() {
         let stored = voter.value("job");
         // A late duplicate finds somebody else.
         assert_eq!(voter.release(&first, Certainty::Answered), Released::NotHeld);
-        assert_eq!((voter.value("job"), stored.is_some()), (stored, true), "{colour}");
+        assert_eq!((voter.value("job"), stored.is_some()), (stored, true), "{facade}");
         assert_eq!(voter.server.command::<u8>(&["EXISTS", &tombstone(&first)]), 0);
     }
 }
 
 #[test]
 fn who_was_given_up_gets_nothing_any_more() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         for (ttl, lives) in [(2, 9_000..=10_000), (60, 50_000..=60_000)] {
             let mut given_up = claim("job");
             given_up.terms.ttl = Ttl::new(Duration::from_secs(ttl)).unwrap();
             for _ in 0..2 {
                 assert_eq!(voter.release(&given_up, Certainty::Unknown), Released::NotHeld);
-                assert!(lives.contains(&voter.left(&tombstone(&given_up))), "{colour}");
+                assert!(lives.contains(&voter.left(&tombstone(&given_up))), "{facade}");
             }
             let counter = voter.counter();
             let error = voter.acquire(&given_up, voter.clock()).unwrap_err();
-            assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::None), "{colour}: {error}");
+            assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::None), "{facade}: {error}");
             assert!(error.to_string().contains("given up"), "{error}");
-            assert_eq!((voter.value("job"), voter.counter()), (None, counter), "{colour}");
+            assert_eq!((voter.value("job"), voter.counter()), (None, counter), "{facade}");
             let (next, _) = voter.take("job");
-            assert!(matches!(voter.acquire(&given_up, 1), Ok(Told::Held { .. })), "{colour}");
+            assert!(matches!(voter.acquire(&given_up, 1), Ok(Told::Held { .. })), "{facade}");
             voter.release(&next, Certainty::Answered);
         }
     }
@@ -232,7 +232,7 @@ fn who_was_given_up_gets_nothing_any_more() {
 
 #[test]
 fn prefixes_share_the_node() {
-    for (_, connect) in COLOURS {
+    for (_, connect) in BOTH {
         let voter = Voter::start(connect);
         let shop = connect(&format!("{}?prefix=shop", voter.server.url()));
         let (bare, ours) = (claim("job"), claim("job"));

@@ -7,7 +7,7 @@ use lock_core::{Certainty, FencingToken, Released};
 use test_support::{RedisOptions, RedisServer};
 
 use super::{
-    ADDRESS, COLOURS, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, install, lease, mark, membership, note,
+    ADDRESS, BOTH, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, install, lease, mark, membership, note,
     tombstone, view,
 };
 use crate::support::{SOON, claim};
@@ -17,26 +17,26 @@ const SECOND: u64 = 1_000_000;
 
 #[test]
 fn a_new_node_abstains_until_its_epoch_is_installed() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let server = RedisServer::start();
         let node = connect(&server.url());
         let ask = |ask: &Ask| node.ask(ask, SOON);
         let new = view(ask(&Ask::Look));
-        assert_eq!((new.state, new.counter, new.longest), (NodeState::Forgetful, 0, Duration::ZERO), "{colour}");
+        assert_eq!((new.state, new.counter, new.longest), (NodeState::Forgetful, 0, Duration::ZERO), "{facade}");
         assert_eq!((new.membership, new.evicts), (None, None));
         let (RunId(run), claim) = (new.run, claim("job"));
         assert!(server.command::<String>(&["INFO", "server"]).contains(&format!("run_id:{run}")));
         assert_eq!(ask(&acquire(&claim, 1, EPOCH)).unwrap(), Told::Abstains);
         assert_eq!(ask(&fence(&[lease(&claim, 9)], EPOCH)).unwrap(), Told::Abstains);
-        assert_eq!(view(ask(&install(EPOCH))).state, NodeState::Forgetful, "{colour}: nobody marked it");
-        assert_eq!(server.command::<u64>(&["DBSIZE"]), 0, "{colour}: something was written");
+        assert_eq!(view(ask(&install(EPOCH))).state, NodeState::Forgetful, "{facade}: nobody marked it");
+        assert_eq!(server.command::<u64>(&["DBSIZE"]), 0, "{facade}: something was written");
 
         for epoch in [EPOCH, OTHER_EPOCH] {
-            let NodeState::Abstaining { epoch, .. } = view(ask(&mark(epoch))).state else { panic!("{colour}") };
+            let NodeState::Abstaining { epoch, .. } = view(ask(&mark(epoch))).state else { panic!("{facade}") };
             assert_eq!(epoch, EPOCH, "the first who marks decides");
         }
         let waiting = view(ask(&install(OTHER_EPOCH))).state;
-        assert!(matches!(waiting, NodeState::Abstaining { epoch: EPOCH, .. }), "{colour}: {waiting:?}");
+        assert!(matches!(waiting, NodeState::Abstaining { epoch: EPOCH, .. }), "{facade}: {waiting:?}");
         assert_eq!(ask(&acquire(&claim, 1, EPOCH)).unwrap(), Told::Abstains);
         let installed = view(ask(&install(EPOCH)));
         assert_eq!((installed.state, installed.longest), (NodeState::Voting(EPOCH), Duration::from_secs(7)));
@@ -50,21 +50,21 @@ fn a_new_node_abstains_until_its_epoch_is_installed() {
 #[test]
 fn it_says_how_long_it_has_abstained() {
     let server = RedisServer::start();
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         server.command::<()>(&["FLUSHALL"]);
         let node = connect(&server.url());
         node.ask(&mark(EPOCH), SOON).unwrap();
         let since: u64 = server.command(&["HGET", "leasehold:node", "since"]);
         server.command::<()>(&["HSET", "leasehold:node", "since", &(since - 60 * SECOND).to_string()]);
         let abstaining = view(node.ask(&mark(OTHER_EPOCH), SOON)).state;
-        let NodeState::Abstaining { epoch: EPOCH, since } = abstaining else { panic!("{colour}: {abstaining:?}") };
+        let NodeState::Abstaining { epoch: EPOCH, since } = abstaining else { panic!("{facade}: {abstaining:?}") };
         assert!((60..80).contains(&since.as_secs()), "{since:?}");
     }
 }
 
 #[test]
 fn what_comes_late_does_not_change_who_votes() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         voter.take("job");
         let before = voter.view();
@@ -76,7 +76,7 @@ fn what_comes_late_does_not_change_who_votes() {
         };
         for late in [mark(EPOCH), mark(OTHER_EPOCH), install(EPOCH), late_install, install(OTHER_EPOCH)] {
             let after = view(voter.ask(&late));
-            assert_eq!((after.state, after.counter), (before.state, before.counter), "{colour}: {late:?}");
+            assert_eq!((after.state, after.counter), (before.state, before.counter), "{facade}: {late:?}");
             assert_eq!((after.longest, after.membership), (before.longest, before.membership.clone()));
         }
     }
@@ -84,7 +84,7 @@ fn what_comes_late_does_not_change_who_votes() {
 
 #[test]
 fn installing_never_lowers_what_is_known() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let ahead = voter.clock() + 3600 * SECOND;
         voter.set("fence", ahead);
@@ -92,21 +92,21 @@ fn installing_never_lowers_what_is_known() {
         voter.server.command::<()>(&["HDEL", "leasehold:node", "seal"]);
         voter.begin(OTHER_EPOCH);
         let view = voter.view();
-        assert_eq!((view.counter, view.longest), (ahead, Duration::from_secs(60)), "{colour}");
+        assert_eq!((view.counter, view.longest), (ahead, Duration::from_secs(60)), "{facade}");
     }
 }
 
 #[test]
 fn the_last_epoch_that_began_at_a_member_is_noted_once() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let noted = |noting, seconds| match voter.ask(&note(noting, Duration::from_secs(seconds))) {
             Ok(Told::Noted(answers)) => answers[0],
-            other => panic!("{colour}: {other:?}"),
+            other => panic!("{facade}: {other:?}"),
         };
         let begins = Noting::Begins(OTHER_EPOCH);
-        assert_eq!(noted(Noting::Nothing, 600), None, "{colour}");
-        assert_eq!(noted(begins, 600), Some(Noted { epoch: OTHER_EPOCH, age: Duration::ZERO }), "{colour}");
+        assert_eq!(noted(Noting::Nothing, 600), None, "{facade}");
+        assert_eq!(noted(begins, 600), Some(Noted { epoch: OTHER_EPOCH, age: Duration::ZERO }), "{facade}");
         let key = "leasehold:seen:the-second-node:7001";
         let kept = || voter.value(key).unwrap().strip_prefix("0000000000000002 ").unwrap().parse::<u64>().unwrap();
         let put = |at: u64| {
@@ -116,35 +116,35 @@ fn the_last_epoch_that_began_at_a_member_is_noted_once() {
         let at = kept();
         put(at - 60 * SECOND);
         let age = noted(begins, 6000).unwrap().age.as_secs();
-        assert!((60..80).contains(&age), "{colour}: {age}");
-        assert!(voter.left(key) <= 600_000, "{colour}: its first note decides how long it is kept");
+        assert!((60..80).contains(&age), "{facade}: {age}");
+        assert!(voter.left(key) <= 600_000, "{facade}: its first note decides how long it is kept");
         put(at + 3600 * SECOND);
-        assert_eq!(noted(begins, 600).unwrap().age, Duration::ZERO, "{colour}: a clock that was set back");
-        assert!(noted(Noting::BeginsAnew(OTHER_EPOCH), 600).is_some() && kept() < at + 60 * SECOND, "{colour}");
-        assert_eq!(noted(Noting::Begins(EPOCH), 600).unwrap().epoch, EPOCH, "{colour}: the last writer wins");
-        assert_eq!(noted(Noting::Nothing, 600).unwrap().epoch, EPOCH, "{colour}");
+        assert_eq!(noted(begins, 600).unwrap().age, Duration::ZERO, "{facade}: a clock that was set back");
+        assert!(noted(Noting::BeginsAnew(OTHER_EPOCH), 600).is_some() && kept() < at + 60 * SECOND, "{facade}");
+        assert_eq!(noted(Noting::Begins(EPOCH), 600).unwrap().epoch, EPOCH, "{facade}: the last writer wins");
+        assert_eq!(noted(Noting::Nothing, 600).unwrap().epoch, EPOCH, "{facade}");
     }
 }
 
 #[test]
 fn a_mark_says_for_which_deployment_it_is() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let server = RedisServer::start();
         let node = connect(&server.url());
         let other = Membership { members: vec![ADDRESS.into()], max_ttl: Duration::from_secs(9) };
         let marking = Ask::Mark { epoch: EPOCH, membership: other.clone().into() };
         let marked = view(node.ask(&marking, SOON));
-        assert_eq!((marked.membership, marked.marked_for.as_ref()), (None, Some(&other)), "{colour}");
+        assert_eq!((marked.membership, marked.marked_for.as_ref()), (None, Some(&other)), "{facade}");
         let again = view(node.ask(&mark(OTHER_EPOCH), SOON));
-        assert_eq!(again.marked_for, Some(other), "{colour}: the first mark stays");
+        assert_eq!(again.marked_for, Some(other), "{facade}: the first mark stays");
         let installed = view(node.ask(&install(EPOCH), SOON));
-        assert_eq!((installed.membership, installed.marked_for), (Some(membership()), None), "{colour}");
+        assert_eq!((installed.membership, installed.marked_for), (Some(membership()), None), "{facade}");
     }
 }
 
 #[test]
 fn a_node_that_moves_abstains_and_still_releases() {
-    for (colour, connect) in COLOURS {
+    for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let (job, held) = voter.take("job");
         let mut elsewhere = membership();
@@ -152,19 +152,19 @@ fn a_node_that_moves_abstains_and_still_releases() {
         let (to, predecessor) = (elsewhere.clone().into(), membership().into());
         let moving = Ask::Move { epoch: OTHER_EPOCH, membership: to, predecessor };
         let moved = view(voter.ask(&moving));
-        assert_eq!(moved.predecessor, Some(membership()), "{colour}");
-        assert!(matches!(moved.state, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}: {moved:?}");
+        assert_eq!(moved.predecessor, Some(membership()), "{facade}");
+        assert!(matches!(moved.state, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{facade}: {moved:?}");
         assert_eq!((moved.membership.as_ref(), moved.counter), (Some(&elsewhere), held.tokens.high().get()));
         assert_eq!(voter.acquire(&job, 1).unwrap(), Told::Abstains);
         assert_eq!(voter.ask(&fence(&[held], EPOCH)).unwrap(), Told::Abstains);
-        assert_eq!(voter.release(&job, Certainty::Answered), Released::Released, "{colour}");
+        assert_eq!(voter.release(&job, Certainty::Answered), Released::Released, "{facade}");
         let given_up = claim("job");
         assert_eq!(voter.release(&given_up, Certainty::Unknown), Released::NotHeld);
         assert!(voter.left(&tombstone(&given_up)) > 0);
         let installed = view(voter.ask(&install(EPOCH)));
-        assert!(matches!(installed.state, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{colour}");
+        assert!(matches!(installed.state, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{facade}");
         assert_eq!(view(voter.ask(&install(OTHER_EPOCH))).state, NodeState::Voting(OTHER_EPOCH));
-        assert_eq!(view(voter.ask(&moving)).state, NodeState::Voting(OTHER_EPOCH), "{colour}: a late duplicate");
+        assert_eq!(view(voter.ask(&moving)).state, NodeState::Voting(OTHER_EPOCH), "{facade}: a late duplicate");
     }
 }
 
@@ -172,10 +172,10 @@ fn a_node_that_moves_abstains_and_still_releases() {
 fn a_node_that_may_drop_locks_says_so() {
     let evicting = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
     for (arguments, evicts) in [(&evicting[..], Some("allkeys-lru")), (&evicting[..2], None), (&evicting[2..], None)] {
-        for (colour, connect) in COLOURS {
+        for (facade, connect) in BOTH {
             let server = RedisServer::start_with(RedisOptions::default().arguments(arguments));
             let view = view(connect(&server.url()).ask(&Ask::Look, SOON));
-            assert_eq!(view.evicts.as_deref(), evicts, "{colour}: {arguments:?}");
+            assert_eq!(view.evicts.as_deref(), evicts, "{facade}: {arguments:?}");
         }
     }
 }

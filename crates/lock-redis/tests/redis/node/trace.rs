@@ -3,7 +3,7 @@
 //! The reference is asked at the moment at which the server says that it answered, or else just before or after: so even
 //! tokens that the clock decides are equal, and only how long something lasts may differ a little.
 //!
-//! `LEASEHOLD_SEED=n` plays another trace with the first colour, and the next one with the other.
+//! `LEASEHOLD_SEED=n` plays another trace with the first facade, and the next one with the other.
 
 mod author;
 mod met;
@@ -17,17 +17,17 @@ use lock_core::node::Ask;
 use met::Met;
 use pair::Pair;
 
-use super::COLOURS;
+use super::BOTH;
 
-/// How many steps a trace has, of each colour.
+/// How many steps a trace has, of each facade.
 const STEPS: usize = 1500;
 
 #[test]
 fn the_reference_node_says_what_the_scripts_say() {
     let seed = env::var("LEASEHOLD_SEED").map_or(4, |text| text.parse().unwrap());
     let mut met = BTreeSet::new();
-    for ((colour, connect), own) in COLOURS.into_iter().zip(seed..) {
-        let here = format!("LEASEHOLD_SEED={seed}, {colour}");
+    for ((facade, connect), own) in BOTH.into_iter().zip(seed..) {
+        let here = format!("LEASEHOLD_SEED={seed}, {facade}");
         let (mut pair, mut author) = (Pair::start(connect), Author::new(own));
         for number in 0..STEPS {
             let step = author.step(&pair.view());

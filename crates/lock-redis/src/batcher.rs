@@ -18,13 +18,13 @@ pub(crate) const TOGETHER_AT_NODES_MAX: usize = 128;
 
 /// The way out over one connection. Requests leave in the order in which they were handed over.
 #[derive(Clone)]
-pub(crate) struct Outbox {
+pub(crate) struct Batcher {
     connection: MultiplexedConnection,
-    letters: mpsc::UnboundedSender<Letter>,
+    requests: mpsc::UnboundedSender<Request>,
     under_way: Arc<AtomicUsize>,
 }
 
-struct Letter {
+struct Request {
     command: Cmd,
     answer: oneshot::Sender<RedisResult<Value>>,
 }
@@ -46,12 +46,12 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-impl Outbox {
+impl Batcher {
     /// Starts the task that sends, so many requests together at most. It ends with the last handle, once everything was answered.
     pub(crate) fn new(connection: MultiplexedConnection, together: usize) -> Self {
-        let (outbox, letters) = mpsc::unbounded_channel();
-        tokio::spawn(send_all(letters, connection.clone(), together));
-        Self { connection, letters: outbox, under_way: Arc::default() }
+        let (batcher, requests) = mpsc::unbounded_channel();
+        tokio::spawn(send_all(requests, connection.clone(), together));
+        Self { connection, requests: batcher, under_way: Arc::default() }
     }
 
     /// Sends a command and waits for its answer.
@@ -65,18 +65,18 @@ impl Outbox {
         }
         let (answer, answered) = oneshot::channel();
         // What cannot be sent is dropped, and so answered.
-        _ = self.letters.send(Letter { command, answer });
+        _ = self.requests.send(Request { command, answer });
         answered.await.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))?.extract_error()
     }
 }
 
-async fn send_all(mut letters: mpsc::UnboundedReceiver<Letter>, connection: MultiplexedConnection, together: usize) {
+async fn send_all(mut requests: mpsc::UnboundedReceiver<Request>, connection: MultiplexedConnection, together: usize) {
     let mut under_way = FuturesUnordered::new();
     let mut waiting = Vec::new();
     loop {
         tokio::select! {
             biased;
-            count = letters.recv_many(&mut waiting, together) => {
+            count = requests.recv_many(&mut waiting, together) => {
                 if count == 0 {
                     break;
                 }
@@ -88,20 +88,20 @@ async fn send_all(mut letters: mpsc::UnboundedReceiver<Letter>, connection: Mult
     while under_way.next().await.is_some() {}
 }
 
-async fn send(mut connection: MultiplexedConnection, mut letters: Vec<Letter>) {
-    letters.retain(|letter| !letter.answer.is_closed());
-    if letters.len() > 1 {
-        return send_together(connection, letters).await;
+async fn send(mut connection: MultiplexedConnection, mut requests: Vec<Request>) {
+    requests.retain(|request| !request.answer.is_closed());
+    if requests.len() > 1 {
+        return send_together(connection, requests).await;
     }
-    if let Some(Letter { command, answer }) = letters.pop() {
+    if let Some(Request { command, answer }) = requests.pop() {
         _ = answer.send(connection.req_packed_command(&command).await);
     }
 }
 
-async fn send_together(mut connection: MultiplexedConnection, letters: Vec<Letter>) {
-    let mut pipeline = Pipeline::with_capacity(letters.len());
-    let mut answers = Vec::with_capacity(letters.len());
-    for Letter { command, answer } in letters {
+async fn send_together(mut connection: MultiplexedConnection, requests: Vec<Request>) {
+    let mut pipeline = Pipeline::with_capacity(requests.len());
+    let mut answers = Vec::with_capacity(requests.len());
+    for Request { command, answer } in requests {
         pipeline.add_command(command);
         answers.push(answer);
     }

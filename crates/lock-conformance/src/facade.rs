@@ -1,5 +1,6 @@
-//! The two faces as one: what a user can do, whatever the colour.
+//! The two facades as one: what a user can do with either.
 
+use std::fmt;
 use std::thread::JoinHandle as Thread;
 use std::time::{Duration, Instant};
 
@@ -7,21 +8,50 @@ use lock_core::{AcquireError, BackendError, Ended, FencingToken, LockOptions, Lo
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle as Task;
 
-/// A client of either face.
+/// Which facade a test uses, and the backend that goes with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Facade {
+    /// Tokio.
+    Nonblocking,
+    /// Plain threads.
+    Blocking,
+}
+
+impl Facade {
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Nonblocking => Self::Blocking,
+            Self::Blocking => Self::Nonblocking,
+        }
+    }
+}
+
+impl fmt::Display for Facade {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nonblocking => "nonblocking",
+            Self::Blocking => "blocking",
+        })
+    }
+}
+
+/// A client of either facade.
 #[derive(Clone, Debug)]
 pub enum Client {
-    /// Of the tokio face.
+    /// Of the tokio facade.
     Nonblocking(lock_async::Client, Handle),
-    /// Of the blocking face.
+    /// Of the blocking facade.
     Blocking(lock_blocking::Client),
 }
 
-/// A guard of either face.
+/// A guard of either facade.
 #[derive(Debug)]
 pub enum Guard {
-    /// Of the tokio face.
+    /// Of the tokio facade.
     Nonblocking(lock_async::Guard, Handle),
-    /// Of the blocking face.
+    /// Of the blocking facade.
     Blocking(lock_blocking::Guard),
 }
 

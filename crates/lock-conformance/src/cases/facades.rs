@@ -1,15 +1,15 @@
-//! Both faces contend for the same locks.
+//! Both facades contend for the same locks.
 
 use lock_core::{Operation, Waiting};
 
 use super::take_turns;
 use crate::Bench;
-use crate::face::options;
+use crate::facade::options;
 use crate::verbs::LONG;
 
-/// What one face holds, the other does not get.
-pub fn the_other_face_is_refused(bench: &Bench) {
-    let (one, other) = (bench.client(), bench.client_of(bench.colour().other()));
+/// What one facade holds, the other does not get.
+pub fn the_other_facade_is_refused(bench: &Bench) {
+    let (one, other) = (bench.client(), bench.client_of(bench.facade().other()));
     let guard = one.acquire("a", &options(LONG)).unwrap();
     assert!(other.try_acquire("a", &options(LONG)).unwrap().is_none());
     let token = guard.token();
@@ -19,23 +19,23 @@ pub fn the_other_face_is_refused(bench: &Bench) {
     assert!(one.try_acquire("a", &options(LONG)).unwrap().is_none());
 }
 
-/// What one face gives up, the other gets if it waits.
-pub fn the_other_face_is_woken(bench: &Bench) {
-    let (one, other) = (bench.client(), bench.client_of(bench.colour().other()));
+/// What one facade releases, the other gets if it waits.
+pub fn the_other_facade_is_woken(bench: &Bench) {
+    let (one, other) = (bench.client(), bench.client_of(bench.facade().other()));
     let guard = one.acquire("a", &options(LONG)).unwrap();
     let waiter = other.wait_for("a", &options(LONG));
     (0..20).for_each(|_| bench.pause());
     assert!(!waiter.is_finished());
     let released_at = bench.now();
     guard.release().unwrap();
-    bench.until("the other face has it", || waiter.is_finished());
+    bench.until("the other facade has it", || waiter.is_finished());
     assert!(bench.now().since(released_at) < LONG / 2);
     waiter.outcome().unwrap().verify().unwrap();
 }
 
-/// Clients of both faces take turns, never two at once.
-pub fn both_faces_never_hold_together(bench: &Bench) {
-    let (one, other) = (bench.colour(), bench.colour().other());
+/// Clients of both facades take turns, never two at once.
+pub fn both_facades_never_hold_together(bench: &Bench) {
+    let (one, other) = (bench.facade(), bench.facade().other());
     take_turns(bench, &[bench.client_of(one), bench.client_of(other), bench.client_of(one)]);
 }
 

@@ -8,10 +8,10 @@ use lock_core::{Event, EventSink, Lease, Listeners, Owner, Prefix, Terms, TokenR
 
 use crate::value::token;
 
-/// A channel of this client's own, and who listens behind it.
+/// A channel of this client's own, which `docs/wire.md` calls its inbox, and who listens behind it.
 #[derive(Debug)]
-pub(crate) struct Inbox {
-    channel: String,
+pub(crate) struct Channel {
+    name: String,
     /// The subscription that is open; 0 while there is none.
     open: AtomicU64,
     subscriptions: AtomicU64,
@@ -23,26 +23,26 @@ pub(crate) struct Inbox {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Subscription(u64);
 
-impl Inbox {
+impl Channel {
     /// The address of a waiter that is not told.
     pub(crate) const NONE: &str = "-";
 
-    /// An inbox that nobody else has; none where the system's random source fails.
+    /// A channel that nobody else has; none where the system's random source fails.
     pub(crate) fn new() -> Option<Arc<Self>> {
-        let channel = format!("leasehold:inbox:{}", lock_host::new_owner().ok()?.to_wire());
+        let name = format!("leasehold:inbox:{}", lock_host::new_owner().ok()?.to_wire());
         let (open, subscriptions) = (AtomicU64::new(0), AtomicU64::new(0));
         let (listeners, prefix) = (Listeners::default(), Mutex::default());
-        Some(Arc::new(Self { channel, open, subscriptions, listeners, prefix }))
+        Some(Arc::new(Self { name, open, subscriptions, listeners, prefix }))
     }
 
     /// The channel to subscribe to.
-    pub(crate) fn channel(&self) -> &str {
-        &self.channel
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Where a waiter is told now.
     pub(crate) fn address(&self) -> &str {
-        if self.is_open() { &self.channel } else { Self::NONE }
+        if self.is_open() { &self.name } else { Self::NONE }
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -168,37 +168,37 @@ mod tests {
 
     #[test]
     fn the_end_of_an_earlier_subscription_leaves_the_later_one_open() {
-        let inbox = Inbox::new().unwrap();
-        let (first, second) = (inbox.subscribing(), inbox.subscribing());
-        assert_eq!(inbox.address(), "-");
-        inbox.opened(first);
-        assert!(inbox.is_open() && inbox.is_opened_by(first) && !inbox.is_opened_by(second));
-        inbox.opened(second);
-        inbox.closed(first);
-        assert_eq!(inbox.address(), inbox.channel());
-        inbox.closed(second);
-        assert_eq!(inbox.address(), "-");
-        inbox.opened(second);
-        inbox.unheard();
-        assert!(!inbox.is_open() && !inbox.is_opened_by(second));
+        let channel = Channel::new().unwrap();
+        let (first, second) = (channel.subscribing(), channel.subscribing());
+        assert_eq!(channel.address(), "-");
+        channel.opened(first);
+        assert!(channel.is_open() && channel.is_opened_by(first) && !channel.is_opened_by(second));
+        channel.opened(second);
+        channel.closed(first);
+        assert_eq!(channel.address(), channel.name());
+        channel.closed(second);
+        assert_eq!(channel.address(), "-");
+        channel.opened(second);
+        channel.unheard();
+        assert!(!channel.is_open() && !channel.is_opened_by(second));
     }
 
     #[test]
     fn whoever_waits_asks_again_when_the_subscription_changes() {
-        let (inbox, told) = (Inbox::new().unwrap(), Arc::new(Mutex::new(Vec::new())));
+        let (channel, told) = (Channel::new().unwrap(), Arc::new(Mutex::new(Vec::new())));
         let heard = Arc::clone(&told);
-        inbox.listen(EventSink::new(move |event| heard.lock().unwrap().push(event)));
-        let subscription = inbox.subscribing();
+        channel.listen(EventSink::new(move |event| heard.lock().unwrap().push(event)));
+        let subscription = channel.subscribing();
         let asks = |change: &dyn Fn()| {
             change();
             std::mem::take(&mut *told.lock().unwrap()) == [Event::RecheckAll]
         };
-        assert!(!asks(&|| inbox.unheard()), "nothing was open");
-        assert!(asks(&|| inbox.opened(subscription)) && asks(&|| inbox.unheard()));
-        assert!(!asks(&|| inbox.closed(subscription)), "it has ended already");
-        inbox.set_prefix(&"shop".parse().unwrap());
-        inbox.receive(b"freed a");
-        inbox.receive(b"freed shop:a");
+        assert!(!asks(&|| channel.unheard()), "nothing was open");
+        assert!(asks(&|| channel.opened(subscription)) && asks(&|| channel.unheard()));
+        assert!(!asks(&|| channel.closed(subscription)), "it has ended already");
+        channel.set_prefix(&"shop".parse().unwrap());
+        channel.receive(b"freed a");
+        channel.receive(b"freed shop:a");
         assert_eq!(*told.lock().unwrap(), [Event::Freed { name: "a".parse().unwrap() }]);
     }
 }

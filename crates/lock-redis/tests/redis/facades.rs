@@ -1,4 +1,4 @@
-//! Clients of both faces for the tests of waiting, in this process and in others.
+//! Clients of both facades for the tests of waiting, in this process and in others.
 
 use std::env;
 use std::io::{self, BufRead, BufReader, Read};
@@ -15,63 +15,89 @@ use tokio::runtime::Runtime;
 /// Tells the test program that it is a child, and what it waits for.
 const VARIABLE: &str = "LEASEHOLD_REDIS_TEST_CHILD";
 
-/// A client of either face.
-pub(crate) enum Face {
+/// A client of either facade.
+pub(crate) enum Facade {
     Async(Runtime, lock_async::Client),
     Blocking(lock_blocking::Client),
 }
 
-/// A guard of either face, with the runtime that its client lives on.
+/// A guard of either facade, with the runtime that its client lives on.
 pub(crate) enum Held<'a> {
     Async(&'a Runtime, lock_async::Guard),
     Blocking(lock_blocking::Guard),
 }
 
-type Connect = fn(&str) -> Face;
+type Connect = fn(&str) -> Facade;
 
-/// How to connect a client of each face.
-pub(crate) const FACES: [(&str, Connect); 2] = [("async", on_tokio), ("blocking", on_threads)];
+/// How to connect a client of each facade: by a URL, and over a pool with a URL for notifications.
+pub(crate) const FACADES: &[(&str, Connect)] = &[
+    ("async", on_tokio),
+    ("blocking", on_threads),
+    #[cfg(feature = "deadpool")]
+    ("async-pool", over_deadpool),
+    #[cfg(feature = "r2d2")]
+    ("blocking-pool", over_r2d2),
+];
 
-pub(crate) fn on_tokio(url: &str) -> Face {
+pub(crate) fn on_tokio(url: &str) -> Facade {
     let config = RedisConfig::from_url(url).unwrap();
     over(async || nonblocking::Redis::connect(&config).await.unwrap())
 }
 
-pub(crate) fn on_threads(url: &str) -> Face {
+pub(crate) fn on_threads(url: &str) -> Facade {
     over_blocking(blocking::Redis::connect(&RedisConfig::from_url(url).unwrap()).unwrap())
 }
 
-/// A client of the face for tokio, over a backend that is made on its runtime.
-pub(crate) fn over<B: AsyncBackend>(backend: impl AsyncFnOnce() -> B) -> Face {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let client = runtime.block_on(async { lock_async::Client::new(Arc::new(backend().await)).unwrap() });
-    Face::Async(runtime, client)
+#[cfg(feature = "deadpool")]
+fn over_deadpool(url: &str) -> Facade {
+    let config = RedisConfig::from_url(url).unwrap();
+    over(async || nonblocking::Redis::pooled(deadpool(url), &config).await.unwrap())
 }
 
-pub(crate) fn over_blocking(backend: impl BlockingBackend) -> Face {
-    Face::Blocking(lock_blocking::Client::new(Arc::new(backend)).unwrap())
+#[cfg(feature = "r2d2")]
+fn over_r2d2(url: &str) -> Facade {
+    over_blocking(blocking::Redis::pooled(r2d2(url), &RedisConfig::from_url(url).unwrap()).unwrap())
+}
+
+#[cfg(feature = "deadpool")]
+pub(crate) fn deadpool(url: &str) -> nonblocking::Pool {
+    deadpool_redis::Config::from_url(url).create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap()
+}
+
+#[cfg(feature = "r2d2")]
+pub(crate) fn r2d2(url: &str) -> blocking::Pool {
+    let timeouts = Box::new(blocking::SocketTimeouts::new(Duration::from_secs(1)));
+    let pool = r2d2::Pool::builder().max_size(2).connection_customizer(timeouts);
+    pool.build(redis::Client::open(url).unwrap()).unwrap()
+}
+
+/// A client of the facade for tokio, over a backend that is made on its runtime.
+pub(crate) fn over<B: AsyncBackend>(backend: impl AsyncFnOnce() -> B) -> Facade {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let client = runtime.block_on(async { lock_async::Client::new(Arc::new(backend().await)).unwrap() });
+    Facade::Async(runtime, client)
+}
+
+pub(crate) fn over_blocking(backend: impl BlockingBackend) -> Facade {
+    Facade::Blocking(lock_blocking::Client::new(Arc::new(backend)).unwrap())
 }
 
 /// Clients over connections and pools of the user's.
-pub(crate) fn handed_in(server: &RedisServer) -> Vec<Face> {
+pub(crate) fn handed_in(server: &RedisServer) -> Vec<Facade> {
     let client = redis::Client::open(server.url()).unwrap();
-    let mut faces = Vec::new();
-    faces.extend([
+    let mut facades = Vec::new();
+    facades.extend([
         over(async || nonblocking::Redis::from(client.get_multiplexed_async_connection().await.unwrap())),
         over_blocking(blocking::Redis::from(client.clone())),
     ]);
     #[cfg(feature = "deadpool")]
-    {
-        let config = deadpool_redis::Config::from_url(server.url());
-        let pool = config.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap();
-        faces.push(over(async || nonblocking::Redis::from(pool)));
-    }
+    facades.push(over(async || nonblocking::Redis::from(deadpool(&server.url()))));
     #[cfg(feature = "r2d2")]
-    faces.push(over_blocking(blocking::Redis::from(r2d2::Pool::builder().max_size(2).build(client).unwrap())));
-    faces
+    facades.push(over_blocking(blocking::Redis::from(r2d2(&server.url()))));
+    facades
 }
 
-impl Face {
+impl Facade {
     /// Waits for a lock for as long as it takes.
     pub(crate) fn acquire(&self, name: &str, ttl: Duration) -> Held<'_> {
         within(&format!("the lock {name}"), || match self {
@@ -142,10 +168,10 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    pub(crate) fn start(face: &str, url: &str, name: &str, ttl: Duration) -> Self {
+    pub(crate) fn start(facade: &str, url: &str, name: &str, ttl: Duration) -> Self {
         let mut process = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "faces::child_process", "--nocapture"])
-            .env(VARIABLE, format!("{face} {url} {name} {}", ttl.as_millis()))
+            .args(["--exact", "facades::child_process", "--nocapture"])
+            .env(VARIABLE, format!("{facade} {url} {name} {}", ttl.as_millis()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -185,8 +211,8 @@ impl Drop for Child {
 fn child_process() {
     let Ok(part) = env::var(VARIABLE) else { return };
     let words: Vec<&str> = part.split(' ').collect();
-    let [face, url, name, ttl] = words[..] else { panic!("no part: {part}") };
-    let connect = FACES.into_iter().find_map(|(word, connect)| (word == face).then_some(connect)).unwrap();
+    let [facade, url, name, ttl] = words[..] else { panic!("no part: {part}") };
+    let connect = FACADES.iter().find_map(|(word, connect)| (*word == facade).then_some(connect)).unwrap();
     let client = connect(url);
     let held = client.acquire(name, Duration::from_millis(ttl.parse().unwrap()));
     println!("the child has it");

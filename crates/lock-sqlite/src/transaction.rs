@@ -9,21 +9,21 @@ use lock_core::{
 };
 use rusqlite::{Connection, named_params};
 
-use crate::Site;
 use crate::error::Fault;
+use crate::settings::Settings;
 use crate::wire::{self, Hold, Place, nanos, place_for, signed};
 
-/// The tables at one moment. Whoever has a desk is alone with them, or, in a reading transaction, changes nothing.
-pub(crate) struct Desk<'a> {
+/// The tables at one moment. A writing transaction is alone with them; a reading one changes nothing.
+pub(crate) struct Transaction<'a> {
     pub(crate) db: &'a Connection,
-    pub(crate) site: &'a Site,
+    pub(crate) settings: &'a Settings,
     pub(crate) now: Moment,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> Transaction<'a> {
     /// Inside of a transaction that has begun: the time spent waiting for it is over.
-    pub(crate) fn new(db: &'a Connection, site: &'a Site) -> Self {
-        Self { db, site, now: site.timing.now() }
+    pub(crate) fn new(db: &'a Connection, settings: &'a Settings) -> Self {
+        Self { db, settings, now: settings.timing.now() }
     }
 
     pub(crate) fn acquire(&self, claim: &Claim) -> Result<Answer, Fault> {
@@ -92,7 +92,7 @@ impl<'a> Desk<'a> {
     }
 
     pub(crate) fn list(&self, query: &Query) -> Result<Page, Fault> {
-        let prefix = &self.site.prefix;
+        let prefix = &self.settings.prefix;
         let after = prefix.key(query.cursor.as_ref().map_or("", |cursor| cursor.0.as_str()));
         // At least one, or the listing would never come to its end.
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).max(1);

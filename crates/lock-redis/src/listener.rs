@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use redis::{Client, Connection, ProtocolVersion, RedisResult};
 
-use crate::connect::{CONNECT_WITHIN, speaking, tuned};
-use crate::inbox::{Inbox, Subscription};
-use crate::stack::bound;
+use crate::channel::{Channel, Subscription};
+use crate::connect::{CONNECT_WITHIN, bound, speaking, tuned};
 
 /// How long the thread may outlive its client.
 const BREATH: Duration = Duration::from_secs(1);
@@ -19,29 +18,29 @@ const BREATH: Duration = Duration::from_secs(1);
 /// one while none can be made: most likely the right to subscribe is missing.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
-/// Has an inbox listened to as soon as it is needed.
-pub(crate) struct Ear {
+/// Has a channel listened to as soon as it is needed.
+pub(crate) struct Listener {
     client: Client,
-    inbox: Arc<Inbox>,
+    channel: Arc<Channel>,
     started: AtomicBool,
 }
 
-impl Ear {
-    pub(crate) fn new(client: Client, inbox: Arc<Inbox>) -> Self {
-        Self { client, inbox, started: AtomicBool::new(false) }
+impl Listener {
+    pub(crate) fn new(client: Client, channel: Arc<Channel>) -> Self {
+        Self { client, channel, started: AtomicBool::new(false) }
     }
 
     pub(crate) fn is_started(&self) -> bool {
         self.started.load(Ordering::Relaxed)
     }
 
-    /// Somebody waits. The first to do so opens the inbox, within a time limit; from then on the thread sees to it.
+    /// Somebody waits. The first to do so opens the channel, within a time limit; from then on the thread sees to it.
     pub(crate) fn needed(&self, within: Duration) {
         // Nobody waits for the first one: who comes meanwhile is asked to ask again.
         if self.started.swap(true, Ordering::Relaxed) {
             return;
         }
-        self.spawn(Some(open(&self.client, &self.inbox, within)));
+        self.spawn(Some(open(&self.client, &self.channel, within)));
     }
 
     /// Somebody would like to hear, and does not wait for that.
@@ -54,11 +53,11 @@ impl Ear {
     fn spawn(&self, opened: Option<Opened>) {
         let subscription =
             opened.as_ref().and_then(|opened| opened.as_ref().ok()).map(|(_, subscription)| *subscription);
-        let (client, inbox) = (self.client.clone(), Arc::downgrade(&self.inbox));
-        let thread = thread::Builder::new().name("leasehold-ear".into());
+        let (client, channel) = (self.client.clone(), Arc::downgrade(&self.channel));
+        let thread = thread::Builder::new().name("leasehold-push".into());
         // Without the thread, waiters have to ask.
-        if let (Err(_), Some(subscription)) = (thread.spawn(move || hear(opened, &client, &inbox)), subscription) {
-            self.inbox.closed(subscription);
+        if let (Err(_), Some(subscription)) = (thread.spawn(move || hear(opened, &client, &channel)), subscription) {
+            self.channel.closed(subscription);
         }
     }
 }
@@ -67,11 +66,11 @@ impl Ear {
 type Opened = RedisResult<(Connection, Subscription)>;
 
 /// Listens for as long as there is anybody to tell.
-fn hear(opened: Option<Opened>, client: &Client, whom: &Weak<Inbox>) {
+fn hear(opened: Option<Opened>, client: &Client, whom: &Weak<Channel>) {
     let (mut next, mut pause) = (opened, PAUSES.0);
-    while let Some(inbox) = whom.upgrade() {
-        let opened = next.take().unwrap_or_else(|| open(client, &inbox, CONNECT_WITHIN));
-        drop(inbox);
+    while let Some(channel) = whom.upgrade() {
+        let opened = next.take().unwrap_or_else(|| open(client, &channel, CONNECT_WITHIN));
+        drop(channel);
         // Why none could be made does not matter: whoever waits asks, and hears what is wrong.
         pause = match opened {
             Ok((connection, subscription)) => {
@@ -84,26 +83,26 @@ fn hear(opened: Option<Opened>, client: &Client, whom: &Weak<Inbox>) {
     }
 }
 
-fn open(client: &Client, inbox: &Inbox, within: Duration) -> Opened {
+fn open(client: &Client, channel: &Channel, within: Duration) -> Opened {
     let client = speaking(&tuned(client)?, ProtocolVersion::RESP2)?;
     let mut connection = client.get_connection_with_timeout(within)?;
     bound(&connection, within)?;
-    let subscription = inbox.subscribing();
-    redis::cmd("SUBSCRIBE").arg(inbox.channel()).exec(&mut connection)?;
+    let subscription = channel.subscribing();
+    redis::cmd("SUBSCRIBE").arg(channel.name()).exec(&mut connection)?;
     bound(&connection, BREATH)?;
-    inbox.opened(subscription);
+    channel.opened(subscription);
     Ok((connection, subscription))
 }
 
-fn listen(mut connection: Connection, subscription: Subscription, whom: &Weak<Inbox>) {
+fn listen(mut connection: Connection, subscription: Subscription, whom: &Weak<Channel>) {
     let mut messages = connection.as_pubsub();
     loop {
         let message = messages.get_message();
-        let Some(inbox) = whom.upgrade() else { return };
+        let Some(channel) = whom.upgrade() else { return };
         match message {
-            Ok(message) => inbox.receive(message.get_payload_bytes()),
-            Err(error) if error.is_timeout() && inbox.is_opened_by(subscription) => {}
-            Err(_) => return inbox.closed(subscription),
+            Ok(message) => channel.receive(message.get_payload_bytes()),
+            Err(error) if error.is_timeout() && channel.is_opened_by(subscription) => {}
+            Err(_) => return channel.closed(subscription),
         }
     }
 }

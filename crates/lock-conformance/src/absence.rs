@@ -1,0 +1,48 @@
+//! Whether a store has what a case needs, and what is checked where it has not.
+
+use lock_core::{Capabilities, Durability, Released, Waiting};
+
+use crate::bench::Bench;
+use crate::fault::Fault;
+use crate::need::Need;
+use crate::verbs::{claim, waiting_claim};
+
+impl Need {
+    pub(crate) fn is_met(self, bench: &Bench) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::Fault(fault) => bench.faults().offers().contains(&fault),
+            Self::Queue => keeps_a_queue(bench.capabilities()),
+            Self::Inspect => bench.verbs().can_inspect(),
+            Self::Processes => bench.has_address(),
+        }
+    }
+
+    /// Shows that what is said to be absent is not there by another name.
+    pub(crate) fn check_absence(self, bench: &Bench) {
+        match self {
+            Self::Queue => a_wish_for_a_place_leaves_none(bench),
+            Self::Processes | Self::Fault(Fault::RestartWithData) => ends_with_its_process(bench),
+            // Its absence was seen, or it is the harness that cannot do it, as its list says.
+            Self::Nothing | Self::Inspect | Self::Fault(_) => {}
+        }
+    }
+}
+
+pub(crate) fn keeps_a_queue(capabilities: Capabilities) -> bool {
+    matches!(capabilities.waiting, Waiting::QueueWithPush | Waiting::Queue)
+}
+
+fn a_wish_for_a_place_leaves_none(bench: &Bench) {
+    let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
+    let held = claim("a");
+    one.take(&held);
+    two.refused(&waiting_claim("a"));
+    assert_eq!(one.release(&held), Released::Released);
+    three.take(&claim("a"));
+}
+
+fn ends_with_its_process(bench: &Bench) {
+    let durability = bench.capabilities().durability;
+    assert_eq!(durability, Durability::Process, "a store that outlives its process can be shared and restarted");
+}

@@ -1,0 +1,38 @@
+//! Locks that passed from one client to another, and the names of clients.
+
+use std::time::Duration;
+
+use lock_core::{Lease, LockName};
+
+/// Which client asks. Told apart only so that a hand-over reaches the one whose claim queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClientId(u64);
+
+impl ClientId {
+    /// The client with this number.
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+/// A lock that went to a waiter while somebody else was asking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandOver {
+    /// The client whose claim had queued.
+    pub client: ClientId,
+    /// What its owner holds now.
+    pub lease: Lease,
+    /// How long the store keeps it, from now.
+    pub valid_for: Duration,
+    /// Whether others wait for the lock.
+    pub wanted: bool,
+}
+
+/// A lock that somebody began to wait for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The client whose claim holds it.
+    pub client: ClientId,
+    /// Which one.
+    pub name: LockName,
+}

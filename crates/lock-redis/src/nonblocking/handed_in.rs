@@ -1,0 +1,76 @@
+//! Clients of the user's: connections, managers and pools.
+
+#[cfg(feature = "deadpool")]
+use lock_core::{BackendError, Operation};
+use redis::aio::MultiplexedConnection;
+use redis::{Client, ProtocolVersion};
+
+use super::Redis;
+use super::source::Source;
+#[cfg(feature = "deadpool")]
+use crate::RedisConfig;
+use crate::channel::Channel;
+#[cfg(feature = "deadpool")]
+use crate::connect::CONNECT_WITHIN;
+use crate::connect::speaking;
+use crate::greeting::Role;
+use crate::link::Link;
+#[cfg(feature = "deadpool")]
+use crate::probe::Probe;
+use crate::wire::Wire;
+
+impl Redis {
+    fn handed_in(source: Source) -> Self {
+        Self { wire: Wire::handed_in(), source, warnings: Vec::new() }
+    }
+
+    /// A pool for the commands, and connections of its own to the same server for what a pool cannot do: on one, waiters
+    /// are notified, and on the other the keeper renews, however busy the pool is. The prefix is that of `config`.
+    ///
+    /// # Errors
+    /// As [`Redis::connect`]; `Config` where the pool leads to another server or database than `config`; and what the pool
+    /// says where it gives no connection.
+    ///
+    /// # Cancel safety
+    /// Harmless when dropped; a key that expires after ten seconds may be left.
+    #[cfg(feature = "deadpool")]
+    pub async fn pooled(pool: deadpool_redis::Pool, config: &RedisConfig) -> Result<Self, BackendError> {
+        let (wire, link, warnings) = Self::link(config).await?;
+        let pooled = Self { wire, source: Source::PoolAndLink(pool, link), warnings };
+        let probe = Probe::new().map_err(|failure| failure.into_error(Operation::Connect))?;
+        pooled.another().ask(probe.leave(), CONNECT_WITHIN).await?;
+        pooled.ask(probe.take(), CONNECT_WITHIN).await?;
+        Ok(pooled)
+    }
+}
+
+/// Takes the client as an address: connections are made and verified here, the first with the first request. They speak RESP3,
+/// whatever the client says, so that waiters can be told of their turn; where the server does not, they ask.
+impl From<Client> for Redis {
+    fn from(client: Client) -> Self {
+        let client = speaking(&client, ProtocolVersion::RESP3).unwrap_or(client);
+        let channel = Channel::new();
+        let wire = Wire::own(&client, channel.clone());
+        Self { wire, source: Source::Own(Link::new(client, Role::Alone, channel)), warnings: Vec::new() }
+    }
+}
+
+impl From<MultiplexedConnection> for Redis {
+    fn from(connection: MultiplexedConnection) -> Self {
+        Self::handed_in(Source::Connection(connection))
+    }
+}
+
+#[cfg(feature = "connection-manager")]
+impl From<redis::aio::ConnectionManager> for Redis {
+    fn from(manager: redis::aio::ConnectionManager) -> Self {
+        Self::handed_in(Source::Manager(manager))
+    }
+}
+
+#[cfg(feature = "deadpool")]
+impl From<deadpool_redis::Pool> for Redis {
+    fn from(pool: deadpool_redis::Pool) -> Self {
+        Self::handed_in(Source::Pool(pool))
+    }
+}

@@ -1,0 +1,275 @@
+//! The verbs as questions, and what their answers say. No I/O.
+
+use std::time::Duration;
+
+use lock_core::{
+    Answer, Certainty, Claim, Fenced, FencingToken, Lease, Operation, Queueing, ReleaseRequest, Released, Renewed,
+    TokenRange,
+};
+use redis::Value;
+
+use crate::channel::Channel;
+use crate::failure::Failure;
+use crate::look::{Seen, look_at_holder, seen_one};
+use crate::script;
+use crate::value::{Key, Keys, Stored, of_lease, of_owner};
+use crate::wire::{Call, Line, Question, Retry, read, remaining, to_millis};
+
+/// The shortest life of a tombstone. Chosen: longer than a network holds a request back, but for rare cases.
+const TOMBSTONE_MIN: Duration = Duration::from_secs(10);
+
+/// How long a place is said to last while the channel is closed, times its position, so that its owner asks again instead of
+/// waiting to be told: a third of it later.
+const UNTOLD_STEP: Duration = Duration::from_millis(30);
+/// ... and no less, near the head of the queue.
+const UNTOLD_MIN: Duration = Duration::from_millis(300);
+
+impl Question for &Claim {
+    type Answer = Answer;
+
+    fn operation(&self) -> Operation {
+        Operation::Acquire
+    }
+
+    fn call(&self, Line { wire, peer, .. }: Line<'_>) -> Result<Call, Failure> {
+        let keys = Keys::of(&wire.prefix, &self.name);
+        let channel = match (self.queueing, &wire.channel) {
+            (Queueing::Unwanted, _) => "",
+            (Queueing::Wanted, Some(channel)) => channel.address(),
+            (Queueing::Wanted, None) => Channel::NONE,
+        };
+        let [tombstone, queue] = [keys.tombstone(self.owner), keys.queue()];
+        let keys = [keys.lock(), Key::Counter, tombstone, queue, keys.waiters(), keys.numbers()];
+        let call = Call::script(script::ACQUIRE.counting(peer.counting), &keys)
+            .arg(of_owner(self.owner))
+            .arg(self.terms.ttl.as_millis())
+            .arg(self.width.get())
+            .arg(self.floor.map_or(0, FencingToken::get))
+            .arg(self.note.to_wire())
+            .arg(channel);
+        Ok(call)
+    }
+
+    fn read(&self, Line { wire, .. }: Line<'_>, reply: Value) -> Result<Answer, Failure> {
+        if let Value::Int(low) = reply {
+            return fresh_grant(self, low).ok_or_else(Failure::strange_answer);
+        }
+        let parts: Vec<Value> = read(reply)?;
+        let mut answer = answer(self, &parts).ok_or_else(Failure::strange_answer)?;
+        if let (Some(Value::Int(1)), Some(channel)) = (parts.get(5), &wire.channel) {
+            channel.unheard();
+        }
+        if let (Answer::Queued { position, valid_for, .. }, Some(channel)) = (&mut answer, &wire.channel)
+            && !channel.is_open()
+        {
+            *valid_for = untold(*position).min(*valid_for);
+        }
+        Ok(answer)
+    }
+}
+
+fn untold(position: u32) -> Duration {
+    UNTOLD_STEP.saturating_mul(position).max(UNTOLD_MIN)
+}
+
+fn fresh_grant(claim: &Claim, low: i64) -> Option<Answer> {
+    let high = low.checked_add_unsigned(claim.width.get() - 1)?;
+    granted(claim, low, high)
+}
+
+fn granted(claim: &Claim, low: i64, high: i64) -> Option<Answer> {
+    let token = |number: i64| FencingToken::new(u64::try_from(number).ok()?).ok();
+    let tokens = TokenRange::new(token(low)?, token(high)?).ok()?;
+    let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
+    Some(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false })
+}
+
+fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
+    match parts {
+        [Value::BulkString(word), Value::Int(low), Value::Int(high)] if word == b"granted" => {
+            granted(claim, *low, *high)
+        }
+        [Value::BulkString(word), Value::BulkString(value), Value::Int(pttl)] if word == b"held" => {
+            Some(Answer::Busy { remaining: remaining(*pttl), holder: Stored::holder(value), drawn: None })
+        }
+        [
+            Value::BulkString(word),
+            Value::BulkString(value),
+            Value::Int(pttl),
+            Value::Int(position),
+            Value::Int(place),
+            Value::Int(_unheard),
+        ] if word == b"queued" => Some(Answer::Queued {
+            position: u32::try_from(*position).ok()?,
+            remaining: remaining(*pttl),
+            valid_for: Duration::from_millis(u64::try_from(*place).ok()?),
+            holder: Stored::holder(value),
+            drawn: None,
+        }),
+        _ => None,
+    }
+}
+
+/// Renews at most [`LEASES_PER_SCRIPT`](crate::wire::LEASES_PER_SCRIPT) leases.
+pub(crate) struct Renewal<'a>(pub(crate) &'a [Lease]);
+
+impl Question for Renewal<'_> {
+    type Answer = Vec<Renewed>;
+
+    fn operation(&self) -> Operation {
+        Operation::Renew
+    }
+
+    fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
+        let keys: Vec<_> = self.0.iter().map(|lease| Keys::of(&wire.prefix, &lease.name).lock()).collect();
+        let call = Call::script(&script::RENEW, &keys);
+        Ok(self.0.iter().fold(call, |call, lease| call.arg(of_lease(lease)).arg(lease.terms.ttl.as_millis())))
+    }
+
+    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Vec<Renewed>, Failure> {
+        let lost: Vec<usize> = read(reply)?;
+        let renewed = |lease: &Lease| Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false };
+        let mut answers: Vec<_> = self.0.iter().map(renewed).collect();
+        for number in lost {
+            *number.checked_sub(1).and_then(|index| answers.get_mut(index)).ok_or_else(Failure::strange_answer)? =
+                Renewed::NotHeld;
+        }
+        Ok(answers)
+    }
+
+    fn retry(&self) -> Retry {
+        Retry::Once
+    }
+}
+
+impl Question for &ReleaseRequest {
+    type Answer = Released;
+
+    fn operation(&self) -> Operation {
+        Operation::Release
+    }
+
+    fn call(&self, Line { wire, peer, .. }: Line<'_>) -> Result<Call, Failure> {
+        let keys = Keys::of(&wire.prefix, &self.name);
+        let script = script::RELEASE.counting(peer.counting);
+        let [lock, queue, waiters] = [keys.lock(), keys.queue(), keys.waiters()];
+        Ok(match self.certainty {
+            Certainty::Answered => {
+                Call::script(script, &[lock, Key::Counter, queue, waiters]).arg(of_owner(self.owner))
+            }
+            Certainty::Unknown => {
+                let tombstone = keys.tombstone(self.owner);
+                Call::script(script, &[lock, Key::Counter, queue, waiters, tombstone])
+                    .arg(of_owner(self.owner))
+                    .arg(tombstone_life(self))
+            }
+        })
+    }
+
+    fn read(&self, line: Line<'_>, reply: Value) -> Result<Released, Failure> {
+        match read::<i64>(reply)? {
+            1 => Ok(line.released(Released::Released)),
+            2 => Ok(line.released(Released::Left)),
+            0 => Ok(line.released(Released::NotHeld)),
+            _ => Err(Failure::strange_answer()),
+        }
+    }
+
+    fn retry(&self) -> Retry {
+        Retry::Once
+    }
+}
+
+impl Question for &Lease {
+    type Answer = Fenced;
+
+    fn operation(&self) -> Operation {
+        Operation::Fence
+    }
+
+    fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
+        Ok(look_at_holder(wire, &self.name))
+    }
+
+    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Fenced, Failure> {
+        let Seen::Value(value, ..) = seen_one(reply)? else { return Ok(Fenced::NotHeld) };
+        match Stored::read(&value) {
+            Some(stored) if stored.owner == self.owner && stored.tokens == self.tokens => Ok(Fenced::Acknowledged),
+            Some(stored) if stored.tokens.low() > self.tokens.high() => Ok(Fenced::Higher(stored.tokens.low())),
+            Some(_) | None => Ok(Fenced::NotHeld),
+        }
+    }
+}
+
+/// How long a tombstone lives, in milliseconds.
+pub(crate) fn tombstone_life(request: &ReleaseRequest) -> u64 {
+    to_millis(request.terms.ttl.get().max(TOMBSTONE_MIN))
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_core::{Note, Owner, Prefix, Terms, Ttl, Width};
+
+    use super::*;
+    use crate::peer::{Peer, Place};
+    use crate::script::Counting;
+    use crate::wire::Wire;
+
+    fn read_as<Q: Question>(question: Q, reply: Value) -> Result<Q::Answer, Failure> {
+        let wire = Wire { prefix: Prefix::default(), server: "redis://h".into(), channel: None };
+        let (run_id, replid) = (String::new(), String::new());
+        let peer = Peer { run_id, replid, evicts: None, place: Place::OnItsOwn, counting: Counting::Stored };
+        question.read(Line { wire: &wire, peer: &peer, first: None }, reply)
+    }
+
+    fn text(text: &str) -> Value {
+        Value::BulkString(text.as_bytes().to_vec())
+    }
+
+    fn owner(byte: u8) -> Owner {
+        Owner::from_random([byte; 16])
+    }
+
+    /// What a lock holds, as it is seen there.
+    fn stored(byte: u8, tokens: &str) -> Value {
+        let value = text(&format!("{}{tokens}:1@h", of_owner(owner(byte))));
+        Value::Array(vec![Value::Array(vec![value, Value::Int(1000), Value::Int(0)])])
+    }
+
+    #[test]
+    fn a_lease_stands_only_with_its_own_owner_and_tokens() {
+        let (name, terms) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT));
+        let tokens = TokenRange::above(6, Width::for_waiters(3)).unwrap();
+        let lease = Lease { name, owner: owner(1), tokens, terms };
+        let token = |number| FencingToken::new(number).unwrap();
+        for (byte, tokens, expected) in [
+            (1, "7:9", Fenced::Acknowledged),
+            (1, "7:8", Fenced::NotHeld),
+            (2, "7:9", Fenced::NotHeld),
+            (2, "9:9", Fenced::NotHeld),
+            (2, "1:2", Fenced::NotHeld),
+            (2, "10:12", Fenced::Higher(token(10))),
+            (1, "10:12", Fenced::Higher(token(10))),
+        ] {
+            assert_eq!(read_as(&lease, stored(byte, tokens)).ok(), Some(expected), "{byte} {tokens}");
+        }
+    }
+
+    #[test]
+    fn an_answer_in_other_words_is_strange() {
+        let (name, terms, note) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT), Note::from_wire("1@h"));
+        let (width, queueing) = (Width::ONE, Queueing::Wanted);
+        let claim = Claim { name, owner: owner(1), terms, width, floor: None, note, queueing };
+        let value = text(&format!("{}7:9:1@h", of_owner(owner(2))));
+        let numbers = |count: usize| vec![Value::Int(7); count];
+        for (word, rest) in [
+            ("granted", numbers(2)),
+            ("held", vec![value.clone(), Value::Int(7)]),
+            ("queued", [vec![value.clone()], numbers(3), vec![Value::Int(0)]].concat()),
+        ] {
+            let said = |word: &str| Value::Array([vec![text(word)], rest.clone()].concat());
+            assert!(read_as(&claim, said(word)).is_ok(), "{word}");
+            assert!(read_as(&claim, said("refused")).is_err(), "in place of {word}");
+        }
+    }
+}
