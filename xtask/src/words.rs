@@ -46,24 +46,6 @@ const GONE: &[(&str, &str)] = &[
 const STILL_USED: &[(&str, &[&str])] = &[
     // It may name what was renamed.
     ("CHANGELOG.md", &["Errand", "Farewell", "Parting", "Tidings"]),
-    ("bench/", &["both colours"]),
-    ("crates/leasehold/", &["whoever"]),
-    (
-        "crates/leasehold-cli/",
-        &["Errand", "be had", "came by", "come by", "comes by", "for ever", "mended", "spelt", "tidings", "whoever"],
-    ),
-    ("crates/lock-async/", &["Errand", "face", "whoever"]),
-    ("crates/lock-blocking/", &["Errand", "face", "turned away", "whoever"]),
-    ("crates/lock-conformance/", &["both colours", "face", "faces", "for ever", "turned away", "whoever"]),
-    ("crates/lock-core/", &["for ever", "turned away", "whoever"]),
-    ("crates/lock-host/", &["face", "faces", "whoever"]),
-    ("crates/lock-memory/", &["both colours", "face", "two colours", "whoever"]),
-    ("crates/lock-redis/", &["both colours", "face", "faces", "for ever", "spelt", "whoever"]),
-    ("crates/lock-redlock/", &["Errand", "amiss", "be had", "both colours", "face", "for ever", "whoever"]),
-    ("crates/lock-sqlite/", &["both colours", "whoever"]),
-    ("docs/machine.md", &["face", "turned away", "whoever"]),
-    ("tests/interleavings/", &["face", "whoever"]),
-    ("tests/sim/", &["Errand", "Farewell", "both colours", "face", "for ever", "turned away", "whoever", "whomever"]),
 ];
 
 /// This file, which has to name what it refuses.

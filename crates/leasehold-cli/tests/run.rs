@@ -146,7 +146,7 @@ fn a_nested_run_of_the_same_name_is_busy_at_once() {
 }
 
 #[test]
-fn a_nested_run_is_recognised_however_the_store_is_spelt() {
+fn a_nested_run_is_recognised_however_the_store_is_with_url() {
     let leasehold = Leasehold::new();
     let this = env!("CARGO_BIN_EXE_leasehold");
     let is_refused = |outer: &str, inner: &str| {
@@ -159,10 +159,10 @@ fn a_nested_run_is_recognised_however_the_store_is_spelt() {
     assert!(is_refused("", "--url sqlite:leasehold/../leasehold/locks.db"));
     assert!(!is_refused("", "--url sqlite:leasehold/other.db"));
     let server = RedisServer::start();
-    let spelt = |url: &str| format!("--url {}", url.replace("PORT", &server.port().to_string()));
-    assert!(is_refused(&spelt("redis://127.0.0.1:PORT"), &spelt("redis://localhost:PORT/0?op_timeout=1s")));
-    assert!(!is_refused(&spelt("redis://127.0.0.1:PORT"), &spelt("redis://127.0.0.1:PORT/1")));
-    assert!(!is_refused(&spelt("redis://127.0.0.1:PORT?prefix=x"), &spelt("redis://127.0.0.1:PORT")));
+    let with_url = |url: &str| format!("--url {}", url.replace("PORT", &server.port().to_string()));
+    assert!(is_refused(&with_url("redis://127.0.0.1:PORT"), &with_url("redis://localhost:PORT/0?op_timeout=1s")));
+    assert!(!is_refused(&with_url("redis://127.0.0.1:PORT"), &with_url("redis://127.0.0.1:PORT/1")));
+    assert!(!is_refused(&with_url("redis://127.0.0.1:PORT?prefix=x"), &with_url("redis://127.0.0.1:PORT")));
     let nodes = Nodes::founded(3);
     assert!(is_refused(&format!("--url {}", nodes.url()), &format!("--url {}", nodes.url_of([2, 0, 1]))));
 }

@@ -1,7 +1,7 @@
 //! A quorum of independent Redis servers: `redlock://HOST,HOST,HOST`.
 //!
-//! [`connect`](crate::connect) is all that most need. What is here is for whoever looks after a deployment: a quorum that can
-//! be asked for a [pass](lock_redlock::nonblocking::Redlock::pass) that brings restarted nodes back, and what such a pass found.
+//! Most programs only need [`connect`](crate::connect). This module is for operators: a quorum that can run a
+//! [pass](lock_redlock::nonblocking::Redlock::pass) that brings restarted nodes back, and what such a pass found.
 
 pub use lock_redlock::quorum::{NodeReport, Purpose, Recovery, Report};
 pub use lock_redlock::{NodeUrl, RedlockConfig};

@@ -35,7 +35,7 @@ pub(crate) struct Thread {
     pub(crate) ended: Option<Result<Ended, BackendError>>,
     pub(crate) bell: Arc<Condvar>,
     pub(crate) presence: Presence,
-    /// Whose release is for this thread to run: its lease's, or the last claim's where it was turned away and nobody
+    /// Whose release is for this thread to run: its lease's, or the last claim's if it was rejected and nobody
     /// here holds by it.
     owner: Option<Owner>,
     /// What its guard knows, once it holds.

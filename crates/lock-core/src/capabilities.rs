@@ -15,7 +15,7 @@ pub enum Waiting {
     QueueWithPush,
     /// First come, first served; the next in line finds out when it asks again.
     Queue,
-    /// No queue: whoever asks first after the release.
+    /// No queue: the first to ask after the release.
     Poll,
 }
 

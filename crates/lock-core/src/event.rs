@@ -59,7 +59,7 @@ pub trait Listener: Send + Sync + 'static {
 pub struct EventSink(Arc<dyn Listener>);
 
 impl EventSink {
-    /// Wraps what is to be done with each event. It cannot tell whom a grant is for, and so counts as whoever that is.
+    /// Wraps a callback for each event. It cannot tell which waiter a grant is for, and so counts as its recipient.
     pub fn new(deliver: impl Fn(Event) + Send + Sync + 'static) -> Self {
         Self::of(Told(deliver))
     }

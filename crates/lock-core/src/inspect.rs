@@ -11,7 +11,7 @@ pub struct Entry {
     pub name: LockName,
     /// Who holds it.
     pub holder: Holder,
-    /// How long until the lease ends if nobody renews it; `None` where the store keeps it for ever.
+    /// How long until the lease ends if nobody renews it; `None` if it never expires.
     pub remaining: Option<Duration>,
     /// How many wait in the store's queue; 0 where it has none.
     pub waiters: u32,

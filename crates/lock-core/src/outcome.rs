@@ -47,7 +47,7 @@ fn holder_text(holder: Option<&Holder>) -> String {
     holder.map_or_else(|| "somebody".to_owned(), ToString::to_string)
 }
 
-/// Why a waiter was turned away.
+/// Why a waiter was rejected.
 #[derive(Clone, Debug)]
 pub enum Refusal {
     /// It would not wait, and the lock is held: an answer, not an error.

@@ -7,7 +7,7 @@ use crate::Invalid;
 
 /// The identity of one lease: 16 random bytes, made before its first request.
 ///
-/// Whoever knows the owner can renew and release the lease, so it is a secret: `Debug` shows the first two bytes
+/// Anyone who knows the owner can renew and release the lease, so it is a secret: `Debug` shows the first two bytes
 /// only, and it must come from the operating system's random source. Never a host, a thread or a process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner([u8; 16]);

@@ -17,7 +17,7 @@ const OP_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 ///
 /// Chosen: it divides the store's work by about ten. Where the store has a queue, a waiter elsewhere waits for at most
 /// so many turns more. Where it has none, nobody elsewhere is sure of a turn: after so many the lock is free for a
-/// moment, and whoever asks first has it.
+/// moment, and the first to ask gets it.
 pub const CHAIN_DEFAULT: u32 = 16;
 
 /// How many releases a station owes at most. Chosen: enough that an outage of a moment holds nobody up, and so few that

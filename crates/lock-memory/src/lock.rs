@@ -105,7 +105,7 @@ impl Lock {
         self.hold.as_ref().filter(|hold| hold.lives_at(now))
     }
 
-    /// Stores the claim's hold for its ttl; whoever holds waits no more.
+    /// Stores the claim's hold for its ttl; a holder no longer waits.
     pub(crate) fn grant(&mut self, now: Moment, client: ClientId, claim: &Claim, tokens: TokenRange) -> Answer {
         self.drop_place(claim.owner);
         self.hold = Some(Hold::new(now, Some(client), claim, tokens));

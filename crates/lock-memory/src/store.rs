@@ -56,7 +56,7 @@ impl Store {
     /// Grants the lock to the claim's owner, or says who holds it.
     ///
     /// An owner that holds the lock gets the same tokens again and its full ttl. A lock that nobody holds goes to the
-    /// first in the queue, and to whoever asks only where that is the first or nobody waits. Otherwise a claim that
+    /// first in the queue, and to the asking claim only if that is first or nobody waits. Otherwise a claim that
     /// wants to queue takes or refreshes its place, and one that does not loses the place it may have.
     ///
     /// # Errors
@@ -163,7 +163,7 @@ impl Store {
         Page { entries, next }
     }
 
-    /// Ends the lease that spans `token`, whoever owns it, and passes the lock on.
+    /// Ends the lease that spans `token`, for any owner, and passes the lock on.
     ///
     /// # Errors
     /// `Protocol` where the tokens are used up; then nothing was changed.

@@ -54,7 +54,7 @@ impl Channel {
         Subscription(self.subscriptions.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// The subscription was confirmed. Whoever waits has to ask once more: what was told before was not heard.
+    /// The subscription was confirmed. Waiters must ask once more, because earlier messages were not received.
     pub(crate) fn opened(&self, subscription: Subscription) {
         self.open.store(subscription.0, Ordering::Release);
         self.recheck();

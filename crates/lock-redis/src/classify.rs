@@ -156,7 +156,7 @@ fn broken(scene: Scene<'_>, error: &RedisError) -> Failure {
     let unreachable = |message| Failure::new(ErrorKind::Unreachable, effect_at(scene.stage), message).dropping();
     if raw.contains("lookup address") || error.kind() == RedisKind::InvalidClientConfig {
         return unreachable(format!("the name of the host of {server} has no address"))
-            .remedy("check how the host is spelt, and that this machine can look names up");
+            .remedy("check the spelling of the host, and DNS on this machine");
     }
     let reason = system_words(&raw);
     match (scene.stage, reason) {

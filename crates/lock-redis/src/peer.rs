@@ -27,7 +27,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Whoever a connection leads to that was handed in.
+    /// The server behind a connection that the user passed in.
     #[cfg(any(feature = "async", feature = "r2d2"))]
     pub(crate) const UNKNOWN: &'static Self = &Self {
         run_id: String::new(),

@@ -25,7 +25,7 @@ use crate::network::refuse_network;
 
 const CONNECT: Operation = Operation::Connect;
 
-/// How often the lock of the directory is asked for. Whoever has it opens a file, which takes a millisecond or so.
+/// How often the lock of the directory is asked for. Its holder opens a file, which takes about a millisecond.
 const LOCK_RETRY: Duration = Duration::from_millis(2);
 
 /// What to do where there is no file.

@@ -129,7 +129,7 @@ impl<'a> Transaction<'a> {
         Ok((self.hold(&key)?, self.first_place(&key)?))
     }
 
-    /// Stores the claim's hold for its ttl; whoever holds waits no more.
+    /// Stores the claim's hold for its ttl; a holder no longer waits.
     fn grant(&self, key: &str, claim: &Claim, tokens: TokenRange) -> Result<Answer, Fault> {
         let valid_for = claim.terms.ttl.get();
         self.drop_place(key, claim.owner)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The dice. The same seed throws the same numbers for ever.
+/// The dice. The same seed always throws the same numbers.
 #[derive(Debug)]
 pub(crate) struct Dice(fastrand::Rng);
 

@@ -9,7 +9,7 @@ use crate::diary::Diary;
 use crate::dice::Dice;
 use crate::fault::{Fault, Tally};
 use crate::invariants::Watch;
-use crate::network::{ConnId, Farewell, Network, ProcessId, StoreId, Tag, Talk};
+use crate::network::{ConnId, ConnectionEnd, Network, ProcessId, StoreId, Tag, Talk};
 use crate::wish::Act;
 
 /// Something that happens by itself at its time.
@@ -110,7 +110,7 @@ impl<T: Talk> Env<T> {
         self.network.cut(self.now, &mut self.dice, &mut self.tally, conn);
     }
 
-    pub(crate) fn leave(&mut self, conn: ConnId, farewell: Farewell) {
+    pub(crate) fn leave(&mut self, conn: ConnId, farewell: ConnectionEnd) {
         self.network.leave(self.now, &mut self.dice, &mut self.tally, conn, farewell);
     }
 }

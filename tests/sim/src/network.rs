@@ -28,7 +28,7 @@ pub(crate) struct Weather {
 
 /// How long the server takes a connection for alive that nobody is behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Farewell {
+pub(crate) enum ConnectionEnd {
     Said,
     HalfOpen,
 }
@@ -190,20 +190,27 @@ impl<A: Clone, S: Clone> Network<A, S> {
 
     /// Cuts a connection in the middle. Each side sees it in its own time.
     pub(crate) fn cut(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId) {
-        let farewell = if dice.chance(300) { Farewell::HalfOpen } else { Farewell::Said };
+        let farewell = if dice.chance(300) { ConnectionEnd::HalfOpen } else { ConnectionEnd::Said };
         self.leave(now, dice, tally, conn, farewell);
         let seen = now + dice.millis(0, 2000);
         self.post(seen, conn, Letter::CutAtClient);
     }
 
     /// The client's end is gone. What it sent may still arrive in part; what comes back finds nobody.
-    pub(crate) fn leave(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId, farewell: Farewell) {
+    pub(crate) fn leave(
+        &mut self,
+        now: Time,
+        dice: &mut Dice,
+        tally: &mut Tally,
+        conn: ConnId,
+        farewell: ConnectionEnd,
+    ) {
         let Some(line) = self.conns.get_mut(&conn).filter(|line| line.state == State::Whole) else { return };
         line.state = State::Cut;
         let arrived = self.lose_tail(now, dice, tally, conn);
         let seen = match farewell {
-            Farewell::Said => dice.millis(0, 100),
-            Farewell::HalfOpen => {
+            ConnectionEnd::Said => dice.millis(0, 100),
+            ConnectionEnd::HalfOpen => {
                 tally.count(Fault::HalfOpen);
                 dice.between(Duration::from_secs(1), HALF_OPEN_MAX)
             }

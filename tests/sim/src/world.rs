@@ -12,7 +12,7 @@ use crate::clock::Time;
 use crate::env::{Env, Plan};
 use crate::fault::Fault;
 use crate::invariants::{self, Rule};
-use crate::network::{ConnId, Farewell, Letter, ProcessId, StoreId, Tag, Talk};
+use crate::network::{ConnId, ConnectionEnd, Letter, ProcessId, StoreId, Tag, Talk};
 use crate::wish::{Act, Wish};
 
 type TalkOf<S> = <<S as Stores>::Backend as Backend>::Talk;
@@ -229,7 +229,7 @@ impl<S: Stores> World<S> {
     fn end_process(&mut self, id: ProcessId) {
         let Some(process) = self.processes.remove(&id) else { return };
         self.env.fired(Fault::Killed);
-        let farewell = if self.env.dice.chance(500) { Farewell::Said } else { Farewell::HalfOpen };
+        let farewell = if self.env.dice.chance(500) { ConnectionEnd::Said } else { ConnectionEnd::HalfOpen };
         process.end(&mut self.env, farewell);
         let later = self.env.dice.millis(0, 5000);
         self.env.plan(later, Plan::Rebirth);
@@ -245,5 +245,5 @@ impl<S: Stores> World<S> {
 const LULL: Duration = Duration::from_millis(2500);
 /// The usual pace.
 const PACE: Duration = Duration::from_secs(3);
-/// How late timers may be that stand still in suspend: whoever watches deadlines sleeps for a second at most.
+/// How late timers may be that stand still in suspend: the thread that watches deadlines sleeps for a second at most.
 const SUSPENDED_LATE: Duration = Duration::from_secs(1);

@@ -22,7 +22,7 @@ pub fn capabilities_do_not_change(bench: &Bench) {
     assert!(!before.backend.is_empty());
 }
 
-/// A store with a queue gives a place to whoever wishes for one; a store without answers that the lock is held.
+/// A store with a queue gives a place to each claim that asks for one; a store without answers that the lock is held.
 pub fn places_are_given_as_the_capabilities_say(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     one.take(&claim("a"));

@@ -199,7 +199,7 @@ impl Station {
         }
     }
 
-    /// It is asked for again. If those answers are stale too, whoever will not wait is sent away after the second one,
+    /// It is asked for again. If those answers are stale too, a waiter that will not wait is rejected after the second one,
     /// and the lease is given back after the last.
     fn on_stale_grant(&mut self, now: Moment, quest: Quest, grant: Grant) {
         let mut attempt = match quest {

@@ -15,7 +15,7 @@ pub(super) struct Waiter {
 /// The line, in the order of the turns. Joining and leaving it costs next to nothing however long it is.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    /// Whoever leaves from the middle leaves a gap; there are never more gaps than waiters, and none at either end.
+    /// A waiter that leaves from the middle leaves a gap; there are never more gaps than waiters, and none at either end.
     slots: VecDeque<Slot>,
     gaps: usize,
     /// Those who would not wait at all.
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(turns(line.iter()), [1, 2, 3], "it drew its turn before the third");
     }
 
-    /// Whoever leaves from the middle is not stepped over for ever, and nobody is moved for each.
+    /// Gaps in the middle are not skipped forever, and waiters are not moved for each gap.
     #[test]
     fn gaps_are_closed_when_there_are_more_of_them_than_waiters() {
         let mut line = line(&[Patience::Forever; 100]);

@@ -177,7 +177,7 @@ impl Station {
         }
     }
 
-    /// A release was not answered. It is tried again, sooner where somebody waits than where nobody does, but whoever will
+    /// A release was not answered. It is tried again, sooner where somebody waits than where nobody does, but a waiter that will
     /// not wait has its answer.
     fn release_again(&mut self, now: Moment, mut pending: PendingRelease, error: BackendError) {
         let pause = if self.line.is_empty() { pace::unattended } else { pace::retry };

@@ -205,7 +205,7 @@ fn a_holder_is_told_that_others_wait() {
     assert!(!store.take_hand_overs()[0].wanted, "nobody is left behind it");
 }
 
-/// Whoever is told to wait can tell later grants from earlier ones, also of another lock, where its own has none.
+/// A claim that is told to wait can tell later grants from earlier ones, also of another lock, where its own has none.
 #[test]
 fn whoever_waits_is_told_the_highest_token_that_was_drawn() {
     let mut store = held();

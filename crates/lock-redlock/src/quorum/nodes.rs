@@ -88,8 +88,8 @@ impl Nodes {
 
     /// Whether it is time for a recovery pass.
     pub(super) fn wants_pass(&self, now: Moment) -> bool {
-        let amiss = self.watch.refusal.is_some() || self.all.iter().any(|node| node.epoch.is_none());
-        amiss && self.watch.may_pass(now)
+        let faulty = self.watch.refusal.is_some() || self.all.iter().any(|node| node.epoch.is_none());
+        faulty && self.watch.may_pass(now)
     }
 
     pub(super) fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {

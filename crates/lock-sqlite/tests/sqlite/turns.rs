@@ -225,7 +225,7 @@ fn a_store_that_has_forgotten_catches_up_with_the_wall_clock() {
     let client = rig.client();
     let floor = granted(client.ask(&claim("a"))).tokens.high();
     rig.raw().execute("UPDATE counter SET last = 7", ()).unwrap();
-    // Also for whoever does not know that it has.
+    // Even for a client that does not know that it has.
     let lease = granted(rig.client().ask(&claim("b")));
     assert!(lease.tokens.low() > floor);
     // Beyond the wall clock the store knows nothing better; the client refuses the grant.

@@ -37,7 +37,7 @@ impl<B: Backend> Process<B> {
                 }
             }
             Act::Write { site, turn, hold } => {
-                // Whoever gave the lock up has written before.
+                // The previous holder has already written.
                 if self.sites[site].users.contains_key(&turn) || hold.lost().is_some() {
                     env.watch.written(&hold, hold.remaining(now), &mut env.tally);
                 }
@@ -77,7 +77,7 @@ impl<B: Backend> Process<B> {
             env.watch.admitted_a_stranger(&site.name, turn);
             return;
         };
-        // The face tests the hold a last time.
+        // The facade checks the hold once more.
         if hold.check(now).is_ok() {
             env.watch.admitted(hold);
         }

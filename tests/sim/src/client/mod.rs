@@ -18,7 +18,7 @@ use crate::env::Env;
 use crate::fault::Fault;
 use crate::invariants::{self, Rule};
 use crate::ledger::Ledger;
-use crate::network::{ConnId, Farewell, Letter, ProcessId, Talk};
+use crate::network::{ConnId, ConnectionEnd, Letter, ProcessId, Talk};
 use crate::wish::Act;
 
 /// So many things may follow from one input.
@@ -197,7 +197,7 @@ impl<B: Backend> Process<B> {
         }
         for news in std::mem::take(&mut self.backlog) {
             match news {
-                // Whoever reads messages may be the last to run again.
+                // The task that reads messages may be the last to run again.
                 News::Letter(conn, push @ Letter::Push(_)) if env.dice.chance(400) => {
                     let later = env.now + env.dice.millis(0, 50);
                     env.network.post(later, conn, push);
@@ -208,7 +208,7 @@ impl<B: Backend> Process<B> {
     }
 
     /// The process ends, and everything in it.
-    pub(crate) fn end(self, env: &mut Env<B::Talk>, farewell: Farewell) {
+    pub(crate) fn end(self, env: &mut Env<B::Talk>, farewell: ConnectionEnd) {
         for conn in self.backend.conns() {
             env.leave(conn, farewell);
         }

@@ -39,7 +39,7 @@ pub enum Rule {
     Recovers,
     /// The resource refuses no write of a valid holder.
     Fencing,
-    /// Who waits without an end is not turned away.
+    /// A waiter without a time limit is not rejected.
     Refusals,
     /// Once nothing goes wrong any more, everybody has its turn.
     Everybody,

@@ -1,4 +1,4 @@
-//! Who waits without an end is not turned away, and nobody is for a reason that can only be a bug.
+//! A waiter without a time limit is not rejected, and none is rejected for a reason that can only be a bug.
 
 use lock_core::{AcquireError, ErrorKind, Refusal};
 
@@ -15,7 +15,7 @@ impl Watch {
             Refusal::Error(_) => false,
         };
         if !fair {
-            self.report(Rule::Refusals, Err(format!("somebody who waits {wait:?} was turned away: {refusal:?}")));
+            self.report(Rule::Refusals, Err(format!("somebody who waits {wait:?} was rejected: {refusal:?}")));
         }
     }
 }

@@ -85,7 +85,7 @@ impl Node {
         }
     }
 
-    /// What a node says that does not look at its grant's own token. A claim of whoever holds re-arms the ttl, too.
+    /// What a node says that does not look at its grant's own token. A claim of the current holder re-arms the ttl, too.
     fn acknowledge(&mut self, at: Time, lease: &Lease, epoch: Epoch, fenced: Fenced) -> Fenced {
         if !matches!(fenced, Fenced::Higher(_)) || self.keeps(at, &lease.name, lease.owner).is_none() {
             return fenced;

@@ -10,7 +10,7 @@ use super::course::Side;
 use super::words::{Asked, Said, Words};
 use crate::env::Env;
 use crate::fault::Fault;
-use crate::network::{ConnId, Farewell, ProcessId, StoreId, Tag};
+use crate::network::{ConnId, ConnectionEnd, ProcessId, StoreId, Tag};
 
 #[derive(Debug)]
 pub(super) struct Post {
@@ -119,10 +119,10 @@ impl Post {
                 }
             }
         }
-        // Whoever took too long may be given up with its connection.
+        // A request that took too long may be given up with its connection.
         for conn in self.fail(|sent| sent.deadline <= now, ErrorKind::Timeout) {
             if env.dice.chance(300) && self.uses(conn) {
-                env.leave(conn, Farewell::Said);
+                env.leave(conn, ConnectionEnd::Said);
                 self.cut(env, now, conn);
             }
         }

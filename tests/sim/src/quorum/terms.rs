@@ -113,7 +113,7 @@ impl Terms {
         if dice.chance(100) { terms.with_wild_clocks() } else { terms }
     }
 
-    /// For a plot, over three nodes that know two locks: whoever it is about, and two others.
+    /// For a plot, over three nodes that know two locks: the one that it is about, and two others.
     pub(super) fn of_plot(dice: &mut Dice, max_ttl: Duration) -> Self {
         let mild = [Trouble::Cut, Trouble::Gap, Trouble::Pause, Trouble::Freeze, Trouble::Weather];
         let troubles = if dice.chance(300) { dice.pick(&mild).into_iter().collect() } else { Vec::new() };

@@ -14,14 +14,14 @@ use super::words::{REDIS, Words};
 use crate::client::{Backend, Heard};
 use crate::env::Env;
 use crate::fault::Fault;
-use crate::network::{ConnId, Farewell, ProcessId, Tag};
+use crate::network::{ConnId, ConnectionEnd, ProcessId, Tag};
 
 /// How long the first words on a connection may take.
 const GREETING_WITHIN: Duration = Duration::from_secs(1);
 /// On how many connections requests go where they may overtake each other.
 const POOL: usize = 3;
 
-/// What was asked, for whoever hears the answer.
+/// What was asked, for the receiver of the answer.
 #[derive(Debug)]
 enum What {
     /// An action of the station with this number.
@@ -128,7 +128,7 @@ impl Translator {
         if let Some((_, site, id)) = self.last_answered.filter(|(last, ..)| *last == tag) {
             return Some(Heard::Reply(site, id, reply(say)?));
         }
-        // Whoever asked over a connection that is gone was told so.
+        // A caller on a connection that is gone has been told.
         if self.pending.get(&tag)?.sent_on != Some(conn) {
             return None;
         }
@@ -211,7 +211,7 @@ impl Backend for Translator {
             match self.lanes[index].line {
                 Line::Down { again_at } if again_at <= now => self.greet(env, now, index),
                 Line::Greeting { conn, until, .. } if until <= now => {
-                    env.leave(conn, Farewell::Said);
+                    env.leave(conn, ConnectionEnd::Said);
                     self.lanes[index].line = Line::Down { again_at: now + env.dice.millis(10, 500) };
                 }
                 Line::Down { .. } | Line::Greeting { .. } | Line::Up(_) => {}

@@ -138,7 +138,7 @@ impl Breakage for FailsForGood {
     }
 }
 
-/// A client that has failed once fails for ever.
+/// A client that has failed once always fails.
 #[derive(Default)]
 struct NeverComesBack {
     failed: AtomicBool,

@@ -55,7 +55,7 @@ twins! {
         spared by ["exclusion::a_second_owner_is_refused"];
 }
 
-/// Whoever asks gets the lock.
+/// Every claim gets the lock.
 #[derive(Default)]
 struct GrantsToEverybody;
 
@@ -130,7 +130,7 @@ impl Fold for Colon {
     }
 }
 
-/// A release ends the hold of whoever holds.
+/// A release ends the current hold, whichever owner it names.
 #[derive(Default)]
 struct ReleasesStrangers;
 
@@ -155,7 +155,7 @@ impl Breakage for ReleasesNothing {
     }
 }
 
-/// Renews whatever is held, whoever asks.
+/// Renews the current hold for any owner.
 #[derive(Default)]
 struct RenewsForAnybody;
 

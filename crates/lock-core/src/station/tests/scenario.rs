@@ -289,7 +289,7 @@ fn who_gives_up_after_a_refresh_that_was_never_answered_leaves_for_good() {
     assert_eq!(rig.leave(1), ["run #4: release o1, claim may be under way, within 1000ms"]);
 }
 
-/// Whoever will not wait is answered by the claim that its neighbour's patience made, and does not keep that one's place waiting.
+/// A waiter that will not wait is answered by the claim that its neighbour's patience made, and does not keep that one's place waiting.
 #[test]
 fn who_will_not_wait_is_refused_beside_one_who_waits_when_the_answer_is_a_place() {
     let mut rig = rig();

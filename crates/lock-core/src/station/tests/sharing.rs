@@ -152,7 +152,7 @@ fn the_lease_is_passed_on_with_half_of_its_ttl_left_and_not_with_less() {
     assert_eq!(left_after(14_699), "forget o1");
 }
 
-/// First come, first served: whoever stands behind a waiter with another ttl does not pass it, and has the next lease.
+/// First come, first served: a waiter behind one with another ttl does not pass it, and has the next lease.
 #[test]
 fn a_waiter_with_another_ttl_ends_the_chain_and_is_not_passed() {
     let mut rig = holding(told_in_order(), 10, 12, 0);

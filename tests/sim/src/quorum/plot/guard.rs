@@ -134,7 +134,7 @@ fn back_by_clock(dice: &mut Dice, script: &mut Script, roles: Roles, begins: Dur
 }
 
 /// A pass looks at the others before the hero announces its ttl, and at the victim when that has granted it and forgotten. Then
-/// whoever passes stands still for the dwell.
+/// the passing client is suspended for the dwell.
 fn counted_past_the_look(dice: &mut Dice, script: &mut Script, roles: Roles, begins: Duration) {
     let Roles { victim, witness, stranger } = roles;
     // The chorus has two voices.

@@ -42,7 +42,7 @@ pub(crate) struct Script<'a> {
     pub(crate) detail: Detail,
     /// What it publishes.
     pub(crate) published: Vec<(Inbox, Event)>,
-    /// What it granted anew, to whomever.
+    /// What it newly granted, to any client.
     pub(crate) granted: Vec<Lease>,
 }
 
