@@ -295,7 +295,8 @@ mod tests {
     #[test]
     fn the_help_names_the_smallest_ttl_that_is_taken() {
         let smallest = crate::run::smallest_ttl(None).unwrap();
-        assert!(ttl_help().contains(&format!("; {smallest} or more")), "{}", ttl_help());
+        let whole = whole_seconds_up(smallest.get());
+        assert!(ttl_help().contains(&format!("; {whole} or more")), "{}", ttl_help());
         let refusal = ttl("1ms").unwrap_err().to_string();
         assert!(refusal.contains(&format!("between {smallest} ")), "{refusal}");
     }

@@ -121,7 +121,7 @@ mod tests {
         };
         assert_eq!(told(5, None), "5 of 5 nodes vote, 3 are needed, 2 may fail");
         assert_eq!(told(3, None), "3 of 5 nodes vote, 3 are needed, none may fail");
-        assert_eq!(told(1, None), "1 of 5 nodes votes, 3 are needed; see that the others run");
-        assert!(told(2, Some(7)).starts_with("2 of 5 nodes vote, 3 are needed and will be there in 7s at most"));
+        assert_eq!(told(1, None), "1 of 5 nodes votes, 3 are needed; check that the others are running");
+        assert!(told(2, Some(7)).starts_with("2 of 5 nodes vote, 3 are needed; expected within 7s"));
     }
 }

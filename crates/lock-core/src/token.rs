@@ -136,6 +136,12 @@ impl TokenRange {
         self.high
     }
 
+    /// How many tokens it spans; [`Width::MAX`] where it is longer.
+    pub fn width(self) -> Width {
+        let beyond_the_first = self.high.0.saturating_sub(self.low.0);
+        Width::for_waiters(usize::try_from(beyond_the_first).unwrap_or(usize::MAX).saturating_add(1))
+    }
+
     /// The token of the `turn`-th turn, counted from 0; none when the range is used up.
     pub fn nth(self, turn: u64) -> Option<FencingToken> {
         let token = FencingToken(self.low.0.saturating_add(turn));

@@ -28,7 +28,7 @@ pub struct Claim {
     pub owner: Owner,
     /// What kind of lease.
     pub terms: Terms,
-    /// How many tokens to draw.
+    /// How many tokens to draw. A claim that repeats one that was granted names the width of that grant.
     pub width: Width,
     /// The highest token that this client had when it first asked as this owner, for the name, or for any where all names share a
     /// counter: a grant has to be above it.

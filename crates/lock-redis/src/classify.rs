@@ -380,7 +380,11 @@ mod tests {
                 ErrorKind::Unreachable,
                 "7391 closed the connection;",
             ),
-            (io("failed to lookup address information: Name"), ErrorKind::Unreachable, "has no address; check how"),
+            (
+                io("failed to lookup address information: Name"),
+                ErrorKind::Unreachable,
+                "has no address; check the spelling",
+            ),
             (io("invalid peer certificate: UnknownIssuer"), ErrorKind::Config, "does not trust; make the system"),
             (
                 io("invalid peer certificate: it is not valid for any name"),

@@ -56,7 +56,7 @@ impl Station {
             name: self.name.clone(),
             owner: attempt.owner,
             terms: attempt.terms,
-            width: self.line.width(attempt.terms, self.policy.chain),
+            width: attempt.granted.unwrap_or_else(|| self.line.width(attempt.terms, self.policy.chain)),
             floor: attempt.floor,
             note,
             queueing: self.line.queueing(),
@@ -212,7 +212,7 @@ impl Station {
                 return;
             }
         };
-        attempt.place = Place::Queued;
+        (attempt.place, attempt.granted) = (Place::Queued, Some(grant.lease.tokens.width()));
         let error = too_slow(attempt.terms.ttl);
         if attempt.stale_answers > 1 {
             self.fail_impatient(&error);

@@ -36,6 +36,7 @@ mod io;
 mod line;
 mod owners;
 mod pending;
+mod phase;
 mod quest;
 mod refusing;
 mod tenure;
@@ -53,6 +54,7 @@ pub use io::{Action, ActionId, Input, Join, Output, Reply, Request, TurnId};
 use line::Line;
 use owners::Owners;
 use pending::PendingReleases;
+use phase::Phase;
 use quest::{Attempt, Place, Quest};
 use tenure::Tenure;
 
@@ -77,13 +79,6 @@ pub struct Station {
     last_action: u64,
     last_now: Moment,
     outbox: VecDeque<Output>,
-}
-
-/// Whether the client goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Open,
-    Closed,
 }
 
 impl Station {

@@ -1,9 +1,10 @@
 //! Pending releases: each is sent until it is answered, or until the lease is over anyway; and what they hold back.
 
+use super::Station;
 use super::io::{ActionId, Output, Request, TurnId};
+use super::phase::Phase;
 use super::quest::{Attempt, Quest};
 use super::tenure::ended;
-use super::{Phase, Station};
 use crate::policy::pace;
 use crate::{BackendError, Certainty, Moment, Owner, Policy, ReleaseRequest, Released, RequestOrder, Waiting};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::io::ActionId;
 use crate::policy::pace;
-use crate::{BackendError, Certainty, FencingToken, Holder, Lease, LockName, Moment, Owner, Terms};
+use crate::{BackendError, Certainty, FencingToken, Holder, Lease, LockName, Moment, Owner, Terms, Width};
 
 /// A station's effort to get a lease: one owner's claims, until it is granted or given up.
 #[derive(Debug)]
@@ -104,6 +104,9 @@ pub(super) struct Attempt {
     /// The highest token that the client had when this owner's first claim was handed out. Later ones say nothing: its own
     /// grant may be older than they are, where the answers overlap.
     pub(super) floor: Option<FencingToken>,
+    /// How many tokens the store has granted to this owner. Asked again, it answers with that grant, so the claim must
+    /// be for as many: a store that keeps only the last token would count a wider range down into an earlier lease.
+    pub(super) granted: Option<Width>,
     /// How many noes in a row, for the pace.
     pub(super) tries: u32,
     /// How many grants in a row were too old when they arrived.
@@ -120,8 +123,22 @@ impl Attempt {
     pub(super) fn new(owner: Owner, terms: Terms, now: Moment) -> Self {
         let (place, certainty) = (Place::Outside, Certainty::Answered);
         let (tries, stale_answers) = (0, 0);
-        let (floor, holder, drawn, trouble) = (None, None, None, None);
-        Self { owner, terms, basis: now, place, certainty, floor, tries, stale_answers, holder, drawn, trouble }
+        let (floor, granted) = (None, None);
+        let (holder, drawn, trouble) = (None, None, None);
+        Self {
+            owner,
+            terms,
+            basis: now,
+            place,
+            certainty,
+            floor,
+            granted,
+            tries,
+            stale_answers,
+            holder,
+            drawn,
+            trouble,
+        }
     }
 
     /// Whether a transfer can only follow from a claim that is still to go out. A claim that went unanswered may take a

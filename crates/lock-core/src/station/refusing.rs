@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use super::Station;
 use super::io::{Output, refused};
 use super::line::Waiter;
+use super::phase::Phase;
 use super::quest::{Attempt, Quest};
-use super::{Phase, Station};
 use crate::{AcquireError, BackendError, Effect, ErrorKind, Holder, Moment, Operation, Refusal};
 
 impl Station {

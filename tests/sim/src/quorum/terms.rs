@@ -87,7 +87,7 @@ const MIXED: [Duration; 4] =
 const LONG: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(20)];
 /// All ttls are at most as long.
 const MAX_TTLS: [Duration; 3] = [Duration::from_secs(20), Duration::from_secs(30), Duration::from_secs(60)];
-/// The real one, and mostly one that is over sooner: whoever waits for it only asks again and again.
+/// The real one, and mostly a shorter one: while it lasts, waiters only ask again and again.
 const BLANK_DWELLS: [Duration; 8] = {
     let mut dwells = [MAX_TTLS[2]; 8];
     dwells[0] = Duration::from_secs(300);

@@ -74,6 +74,16 @@ fn a_no_between_stale_grants_begins_the_count_anew() {
     assert_eq!(grant_late(&mut rig), ["run #6: release o1, all answered, within 1000ms"], "the third in a row");
 }
 
+/// A quorum keeps the highest token alone: with a wider claim the same lease would begin among the tokens of an earlier one.
+#[test]
+fn a_stale_lease_is_asked_for_with_the_width_it_has() {
+    let mut rig = rig();
+    rig.join(1);
+    assert_eq!(grant_late(&mut rig), none());
+    rig.join(2);
+    assert_eq!(rig.wake(), ["run #2: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"]);
+}
+
 /// The lease may be held by nobody who knows of it: it is released, and the error says that something may have happened.
 #[test]
 fn too_slow_is_of_unknown_effect_and_says_what_helps() {

@@ -4,9 +4,10 @@ use std::sync::LazyLock;
 
 use super::super::owners::Owners;
 use super::super::pending::Progress;
+use super::super::phase::Phase;
 use super::super::quest::{Attempt, Hint, Place, Quest};
 use super::super::tenure::{Tenure, Turn};
-use super::super::{Action, Output, Phase, Request, Station};
+use super::super::{Action, Output, Request, Station};
 use super::rig::SECRET;
 use crate::{
     AcquireError, BackendError, Certainty, Ended, Holder, LossReason, Moment, Owner, Queueing, Refusal, TokenRange,
