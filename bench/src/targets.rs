@@ -76,6 +76,11 @@ pub(crate) fn judge(scenarios: &[Measured]) -> Vec<Verdict> {
         let ratio = rate(Leasehold).zip(rate(Chain0)).map(|(chain, none)| chain / none);
         judge(format!("{contended}: rate, to chain 0"), ratio, AtLeast(5.0));
     }
+    for pool in ["pool", "pool-blocking"] {
+        let time = |subject| measured.value(pool, subject, Figure::P50);
+        let ratio = time(Subject::Pool).zip(time(Leasehold)).map(|(pool, url)| pool / url);
+        judge(format!("{pool}: p50 of a hand-over, to a client of a URL"), ratio, AtMost(1.2));
+    }
     for (what, figure, bound) in [
         ("% of a client core", Figure::ClientShare, 1.0),
         ("% of a server core", Figure::ServerShare, 1.2),
