@@ -64,7 +64,7 @@ impl Ground<'_> {
     /// Declares the nodes, which have just forgotten everything, a new deployment.
     fn found(&self) -> Result<()> {
         let config = RedlockConfig::from_url(&url(&self.urls()))?;
-        blocking::open(&config)?.pass(Purpose::Found, FOUND_WITHIN)?;
+        blocking::open(&config)?.pass(Purpose::Init, FOUND_WITHIN)?;
         Ok(())
     }
 

@@ -7,7 +7,7 @@ const LOOKS: &str = "        self.asleep_until.store(LOOKING, Ordering::SeqCst);
 
 fn main() -> io::Result<()> {
     twin("deaf_alarms", "alarms.rs", "if next.is_none_or(|next| at < next)", "if next.is_some_and(|next| at < next)")?;
-    twin("hasty_tray", "tray.rs", LOOKS, "")
+    twin("hasty_renewals", "renewals.rs", LOOKS, "")
 }
 
 /// Writes a twin of a file of `lock-host` in which `line` reads otherwise. A line that is not there any more is an

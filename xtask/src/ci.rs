@@ -25,7 +25,7 @@ const FEATURES: [(&str, &[&str]); 4] = [
         ],
     ),
     ("lock-redis", &["", "async", "tls", "r2d2"]),
-    ("lock-redlock", &["", "async"]),
+    ("lock-redlock", &["", "async", "twins"]),
     ("lock-sqlite", &["", "async"]),
 ];
 
@@ -33,6 +33,7 @@ const FEATURES: [(&str, &[&str]); 4] = [
 pub(crate) fn run() -> Result<()> {
     test::run()?;
     sim::run(&["--half".into(), "quorum".into()])?;
+    sim::run(&["--half".into(), "plots".into(), "--seeds".into(), "4000".into()])?;
     step::cargo(&["fmt", "--all", "--check"])?;
     step::cargo(&["clippy", "--workspace", "--all-features", "--all-targets", "--", "-D", "warnings"])?;
     step::cargo_with(("RUSTDOCFLAGS", "-D warnings"), &["doc", "--workspace", "--all-features", "--no-deps"])?;

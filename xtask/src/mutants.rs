@@ -11,8 +11,12 @@ const USAGE: &str = "\
 usage: cargo xtask mutants CRATE [ARGUMENTS]...
 
   changes the code of one crate, one place at a time, and runs the crate's tests on each change: what survives is
-  not tested. The results are in target/mutants/mutants.out. More arguments go to cargo-mutants, such as
-  --file 'crates/lock-core/src/station/*.rs', --shard 1/8 or --list.";
+  not tested. The results are in target/mutants/mutants.out. More arguments go to cargo-mutants, such as --jobs 2,
+  --file 'crates/lock-core/src/station/*.rs', --shard 1/8 or --list. What is the same for all runs is in
+  .cargo/mutants.toml.
+
+  Each change costs a build of the crate's tests and a run of all of them. Where that takes long, name those that are
+  meant: cargo xtask mutants lock-core --cargo-arg=--lib, or lock-sqlite --cargo-arg=--lib --cargo-arg=--test=sqlite.";
 
 /// The tool, which is built into the target directory when it is first needed.
 const VERSION: &str = "27.1.0";
@@ -30,6 +34,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     let mut command = Command::new(program);
     command.args(["mutants", "--package", package, "--output", "target/mutants"]).args(more).current_dir(step::root());
+    // A change that breaks a property is caught: nobody wants to know the smallest case.
+    command.env("PROPTEST_MAX_SHRINK_ITERS", "0");
     step::run(command)
 }
 

@@ -7,20 +7,45 @@ use anyhow::{Context, Result, ensure};
 
 /// What is gone, and what to write instead. A phrase with a capital letter is an identifier and is matched exactly; any
 /// other is matched in either case. Only whole words count, also where a phrase continues on the next line.
-const GONE: [(&str, &str); 13] = [
+const GONE: &[(&str, &str)] = &[
+    ("Errand", "request"),
+    ("Farewell", "PendingRelease"),
+    ("Parting", "ReleaseRequest"),
+    ("Tidings", "Renewal"),
     ("a dependency of its", "one of its dependencies"),
     ("a minute or some", "a minute or two"),
+    ("amiss", "wrong"),
+    ("as well as it goes", "on a best-effort basis"),
+    ("be had", "available, possible"),
     ("belongs into", "belongs in"),
+    ("both colours", "async and blocking"),
+    ("came by", "say what happened: connected, asked, ran"),
+    ("come by", "say what happens: connect, ask, run"),
+    ("comes by", "say what happens: connects, asks, runs"),
     ("did not come about", "failed"),
+    ("face", "facade"),
+    ("faces", "facades"),
+    ("for ever", "forever"),
     ("had otherwise", "say what is assumed"),
     ("in earnest", "in production"),
     ("is none of theirs", "is not one of theirs"),
-    ("none the wiser", "unchanged"),
+    ("mended", "fixed"),
     ("nobody can be told", "waiters cannot be notified"),
+    ("none the wiser", "unchanged"),
     ("of yours", "your own, or a per-user file"),
-    ("what is amiss", "what is wrong"),
-    ("who is turned away", "rejected waiters"),
+    ("spelt", "spelled, or written"),
+    ("tidings", "renewals, or answers"),
+    ("two colours", "async and blocking"),
+    ("turned away", "rejected, or refused"),
     ("who polls", "waiters that poll"),
+    ("whoever", "the client that, or anyone who"),
+    ("whomever", "the client that"),
+];
+
+/// Where some of them are still in use. Only remove from this list.
+const STILL_USED: &[(&str, &[&str])] = &[
+    // It may name what was renamed.
+    ("CHANGELOG.md", &["Errand", "Farewell", "Parting", "Tidings"]),
 ];
 
 /// This file, which has to name what it refuses.
@@ -31,8 +56,9 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let mut found = Vec::new();
     for path in files(root)? {
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let shown = path.strip_prefix(root).unwrap_or(&path).display();
-        found.extend(places(&text).into_iter().map(|place| format!("{shown}:{place}")));
+        let shown = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
+        let places = places(&text).into_iter().filter(|place| !still_used(&shown, place.gone));
+        found.extend(places.map(|Place { line, gone, instead }| format!("{shown}:{line}: \"{gone}\": {instead}")));
     }
     ensure!(found.is_empty(), "words that we no longer use:\n{}", found.join("\n"));
     Ok(())
@@ -58,20 +84,31 @@ fn files(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Where a text uses a word of the list: the line, the word, and what to write instead.
-fn places(text: &str) -> Vec<String> {
+fn still_used(path: &str, gone: &str) -> bool {
+    STILL_USED.iter().any(|(start, words)| path.starts_with(start) && words.contains(&gone))
+}
+
+/// Where a text uses a word of the list.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    line: usize,
+    gone: &'static str,
+    instead: &'static str,
+}
+
+/// All places of a text, in the order of its lines.
+fn places(text: &str) -> Vec<Place> {
     let words = words(text);
     let mut found = Vec::new();
-    for (gone, instead) in GONE {
+    for &(gone, instead) in GONE {
         let wanted: Vec<_> = gone.split(' ').collect();
-        for window in words.windows(wanted.len()) {
-            if window.iter().zip(&wanted).all(|((_, word), wanted)| same(word, wanted)) {
-                found.push((window[0].0, format!("{}: \"{gone}\": {instead}", window[0].0)));
-            }
-        }
+        let uses = words
+            .windows(wanted.len())
+            .filter(|uses| uses.iter().zip(&wanted).all(|(word, wanted)| same(word.1, wanted)));
+        found.extend(uses.map(|uses| Place { line: uses[0].0, gone, instead }));
     }
-    found.sort();
-    found.into_iter().map(|(_, place)| place).collect()
+    found.sort_by_key(|place| place.line);
+    found
 }
 
 fn same(word: &str, wanted: &str) -> bool {
@@ -104,18 +141,36 @@ fn words(text: &str) -> Vec<(usize, &str)> {
 mod tests {
     use super::*;
 
+    fn found(text: &str) -> Vec<(usize, &'static str)> {
+        places(text).into_iter().map(|place| (place.line, place.gone)).collect()
+    }
+
     #[test]
     fn a_phrase_is_found_in_either_case_and_across_lines() {
-        assert_eq!(places("all is well"), Vec::<String>::new());
-        assert_eq!(places("one\nIn earnest, two"), ["2: \"in earnest\": in production"]);
-        assert_eq!(places("/// a file of\n/// yours"), ["1: \"of yours\": your own, or a per-user file"]);
-        assert_eq!(places("//! | of yours |\n//! of yours").len(), 2);
+        assert_eq!(found("one\nIn earnest, two"), [(2, "in earnest")]);
+        assert_eq!(found("/// a file of\n/// yours"), [(1, "of yours")]);
+        assert_eq!(
+            found("//! | of yours |\n//! in earnest, of yours"),
+            [(1, "of yours"), (2, "in earnest"), (2, "of yours")]
+        );
+        assert_eq!(found("use crate::Parting;"), [(1, "Parting")]);
     }
 
     #[test]
     fn parts_of_words_and_words_apart_are_let_pass() {
-        for text in ["income by_name", "come, by the way", "become by", "of_yours", "of\n\n`yours`"] {
-            assert_eq!(places(text), Vec::<String>::new(), "{text}");
+        for text in
+            ["income by_name", "come, by the way", "become by", "of_yours", "of\n\n`yours`", "parting", "surface"]
+        {
+            assert_eq!(found(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_still_used_is_let_pass_only_where_it_is() {
+        assert!(still_used("CHANGELOG.md", "Parting") && !still_used("CHANGELOG.md", "of yours"));
+        assert!(!still_used("README.md", "Parting"));
+        for (_, words) in STILL_USED {
+            assert!(words.iter().all(|word| GONE.iter().any(|(gone, _)| gone == word)), "{words:?}");
         }
     }
 

@@ -6,41 +6,45 @@ use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use leasehold::redlock::RedlockConfig;
 use lock_core::{Invalid, LockName, Note, Ttl, parse_duration};
 
 use crate::demo::args::DemoArgs;
 use crate::redlock::args::RedlockArgs;
+use crate::report::whole_seconds_up;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  the command's own code, or 128+n if signal n ended it
-  75   somebody else holds the lock, or the wait is over (see --busy-code)
+  the command's own code, or 128+n if signal n ended it; if leasehold received that signal, too, it
+       dies of it as well, so that Ctrl-C ends a shell loop
+  75   the lock is held, or the wait timed out (see --busy-code)
   76   the lease was lost before the command ended, whatever its own code
-  69   the store cannot be reached, does not answer in time, its disk is full, or too few nodes of
-       its quorum vote yet
+  69   the store is unreachable, does not answer in time or has a full disk, or too few nodes of a
+       quorum vote
   77   the store refuses this client, or is read-only
-  78   the configuration or the URL cannot work
-  64   the command line cannot be understood
+  78   the configuration or the URL is invalid
+  64   the command line is invalid
   126  the command cannot be executed      127  there is no such command
-  130  Ctrl-C while waiting                125  leasehold itself failed";
+  130  Ctrl-C                              125  leasehold itself failed";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
   leasehold run nightly-backup -- ./backup.sh         wait for the lock, then run
   leasehold run -n deploy -- make deploy              give up at once if it is held (exit code 75)
-  leasehold run -n -E 0 sync -- ./sync.sh             for cron: skip this time, without a complaint
+  leasehold run -n -E 0 sync -- ./sync.sh             for cron: skip this run silently
   leasehold run -w 5m --why 'release 1.4' deploy -- ./deploy.sh
   LEASEHOLD_URL=redis://db1 leasehold run report -- sh -c './report --fence \"$LEASEHOLD_FENCE\"'
 
 The command receives LEASEHOLD_NAME, LEASEHOLD_FENCE (the fencing token), LEASEHOLD_TTL_MS and LEASEHOLD_HELD in its \
 environment.
 
-It runs in a process group of its own, which is dead before the lease can expire, even if leasehold is killed or \
-stopped: SIGTERM first, SIGKILL after the grace. What the command leaves running in its group is ended with it. \
-Processes that left the group (setsid, daemons, the jobs of an interactive shell) or run as another user are not ended.";
+It runs in its own process group. The group is dead before the lease can expire, even if leasehold is killed or stopped: \
+it gets SIGTERM, and SIGKILL after the grace period. Processes that the command leaves running in its group are ended \
+with it. Processes that left the group (setsid, daemons, jobs of an interactive shell) or run as another user are not \
+ended. If leasehold and its guard process are killed at the same moment, only the command itself is killed, not the \
+processes that it started.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,16 +66,18 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Hold a lock while a command runs.
+    /// Run a command while holding a lock.
     #[command(override_usage = "leasehold run [OPTIONS] NAME -- COMMAND [ARGUMENTS]...", after_help = RUN_EXAMPLES, after_long_help = format!("{RUN_EXAMPLES}\n\n{EXIT_CODES}"))]
     Run(RunArgs),
     /// List the locks that are held.
+    ///
+    /// In Redis, a lock of another library is listed while somebody waits for it; `leasehold show NAME` always shows it.
     Ls(LsArgs),
     /// Show who holds a lock.
     Show(ShowArgs),
-    /// Set up a quorum of Redis servers, and look after it (redlock:// URLs).
+    /// Set up and manage a quorum of Redis servers (redlock:// URLs).
     Redlock(RedlockArgs),
-    /// Show why locks are built as they are.
+    /// Show how simpler locks fail, and what each improvement prevents.
     #[command(after_help = "Example:\n  leasehold demo account")]
     Demo(DemoArgs),
     /// Print a completion script for a shell.
@@ -87,10 +93,10 @@ pub(crate) enum Command {
 /// Where the locks are.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
-    /// The store; give a URL that holds a password by the environment instead.
+    /// URL of the store; pass a URL that contains a password through the environment instead.
     ///
-    /// For instance redis://host, redlock://host,host,host, sqlite:/path/to/file. Without one, a file in your state directory:
-    /// $XDG_STATE_HOME/leasehold/locks.db, or ~/.local/state/leasehold/locks.db.
+    /// For example redis://host, redlock://host,host,host or sqlite:/path/to/file. The default is a file in your state
+    /// directory: $XDG_STATE_HOME/leasehold/locks.db, or ~/.local/state/leasehold/locks.db.
     #[arg(long, value_name = "URL", env = "LEASEHOLD_URL", hide_env_values = true)]
     pub(crate) url: Option<String>,
 }
@@ -98,24 +104,24 @@ pub(crate) struct StoreArgs {
 /// `leasehold run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Give up at once if the lock is held.
+    /// Fail at once if the lock is held.
     #[arg(short, long, conflicts_with = "wait")]
     pub(crate) no_wait: bool,
-    /// Wait at most this long for the lock, and for a store that cannot be reached. Without it: forever for the lock, not
-    /// at all for the store.
+    /// Wait at most this long for the lock, and for an unreachable store [default: forever for the lock, not at all for the
+    /// store]
     #[arg(short, long, value_name = "DURATION", value_parser = wait)]
     pub(crate) wait: Option<Duration>,
-    /// The exit code when the lock is busy or the wait is over; with 0, no message is printed either.
+    /// Exit code when the lock is busy or the wait times out; 0 also suppresses the message.
     #[arg(short = 'E', long, value_name = "CODE", default_value_t = crate::exit::BUSY)]
     pub(crate) busy_code: u8,
-    /// How long the store keeps the lock after this machine falls silent.
+    /// How long the store keeps the lock if this machine falls silent.
     #[arg(long, value_name = "DURATION", default_value_t = Ttl::DEFAULT, value_parser = ttl, help = ttl_help())]
     pub(crate) ttl: Ttl,
     /// How long the command has between SIGTERM and SIGKILL when the lease is lost [default: a sixth of the ttl, at most
     /// 5s]
     #[arg(long, value_name = "DURATION", value_parser = grace)]
     pub(crate) grace: Option<Duration>,
-    /// Why the lock is held, for whoever waits.
+    /// Why the lock is held; shown to those who wait for it.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = why)]
     pub(crate) why: String,
     #[command(flatten)]
@@ -123,15 +129,16 @@ pub(crate) struct RunArgs {
     /// Print no messages at all.
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Say what is being done.
+    /// Print what is being done.
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// Print the outcome as one line of JSON on standard error, in place of messages.
+    /// Print JSON on standard error in place of messages; the last line is the outcome.
     ///
-    /// The command writes to standard error as well: see --report.
+    /// Each store error during the wait is reported by a line before it, whose outcome is "waiting". The command may write
+    /// to standard error as well: see --report.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the outcome as one line of JSON to this file, messages or not.
+    /// Write the outcome as one line of JSON to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
     /// The name of the lock.
@@ -150,7 +157,7 @@ pub(crate) struct LsArgs {
     /// Print one JSON array in place of the table.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Which names: `*` stands for any text, `?` for one character.
+    /// Names to list: `*` matches any text, `?` matches one character.
     #[arg(value_name = "PATTERN", default_value = "*")]
     pub(crate) pattern: String,
 }
@@ -160,7 +167,7 @@ pub(crate) struct LsArgs {
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Print one JSON object in place of the table; its `held` says whether anybody holds the lock.
+    /// Print one JSON object in place of the table; its `held` tells whether the lock is held.
     #[arg(long)]
     pub(crate) json: bool,
     /// The name of the lock.
@@ -179,9 +186,35 @@ pub(crate) fn parse(line: &[OsString]) -> Result<Cli, clap::Error> {
     Ok(cli)
 }
 
-/// Whether JSON was asked for, on a command line that need not make sense.
+/// Whether a command line asks for JSON, even if it is invalid otherwise.
 pub(crate) fn asks_for_json(line: &[OsString]) -> bool {
     line.iter().take_while(|word| *word != OsStr::new("--")).any(|word| word == OsStr::new("--json"))
+}
+
+/// The file that a command line asks to report to, even if it is invalid otherwise.
+///
+/// Only what is certainly our own option counts: the file is overwritten.
+pub(crate) fn report_file(line: &[OsString]) -> Option<PathBuf> {
+    let mut line = line.to_vec();
+    let lenient = || Cli::command().mut_subcommand("run", |run| run.mut_args(accept_anything));
+    while let Err(error) = lenient().try_get_matches_from(&line)
+        && error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg)
+        && let Some(position) = line.iter().position(|word| word == OsStr::new(unknown))
+    {
+        line.remove(position);
+    }
+    let matches = lenient().ignore_errors(true).try_get_matches_from(&line).ok()?;
+    let (_, run) = matches.subcommand().filter(|(task, _)| *task == "run")?;
+    run.get_one::<OsString>("report").map(PathBuf::from)
+}
+
+fn accept_anything(argument: Arg) -> Arg {
+    if argument.get_action().takes_values() {
+        argument.value_parser(clap::builder::OsStringValueParser::new()).required(false)
+    } else {
+        argument
+    }
 }
 
 /// `run -- make deploy` would lock "make" and run "deploy".
@@ -199,7 +232,7 @@ fn refuse_name_after_dashes(line: &[OsString]) -> Result<(), clap::Error> {
 }
 
 impl RunArgs {
-    /// A deployment with a `max_ttl` below the default ttl is used with that, unless a ttl was given.
+    /// Uses the `max_ttl` of a deployment if it is below the default ttl, unless a ttl was given.
     fn shorten_default_ttl(&mut self, matches: &ArgMatches) {
         let url = self.store.url.as_deref().unwrap_or_default();
         if matches.value_source("ttl") == Some(ValueSource::DefaultValue)
@@ -212,7 +245,7 @@ impl RunArgs {
 }
 
 impl Command {
-    /// Whether results and failures are told as JSON.
+    /// Whether results and failures are printed as JSON.
     pub(crate) fn json(&self) -> bool {
         match self {
             Self::Run(args) => args.json,
@@ -237,9 +270,9 @@ fn ttl(text: &str) -> Result<Ttl, Invalid> {
 
 fn ttl_help() -> String {
     format!(
-        "How long the store keeps the lock after this machine falls silent; {} or more, unless --grace is given; the \
-         command may run longer, as the lease is renewed",
-        smallest_ttl()
+        "How long the store keeps the lock if this machine falls silent; {} or more, unless --grace is given; the lease \
+         is renewed, so the command may run longer",
+        whole_seconds_up(smallest_ttl().get())
     )
 }
 
@@ -258,6 +291,14 @@ fn why(text: &str) -> Result<String, Invalid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_help_names_the_smallest_ttl_that_is_taken() {
+        let smallest = crate::run::smallest_ttl(None).unwrap();
+        assert!(ttl_help().contains(&format!("; {smallest} or more")), "{}", ttl_help());
+        let refusal = ttl("1ms").unwrap_err().to_string();
+        assert!(refusal.contains(&format!("between {smallest} ")), "{refusal}");
+    }
 
     #[test]
     fn the_definition_is_sound() {
@@ -285,6 +326,32 @@ mod tests {
         for bad in ["leasehold run -n -- make deploy", "leasehold run -- a make", "leasehold run --ttl 9s -- a b"] {
             let error = parsed(bad).unwrap_err().to_string();
             assert!(error.contains("no name before `--`"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_report_is_found_on_invalid_lines_and_never_among_the_words_of_the_command() {
+        let asked = |line: &str| report_file(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        for line in [
+            "leasehold run --report f a -- true",
+            "leasehold run --report=f",
+            "leasehold run --ttl soon --report f a -- true",
+            "leasehold run -n -w 3s --report f a -- true",
+            "leasehold run --strange --report f -E 999 a true",
+            "leasehold run a --report f",
+            "leasehold run --report f --strange a -- make --report g",
+        ] {
+            assert_eq!(asked(line), Some("f".into()), "{line}");
+        }
+        for line in [
+            "leasehold run --ttl soon a make --report f",
+            "leasehold run --strange a -- make --report f",
+            "leasehold run -- make --report f",
+            "leasehold ls --report f",
+            "leasehold run --report",
+            "leasehold",
+        ] {
+            assert_eq!(asked(line), None, "{line}");
         }
     }
 

@@ -18,19 +18,21 @@ pub(crate) enum Exit {
     Done,
     /// The command's own code.
     Command(u8),
-    /// The command was ended by this signal.
+    /// The command was ended by this signal, which `leasehold` did not receive.
     Signalled(i32),
-    /// Somebody else holds the lock, or the wait is over.
+    /// The command was ended by this signal, which `leasehold` received as well.
+    SignalledAlike(i32),
+    /// The lock is held, or the wait timed out.
     Busy(u8),
     /// The lease was lost before the command ended.
     Lost,
-    /// The store cannot be reached, does not answer in time, or cannot serve.
+    /// The store is unreachable, does not answer in time, or cannot serve.
     Unavailable,
     /// The store refuses this client.
     Denied,
-    /// Configuration that cannot work.
+    /// The configuration is invalid.
     Config,
-    /// The command line cannot be understood.
+    /// The command line is invalid.
     Usage,
     /// A failure of `leasehold` itself, or of the system underneath.
     Internal,
@@ -38,17 +40,17 @@ pub(crate) enum Exit {
     NotExecutable,
     /// There is no such command.
     NotFound,
-    /// This signal came while waiting for the lock.
+    /// This signal arrived while waiting for the lock.
     Interrupted(i32),
 }
 
 impl Exit {
-    /// The number for the system.
+    /// The exit code.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done => 0,
             Self::Command(code) | Self::Busy(code) => code,
-            Self::Signalled(signal) | Self::Interrupted(signal) => {
+            Self::Signalled(signal) | Self::SignalledAlike(signal) | Self::Interrupted(signal) => {
                 u8::try_from(signal).map_or(u8::MAX, |signal| signal.saturating_add(128))
             }
             Self::Lost => 76,
@@ -62,7 +64,26 @@ impl Exit {
         }
     }
 
-    /// Whether nobody wants to hear of it: who gives "busy" the code of success is not surprised by it.
+    /// The signal that this process dies of: from an exit code, a shell cannot tell that its loop was interrupted.
+    pub(crate) fn signal(self) -> Option<i32> {
+        match self {
+            Self::SignalledAlike(signal) | Self::Interrupted(signal) => Some(signal),
+            Self::Done
+            | Self::Command(_)
+            | Self::Signalled(_)
+            | Self::Busy(_)
+            | Self::Lost
+            | Self::Unavailable
+            | Self::Denied
+            | Self::Config
+            | Self::Usage
+            | Self::Internal
+            | Self::NotExecutable
+            | Self::NotFound => None,
+        }
+    }
+
+    /// Whether to print nothing: a user who maps "busy" to success expects it.
     pub(crate) fn goes_without_saying(self) -> bool {
         self == Self::Busy(0)
     }
@@ -70,7 +91,7 @@ impl Exit {
     /// The outcome in one word, for `--json`.
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Self::Done | Self::Command(_) | Self::Signalled(_) => "ended",
+            Self::Done | Self::Command(_) | Self::Signalled(_) | Self::SignalledAlike(_) => "ended",
             Self::Busy(_) => "busy",
             Self::Lost => "lost",
             Self::Interrupted(_) => "interrupted",
@@ -97,7 +118,7 @@ impl From<ErrorKind> for Exit {
     }
 }
 
-/// Why nothing more can be done: the exit code, and what happened and what to do about it.
+/// A final failure: the exit code, what happened and what to do about it.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
@@ -105,12 +126,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// `message` says what happened and, behind a semicolon, what to do.
+    /// `message` says what happened and, after a semicolon, what to do.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into() }
     }
 
-    /// The system refused something that `leasehold` needs.
+    /// The system failed to provide something that `leasehold` needs.
     pub(crate) fn system(what: &str, error: impl fmt::Display) -> Self {
         Self::new(Exit::Internal, format!("{what}: {error}; this is a failure of the system or of leasehold"))
     }
@@ -138,6 +159,7 @@ mod tests {
             (Exit::Done, 0),
             (Exit::Command(7), 7),
             (Exit::Signalled(9), 137),
+            (Exit::SignalledAlike(2), 130),
             (Exit::Busy(BUSY), 75),
             (Exit::Lost, 76),
             (Exit::Unavailable, 69),

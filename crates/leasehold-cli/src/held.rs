@@ -7,13 +7,13 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 /// The environment variable: `NAME@TOKEN` for each lock, the name percent-encoded, with `:` between them.
 pub(crate) const HELD: &str = "LEASEHOLD_HELD";
 
-/// Everything but these is encoded, so that neither `:` nor `@` can be mistaken.
+/// Everything else is encoded, so `:` and `@` are unambiguous.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
 /// The locks that this process's ancestors held by `leasehold run`.
 ///
-/// What a job leaves running inherits the variable and outlives the lock. So a name says nothing: only the token does,
-/// if the store still shows it. It also says that two URLs mean one store, however they are spelt.
+/// Processes that a job leaves running inherit the variable and outlive the lock. So the name alone proves nothing: the lock
+/// is held above if the store still shows the token. That also covers different spellings of one store's URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Held(Vec<String>);
 
@@ -27,13 +27,13 @@ impl Held {
         Self(text.split(':').filter(|entry| !entry.is_empty()).map(str::to_owned).collect())
     }
 
-    /// Whether an ancestor held a lock of this name, in whatever store.
+    /// Whether an ancestor held a lock of this name, in any store.
     pub(crate) fn mentions(&self, name: &LockName) -> bool {
         let start = format!("{}@", encoded(name));
         self.0.iter().any(|entry| entry.starts_with(&start))
     }
 
-    /// Whether an ancestor holds the lock of this name that a store shows: waiting for it would never end.
+    /// Whether an ancestor holds the lock of this name that a store shows: waiting for it would deadlock.
     pub(crate) fn includes(&self, name: &LockName, shown: &Entry) -> bool {
         let start = format!("{}@", encoded(name));
         let mut tokens = self.0.iter().filter_map(|entry| entry.strip_prefix(&start)?.parse::<u64>().ok());
@@ -45,7 +45,7 @@ impl Held {
         }
     }
 
-    /// The value for a child that holds one lock more.
+    /// The value for a child that also holds this lock.
     pub(crate) fn with(&self, name: &LockName, token: FencingToken) -> String {
         let mut all = self.0.clone();
         all.push(format!("{}@{token}", encoded(name)));

@@ -46,9 +46,9 @@ pub(crate) struct Wish {
 pub(crate) enum Patience {
     /// Not at all.
     None,
-    /// At most so long.
+    /// At most this long.
     Until(Duration),
-    /// For ever.
+    /// Without limit.
     Endless,
 }
 
@@ -67,7 +67,7 @@ impl Locks {
         Ok(Self { client, quorum: None, warnings })
     }
 
-    /// What operators should know of the store, as it was opened.
+    /// Warnings for operators, from when the store was opened.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -78,7 +78,7 @@ impl Locks {
         store.showing().iter().filter_map(show).collect()
     }
 
-    /// Whether the store shows this token no longer; nothing where it does not say.
+    /// Whether the store no longer shows this token; `None` if it does not answer.
     pub(crate) fn is_over(&self, name: &LockName, token: FencingToken) -> Option<bool> {
         let entry = self.holder(name).ok()?;
         Some(!entry.is_some_and(|entry| match entry.holder {
@@ -103,7 +103,7 @@ impl Locks {
         Ok(self.inspect()?.holder(name, LOOK_WITHIN)?)
     }
 
-    /// What keeps a lock from being had, for whoever waits.
+    /// What prevents the lock from being granted, to show to a waiting user.
     pub(crate) fn obstacle(&self, name: &LockName) -> Option<String> {
         match &self.quorum {
             Some(quorum) => quorum.obstacle(),
@@ -111,7 +111,7 @@ impl Locks {
         }
     }
 
-    /// How the store fails those who wait for a lock here, if it does.
+    /// The store error that affects waiters for this lock, if any.
     pub(crate) fn store_error(&self, name: &LockName) -> Option<BackendError> {
         self.client.mutex(name.as_str()).store_error()
     }
@@ -131,7 +131,7 @@ impl Locks {
         }
     }
 
-    /// Ends all waits and holds, and tells the store.
+    /// Ends all waits and holds, and releases them at the store.
     pub(crate) fn close(&self) {
         self.client.close();
     }
@@ -139,7 +139,7 @@ impl Locks {
     fn inspect(&self) -> Result<&dyn BlockingInspect, Failure> {
         self.client.inspect().ok_or_else(|| {
             let backend = self.client.capabilities().backend;
-            let problem = "this store cannot show its locks";
+            let problem = "this store cannot list its locks";
             BackendError::new(backend, Operation::Inspect, ErrorKind::Unsupported, Effect::None, problem).into()
         })
     }
@@ -152,20 +152,20 @@ impl Locks {
             Some(Some(left)) => {
                 format!(", for {} unless renewed; {WAIT}", whole_seconds(left))
             }
-            Some(None) => " and never expires; if nothing uses it any more, delete it at the store".to_owned(),
+            Some(None) => " and never expires; if nothing uses it any more, delete it from the store".to_owned(),
         };
         busy(wish, &format!("{} is held by {holder}{rest}", wish.name))
     }
 }
 
-const WAIT: &str = "to wait, use -w 30s in place of -n, or neither";
+const WAIT: &str = "to wait, use -w 30s instead of -n, or omit both";
 
 fn refused(error: AcquireError, wish: &Wish) -> Failure {
     match error {
         AcquireError::TimedOut { name, waited, holder } => {
             let waited = rough(waited);
             let advice = match &holder {
-                Some(Holder::Foreign) => format!("leasehold show {name} tells whether it ever expires"),
+                Some(Holder::Foreign) => format!("check with leasehold show {name} whether it expires"),
                 Some(Holder::Leasehold { .. }) | None => "raise -w, or contact the holder".to_owned(),
             };
             let holder = name_of(holder.as_ref());
@@ -190,10 +190,10 @@ fn name_of(holder: Option<&Holder>) -> String {
     }
 }
 
-/// Whether the holder was a process of this host that has ended without a release, so that its lease ends by its ttl;
-/// nothing for processes of other hosts.
+/// Whether the holder was a process of this host that has ended without a release, so that its lease has to expire; `None`
+/// for processes of other hosts.
 ///
-/// Containers that share the host's name but not its processes are taken for it.
+/// A container with the host's name but its own process ids is mistaken for the host.
 pub(crate) fn is_gone(holder: &Holder) -> Option<bool> {
     let Holder::Leasehold { note, .. } = holder else { return None };
     lock_host::note("").ok().filter(|here| here.host() == note.host())?;
@@ -210,9 +210,9 @@ pub(crate) struct Hold(Guard);
 pub(crate) enum Parted {
     /// The lock was held until now.
     Released,
-    /// It had been lost before, for this reason.
+    /// It had already been lost, for this reason.
     AlreadyLost(String),
-    /// The store did not say, for this reason.
+    /// Unknown, for this reason.
     Unknown(String),
 }
 
@@ -222,7 +222,7 @@ impl Hold {
         self.0.fencing_token()
     }
 
-    /// The end of the hold, unless it is renewed before.
+    /// When the hold ends, unless it is renewed before.
     pub(crate) fn deadline(&self) -> Moment {
         // Read first, so that a pause between the two makes the deadline early, not late.
         let now = HostClock.now();
@@ -231,7 +231,7 @@ impl Hold {
 
     /// Renews the lease now, if the store does it.
     pub(crate) fn renew(&self) {
-        // A loss shows in `lost`, and after any other failure the regular renewals go on.
+        // A loss shows in `lost`, and after any other failure the regular renewals continue.
         let _ = self.0.renew();
     }
 
@@ -240,7 +240,7 @@ impl Hold {
         self.0.check().err().map(|lost| lost.reason.to_string())
     }
 
-    /// Gives the lock up.
+    /// Releases the lock.
     pub(crate) fn release(self) -> Parted {
         match self.0.release() {
             Ok(Ended::Released) => Parted::Released,

@@ -48,16 +48,16 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
 struct Row<'a> {
     name: &'a str,
     held: bool,
-    /// Whether the holder is of this library.
+    /// Whether the holder uses this library.
     leasehold: bool,
     pid: Option<u32>,
     host: Option<&'a str>,
-    /// Whether the holder is a process of this host that has ended; null where this cannot be told.
+    /// Whether the holder is a process of this host that has ended; null if unknown.
     gone: Option<bool>,
     why: Option<&'a str>,
     /// The highest token of the lease.
     token: Option<u64>,
-    /// Until the lease ends if nobody renews it; null where it never expires.
+    /// Until the lease ends unless it is renewed; null if it never expires.
     remaining_ms: Option<u64>,
     waiters: u32,
 }
@@ -103,7 +103,7 @@ const COLUMNS: [Column; 6] = [
     Column::new("HOLDER"),
     Column::new("WHY").dropped(0),
     Column::new("TOKEN").right(),
-    Column::new("REMAINING").right().dropped(2),
+    Column::new("REMAINING").right(),
     Column::new("WAITERS").right().dropped(1),
 ];
 
@@ -133,4 +133,56 @@ fn cells(entry: &Entry) -> Vec<Cell> {
 
 fn remaining(left: Option<Duration>) -> String {
     left.map_or_else(|| "never expires".to_owned(), |left| human(left).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_core::{Note, TokenRange, Width};
+
+    use super::*;
+
+    fn held_by(holder: Holder, remaining: Option<Duration>) -> Entry {
+        Entry { name: "nightly".parse().unwrap(), holder, remaining, waiters: 3 }
+    }
+
+    fn elsewhere(note: &str) -> Entry {
+        let tokens = TokenRange::above(6, Width::for_waiters(2)).unwrap();
+        held_by(Holder::Leasehold { tokens, note: Note::from_wire(note) }, Some(Duration::from_millis(1500)))
+    }
+
+    fn shown(entry: &Entry) -> Vec<String> {
+        cells(entry).iter().map(Cell::content).collect()
+    }
+
+    #[test]
+    fn a_lock_is_shown_with_all_that_is_known_of_its_holder() {
+        let entry = elsewhere("17@no-such-host the books");
+        assert_eq!(shown(&entry), ["nightly", "pid 17 on no-such-host", "the books", "7..8", "1s 500ms", "3"]);
+        let row = serde_json::to_value(Row::from(&entry)).unwrap();
+        let expected = serde_json::json!({
+            "name": "nightly", "held": true, "leasehold": true, "pid": 17, "host": "no-such-host", "gone": null,
+            "why": "the books", "token": 8, "remaining_ms": 1500, "waiters": 3,
+        });
+        assert_eq!(row, expected);
+        assert_eq!(shown(&elsewhere("?@no-such-host"))[1], "no-such-host");
+    }
+
+    #[test]
+    fn a_lock_of_something_foreign_says_little() {
+        let entry = held_by(Holder::Foreign, None);
+        assert_eq!(shown(&entry), ["nightly", "something other than leasehold", "", "", "never expires", "3"]);
+        let row = serde_json::to_value(Row::from(&entry)).unwrap();
+        assert_eq!((&row["held"], &row["leasehold"]), (&true.into(), &false.into()));
+        assert!(row["token"].is_null() && row["remaining_ms"].is_null());
+    }
+
+    #[test]
+    fn a_holder_of_this_host_that_has_ended_is_gone() {
+        let host = lock_host::host_name();
+        let ended = elsewhere(&format!("{}@{host}", i32::MAX));
+        assert_eq!(shown(&ended)[1], format!("pid {} on {host} (gone)", i32::MAX));
+        assert_eq!(serde_json::to_value(Row::from(&ended)).unwrap()["gone"], true);
+        let here = elsewhere(&format!("{}@{host}", std::process::id()));
+        assert_eq!(shown(&here)[1], format!("pid {} on {host}", std::process::id()));
+    }
 }

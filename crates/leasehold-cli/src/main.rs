@@ -23,59 +23,71 @@ use clap::{CommandFactory, Parser};
 
 use self::args::{Cli, Command};
 use self::demo::paused;
-use self::exit::Exit;
-use self::run::{front, guard, start};
+use self::exit::{Exit, Failure};
+use self::run::{front, guard, signals, start};
 
 fn main() -> ExitCode {
     let line: Vec<OsString> = std::env::args_os().collect();
-    // Our own helper processes; no part of what users are offered.
+    // Internal helper processes, not meant for users.
     let exit = match line.get(1).and_then(|role| role.to_str()) {
         Some(guard::ROLE) => helper(&line[1..], guard::main),
         Some(start::ROLE) => helper(&line[1..], start::main),
         Some(front::ROLE) => match args::parse(&front::line_of_worker(&line)) {
             Ok(cli) => behind(&line, &cli),
-            Err(error) => misunderstood(&error, false),
+            Err(error) => misunderstood(&error, None),
         },
         Some(paused::ROLE) => helper(&line[1..], paused::main),
         Some(_) | None => match args::parse(&line) {
             Ok(cli) => dispatch(&cli),
-            Err(error) => misunderstood(&error, args::asks_for_json(&line)),
+            Err(error) => misunderstood(&error, Some(&line)),
         },
     };
+    if let Some(signal) = exit.signal() {
+        signals::die_by(signal);
+    }
     exit.into()
 }
 
 fn helper<A: Parser>(line: &[OsString], run: impl FnOnce(&A) -> Exit) -> Exit {
     match A::try_parse_from(line) {
         Ok(args) => run(&args),
-        Err(error) => misunderstood(&error, false),
+        Err(error) => misunderstood(&error, None),
     }
 }
 
-fn misunderstood(error: &clap::Error, json: bool) -> Exit {
-    let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
-    if json && error.use_stderr() {
-        report::say_failure_as_json(&error.render().to_string(), exit);
-        return exit;
+/// Reports what is wrong with a command line. A user's line may ask for JSON or a report file.
+fn misunderstood(error: &clap::Error, line: Option<&[OsString]>) -> Exit {
+    // If standard output or standard error is closed, nothing can be reported.
+    if !error.use_stderr() {
+        // Help and version.
+        let _ = error.print();
+        return Exit::Done;
     }
-    // Help and version come this way too, to standard output; nobody is left to tell if that is gone.
+    let failure = Failure::new(Exit::Usage, error.render().to_string());
+    if let Some(path) = line.and_then(args::report_file) {
+        report::report_failure(&path, &failure);
+    }
+    if line.is_some_and(args::asks_for_json) {
+        report::say_failure_as_json(&failure);
+        return failure.exit;
+    }
     let _ = error.print();
     if lacks_command(error) {
         report::say_error(NAME_FORGOTTEN);
     }
-    exit
+    failure.exit
 }
 
 const NAME_FORGOTTEN: &str = "the first argument is the name of the lock, and the command follows it; \
                               for example: leasehold run nightly-report -- ./report.sh";
 
-/// People who put a lock in front of a command are apt to forget its name.
+/// Users who put `leasehold run` in front of a command tend to forget the name of the lock.
 fn lacks_command(error: &clap::Error) -> bool {
     let missing = error.kind() == clap::error::ErrorKind::MissingRequiredArgument;
     missing && error.to_string().contains("<COMMAND>")
 }
 
-/// What the front on a terminal has its worker do.
+/// The worker behind a front on a terminal.
 fn behind(line: &[OsString], cli: &Cli) -> Exit {
     let front = line.get(2).and_then(|pid| pid.to_str()?.parse().ok());
     match (front, &cli.command) {
@@ -99,7 +111,7 @@ fn dispatch(cli: &Cli) -> Exit {
     };
     outcome.unwrap_or_else(|failure| {
         if cli.command.json() {
-            report::say_failure_as_json(&failure.message, failure.exit);
+            report::say_failure_as_json(&failure);
         } else {
             report::say_error(&failure.message);
         }

@@ -13,7 +13,7 @@ use crate::report::whole_seconds;
 
 /// How long each step of a pass may take.
 pub(crate) const PASS_WITHIN: Duration = Duration::from_secs(1);
-/// How long a waiter looks at the nodes, who should not be late for the lock because of one that hangs.
+/// How long a waiter looks at the nodes. Short, so that a node that hangs does not delay a waiter.
 const GLANCE: Duration = Duration::from_millis(200);
 
 /// A quorum of Redis servers.
@@ -21,12 +21,12 @@ const GLANCE: Duration = Duration::from_millis(200);
 pub(crate) struct Quorum(Arc<blocking::Quorum>);
 
 impl Quorum {
-    /// The quorum of a configuration; nothing is connected yet.
+    /// The quorum of a configuration, without a connection.
     pub(crate) fn open(config: &RedlockConfig) -> Result<Self, Failure> {
         Ok(Self(Arc::new(blocking::open(config).map_err(failure)?)))
     }
 
-    /// The quorum of a configuration, and what operators should know of it.
+    /// Connects to the quorum of a configuration; also returns warnings for operators.
     pub(crate) fn connect(config: &RedlockConfig) -> Result<(Self, Vec<String>), Failure> {
         let (quorum, report) = blocking::connect(config).map_err(failure)?;
         Ok((Self(Arc::new(quorum)), report.warnings()))
@@ -37,12 +37,12 @@ impl Quorum {
         Arc::clone(&self.0)
     }
 
-    /// Has the guard pass.
+    /// Runs a recovery pass.
     pub(crate) fn pass(&self, purpose: Purpose) -> Result<Report, Failure> {
         Ok(self.0.pass(purpose, PASS_WITHIN)?)
     }
 
-    /// Why locks cannot be granted, where that is so.
+    /// Why locks cannot be granted now, if so.
     pub(crate) fn obstacle(&self) -> Option<String> {
         let report = self.0.pass(Purpose::Look, GLANCE).ok()?;
         let health = Health::of(&report);
@@ -50,13 +50,13 @@ impl Quorum {
     }
 }
 
-/// What of a quorum can be relied on, in a report.
+/// The health of a quorum, from a report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Health {
     pub(crate) voting: usize,
     pub(crate) nodes: usize,
     pub(crate) majority: usize,
-    /// How long until enough vote, where those that abstain suffice for that.
+    /// How long until enough nodes vote, if the abstaining nodes suffice.
     pub(crate) wait: Option<Duration>,
 }
 
@@ -74,7 +74,7 @@ impl Health {
         self.voting >= self.majority
     }
 
-    /// How many of the nodes that vote may fail yet.
+    /// How many more of the voting nodes may fail.
     pub(crate) fn spare(self) -> usize {
         self.voting.saturating_sub(self.majority)
     }
@@ -86,14 +86,19 @@ impl fmt::Display for Health {
         let verb = if *voting == 1 { "votes" } else { "vote" };
         write!(f, "{voting} of {nodes} nodes {verb}, {majority} are needed")?;
         match self.wait {
-            Some(wait) => write!(f, " and will be there in {} at most, while clients come by", whole_seconds(wait)),
+            Some(wait) => write!(f, "; expected within {} as long as clients keep connecting", whole_seconds(wait)),
             None if self.can_grant() => match self.spare() {
                 0 => f.write_str(", none may fail"),
                 spare => write!(f, ", {spare} may fail"),
             },
-            None => f.write_str("; see that the others run"),
+            None => f.write_str("; check that the others are running"),
         }
     }
+}
+
+/// Parses the URL of a quorum.
+pub(crate) fn config(url: &str) -> Result<RedlockConfig, Failure> {
+    RedlockConfig::from_url(url).map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))
 }
 
 pub(crate) fn failure(error: ConnectError) -> Failure {
@@ -101,5 +106,22 @@ pub(crate) fn failure(error: ConnectError) -> Failure {
         ConnectError::Invalid(invalid) => Failure::new(Exit::Config, invalid.to_string()),
         ConnectError::Backend(error) => error.into(),
         ConnectError::Host(_) | _ => Failure::new(Exit::Internal, error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn health_says_how_many_may_fail_and_what_is_missing() {
+        let told = |voting, wait: Option<u64>| {
+            let wait = wait.map(Duration::from_secs);
+            Health { voting, nodes: 5, majority: 3, wait }.to_string()
+        };
+        assert_eq!(told(5, None), "5 of 5 nodes vote, 3 are needed, 2 may fail");
+        assert_eq!(told(3, None), "3 of 5 nodes vote, 3 are needed, none may fail");
+        assert_eq!(told(1, None), "1 of 5 nodes votes, 3 are needed; see that the others run");
+        assert!(told(2, Some(7)).starts_with("2 of 5 nodes vote, 3 are needed and will be there in 7s at most"));
     }
 }

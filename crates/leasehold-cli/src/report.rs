@@ -1,4 +1,4 @@
-//! What `leasehold` says: results on standard output; on standard error messages for people, or one JSON line.
+//! Output: results on standard output; messages or JSON on standard error.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -7,20 +7,21 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use humantime::{FormattedDuration, format_duration};
+use lock_core::LockName;
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 
-/// How much is said, and in which form.
+/// How much is printed on standard error, and in which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// Nothing.
     Quiet,
     /// What went wrong.
     Normal,
-    /// What is being done, too.
+    /// Also what is being done.
     Verbose,
-    /// Nothing until the one JSON line at the end.
+    /// JSON lines, of which the last is the outcome.
     Json,
 }
 
@@ -28,7 +29,7 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const PLAIN: Style = Style::new();
 
-/// Says things on standard error, with colour on a terminal only, and keeps warnings for the report.
+/// Prints messages on standard error, with colour on a terminal only, and keeps warnings for the report.
 #[derive(Debug)]
 pub(crate) struct Voice {
     tone: Tone,
@@ -48,19 +49,19 @@ impl Voice {
         Ok(())
     }
 
-    /// Whether people are told what is being waited for.
+    /// How much is printed.
     pub(crate) fn tone(&self) -> Tone {
         self.tone
     }
 
-    /// Says what is being done, if asked for.
+    /// Prints what is being done, if asked for.
     pub(crate) fn note(&self, text: &str) {
         if self.tone == Tone::Verbose {
             say(PLAIN, text);
         }
     }
 
-    /// Says what did not go as it should but decides nothing.
+    /// Prints a warning and keeps it for the report.
     pub(crate) fn warn(&mut self, text: &str) {
         if matches!(self.tone, Tone::Normal | Tone::Verbose) {
             say(WARNING, text);
@@ -68,14 +69,23 @@ impl Voice {
         self.warnings.push(text.to_owned());
     }
 
-    /// Says what is worth a line though nothing went wrong.
+    /// Warns of a store error that does not end the wait. As JSON, it is a line of its own.
+    pub(crate) fn warn_waiting(&mut self, name: &LockName, error: &str) {
+        let message = format!("still waiting for {name}, but {error}");
+        if self.tone == Tone::Json {
+            print_json(&Waiting { outcome: "waiting", name: name.as_str(), message: &message });
+        }
+        self.warn(&message);
+    }
+
+    /// Prints a message that is no warning.
     pub(crate) fn tell(&self, text: &str) {
         if matches!(self.tone, Tone::Normal | Tone::Verbose) {
             say(PLAIN, text);
         }
     }
 
-    /// Says how it ended.
+    /// Prints and writes the outcome.
     pub(crate) fn close(self, mut report: Report, exit: Exit) {
         report.warnings = self.warnings;
         report.outcome = exit.word();
@@ -112,7 +122,7 @@ impl ReportFile {
         Ok(Self { path: path.to_owned(), file })
     }
 
-    fn fill(mut self, report: &Report) {
+    fn fill(mut self, report: &impl Serialize) {
         let written = serde_json::to_string(report).map_err(Into::into).and_then(|line| writeln!(self.file, "{line}"));
         if let Err(error) = written {
             say(WARNING, &format!("cannot write the report to {}: {error}", self.path.display()));
@@ -129,17 +139,17 @@ pub(crate) struct Report {
     pub(crate) exit: u8,
     /// The lock.
     pub(crate) name: String,
-    /// The fencing token, where the lock was held.
+    /// The fencing token, if the lock was acquired.
     pub(crate) token: Option<u64>,
-    /// How the command ended, where it did.
+    /// How the command ended, if it did.
     pub(crate) command: Option<CommandEnd>,
-    /// Milliseconds until the lock was held, or was not to be had.
+    /// Milliseconds until the lock was acquired or the wait failed.
     pub(crate) waited_ms: u64,
     /// Milliseconds from then until it was released.
     pub(crate) held_ms: Option<u64>,
     /// What happened and what to do.
     pub(crate) message: Option<String>,
-    /// What did not go as it should but decided nothing.
+    /// Warnings.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -165,9 +175,14 @@ pub(crate) fn rough(duration: Duration) -> FormattedDuration {
     human(Duration::from_millis(if hundredths < 1000 { hundredths } else { nearest(100) }))
 }
 
-/// A duration for people, to the second, and never none.
+/// A duration for people, to the second, at least one.
 pub(crate) fn whole_seconds(duration: Duration) -> FormattedDuration {
     human(Duration::from_secs(duration.as_secs().max(1)))
+}
+
+/// A duration for people, to the next full second.
+pub(crate) fn whole_seconds_up(duration: Duration) -> FormattedDuration {
+    human(Duration::from_millis(millis(duration).div_ceil(1000) * 1000))
 }
 
 /// A duration for scripts.
@@ -179,20 +194,36 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
     match writeln!(std::io::stdout().lock(), "{text}") {
         Ok(()) => Ok(Exit::Done),
-        // Whoever reads has seen enough.
+        // The reader has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
         Err(error) => Err(Failure::system("cannot write to standard output", error)),
     }
 }
 
-/// Says that something failed, outside of `run`.
+/// Prints an error, outside of `run`.
 pub(crate) fn say_error(text: &str) {
     say(ERROR, text);
 }
 
-/// Says as one line of JSON that something failed, outside of `run`.
-pub(crate) fn say_failure_as_json(message: &str, exit: Exit) {
-    print_json(&Failed { outcome: exit.word(), exit: exit.code(), message });
+/// Prints a failure as one line of JSON, outside of `run`.
+pub(crate) fn say_failure_as_json(failure: &Failure) {
+    print_json(&Failed::from(failure));
+}
+
+/// Writes a failure to the file of `--report`, before `run` begins.
+pub(crate) fn report_failure(path: &Path, failure: &Failure) {
+    match ReportFile::create(path) {
+        Ok(file) => file.fill(&Failed::from(failure)),
+        Err(error) => say(WARNING, &error.message),
+    }
+}
+
+/// A store error during a wait that continues.
+#[derive(Debug, Serialize)]
+struct Waiting<'a> {
+    outcome: &'static str,
+    name: &'a str,
+    message: &'a str,
 }
 
 /// A failure without a run.
@@ -203,7 +234,13 @@ struct Failed<'a> {
     message: &'a str,
 }
 
-/// Says what did not go as it should but decides nothing, outside of `run`.
+impl<'a> From<&'a Failure> for Failed<'a> {
+    fn from(failure: &'a Failure) -> Self {
+        Self { outcome: failure.exit.word(), exit: failure.exit.code(), message: &failure.message }
+    }
+}
+
+/// Prints a warning, outside of `run`.
 pub(crate) fn say_warning(text: &str) {
     say(WARNING, text);
 }
@@ -214,7 +251,7 @@ pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
 }
 
 fn say(style: Style, text: &str) {
-    // Nobody is left to tell if standard error is gone.
+    // If standard error is closed, nothing can be reported.
     let _ = writeln!(anstream::stderr().lock(), "{style}leasehold:{style:#} {text}");
 }
 

@@ -1,4 +1,4 @@
-//! Which store is meant.
+//! The choice of the store.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -19,14 +19,14 @@ use crate::exit::{Exit, Failure};
 /// A URL may hold a password: it is never printed.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) enum Store {
-    /// What somebody wrote.
+    /// A URL as given by the user.
     Url(String),
-    /// A SQLite file, whatever is in its path: a URL cannot name them all.
+    /// A SQLite file. Any path is possible here; a URL cannot express them all.
     File(PathBuf),
 }
 
 impl Store {
-    /// Takes the URL that was given, or the file in the state directory, whose directory is then there.
+    /// Takes the given URL, or the file in the state directory, which is created if needed.
     pub(crate) fn choose(given: Option<&str>) -> Result<Self, Failure> {
         match given {
             Some(url) if !url.is_empty() => Ok(Self::Url(url.to_owned())),
@@ -34,19 +34,19 @@ impl Store {
         }
     }
 
-    /// Refuses a store that lives and dies with one process, where several must meet.
+    /// Refuses a store that only one process can see.
     pub(crate) fn shared(self) -> Result<Self, Failure> {
         if matches!(&self, Self::Url(url) if url.starts_with("memory:")) {
             return Err(Failure::new(
                 Exit::Config,
-                "a memory: store is seen by this one process only and would exclude nobody; \
-                 leave --url and LEASEHOLD_URL out for a file of your own, or give sqlite:PATH",
+                "a memory: store is visible to this process only and would exclude nobody; \
+                 omit --url and LEASEHOLD_URL to use a per-user file, or give sqlite:PATH",
             ));
         }
         Ok(self)
     }
 
-    /// Refuses a store that cannot tell who holds what, before anything is asked.
+    /// Refuses a store that cannot list its locks, before it is contacted.
     pub(crate) fn that_shows_its_locks(self) -> Result<Self, Failure> {
         if let Self::Url(url) = &self
             && url.starts_with("redlock:")
@@ -54,8 +54,8 @@ impl Store {
             let config = RedlockConfig::from_url(url).map_err(|error| Failure::new(Exit::Config, error.to_string()))?;
             let node = config.nodes().first().map_or("HOST", |node| node.address());
             let message = format!(
-                "a quorum cannot show its locks as one; ask a node of it by its own URL, such as --url redis://{node}, \
-                 with the prefix if there is one; how its nodes are, shows: leasehold redlock status URL"
+                "listing is not supported for a quorum; query one of its nodes, such as --url redis://{node}, with the \
+                 prefix if there is one, or run leasehold redlock status URL"
             );
             return Err(Failure::new(Exit::Config, message));
         }

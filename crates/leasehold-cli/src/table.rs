@@ -1,11 +1,11 @@
-//! Tables for people. A table that is wider than the terminal loses columns; its cells are never broken.
+//! Tables for people. A table that is wider than the terminal loses columns; its cells are never split.
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
-/// The least room that text is wrapped into.
+/// The minimum width of wrapped text.
 const WRAPPED_MIN: u16 = 20;
 
-/// A column, and what becomes of it on a narrow terminal.
+/// A column, and how it behaves on a narrow terminal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     title: &'static str,
@@ -34,7 +34,7 @@ impl Column {
         self
     }
 
-    /// Left out where there is no room; the lowest rank goes first.
+    /// Left out if there is no room, the lowest rank first.
     pub(crate) const fn dropped(mut self, rank: u8) -> Self {
         self.when_narrow = WhenNarrow::Drop(rank);
         self
@@ -103,7 +103,7 @@ fn next_to_drop(columns: &[Column], kept: &[usize]) -> Option<usize> {
     ranked.min().map(|(_, column)| column)
 }
 
-/// `COLUMNS`, or the size of the terminal; none where neither is known (a pipe, a serial line).
+/// `COLUMNS`, or the width of the terminal; `None` if neither is known (a pipe, a serial line).
 fn screen_width() -> Option<u16> {
     let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let known = |width: &u16| *width > 0;

@@ -24,7 +24,7 @@ use rustix::process::{Pid, Signal, getpgid, getppid, kill_process, setpgid};
 use channel::Channel;
 use support::{STUBBORN, Scratch, wait_for, wait_for_death};
 use test_support::bounds::{PATIENCE, status_of};
-use wire::{Cause, Order, Status, Tiding};
+use wire::{Cause, Event, Order, Status};
 
 const LEASE: Duration = Duration::from_secs(3);
 const GRACE: &str = "500ms";
@@ -76,15 +76,15 @@ impl Guarded {
         kill_process(Pid::from_child(&self.process), signal).unwrap();
     }
 
-    /// Waits for the one tiding that is looked for, and passes over the others.
-    fn await_tiding(&mut self, wanted: impl Fn(&Tiding) -> bool) -> Tiding {
+    /// Waits for the one event that is looked for, and passes over the others.
+    fn await_event(&mut self, wanted: impl Fn(&Event) -> bool) -> Event {
         let line = self.line.as_mut().unwrap();
-        wait_for("a tiding", || line.receive::<Tiding>().unwrap().into_iter().find(&wanted))
+        wait_for("an event", || line.receive::<Event>().unwrap().into_iter().find(&wanted))
     }
 
     fn await_end(&mut self) -> (Status, Cause) {
-        let ended = self.await_tiding(|tiding| matches!(tiding, Tiding::Ended { .. }));
-        let Tiding::Ended { status, cause } = ended else { panic!("{ended:?}") };
+        let ended = self.await_event(|event| matches!(event, Event::Ended { .. }));
+        let Event::Ended { status, cause } = ended else { panic!("{ended:?}") };
         (status, cause)
     }
 
@@ -190,7 +190,7 @@ fn a_stopped_command_is_told_of_and_still_ended_in_time() {
     let mut guarded = Guarded::shell("echo $$ > pids; exec sleep 60");
     let pids = guarded.scratch.pids_of("pids");
     guarded.order(&Order::Signal(signal_hook::consts::SIGSTOP));
-    guarded.await_tiding(|tiding| matches!(tiding, Tiding::Stopped(_)));
+    guarded.await_event(|event| matches!(event, Event::Stopped(_)));
     guarded.assert_dead_before_deadline(&pids);
     assert_eq!(guarded.await_end(), (Status::Signal(15), Cause::Lease));
 }
@@ -198,11 +198,11 @@ fn a_stopped_command_is_told_of_and_still_ended_in_time() {
 #[test]
 fn a_command_that_cannot_be_executed_is_refused_with_the_systems_number() {
     let mut guarded = Guarded::start(&["./no-such-command"]);
-    let refused = guarded.await_tiding(|tiding| matches!(tiding, Tiding::Refused(_)));
-    assert_eq!(refused, Tiding::Refused(rustix::io::Errno::NOENT.raw_os_error()));
+    let refused = guarded.await_event(|event| matches!(event, Event::Refused(_)));
+    assert_eq!(refused, Event::Refused(rustix::io::Errno::NOENT.raw_os_error()));
     let mut guarded = Guarded::start(&["/"]);
-    let refused = guarded.await_tiding(|tiding| matches!(tiding, Tiding::Refused(_)));
-    assert_eq!(refused, Tiding::Refused(rustix::io::Errno::ACCESS.raw_os_error()));
+    let refused = guarded.await_event(|event| matches!(event, Event::Refused(_)));
+    assert_eq!(refused, Event::Refused(rustix::io::Errno::ACCESS.raw_os_error()));
 }
 
 const LEAVES: &str = "LEASEHOLD_TEST_LEAVES_ITS_GROUP";

@@ -50,7 +50,7 @@ fn sixteen_processes_count_to_800_on_redis() {
     count(&format!("--url {} counter", server.url()));
 }
 
-/// A holder that is killed, guard and all, is in the way for its ttl: not less, and not for ever.
+/// A holder that is killed, together with its guard, blocks others for its ttl: not less, and not forever.
 fn killed(options: &str) {
     let leasehold = Leasehold::new();
     let began = Instant::now();

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use support::leasehold::{Leasehold, Running, code, report, text};
+use support::wait_for;
 use test_support::{Finish, RedisServer};
 
 /// Holds a lock until the file `done` is there.
@@ -39,6 +40,7 @@ fn tables_fit_terminals_of_any_size() {
         let screen = on_a_terminal(&leasehold, &format!("{setup}; leasehold ls"));
         assert_eq!(screen.lines().count(), 2, "{setup}: {screen}");
         assert!(screen.contains("NAME") && screen.contains(&token), "{setup}: {screen}");
+        assert!(screen.contains("REMAINING"), "{setup}: {screen}");
         assert_eq!(screen.contains("WHY"), has_why, "{setup}: {screen}");
     }
     std::fs::write(leasehold.scratch.file("done"), "").unwrap();
@@ -82,6 +84,17 @@ fn a_report_has_a_file_of_its_own() {
 }
 
 #[test]
+fn a_report_is_of_this_run_even_if_the_command_line_makes_no_sense() {
+    let leasehold = Leasehold::new();
+    assert_eq!(code(leasehold.run("--report outcome.json a", "true").status), 0);
+    let output = leasehold.run("--ttl soon --report outcome.json a", "true");
+    assert_eq!(code(output.status), 64);
+    let report: Value = serde_json::from_str(&leasehold.scratch.text_of("outcome.json")).unwrap();
+    assert_eq!((&report["outcome"], &report["exit"]), (&"failed".into(), &64.into()));
+    assert!(report["message"].as_str().unwrap().contains("soon"), "{report}");
+}
+
+#[test]
 fn nobody_is_told_to_wait_for_a_key_that_never_expires() {
     let leasehold = Leasehold::new();
     let server = RedisServer::start();
@@ -90,4 +103,18 @@ fn nobody_is_told_to_wait_for_a_key_that_never_expires() {
     assert!(busy.contains("never expires") && busy.contains("delete it") && !busy.contains("-w"), "{busy}");
     let waited = text(&leasehold.run(&format!("-w 1s --url {} a", server.url()), "true").stderr);
     assert!(waited.contains("waited 1s for a"), "{waited}");
+}
+
+#[test]
+fn the_lock_of_another_library_is_listed_while_somebody_waits_for_it() {
+    let leasehold = Leasehold::new();
+    let server = RedisServer::start();
+    let () = server.command(&["SET", "theirs", "secret", "PX", "60000"]);
+    let () = server.command(&["SET", "no-lock", "some text"]);
+    let listed = || leasehold.json(&format!("ls --url {}", server.url()));
+    assert_eq!(listed(), Value::Array(Vec::new()), "a string may be anything");
+    let _waiter = Running::spawn(leasehold.script(&format!("--url {} theirs", server.url()), "true"));
+    let lock = wait_for("the lock to be listed", || listed().get(0).cloned());
+    assert_eq!((&lock["name"], &lock["leasehold"], &lock["waiters"]), (&"theirs".into(), &false.into(), &1.into()));
+    assert_eq!(listed().as_array().map(Vec::len), Some(1));
 }

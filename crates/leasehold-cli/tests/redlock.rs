@@ -40,7 +40,7 @@ fn who_waits_is_told_for_what_and_served_when_the_quorum_votes() {
     let output = nodes.leasehold.run(&options, "exit 5");
     let said = text(&output.stderr);
     assert_eq!(code(output.status), 5, "{said}");
-    assert!(said.contains("waiting for a, 0 of 3 nodes vote, 2 are needed and will be there in"), "{said}");
+    assert!(said.contains("waiting for a, 0 of 3 nodes vote, 2 are needed; expected within"), "{said}");
     let impatient = Nodes::blank(3);
     let said = impatient.refused(&format!("-w 100ms {RUN} {} a", impatient.url()), 69);
     assert!(said.contains("0 of 3 nodes vote"), "{said}");
@@ -231,4 +231,17 @@ fn locks_are_looked_at_node_by_node() {
         assert!(text(&output.stdout).contains("nightly"), "{}", text(&output.stdout));
     }
     std::fs::write(nodes.leasehold.scratch.file("done"), "").unwrap();
+}
+
+#[test]
+fn a_node_that_is_used_alone_is_warned_of_and_looking_at_it_is_not() {
+    let nodes = Nodes::founded(3);
+    let alone = format!("redis://{}", nodes.address(0));
+    let output = nodes.leasehold.run(&format!("--url {alone} a"), "true");
+    assert_eq!(code(output.status), 0);
+    assert!(text(&output.stderr).contains("is a node of a quorum"), "{}", text(&output.stderr));
+    let looked = nodes.leasehold.command(&format!("ls --url {alone}")).finish();
+    assert_eq!((code(looked.status), text(&looked.stderr).as_str()), (0, ""));
+    let output = nodes.leasehold.run(&format!("{RUN} {} a", nodes.url()), "true");
+    assert!(!text(&output.stderr).contains("is a node of a quorum"), "{}", text(&output.stderr));
 }

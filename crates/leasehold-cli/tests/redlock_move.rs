@@ -67,6 +67,22 @@ fn a_move_that_would_lead_astray_is_refused_and_changes_nothing() {
     assert!(text(&output.stderr).contains("too few"), "{}", text(&output.stderr));
 }
 
+/// When the last leases are over, the one who moves is the first to find the new nodes voting.
+#[test]
+fn a_move_that_lasts_does_not_warn_of_clocks_while_the_kept_nodes_remember() {
+    let mut nodes = Nodes::founded(3);
+    let old = nodes.url();
+    nodes.token(&old);
+    nodes.servers.extend((0..2).map(|_| RedisServer::start()));
+    let new = nodes.url();
+    wait_for("the new nodes to vote", || {
+        let output = nodes.redlock("move", &[old.clone(), new.clone()]);
+        let said = text(&output.stderr);
+        assert!(code(output.status) == 0 && !said.contains("clock"), "{said}");
+        text(&output.stdout).contains("moved before").then_some(())
+    });
+}
+
 /// Two of three nodes of a deployment are moved to a list of five; the third one hangs meanwhile.
 fn moved_without_the_third() -> (Nodes, String, String) {
     let mut nodes = Nodes::founded(3);

@@ -6,6 +6,8 @@
 mod support;
 
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -99,7 +101,9 @@ fn every_ttl_that_is_accepted_works() {
     let smallest = humantime::parse_duration(rest.split_once(';').unwrap().0).unwrap();
     let help = text(&leasehold.command("run --help").finish().stdout);
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(help.contains(&format!("{} or more", humantime::format_duration(smallest))), "{help}");
+    let told = help.split_once(" or more").unwrap().0.rsplit(' ').next().unwrap();
+    let told = humantime::parse_duration(told).unwrap();
+    assert!(told >= smallest && told < smallest + Duration::from_secs(1), "{told:?}, {smallest:?}: {help}");
     for more in (0..=100).step_by(10) {
         let ttl = format!("{}ms", smallest.as_millis() + more);
         let output = leasehold.run(&format!("--ttl {ttl} a"), "true");
@@ -142,7 +146,7 @@ fn a_nested_run_of_the_same_name_is_busy_at_once() {
 }
 
 #[test]
-fn a_nested_run_is_recognised_however_the_store_is_spelt() {
+fn a_nested_run_is_recognised_however_the_store_is_with_url() {
     let leasehold = Leasehold::new();
     let this = env!("CARGO_BIN_EXE_leasehold");
     let is_refused = |outer: &str, inner: &str| {
@@ -155,10 +159,10 @@ fn a_nested_run_is_recognised_however_the_store_is_spelt() {
     assert!(is_refused("", "--url sqlite:leasehold/../leasehold/locks.db"));
     assert!(!is_refused("", "--url sqlite:leasehold/other.db"));
     let server = RedisServer::start();
-    let spelt = |url: &str| format!("--url {}", url.replace("PORT", &server.port().to_string()));
-    assert!(is_refused(&spelt("redis://127.0.0.1:PORT"), &spelt("redis://localhost:PORT/0?op_timeout=1s")));
-    assert!(!is_refused(&spelt("redis://127.0.0.1:PORT"), &spelt("redis://127.0.0.1:PORT/1")));
-    assert!(!is_refused(&spelt("redis://127.0.0.1:PORT?prefix=x"), &spelt("redis://127.0.0.1:PORT")));
+    let with_url = |url: &str| format!("--url {}", url.replace("PORT", &server.port().to_string()));
+    assert!(is_refused(&with_url("redis://127.0.0.1:PORT"), &with_url("redis://localhost:PORT/0?op_timeout=1s")));
+    assert!(!is_refused(&with_url("redis://127.0.0.1:PORT"), &with_url("redis://127.0.0.1:PORT/1")));
+    assert!(!is_refused(&with_url("redis://127.0.0.1:PORT?prefix=x"), &with_url("redis://127.0.0.1:PORT")));
     let nodes = Nodes::founded(3);
     assert!(is_refused(&format!("--url {}", nodes.url()), &format!("--url {}", nodes.url_of([2, 0, 1]))));
 }
@@ -295,6 +299,32 @@ fn signals_are_passed_on_and_a_second_interrupt_kills() {
         has_ended.then_some(())
     });
     assert_eq!(code(running.end().status), 137);
+}
+
+#[test]
+fn leasehold_ends_by_the_signal_that_ended_its_command_or_its_wait() {
+    let leasehold = Leasehold::new();
+    for signal in [Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP] {
+        let holder = leasehold.start("a", "echo held >> held; exec sleep 60", "held");
+        let waiter = Running::spawn(leasehold.script("-v a", "echo ran > ran"));
+        leasehold.await_waiters("a", 1);
+        waiter.signal(signal);
+        let output = waiter.end();
+        assert_eq!(output.status.signal(), Some(signal.as_raw()), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("gave up waiting"), "{}", text(&output.stderr));
+        holder.signal(signal);
+        let output = holder.end();
+        assert_eq!(output.status.signal(), Some(signal.as_raw()), "{}", text(&output.stderr));
+        assert!(!output.status.core_dumped());
+        assert_eq!(code(leasehold.run("-n a", "true").status), 0, "the lock is released before");
+        std::fs::remove_file(leasehold.scratch.file("held")).unwrap();
+    }
+    let own = leasehold.run("a", "kill -INT $$");
+    assert_eq!(own.status.code(), Some(128 + 2), "nobody interrupted leasehold");
+    let deaf = leasehold.start("a", "trap 'exit 130' INT; echo r > ready; while :; do sleep 0.05; done", "ready");
+    deaf.signal(Signal::INT);
+    assert_eq!(deaf.end().status.code(), Some(130), "the command ended by itself");
+    assert!(!leasehold.scratch.file("ran").exists());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A store that fails while somebody waits: the wait goes on, and tells why.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test stops where it cannot go on")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test stops where it cannot go on")]
 
 mod support;
 
@@ -55,7 +55,10 @@ fn a_full_disk_is_told_while_the_wait_goes_on() {
             "still waiting for a, but sqlite acquire: the disk of disk/locks.db is full; make room on that disk";
         assert_eq!(shown(name).matches(expected).count(), 1, "{name}: {}", shown(name));
     }
-    let report: Value = serde_json::from_str(&shown("report")).unwrap();
+    let lines: Vec<Value> = shown("report").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [waiting, report] = lines.as_slice() else { panic!("{lines:?}") };
+    assert_eq!((&waiting["outcome"], &waiting["name"]), (&"waiting".into(), &"a".into()));
+    assert!(waiting["message"].as_str().unwrap().contains("still waiting for a, but sqlite"), "{waiting}");
     assert_eq!(report["exit"], 69);
     assert!(report["warnings"][0].as_str().unwrap().contains("is full"), "{report}");
 }

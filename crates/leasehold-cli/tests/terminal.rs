@@ -22,16 +22,64 @@ fn the_command_reads_from_the_terminal_and_gives_it_back() {
 
 #[test]
 fn control_c_reaches_the_command() {
-    let mut session = Session::of_script("leasehold run a -- sh -c 'echo go; exec sleep 60'; echo code $?");
+    let mut session = Session::of_script("trap : INT; leasehold run a -- sh -c 'echo go; exec sleep 60'; echo code $?");
     session.shows("go");
     session.types("\x03");
     session.shows("code 130");
     session.end();
 }
 
+const LOOP: &str = "while :; do leasehold run a -- sh -c 'echo g''o; exec sleep 60'; done";
+
+#[test]
+fn control_c_ends_a_loop_that_was_typed() {
+    let mut session = Session::of_bash();
+    for key in ["\x03", "\x1c"] {
+        session.types(&format!("{LOOP}\n"));
+        session.shows("go\r\n");
+        session.types(key);
+        // A shell goes on after Ctrl-\ in any loop.
+        if key == "\x1c" {
+            session.shows("go\r\n");
+            session.types("\x03");
+        }
+        session.shows(PROMPT);
+        session.types("echo code ''$?\n");
+        session.shows("code 130");
+        session.shows(PROMPT);
+    }
+    session.exit();
+}
+
+#[test]
+fn control_c_ends_the_loop_of_a_script() {
+    for shell in ["sh", "bash"] {
+        let mut session = Session::of_script(&format!("exec {shell} -c \"{LOOP}\""));
+        session.shows("go\r\n");
+        session.types("\x03");
+        session.end();
+    }
+}
+
+#[test]
+fn control_c_ends_a_loop_that_waits_for_a_lock() {
+    let mut session = Session::of_bash();
+    session.types("leasehold run a -- sh -c 'echo h > held; exec sleep 60' < /dev/null &\n");
+    session.scratch.text_of("held");
+    session.shows(PROMPT);
+    session.types("while :; do leasehold run a -- true; done\n");
+    session.shows("waiting for a, held by pid");
+    session.types("\x03");
+    session.shows("gave up waiting on SIGINT");
+    session.shows(PROMPT);
+    session.types("echo code ''$?; kill %1\n");
+    session.shows("code 130");
+    session.exit();
+}
+
 #[test]
 fn a_command_that_is_suspended_is_told_of_and_can_be_ended() {
-    // A shell that is just starting a command is not stopped before that command goes on, hence `exec`.
+    // A shell cannot be stopped while it starts a command, hence `exec`.
     let mut session = Session::of_script("trap : INT; leasehold run a -- sh -c 'echo go; exec sleep 60'; echo code $?");
     session.shows("go");
     session.types("\x1a");
@@ -74,7 +122,8 @@ fn a_job_in_the_background_leaves_the_terminal_to_the_shell() {
     session.exit();
 }
 
-/// The lease's ttl: short, so that a test sees it renewed.
+/// The lease's ttl: short, so that a test sees it renewed. The commands that are stopped start none, since a shell cannot be
+/// stopped while it does.
 const RUN: &str = "leasehold run --ttl 3s a --";
 
 #[test]
@@ -106,9 +155,7 @@ fn control_z_gives_the_terminal_to_the_shell_and_the_lease_is_renewed() {
 #[test]
 fn a_stopped_job_goes_on_in_the_background_and_comes_to_the_foreground() {
     let mut session = Session::of_bash();
-    session.types(&format!(
-        "{RUN} sh -c 'echo g''o; while [ ! -e on ]; do sleep 0.05; done; read line; echo got $line'\n"
-    ));
+    session.types(&format!("mkfifo on; {RUN} sh -c 'echo g''o; read on < on; read line; echo got $line'\n"));
     session.shows("go\r\n");
     session.types("\x1a");
     session.shows("Stopped");
@@ -116,7 +163,7 @@ fn a_stopped_job_goes_on_in_the_background_and_comes_to_the_foreground() {
     session.types("bg\n");
     session.shows(PROMPT);
     // What reads from the terminal in the background is stopped.
-    session.types("touch on\n");
+    session.types("echo > on\n");
     session.shows("was stopped");
     session.types("fg\n");
     session.shows("fg\r\n");
@@ -143,6 +190,28 @@ fn who_waits_can_be_stopped_and_goes_on_waiting() {
     session.types("fg\n");
     session.shows("ran");
     session.shows(PROMPT);
+    session.exit();
+}
+
+/// Waits in bash, and without starting anything, until the job in the background catches SIGTSTP, the 20th signal.
+const CATCHES: &str = "caught='SigCgt:[[:space:]]*[0-9a-f]*[89a-f][0-9a-f]{4}[[:space:]]'; \
+                       until read -rd '' state < /proc/$!/status; [[ $state =~ $caught ]]; do :; done";
+
+/// Before its worker catches signals, while more processes are started, and while the command runs.
+#[test]
+fn a_job_is_stopped_however_early_control_z_is_typed() {
+    let mut session = Session::of_bash();
+    for delay in [":", ":", ":", "sleep 0", "sleep 0.01", "sleep 0.02", "sleep 0.04", "sleep 0.08", "sleep 0.15"] {
+        session.types(&format!(
+            "leasehold run a -- sleep 60 < /dev/null & {CATCHES}; {delay}; kill -TSTP %%; \
+             until [ \"$(jobs -s)\" ]; do sleep 0.02; done; echo sto''pped\n"
+        ));
+        session.shows("stopped\r\n");
+        session.shows(PROMPT);
+        session.types("kill %%; fg; echo en''ded\n");
+        session.shows("ended\r\n");
+        session.shows(PROMPT);
+    }
     session.exit();
 }
 
@@ -192,6 +261,33 @@ fn a_command_in_a_pipeline_has_the_terminal_when_it_asks_for_it() {
     session.shows("asked");
     session.types("yes\n");
     session.shows("got yes");
+    session.shows(PROMPT);
+    session.exit();
+}
+
+#[test]
+fn a_command_that_reads_a_pipe_has_the_terminal_when_it_asks_for_it() {
+    let mut session = Session::of_bash();
+    session.types(
+        "echo data | leasehold run a -- sh -c 'read line; echo ask''ed; read key < /dev/tty; echo $line, $key'\n",
+    );
+    session.shows("asked");
+    session.types("yes\n");
+    session.shows("data, yes");
+    session.shows(PROMPT);
+    session.exit();
+}
+
+#[test]
+fn control_z_stops_a_command_that_reads_no_terminal() {
+    let mut session = Session::of_bash();
+    session.types(&format!("mkfifo on; {RUN} sh -c 'echo g''o; read on < on; echo do''ne' < /dev/null\n"));
+    session.shows("go\r\n");
+    session.types("\x1a");
+    session.shows("Stopped");
+    session.shows(PROMPT);
+    session.types("(echo > on) & fg %1\n");
+    session.shows("done");
     session.shows(PROMPT);
     session.exit();
 }

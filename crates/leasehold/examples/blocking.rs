@@ -5,7 +5,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::temp_dir().join("leasehold-example.db");
     let locks = leasehold::blocking::connect(&format!("sqlite:{}", file.display()))?;
     let Some(guard) = locks.mutex("import").why("the example").try_acquire()? else {
-        println!("somebody else is at it");
+        println!("another process is importing");
         return Ok(());
     };
     for batch in 1..=3 {

@@ -1,4 +1,4 @@
-//! The blocking facade: the same locks for plain threads, without a runtime.
+//! The blocking facade: the same locks for plain threads, without an async runtime.
 
 #[cfg(feature = "redis")]
 mod from_redis;
@@ -15,18 +15,20 @@ pub use from_redis::FromRedis;
 pub use from_redis::PoolBuilder;
 pub use lock_blocking::{Builder, Client, Guard, Mutex};
 
-/// Opens the store that a URL names, for plain threads. See [`BackendConfig::from_url`] for the forms.
+/// Connects to the store that a URL names, for plain threads. See [`BackendConfig::from_url`] for the forms.
+///
+/// `memory:` is a new store for each call, so two such clients do not exclude each other. `memory:NAME` is one store per name.
 ///
 /// # Errors
-/// `Invalid` before anything was touched; `Backend` if the store cannot be opened; `Host`.
+/// `Invalid` if the URL is not valid, before anything was tried; `Backend` if the store cannot be opened; `Host`.
 ///
 /// # Blocking
-/// Until the store has answered, for seconds at most.
+/// Until the store has answered, a few seconds at most.
 pub fn connect(url: &str) -> Result<Client, ConnectError> {
     connect_to(&BackendConfig::from_url(url)?)
 }
 
-/// Opens the store of a configuration, for plain threads.
+/// Connects to the store of a configuration, for plain threads.
 ///
 /// # Errors
 /// As [`connect`].

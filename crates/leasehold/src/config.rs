@@ -5,9 +5,9 @@ use std::time::Duration;
 use lock_core::Invalid;
 use serde::Deserialize;
 
-/// Which store to use, and how. Unknown fields are refused.
+/// Which store to use, and how. Unknown fields are refused when it is read from a configuration.
 ///
-/// In a configuration file it is a table with the name of the backend and that backend's own fields:
+/// In a configuration file it is a table with the name of the backend and the fields of that backend:
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")] {
@@ -20,7 +20,7 @@ use serde::Deserialize;
 #[serde(tag = "backend", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum BackendConfig {
-    /// A store in this process.
+    /// An in-memory store in this process.
     #[cfg(feature = "memory")]
     Memory(lock_memory::MemoryConfig),
     /// A file shared by the processes of one machine.
@@ -36,11 +36,11 @@ pub enum BackendConfig {
 
 type Parse = fn(&str) -> Result<BackendConfig, Invalid>;
 
-/// A kind of URL that is known, whether or not this build can use it.
+/// A known kind of URL, whether or not this build supports it.
 struct Scheme {
     name: &'static str,
     feature: &'static str,
-    /// How to write it, at its shortest.
+    /// The shortest way to write it.
     form: &'static str,
     parse: Option<Parse>,
 }
@@ -75,19 +75,19 @@ const SCHEMES: [Scheme; 7] = [
     Scheme { name: "memory", feature: "memory", form: "memory:", parse: MEMORY },
 ];
 
-/// The ends of files that are taken for databases.
+/// File extensions that suggest a database.
 const FILE_ENDS: [&str; 4] = [".db", ".db3", ".sqlite", ".sqlite3"];
 
-/// How far a mistyped scheme may be from one that is known to be taken for it.
+/// The largest edit distance at which an unknown scheme is taken for a typo of a known one.
 const TYPOS_MAX: usize = 3;
 
 impl BackendConfig {
-    /// Reads a URL: `sqlite:PATH`, `redis://...`, `rediss://...`, `redis+unix://...`, `redlock://...` or
-    /// `memory:`.
+    /// Reads a URL: `sqlite:PATH`, `redis://...`, `rediss://...`, `redis+unix://...`, `redlock://...`, `memory:NAME` (one
+    /// store per name in this process) or `memory:` (a new store for each client).
     ///
     /// # Errors
-    /// `Invalid` for a scheme that is not known, with the nearest one, or that this build leaves out, with the feature
-    /// that brings it; and for what the backend refuses. No part of the URL that may hold a secret is shown.
+    /// `Invalid` for an unknown scheme, with the nearest known one; for a scheme that this build does not include, with the
+    /// feature to enable; and for what the backend refuses. No part of the URL that may be a secret is shown.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
         let Some((given, _)) = url.split_once(':') else {
             return Err(no_scheme(url));
@@ -107,7 +107,7 @@ impl BackendConfig {
         scheme.parse.ok_or_else(missing)?(url)
     }
 
-    /// How long one request may take, where the configuration says so.
+    /// How long one request may take, if the configuration says so.
     pub fn op_timeout(&self) -> Option<Duration> {
         match *self {
             #[cfg(feature = "memory")]
@@ -122,7 +122,7 @@ impl BackendConfig {
     }
 }
 
-/// What may be a secret is not repeated; the name of a store or of a file is none.
+/// Does not repeat what may be a secret. The name of a store or a file is not one.
 fn no_scheme(given: &str) -> Invalid {
     let (shown, remedy) = if let Some(scheme) = SCHEMES.iter().find(|scheme| scheme.name.eq_ignore_ascii_case(given)) {
         (given, format!("write {}", scheme.form))
@@ -150,7 +150,7 @@ fn unknown(given: &str) -> Invalid {
         Some((_, name)) => format!("did you mean {name}: ?"),
         None => format!("write {}", forms()),
     };
-    // Without "://" what stands before the colon may be anything, such as a password; a known scheme is short.
+    // Without "://", what is before the colon may be anything, such as a password; a known scheme is short.
     let shown: String = given.chars().take(12).collect();
     Invalid::new("store URL", format!("{shown}:..."), "its scheme is not known", remedy)
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use lock_core::{BackendError, Invalid};
 
-/// Why there is no client.
+/// Why connecting failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -14,7 +14,7 @@ pub enum ConnectError {
     /// The store could not be opened.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// This host could not start a thread, or has no randomness.
+    /// This host could not start a thread, or has no source of randomness.
     #[error("this host cannot run a client: {0}")]
     Host(#[from] io::Error),
 }

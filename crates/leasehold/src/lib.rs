@@ -62,6 +62,17 @@
 //! `memory:` without a name is a new store for each client: two clients that connect to it do **not** exclude each other.
 //! [`BackendConfig::from_url`] lists all forms.
 //!
+//! # Checking the token in SQL
+//!
+//! Store the highest token beside the data, and change both in one statement:
+//!
+//! ```sql
+//! UPDATE account SET balance = :new, fence = :token WHERE id = :id AND fence <= :token
+//! ```
+//!
+//! If no row changed, a later holder has written: stop. Tokens are below 2^53, so they fit into a `BIGINT`, and
+//! `token.get()` converts to `i64` without loss. Equal tokens pass, because one holder may write several times.
+//!
 //! # Which errors to retry
 //!
 //! `acquire` already retries transient errors until the `wait` is over; `try_acquire` does not. What to do with the errors
@@ -221,7 +232,7 @@ pub use lock_core::{
     AcquireError, BackendError, Capabilities, Effect, Ended, ErrorKind, FencingToken, Holder, Invalid, LockName,
     LockOptions, LossReason, Lost, Note, Ttl, VerifyError, WhileHeldError, inspect,
 };
-pub use lock_host::{Clock, HostClock, ManualClock, SharedClock};
+pub use lock_host::{Clock, HostClock, ManualClock, Proof, SharedClock};
 #[cfg(feature = "memory")]
 pub use lock_memory as memory;
 #[cfg(feature = "redis")]

@@ -1,4 +1,4 @@
-//! Connecting the tokio face.
+//! Connecting the async facade.
 
 use std::sync::Arc;
 
@@ -7,21 +7,23 @@ use lock_core::AsyncBackend;
 
 use crate::{BackendConfig, ConnectError};
 
-/// Opens the store that a URL names, for tokio. See [`BackendConfig::from_url`] for the forms.
+/// Connects to the store that a URL names, for async code on tokio. See [`BackendConfig::from_url`] for the forms.
+///
+/// `memory:` is a new store for each call, so two such clients do not exclude each other. `memory:NAME` is one store per name.
 ///
 /// # Errors
-/// `Invalid` before anything was touched; `Backend` if the store cannot be opened; `Host`.
+/// `Invalid` if the URL is not valid, before anything was tried; `Backend` if the store cannot be opened; `Host`.
 ///
 /// # Cancel safety
-/// Dropping the future closes what was opened; nothing is left at the store.
+/// Dropping the future closes what was opened. Nothing is left at the store.
 ///
 /// # Panics
-/// Outside of a tokio runtime.
+/// If called outside a tokio runtime.
 pub async fn connect(url: &str) -> Result<Client, ConnectError> {
     connect_to(&BackendConfig::from_url(url)?).await
 }
 
-/// Opens the store of a configuration, for tokio.
+/// Connects to the store of a configuration, for async code on tokio.
 ///
 /// # Errors
 /// As [`connect`].
@@ -30,7 +32,7 @@ pub async fn connect(url: &str) -> Result<Client, ConnectError> {
 /// As [`connect`].
 ///
 /// # Panics
-/// Outside of a tokio runtime.
+/// If called outside a tokio runtime.
 pub async fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> {
     let backend = open(config).await?;
     Ok(Client::builder(backend).op_timeout(config.op_timeout()).build()?)

@@ -1,7 +1,7 @@
 //! A quorum of independent Redis servers: `redlock://HOST,HOST,HOST`.
 //!
-//! [`connect`](crate::connect) is all that most need. What is here is for whoever looks after a deployment: a quorum that can
-//! be asked for a [pass](lock_redlock::nonblocking::Redlock::pass) of its restart guard, and what such a pass found.
+//! Most programs only need [`connect`](crate::connect). This module is for operators: a quorum that can run a
+//! [pass](lock_redlock::nonblocking::Redlock::pass) that brings restarted nodes back, and what such a pass found.
 
 pub use lock_redlock::quorum::{NodeReport, Purpose, Recovery, Report};
 pub use lock_redlock::{NodeUrl, RedlockConfig};
@@ -43,7 +43,7 @@ pub mod blocking {
         nodes_of(config, |redis, url| RedisNode::new(redis, url.address()))
     }
 
-    /// The quorum of a configuration. Nothing is connected, and nobody votes, until the guard has passed.
+    /// The quorum of a configuration. Nothing is connected, and no node votes, before its first recovery pass.
     ///
     /// # Errors
     /// As [`nodes`]; `Backend` where this host cannot start threads.
@@ -51,7 +51,7 @@ pub mod blocking {
         Ok(Quorum::of(nodes(config)?, config.max_ttl())?)
     }
 
-    /// The quorum of a configuration after a first pass of the guard, and what that found. A quorum that does not vote yet
+    /// The quorum of a configuration after a first recovery pass, and what that found. A quorum that does not vote yet
     /// is no error: what is asked of it says so.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ pub mod nonblocking {
         nodes_of(config, |redis, url| RedisNode::new(redis, url.address()))
     }
 
-    /// The quorum of a configuration. Nothing is connected, and nobody votes, until the guard has passed.
+    /// The quorum of a configuration. Nothing is connected, and no node votes, before its first recovery pass.
     ///
     /// # Errors
     /// As [`nodes`].
@@ -90,7 +90,7 @@ pub mod nonblocking {
         Ok(Quorum::of(nodes(config)?, config.max_ttl())?)
     }
 
-    /// The quorum of a configuration after a first pass of the guard, and what that found. A quorum that does not vote yet
+    /// The quorum of a configuration after a first recovery pass, and what that found. A quorum that does not vote yet
     /// is no error: what is asked of it says so.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ async fn backups_of_all_nodes_cost_no_vote_and_no_held_lock() {
     let hosts: Vec<_> = servers.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
     let url = format!("redlock://{}?max_ttl=40s", hosts.join(","));
     let config = RedlockConfig::from_url(&url).unwrap();
-    leasehold::redlock::nonblocking::open(&config).unwrap().pass(Purpose::Found, WITHIN).await.unwrap();
+    leasehold::redlock::nonblocking::open(&config).unwrap().pass(Purpose::Init, WITHIN).await.unwrap();
 
     let (tokio, plain) = (leasehold::connect(&url).await.unwrap(), leasehold::blocking::connect(&url).unwrap());
     let by_a_task = tokio.mutex("by-a-task").acquire().await.unwrap();

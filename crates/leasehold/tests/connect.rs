@@ -1,4 +1,4 @@
-//! From URLs and configurations to clients, in both faces.
+//! From URLs and configurations to clients, in both facades.
 #![cfg(feature = "full")]
 #![allow(clippy::unwrap_used, reason = "tests may")]
 
@@ -43,7 +43,7 @@ async fn both_faces_meet_at_a_quorum() {
     let error = tokio.mutex("a").try_acquire().await.unwrap_err().to_string();
     assert!(error.contains("0 of 3 nodes vote") && !error.contains("sesame"), "{error}");
     let config = RedlockConfig::from_url(&url).unwrap();
-    leasehold::redlock::nonblocking::open(&config).unwrap().pass(Purpose::Found, WITHIN).await.unwrap();
+    leasehold::redlock::nonblocking::open(&config).unwrap().pass(Purpose::Init, WITHIN).await.unwrap();
 
     let tokio = leasehold::connect(&url).await.unwrap();
     let plain = leasehold::blocking::connect(&url).unwrap();

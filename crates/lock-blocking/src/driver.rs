@@ -1,110 +1,80 @@
-//! Runs actions against the backend: on the thread that asks, or on a few of its own where nobody else is there to.
+//! Runs actions against the backend: on the thread that asks, or by the pool where nobody else is there to.
 
-use std::collections::VecDeque;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use lock_core::station::{Action, Input, Reply, Request};
-use lock_core::{BackendError, BlockingBackend, Effect, ErrorKind, Operation, ReleaseRequest};
+use lock_core::station::{Action, Input, Reply, Request, TurnId};
+use lock_core::{BackendError, BlockingBackend, Ended, Operation, ReleaseRequest};
+use lock_host::{NAP_MAX, panicked};
 
-use crate::cell::Cell;
-use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, thread};
+use crate::pool::{Pool, Work};
+use crate::sync::{Arc, PoisonError};
+use crate::threads::{Presence, Thread, Threads, Verdict};
 
-/// How many threads look after what nobody waits for. Chosen: as many locks can hang at the store, less one, before the
-/// others are held up.
-const THREADS_MAX: usize = 4;
+/// A station with the threads that wait or hold there.
+pub(crate) type Site = lock_host::Site<Driver>;
 
-/// How many threads a client that closes uses. Chosen: hundreds of locks are released in well under a second where a
-/// request takes a few milliseconds.
-const CLOSING_MAX: usize = 16;
+/// The inside of a locked site.
+type Locked<'a> = lock_host::Locked<'a, Driver>;
 
-/// The way to the backend.
+/// The way to the backend, and the threads for what nobody waits for.
 pub(crate) struct Driver {
-    backend: Arc<dyn BlockingBackend>,
-    errands: Arc<Mutex<Errands>>,
+    pub(crate) backend: Arc<dyn BlockingBackend>,
+    pool: Pool<Left>,
 }
 
-/// What no thread of a seat runs, and the threads that do.
-#[derive(Default)]
-struct Errands {
-    queue: VecDeque<Errand>,
-    threads: usize,
-}
-
-enum Errand {
-    /// The next action that is left in a cell. A cell is here once.
-    Cell(Arc<Cell>),
+/// What is left for the pool.
+enum Left {
+    /// The next action at a site. A site is in the queue once.
+    Site(Arc<Site>),
     /// A release that no station is told of.
-    Release(ReleaseRequest, Duration),
+    Release(Arc<dyn BlockingBackend>, ReleaseRequest, Duration),
 }
 
 impl Driver {
     pub(crate) fn new(backend: Arc<dyn BlockingBackend>) -> Self {
-        Self { backend, errands: Arc::default() }
+        Self { backend, pool: Pool::new() }
     }
 
-    /// Runs an action; blocks for as long as it may take. A backend that panics has given an unknown answer.
-    pub(crate) fn run(&self, action: Action) -> Input {
-        let Action { id, request, within } = action;
+    /// Asks the store; blocks for as long as it may take.
+    fn ask(&self, Action { id, request, within }: Action) -> Input {
+        let backend = &self.backend;
         let reply = match request {
-            Request::Acquire(claim) => {
-                Reply::Acquire(caught(Operation::Acquire, || self.backend.acquire(&claim, within)))
-            }
+            Request::Acquire(claim) => Reply::Acquire(caught(Operation::Acquire, || backend.acquire(&claim, within))),
             Request::Release(request) => {
-                Reply::Release(caught(Operation::Release, || self.backend.release(&request, within)))
+                Reply::Release(caught(Operation::Release, || backend.release(&request, within)))
             }
         };
         Input::Reply(id, reply)
     }
+}
 
-    /// Has what is left in a cell run by a thread of the driver's. Tells whether there is one: without, it stays until the
-    /// station hears of something else; the ttl bounds what that can cost.
-    pub(crate) fn see_to(&self, cell: Arc<Cell>) -> bool {
-        self.hand_in(Errand::Cell(cell))
+impl lock_host::Driver for Driver {
+    type Waiters = Threads;
+
+    fn run(_: &Site, threads: &mut Threads, action: Action) {
+        threads.pending.push_back(action);
     }
 
-    /// Has a lease or a place released, once, if there is a thread for it.
-    pub(crate) fn release(&self, request: ReleaseRequest, within: Duration) {
-        self.hand_in(Errand::Release(request, within));
+    fn attend(site: &Site, threads: &mut Threads) {
+        find_hands(site, threads);
     }
 
-    fn hand_in(&self, errand: Errand) -> bool {
-        let mut errands = lock(&self.errands);
-        if errands.threads < THREADS_MAX {
-            let (shared, backend) = (Arc::clone(&self.errands), Arc::clone(&self.backend));
-            let thread = thread::Builder::new().name("leasehold-errands".into());
-            errands.threads += usize::from(thread.spawn(move || run_errands(&shared, &*backend)).is_ok());
-        }
-        let is_taken = errands.threads > 0;
-        if is_taken {
-            errands.queue.push_back(errand);
-        }
-        is_taken
+    fn leave(site: &Site, turn: TurnId) {
+        leave(site, turn);
+    }
+
+    fn release(&self, request: ReleaseRequest, within: Duration) {
+        self.pool.hand_in(Left::Release(Arc::clone(&self.backend), request, within));
     }
 }
 
-/// One action of a cell after one of another: where a store does not answer for one lock, the others go on.
-fn run_errands(errands: &Mutex<Errands>, backend: &dyn BlockingBackend) {
-    loop {
-        let mut present = lock(errands);
-        let Some(errand) = present.queue.pop_front() else {
-            present.threads -= 1;
-            return;
-        };
-        drop(present);
-        // Whatever happens to one errand, the thread is there for the next, and counted.
-        let more = catch_unwind(AssertUnwindSafe(|| errand.run(backend))).unwrap_or(None);
-        lock(errands).queue.extend(more);
-    }
-}
-
-impl Errand {
-    /// Runs it, and gives it back if there is more to do.
-    fn run(self, backend: &dyn BlockingBackend) -> Option<Self> {
+impl Work for Left {
+    /// One action of a site after one of another: where a store does not answer for one lock, the others go on.
+    fn run(self) -> Option<Self> {
         match self {
-            Self::Cell(cell) => cell.run_one().then(|| Self::Cell(cell)),
-            Self::Release(request, within) => {
+            Self::Site(site) => run_one(&site).then(|| Self::Site(site)),
+            Self::Release(backend, request, within) => {
                 _ = caught(Operation::Release, || backend.release(&request, within));
                 None
             }
@@ -112,25 +82,112 @@ impl Errand {
     }
 }
 
-/// Runs what is left in cells, on the present thread and on a few others, but begins nothing after `until`.
-pub(crate) fn run_all(cells: Vec<Arc<Cell>>, until: Instant) {
-    let others = cells.len().min(CLOSING_MAX).saturating_sub(1);
-    let cells = Arc::new(Mutex::new(cells));
-    for _ in 0..others {
-        let cells = Arc::clone(&cells);
-        // Where none can be started, those that there are do it all.
-        _ = thread::Builder::new().name("leasehold-closing".into()).spawn(move || work_off(&cells, until));
+/// Waits for the verdict of a turn that has joined the line, running claims meanwhile.
+pub(crate) fn verdict(site: &Site, turn: TurnId) -> Verdict {
+    let (mut inner, verdict) = work(site, site.lock(), turn, |thread| thread.verdict.take());
+    if verdict.is_ok() {
+        inner.waiters.be(turn, Presence::Away);
+    } else {
+        // A waiter that is refused clears what it has left at the store itself: its process may end now.
+        if let Some(release) = inner.waiters.take_own(turn) {
+            inner = run(site, inner, release);
+        }
+        inner.waiters.by_turn.remove(&turn);
     }
-    work_off(&cells, until);
+    find_hands(site, &mut inner.waiters);
+    verdict
 }
 
-fn work_off(cells: &Mutex<Vec<Arc<Cell>>>, until: Instant) {
-    let next = || lock(cells).pop();
-    while let Some(cell) = next() {
-        while Instant::now() < until && cell.run_one() {}
-        // Nobody waits for the rest any more.
-        cell.hand_over();
+/// Ends the turn and waits until the store was told; `None` if that was done before.
+pub(crate) fn leave(site: &Site, turn: TurnId) -> Option<Result<Ended, BackendError>> {
+    let mut inner = site.lock();
+    inner.waiters.get_mut(turn)?.presence = Presence::Here;
+    site.feed(&mut inner, Input::Leave(turn));
+    let (mut inner, ended) = work(site, inner, turn, |thread| thread.ended.take());
+    inner.waiters.by_turn.remove(&turn);
+    find_hands(site, &mut inner.waiters);
+    Some(ended)
+}
+
+/// Sleeps until the hold is lost, but for at most `nap`.
+pub(crate) fn nap_until_lost(site: &Site, turn: TurnId, nap: Duration) {
+    let mut inner = site.lock();
+    if let Some(thread) = inner.waiters.get_mut(turn).filter(|thread| thread.ended.is_none()) {
+        let bell = Arc::clone(&thread.bell);
+        drop(bell.wait_timeout(inner, nap).unwrap_or_else(PoisonError::into_inner));
     }
+}
+
+/// Runs what is for this thread to run and sleeps by turns, until `done` has something.
+fn work<'a, T>(
+    site: &'a Site,
+    mut inner: Locked<'a>,
+    turn: TurnId,
+    done: impl Fn(&mut Thread) -> Option<T>,
+) -> (Locked<'a>, T) {
+    loop {
+        if let Some(result) = inner.waiters.get_mut(turn).and_then(&done) {
+            return (inner, result);
+        }
+        inner = match inner.waiters.take_own(turn) {
+            Some(action) => run(site, inner, action),
+            None => sleep(site, inner, turn),
+        };
+    }
+}
+
+fn sleep<'a>(site: &'a Site, mut inner: Locked<'a>, turn: TurnId) -> Locked<'a> {
+    find_hands(site, &mut inner.waiters);
+    let Some(thread) = inner.waiters.get_mut(turn) else { return inner };
+    thread.presence = Presence::Asleep;
+    let bell = Arc::clone(&thread.bell);
+    let mut inner = bell.wait_timeout(inner, NAP_MAX).unwrap_or_else(PoisonError::into_inner).0;
+    inner.waiters.be(turn, Presence::Here);
+    inner
+}
+
+/// Has what is pending run: claims by a thread that waits for its turn, what nobody here will run by the pool. The
+/// present thread does no I/O.
+pub(crate) fn find_hands(site: &Site, threads: &mut Threads) {
+    if threads.pending.iter().any(|action| matches!(action.request, Request::Acquire(_))) {
+        threads.wake_a_waiter();
+    }
+    if !threads.attended
+        && threads.has_left()
+        && let Some(this) = site.this()
+    {
+        // Without a thread it stays until the station hears of something else; the ttl bounds what that can cost.
+        threads.attended = site.ports().driver.pool.hand_in(Left::Site(this));
+    }
+}
+
+/// Runs an action on the present thread.
+fn run<'a>(site: &'a Site, mut inner: Locked<'a>, action: Action) -> Locked<'a> {
+    let id = action.id;
+    inner.waiters.running.push((id, action.within));
+    find_hands(site, &mut inner.waiters);
+    drop(inner);
+    let reply = site.ports().driver.ask(action);
+    let mut inner = site.lock();
+    inner.waiters.running.retain(|(other, _)| *other != id);
+    site.feed(&mut inner, reply);
+    find_hands(site, &mut inner.waiters);
+    if inner.waiters.settling > 0 {
+        inner.waiters.quiet.notify_all();
+    }
+    inner
+}
+
+/// Runs one action that no thread of a user will run. Tells whether there is another one.
+pub(crate) fn run_one(site: &Site) -> bool {
+    let mut inner = site.lock();
+    let action = inner.waiters.take_left();
+    inner.waiters.attended = action.is_some();
+    if let Some(action) = action {
+        inner = run(site, inner, action);
+        inner.waiters.attended = inner.waiters.has_left();
+    }
+    inner.waiters.attended
 }
 
 /// What a backend answers; one that panics has given an unknown answer.
@@ -138,17 +195,5 @@ pub(crate) fn caught<T>(
     operation: Operation,
     ask: impl FnOnce() -> Result<T, BackendError>,
 ) -> Result<T, BackendError> {
-    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| {
-        Err(BackendError::new("client", operation, ErrorKind::Protocol, Effect::Unknown, "the backend panicked"))
-    })
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl fmt::Debug for Driver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Driver")
-    }
+    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| Err(panicked(operation)))
 }

@@ -1,22 +1,24 @@
-//! The blocking face: locks for plain threads, without a runtime anywhere.
+//! The blocking facade: locks for plain threads, without a runtime anywhere.
 //!
-//! A thin shell round the machine of `lock-core`: it runs actions, sleeps and wakes. Every rule about leases is in the
-//! machine. `lock-async` is its twin for tokio, with the same files in the same order.
+//! A thin shell around the machine of `lock-core`: it runs actions, sleeps and wakes. Every rule about leases is in the
+//! machine, and what is neither async nor blocking is in `lock-host`. `lock-async` is the same for tokio.
 //!
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held`.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
-//! - `cell`: a station with the waiters and holders of this process (`seats`); the threads that wait run its claims, and
-//!   those that leave their releases. `driver`: runs one action, and what is left by threads of its own. `keeper`: renews, on a thread of its own. `sync`: what all of them meet by.
+//! - `threads`: who waits or holds at a station, and who runs what: the threads that wait run claims, and those that
+//!   leave their own release. `driver`: runs actions, with a `pool` for what is left. `keeper`: renews, on a thread of its
+//!   own. `closing`: what a client that closes has left. `sync`: the primitives that threads share.
 
-mod cell;
 mod client;
+mod closing;
 mod driver;
 mod guard;
 mod keeper;
 mod mutex;
-mod seats;
+mod pool;
 mod sync;
+mod threads;
 
 pub use client::{Builder, Client};
 pub use guard::Guard;

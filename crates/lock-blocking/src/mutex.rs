@@ -1,116 +1,61 @@
 //! A lock by its name, and how to hold it.
 
-use std::time::Duration;
+use lock_core::{AcquireError, BackendError, Refusal, WhileHeldError};
+use lock_host::{Asking, Held, Lock};
 
-use crate::Guard;
-use crate::client::Shared;
-use crate::guard::Turn;
-use crate::sync::Arc;
-use lock_core::station::Join;
-use lock_core::{AcquireError, BackendError, Invalid, LockName, LockOptions, Patience, Refusal, Terms, WhileHeldError};
+use crate::driver::{Driver, verdict};
+use crate::guard::Guard;
+use crate::threads::Threads;
 
 /// A lock by its name, and how to hold it. Made by [`Client::mutex`](crate::Client::mutex).
 ///
-/// Nothing is asked of the store before [`acquire`](Self::acquire) or one of its kin. An input that is not valid is
-/// told there. Can be acquired again and again.
+/// No request is sent before [`acquire`](Self::acquire) or one of the other methods that acquire. An invalid name or
+/// option is reported there. A mutex can be acquired any number of times.
 #[derive(Clone, Debug)]
 #[must_use = "a mutex does nothing until it is acquired"]
-pub struct Mutex {
-    shared: Arc<Shared>,
-    name: Result<LockName, Invalid>,
-    options: Result<LockOptions, Invalid>,
-}
+pub struct Mutex(pub(crate) Lock<Driver>);
 
 impl Mutex {
-    pub(crate) fn new(shared: Arc<Shared>, name: &str) -> Self {
-        Self { shared, name: name.parse(), options: Ok(LockOptions::default()) }
-    }
-
-    /// Takes all options at once, for instance from a configuration.
-    pub fn options(mut self, options: LockOptions) -> Self {
-        self.options = Ok(options);
-        self
-    }
-
-    /// How long the store keeps the lease when nobody renews it: 100 ms to 365 days, 30 s if not set.
-    ///
-    /// Renewal goes on whatever it is. A holder that dies is in the way for so long.
-    pub fn ttl(self, ttl: Duration) -> Self {
-        self.set(|options| options.set_ttl(ttl))
-    }
-
-    /// How long [`acquire`](Self::acquire) waits; for as long as it takes if not set.
-    pub fn wait(self, wait: Duration) -> Self {
-        self.set(|options| {
-            options.wait = Some(wait);
-            Ok(())
-        })
-    }
-
-    /// Why the lock is held, for people who look: at most 200 bytes.
-    pub fn why(self, why: impl Into<String>) -> Self {
-        self.set(|options| {
-            options.why = why.into();
-            Ok(())
-        })
-    }
-
-    /// How long the lock is held at most, renewals included; then the guard is lost. No limit if not set.
-    pub fn max_hold(self, max_hold: Duration) -> Self {
-        self.set(|options| {
-            options.max_hold = Some(max_hold);
-            Ok(())
-        })
-    }
+    lock_host::option_setters!();
 
     /// Waits for the lock.
     ///
     /// # Errors
-    /// `Invalid` for a name or an option that is not valid; `TimedOut` after the wait that was set; `Forgotten` where
-    /// the store lost its memory; `Backend` for errors that do not pass, or did not pass within the wait; `Closed`.
+    /// `Invalid` for an invalid name or option; `TimedOut` after the wait that was set; `Forgotten` if the store lost its
+    /// memory; `Backend` for errors that are permanent or outlast the wait; `Closed`.
     ///
     /// # Blocking
-    /// For as long as was set by [`wait`](Self::wait), and at most two operation timeouts more: one for a request that is
-    /// under way then, one for clearing what the wait left at the store.
+    /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts: one for a request that is under way
+    /// at the end, one to release what the wait left at the store.
     pub fn acquire(&self) -> Result<Guard, AcquireError> {
-        let (name, options) = self.checked()?;
-        let start = self.shared.ports.clock.now();
-        match self.take_turn(&name, &options, options.patience(start))? {
-            Ok(guard) => Ok(guard),
-            Err(Refusal::Busy { holder }) => Err(AcquireError::TimedOut { name, waited: Duration::ZERO, holder }),
-            Err(Refusal::Error(error)) => Err(error),
-        }
+        let asking = self.0.ask()?;
+        asking.waited(take_turn(&asking)).map(Guard)
     }
 
     /// Takes the lock if it is free; `None` if it is held.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire), but for `TimedOut`: being busy is an answer.
+    /// As [`acquire`](Self::acquire), without `TimedOut`: a busy lock is not an error.
     ///
     /// # Blocking
-    /// For an operation timeout or two.
+    /// For at most two operation timeouts.
     pub fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
-        let (name, options) = self.checked()?;
-        match self.take_turn(&name, &options, Patience::Never)? {
-            Ok(guard) => Ok(Some(guard)),
-            Err(Refusal::Busy { .. }) => Ok(None),
-            Err(Refusal::Error(error)) => Err(error),
-        }
+        let asking = self.0.ask()?.at_once();
+        Ok(asking.tried(take_turn(&asking))?.map(Guard))
     }
 
-    /// Why those who wait for this lock in this client go on waiting though the store fails: the error of the latest
-    /// request. `None` while the store answers, and where nobody waits.
+    /// Why this client's waiters for the lock are still waiting, if the store fails: the error of the latest request.
+    /// `None` while the store answers, and if there are no waiters.
     ///
-    /// A wait outlasts errors that may pass, and some of them pass only when somebody does something about them: a full
-    /// disk, a primary that became a replica. Ask now and then while waiting, and show it.
+    /// A wait outlasts transient errors, and some of those end only when somebody acts: a full disk, a primary that became
+    /// a replica. Check this from time to time during long waits, and show it.
     pub fn store_error(&self) -> Option<BackendError> {
-        let cell = self.shared.find(self.name.as_ref().ok()?)?;
-        cell.trouble()
+        self.0.trouble()
     }
 
     /// Waits for the lock, works while it is held, and releases it.
     ///
-    /// A thread cannot be stopped from outside: work that takes long should call [`Guard::check`] between its steps.
+    /// A thread cannot be stopped from outside: work that takes long should call [`Guard::check`](lock_host::Proof::check) between its steps.
     ///
     /// # Errors
     /// `Acquire` if the lock was not acquired; `Lost` if it was lost before the work was done, whose result is dropped.
@@ -121,52 +66,19 @@ impl Mutex {
         let guard = self.acquire()?;
         let done = work(&guard);
         let held = guard.check();
-        // The work is done under the lock; a release that fails is repeated in the background.
+        // The work was done under the lock; a release that fails is repeated in the background.
         _ = guard.release();
         Ok(held.map(|()| done)?)
     }
-
-    fn take_turn(
-        &self,
-        name: &LockName,
-        options: &LockOptions,
-        patience: Patience,
-    ) -> Result<Result<Guard, Refusal>, AcquireError> {
-        let note = lock_host::note(&options.why)?;
-        let cell = self.shared.cell(name).map_err(no_randomness)?;
-        loop {
-            let id = self.shared.next_turn();
-            let owner = self.shared.owners.draw(&id).map_err(no_randomness)?;
-            let max_hold = options.max_hold;
-            let join =
-                Join { turn: id, owner, terms: Terms::exclusive(options.ttl), patience, max_hold, note: note.clone() };
-            let hold = match cell.join(join) {
-                Ok(hold) => hold,
-                Err(refusal) => return Ok(Err(refusal)),
-            };
-            let turn = Turn::new(Arc::clone(&self.shared), Arc::clone(&cell), id);
-            // A thread that was away for so long that the hold is over has lost it, and joins the line again.
-            if hold.check(self.shared.ports.clock.now()).is_ok() {
-                return Ok(Ok(Guard::new(turn, hold)));
-            }
-        }
-    }
-
-    fn checked(&self) -> Result<(LockName, LockOptions), Invalid> {
-        let options = self.options.clone()?;
-        options.validate()?;
-        Ok((self.name.clone()?, options))
-    }
-
-    fn set(mut self, change: impl FnOnce(&mut LockOptions) -> Result<(), Invalid>) -> Self {
-        self.options = self.options.and_then(|mut options| change(&mut options).map(|()| options));
-        self
-    }
 }
 
-fn no_randomness(error: std::io::Error) -> AcquireError {
-    use lock_core::{BackendError, Effect, ErrorKind, Operation};
-    BackendError::new("host", Operation::Acquire, ErrorKind::Unavailable, Effect::None, "the random source failed")
-        .with_source(error)
-        .into()
+/// Waits for a turn, for a guard of any kind.
+fn take_turn(asking: &Asking<'_, Driver>) -> Result<Held<Driver>, Refusal> {
+    loop {
+        let (turn, ()) = asking.join(Threads::begin);
+        let hold = verdict(turn.site(), turn.id())?;
+        if let Some(held) = asking.held(turn, hold) {
+            return Ok(held);
+        }
+    }
 }

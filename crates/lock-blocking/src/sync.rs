@@ -1,4 +1,4 @@
-//! What threads meet by. Named here once, so that the same files can be run under a tool that tries their interleavings.
+//! The primitives that threads share, named once so that a tool that tries interleavings can run the same files.
 
-pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak, atomic};
+pub(crate) use std::sync::{Arc, Condvar, Mutex, PoisonError, atomic};
 pub(crate) use std::thread;

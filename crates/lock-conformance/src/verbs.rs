@@ -117,7 +117,7 @@ impl Verbs {
     #[track_caller]
     pub(crate) fn granted(&self, claim: &Claim) -> (Lease, Duration) {
         match self.try_acquire(claim).unwrap() {
-            Answer::Granted { lease, valid_for } => {
+            Answer::Granted { lease, valid_for, .. } => {
                 assert_eq!((&lease.name, lease.owner), (&claim.name, claim.owner), "a grant for somebody else");
                 (lease, valid_for)
             }
@@ -129,7 +129,7 @@ impl Verbs {
     #[track_caller]
     pub(crate) fn refused(&self, claim: &Claim) -> PutOff {
         match self.try_acquire(claim).unwrap() {
-            Answer::Busy { remaining, holder } => PutOff { remaining, holder },
+            Answer::Busy { remaining, holder, .. } => PutOff { remaining, holder },
             other @ (Answer::Queued { .. } | Answer::Granted { .. }) => panic!("not refused: {other:?}"),
         }
     }

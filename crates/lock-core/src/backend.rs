@@ -33,7 +33,7 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// Sends what the store tells unasked to `sink` as well, from now on and until it says that its listener is gone.
     ///
     /// All listeners hear everything, so that clients can share a backend. A grant for an owner that none of them knows
-    /// is released by one of them: whoever uses the verbs beside a client adds a sink of its own. Backends keep their
+    /// is released by one of them: code that uses the verbs beside a client adds its own sink. Backends keep their
     /// [`Listeners`](crate::Listeners). A store that tells nothing ignores it.
     fn listen(&self, sink: EventSink);
 
@@ -144,7 +144,7 @@ pub trait AsyncInspect: Send + Sync {
     /// Changes nothing.
     async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError>;
 
-    /// Ends the lease that spans `token`, whoever owns it.
+    /// Ends the lease that spans `token`, for any owner.
     ///
     /// # Cancel safety
     /// Harmless when dropped: the revocation may or may not have taken effect.
@@ -165,7 +165,7 @@ pub trait BlockingInspect: Send + Sync {
     /// Those of the store.
     fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError>;
 
-    /// Ends the lease that spans `token`, whoever owns it.
+    /// Ends the lease that spans `token`, for any owner.
     ///
     /// # Errors
     /// Those of the store.

@@ -15,7 +15,7 @@ pub enum Waiting {
     QueueWithPush,
     /// First come, first served; the next in line finds out when it asks again.
     Queue,
-    /// No queue: whoever asks first after the release.
+    /// No queue: the first to ask after the release.
     Poll,
 }
 
@@ -141,5 +141,21 @@ impl fmt::Display for Capabilities {
             "{}: waiting {:?}, order {:?}, keeper {:?}, tokens {:?}",
             self.backend, self.waiting, self.ordering, self.isolation, self.durability
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_are_modest_unless_a_store_says_more() {
+        let modest = Capabilities::new("test", Waiting::Poll, Durability::Process);
+        assert_eq!(modest.to_string(), "test: waiting Poll, order Unordered, keeper Shared, tokens Process");
+        assert_eq!(modest.counter, Counter::PerName);
+        let able =
+            modest.with_ordering(RequestOrder::InOrder).with_isolation(Isolation::Isolated).with_shared_counter();
+        assert_eq!(able.to_string(), "test: waiting Poll, order InOrder, keeper Isolated, tokens Process");
+        assert_eq!(able.counter, Counter::Shared);
     }
 }

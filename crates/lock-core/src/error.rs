@@ -177,6 +177,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_store_that_was_not_reached_gave_no_answer() {
+        assert!(!ErrorKind::Timeout.is_an_answer() && !ErrorKind::Unreachable.is_an_answer());
+        assert!(ErrorKind::Unavailable.is_an_answer() && ErrorKind::Denied.is_an_answer());
+    }
+
+    #[test]
     fn a_timeout_is_always_of_unknown_effect() {
         let error =
             BackendError::new("redis", Operation::Acquire, ErrorKind::Timeout, Effect::None, "no answer within 1s");

@@ -16,6 +16,13 @@ pub enum Event {
         lease: Lease,
         /// How long the store keeps it, from the hand-over.
         valid_for: Duration,
+        /// Whether others are known to wait for the lock.
+        wanted: bool,
+    },
+    /// Somebody began to wait for a lock that a client of this backend holds.
+    Wanted {
+        /// Which one.
+        name: LockName,
     },
     /// A lock became free, or may have.
     Freed {
@@ -52,7 +59,7 @@ pub trait Listener: Send + Sync + 'static {
 pub struct EventSink(Arc<dyn Listener>);
 
 impl EventSink {
-    /// Wraps what is to be done with each event. It cannot tell whom a grant is for, and so counts as whoever that is.
+    /// Wraps a callback for each event. It cannot tell which waiter a grant is for, and so counts as its recipient.
     pub fn new(deliver: impl Fn(Event) + Send + Sync + 'static) -> Self {
         Self::of(Told(deliver))
     }
@@ -163,7 +170,7 @@ mod tests {
             *self.heard.lock().unwrap() += 1;
             match event {
                 Event::Granted { lease, .. } if lease.owner != self.owner => Heard::Unknown,
-                Event::Granted { .. } | Event::Freed { .. } | Event::RecheckAll => Heard::Taken,
+                Event::Granted { .. } | Event::Freed { .. } | Event::Wanted { .. } | Event::RecheckAll => Heard::Taken,
             }
         }
 
@@ -175,7 +182,7 @@ mod tests {
     fn granted(byte: u8) -> Event {
         let (owner, tokens) = (Owner::from_random([byte; 16]), TokenRange::above(0, Width::ONE).unwrap());
         let lease = Lease { name: "a".parse().unwrap(), owner, tokens, terms: Terms::exclusive(Ttl::DEFAULT) };
-        Event::Granted { lease, valid_for: Ttl::DEFAULT.get() }
+        Event::Granted { lease, valid_for: Ttl::DEFAULT.get(), wanted: false }
     }
 
     #[test]
@@ -200,6 +207,7 @@ mod tests {
         let (one, listeners) = (Client::knowing(1), Listeners::default());
         listeners.add(EventSink::of(Arc::downgrade(&one)));
         listeners.add(EventSink::of(Arc::downgrade(&Client::knowing(2))));
+        assert!(!listeners.is_empty());
         listeners.deliver(&granted(2));
         assert_eq!((listeners.lock().len(), one.released.lock().unwrap().len()), (1, 1));
         drop(one);

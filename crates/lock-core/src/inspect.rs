@@ -11,7 +11,7 @@ pub struct Entry {
     pub name: LockName,
     /// Who holds it.
     pub holder: Holder,
-    /// How long until the lease ends if nobody renews it; `None` where the store keeps it for ever.
+    /// How long until the lease ends if nobody renews it; `None` if it never expires.
     pub remaining: Option<Duration>,
     /// How many wait in the store's queue; 0 where it has none.
     pub waiters: u32,
@@ -54,25 +54,23 @@ pub enum Revoked {
 pub fn glob_matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
+    // Where the pattern goes on after its last `*`, and how far into the name that one reaches.
     let mut retry: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {
             Some('*') => {
-                retry = Some((p, n));
                 p += 1;
+                retry = Some((p, n));
             }
             Some(&c) if c == '?' || c == name[n] => {
                 p += 1;
                 n += 1;
             }
-            _ => match retry {
-                Some((star, taken)) => {
-                    retry = Some((star, taken + 1));
-                    p = star + 1;
-                    n = taken + 1;
-                }
-                None => return false,
-            },
+            _ => {
+                let Some((after, reach)) = &mut retry else { return false };
+                *reach += 1;
+                (p, n) = (*after, *reach);
+            }
         }
     }
     pattern[p..].iter().all(|&c| c == '*')

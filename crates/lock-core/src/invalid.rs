@@ -59,3 +59,22 @@ impl fmt::Display for Given {
         write!(f, "\"{}\"", self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_what_was_given_what_is_wrong_and_what_helps() {
+        let invalid = Invalid::new("ttl", "so\nlong", "it is not a number", "give 30s");
+        assert_eq!(invalid.to_string(), "ttl \"so\\nlong\" is not valid: it is not a number; give 30s");
+        assert_eq!((invalid.what(), invalid.remedy()), ("ttl", "give 30s"));
+    }
+
+    #[test]
+    fn long_input_is_shortened() {
+        let shown = |given: usize| Given::shortened(&"x".repeat(given)).0;
+        assert_eq!(shown(GIVEN_CHARS_MAX), "x".repeat(GIVEN_CHARS_MAX));
+        assert_eq!(shown(GIVEN_CHARS_MAX + 1), "x".repeat(GIVEN_CHARS_MAX) + "...");
+    }
+}

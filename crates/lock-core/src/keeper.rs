@@ -174,7 +174,7 @@ impl Keeper {
         // A lease that was kept anew meanwhile has its next renewal already.
         let Some(kept) = self.kept.get_mut(&owner).filter(|kept| kept.due.is_none()) else { return };
         match answer {
-            Some(Ok(Renewed::Renewed { valid_for })) => {
+            Some(Ok(Renewed::Renewed { valid_for, .. })) => {
                 kept.valid_for = *valid_for;
                 let due = asked_at + self.period(*valid_for);
                 self.schedule(owner, due);

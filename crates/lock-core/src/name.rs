@@ -87,7 +87,8 @@ mod tests {
     #[test]
     fn names_are_parsed_once_and_bounded() {
         for good in ["a", "invoice:42", "nightly report", "späť", &"x".repeat(512)] {
-            assert_eq!(good.parse::<LockName>().unwrap().as_str(), good);
+            let name: LockName = good.parse().unwrap();
+            assert_eq!((name.as_str(), Borrow::<str>::borrow(&name)), (good, good));
         }
         for bad in ["", "a\nb", "a\0", "\u{7f}", " a", "a ", "a\u{a0}", " ", "leasehold:x", &"x".repeat(513)] {
             assert!(bad.parse::<LockName>().is_err(), "{bad:?}");

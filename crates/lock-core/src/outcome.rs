@@ -47,7 +47,7 @@ fn holder_text(holder: Option<&Holder>) -> String {
     holder.map_or_else(|| "somebody".to_owned(), ToString::to_string)
 }
 
-/// Why a waiter was turned away.
+/// Why a waiter was rejected.
 #[derive(Clone, Debug)]
 pub enum Refusal {
     /// It would not wait, and the lock is held: an answer, not an error.
@@ -90,4 +90,24 @@ pub enum WhileHeldError {
     /// The lock was lost; the work was stopped, or its result came too late to count.
     #[error(transparent)]
     Lost(#[from] crate::Lost),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Note, TokenRange, Width};
+
+    #[test]
+    fn a_wait_that_ended_names_the_holder_as_far_as_it_is_known() {
+        let (tokens, note) = (TokenRange::above(6, Width::ONE).unwrap(), Note::from_wire("2@elsewhere"));
+        let text = |holder| {
+            let (name, waited) = ("a".parse().unwrap(), Duration::from_millis(1500));
+            AcquireError::TimedOut { name, waited, holder }.to_string()
+        };
+        let waited = "waited 1s 500ms for the lock \"a\"; it is held by ";
+        assert_eq!(text(None), format!("{waited}somebody"));
+        assert_eq!(text(Some(Holder::Foreign)), format!("{waited}something other than leasehold"));
+        assert_eq!(text(Some(Holder::Leasehold { tokens, note: note.clone() })), format!("{waited}{note}"));
+        assert!(!note.to_string().is_empty());
+    }
 }

@@ -7,7 +7,7 @@ use crate::Invalid;
 
 /// The identity of one lease: 16 random bytes, made before its first request.
 ///
-/// Whoever knows the owner can renew and release the lease, so it is a secret: `Debug` shows the first two bytes
+/// Anyone who knows the owner can renew and release the lease, so it is a secret: `Debug` shows the first two bytes
 /// only, and it must come from the operating system's random source. Never a host, a thread or a process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner([u8; 16]);
@@ -16,14 +16,6 @@ impl Owner {
     /// Makes an owner of bytes that come from a cryptographic random source.
     pub fn from_random(bytes: [u8; 16]) -> Self {
         Self(bytes)
-    }
-
-    /// The owner of this waiter's next attempt, after one whose outcome is not known.
-    ///
-    /// As hard to guess as the first one, and as unlikely to be met elsewhere.
-    #[must_use]
-    pub fn successor(self) -> Self {
-        Self(u128::from_be_bytes(self.0).wrapping_add(1).to_be_bytes())
     }
 
     /// Writes the owner in full as 32 hexadecimal digits, for the wire only.
@@ -70,12 +62,5 @@ mod tests {
     #[test]
     fn debug_does_not_give_the_owner_away() {
         assert_eq!(format!("{:?}", Owner::from_random([0xab; 16])), "Owner(abab..)");
-    }
-
-    #[test]
-    fn successors_differ() {
-        let owner = Owner::from_random([0xff; 16]);
-        assert_eq!(owner.successor(), Owner::from_random([0; 16]));
-        assert_ne!(owner.successor(), owner);
     }
 }

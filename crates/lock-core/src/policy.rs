@@ -17,7 +17,7 @@ const OP_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 ///
 /// Chosen: it divides the store's work by about ten. Where the store has a queue, a waiter elsewhere waits for at most
 /// so many turns more. Where it has none, nobody elsewhere is sure of a turn: after so many the lock is free for a
-/// moment, and whoever asks first has it.
+/// moment, and the first to ask gets it.
 pub const CHAIN_DEFAULT: u32 = 16;
 
 /// How many releases a station owes at most. Chosen: enough that an outage of a moment holds nobody up, and so few that
@@ -136,14 +136,14 @@ impl Dice {
 
     /// A duration between half of `duration` and all of it.
     pub(crate) fn jittered(&mut self, duration: Duration) -> Duration {
-        let half = u64::try_from(duration.as_nanos() / 2).unwrap_or(u64::MAX / 2);
+        let half = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX) / 2;
         Duration::from_nanos(half + self.roll() % (half + 1))
     }
 
     /// A duration up to `duration`: those who were refused together come back one by one.
     pub(crate) fn spread(&mut self, duration: Duration) -> Duration {
-        let all = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX - 1);
-        Duration::from_nanos(self.roll() % (all + 1))
+        let all = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        Duration::from_nanos(self.roll() % all.saturating_add(1))
     }
 }
 
@@ -196,5 +196,15 @@ mod tests {
         assert!(rolls.iter().all(|d| (50..=100).contains(&d.as_millis())));
         assert!(rolls.iter().any(|d| d != &rolls[0]));
         assert_eq!(Dice::new(1).jittered(Duration::ZERO), Duration::ZERO);
+        assert!(dice.jittered(Duration::MAX) >= Duration::from_nanos(u64::MAX / 2));
+    }
+
+    #[test]
+    fn a_spread_reaches_from_nothing_to_all_of_it() {
+        let mut dice = Dice::new(1);
+        let rolls: Vec<_> = (0..100).map(|_| dice.spread(Duration::from_nanos(2))).collect();
+        assert!((0..=2).all(|nanos| rolls.contains(&Duration::from_nanos(nanos))), "{rolls:?}");
+        assert!(rolls.iter().all(|roll| *roll <= Duration::from_nanos(2)));
+        assert!(dice.spread(Duration::MAX) > Duration::ZERO);
     }
 }

@@ -95,6 +95,15 @@ mod tests {
     }
 
     #[test]
+    fn a_prefix_has_the_same_text_in_a_configuration() {
+        let shop: Prefix = serde_json::from_str("\"shop\"").unwrap();
+        assert_eq!((shop.is_none(), shop.as_deref()), (false, Some("shop")));
+        assert_eq!(serde_json::to_string(&shop).unwrap(), "\"shop\"");
+        assert_eq!((Prefix::default().is_none(), Prefix::default().as_deref()), (true, None));
+        assert!(serde_json::from_str::<Prefix>("\"leasehold:x\"").is_err());
+    }
+
+    #[test]
     fn prefixes_are_bounded() {
         for bad in ["", "a\nb", "leasehold", "leasehold:x", &"x".repeat(101)] {
             assert!(bad.parse::<Prefix>().is_err(), "{bad:?}");

@@ -74,3 +74,15 @@ impl Terms {
         Self { mode: Mode::Exclusive, ttl }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_named_in_messages() {
+        let permit = NonZeroU32::MIN;
+        let modes = [Mode::default(), Mode::Shared, Mode::Permits { count: permit, limit: permit }];
+        assert_eq!(modes.map(|mode| mode.kind().to_string()), ["exclusive", "shared", "permits"]);
+    }
+}

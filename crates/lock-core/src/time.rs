@@ -224,6 +224,13 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_is_shown_in_whole_milliseconds() {
+        for (micros, millis) in [(0, 1), (499, 1), (1_499, 1), (1_500, 2), (2_999_800, 3_000)] {
+            assert_eq!(to_the_millisecond(Duration::from_micros(micros)), Duration::from_millis(millis), "{micros}us");
+        }
+    }
+
+    #[test]
     fn durations_have_a_human_serde_form() {
         #[derive(Serialize, Deserialize, PartialEq, Debug)]
         struct Both {
@@ -233,11 +240,11 @@ mod tests {
             two: Option<Duration>,
             ttl: Ttl,
         }
-        let text = r#"{"one":"1s 500ms","two":"2m","ttl":"30s"}"#;
+        let text = r#"{"one":"1s 500ms","two":"2m","ttl":"45s"}"#;
         let both: Both = serde_json::from_str(text).unwrap();
         assert_eq!(
             both,
-            Both { one: Duration::from_millis(1500), two: Some(Duration::from_secs(120)), ttl: Ttl::DEFAULT }
+            Both { one: Duration::from_millis(1500), two: Some(Duration::from_secs(120)), ttl: Ttl(45_000) }
         );
         assert_eq!(serde_json::to_string(&both).unwrap(), text);
         assert!(serde_json::from_str::<Both>(r#"{"one":"x","ttl":"30s"}"#).is_err());

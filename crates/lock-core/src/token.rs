@@ -161,6 +161,8 @@ mod tests {
         assert!(FencingToken::new(1 << 53).is_err());
         assert_eq!("17".parse::<FencingToken>().unwrap().get(), 17);
         assert!("x".parse::<FencingToken>().is_err());
+        assert_eq!(serde_json::to_string(&FencingToken::MAX).unwrap(), "9007199254740991");
+        assert!(serde_json::from_str::<FencingToken>("0").is_err());
     }
 
     #[test]

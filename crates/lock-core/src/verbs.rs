@@ -61,6 +61,8 @@ pub enum Answer {
         lease: Lease,
         /// How long the store keeps it, at most the ttl asked for.
         valid_for: Duration,
+        /// Whether others are known to wait for the lock. A hint.
+        wanted: bool,
     },
     /// The owner has a place in the queue, for `valid_for`, unless it asks again.
     Queued {
@@ -72,6 +74,9 @@ pub enum Answer {
         valid_for: Duration,
         /// Who holds the lock now.
         holder: Holder,
+        /// The highest token that was drawn for the name before this answer, or for any name where all share a counter; `None`
+        /// where the store does not say. A grant of a higher token came later than this answer.
+        drawn: Option<FencingToken>,
     },
     /// Somebody else holds the lock, and nothing was kept.
     Busy {
@@ -79,6 +84,9 @@ pub enum Answer {
         remaining: Option<Duration>,
         /// Who holds the lock now.
         holder: Holder,
+        /// The highest token that was drawn for the name before this answer, or for any name where all share a counter; `None`
+        /// where the store does not say. A grant of a higher token came later than this answer.
+        drawn: Option<FencingToken>,
     },
 }
 
@@ -112,6 +120,8 @@ pub enum Renewed {
     Renewed {
         /// How long the store keeps it.
         valid_for: Duration,
+        /// Whether others are known to wait for the lock. A hint.
+        wanted: bool,
     },
     /// The store knows no such lease any more.
     NotHeld,

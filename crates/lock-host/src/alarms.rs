@@ -12,19 +12,19 @@ use crate::SharedClock;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak, thread};
 
-/// The longest sleep. Timers of the system stand still while it is suspended, so no sleep is trusted for longer.
+/// The longest sleep. The timers of the system stop while it is suspended, so no sleep is trusted for longer.
 pub const NAP_MAX: Duration = Duration::from_secs(1);
 
-/// Something that wants to be woken. Ringing does no I/O and does not block for long.
+/// Something that alarms wake. Ringing does no I/O and does not block for long.
 pub trait Ring: Send + Sync + 'static {
-    /// The moment has come; or an earlier one that is not wanted any more.
+    /// The alarm is due, or an earlier one that was replaced.
     fn ring(&self);
 }
 
 /// Rings at given moments, on one thread, which ends with this handle.
 pub struct Alarms(Arc<Clockwork>);
 
-/// One who can be rung, and has one alarm at most.
+/// Identifies what an alarm wakes. Each has one alarm at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ringer(u64);
 
@@ -84,12 +84,12 @@ impl Alarms {
         Ok(Self(clockwork))
     }
 
-    /// A ringer that no other has been.
+    /// A new ringer.
     pub fn ringer(&self) -> Ringer {
         Ringer(self.0.ringers.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Rings `whom` at a moment, once, unless it is gone by then. Replaces the ringer's earlier alarm.
+    /// Rings `whom` at a moment, once, unless it was dropped by then. Replaces the ringer's earlier alarm.
     pub fn set(&self, ringer: Ringer, at: Moment, whom: Weak<dyn Ring>) {
         let mut schedule = self.0.lock();
         let next = schedule.next();
@@ -101,7 +101,7 @@ impl Alarms {
         }
     }
 
-    /// Takes the ringer's alarm back, if one is set.
+    /// Cancels the ringer's alarm, if one is set.
     pub fn unset(&self, ringer: Ringer) {
         self.0.lock().unset(ringer);
     }
@@ -122,7 +122,7 @@ impl Clockwork {
             let now = catch_unwind(AssertUnwindSafe(|| self.clock.now())).ok();
             if let Some(whom) = now.and_then(|now| schedule.take_due(now)) {
                 drop(schedule);
-                // Who panics hears no more of this alarm, and everybody else of theirs.
+                // After a panic this alarm is over, and all others still ring.
                 _ = catch_unwind(AssertUnwindSafe(|| whom.upgrade().iter().for_each(|whom| whom.ring())));
                 schedule = self.lock();
             } else {
@@ -215,6 +215,18 @@ mod tests {
         alarms.set(alarms.ringer(), clock.now() + SOON * 2, Arc::downgrade(&bell));
         clock.advance(SOON * 2);
         assert_eq!(rung.recv_timeout(SOON), Ok("rung"));
+    }
+
+    #[test]
+    fn the_thread_ends_with_the_handle() {
+        let clock: SharedClock = Arc::new(ManualClock::new());
+        let shared = Arc::downgrade(&clock);
+        drop(Alarms::start(clock).unwrap());
+        let give_up_at = std::time::Instant::now() + SOON;
+        while shared.upgrade().is_some() {
+            assert!(std::time::Instant::now() < give_up_at, "the thread still has the clock");
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     #[test]

@@ -12,9 +12,7 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     fn now(&self) -> Moment;
 
     /// Calls `wake` whenever the clock leaps, so that sleepers can look again. A clock that just runs never does.
-    fn on_leap(&self, wake: Box<dyn Fn() + Send + Sync>) {
-        drop(wake);
-    }
+    fn on_leap(&self, _wake: Box<dyn Fn() + Send + Sync>) {}
 }
 
 /// A clock that is shared by a client and its backend.
@@ -67,7 +65,7 @@ impl ManualClock {
         clock
     }
 
-    /// Moves the clock forward and wakes whoever sleeps by it.
+    /// Moves the clock forward and wakes everything that sleeps by it.
     pub fn advance(&self, by: Duration) {
         *lock(&self.0.now) += by;
         for wake in lock(&self.0.sleepers).iter() {

@@ -1,13 +1,9 @@
 //! This host: its name, its boot, its randomness.
 
-use std::fmt;
-use std::hash::Hash;
 use std::io;
 use std::sync::OnceLock;
 
 use lock_core::{Invalid, Note, Owner};
-
-use crate::Sharded;
 
 /// A fresh owner from the operating system's random source.
 ///
@@ -19,39 +15,17 @@ pub fn new_owner() -> io::Result<Owner> {
     Ok(Owner::from_random(bytes))
 }
 
-/// How many owners are drawn at once. Chosen: asking the system costs as much as the rest of an acquisition, and hardly
-/// more for so many.
-const DRAWN: usize = 16;
-
-/// Fresh owners for the leases of one client, from the operating system's random source.
+/// A secret for one station, from the operating system's random source: the owners of its leases are drawn from it.
 ///
-/// Drawn a few at a time. A copy of this process that goes on after a `fork` would draw the same ones; it has none of
-/// the client's threads and must not use it anyway.
-#[derive(Default)]
-pub struct Owners(Sharded<Vec<Owner>>);
-
-impl Owners {
-    /// An owner that nobody has had, for whatever `whom` names.
-    ///
-    /// # Errors
-    /// The random source failing, which no working system does.
-    pub fn draw(&self, whom: &impl Hash) -> io::Result<Owner> {
-        let mut drawn = self.0.of(whom);
-        if let Some(owner) = drawn.pop() {
-            return Ok(owner);
-        }
-        let mut bytes = [[0; 16]; DRAWN];
-        getrandom::fill(bytes.as_flattened_mut())?;
-        let [first, rest @ ..] = bytes.map(Owner::from_random);
-        drawn.extend(rest);
-        Ok(first)
-    }
-}
-
-impl fmt::Debug for Owners {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Owners")
-    }
+/// A copy of this process that goes on after a `fork` would draw the same ones; it has none of the client's threads and
+/// must not use it anyway.
+///
+/// # Errors
+/// The random source failing, which no working system does.
+pub fn secret() -> io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// A random number, for jitter.
@@ -92,16 +66,13 @@ pub fn boot_id() -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use super::*;
 
     #[test]
-    fn owners_are_fresh() {
+    fn owners_and_secrets_are_fresh() {
         assert_ne!(new_owner().unwrap(), new_owner().unwrap());
-        let owners = Owners::default();
-        let drawn: HashSet<Owner> = (0..10_000_u32).map(|n| owners.draw(&n).unwrap()).collect();
-        assert_eq!(drawn.len(), 10_000);
+        assert_ne!(secret().unwrap(), secret().unwrap());
+        assert_ne!(random_u64().unwrap(), random_u64().unwrap());
     }
 
     #[test]
@@ -110,6 +81,12 @@ mod tests {
             let note = note(why).unwrap();
             assert_eq!((note.pid(), note.why()), (Some(std::process::id()), why));
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_host_has_the_name_that_linux_gives_it() {
+        assert_eq!(host_name(), std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim());
     }
 
     #[test]

@@ -1,21 +1,48 @@
-//! What the core refuses to know: a clock that counts suspend, alarms by it, randomness, and this host. Beside it, what
-//! both faces keep of all their stations: the stations by name, and the keeper's tray.
+//! What the core refuses to know: a clock that counts suspend, alarms by it, randomness, and this host. Beside it, the
+//! half of a client that is the same in both facades.
 //!
-//! Everything here is colourless: both faces and the backends use it, and it decides nothing about leases.
+//! Nothing here is async or waits for a store, and nothing here decides anything about leases.
+//!
+//! - This host: `clock`, `alarms`, `host`.
+//! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`.
+//! - One lock: `lock` (a name with its options), `asking`, `site` (a station with its waiters).
+//! - One hold: `turn`, `proof`, `inquiry` (a request to the store about it).
+//! - `macros`: methods that the types of both facades have.
+//! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
 
 mod alarms;
+mod asking;
+mod builder;
 mod clock;
+mod errors;
 mod host;
-mod known;
+mod inquiry;
+mod keeping;
+mod lock;
+mod macros;
+mod ports;
+mod proof;
+#[cfg(test)]
+mod recorder;
+mod renewals;
 mod sharded;
+mod site;
 mod stations;
 mod sync;
-mod tray;
+mod turn;
 
 pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
+pub use asking::Asking;
+pub use builder::{Build, Builder, Settings};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use host::{Owners, boot_id, host_name, new_owner, note, random_u64};
-pub use known::KnownOwners;
-pub use sharded::Sharded;
-pub use stations::{StationCell, Stations};
-pub use tray::Tray;
+pub use errors::panicked;
+pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
+pub use inquiry::Inquiry;
+pub use keeping::{Keeping, Net};
+pub use lock::Lock;
+pub use ports::Ports;
+pub use proof::Proof;
+pub use renewals::{Book, Next, RenewalQueue};
+pub use site::{Driver, Inner, Locked, Site, Waiters};
+pub use stations::Stations;
+pub use turn::{Held, Turn};

@@ -1,35 +1,35 @@
-//! What belongs to all stations of a client, spread so that two of them hardly ever meet on a lock.
+//! State that all stations of a client share, spread over many mutexes so that two stations rarely meet at one.
 
 use std::fmt;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Chosen: many more than a machine for locks has cores, so that two of its threads hardly ever want the same one.
+/// Chosen: many more than the cores of a machine, so that two threads rarely need the same one.
 const SHARDS: usize = 32;
 
-/// Many of a kind behind a mutex each. A key always finds the same one.
-pub struct Sharded<T> {
+/// Many values of a kind, each behind a mutex. A key always leads to the same one.
+pub(crate) struct Sharded<T> {
     shards: [Shard<T>; SHARDS],
-    /// Who picks names so that they all meet in one shard gains nothing but one mutex for all.
+    /// An attacker who picks names that all meet in one shard only slows that shard down.
     hasher: BuildHasherDefault<DefaultHasher>,
 }
 
-/// On cache lines of its own: a lock beside another one's would be as good as one lock.
+/// On its own cache lines: two mutexes on one line would slow each other down.
 #[derive(Default)]
 #[repr(align(128))]
 struct Shard<T>(Mutex<T>);
 
 impl<T> Sharded<T> {
-    /// The one that belongs to a key.
-    pub fn of(&self, key: &(impl Hash + ?Sized)) -> MutexGuard<'_, T> {
+    /// The one for a key.
+    pub(crate) fn of(&self, key: &(impl Hash + ?Sized)) -> MutexGuard<'_, T> {
         let hash = self.hasher.hash_one(key);
         let index = usize::try_from(hash % SHARDS as u64).unwrap_or(0);
         lock(&self.shards[index].0)
     }
 
     /// All of them, one after the other.
-    pub fn all(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
         self.shards.iter().map(|shard| lock(&shard.0))
     }
 }

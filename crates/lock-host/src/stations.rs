@@ -5,36 +5,25 @@ use std::fmt;
 use std::io;
 
 use lock_core::station::{Floor, Input, Station};
-use lock_core::{Event, Heard, LockName, Owner, Policy};
+use lock_core::{Certainty, Event, EventSink, Heard, Lease, Listener, LockName, Moment, ReleaseRequest};
 
+use crate::clock::Clock;
+use crate::host::secret;
+use crate::ports::Ports;
+use crate::sharded::Sharded;
+use crate::site::{Driver, Site};
 use crate::sync::Arc;
-use crate::{Sharded, random_u64};
 
-/// A station with whatever a face keeps beside it.
-pub trait StationCell: Send + Sync {
-    /// Tells the station what happened and carries out what it says, without blocking for long.
-    fn handle(&self, input: Input);
-
-    /// Closes the station.
-    fn close(&self);
-
-    /// Whether nothing is going on and nobody sits here.
-    fn is_idle(&self) -> bool;
-
-    /// Whether the store may know this owner from the station.
-    fn knows(&self, owner: Owner) -> bool;
-}
-
-/// The stations of a client. They are made when they are needed; idle ones are let go when there are many.
-pub struct Stations<C> {
-    policy: Policy,
+/// The stations of a client. They are made when they are needed; idle ones are dropped when there are many.
+pub struct Stations<D: Driver> {
+    ports: Arc<Ports<D>>,
     floor: Floor,
-    cells: Sharded<Cells<C>>,
+    sites: Sharded<Sites<D>>,
 }
 
 /// Some of them.
-struct Cells<C> {
-    by_name: HashMap<LockName, Arc<C>>,
+struct Sites<D: Driver> {
+    by_name: HashMap<LockName, Arc<Site<D>>>,
     tidy_at: usize,
     phase: Phase,
 }
@@ -45,175 +34,117 @@ enum Phase {
     Closed,
 }
 
-/// How many stations each part keeps without a look at which of them are idle. Where each lock has a
-/// counter of its own, the highest token is forgotten with the station.
+/// How many stations each shard keeps before it drops idle ones. If each lock has its own counter, the highest token is
+/// forgotten with the station.
 const STATIONS_KEPT: usize = 32;
 
-impl<C: StationCell> Stations<C> {
+impl<D: Driver> Stations<D> {
     /// No stations yet.
-    pub fn new(policy: Policy) -> Self {
-        Self { policy, floor: Floor::default(), cells: Sharded::default() }
+    pub fn new(ports: Ports<D>) -> Arc<Self> {
+        Arc::new(Self { ports: Arc::new(ports), floor: Floor::default(), sites: Sharded::default() })
+    }
+
+    /// What they share.
+    pub fn ports(&self) -> &Ports<D> {
+        &self.ports
+    }
+
+    /// Where the backend delivers events.
+    pub fn sink(self: &Arc<Self>) -> EventSink {
+        EventSink::of(Arc::downgrade(self))
     }
 
     /// The station of a lock, made if there is none.
     ///
     /// # Errors
     /// The system's random source failing.
-    pub fn cell(&self, name: &LockName, make: impl FnOnce(Station) -> Arc<C>) -> io::Result<Arc<C>> {
-        let mut cells = self.cells.of(name);
-        if let Some(cell) = cells.by_name.get(name) {
-            return Ok(Arc::clone(cell));
+    pub fn site(&self, name: &LockName) -> io::Result<Arc<Site<D>>> {
+        let mut sites = self.sites.of(name);
+        if let Some(site) = sites.by_name.get(name) {
+            return Ok(Arc::clone(site));
         }
-        cells.tidy();
-        let cell = make(Station::new(name.clone(), self.policy, random_u64()?).sharing(&self.floor));
-        if cells.phase == Phase::Closed {
-            cell.close();
+        sites.tidy();
+        let station = Station::new(name.clone(), self.ports.policy, secret()?).sharing(&self.floor);
+        let site = Site::new(Arc::clone(&self.ports), station);
+        if sites.phase == Phase::Closed {
+            site.close();
         }
-        cells.by_name.insert(name.clone(), Arc::clone(&cell));
-        Ok(cell)
+        sites.by_name.insert(name.clone(), Arc::clone(&site));
+        Ok(site)
     }
 
     /// The station of a lock, if there is one.
-    pub fn find(&self, name: &LockName) -> Option<Arc<C>> {
-        self.cells.of(name).by_name.get(name).cloned()
-    }
-
-    /// Passes on what the store told. A grant is for the station that knows its owner, if one does.
-    pub fn deliver(&self, event: &Event) -> Heard {
-        let cells = match event {
-            Event::Granted { lease, .. } => match self.find(&lease.name).filter(|cell| cell.knows(lease.owner)) {
-                Some(cell) => vec![cell],
-                None => return Heard::Unknown,
-            },
-            Event::Freed { name } => self.find(name).into_iter().collect(),
-            Event::RecheckAll | _ => self.all(),
-        };
-        cells.iter().for_each(|cell| cell.handle(Input::Event(event.clone())));
-        Heard::Taken
+    pub fn find(&self, name: &LockName) -> Option<Arc<Site<D>>> {
+        self.sites.of(name).by_name.get(name).cloned()
     }
 
     /// Closes all stations, and those that will be made. Gives them back.
-    pub fn close(&self) -> Vec<Arc<C>> {
-        self.cells.all().for_each(|mut cells| cells.phase = Phase::Closed);
-        let cells = self.all();
-        cells.iter().for_each(|cell| cell.close());
-        cells
+    pub fn close(&self) -> Vec<Arc<Site<D>>> {
+        self.sites.all().for_each(|mut sites| sites.phase = Phase::Closed);
+        let sites = self.all();
+        sites.iter().for_each(|site| site.close());
+        sites
     }
 
-    fn all(&self) -> Vec<Arc<C>> {
-        self.cells.all().flat_map(|cells| cells.by_name.values().cloned().collect::<Vec<_>>()).collect()
+    fn all(&self) -> Vec<Arc<Site<D>>> {
+        self.sites.all().flat_map(|sites| sites.by_name.values().cloned().collect::<Vec<_>>()).collect()
     }
 }
 
-impl<C> Default for Cells<C> {
+/// The clock of the client. A proof that reads it keeps the client alive.
+impl<D: Driver> Clock for Stations<D> {
+    fn now(&self) -> Moment {
+        self.ports.clock.now()
+    }
+
+    fn on_leap(&self, wake: Box<dyn Fn() + Send + Sync>) {
+        self.ports.clock.on_leap(wake);
+    }
+}
+
+impl<D: Driver> Listener for Stations<D> {
+    /// Passes an event on. A grant is for the station that knows its owner, if there is one.
+    fn hear(&self, event: Event) -> Heard {
+        let sites = match &event {
+            Event::Granted { lease, .. } => match self.find(&lease.name).filter(|site| site.knows(lease.owner)) {
+                Some(site) => vec![site],
+                None => return Heard::Unknown,
+            },
+            Event::Freed { name } | Event::Wanted { name } => self.find(name).into_iter().collect(),
+            Event::RecheckAll | _ => self.all(),
+        };
+        sites.iter().for_each(|site| site.handle(Input::Event(event.clone())));
+        Heard::Taken
+    }
+
+    fn release_unknown(&self, lease: Lease) {
+        let Lease { name, owner, terms, .. } = lease;
+        let request = ReleaseRequest { name, owner, terms, certainty: Certainty::Answered };
+        self.ports.driver.release(request, self.ports.policy.within(terms.ttl));
+    }
+}
+
+impl<D: Driver> Default for Sites<D> {
     fn default() -> Self {
         Self { by_name: HashMap::new(), tidy_at: STATIONS_KEPT, phase: Phase::Open }
     }
 }
 
-impl<C: StationCell> Cells<C> {
+impl<D: Driver> Sites<D> {
     fn tidy(&mut self) {
         if self.by_name.len() >= self.tidy_at {
-            self.by_name.retain(|_, cell| Arc::strong_count(cell) > 1 || !cell.is_idle());
+            self.by_name.retain(|_, site| Arc::strong_count(site) > 1 || !site.is_idle());
             self.tidy_at = STATIONS_KEPT.max(self.by_name.len() * 2);
         }
     }
 }
 
-impl<C> fmt::Debug for Stations<C> {
+impl<D: Driver> fmt::Debug for Stations<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stations").field("policy", &self.policy).finish_non_exhaustive()
+        f.debug_struct("Stations").field("ports", &self.ports).finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use lock_core::station::{Action, ActionId, Join, Output, Reply, Request, TurnId};
-    use lock_core::{
-        Answer, Capabilities, Claim, Durability, FencingToken, Lease, Moment, Note, Owner, Patience, Terms, TokenRange,
-        Ttl, Waiting,
-    };
-
-    use super::*;
-
-    /// A cell that is idle, or not.
-    struct Quiet(bool);
-
-    impl StationCell for Quiet {
-        fn handle(&self, _: Input) {}
-        fn close(&self) {}
-        fn is_idle(&self) -> bool {
-            self.0
-        }
-        fn knows(&self, _: Owner) -> bool {
-            false
-        }
-    }
-
-    #[test]
-    fn idle_stations_are_let_go_when_there_are_many() {
-        let stations = Stations::new(Policy::new(Capabilities::new("test", Waiting::Poll, Durability::Process)));
-        let name = |n: usize| format!("lock {n}").parse().unwrap();
-        let used = stations.cell(&name(0), |_| Arc::new(Quiet(true))).unwrap();
-        let many = 100 * STATIONS_KEPT;
-        let busy = |n: usize| n.is_multiple_of(10);
-        for n in 1..=many {
-            stations.cell(&name(n), |_| Arc::new(Quiet(!busy(n)))).unwrap();
-        }
-        assert!(stations.all().len() < many / 2);
-        assert!(stations.find(&name(0)).is_some_and(|cell| Arc::ptr_eq(&cell, &used)));
-        assert!(
-            (1..=many).filter(|n| busy(*n)).all(|n| stations.find(&name(n)).is_some()),
-            "something is going on there"
-        );
-    }
-
-    /// Keeps a station.
-    struct Kept(std::sync::Mutex<Station>);
-
-    impl StationCell for Kept {
-        fn handle(&self, _: Input) {}
-        fn close(&self) {}
-        fn is_idle(&self) -> bool {
-            self.0.lock().unwrap().is_idle()
-        }
-        fn knows(&self, _: Owner) -> bool {
-            false
-        }
-    }
-
-    /// What was handed out at a station that was let go is not granted again at the next one of that name.
-    #[test]
-    fn a_station_that_is_let_go_leaves_its_floor_behind() {
-        let shared = Capabilities::new("test", Waiting::Queue, Durability::Process).with_shared_counter();
-        let stations = Stations::new(Policy::new(shared));
-        let name: LockName = "a".parse().unwrap();
-        for expected in [None, Some(7)] {
-            let cell = stations.cell(&name, |station| Arc::new(Kept(station.into()))).unwrap();
-            let claim = claim(&cell.0);
-            assert_eq!(claim.1.floor.map(FencingToken::get), expected);
-            grant(&cell.0, claim, 7);
-            stations.cells.of(&name).by_name.clear();
-        }
-    }
-
-    fn claim(station: &std::sync::Mutex<Station>) -> (ActionId, Claim) {
-        let mut station = station.lock().unwrap();
-        let (turn, owner) = (TurnId(1), Owner::from_random([1; 16]));
-        let (patience, note) = (Patience::Forever, Note::from_wire("1@test"));
-        let join = Join { turn, owner, terms: Terms::exclusive(Ttl::DEFAULT), patience, max_hold: None, note };
-        station.handle_input(Moment::ORIGIN, Input::Join(join));
-        match station.poll_output() {
-            Some(Output::Run(Action { id, request: Request::Acquire(claim), .. })) => (id, claim),
-            other => panic!("no claim: {other:?}"),
-        }
-    }
-
-    fn grant(station: &std::sync::Mutex<Station>, (id, claim): (ActionId, Claim), token: u64) {
-        let token = FencingToken::new(token).unwrap();
-        let (tokens, valid_for) = (TokenRange::new(token, token).unwrap(), claim.terms.ttl.get());
-        let lease = Lease { name: claim.name, owner: claim.owner, tokens, terms: claim.terms };
-        let answer = Answer::Granted { lease, valid_for };
-        station.lock().unwrap().handle_input(Moment::ORIGIN, Input::Reply(id, Reply::Acquire(Ok(answer))));
-    }
-}
+#[path = "stations/tests.rs"]
+mod tests;

@@ -8,7 +8,7 @@ use lock_host::{HostClock, SharedClock};
 
 use crate::BACKEND;
 use crate::config::{MemoryConfig, StoreName};
-use crate::hand_over::{ClientId, HandOver};
+use crate::hand_over::{ClientId, HandOver, Wanted};
 use crate::store::Store;
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Process)
@@ -105,12 +105,14 @@ impl Drop for Client {
 
 impl State {
     fn deliveries(&mut self) -> Vec<(Arc<Listeners>, Event)> {
-        let listeners = &self.listeners;
-        let deliver = |hand_over: HandOver| {
-            let listeners = Arc::clone(listeners.get(&hand_over.client)?);
-            Some((listeners, Event::Granted { lease: hand_over.lease, valid_for: hand_over.valid_for }))
-        };
-        self.store.take_hand_overs().into_iter().filter_map(deliver).collect()
+        let granted =
+            self.store.take_hand_overs().into_iter().map(|HandOver { client, lease, valid_for, wanted }| {
+                (client, Event::Granted { lease, valid_for, wanted })
+            });
+        let wanted =
+            self.store.take_wanted().into_iter().map(|Wanted { client, name }| (client, Event::Wanted { name }));
+        let listeners = |(client, event)| Some((Arc::clone(self.listeners.get(&client)?), event));
+        granted.chain(wanted).filter_map(listeners).collect()
     }
 }
 

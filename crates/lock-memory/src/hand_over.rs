@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::Lease;
+use lock_core::{Lease, LockName};
 
 /// Which client asks. Told apart only so that a hand-over reaches the one whose claim queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,4 +24,15 @@ pub struct HandOver {
     pub lease: Lease,
     /// How long the store keeps it, from now.
     pub valid_for: Duration,
+    /// Whether others wait for the lock.
+    pub wanted: bool,
+}
+
+/// A lock that somebody began to wait for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The client whose claim holds it.
+    pub client: ClientId,
+    /// Which one.
+    pub name: LockName,
 }

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use lock_core::{BlockingBackend, Answer, Claim, Mode, Note, Owner, Queueing, Ttl, Width};
+//! use lock_core::{BlockingBackend, Answer, Claim, Note, Owner, Queueing, Terms, Ttl, Width};
 //! use lock_host::ManualClock;
 //! use lock_memory::MemoryStore;
 //!
@@ -16,8 +16,7 @@
 //! let claim = |byte| Claim {
 //!     name: "invoice:42".parse().unwrap(),
 //!     owner: Owner::from_random([byte; 16]),
-//!     mode: Mode::Exclusive,
-//!     ttl: Ttl::DEFAULT,
+//!     terms: Terms::exclusive(Ttl::DEFAULT),
 //!     width: Width::ONE,
 //!     floor: None,
 //!     note: Note::from_wire("1@here"),

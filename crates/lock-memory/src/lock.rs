@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use lock_core::inspect::Entry;
 use lock_core::{
-    Answer, BackendError, Claim, Holder, Lease, LockName, Moment, Note, Owner, Queueing, Terms, TokenRange, Ttl, Width,
+    Answer, BackendError, Claim, FencingToken, Holder, Lease, LockName, Moment, Note, Owner, Queueing, Terms,
+    TokenRange, Ttl, Width,
 };
 
 use crate::hand_over::{ClientId, HandOver};
@@ -24,12 +25,14 @@ pub struct Hold {
     pub tokens: TokenRange,
     /// When the lease ends.
     pub until: Moment,
+    /// Whose claim it was, where that client is told things.
+    pub(crate) client: Option<ClientId>,
     note: Note,
 }
 
 impl Hold {
-    pub(crate) fn new(now: Moment, claim: &Claim, tokens: TokenRange) -> Self {
-        Self { owner: claim.owner, tokens, until: now + claim.terms.ttl.get(), note: claim.note.clone() }
+    pub(crate) fn new(now: Moment, client: Option<ClientId>, claim: &Claim, tokens: TokenRange) -> Self {
+        Self { owner: claim.owner, tokens, until: now + claim.terms.ttl.get(), client, note: claim.note.clone() }
     }
 
     pub(crate) fn lives_at(&self, now: Moment) -> bool {
@@ -93,36 +96,41 @@ impl Lock {
         self.hold.is_none() && self.queue.is_empty() && self.tombstones.is_empty()
     }
 
+    /// Whether somebody waits.
+    pub(crate) fn is_wanted_at(&self, now: Moment) -> bool {
+        self.queue.iter().any(|place| now < place.until)
+    }
+
     pub(crate) fn hold_at(&self, now: Moment) -> Option<&Hold> {
         self.hold.as_ref().filter(|hold| hold.lives_at(now))
     }
 
-    /// Stores the claim's hold for its ttl; whoever holds waits no more.
-    pub(crate) fn grant(&mut self, now: Moment, claim: &Claim, tokens: TokenRange) -> Answer {
+    /// Stores the claim's hold for its ttl; a holder no longer waits.
+    pub(crate) fn grant(&mut self, now: Moment, client: ClientId, claim: &Claim, tokens: TokenRange) -> Answer {
         self.drop_place(claim.owner);
-        self.hold = Some(Hold::new(now, claim, tokens));
+        self.hold = Some(Hold::new(now, Some(client), claim, tokens));
         let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
-        Answer::Granted { lease, valid_for: claim.terms.ttl.get() }
+        Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: self.is_wanted_at(now) }
     }
 
-    /// Answers a claim on a lock that `holder` has for the `remaining` time.
+    /// Answers a claim on a lock that somebody else holds; tokens up to `drawn` were drawn.
     pub(crate) fn put_off(
         &mut self,
         now: Moment,
         client: ClientId,
         claim: &Claim,
-        remaining: Duration,
-        holder: Holder,
+        hold: &Hold,
+        drawn: Option<FencingToken>,
     ) -> Answer {
-        let remaining = Some(remaining);
+        let (remaining, holder) = (Some(hold.until.since(now)), hold.shown());
         match claim.queueing {
             Queueing::Wanted => {
                 let position = self.take_place(Place::new(now, client, claim));
-                Answer::Queued { position, remaining, valid_for: place_for(claim.terms.ttl), holder }
+                Answer::Queued { position, remaining, valid_for: place_for(claim.terms.ttl), holder, drawn }
             }
             Queueing::Unwanted => {
                 self.drop_place(claim.owner);
-                Answer::Busy { remaining, holder }
+                Answer::Busy { remaining, holder, drawn }
             }
         }
     }
@@ -159,9 +167,9 @@ impl Lock {
         let tokens = draw(width)?;
         let Place { owner, client, terms, note, .. } = self.queue.remove(0);
         let valid_for = place_for(terms.ttl);
-        self.hold = Some(Hold { owner, tokens, until: now + valid_for, note });
+        self.hold = Some(Hold { owner, tokens, until: now + valid_for, client: Some(client), note });
         let lease = Lease { name: name.clone(), owner, tokens, terms };
-        Ok(Some(HandOver { client, lease, valid_for }))
+        Ok(Some(HandOver { client, lease, valid_for, wanted: self.is_wanted_at(now) }))
     }
 
     pub(crate) fn entry_at(&self, now: Moment, name: &LockName) -> Option<Entry> {

@@ -14,7 +14,7 @@ use lock_core::{
 };
 
 use crate::BACKEND;
-pub use crate::hand_over::{ClientId, HandOver};
+pub use crate::hand_over::{ClientId, HandOver, Wanted};
 use crate::lock::{Hold, Lock};
 
 /// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl.
@@ -28,6 +28,7 @@ pub struct Store {
     last_token: LastToken,
     locks: BTreeMap<LockName, Lock>,
     hand_overs: Vec<HandOver>,
+    wanted: Vec<Wanted>,
 }
 
 /// The highest token that was ever drawn; 0 before the first.
@@ -35,6 +36,10 @@ pub struct Store {
 struct LastToken(u64);
 
 impl LastToken {
+    fn get(&self) -> Option<FencingToken> {
+        FencingToken::new(self.0).ok()
+    }
+
     fn draw(&mut self, operation: Operation, width: Width) -> Result<TokenRange, BackendError> {
         let tokens = TokenRange::above(self.0, width).map_err(|invalid| used_up(operation, invalid))?;
         self.0 = tokens.high().get();
@@ -51,7 +56,7 @@ impl Store {
     /// Grants the lock to the claim's owner, or says who holds it.
     ///
     /// An owner that holds the lock gets the same tokens again and its full ttl. A lock that nobody holds goes to the
-    /// first in the queue, and to whoever asks only where that is the first or nobody waits. Otherwise a claim that
+    /// first in the queue, and to the asking claim only if that is first or nobody waits. Otherwise a claim that
     /// wants to queue takes or refreshes its place, and one that does not loses the place it may have.
     ///
     /// # Errors
@@ -68,9 +73,15 @@ impl Store {
             self.hand_overs.extend(lock.hand_over(now, &claim.name, draw)?);
         }
         match lock.hold_at(now) {
-            None => Ok(lock.grant(now, claim, self.last_token.draw(Operation::Acquire, claim.width)?)),
-            Some(hold) if hold.owner == claim.owner => Ok(lock.grant(now, claim, hold.tokens)),
-            Some(hold) => Ok(lock.put_off(now, client, claim, hold.until.since(now), hold.shown())),
+            None => Ok(lock.grant(now, client, claim, self.last_token.draw(Operation::Acquire, claim.width)?)),
+            Some(hold) if hold.owner == claim.owner => Ok(lock.grant(now, client, claim, hold.tokens)),
+            Some(hold) => {
+                let (hold, was_wanted) = (hold.clone(), lock.is_wanted_at(now));
+                let answer = lock.put_off(now, client, claim, &hold, self.last_token.get());
+                let tell = |client| Wanted { client, name: claim.name.clone() };
+                self.wanted.extend(hold.client.filter(|_| !was_wanted && lock.is_wanted_at(now)).map(tell));
+                Ok(answer)
+            }
         }
     }
 
@@ -80,11 +91,12 @@ impl Store {
     }
 
     fn renew_one(&mut self, now: Moment, lease: &Lease) -> Renewed {
-        let hold = self.locks.get_mut(&lease.name).and_then(|lock| lock.hold.as_mut());
-        match hold {
+        let Some(lock) = self.locks.get_mut(&lease.name) else { return Renewed::NotHeld };
+        let wanted = lock.is_wanted_at(now);
+        match &mut lock.hold {
             Some(hold) if hold.lives_at(now) && hold.is(lease) => {
                 hold.until = now + lease.terms.ttl.get();
-                Renewed::Renewed { valid_for: lease.terms.ttl.get() }
+                Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted }
             }
             Some(_) | None => Renewed::NotHeld,
         }
@@ -151,7 +163,7 @@ impl Store {
         Page { entries, next }
     }
 
-    /// Ends the lease that spans `token`, whoever owns it, and passes the lock on.
+    /// Ends the lease that spans `token`, for any owner, and passes the lock on.
     ///
     /// # Errors
     /// `Protocol` where the tokens are used up; then nothing was changed.
@@ -171,6 +183,11 @@ impl Store {
     /// The hand-overs since this was last asked, for their clients to be told.
     pub fn take_hand_overs(&mut self) -> Vec<HandOver> {
         std::mem::take(&mut self.hand_overs)
+    }
+
+    /// The locks that somebody began to wait for since this was last asked, for their holders to be told.
+    pub fn take_wanted(&mut self) -> Vec<Wanted> {
+        std::mem::take(&mut self.wanted)
     }
 
     fn forget_if_empty(&mut self, name: &LockName) {

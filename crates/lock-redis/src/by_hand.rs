@@ -5,7 +5,7 @@ use lock_core::node::Ask;
 use lock_core::{Claim, ReleaseRequest};
 use redis::{Client, Cmd, Pipeline};
 
-use crate::peer::Peer;
+use crate::peer::{Peer, Place};
 use crate::script::{self, Counting, Script};
 use crate::wire::{Line, Question, Wire, load};
 
@@ -34,8 +34,13 @@ pub fn texts() -> Texts {
 }
 
 /// The server, as if it had been verified.
-const VERIFIED: &Peer =
-    &Peer { run_id: String::new(), replid: String::new(), evicts: None, counting: Counting::Stored };
+const VERIFIED: &Peer = &Peer {
+    run_id: String::new(),
+    replid: String::new(),
+    evicts: None,
+    place: Place::OnItsOwn,
+    counting: Counting::Stored,
+};
 
 /// Makes the commands for one server.
 #[derive(Debug)]

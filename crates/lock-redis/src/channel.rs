@@ -54,7 +54,7 @@ impl Channel {
         Subscription(self.subscriptions.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// The subscription was confirmed. Whoever waits has to ask once more: what was told before was not heard.
+    /// The subscription was confirmed. Waiters must ask once more, because earlier messages were not received.
     pub(crate) fn opened(&self, subscription: Subscription) {
         self.open.store(subscription.0, Ordering::Release);
         self.recheck();
@@ -124,7 +124,11 @@ fn granted(prefix: &Prefix, told: &str) -> Option<Event> {
     let ttl = Ttl::new(millis(words.next()?)?).ok()?;
     let valid_for = millis(words.next()?)?;
     let name = prefix.name(words.next()?)?;
-    Some(Event::Granted { lease: Lease { name, owner, tokens, terms: Terms::exclusive(ttl) }, valid_for })
+    Some(Event::Granted {
+        lease: Lease { name, owner, tokens, terms: Terms::exclusive(ttl) },
+        valid_for,
+        wanted: false,
+    })
 }
 
 #[cfg(test)]
@@ -136,7 +140,9 @@ mod tests {
         let shop: Prefix = "shop".parse().unwrap();
         let owner = "ab".repeat(16);
         let granted = format!("granted {owner} 7:9 30000 10000 shop:an order");
-        let Some(Event::Granted { lease, valid_for }) = read(&shop, granted.as_bytes()) else { panic!("{granted}") };
+        let Some(Event::Granted { lease, valid_for, .. }) = read(&shop, granted.as_bytes()) else {
+            panic!("{granted}")
+        };
         assert_eq!((lease.name.as_str(), lease.tokens.to_string().as_str()), ("an order", "7..9"));
         assert_eq!((lease.owner, lease.terms.ttl), (owner.parse().unwrap(), "30s".parse().unwrap()));
         assert_eq!(valid_for, Duration::from_secs(10));
@@ -166,6 +172,7 @@ mod tests {
         let (first, second) = (channel.subscribing(), channel.subscribing());
         assert_eq!(channel.address(), "-");
         channel.opened(first);
+        assert!(channel.is_open() && channel.is_opened_by(first) && !channel.is_opened_by(second));
         channel.opened(second);
         channel.closed(first);
         assert_eq!(channel.address(), channel.name());
@@ -174,5 +181,24 @@ mod tests {
         channel.opened(second);
         channel.unheard();
         assert!(!channel.is_open() && !channel.is_opened_by(second));
+    }
+
+    #[test]
+    fn whoever_waits_asks_again_when_the_subscription_changes() {
+        let (channel, told) = (Channel::new().unwrap(), Arc::new(Mutex::new(Vec::new())));
+        let heard = Arc::clone(&told);
+        channel.listen(EventSink::new(move |event| heard.lock().unwrap().push(event)));
+        let subscription = channel.subscribing();
+        let asks = |change: &dyn Fn()| {
+            change();
+            std::mem::take(&mut *told.lock().unwrap()) == [Event::RecheckAll]
+        };
+        assert!(!asks(&|| channel.unheard()), "nothing was open");
+        assert!(asks(&|| channel.opened(subscription)) && asks(&|| channel.unheard()));
+        assert!(!asks(&|| channel.closed(subscription)), "it has ended already");
+        channel.set_prefix(&"shop".parse().unwrap());
+        channel.receive(b"freed a");
+        channel.receive(b"freed shop:a");
+        assert_eq!(*told.lock().unwrap(), [Event::Freed { name: "a".parse().unwrap() }]);
     }
 }

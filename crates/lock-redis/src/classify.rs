@@ -156,7 +156,7 @@ fn broken(scene: Scene<'_>, error: &RedisError) -> Failure {
     let unreachable = |message| Failure::new(ErrorKind::Unreachable, effect_at(scene.stage), message).dropping();
     if raw.contains("lookup address") || error.kind() == RedisKind::InvalidClientConfig {
         return unreachable(format!("the name of the host of {server} has no address"))
-            .remedy("check how the host is spelt, and that this machine can look names up");
+            .remedy("check the spelling of the host, and DNS on this machine");
     }
     let reason = system_words(&raw);
     match (scene.stage, reason) {
@@ -271,7 +271,9 @@ mod tests {
             ("NOPERM User app has no permissions to run the 'evalsha' command", ErrorKind::Denied),
             ("WRONGTYPE Operation against a key holding the wrong kind of value", ErrorKind::OtherKind),
             ("MOVED 3999 127.0.0.1:6381", ErrorKind::Unsupported),
+            ("DENIED Redis is running in protected mode", ErrorKind::Denied),
             ("GIVENUP this claim was given up", ErrorKind::Protocol),
+            ("SPENT", ErrorKind::Protocol),
             ("ERR max number of clients reached", ErrorKind::Unavailable),
         ] {
             let error = told(reply);
@@ -280,6 +282,7 @@ mod tests {
         assert!(
             told("NOPERM User app has no permissions to run the 'evalsha' command").to_string().contains("'evalsha'")
         );
+        assert!(told("SPENT").to_string().contains("the fencing tokens are used up"));
         assert_eq!(told("ERR something else").effect(), Effect::Unknown);
         assert_eq!(told("WRONGTYPE Operation .. script: 12ab, on @user_script:9.").kind(), ErrorKind::Protocol);
     }
@@ -379,7 +382,25 @@ mod tests {
             ),
             (io("failed to lookup address information: Name"), ErrorKind::Unreachable, "has no address; check how"),
             (io("invalid peer certificate: UnknownIssuer"), ErrorKind::Config, "does not trust; make the system"),
+            (
+                io("invalid peer certificate: it is not valid for any name"),
+                ErrorKind::Config,
+                "is for another name; use",
+            ),
+            (io("received corrupt message"), ErrorKind::Config, "TLS"),
             (io("received fatal alert: HandshakeFailure"), ErrorKind::Config, "agree on no TLS; allow TLS 1.2"),
+            ((RedisKind::Parse, "no type byte").into(), ErrorKind::Config, "does not speak the Redis protocol; if it"),
+            (
+                (RedisKind::AuthenticationFailed, "no").into(),
+                ErrorKind::Denied,
+                "refused user and password; check both",
+            ),
+            (
+                (RedisKind::InvalidClientConfig, "no such address").into(),
+                ErrorKind::Unreachable,
+                "has no address; check",
+            ),
+            ((RedisKind::InvalidClientConfig, "a strange choice").into(), ErrorKind::Config, "a strange choice"),
             (select("this user has no permissions"), ErrorKind::Denied, "7391 answered: NOPERM this user has no perm"),
             (select("Authentication required."), ErrorKind::Denied, "NOAUTH Authentication required.; put user"),
             (select("DB index is out of range"), ErrorKind::Config, "ERR DB index is out of range; give a database"),

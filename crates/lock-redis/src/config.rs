@@ -309,7 +309,13 @@ mod tests {
     #[test]
     fn what_is_wrong_is_refused_without_the_password() {
         for (url, expected) in [
-            ("redis://u:sesame@h:6379/?prefx=a", "allowed: prefix, op_timeout, protocol"),
+            (
+                "redis://u:sesame@h:6379/?pre_fix=a",
+                "its option \"pre_fix\" is unknown; allowed: prefix, op_timeout, protocol, eviction",
+            ),
+            ("redis://u:sesame@h/?db=1", "its option \"db\" is unknown"),
+            ("redis://sesame@h/x", "\"redis://***@h/x\" is not valid"),
+            ("redis://h/x", "\"redis://h/x\" is not valid"),
             ("redis://u:sesame@h/?prefix=a&prefix=b", "given twice"),
             ("redis://u:sesame@h/?op_timeout=soon", "op_timeout"),
             ("redis://u:sesame@h/?op_timeout=0s", "op_timeout"),

@@ -18,7 +18,7 @@ pub(crate) const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 /// How soon an idle connection asks whether its peer still exists, and how often until it is given up.
 const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(10), Duration::from_secs(5), 3);
 
-/// The shortest timeout of a socket: none at all would wait for ever.
+/// The shortest timeout of a socket: without one it would wait forever.
 pub(crate) const SOCKET_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
 /// How long each step of finding out what a server speaks may take.

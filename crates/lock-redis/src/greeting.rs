@@ -8,9 +8,9 @@ use crate::classify::{STANDALONE, classify};
 use crate::config::Eviction;
 use crate::connect::{CONNECT_WITHIN, connecting};
 use crate::failure::Failure;
-use crate::peer::Peer;
+use crate::peer::{Peer, Place};
 use crate::script::{self, Counting, Script};
-use crate::value::{COUNTER, INCARNATION};
+use crate::value::{COUNTER, INCARNATION, NODE};
 use crate::wire::{load, read};
 
 /// What a server is to us.
@@ -42,7 +42,7 @@ impl Peer {
         // What follows a promotion may lack the last draws, and connections live through promotions unseen.
         let alone = field(info, "connected_slaves:") == Some("0") && !replid.is_empty();
         let counting = if alone { Counting::Stored } else { Counting::Clock };
-        Ok(Self { run_id, replid, evicts: evicts(info), counting })
+        Ok(Self { run_id, replid, evicts: evicts(info), place: Place::OnItsOwn, counting })
     }
 
     /// Whether what a server answers to [`again`] is what it said when it was greeted.
@@ -71,6 +71,7 @@ pub(crate) fn greeting(role: Role) -> Pipeline {
     }
     if role == Role::Alone {
         greeting.cmd("GET").arg(INCARNATION);
+        greeting.cmd("EXISTS").arg(NODE);
     }
     // One of a cluster refuses the last one, and is to be told by what it says of itself.
     greeting.ignore_errors();
@@ -91,12 +92,19 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     let sections = answers.by_ref().take(SECTIONS.len()).map(|answer| answer.and_then(read::<String>));
     let info = sections.collect::<Result<Vec<_>, _>>()?.concat();
     check(role, server, &info)?;
-    let peer = Peer::read(server, &info)?;
+    let mut peer = Peer::read(server, &info)?;
     let mut answer = || answers.next().unwrap_or_else(|| Err(Failure::strange_answer()));
     let known: Vec<bool> = read(answer()?)?;
     let missing = role.scripts().iter().zip(known).filter(|(_, known)| !known).map(|(script, _)| load(script));
     let verification = match role {
-        Role::Alone => verification(&peer, read(answer()?)?),
+        Role::Alone => {
+            let verification = verification(&peer, read(answer()?)?);
+            // It is only for a warning, so a client that may not ask goes without.
+            if answer().and_then(read).is_ok_and(|is_node: bool| is_node) {
+                peer.place = Place::InQuorum;
+            }
+            verification
+        }
         Role::Node => None,
     };
     let mut preparation = redis::pipe();
@@ -138,15 +146,21 @@ fn check(role: Role, server: &str, info: &str) -> Result<(), Failure> {
 
 /// What operators should know of a server that was met.
 pub(crate) fn warnings(config: &RedisConfig, peer: &Peer) -> Vec<String> {
+    let server = config.shown_url();
     let policy = peer.evicts.as_ref().filter(|_| config.eviction() == Eviction::Warned);
     let dropped = policy.map(|policy| {
-        let server = config.shown_url();
         format!(
             "{server} may drop held locks when its memory is full: its maxmemory-policy is {policy}; \
              set it to noeviction, or say ?eviction=allow in the URL"
         )
     });
-    dropped.into_iter().collect()
+    let alone = (peer.place == Place::InQuorum).then(|| {
+        format!(
+            "{server} is a node of a quorum: a lock taken here alone may also be granted by the quorum; \
+             use the redlock:// URL"
+        )
+    });
+    dropped.into_iter().chain(alone).collect()
 }
 
 fn evicts(info: &str) -> Option<String> {
@@ -173,7 +187,7 @@ mod tests {
         ];
         let answers = sections.map(|text| Value::BulkString(text.replace(replaced, by).into_bytes()));
         let known = Value::Array(vec![Value::Int(1); role.scripts().len()]);
-        meet(role, "redis://h", [answers.to_vec(), vec![known, Value::Nil]].concat()).map(|met| met.peer)
+        meet(role, "redis://h", [answers.to_vec(), vec![known, Value::Nil, Value::Int(0)]].concat()).map(|met| met.peer)
     }
 
     fn met(replaced: &str, by: &str) -> Result<Peer, Failure> {
@@ -210,6 +224,15 @@ mod tests {
             assert_eq!((error.kind(), error.effect()), (kind, Effect::None), "{error}");
             assert!(error.to_string().contains(told), "{error}");
         }
+    }
+
+    #[test]
+    fn a_server_is_no_longer_the_one_that_was_greeted_once_it_has_another_history() {
+        let peer = met("x", "x").unwrap();
+        let answer = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        assert!(peer.is_still(answer("# Replication\r\nmaster_replid:cd34\r\n")));
+        assert!(!peer.is_still(answer("# Replication\r\nmaster_replid:ef56\r\n")));
+        assert!(!peer.is_still(answer("# Replication\r\n")) && !peer.is_still(Value::Nil));
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl Link {
             let outcome = timeout(CONNECT_WITHIN, connect(&client, role, channel.as_ref())).await;
             let outcome = outcome.unwrap_or_else(|_| Err(Failure::no_connection(&server_of(&client), CONNECT_WITHIN)));
             *lock(&state) = outcome.as_ref().map_or(State::Down, |live| State::Up(live.clone()));
-            // Whoever is told to ask again finds the connection in its place.
+            // Waiters that are told to ask again find the connection in place.
             if let (Ok(Live { subscription: Some(subscription), .. }), Some(channel)) = (&outcome, &channel) {
                 channel.opened(*subscription);
             }

@@ -71,7 +71,7 @@ fn hear(opened: Option<Opened>, client: &Client, whom: &Weak<Channel>) {
     while let Some(channel) = whom.upgrade() {
         let opened = next.take().unwrap_or_else(|| open(client, &channel, CONNECT_WITHIN));
         drop(channel);
-        // Why none could be made does not matter: whoever waits asks, and hears what is wrong.
+        // Why none could be made does not matter: waiters ask, and get the error.
         pause = match opened {
             Ok((connection, subscription)) => {
                 listen(connection, subscription, whom);

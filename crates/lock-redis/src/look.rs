@@ -142,10 +142,11 @@ impl Question for Scan<'_> {
     }
 }
 
-/// The locks of ours among the keys that were looked at.
+/// The locks among the keys that were looked at: ours, and those of other libraries that somebody waits for here. What else
+/// a string may be, it does not tell.
 pub(crate) fn entries(wire: &Wire, keys: &[Vec<u8>], seen: Vec<Seen>) -> Vec<Entry> {
     let entry = |(key, seen): (&Vec<u8>, Seen)| match seen {
-        Seen::Value(value, remaining, waiters) if Stored::read(&value).is_some() => {
+        Seen::Value(value, remaining, waiters) if waiters > 0 || Stored::read(&value).is_some() => {
             Some(Entry { name: name_of(&wire.prefix, key)?, holder: Stored::holder(&value), remaining, waiters })
         }
         Seen::Value(..) | Seen::Nothing | Seen::OtherKind => None,

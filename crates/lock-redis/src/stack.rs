@@ -169,7 +169,7 @@ impl Socket {
         answer.is_ok_and(|answer| self.peer.is_still(answer))
     }
 
-    /// Makes the socket give up when the time is over: by itself it waits for ever. What it waits already is near enough
+    /// Makes the socket give up when the time is over: by itself it waits forever. What it waits already is near enough
     /// where less than a tenth is missing or in excess.
     fn bound(&mut self, span: Span) -> RedisResult<()> {
         let left = span.left();

@@ -206,6 +206,7 @@ mod tests {
             assert_eq!(name_of(&Prefix::default(), key), None);
         }
         let (shop, name): (Prefix, LockName) = ("shop".parse().unwrap(), "a".parse().unwrap());
+        assert_eq!(name_of(&shop, b"shop:a"), Some(name.clone()));
         let keys = Keys::of(&shop, &name);
         assert_eq!(keys.lock().to_string(), "shop:a");
         assert_eq!(keys.waiters().to_string().into_bytes(), waiters_beside(b"shop:a"));

@@ -81,7 +81,7 @@ fn granted(claim: &Claim, low: i64, high: i64) -> Option<Answer> {
     let token = |number: i64| FencingToken::new(u64::try_from(number).ok()?).ok();
     let tokens = TokenRange::new(token(low)?, token(high)?).ok()?;
     let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
-    Some(Answer::Granted { lease, valid_for: claim.terms.ttl.get() })
+    Some(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false })
 }
 
 fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
@@ -90,7 +90,7 @@ fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
             granted(claim, *low, *high)
         }
         [Value::BulkString(word), Value::BulkString(value), Value::Int(pttl)] if word == b"held" => {
-            Some(Answer::Busy { remaining: remaining(*pttl), holder: Stored::holder(value) })
+            Some(Answer::Busy { remaining: remaining(*pttl), holder: Stored::holder(value), drawn: None })
         }
         [
             Value::BulkString(word),
@@ -104,6 +104,7 @@ fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
             remaining: remaining(*pttl),
             valid_for: Duration::from_millis(u64::try_from(*place).ok()?),
             holder: Stored::holder(value),
+            drawn: None,
         }),
         _ => None,
     }
@@ -127,7 +128,7 @@ impl Question for Renewal<'_> {
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<Vec<Renewed>, Failure> {
         let lost: Vec<usize> = read(reply)?;
-        let renewed = |lease: &Lease| Renewed::Renewed { valid_for: lease.terms.ttl.get() };
+        let renewed = |lease: &Lease| Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false };
         let mut answers: Vec<_> = self.0.iter().map(renewed).collect();
         for number in lost {
             *number.checked_sub(1).and_then(|index| answers.get_mut(index)).ok_or_else(Failure::strange_answer)? =
@@ -203,4 +204,72 @@ impl Question for &Lease {
 /// How long a tombstone lives, in milliseconds.
 pub(crate) fn tombstone_life(request: &ReleaseRequest) -> u64 {
     to_millis(request.terms.ttl.get().max(TOMBSTONE_MIN))
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_core::{Note, Owner, Prefix, Terms, Ttl, Width};
+
+    use super::*;
+    use crate::peer::{Peer, Place};
+    use crate::script::Counting;
+    use crate::wire::Wire;
+
+    fn read_as<Q: Question>(question: Q, reply: Value) -> Result<Q::Answer, Failure> {
+        let wire = Wire { prefix: Prefix::default(), server: "redis://h".into(), channel: None };
+        let (run_id, replid) = (String::new(), String::new());
+        let peer = Peer { run_id, replid, evicts: None, place: Place::OnItsOwn, counting: Counting::Stored };
+        question.read(Line { wire: &wire, peer: &peer, first: None }, reply)
+    }
+
+    fn text(text: &str) -> Value {
+        Value::BulkString(text.as_bytes().to_vec())
+    }
+
+    fn owner(byte: u8) -> Owner {
+        Owner::from_random([byte; 16])
+    }
+
+    /// What a lock holds, as it is seen there.
+    fn stored(byte: u8, tokens: &str) -> Value {
+        let value = text(&format!("{}{tokens}:1@h", of_owner(owner(byte))));
+        Value::Array(vec![Value::Array(vec![value, Value::Int(1000), Value::Int(0)])])
+    }
+
+    #[test]
+    fn a_lease_stands_only_with_its_own_owner_and_tokens() {
+        let (name, terms) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT));
+        let tokens = TokenRange::above(6, Width::for_waiters(3)).unwrap();
+        let lease = Lease { name, owner: owner(1), tokens, terms };
+        let token = |number| FencingToken::new(number).unwrap();
+        for (byte, tokens, expected) in [
+            (1, "7:9", Fenced::Acknowledged),
+            (1, "7:8", Fenced::NotHeld),
+            (2, "7:9", Fenced::NotHeld),
+            (2, "9:9", Fenced::NotHeld),
+            (2, "1:2", Fenced::NotHeld),
+            (2, "10:12", Fenced::Higher(token(10))),
+            (1, "10:12", Fenced::Higher(token(10))),
+        ] {
+            assert_eq!(read_as(&lease, stored(byte, tokens)).ok(), Some(expected), "{byte} {tokens}");
+        }
+    }
+
+    #[test]
+    fn an_answer_in_other_words_is_strange() {
+        let (name, terms, note) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT), Note::from_wire("1@h"));
+        let (width, queueing) = (Width::ONE, Queueing::Wanted);
+        let claim = Claim { name, owner: owner(1), terms, width, floor: None, note, queueing };
+        let value = text(&format!("{}7:9:1@h", of_owner(owner(2))));
+        let numbers = |count: usize| vec![Value::Int(7); count];
+        for (word, rest) in [
+            ("granted", numbers(2)),
+            ("held", vec![value.clone(), Value::Int(7)]),
+            ("queued", [vec![value.clone()], numbers(3), vec![Value::Int(0)]].concat()),
+        ] {
+            let said = |word: &str| Value::Array([vec![text(word)], rest.clone()].concat());
+            assert!(read_as(&claim, said(word)).is_ok(), "{word}");
+            assert!(read_as(&claim, said("refused")).is_err(), "in place of {word}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! How questions are put to Redis and its answers read, whoever sends them. No I/O.
+//! How requests to Redis are encoded and its replies decoded, for every kind of connection. No I/O.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -149,7 +149,7 @@ pub(crate) fn read<T: FromRedisValue>(reply: Value) -> Result<T, Failure> {
     from_redis_value(reply).map_err(|_| Failure::strange_answer())
 }
 
-/// How long until a key expires; `None` for ever.
+/// How long until a key expires; `None` if it never does.
 pub(crate) fn remaining(pttl: i64) -> Option<Duration> {
     u64::try_from(pttl).ok().map(Duration::from_millis)
 }

@@ -1,19 +1,17 @@
-//! What a redlock URL says: which nodes, and what they have in common.
+//! The redlock URL: which nodes, and their common settings.
 
-mod reach;
+mod node_url;
 
-use std::fmt;
 use std::time::Duration;
 
 use lock_core::{Invalid, Prefix, Ttl, parse_duration};
 use serde::Deserialize;
-use url::{Url, form_urlencoded};
+use url::form_urlencoded;
 
 use crate::DEFAULT_MAX_TTL;
+use node_url::{FORM, check_hosts, refuse};
 
-/// Where a node listens whose URL names no port.
-const PORT: u16 = 6379;
-const FORM: &str = "write redlock://HOST:PORT,HOST:PORT,HOST:PORT/DB or redlock://?node=URL&node=URL&node=URL";
+pub use node_url::NodeUrl;
 
 /// Which nodes, and how they are used.
 ///
@@ -37,15 +35,6 @@ pub struct RedlockConfig {
     op_timeout: Option<Duration>,
 }
 
-/// Where one node is.
-#[derive(Clone, PartialEq, Eq)]
-pub struct NodeUrl {
-    url: String,
-    address: String,
-    /// Whether it is on the host that asks, whichever that is.
-    is_here: bool,
-}
-
 /// The form of the configuration in a file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,10 +52,11 @@ impl RedlockConfig {
     /// Reads `redlock://HOST:PORT,HOST:PORT,HOST:PORT/DB`, or `redlock://?node=URL&node=URL&node=URL` where nodes differ in
     /// their passwords, databases or TLS; with `max_ttl`, `prefix` and `op_timeout` in the query.
     ///
-    /// A user and a password before the first host are everybody's. An `&` or `#` inside of a node's URL is written `%26` or `%23`.
+    /// A user and a password before the first host are those of all nodes. An `&` or `#` inside of a node's URL is written `%26` or `%23`.
     ///
     /// # Errors
-    /// `Invalid`, without users and passwords, for anything else; also for less than three nodes, or one twice.
+    /// `Invalid`, without users and passwords, for anything else; also for fewer than three nodes, or for one that is listed
+    /// twice.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
         let rest = url.strip_prefix("redlock://").ok_or_else(|| refuse("its scheme is not redlock://", FORM))?;
         let (hosts, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -87,58 +77,14 @@ impl RedlockConfig {
         self.max_ttl
     }
 
-    /// What stands before the names of locks, if anything.
+    /// The prefix of lock names, if there is one.
     pub fn prefix(&self) -> Option<&str> {
         self.prefix.as_deref()
     }
 
-    /// How long one request may take, where the URL says so.
+    /// How long one request may take, if the URL says so.
     pub fn op_timeout(&self) -> Option<Duration> {
         self.op_timeout
-    }
-}
-
-impl NodeUrl {
-    /// Takes the URL of one node, or its host and port, and the prefix that all of them share.
-    fn new(url: &str, prefix: Option<&str>) -> Result<Self, Invalid> {
-        let bad = |problem: &str| Invalid::new("node URL", "(hidden)", problem, FORM);
-        let url = if url.contains(":/") { url.to_owned() } else { format!("redis://{url}") };
-        let mut parsed = Url::parse(&url).map_err(|error| bad(&error.to_string()))?;
-        if let Some((_, db)) = parsed.query_pairs().find(|(key, _)| key == "prefix" || key == "op_timeout") {
-            return Err(bad(&format!(
-                "it has options that all nodes share (\"{db}\"): write them behind the last node"
-            )));
-        }
-        let database = parsed.path().trim_matches('/');
-        let address = match parsed.host_str() {
-            Some(host) => {
-                let (host, port) = (host.to_ascii_lowercase(), parsed.port().unwrap_or(PORT));
-                let database = if database.is_empty() { "0" } else { database };
-                if database == "0" { format!("{host}:{port}") } else { format!("{host}:{port}/{database}") }
-            }
-            None => format!("/{database}"),
-        };
-        let is_here = parsed.host().map_or(parsed.scheme().contains("unix"), |host| reach::is_here(&host));
-        if let Some(prefix) = prefix {
-            parsed.query_pairs_mut().append_pair("prefix", prefix);
-        }
-        Ok(Self { url: parsed.into(), address, is_here })
-    }
-
-    /// The URL of the server as a store of its own, with its secrets and the deployment's prefix.
-    pub fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// Host, port and database, without secrets: the node as its deployment lists it.
-    pub fn address(&self) -> &str {
-        &self.address
-    }
-}
-
-impl fmt::Debug for NodeUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.address)
     }
 }
 
@@ -167,7 +113,7 @@ impl Table {
             "max_ttl" => self.max_ttl.replace(value.parse()?).is_some(),
             "prefix" => self.prefix.replace(value.to_owned()).is_some(),
             "op_timeout" => self.op_timeout.replace(parse_duration("op_timeout", value)?).is_some(),
-            // What follows a bare "?" in a password is no option's name.
+            // After an unescaped "?" in a password, this is not the name of an option.
             word if !value.contains('@') && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
                 let problem = format!("its option \"{word}\" is unknown");
                 return Err(refuse(problem, "allowed: node, max_ttl, prefix, op_timeout"));
@@ -204,21 +150,17 @@ impl TryFrom<Table> for RedlockConfig {
             return Err(refuse(problem, "name three or five independent servers; for one, use its own URL"));
         }
         for (index, node) in nodes.iter().enumerate() {
-            if nodes[..index].iter().any(|other| other.address == node.address) {
-                return Err(refuse(format!("it names {} twice", node.address), "name each node once"));
+            if nodes[..index].iter().any(|other| other.address() == node.address()) {
+                return Err(refuse(format!("it names {} twice", node.address()), "name each node once"));
             }
         }
-        reach::check(&nodes)?;
+        check_hosts(&nodes)?;
         if table.op_timeout == Some(Duration::ZERO) {
             return Err(Invalid::new("op_timeout", "0s", "no request is that fast", "give 500ms or so"));
         }
         let max_ttl = table.max_ttl.map_or_else(|| Ttl::new(DEFAULT_MAX_TTL), Ok)?;
         Ok(Self { nodes, max_ttl, prefix: table.prefix, op_timeout: table.op_timeout })
     }
-}
-
-fn refuse(problem: impl Into<String>, remedy: impl Into<String>) -> Invalid {
-    Invalid::new("redlock URL", "redlock://...", problem, remedy)
 }
 
 #[cfg(test)]
@@ -255,7 +197,7 @@ mod tests {
             ("redlock://", "0 node(s)"),
             ("redlock://:sesame@a,b,b:6379", "b:6379 twice"),
             ("redlock://:sesame@a,,b", "empty host"),
-            ("redlock://:sesame@a,b,c?max_tl=1m", "allowed: node, max_ttl"),
+            ("redlock://:sesame@a,b,c?max_tl=1m", "option \"max_tl\" is unknown"),
             ("redlock://:ses/a?sesame=me@a,b,c", "write ? as %3F"),
             ("redlock://:sesame@a,b,c?max_ttl=1m&max_ttl=2m", "given twice"),
             ("redlock://:sesame@a,b,c?max_ttl=never", "never"),

@@ -1,4 +1,4 @@
-//! What nodes tell unasked, put together: a lock is worth asking for once a majority has let it go.
+//! Hints from the nodes, combined: a lock is worth asking for once a majority has released it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,28 +8,28 @@ use lock_core::{Event, EventSink, Heard, Lease, Listener, LockName};
 
 use crate::quorum::NodeId;
 
-/// For how many locks hints are counted at a time. With more, counting begins anew: waiters ask by themselves, too.
+/// For how many locks hints are counted at a time. With more, counting starts over; waiters also ask without hints.
 const COUNTED_MAX: usize = 1024;
 
-/// Counts the nodes that told of each lock.
+/// For each lock, the nodes that sent a hint.
 #[derive(Debug, Default)]
 struct Counts(BTreeMap<LockName, BTreeSet<NodeId>>);
 
-/// Has the nodes tell `sink` together.
+/// Passes the nodes' combined hints to `sink`.
 pub(crate) fn listen<N: QuorumNode>(nodes: &[N], majority: usize, sink: &EventSink) {
     for (node, sink) in nodes.iter().zip(sinks(nodes.len(), majority, sink)) {
         node.listen(sink);
     }
 }
 
-/// One sink for each of `nodes` nodes, which together tell `sink`.
+/// One sink for each node. Together they pass hints to `sink`.
 fn sinks(nodes: usize, majority: usize, sink: &EventSink) -> Vec<EventSink> {
     let counts = Arc::new(Mutex::new(Counts::default()));
     let one = |index| Part { node: NodeId(index), majority, counts: Arc::clone(&counts), sink: sink.clone() };
     (0..nodes).map(|index| EventSink::of(one(index))).collect()
 }
 
-/// What one node tells, counted with what the others tell.
+/// The sink for one node's hints, which are counted together with those of the others.
 struct Part {
     node: NodeId,
     majority: usize,
@@ -54,7 +54,7 @@ impl Listener for Part {
 }
 
 impl Counts {
-    /// Whether a majority has told by now.
+    /// Counts a hint. Returns whether a majority has sent one by now.
     fn freed(&mut self, name: &LockName, node: NodeId, majority: usize) -> bool {
         if !self.0.contains_key(name) && self.0.len() >= COUNTED_MAX {
             self.0.clear();
@@ -85,5 +85,17 @@ mod tests {
         }
         sinks[1].deliver(Event::RecheckAll);
         assert_eq!(told.lock().unwrap().last(), Some(&Event::RecheckAll));
+    }
+
+    #[test]
+    fn counting_begins_anew_only_when_there_are_too_many_locks() {
+        let name = |n: usize| format!("lock {n}").parse().unwrap();
+        let mut counts = Counts::default();
+        (0..COUNTED_MAX).for_each(|n| assert!(!counts.freed(&name(n), NodeId(0), 2)));
+        assert!(counts.freed(&name(0), NodeId(1), 2), "all of them are counted");
+        assert!(!counts.freed(&name(0), NodeId(0), 2));
+        assert!(counts.freed(&name(1), NodeId(1), 2), "there was room for that one");
+        (0..2).for_each(|n| assert!(!counts.freed(&name(COUNTED_MAX + n), NodeId(0), 2)));
+        assert!(!counts.freed(&name(2), NodeId(1), 2), "one more than are counted");
     }
 }

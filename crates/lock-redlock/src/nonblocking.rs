@@ -1,6 +1,5 @@
 //! The quorum for tokio.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -10,16 +9,17 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use lock_core::node::AsyncQuorumNode;
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Moment, ReleaseRequest,
+    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, ReleaseRequest,
     Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
 use tokio::sync::Notify;
 
-use crate::quorum::{Acquire, Errand, Guard, Letter, NodeId, Outcome, Purpose, Quorum, Release, Renew, Report, Verify};
-use crate::{GUARD_WITHIN, hints, no_randomness, no_verdict, random_epochs};
+use crate::epochs::HostEpochs;
+use crate::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Report, Request, RequestId, Verdict, no_verdict};
+use crate::{capabilities, hints};
 
-/// A quorum, used from tokio: every node over one connection in order, and another one for the keeper.
+/// A quorum for tokio. Each node has one connection, which keeps the order, and another one for the keeper.
 #[derive(Debug)]
 pub struct Redlock<N> {
     shared: Arc<Shared<N>>,
@@ -29,35 +29,35 @@ pub struct Redlock<N> {
 struct Shared<N> {
     nodes: Vec<N>,
     quorum: Arc<Mutex<Quorum>>,
-    /// Told when nothing is under way any more.
+    /// Notified when nothing is under way any more.
     quiet: Arc<Notify>,
     clock: SharedClock,
 }
 
 impl<N: AsyncQuorumNode> Redlock<N> {
-    /// Of these nodes, without asking any: nobody votes until the guard has [passed](Self::pass).
+    /// A quorum of these nodes. None is asked yet, and none votes before the first recovery [pass](Self::pass).
     ///
     /// # Errors
-    /// `Config` for less than three nodes, or one twice.
+    /// `Config` for fewer than three nodes, or for one that is listed twice.
     pub fn of(nodes: Vec<N>, max_ttl: Ttl) -> Result<Self, BackendError> {
         Self::on_clock(nodes, max_ttl, Arc::new(HostClock))
     }
 
-    /// The same on a clock of the caller's.
+    /// The same with the caller's clock.
     ///
     /// # Errors
     /// As [`of`](Self::of).
     pub fn on_clock(nodes: Vec<N>, max_ttl: Ttl, clock: SharedClock) -> Result<Self, BackendError> {
         let addresses: Vec<_> = nodes.iter().map(|node| node.address().to_owned()).collect();
-        let quorum = Arc::new(Mutex::new(Quorum::new(&addresses, max_ttl)?));
+        let quorum = Arc::new(Mutex::new(Quorum::new(&addresses, max_ttl, Box::new(HostEpochs))?));
         Ok(Self { shared: Arc::new(Shared { nodes, quorum, quiet: Arc::default(), clock }) })
     }
 
-    /// Of these nodes, after a first pass of the guard: all are asked, each for `within` at most.
+    /// A quorum of these nodes, after a first recovery pass. Each step of that may take `within`.
     ///
     /// # Errors
-    /// `Config` where nodes are not what they should be, whatever most nodes say if most cannot be reached. A quorum that
-    /// does not vote yet is no error: what is asked of it says so.
+    /// `Config` if nodes are misconfigured; the error of the nodes if most of them cannot be reached. A quorum that does not
+    /// vote yet is no error here, but at each verb.
     ///
     /// # Cancel safety
     /// Harmless when dropped: each step of a pass may be the last.
@@ -68,57 +68,25 @@ impl<N: AsyncQuorumNode> Redlock<N> {
         Ok((quorum, report))
     }
 
-    /// Has the guard pass.
+    /// Runs a recovery pass. Each of its steps may take `within`.
     ///
     /// # Errors
-    /// `Config` where nodes are not what they should be.
+    /// `Config` if nodes are misconfigured.
     ///
     /// # Cancel safety
     /// Harmless when dropped: each step of a pass may be the last.
     pub async fn pass(&self, purpose: Purpose, within: Duration) -> Result<Report, BackendError> {
-        let epochs = random_epochs(self.shared.nodes.len()).map_err(|error| no_randomness(&error))?;
-        self.verdict(|quorum, now| Guard::begin(quorum, now, purpose, within, epochs)).await
+        self.run(Request::Pass(purpose), within).await?.of_pass()
     }
 
-    /// Runs a verb, and has the guard pass after it where it is time.
-    async fn run<T, E>(&self, begin: impl FnOnce(&mut Quorum, Moment) -> E) -> Result<T, BackendError>
-    where
-        E: Errand<Verdict = Result<T, BackendError>>,
-    {
-        let verdict = self.verdict(begin).await;
-        self.guard();
-        verdict
-    }
-
-    /// Runs an errand up to its verdict; what is left of it goes on in the background.
-    async fn verdict<T, E>(&self, begin: impl FnOnce(&mut Quorum, Moment) -> E) -> Result<T, BackendError>
-    where
-        E: Errand<Verdict = Result<T, BackendError>>,
-    {
-        let errand = begin(&mut self.shared.quorum(), self.shared.clock.now());
-        let mut course = self.course(errand);
-        let verdict = course.go_on().await;
-        if !course.is_done() {
-            course.finish();
+    /// Runs a request up to its verdict. The rest of it continues in the background.
+    async fn run(&self, request: Request, within: Duration) -> Result<Verdict, BackendError> {
+        let mut run = Run::begin(Arc::clone(&self.shared), request, within);
+        let verdict = run.verdict().await;
+        if !run.under_way.is_empty() {
+            tokio::spawn(run.finish());
         }
-        verdict.unwrap_or_else(|| Err(no_verdict()))
-    }
-
-    /// Has the guard pass in the background, where it is time.
-    fn guard(&self) {
-        let now = self.shared.clock.now();
-        let mut quorum = self.shared.quorum();
-        if quorum.wants_guard(now)
-            && let Ok(epochs) = random_epochs(self.shared.nodes.len())
-        {
-            let errand = Guard::begin(&mut quorum, now, Purpose::Watch, GUARD_WITHIN, epochs);
-            drop(quorum);
-            self.course(errand).finish();
-        }
-    }
-
-    fn course<E: Errand>(&self, errand: E) -> Course<N, E> {
-        Course { shared: Arc::clone(&self.shared), errand, under_way: Vec::new(), ready: VecDeque::new() }
+        verdict.ok_or_else(no_verdict)
     }
 }
 
@@ -126,89 +94,109 @@ impl<N> Shared<N> {
     fn quorum(&self) -> MutexGuard<'_, Quorum> {
         self.quorum.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-/// An errand that is being run.
-struct Course<N, E> {
-    shared: Arc<Shared<N>>,
-    errand: E,
-    /// In the order in which they were written, for that is the order in which a node has to get its own.
-    under_way: Vec<(NodeId, BoxFuture<'static, (Letter, Outcome)>)>,
-    /// What has come of some of them.
-    ready: VecDeque<(Letter, Outcome)>,
-}
-
-impl<N: AsyncQuorumNode, E: Errand> Course<N, E> {
-    fn is_done(&self) -> bool {
-        self.under_way.is_empty() && self.ready.is_empty()
-    }
-
-    /// Goes on to the end in the background.
-    fn finish(mut self) {
-        tokio::spawn(async move { while self.go_on().await.is_some() {} });
-    }
-
-    /// Goes on up to the verdict, or to the end if that fell before.
-    async fn go_on(&mut self) -> Option<E::Verdict> {
-        loop {
-            while let Some(letter) = self.errand.next_letter() {
-                let shared = Arc::clone(&self.shared);
-                let node = letter.node;
-                let outcome = Box::pin(async move {
-                    let outcome = shared.nodes[letter.node.0].ask(&letter.ask, letter.within).await;
-                    (letter, outcome)
-                });
-                self.under_way.push((node, outcome));
-            }
-            if let Some(verdict) = self.errand.take_verdict() {
-                return Some(verdict);
-            }
-            let (letter, outcome) = poll_fn(|cx| self.poll_next(cx)).await?;
-            let now = self.shared.clock.now();
-            let mut quorum = self.shared.quorum();
-            self.errand.heard(&mut quorum, now, &letter, outcome);
-            if quorum.is_quiet() {
-                self.shared.quiet.notify_waiters();
-            }
-        }
-    }
-
-    /// The next outcome, or none if nothing is under way. Not `FuturesUnordered`: that wakes its task once more when it has
-    /// polled all that it holds, and the client's driver, which holds many of these, then yields after two of them, so
-    /// that what could go out together goes out in small portions.
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Letter, Outcome)>> {
-        if self.ready.is_empty() {
-            let ready = &mut self.ready;
-            self.under_way.retain_mut(|(_, outcome)| match outcome.as_mut().poll(cx) {
-                Poll::Ready(heard) => {
-                    ready.push_back(heard);
-                    false
-                }
-                Poll::Pending => true,
-            });
-        }
-        match self.ready.pop_front() {
-            None if !self.under_way.is_empty() => Poll::Pending,
-            heard => Poll::Ready(heard),
-        }
-    }
-}
-
-/// A dropped course, or one whose runtime has ended, hears nothing any more.
-impl<N, E> Drop for Course<N, E> {
-    fn drop(&mut self) {
-        let mut quorum = self.shared.quorum();
-        let unheard = self.ready.iter().map(|(letter, _)| letter.node);
-        self.under_way.iter().map(|(node, _)| *node).chain(unheard).for_each(|node| quorum.forget(node));
+    fn notify_if_quiet(&self, quorum: &Quorum) {
         if quorum.is_quiet() {
-            self.shared.quiet.notify_waiters();
+            self.quiet.notify_waiters();
         }
+    }
+}
+
+/// A request that is being run, and what is under way to the nodes for it.
+struct Run<N> {
+    shared: Arc<Shared<N>>,
+    id: RequestId,
+    verdict: Option<Verdict>,
+    /// In the order of the outputs, which is the order in which a node has to receive its own.
+    under_way: Vec<(Outgoing, BoxFuture<'static, Outcome>)>,
+}
+
+impl<N: AsyncQuorumNode> Run<N> {
+    fn begin(shared: Arc<Shared<N>>, request: Request, within: Duration) -> Self {
+        let now = shared.clock.now();
+        let mut quorum = shared.quorum();
+        let id = quorum.begin(now, request, within);
+        let mut run = Self { shared: Arc::clone(&shared), id, verdict: None, under_way: Vec::new() };
+        run.take_outputs(&mut quorum);
+        run
+    }
+
+    /// The verdict, or none if the request ended without one.
+    async fn verdict(&mut self) -> Option<Verdict> {
+        while self.verdict.is_none() && !self.under_way.is_empty() {
+            self.go_on().await;
+        }
+        self.verdict.take()
+    }
+
+    async fn finish(mut self) {
+        while !self.under_way.is_empty() {
+            self.go_on().await;
+        }
+    }
+
+    /// Waits for outcomes, and reports them to the quorum.
+    async fn go_on(&mut self) {
+        let heard = poll_fn(|cx| self.poll_heard(cx)).await;
+        let shared = Arc::clone(&self.shared);
+        let now = shared.clock.now();
+        let mut quorum = shared.quorum();
+        for (sent, outcome) in heard {
+            quorum.heard(now, sent, outcome);
+        }
+        self.take_outputs(&mut quorum);
+        shared.notify_if_quiet(&quorum);
+    }
+
+    /// All outputs belong to this request: the quorum has been locked since it was changed for it.
+    fn take_outputs(&mut self, quorum: &mut Quorum) {
+        while let Some(output) = quorum.poll() {
+            match output {
+                Output::Send(sent) => {
+                    let (shared, node) = (Arc::clone(&self.shared), sent.node.0);
+                    let (ask, within) = (sent.ask.clone(), sent.within);
+                    let outcome = Box::pin(async move { shared.nodes[node].ask(&ask, within).await });
+                    self.under_way.push((sent, outcome));
+                }
+                Output::Done(id, verdict) if id == self.id => self.verdict = Some(verdict),
+                // The verdict of a pass that the quorum began by itself, which has no caller.
+                Output::Done(..) => {}
+            }
+        }
+    }
+
+    /// All outcomes that are ready, at least one. Not `FuturesUnordered`: after it has polled everything, it wakes its task once
+    /// more. The client's driver holds many of these and would yield after two of them, so requests that could leave in one
+    /// write would leave in many.
+    fn poll_heard(&mut self, cx: &mut Context<'_>) -> Poll<Vec<(Outgoing, Outcome)>> {
+        let mut heard = Vec::new();
+        let mut index = 0;
+        while let Some((_, outcome)) = self.under_way.get_mut(index) {
+            match outcome.as_mut().poll(cx) {
+                Poll::Ready(outcome) => heard.push((self.under_way.remove(index).0, outcome)),
+                Poll::Pending => index += 1,
+            }
+        }
+        if heard.is_empty() { Poll::Pending } else { Poll::Ready(heard) }
+    }
+}
+
+/// A run that is dropped, or whose runtime has ended, hears no more outcomes.
+impl<N> Drop for Run<N> {
+    fn drop(&mut self) {
+        if self.under_way.is_empty() {
+            return;
+        }
+        let now = self.shared.clock.now();
+        let mut quorum = self.shared.quorum();
+        self.under_way.drain(..).for_each(|(sent, _)| quorum.forget(now, sent));
+        self.shared.notify_if_quiet(&quorum);
     }
 }
 
 impl<N: AsyncQuorumNode> Backend for Redlock<N> {
     fn capabilities(&self) -> Capabilities {
-        crate::capabilities()
+        capabilities()
     }
 
     fn listen(&self, sink: EventSink) {
@@ -227,19 +215,19 @@ impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        self.run(|quorum, now| Acquire::begin(quorum, now, claim, within)).await
+        self.run(Request::Acquire(claim.clone()), within).await?.of_acquire()
     }
 
     async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        self.run(|quorum, now| Renew::begin(quorum, now, leases, within)).await
+        self.run(Request::Renew(leases.to_vec()), within).await?.of_renew()
     }
 
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        self.run(|quorum, now| Release::begin(quorum, now, request, within)).await
+        self.run(Request::Release(request.clone()), within).await?.of_release()
     }
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.run(|quorum, now| Verify::begin(quorum, now, lease, within)).await
+        self.run(Request::Fence(lease.clone()), within).await?.of_fence()
     }
 
     async fn flush(&self, within: Duration) {

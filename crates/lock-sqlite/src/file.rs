@@ -25,7 +25,7 @@ use crate::network::refuse_network;
 
 const CONNECT: Operation = Operation::Connect;
 
-/// How often the lock of the directory is asked for. Whoever has it opens a file, which takes a millisecond or so.
+/// How often the lock of the directory is asked for. Its holder opens a file, which takes about a millisecond.
 const LOCK_RETRY: Duration = Duration::from_millis(2);
 
 /// What to do where there is no file.
@@ -251,6 +251,51 @@ mod tests {
         assert_ne!(location.identity().unwrap(), earlier);
         location.disown(&lock, &earlier).unwrap();
         assert!(!location.wal.exists() && !location.shm.exists());
+    }
+
+    #[test]
+    fn one_companion_that_is_left_of_a_replaced_file_is_enough_to_remove_both() {
+        let directory = tempfile::tempdir().unwrap();
+        let location = located(directory.path());
+        let lock = location.lock(soon()).unwrap();
+        let all = [&location.main, &location.wal, &location.shm];
+        all.iter().for_each(|path| fs::write(path, "old").unwrap());
+        let earlier = location.identity().unwrap();
+        let _open = all.map(|path| File::open(path).unwrap());
+        for path in [&location.main, &location.shm] {
+            fs::remove_file(path).unwrap();
+            fs::write(path, "new").unwrap();
+        }
+        location.disown(&lock, &earlier).unwrap();
+        assert!(location.main.exists() && !location.wal.exists() && !location.shm.exists());
+    }
+
+    #[test]
+    fn a_companion_that_cannot_be_removed_is_told_of() {
+        let directory = tempfile::tempdir().unwrap();
+        let location = located(directory.path());
+        let lock = location.lock(soon()).unwrap();
+        fs::create_dir(&location.wal).unwrap();
+        assert!(location.ensure(&lock, Missing::Create).is_err());
+        assert!(!location.main.exists());
+    }
+
+    #[test]
+    fn files_that_cannot_be_looked_at_are_not_taken_for_missing_ones() {
+        let directory = tempfile::tempdir().unwrap();
+        let parent = directory.path().join("locks");
+        fs::create_dir(&parent).unwrap();
+        let location = located(&parent);
+        fs::remove_dir(&parent).unwrap();
+        fs::write(&parent, "a plain file").unwrap();
+        assert!(location.identity().is_err());
+        assert!(Location::find(&parent.join("locks.db")).is_err());
+    }
+
+    #[test]
+    fn a_bare_name_is_a_file_in_the_working_directory() {
+        let location = Location::find(Path::new("no-such-file.db")).unwrap();
+        assert_eq!(location.main, std::env::current_dir().unwrap().canonicalize().unwrap().join("no-such-file.db"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The embedded backend: one SQLite file shared by the processes of one machine.
 //!
-//! Nothing has to be installed or running. Whoever opens the same file excludes each other, waits in one queue (first
-//! come, first served), and draws from one counter of fencing tokens, which every commit writes through to the disk.
+//! Nothing has to be installed or running. All clients of the same file exclude each other, wait in one queue (first
+//! come, first served), and draw from one counter of fencing tokens, which every commit writes through to the disk.
 //!
 //! # What is guaranteed
 //! - Leases are timed by this boot of the machine and a clock that counts suspend ([`Timing`]): a wall clock that is

@@ -100,7 +100,7 @@ fn survey(transaction: &Transaction<'_>, now: Moment, waiters: &[Waiter]) -> Res
                 if let Some(waiter) = mine(hold.owner) {
                     let terms = waiter.terms;
                     let lease = Lease { name: name.clone(), owner: hold.owner, tokens: hold.tokens, terms };
-                    sight.events.push(Event::Granted { lease, valid_for: hold.remaining });
+                    sight.events.push(Event::Granted { lease, valid_for: hold.remaining, wanted: false });
                 }
                 Some(hold.remaining)
             }

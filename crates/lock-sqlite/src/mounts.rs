@@ -1,5 +1,5 @@
 //! A database that is mounted as a single file, where this store must not be: SQLite's other two files lie beside each
-//! name that the database has, so whoever uses another name of it shares neither.
+//! name that the database has, so a client that uses another name of it shares neither.
 
 use std::path::Path;
 

@@ -28,29 +28,35 @@ pub(crate) fn refuse_network(_given: &Path, _path: &Path) -> Result<(), BackendE
     Ok(())
 }
 
-/// The file systems that several machines share. FUSE is not among them: it may be anything, and containers are on it.
+/// The file systems that several machines share, by their magic numbers. FUSE is not among them: it may be anything, and
+/// containers are on it.
 ///
 /// # Source
 /// `statfs(2)` of the Linux manual pages, and the kernel's `linux/magic.h`.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the numbers are those of Linux"))]
+const SHARED: [(u32, &str); 17] = [
+    (0x6969, "NFS"),
+    (0x517b, "SMB"),
+    (0xff53_4d42, "SMB"),
+    (0xfe53_4d42, "SMB"),
+    (0x0102_1997, "9P"),
+    (0x5346_414f, "AFS"),
+    (0x6b41_4653, "AFS"),
+    (0x00c3_6400, "Ceph"),
+    (0x7375_7245, "Coda"),
+    (0x564c, "NCP"),
+    (0x0bd0_0bd0, "Lustre"),
+    (0x4750_4653, "GPFS"),
+    (0x1983_0326, "BeeGFS"),
+    (0x7461_636f, "OCFS2"),
+    (0x0116_1970, "GFS2"),
+    (0x786f_4256, "a shared folder of VirtualBox"),
+    (0xbacb_acbc, "a shared folder of VMware"),
+];
+
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the numbers are those of Linux"))]
 fn shared_file_system(magic: u32) -> Option<&'static str> {
-    Some(match magic {
-        0x6969 => "NFS",
-        0x517b | 0xff53_4d42 | 0xfe53_4d42 => "SMB",
-        0x0102_1997 => "9P",
-        0x5346_414f | 0x6b41_4653 => "AFS",
-        0x00c3_6400 => "Ceph",
-        0x7375_7245 => "Coda",
-        0x564c => "NCP",
-        0x0bd0_0bd0 => "Lustre",
-        0x4750_4653 => "GPFS",
-        0x1983_0326 => "BeeGFS",
-        0x7461_636f => "OCFS2",
-        0x0116_1970 => "GFS2",
-        0x786f_4256 => "a shared folder of VirtualBox",
-        0xbacb_acbc => "a shared folder of VMware",
-        _ => return None,
-    })
+    SHARED.iter().find(|(shared, _)| *shared == magic).map(|(_, name)| *name)
 }
 
 #[cfg(test)]

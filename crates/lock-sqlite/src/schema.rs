@@ -125,6 +125,7 @@ mod tests {
         assert_eq!(adopted("CREATE TABLE t(x)").0, ErrorKind::OtherKind);
         assert_eq!(adopted("PRAGMA application_id = 7").0, ErrorKind::OtherKind);
         assert_eq!(adopted("PRAGMA user_version = 1").0, ErrorKind::OtherKind);
+        assert_eq!(adopted(&format!("PRAGMA application_id = {APPLICATION_ID}")).0, ErrorKind::OtherKind);
         let (kind, text) = adopted(&format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 2"));
         assert_eq!(kind, ErrorKind::Config);
         assert!(text.contains("update this program"), "{text}");

@@ -198,3 +198,15 @@ pub(crate) fn replaced_again(operation: Operation, settings: &Settings) -> Backe
 fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_busy_database_is_waited_for() {
+        let failed = |code| rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+        assert!(is_busy(&failed(rusqlite::ffi::SQLITE_BUSY)) && is_busy(&failed(rusqlite::ffi::SQLITE_LOCKED)));
+        assert!(!is_busy(&failed(rusqlite::ffi::SQLITE_CORRUPT)));
+    }
+}

@@ -20,7 +20,7 @@ impl Transaction<'_> {
         self.live(wire::FIRST_PLACE, key, Place::from_row)
     }
 
-    /// Where the owner stands in the queue, 1 for the next in line; 0 for whoever does not.
+    /// Where the owner stands in the queue, 1 for the next in line; 0 if it is not in the queue.
     pub(crate) fn position(&self, key: &str, owner: Owner) -> Result<u32, Fault> {
         let place = named_params! {
             ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),

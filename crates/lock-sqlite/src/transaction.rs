@@ -56,7 +56,7 @@ impl<'a> Transaction<'a> {
                 ":boot": self.boot(), ":now": nanos(self.now), ":until": nanos(self.now + valid_for),
             },
         )?;
-        Ok(if renewed == 1 { Renewed::Renewed { valid_for } } else { Renewed::NotHeld })
+        Ok(if renewed == 1 { Renewed::Renewed { valid_for, wanted: false } } else { Renewed::NotHeld })
     }
 
     pub(crate) fn release(&self, request: &ReleaseRequest) -> Result<Released, Fault> {
@@ -129,13 +129,13 @@ impl<'a> Transaction<'a> {
         Ok((self.hold(&key)?, self.first_place(&key)?))
     }
 
-    /// Stores the claim's hold for its ttl; whoever holds waits no more.
+    /// Stores the claim's hold for its ttl; a holder no longer waits.
     fn grant(&self, key: &str, claim: &Claim, tokens: TokenRange) -> Result<Answer, Fault> {
         let valid_for = claim.terms.ttl.get();
         self.drop_place(key, claim.owner)?;
         self.set_hold(key, claim.owner, tokens, &claim.note, valid_for)?;
         let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
-        Ok(Answer::Granted { lease, valid_for })
+        Ok(Answer::Granted { lease, valid_for, wanted: false })
     }
 
     /// Answers a claim on a lock that somebody else holds.
@@ -144,11 +144,11 @@ impl<'a> Transaction<'a> {
         match claim.queueing {
             Queueing::Wanted => {
                 let position = self.take_place(key, claim)?;
-                Ok(Answer::Queued { position, remaining, valid_for: place_for(claim.terms.ttl), holder })
+                Ok(Answer::Queued { position, remaining, valid_for: place_for(claim.terms.ttl), holder, drawn: None })
             }
             Queueing::Unwanted => {
                 self.drop_place(key, claim.owner)?;
-                Ok(Answer::Busy { remaining, holder })
+                Ok(Answer::Busy { remaining, holder, drawn: None })
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Tells waiters of this client their turn, by watching the file.
 //!
 //! A thread of its own looks whether others have committed something (a read of shared memory): every few milliseconds
-//! for the next in line, less often for those further back, and not at all while nobody waits. What it says are hints: whoever hears none asks again before its place is over.
+//! for the next in line, less often for those further back, and not at all while nobody waits. Its messages are hints: a waiter that gets none asks again before its place expires.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -115,7 +115,7 @@ fn watch(shared: &Shared) {
                 shared.update_positions(&sight.positions);
                 shared.deliver(sight.events);
             }
-            // The place in the queue may be gone; whoever asks again hears what is wrong from the store itself.
+            // The place in the queue may be gone; a waiter that asks again gets the error from the store itself.
             Err(_) => {
                 lookout.forget_everything();
                 shared.deliver(vec![Event::RecheckAll]);

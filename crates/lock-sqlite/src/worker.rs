@@ -124,7 +124,7 @@ fn thread_ended(operation: Operation) -> BackendError {
     BackendError::new(BACKEND, operation, ErrorKind::Unavailable, Effect::Unknown, message).with_remedy("try again")
 }
 
-/// Where one answer goes: whoever is first, the store or the alarm, gives it.
+/// Where one answer goes: the first of the store and the alarm gives it.
 struct Reply<T> {
     operation: Operation,
     within: Duration,

@@ -5,7 +5,7 @@ pub mod deaf_alarms {
     include!(concat!(env!("OUT_DIR"), "/deaf_alarms.rs"));
 }
 
-/// A tray whose keeper says that it looks when it has looked.
-pub mod hasty_tray {
-    include!(concat!(env!("OUT_DIR"), "/hasty_tray.rs"));
+/// A queue whose keeper does not say that it looks before it looks.
+pub mod hasty_renewals {
+    include!(concat!(env!("OUT_DIR"), "/hasty_renewals.rs"));
 }

@@ -2,24 +2,22 @@
 
 use std::io;
 
-use lock_core::{Invalid, Note, Owner};
+use lock_core::{Invalid, Note};
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// Owners that count up.
-#[derive(Debug, Default)]
-pub struct Owners(AtomicU64);
+shuttle::lazy_static! {
+    static ref SECRETS: AtomicU64 = AtomicU64::new(0);
+}
 
-impl Owners {
-    /// The next owner.
-    ///
-    /// # Errors
-    /// None.
-    pub fn draw<T>(&self, _whom: &T) -> io::Result<Owner> {
-        let number = u128::from(self.0.fetch_add(1, Ordering::Relaxed));
-        // Far apart, since a waiter's next attempts count up from its owner.
-        Ok(Owner::from_random((number << 64).to_be_bytes()))
-    }
+/// The next secret.
+///
+/// # Errors
+/// None.
+pub fn secret() -> io::Result<[u8; 32]> {
+    let mut secret = [0; 32];
+    secret[..8].copy_from_slice(&SECRETS.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+    Ok(secret)
 }
 
 /// A number.

@@ -1,11 +1,11 @@
 //! `lock-host` and `lock-blocking` once more, from the same files, with shuttle's threads and locks in `sync`.
 //!
 //! Time is a clock that a test moves, and randomness is a counter: so a schedule decides everything and can be run
-//! again. Sleeps never time out here; whoever relies on that is stuck, and shuttle says so.
+//! again. Sleeps never time out here; code that relies on a timeout gets stuck, and shuttle reports it.
 
 #![allow(dead_code, unreachable_pub, reason = "not all of the included files is used")]
 
-// The files of the face name those of the host so.
+// The files of the facade name those of the host so.
 extern crate self as lock_host;
 
 mod sync {
@@ -15,22 +15,45 @@ mod sync {
 
 #[path = "../../../crates/lock-host/src/alarms.rs"]
 mod alarms;
+#[path = "../../../crates/lock-host/src/asking.rs"]
+mod asking;
+#[path = "../../../crates/lock-host/src/builder.rs"]
+mod builder;
 #[path = "../../../crates/lock-host/src/clock.rs"]
 mod clock;
+#[path = "../../../crates/lock-host/src/errors.rs"]
+mod errors;
 mod host;
-#[path = "../../../crates/lock-host/src/known.rs"]
-mod known;
+#[path = "../../../crates/lock-host/src/inquiry.rs"]
+mod inquiry;
+#[path = "../../../crates/lock-host/src/keeping.rs"]
+mod keeping;
+#[path = "../../../crates/lock-host/src/lock.rs"]
+mod lock;
+#[path = "../../../crates/lock-host/src/macros.rs"]
+mod macros;
+#[path = "../../../crates/lock-host/src/ports.rs"]
+mod ports;
+#[path = "../../../crates/lock-host/src/proof.rs"]
+mod proof;
+#[cfg(test)]
+#[path = "../../../crates/lock-host/src/recorder.rs"]
+mod recorder;
+#[path = "../../../crates/lock-host/src/renewals.rs"]
+mod renewals;
 #[path = "../../../crates/lock-host/src/sharded.rs"]
 mod sharded;
+#[path = "../../../crates/lock-host/src/site.rs"]
+mod site;
 #[path = "../../../crates/lock-host/src/stations.rs"]
 mod stations;
-#[path = "../../../crates/lock-host/src/tray.rs"]
-mod tray;
+#[path = "../../../crates/lock-host/src/turn.rs"]
+mod turn;
 
-#[path = "../../../crates/lock-blocking/src/cell.rs"]
-mod cell;
 #[path = "../../../crates/lock-blocking/src/client.rs"]
 mod client;
+#[path = "../../../crates/lock-blocking/src/closing.rs"]
+mod closing;
 #[path = "../../../crates/lock-blocking/src/driver.rs"]
 mod driver;
 #[path = "../../../crates/lock-blocking/src/guard.rs"]
@@ -39,20 +62,30 @@ mod guard;
 mod keeper;
 #[path = "../../../crates/lock-blocking/src/mutex.rs"]
 mod mutex;
-#[path = "../../../crates/lock-blocking/src/seats.rs"]
-mod seats;
+#[path = "../../../crates/lock-blocking/src/pool.rs"]
+mod pool;
+#[path = "../../../crates/lock-blocking/src/threads.rs"]
+mod threads;
 
 pub mod broken;
 mod store;
 
 pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
-pub use client::{Builder, Client};
+pub use asking::Asking;
+pub use builder::{Build, Builder, Settings};
+pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
+pub use errors::panicked;
 pub use guard::Guard;
-pub use host::{Owners, note, random_u64};
-pub use known::KnownOwners;
+pub use host::{note, random_u64, secret};
+pub use inquiry::Inquiry;
+pub use keeping::{Keeping, Net};
+pub use lock::Lock;
 pub use mutex::Mutex;
-pub use sharded::Sharded;
-pub use stations::{StationCell, Stations};
+pub use ports::Ports;
+pub use proof::Proof;
+pub use renewals::{Book, Next, RenewalQueue};
+pub use site::{Driver, Inner, Locked, Site, Waiters};
+pub use stations::Stations;
 pub use store::Store;
-pub use tray::Tray;
+pub use turn::{Held, Turn};

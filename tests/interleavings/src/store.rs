@@ -71,21 +71,23 @@ impl BlockingBackend for Store {
         }
         if let Some(lease) = lock.lease.as_ref().filter(|lease| lease.owner != claim.owner) {
             let holder = Holder::Leasehold { tokens: lease.tokens, note: claim.note.clone() };
-            return Ok(Answer::Busy { remaining: None, holder });
+            return Ok(Answer::Busy { remaining: None, holder, drawn: None });
         }
         let tokens =
             TokenRange::above(lock.last_token, claim.width).map_err(|invalid| refused(&invalid.to_string()))?;
         lock.last_token = tokens.high().get();
         let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
         lock.lease = Some(lease.clone());
-        Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get() })
+        Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false })
     }
 
     fn renew(&self, leases: &[Lease], _within: Duration) -> Result<Vec<Renewed>, BackendError> {
         let mut lock = self.lock();
         lock.renewals += u32::try_from(leases.len()).unwrap_or(u32::MAX);
         let renew = |lease: &Lease| match &lock.lease {
-            Some(held) if held.owner == lease.owner => Renewed::Renewed { valid_for: lease.terms.ttl.get() },
+            Some(held) if held.owner == lease.owner => {
+                Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false }
+            }
             Some(_) | None => Renewed::NotHeld,
         };
         Ok(leases.iter().map(renew).collect())

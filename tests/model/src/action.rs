@@ -18,7 +18,7 @@ pub enum Takes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are named after what they name")]
 pub enum Action {
-    /// An acquire reaches a node, which grants. Whoever owned the lock there: that key has vanished just before.
+    /// An acquire reaches a node, which grants. If another client owned the lock there, that key has just vanished.
     Grant { client: u8, node: u8, proposal: u8 },
     /// An acquire reaches a node once more, which grants again: the key has vanished just before.
     GrantAgain { client: u8, node: u8, proposal: u8, takes: Takes },

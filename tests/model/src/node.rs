@@ -86,7 +86,7 @@ impl<const C: usize> Node<C> {
         self.vote == Vote::Votes && self.key_of(client).is_some_and(passes)
     }
 
-    /// Grants, whoever had the lock, and answers this.
+    /// Grants, even if another client had the lock, and answers this.
     pub(crate) fn grant(&mut self, client: u8, proposal: u8, since: u8) -> u8 {
         self.counter = proposal.max(self.counter + 1);
         self.key = Some(Key { client, grant: self.counter, since });

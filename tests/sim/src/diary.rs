@@ -1,11 +1,11 @@
-//! What happened in a run, for whoever has to understand it, and a digest of that.
+//! What happened in a run, for a person to read, and a digest of it.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 
 use crate::clock::Time;
 
-/// The diary. To write costs more than to live, so most runs have an empty one: whoever needs it plays again.
+/// The diary. Writing costs more than the run itself, so most runs have an empty one; replay a run to get it.
 #[derive(Debug, Default)]
 pub(crate) struct Diary(Option<Pages>);
 

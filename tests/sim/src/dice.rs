@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The dice. The same seed throws the same numbers for ever.
+/// The dice. The same seed always throws the same numbers.
 #[derive(Debug)]
 pub(crate) struct Dice(fastrand::Rng);
 
@@ -14,6 +14,11 @@ impl Dice {
     /// Any number.
     pub(crate) fn number(&mut self) -> u64 {
         self.0.u64(..)
+    }
+
+    /// What a station draws its owners from.
+    pub(crate) fn secret(&mut self) -> [u8; 32] {
+        [(); 32].map(|()| self.0.u8(..))
     }
 
     /// A number from `low` to `high`, both included.

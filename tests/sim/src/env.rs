@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use crate::client::{Act, Backend};
 use crate::clock::Time;
 use crate::diary::Diary;
 use crate::dice::Dice;
 use crate::fault::{Fault, Tally};
 use crate::invariants::Watch;
-use crate::network::{ConnId, Farewell, Network, ProcessId, StoreId, Tag};
+use crate::network::{ConnId, ConnectionEnd, Network, ProcessId, StoreId, Tag, Talk};
+use crate::wish::Act;
 
 /// Something that happens by itself at its time.
 #[derive(Debug)]
@@ -33,23 +33,25 @@ pub(crate) enum Plan {
     Start(StoreId),
     /// A store's clock runs as it should again.
     ClockRight(StoreId),
+    /// What a plot has come to, by its number.
+    Cue(usize),
     /// The client of the plain layout is done.
     ForeignDone,
 }
 
 #[derive(Debug)]
-pub(crate) struct Env<B: Backend> {
+pub(crate) struct Env<T: Talk> {
     pub(crate) now: Time,
     pub(crate) dice: Dice,
     pub(crate) tally: Tally,
     pub(crate) diary: Diary,
-    pub(crate) network: Network<B::Ask, B::Say>,
+    pub(crate) network: Network<T::Ask, T::Say>,
     pub(crate) watch: Watch,
     agenda: BTreeMap<(Time, u64), Plan>,
     last_number: u64,
 }
 
-impl<B: Backend> Env<B> {
+impl<T: Talk> Env<T> {
     pub(crate) fn new(seed: u64, diary: Diary) -> Self {
         Self {
             now: Time::START,
@@ -96,11 +98,11 @@ impl<B: Backend> Env<B> {
         self.tally.count(fault);
     }
 
-    pub(crate) fn ask(&mut self, conn: ConnId, tag: Tag, ask: B::Ask) {
+    pub(crate) fn ask(&mut self, conn: ConnId, tag: Tag, ask: T::Ask) {
         self.network.ask(self.now, &mut self.dice, &mut self.tally, conn, tag, ask);
     }
 
-    pub(crate) fn say(&mut self, conn: ConnId, tag: Tag, say: B::Say) {
+    pub(crate) fn say(&mut self, conn: ConnId, tag: Tag, say: T::Say) {
         self.network.say(self.now, &mut self.dice, &mut self.tally, conn, tag, say);
     }
 
@@ -108,7 +110,7 @@ impl<B: Backend> Env<B> {
         self.network.cut(self.now, &mut self.dice, &mut self.tally, conn);
     }
 
-    pub(crate) fn leave(&mut self, conn: ConnId, farewell: Farewell) {
+    pub(crate) fn leave(&mut self, conn: ConnId, farewell: ConnectionEnd) {
         self.network.leave(self.now, &mut self.dice, &mut self.tally, conn, farewell);
     }
 }

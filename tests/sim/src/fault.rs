@@ -74,6 +74,8 @@ pub enum Fault {
     Recovered,
     /// A node voted again, by its clock.
     RecoveredByClock,
+    /// An operator moved a deployment while clients of it lived.
+    Moved,
     /// A node had a grant acknowledged that it had given a lower token.
     RoundTwo,
     /// A node refused to acknowledge a token below its grant's own.
@@ -127,6 +129,19 @@ impl Fault {
         Self::Cancelled,
         Self::Lost,
         Self::WriteRefused,
+    ];
+
+    /// What goes wrong in the plots of a quorum.
+    pub const IN_A_PLOT: [Self; 9] = [
+        Self::Gap,
+        Self::Paused,
+        Self::Frozen,
+        Self::RestartedFromCopy,
+        Self::SetForward,
+        Self::Flushed,
+        Self::Recovered,
+        Self::RecoveredByClock,
+        Self::Moved,
     ];
 
     /// What can go wrong with a quorum.

@@ -1,6 +1,10 @@
 //! What is sent over the network, and the names of those who send it.
 
+use std::fmt::Debug;
+
 use lock_core::Event;
+
+use crate::clock::Time;
 
 /// Names a connection; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,6 +31,14 @@ pub(crate) enum Way {
     Back,
 }
 
+/// What clients and one kind of store say to each other.
+pub(crate) trait Talk: Debug {
+    /// What is asked of a store.
+    type Ask: Clone + Debug;
+    /// What a store says.
+    type Say: Clone + Debug;
+}
+
 /// Something on its way over a connection.
 #[derive(Clone, Debug)]
 pub(crate) enum Letter<A, S> {
@@ -40,4 +52,20 @@ pub(crate) enum Letter<A, S> {
     CutAtClient,
     /// The server sees that the connection is gone.
     CutAtServer,
+}
+
+/// What becomes of a letter that is sent into a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Lost,
+    /// It arrives when the gap is over.
+    Late,
+    Either,
+}
+
+/// Nothing passes until then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gap {
+    pub(crate) until: Time,
+    pub(crate) fate: Fate,
 }

@@ -13,7 +13,7 @@ use lock_core::Event;
 use crate::clock::Time;
 use crate::dice::Dice;
 use crate::fault::{Fault, Tally};
-pub(crate) use crate::letter::{ConnId, Letter, ProcessId, StoreId, Tag, Way};
+pub(crate) use crate::letter::{ConnId, Fate, Gap, Letter, ProcessId, StoreId, Tag, Talk, Way};
 
 /// How likely things go wrong, each in a thousand.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,7 +28,7 @@ pub(crate) struct Weather {
 
 /// How long the server takes a connection for alive that nobody is behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Farewell {
+pub(crate) enum ConnectionEnd {
     Said,
     HalfOpen,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Network<A, S> {
     pub(crate) weather: Weather,
     conns: BTreeMap<ConnId, Conn>,
     letters: BTreeMap<(Time, u64), (ConnId, Letter<A, S>)>,
-    gaps: BTreeMap<(ProcessId, StoreId, Way), Time>,
+    gaps: BTreeMap<(ProcessId, StoreId, Way), Gap>,
     last_number: u64,
 }
 
@@ -87,9 +87,9 @@ impl<A: Clone, S: Clone> Network<A, S> {
         self.gaps.clear();
     }
 
-    /// Nothing passes that way until then; what is sent meanwhile is lost, or comes after it.
-    pub(crate) fn open_gap(&mut self, process: ProcessId, store: StoreId, way: Way, until: Time) {
-        self.gaps.insert((process, store, way), until);
+    /// Nothing passes that way for some time.
+    pub(crate) fn open_gap(&mut self, process: ProcessId, store: StoreId, way: Way, gap: Gap) {
+        self.gaps.insert((process, store, way), gap);
     }
 
     pub(crate) fn store(&self, conn: ConnId) -> Option<StoreId> {
@@ -148,10 +148,15 @@ impl<A: Clone, S: Clone> Network<A, S> {
         }
         let delay = self.delay(dice, tally);
         let line = self.conns.get_mut(&conn)?;
-        let gap = self.gaps.get(&(line.process, line.store, way)).filter(|until| now < **until);
-        if gap.is_some() {
+        let gap = self.gaps.get(&(line.process, line.store, way)).filter(|gap| now < gap.until);
+        if let Some(gap) = gap {
             tally.count(Fault::Gap);
-            if dice.chance(500) {
+            let is_lost = match gap.fate {
+                Fate::Lost => true,
+                Fate::Late => false,
+                Fate::Either => dice.chance(500),
+            };
+            if is_lost {
                 return None;
             }
         }
@@ -159,7 +164,7 @@ impl<A: Clone, S: Clone> Network<A, S> {
             Way::There => &mut line.there,
             Way::Back => &mut line.back,
         };
-        *last = (gap.copied().unwrap_or(now) + delay).max(*last);
+        *last = (gap.map_or(now, |gap| gap.until) + delay).max(*last);
         Some(*last)
     }
 
@@ -185,20 +190,27 @@ impl<A: Clone, S: Clone> Network<A, S> {
 
     /// Cuts a connection in the middle. Each side sees it in its own time.
     pub(crate) fn cut(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId) {
-        let farewell = if dice.chance(300) { Farewell::HalfOpen } else { Farewell::Said };
+        let farewell = if dice.chance(300) { ConnectionEnd::HalfOpen } else { ConnectionEnd::Said };
         self.leave(now, dice, tally, conn, farewell);
         let seen = now + dice.millis(0, 2000);
         self.post(seen, conn, Letter::CutAtClient);
     }
 
     /// The client's end is gone. What it sent may still arrive in part; what comes back finds nobody.
-    pub(crate) fn leave(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId, farewell: Farewell) {
+    pub(crate) fn leave(
+        &mut self,
+        now: Time,
+        dice: &mut Dice,
+        tally: &mut Tally,
+        conn: ConnId,
+        farewell: ConnectionEnd,
+    ) {
         let Some(line) = self.conns.get_mut(&conn).filter(|line| line.state == State::Whole) else { return };
         line.state = State::Cut;
         let arrived = self.lose_tail(now, dice, tally, conn);
         let seen = match farewell {
-            Farewell::Said => dice.millis(0, 100),
-            Farewell::HalfOpen => {
+            ConnectionEnd::Said => dice.millis(0, 100),
+            ConnectionEnd::HalfOpen => {
                 tally.count(Fault::HalfOpen);
                 dice.between(Duration::from_secs(1), HALF_OPEN_MAX)
             }

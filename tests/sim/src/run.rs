@@ -1,9 +1,9 @@
 //! What comes of a run.
 
-use crate::client::Backend;
 use crate::env::Env;
 use crate::fault::Tally;
 use crate::invariants::Broken;
+use crate::network::Talk;
 
 /// What came of a run.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Report {
 }
 
 impl Report {
-    pub(crate) fn of<B: Backend>(env: Env<B>, steps: u64) -> Self {
+    pub(crate) fn of<T: Talk>(env: Env<T>, steps: u64) -> Self {
         let (broken, digest) = (env.watch.broken().cloned(), env.diary.digest());
         Self { broken, tally: env.tally, digest, steps, diary: env.diary.into_lines() }
     }

@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use lock_core::LockName;
 
-use crate::client::{Act, Backend, Motion, News, Process, Wish};
+use crate::client::{Backend, Motion, News, Process};
 use crate::clock::Time;
 use crate::env::{Env, Plan};
 use crate::fault::Fault;
 use crate::invariants::{self, Rule};
-use crate::network::{ConnId, Farewell, Letter, ProcessId, StoreId, Tag};
+use crate::network::{ConnId, ConnectionEnd, Letter, ProcessId, StoreId, Tag, Talk};
+use crate::wish::{Act, Wish};
 
-type AskOf<S> = <<S as Stores>::Backend as Backend>::Ask;
+type TalkOf<S> = <<S as Stores>::Backend as Backend>::Talk;
+type AskOf<S> = <TalkOf<S> as Talk>::Ask;
 
 /// One kind of store, and what goes wrong there.
 pub(crate) trait Stores: fmt::Debug + Sized {
@@ -45,7 +47,7 @@ pub(crate) trait Stores: fmt::Debug + Sized {
 
 #[derive(Debug)]
 pub(crate) struct World<S: Stores> {
-    pub(crate) env: Env<S::Backend>,
+    pub(crate) env: Env<TalkOf<S>>,
     pub(crate) stores: S,
     pub(crate) processes: BTreeMap<ProcessId, Process<S::Backend>>,
     pub(crate) names: Vec<LockName>,
@@ -59,7 +61,7 @@ pub(crate) struct World<S: Stores> {
 }
 
 impl<S: Stores> World<S> {
-    pub(crate) fn new(env: Env<S::Backend>, stores: S, names: Vec<LockName>, ttls: &'static [Duration]) -> Self {
+    pub(crate) fn new(env: Env<TalkOf<S>>, stores: S, names: Vec<LockName>, ttls: &'static [Duration]) -> Self {
         Self { env, stores, processes: BTreeMap::new(), names, ttls, pace: PACE, lull: LULL, steps: 0 }
     }
 
@@ -104,7 +106,7 @@ impl<S: Stores> World<S> {
         }
     }
 
-    fn deliver(&mut self, conn: ConnId, letter: Letter<AskOf<S>, <S::Backend as Backend>::Say>) {
+    fn deliver(&mut self, conn: ConnId, letter: Letter<AskOf<S>, <TalkOf<S> as Talk>::Say>) {
         self.env.note(format_args!("{conn:?} {letter:?}"));
         match letter {
             Letter::Ask(tag, ask) => S::asked(self, conn, tag, ask),
@@ -131,13 +133,13 @@ impl<S: Stores> World<S> {
                 let next = self.env.dice.between(Duration::from_millis(50), self.lull);
                 self.env.plan(next, Plan::Mischief);
             }
-            plan @ (Plan::Thaw(_) | Plan::Start(_) | Plan::ForeignDone | Plan::ClockRight(_)) => {
+            plan @ (Plan::Thaw(_) | Plan::Start(_) | Plan::ForeignDone | Plan::ClockRight(_) | Plan::Cue(_)) => {
                 S::carry_out(self, plan);
             }
         }
     }
 
-    fn act(&mut self, process: ProcessId, act: Act) {
+    pub(crate) fn act(&mut self, process: ProcessId, act: Act) {
         if let Some(process) = self.processes.get_mut(&process) {
             process.hear(&mut self.env, News::Act(act));
         }
@@ -178,7 +180,7 @@ impl<S: Stores> World<S> {
 
     /// What must hold once everybody had time enough.
     pub(crate) fn check_rest(&mut self) {
-        let result = invariants::everybody(self.processes.values());
+        let result = invariants::everybody(self.processes.values().filter_map(Process::restless));
         self.env.watch.report(Rule::Everybody, result);
     }
 
@@ -198,12 +200,17 @@ impl<S: Stores> World<S> {
 
     pub(crate) fn stop_somebody(&mut self, how: Fault) {
         let Some(id) = self.somebody() else { return };
-        self.env.fired(how);
-        if let Some(process) = self.processes.get_mut(&id) {
-            process.stop(if how == Fault::Suspended { SUSPENDED_LATE } else { Duration::ZERO });
-        }
         let most = self.env.dice.pick(&[50, 3000, 15_000, 40_000]).unwrap_or_default();
         let time = self.env.dice.millis(1, most);
+        self.stop(id, how, time);
+    }
+
+    pub(crate) fn stop(&mut self, id: ProcessId, how: Fault, time: Duration) {
+        let Some(process) = self.processes.get_mut(&id).filter(|process| process.motion == Motion::Running) else {
+            return;
+        };
+        process.stop(if how == Fault::Suspended { SUSPENDED_LATE } else { Duration::ZERO });
+        self.env.fired(how);
         self.env.plan(time, Plan::Resume(id));
     }
 
@@ -222,7 +229,7 @@ impl<S: Stores> World<S> {
     fn end_process(&mut self, id: ProcessId) {
         let Some(process) = self.processes.remove(&id) else { return };
         self.env.fired(Fault::Killed);
-        let farewell = if self.env.dice.chance(500) { Farewell::Said } else { Farewell::HalfOpen };
+        let farewell = if self.env.dice.chance(500) { ConnectionEnd::Said } else { ConnectionEnd::HalfOpen };
         process.end(&mut self.env, farewell);
         let later = self.env.dice.millis(0, 5000);
         self.env.plan(later, Plan::Rebirth);
@@ -238,5 +245,5 @@ impl<S: Stores> World<S> {
 const LULL: Duration = Duration::from_millis(2500);
 /// The usual pace.
 const PACE: Duration = Duration::from_secs(3);
-/// How late timers may be that stand still in suspend: whoever watches deadlines sleeps for a second at most.
+/// How late timers may be that stand still in suspend: the thread that watches deadlines sleeps for a second at most.
 const SUSPENDED_LATE: Duration = Duration::from_secs(1);

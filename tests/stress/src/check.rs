@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::history::{Event, Leaving, What};
 use crate::register::LostUpdate;
 
-/// One hold of one guard: while its own check said so.
+/// One hold of one guard, for as long as the guard's own check passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The lock.
@@ -18,21 +18,21 @@ pub struct Turn {
     pub token: u64,
     /// When it was admitted.
     pub from: u64,
-    /// The last moment at which its check was still good.
+    /// The last moment at which its check still passed.
     pub until: u64,
 }
 
-/// A moment at which the server lost what it knew. Leases from before are good until they run out, and others may be
-/// granted meanwhile.
+/// A moment at which the server lost its data. Earlier leases stay valid until they expire, and others may be granted
+/// meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
-    /// When it was complete.
+    /// When the loss was complete.
     pub at: u64,
     /// The server's clock in microseconds then: tokens of grants before are lower, and those of grants after are not.
     pub watermark: u64,
 }
 
-/// By what histories are judged.
+/// What histories are checked against.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules<'a> {
     /// The losses of data.
@@ -41,7 +41,7 @@ pub struct Rules<'a> {
     pub ttl: Duration,
 }
 
-/// The end of a run, in which nothing was broken any more.
+/// The end of a run, after the last fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Calm {
     /// When everything worked again.
@@ -52,22 +52,22 @@ pub struct Calm {
     pub patience: Duration,
 }
 
-/// Something that must not be.
+/// A violation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// Two turns of one lock at once.
     Overlap(Turn, Turn),
     /// A turn with a token that is not above that of a turn before it.
     Order(Turn, Turn),
-    /// A waiter without a turn for so many nanoseconds while nothing was broken.
+    /// A waiter without a turn for this many nanoseconds while nothing was broken.
     Starved(String, u64),
-    /// A worker that did not end when it was told to: one of its seats waits for ever.
+    /// A worker that did not exit when told to: one of its seats waits forever.
     Stuck(String),
-    /// A worker that ended by itself, or not well.
+    /// A worker that exited by itself, or with an error.
     Broken(String, String),
-    /// An answer that nobody should get.
+    /// An answer that no waiter should get.
     Refused(String, String),
-    /// A turn that began when nothing may have been granted.
+    /// A turn that began when nothing may be granted.
     Early(Turn),
     /// A write to what the lock protects, made without knowing of an earlier one.
     Lost(LostUpdate),
@@ -113,7 +113,7 @@ pub fn seat_name(worker: &str, seat: usize) -> String {
     format!("{worker}/{seat}")
 }
 
-/// The answers in a worker's history that nobody should get.
+/// The answers in a worker's history that no waiter should get.
 pub fn refusals(worker: &str, history: &[Event]) -> Vec<Problem> {
     let refused = history.iter().filter_map(|event| match &event.what {
         What::Left(Leaving::Refused(why)) => Some(Problem::Refused(seat_name(worker, event.seat), why.clone())),
@@ -224,7 +224,7 @@ mod tests {
     fn tokens_that_do_not_rise_are_caught() {
         assert_eq!(judged(&[turn(5, 1, 2), turn(4, 3, 4)]), [Problem::Order(turn(5, 1, 2), turn(4, 3, 4))]);
         assert_eq!(judged(&[turn(5, 1, 2), turn(5, 3, 4)]), [Problem::Order(turn(5, 1, 2), turn(5, 3, 4))]);
-        // Over a loss, too: here the later turn has the lower token.
+        // Even across a loss: here the later turn has the lower token.
         assert_eq!(judged(&[turn(60, 900, 950), turn(40, 2_000, 2_010)]).len(), 1);
     }
 
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(judged(&[turn(40, 900, 1_101), turn(60, 1_010, 1_200)]).len(), 1, "too long");
         assert_eq!(judged(&[turn(51, 900, 1_100), turn(60, 1_010, 1_020)]).len(), 1, "both are new");
         assert_eq!(judged(&[turn(40, 900, 1_020), turn(49, 1_010, 1_020)]).len(), 1, "both are old");
-        // A grant from before whose answer came late.
+        // An earlier grant whose answer came late.
         assert_eq!(judged(&[turn(60, 1_010, 1_015), turn(40, 1_020, 1_030)]), []);
     }
 

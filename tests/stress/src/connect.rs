@@ -1,4 +1,4 @@
-//! Clients of the store that a worker was given: a server, or a quorum of them.
+//! Clients of a worker's store: one server, or a quorum.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use leasehold::redis::RedisConfig;
 use leasehold::redlock::RedlockConfig;
 use leasehold::{ConnectError, redlock};
 
-/// How long each step of a first look at the nodes may take.
+/// How long each step of the first check of the nodes may take.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
 
-/// A client with the face for tokio.
+/// A client with the async facade.
 ///
 /// # Errors
 /// As [`leasehold::connect`].
@@ -25,7 +25,7 @@ pub(crate) async fn nonblocking(url: &str) -> Result<leasehold::Client, ConnectE
     Ok(leasehold::Client::builder(Arc::new(quorum)).build()?)
 }
 
-/// A client with the face for plain threads.
+/// A client with the blocking facade.
 ///
 /// # Errors
 /// As [`leasehold::blocking::connect`].
@@ -36,10 +36,10 @@ pub(crate) fn threads(url: &str) -> Result<leasehold::blocking::Client, ConnectE
     Ok(leasehold::blocking::Client::builder(Arc::new(quorum)).build()?)
 }
 
-/// The quorum of a `redlock://` URL, from outside of any client: nothing is asked yet.
+/// The quorum of a `redlock://` URL, without a client: no request is sent yet.
 ///
 /// # Errors
-/// `Invalid` for another URL, `Backend` where threads cannot be started.
+/// `Invalid` for any other URL, `Backend` if threads cannot be started.
 pub fn observer(url: &str) -> Result<redlock::blocking::Quorum, ConnectError> {
     let config = RedlockConfig::from_url(url)?;
     let nodes = nodes(&config, redlock::blocking::RedisNode::new)?;
@@ -51,7 +51,8 @@ fn quorum(url: &str) -> Result<Option<RedlockConfig>, ConnectError> {
     Ok(is_one.then(|| RedlockConfig::from_url(url)).transpose()?)
 }
 
-/// All must call a node the same, and each reaches it through a proxy of its own: so nodes are named by their places.
+/// All workers must use the same name for a node, but each reaches it through its own proxy. So nodes are named by
+/// position.
 fn nodes<N>(
     config: &RedlockConfig,
     make: fn(&RedisConfig, String) -> Result<N, BackendError>,

@@ -1,4 +1,4 @@
-//! The worker processes, each behind proxies of its own.
+//! The worker processes, each behind its own proxies.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,26 +10,26 @@ use test_support::{AfterDrop, Fault, Proxy, signals};
 
 use crate::check::{Problem, Turn, seat_name, turns};
 use crate::history::{Event, read_file};
-use crate::part::{Face, Part, SEATS};
+use crate::part::{Facade, Part, SEATS};
 use crate::register::Register;
 
-/// The ttl of all leases: short, so that many run out.
+/// The ttl of all leases: short, so that many expire.
 pub const TTL: Duration = Duration::from_secs(1);
-/// How long a worker may take to end once it was told.
+/// How long a worker may take to exit when told to.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
 
-/// A place in the crew: which face, and how it reaches the store.
+/// A position in the crew: which facade, and how it reaches the store.
 #[derive(Debug)]
 pub struct Post {
-    /// The face.
-    pub face: Face,
+    /// The facade.
+    pub facade: Facade,
     /// The store, through the proxies.
     pub url: String,
     /// One in front of each server.
     pub proxies: Vec<Proxy>,
 }
 
-/// Whoever is at a post: the process is replaced when it was killed.
+/// The worker at a post: its process is replaced when it was killed.
 #[derive(Debug)]
 pub struct Worker {
     /// Whether its process runs.
@@ -42,36 +42,36 @@ pub struct Worker {
 /// Whether a worker's process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Running {
-    /// As it should.
+    /// It runs.
     Yes,
     /// It was stopped, and will be resumed.
     Frozen,
 }
 
-/// The way of one worker to one server.
+/// The connection from one worker to one server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Its place in the crew.
+    /// The worker's position in the crew.
     pub worker: usize,
-    /// Its place among the servers.
+    /// The server's position.
     pub server: usize,
 }
 
-/// What a test plays with.
+/// What a test runs with.
 #[derive(Debug)]
 pub struct Ground {
     /// The worker's program.
     pub program: &'static str,
     /// Where histories go.
     pub directory: PathBuf,
-    /// What all choices come from.
+    /// The source of all random choices.
     pub seed: u64,
 }
 
-/// All workers, and the histories of all that there have been.
+/// All workers, and the histories of all workers so far.
 #[derive(Debug)]
 pub struct Crew {
-    /// Those that there are now.
+    /// The current workers.
     pub workers: Vec<Worker>,
     /// What their locks protect.
     pub register: Register,
@@ -86,17 +86,17 @@ impl Crew {
         let register = Register::serve(&ground.directory);
         let mut crew = Self { workers: Vec::new(), register, ground, started: Vec::new(), broken: Vec::new() };
         for post in posts {
-            let (name, process) = crew.spawn(post.face, &post.url);
+            let (name, process) = crew.spawn(post.facade, &post.url);
             crew.workers.push(Worker { state: Running::Yes, post, process, name });
         }
         crew
     }
 
-    fn spawn(&mut self, face: Face, url: &str) -> (String, Child) {
-        let name = format!("{}-{}", face.word(), self.started.len());
+    fn spawn(&mut self, facade: Facade, url: &str) -> (String, Child) {
+        let name = format!("{}-{}", facade.word(), self.started.len());
         let seed = self.ground.seed.wrapping_add(1_000 * (self.started.len() as u64 + 1));
         let (history, register) = (self.history(&name), self.register.socket().to_owned());
-        let part = Part { face, url: url.to_owned(), history, register, seed, ttl: TTL };
+        let part = Part { facade, url: url.to_owned(), history, register, seed, ttl: TTL };
         let process = Command::new(self.ground.program)
             .args(part.arguments())
             .stdin(Stdio::piped())
@@ -110,14 +110,14 @@ impl Crew {
         self.ground.directory.join(name)
     }
 
-    /// Kills the process of a worker and starts another in its place.
+    /// Kills a worker's process and starts another in its place.
     pub fn replace(&mut self, index: usize) {
         let worker = &mut self.workers[index];
         self.broken.extend(worker.early_end());
         worker.process.kill().unwrap();
         worker.process.wait().unwrap();
-        let (face, url) = (worker.post.face, worker.post.url.clone());
-        let (name, process) = self.spawn(face, &url);
+        let (facade, url) = (worker.post.facade, worker.post.url.clone());
+        let (name, process) = self.spawn(facade, &url);
         let worker = &mut self.workers[index];
         (worker.name, worker.process, worker.state) = (name, process, Running::Yes);
     }
@@ -127,12 +127,12 @@ impl Crew {
         self.workers.iter().position(|worker| worker.process.id() == pid)
     }
 
-    /// Cuts the connections over these links, and answers how many there were.
+    /// Cuts the connections over these links, and returns how many there were.
     pub fn cut(&self, links: &[Link]) -> u64 {
         links.iter().map(|link| self.proxy(*link).cut() as u64).sum()
     }
 
-    /// Begins a fault on these links.
+    /// Starts a fault on these links.
     pub fn begin_fault(&self, links: &[Link], fault: Fault) {
         links.iter().for_each(|link| self.proxy(*link).set(fault));
         if fault == Fault::Refuse {
@@ -141,11 +141,11 @@ impl Crew {
         }
     }
 
-    /// Ends it, and answers how often it fired.
+    /// Ends the fault, and returns how often it fired.
     pub fn end_fault(&self, links: &[Link], fault: Fault) -> u64 {
         let fired = links.iter().map(|link| self.proxy(*link).fired()).sum();
         links.iter().for_each(|link| self.proxy(*link).heal());
-        // No network gives up single replies and goes on, so the connection ends with the fault.
+        // No network drops single replies and continues, so the connection ends with the fault.
         if fault == Fault::DropReplies(AfterDrop::Keep) {
             self.cut(links);
         }
@@ -156,14 +156,14 @@ impl Crew {
         &self.workers[link.worker].post.proxies[link.server]
     }
 
-    /// Every seat of those that run now.
+    /// Every seat of the current workers.
     pub fn seats(&self) -> Vec<String> {
         let of_worker =
             |worker: &Worker| (0..SEATS.len()).map(|seat| seat_name(&worker.name, seat)).collect::<Vec<_>>();
         self.workers.iter().flat_map(of_worker).collect()
     }
 
-    /// What was written down so far, by the name of each process.
+    /// The histories so far, by process name.
     pub fn histories(&self) -> Vec<(&str, Vec<Event>)> {
         self.started.iter().map(|name| (name.as_str(), read_file(&self.history(name)))).collect()
     }
@@ -181,12 +181,12 @@ impl Crew {
     /// Tells all workers to rest longer after their turns, so that locks are free at times.
     pub fn ease(&mut self) {
         for worker in &mut self.workers {
-            // One that has ended is found at the end.
+            // A worker that has exited is reported at the end.
             worker.process.stdin.as_mut().map(|input| input.write_all(b"ease\n"));
         }
     }
 
-    /// Tells all workers to end, and answers what became of those that did not, or not well.
+    /// Tells all workers to exit, and returns the problems of those that did not, or exited with an error.
     pub fn end(&mut self) -> Vec<Problem> {
         for worker in &mut self.workers {
             drop(worker.process.stdin.take());
@@ -204,13 +204,13 @@ impl Worker {
         self.state = Running::Frozen;
     }
 
-    /// Lets its process go on.
+    /// Resumes its process.
     pub fn thaw(&mut self) {
         signals::resume(self.process.id());
         self.state = Running::Yes;
     }
 
-    /// How the process ended that should not have ended, if it did.
+    /// How the process exited, if it did so too early.
     fn early_end(&mut self) -> Option<Problem> {
         let status = self.process.try_wait().unwrap()?;
         Some(Problem::Broken(self.name.clone(), status.to_string()))

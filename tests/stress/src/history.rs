@@ -1,4 +1,4 @@
-//! What workers write down: one file for each process, one line for each event.
+//! What workers record: one file for each process, one line for each event.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The time on the clock that all processes of this machine share, and that counts suspend, in nanoseconds.
 ///
-/// Read here and not through the library, which is what is being tested.
+/// Read here and not through the library, which is under test.
 pub fn now() -> u64 {
     #[cfg(target_os = "linux")]
     let clock = rustix::time::ClockId::Boottime;
@@ -31,14 +31,14 @@ pub enum What {
     Still,
     /// Its turn is over.
     Ended(Ending),
-    /// Its waiting is over without a turn.
+    /// Its wait ended without a turn.
     Left(Leaving),
 }
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// By a release whose answer was awaited.
+    /// By a release that waited for the answer.
     Released,
     /// By dropping the guard.
     Dropped,
@@ -49,13 +49,13 @@ pub enum Ending {
 /// How waiting ended without a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leaving {
-    /// The lock was busy, and it would not wait.
+    /// The lock was busy, and the waiter did not want to wait.
     Busy,
     /// The future was dropped.
     Cancelled,
-    /// The wait that it had set was over.
+    /// The wait timed out.
     TimedOut,
-    /// The store failed in a way that passes.
+    /// The store failed with a transient error.
     Unavailable,
     /// Something that must not happen.
     Refused(String),
@@ -93,7 +93,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// A line that is no event.
+/// A line that is not an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable(String);
 
@@ -130,7 +130,7 @@ fn parse(line: &str) -> Option<Event> {
 pub struct Log(File);
 
 impl Log {
-    /// Opens the file, for more lines at its end.
+    /// Opens the file for appending.
     ///
     /// # Errors
     /// Those of the file system.
@@ -138,7 +138,7 @@ impl Log {
         OpenOptions::new().create(true).append(true).open(path).map(Self)
     }
 
-    /// Writes one line with one system call: a process that is killed loses this line at most.
+    /// Writes one line with one system call, so a killed process loses at most this line.
     pub fn say(&self, at: u64, seat: usize, lock: &str, what: What) {
         let line = format!("{}\n", Event { at, seat, lock: lock.to_owned(), what });
         (&self.0).write_all(line.as_bytes()).unwrap();
@@ -148,7 +148,7 @@ impl Log {
 /// Reads a history; a last line without its end was being written when the process died.
 ///
 /// # Errors
-/// The first line that is no event.
+/// The first line that is not an event.
 pub fn read(text: &str) -> Result<Vec<Event>, Unreadable> {
     text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).map(str::parse).collect()
 }

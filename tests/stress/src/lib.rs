@@ -1,17 +1,17 @@
 //! Many processes on one lock while everything breaks, and a checker of what they saw.
 //!
-//! Each worker process writes a [`history`]: when it waited, when it was given a turn, until when its guard said that
-//! the lock was held. All processes of one machine read the same clock, so the [`check`]er decides exactly whether two
+//! Each worker process writes a [`history`]: when it waited, when it got a turn, and until when its guard said that the
+//! lock was held. All processes of one machine read the same clock, so the [`check`]er decides exactly whether two
 //! turns overlapped and whether tokens rose. In each turn they count in a [`register`] that refuses lower tokens, so that
 //! no update may ever be lost. The tests break servers, the network and the workers: `tests/it` those of one Redis,
 //! `tests/quorum` those of five.
 //!
-//! `cargo test -p stress -- --nocapture` runs them and prints their seed; `LEASEHOLD_SEED=7` takes one back, and
-//! `LEASEHOLD_STRESS_SECONDS=240` breaks things for longer. `cargo xtask chaos` does both.
+//! `cargo test -p stress -- --nocapture` runs them and prints their seed; `LEASEHOLD_SEED=7` replays one, and
+//! `LEASEHOLD_STRESS_SECONDS=240` runs for longer. `cargo xtask chaos` does both.
 //!
-//! Reading order: `history` (what is written down) · `register` (what the locks protect) · `check` (what must be true) ·
-//! `part` (what a worker does next, from its seed) · `connect`, `nonblocking`, `threads` (the two faces of a worker) ·
-//! `crew` (the processes) · `storm` (who breaks things) · `run` (a test's beginning and end).
+//! Reading order: `history` (what is recorded) · `register` (what the locks protect) · `check` (what must be true) ·
+//! `part` (what a worker does next, from its seed) · `connect`, `nonblocking`, `threads` (the two facades of a worker) ·
+//! `crew` (the processes) · `storm` (fault injection) · `run` (a test's beginning and end).
 
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "parts of a test")]
 

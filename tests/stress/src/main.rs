@@ -1,8 +1,8 @@
-//! One worker of the stress test; started by it, never by hand.
+//! One worker of the stress test, which starts it.
 
 use std::{panic, process};
 
-use stress::part::{Face, Part};
+use stress::part::{Facade, Part};
 use stress::{nonblocking, threads};
 
 fn main() {
@@ -13,8 +13,8 @@ fn main() {
         process::abort();
     }));
     let part = Part::from_command_line();
-    match part.face {
-        Face::Async => nonblocking::play(&part),
-        Face::Blocking => threads::play(&part),
+    match part.facade {
+        Facade::Async => nonblocking::play(&part),
+        Facade::Blocking => threads::play(&part),
     }
 }

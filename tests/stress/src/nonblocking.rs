@@ -1,4 +1,4 @@
-//! A worker with the face for tokio.
+//! A worker with the async facade.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::connect;
 use crate::history::{Ending, Leaving, What, now};
-use crate::part::{Farewell, Part, RECONNECT, REST, Seat, Waiting, Work, leaving};
+use crate::part::{Part, RECONNECT, REST, Seat, TurnEnd, Waiting, Work, leaving};
 
 /// Plays the part until the input ends.
 pub fn play(part: &Part) {
@@ -79,13 +79,13 @@ async fn take_turn(seat: &Seat, guard: Guard, work: Work) {
     if !held {
         return seat.say(What::Ended(Ending::Lost));
     }
-    match work.farewell {
-        Farewell::Drop => {
+    match work.end {
+        TurnEnd::Drop => {
             drop(guard);
             seat.say(What::Ended(Ending::Dropped));
         }
-        Farewell::Release => {
-            // What failed is repeated in the background.
+        TurnEnd::Release => {
+            // A failed release is repeated in the background.
             _ = guard.release().await;
             seat.say(What::Ended(Ending::Released));
         }

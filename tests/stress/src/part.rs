@@ -1,4 +1,4 @@
-//! What a worker does next, from its seed: the same for both faces.
+//! What a worker does next, from its seed: the same for both facades.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,36 +12,36 @@ use leasehold::{AcquireError, BackendError};
 use crate::history::{Leaving, Log, What, now};
 use crate::register::Desk;
 
-/// The lock that most seats of all workers want.
+/// The lock that most seats compete for.
 pub const HOT: &str = "hot";
-/// A lock that fewer want.
+/// A lock that fewer seats compete for.
 pub const COOL: &str = "cool";
 /// What each seat of a worker wants.
 pub const SEATS: [&str; 4] = [HOT, HOT, HOT, COOL];
 
-/// How long a worker rests after an answer that was no turn.
+/// How long a worker rests after an answer that was not a turn.
 pub(crate) const REST: Duration = Duration::from_millis(20);
 /// How long a worker that cannot connect waits before it tries again.
 pub(crate) const RECONNECT: Duration = Duration::from_millis(100);
 
 /// How long a seat rests after its turn at most ...
 const HASTY_REST: Duration = Duration::from_millis(10);
-/// ... and how long where there is to be room for everybody, also for those that ask seldom.
+/// ... and how long when all seats must get a turn, even those that rarely ask.
 const EASY_REST: Duration = Duration::from_secs(3);
 
-/// How long a worker lives at most once it was told to end.
+/// How long a worker may live after it was told to exit.
 const LINGER: Duration = Duration::from_secs(40);
 
-/// Which face a worker uses.
+/// Which facade a worker uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Face {
-    /// That for tokio.
+pub enum Facade {
+    /// The async one.
     Async,
-    /// That for plain threads.
+    /// The blocking one.
     Blocking,
 }
 
-impl Face {
+impl Facade {
     /// As workers are told.
     pub fn word(self) -> &'static str {
         match self {
@@ -54,15 +54,15 @@ impl Face {
 /// What a worker process was started for.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Its face.
-    pub face: Face,
+    /// Its facade.
+    pub facade: Facade,
     /// The store.
     pub url: String,
     /// Where its history goes.
     pub history: PathBuf,
     /// Where the register is that the locks protect.
     pub register: PathBuf,
-    /// What its choices come from.
+    /// The seed of its choices.
     pub seed: u64,
     /// The ttl of its leases.
     pub ttl: Duration,
@@ -73,7 +73,7 @@ impl Part {
     pub fn arguments(&self) -> [String; 6] {
         let [history, register] = [&self.history, &self.register].map(|path| path.to_str().unwrap().to_owned());
         let (seed, ttl) = (self.seed.to_string(), self.ttl.as_millis().to_string());
-        [self.face.word().to_owned(), self.url.clone(), history, register, seed, ttl]
+        [self.facade.word().to_owned(), self.url.clone(), history, register, seed, ttl]
     }
 
     /// The part that this process was started for.
@@ -83,26 +83,26 @@ impl Part {
     pub fn from_command_line() -> Self {
         let mut words = env::args().skip(1);
         let mut next = || words.next().expect("a part");
-        let face = match next().as_str() {
-            "async" => Face::Async,
-            "blocking" => Face::Blocking,
-            other => panic!("there is no face {other}"),
+        let facade = match next().as_str() {
+            "async" => Facade::Async,
+            "blocking" => Facade::Blocking,
+            other => panic!("there is no facade {other}"),
         };
         let (url, history, register) = (next(), next().into(), next().into());
         let (seed, ttl) = (next().parse().unwrap(), Duration::from_millis(next().parse().unwrap()));
-        Self { face, url, history, register, seed, ttl }
+        Self { facade, url, history, register, seed, ttl }
     }
 }
 
-/// What a worker was told over its input: a line, that it may take its ease; the end, to end.
+/// What a worker was told on its input: a line means to rest longer, the end of the input means to exit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Orders(Arc<AtomicU8>);
 
 /// The seats come back at once after a turn.
 const HASTE: u8 = 0;
-/// They rest long enough for the locks to be free at times.
+/// The seats rest long enough for the locks to be free at times.
 const EASE: u8 = 1;
-/// They come back no more.
+/// The seats do not come back.
 const END: u8 = 2;
 
 impl Orders {
@@ -114,7 +114,7 @@ impl Orders {
                 told.0.store(EASE, Ordering::SeqCst);
             }
             told.0.store(END, Ordering::SeqCst);
-            // The test has looked long ago; nothing stays behind where it was killed together with the server.
+            // The test stopped checking long ago. This leaves nothing behind if the test was killed together with the server.
             thread::sleep(LINGER);
             process::exit(1);
         });
@@ -162,7 +162,7 @@ impl Seat {
         self.say_of(now(), what);
     }
 
-    /// Writes of a moment that was read before the guard was asked.
+    /// Records an event at a time that was read before the guard was asked.
     pub(crate) fn say_of(&self, at: u64, what: What) {
         self.log.say(at, self.number, self.lock, what);
     }
@@ -171,29 +171,29 @@ impl Seat {
 /// How long a seat waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Waiting {
-    /// For as long as it takes.
+    /// Forever.
     Forever,
     /// Not at all.
     Never,
-    /// With a limit that the lock knows.
+    /// With a `wait` on the lock.
     Limited(Duration),
-    /// Until it changes its mind.
+    /// Until it drops the future.
     Cancelled(Duration),
 }
 
-/// How a seat gives the lock up.
+/// How a seat ends its turn.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Farewell {
+pub(crate) enum TurnEnd {
     Release,
     Drop,
 }
 
-/// What a seat does in its turn: so many steps of work, with a check after each.
+/// What a seat does in its turn: a number of work steps, with a check after each.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
     pub(crate) steps: u32,
     pub(crate) step: Duration,
-    pub(crate) farewell: Farewell,
+    pub(crate) end: TurnEnd,
 }
 
 /// The choices of a seat.
@@ -215,12 +215,12 @@ impl Dice {
     }
 
     pub(crate) fn work(&mut self) -> Work {
-        let farewell = if self.rng.bool() { Farewell::Release } else { Farewell::Drop };
+        let end = if self.rng.bool() { TurnEnd::Release } else { TurnEnd::Drop };
         match self.rng.u32(..24) {
             // Long enough for renewals.
-            0 => Work { steps: 10, step: self.ttl / 8, farewell },
-            1..=4 => Work { steps: 0, step: Duration::ZERO, farewell },
-            5.. => Work { steps: self.rng.u32(1..4), step: self.up_to(Duration::from_millis(4)), farewell },
+            0 => Work { steps: 10, step: self.ttl / 8, end },
+            1..=4 => Work { steps: 0, step: Duration::ZERO, end },
+            5.. => Work { steps: self.rng.u32(1..4), step: self.up_to(Duration::from_millis(4)), end },
         }
     }
 

@@ -4,8 +4,8 @@
 //! Reading takes the token, too: from then on a late write of an earlier turn is refused, which would otherwise go in
 //! between this turn's reading and its writing, and be lost.
 //!
-//! The register is served by the test itself, so nothing that is broken can harm it. Workers write whatever their guard
-//! says by then: one that was stopped does not know yet that it comes too late.
+//! The test itself serves the register, so no fault can reach it. Workers write whatever their guard says by then: a worker
+//! that was suspended does not know yet that it is too late.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,29 +24,29 @@ pub enum Taken {
     Refused,
 }
 
-/// One attempt to write, in the order in which they came.
+/// One attempt to write, in order of arrival.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Whose number.
+    /// The lock.
     pub lock: String,
     /// The writer's token.
     pub token: u64,
     /// What the writer had read.
     pub base: u64,
-    /// What came of it.
+    /// The result.
     pub taken: Taken,
 }
 
-/// An accepted write that was not made from what the accepted write before it had left.
+/// An accepted write that was not based on the result of the accepted write before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostUpdate {
     /// The write.
     pub entry: Entry,
-    /// What the write before it had left.
+    /// The result of the write before it.
     pub before: u64,
 }
 
-/// The updates that were overwritten by somebody who did not know of them.
+/// The updates that were overwritten without having been read.
 pub fn lost_updates(entries: &[Entry]) -> Vec<LostUpdate> {
     let mut values: BTreeMap<&str, u64> = BTreeMap::new();
     let mut lost = Vec::new();
@@ -60,7 +60,7 @@ pub fn lost_updates(entries: &[Entry]) -> Vec<LostUpdate> {
     lost
 }
 
-/// The register, served to workers at a socket for as long as this process lives.
+/// The register, served on a socket as long as this process lives.
 #[derive(Debug)]
 pub struct Register {
     socket: PathBuf,
@@ -103,7 +103,7 @@ impl State {
         taken
     }
 
-    /// The answer to a line; a number for what was read, nothing for what was refused.
+    /// The answer to a line: a number for a read, nothing for a refusal.
     fn answer(&mut self, line: &str) -> Option<u64> {
         let mut words = line.split(' ');
         let (lock, token) = (words.next().unwrap(), words.next().unwrap().parse().unwrap());
@@ -118,7 +118,7 @@ impl State {
 }
 
 impl Register {
-    /// Serves a new register at a socket in this directory.
+    /// Serves a new register on a socket in this directory.
     pub fn serve(directory: &Path) -> Self {
         let socket = directory.join("register");
         let listener = UnixListener::bind(&socket).expect("the register's socket");
@@ -133,7 +133,7 @@ impl Register {
         Self { socket, state }
     }
 
-    /// Where workers find it.
+    /// The path of the socket.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
@@ -161,11 +161,11 @@ fn serve(state: &Mutex<State>, worker: UnixStream) {
     }
 }
 
-/// A worker's way to the register.
+/// A worker's connection to the register.
 #[derive(Debug)]
 pub(crate) struct Desk(Mutex<BufReader<UnixStream>>);
 
-/// What a turn has read, and is to write back.
+/// What a turn has read and will write back.
 #[derive(Debug)]
 pub(crate) struct Draft {
     lock: String,
@@ -178,13 +178,13 @@ impl Desk {
         Self(Mutex::new(BufReader::new(UnixStream::connect(socket).expect("the register"))))
     }
 
-    /// What the number is; nothing where somebody with a higher token was there before.
+    /// The number; `None` if a higher token has been seen.
     pub(crate) fn read(&self, lock: &str, token: u64) -> Option<Draft> {
         let base = self.ask(&format!("{lock} {token}\n"))?;
         Some(Draft { lock: lock.to_owned(), token, base })
     }
 
-    /// Writes it back, one higher.
+    /// Writes the number back, one higher.
     pub(crate) fn write(&self, Draft { lock, token, base }: &Draft) {
         self.ask(&format!("{lock} {token} {base}\n"));
     }

@@ -19,15 +19,15 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// How many problems of each kind are shown.
 const SHOWN: usize = 5;
 
-/// A new ground, on the seed that was asked for or on one by chance, which is printed.
+/// A new run with the requested or a random seed, which is printed.
 pub fn ground(program: &'static str) -> Ground {
     let seed = number("LEASEHOLD_SEED").unwrap_or_else(|| fastrand::u64(..));
     println!("LEASEHOLD_SEED={seed}");
-    // Removed at the end, where all was well.
+    // Removed at the end if the run succeeded.
     Ground { program, directory: test_support::temp_dir().keep(), seed }
 }
 
-/// How long things are broken: this long, unless it is said.
+/// How long faults are injected: this long, unless the environment says otherwise.
 pub fn storm(usual: Duration) -> Duration {
     number("LEASEHOLD_STRESS_SECONDS").map_or(usual, Duration::from_secs)
 }
@@ -53,7 +53,7 @@ fn await_turns(crew: &Crew, since: u64) {
     });
 }
 
-/// Waits for no longer than the patience lasts: the checker says who had no turn.
+/// Waits at most as long as the patience: the checker reports who had no turn.
 fn await_true(mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE + CALM;
     while !is_so() && Instant::now() < deadline {
@@ -61,7 +61,7 @@ fn await_true(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Lets the workers go on undisturbed for a while, ends them, and tells everything that must not be.
+/// Lets the workers run undisturbed for a while, ends them, and reports every violation.
 pub fn calm_down(crew: &mut Crew, losses: &[Loss]) -> Vec<Problem> {
     let from = now();
     thread::sleep(CALM);
@@ -82,7 +82,7 @@ pub fn calm_down(crew: &mut Crew, losses: &[Loss]) -> Vec<Problem> {
     problems
 }
 
-/// Fails where there are problems, and then leaves the histories and the register's to be looked at.
+/// Fails if there are problems, and then keeps the histories and the register's attempts for inspection.
 pub fn judge(crew: Crew, problems: &[Problem]) {
     let directory = crew.directory().to_owned();
     if problems.is_empty() {
@@ -109,11 +109,11 @@ fn some_of_each(problems: &[Problem]) -> Vec<String> {
     texts
 }
 
-/// How often each thing happened, which shows that the run was one.
+/// How often each event happened, which shows that the run was meaningful.
 pub fn tally(crew: &Crew) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for (name, history) in crew.histories() {
-        let face = name.split('-').next().unwrap().to_owned();
+        let facade = name.split('-').next().unwrap().to_owned();
         for event in history {
             let what = match event.what {
                 What::Has(_) => "turn".to_owned(),
@@ -121,7 +121,7 @@ pub fn tally(crew: &Crew) -> BTreeMap<String, u64> {
                 What::Ended(ending) => format!("{ending:?}"),
                 What::Left(leaving) => format!("{leaving:?}"),
             };
-            *counts.entry(format!("{face} {what}")).or_default() += 1;
+            *counts.entry(format!("{facade} {what}")).or_default() += 1;
         }
     }
     counts

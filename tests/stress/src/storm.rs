@@ -1,4 +1,4 @@
-//! Who breaks things: by chance, counting what took effect, and healing what does not heal by itself.
+//! Fault injection: at random, counting what took effect, and healing what does not heal by itself.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -11,14 +11,14 @@ use test_support::{AfterDrop, Fault};
 
 use crate::crew::{Crew, Link, Running, TTL};
 
-/// How long it may take, beyond the storm itself, until every kind of trouble took effect.
+/// How long it may take, beyond the storm itself, until every kind of fault took effect.
 const LAST_KINDS_WITHIN: Duration = Duration::from_secs(30);
 
 /// What a test breaks, and how.
 pub trait Nemesis {
-    /// The kinds of trouble.
+    /// The kinds of faults.
     type Trouble: Copy + Ord + Debug;
-    /// What goes on for a while, and has to be ended.
+    /// A fault that lasts for a while and has to be ended.
     type Lasting;
 
     /// What is common to all of them.
@@ -27,11 +27,11 @@ pub trait Nemesis {
     /// Breaks something.
     fn begin(&mut self, trouble: Self::Trouble);
 
-    /// Ends what has gone on for its time.
+    /// Ends the faults whose time is over.
     fn end(&mut self, what: Self::Lasting);
 
-    /// Breaks everything once, in an order by chance, then one thing or another for as long as it is told, and goes on until
-    /// every kind took effect.
+    /// Injects every kind of fault once, in random order, then random faults for the given time, and continues until every
+    /// kind took effect.
     fn rage(&mut self, troubles: &[Self::Trouble], length: Duration) {
         let end = Instant::now() + length;
         let mut deck = troubles.to_vec();
@@ -41,7 +41,7 @@ pub trait Nemesis {
             let next = self.storm().rng.usize(..troubles.len());
             self.strike(troubles[next]);
         }
-        // What lasts is counted when it is over.
+        // Lasting faults are counted when they end.
         self.heal_until(None);
         let last = Instant::now() + LAST_KINDS_WITHIN;
         while let Some(missing) = troubles.iter().find(|trouble| !self.storm().fired.contains_key(trouble)) {
@@ -51,7 +51,7 @@ pub trait Nemesis {
         }
     }
 
-    /// Breaks something, and looks after the rest for a moment.
+    /// Injects a fault, and handles the others for a moment.
     fn strike(&mut self, trouble: Self::Trouble) {
         self.begin(trouble);
         let pauses = self.storm().pauses.clone();
@@ -59,7 +59,7 @@ pub trait Nemesis {
         self.heal_until(Some(Instant::now() + pause));
     }
 
-    /// Ends what is over by then, at its time; everything where no time is given.
+    /// Ends the faults whose time ends by then; all of them if no time is given.
     fn heal_until(&mut self, end: Option<Instant>) {
         for (over, what) in self.storm().due(end) {
             thread::sleep(over.saturating_duration_since(Instant::now()));
@@ -69,10 +69,10 @@ pub trait Nemesis {
     }
 }
 
-/// The chances, the counts, and what goes on.
+/// The random numbers, the counts, and the current faults.
 #[derive(Debug)]
 pub struct Storm<T, L> {
-    /// What chances come from.
+    /// The source of random numbers.
     pub rng: Rng,
     /// How often each kind took effect.
     pub fired: BTreeMap<T, u64>,
@@ -81,19 +81,19 @@ pub struct Storm<T, L> {
 }
 
 impl<T: Ord, L> Storm<T, L> {
-    /// Nothing yet, and then one thing after the other with such pauses between.
+    /// No faults yet; later one after the other, with pauses in this range.
     pub fn new(seed: u64, pauses: Range<Duration>) -> Self {
         Self { rng: Rng::with_seed(seed), fired: BTreeMap::new(), pauses, lasting: Vec::new() }
     }
 
-    /// Something took effect so many times.
+    /// Counts a fault that took effect this many times.
     pub fn count(&mut self, trouble: T, times: u64) {
         if times > 0 {
             *self.fired.entry(trouble).or_default() += times;
         }
     }
 
-    /// Something goes on for a time in this range.
+    /// Keeps a fault for a time in this range.
     pub fn lasting(&mut self, what: L, length: Range<Duration>) {
         let length = self.time(length);
         self.lasting.push((Instant::now() + length, what));
@@ -119,14 +119,14 @@ pub enum Wire {
     DropReplies,
     /// A connection ends with its first reply, which is lost.
     CutAtReply,
-    /// Nothing arrives until the fault ends, and then all of it.
+    /// Nothing arrives until the fault ends; then everything does.
     Hold,
     /// Nobody can connect.
     Refuse,
 }
 
 impl Wire {
-    /// What the proxy has to do.
+    /// What the proxy does for it.
     pub fn fault(self) -> Fault {
         match self {
             Self::DropReplies => Fault::DropReplies(AfterDrop::Keep),
@@ -142,14 +142,14 @@ impl Wire {
 pub enum Blow {
     /// It is killed, and another takes its place.
     Kill,
-    /// It stands still for less than its lease.
+    /// It is suspended for less than its lease.
     FreezeBriefly,
-    /// It stands still until its lease is over.
+    /// It is suspended until its lease has expired.
     FreezePastTtl,
 }
 
 impl Blow {
-    /// How long it stands still.
+    /// How long it is suspended.
     fn length(self) -> Option<Range<Duration>> {
         match self {
             Self::Kill => None,
@@ -159,17 +159,17 @@ impl Blow {
     }
 }
 
-/// A trouble of workers and networks that goes on.
+/// A lasting fault of a worker or the network.
 #[derive(Debug)]
 pub enum Lingering<T> {
-    /// A worker stands still.
+    /// A worker is suspended.
     Frozen(T, usize),
     /// A fault of the network.
     Network(T, Vec<Link>, Fault),
 }
 
 impl<T: Ord, L: From<Lingering<T>>> Storm<T, L> {
-    /// Strikes a worker.
+    /// Injects a fault into a worker.
     pub fn hit(&mut self, crew: &mut Crew, trouble: T, worker: usize, blow: Blow) {
         match blow.length() {
             None => {
@@ -184,16 +184,16 @@ impl<T: Ord, L: From<Lingering<T>>> Storm<T, L> {
         }
     }
 
-    /// Breaks these links for a while.
+    /// Injects a fault into these links for a while.
     pub fn cross(&mut self, crew: &Crew, trouble: T, links: Vec<Link>, fault: Fault, length: Range<Duration>) {
         crew.begin_fault(&links, fault);
         self.lasting(Lingering::Network(trouble, links, fault).into(), length);
     }
 
-    /// Ends what went on.
+    /// Ends a lasting fault.
     pub fn over(&mut self, crew: &mut Crew, what: Lingering<T>) {
         match what {
-            // It may have been killed meanwhile, and another have come in its place.
+            // It may have been killed and replaced meanwhile.
             Lingering::Frozen(trouble, worker) if crew.workers[worker].state == Running::Frozen => {
                 crew.workers[worker].thaw();
                 self.count(trouble, 1);
@@ -207,7 +207,7 @@ impl<T: Ord, L: From<Lingering<T>>> Storm<T, L> {
     }
 }
 
-/// A worker to strike at, of all: often the one that holds a lock, since that hurts most. `held` is the value of the lock.
+/// A worker to break: often the one that holds a lock, because that hurts most. `held` is the value of the lock.
 pub fn victim(rng: &mut Rng, crew: &Crew, held: Option<&str>) -> usize {
     let holder = held.and_then(pid_in).and_then(|pid| crew.with_pid(pid));
     match holder {

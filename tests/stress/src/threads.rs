@@ -1,4 +1,4 @@
-//! A worker with the face for plain threads.
+//! A worker with the blocking facade.
 
 use std::thread::{self, sleep};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use leasehold::blocking::{Client, Guard};
 
 use crate::connect;
 use crate::history::{Ending, Leaving, What, now};
-use crate::part::{Farewell, Part, RECONNECT, REST, Seat, Waiting, Work, leaving};
+use crate::part::{Part, RECONNECT, REST, Seat, TurnEnd, Waiting, Work, leaving};
 
 /// Plays the part until the input ends.
 pub fn play(part: &Part) {
@@ -54,7 +54,7 @@ fn wait(seat: &Seat, client: &Client, waiting: Waiting) -> Result<Guard, Leaving
     match waiting {
         Waiting::Forever => mutex.acquire().map_err(told),
         Waiting::Never => mutex.try_acquire().map_err(told)?.ok_or(Leaving::Busy),
-        // A thread cannot be dropped: what it can do is to wait for a short time.
+        // A thread cannot be dropped, so it waits for a short time instead.
         Waiting::Limited(limit) | Waiting::Cancelled(limit) => mutex.wait(limit).acquire().map_err(told),
     }
 }
@@ -72,13 +72,13 @@ fn take_turn(seat: &Seat, guard: Guard, work: Work) {
     if !held {
         return seat.say(What::Ended(Ending::Lost));
     }
-    match work.farewell {
-        Farewell::Drop => {
+    match work.end {
+        TurnEnd::Drop => {
             drop(guard);
             seat.say(What::Ended(Ending::Dropped));
         }
-        Farewell::Release => {
-            // What failed is repeated in the background.
+        TurnEnd::Release => {
+            // A failed release is repeated in the background.
             _ = guard.release();
             seat.say(What::Ended(Ending::Released));
         }

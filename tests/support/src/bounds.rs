@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use crate::must;
 
-/// Nothing in a test takes as long, on whatever machine; it only bounds a hang.
+/// No step of a test takes this long on any machine; it only bounds a hang.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 const POLL: Duration = Duration::from_millis(5);
 
-/// Asks again and again until there is an answer.
+/// Polls until there is an answer.
 ///
 /// # Panics
 /// After [`PATIENCE`].
@@ -30,9 +30,9 @@ pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Runs something that blocks and cannot be given up, such as the join of a thread.
+/// Runs something that blocks and cannot be cancelled, such as joining a thread.
 ///
-/// After [`PATIENCE`] the whole process ends, since nothing less would end the wait.
+/// After [`PATIENCE`] the whole process ends, because nothing else would end the wait.
 pub fn within<T>(what: &str, run: impl FnOnce() -> T) -> T {
     let _watchdog = Watchdog::over(what);
     run()
@@ -45,7 +45,7 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Watches over what is told if it does not come about.
+    /// Starts the watch; `what` is reported if it does not happen in time.
     pub fn over(what: &str) -> Self {
         let (done, watched) = channel::<()>();
         let said = in_vain(what);
@@ -59,18 +59,18 @@ impl Watchdog {
         Self { _done: done }
     }
 
-    /// Watches over the test that runs in this thread.
+    /// Watches the test that runs in this thread.
     pub fn over_this_test() -> Self {
         Self::over(&format!("the end of the test {}", thread::current().name().unwrap_or_default()))
     }
 }
 
-/// Commands that are run to their end.
+/// Running commands to completion.
 pub trait Finish {
-    /// Runs a command to its end and captures its output. In place of `Command::output`, which has no bound.
+    /// Runs a command to completion and captures its output. Replaces `Command::output`, which has no bound.
     ///
     /// # Panics
-    /// After [`PATIENCE`], with what the command said; it is killed then.
+    /// After [`PATIENCE`], with the command's output so far; the command is killed.
     #[track_caller]
     fn finish(&mut self) -> Output;
 }
@@ -84,7 +84,7 @@ impl Finish for Command {
     }
 }
 
-/// Waits for the end of a process and of its output.
+/// Waits until a process has ended and its output is complete.
 ///
 /// # Panics
 /// As [`Finish::finish`].
@@ -102,10 +102,10 @@ pub fn output_of(mut child: Child, what: &str) -> Output {
     Output { status, stdout: stdout.take(), stderr: stderr.take() }
 }
 
-/// Waits for the end of a process.
+/// Waits until a process has ended.
 ///
 /// # Panics
-/// After [`PATIENCE`]; the process is killed then.
+/// After [`PATIENCE`]; the process is killed.
 #[track_caller]
 pub fn status_of(child: &mut Child, what: &str) -> ExitStatus {
     ended_by(child, Instant::now() + PATIENCE).unwrap_or_else(|| {
@@ -128,10 +128,10 @@ fn ended_by(child: &mut Child, until: Instant) -> Option<ExitStatus> {
     }
 }
 
-/// What comes out of a process, read by a thread that nobody has to wait for.
+/// The output of a process, read by a thread that nobody has to wait for.
 struct Pipe {
     bytes: Arc<Mutex<Vec<u8>>>,
-    /// Broken when all was read.
+    /// Closed when everything has been read.
     reading: Receiver<()>,
 }
 

@@ -1,7 +1,7 @@
 //! Real servers, a faulty proxy and processes for tests.
 //!
-//! Everything here fails a test loudly instead of returning errors: a server that is missing or does not start is the
-//! test's failure, never a silent skip. No tokio in here; both colours use it.
+//! Everything here panics instead of returning errors: a server that is missing or does not start fails the test, and never
+//! skips it. Nothing here uses tokio, so async and blocking tests can both use it.
 
 #![allow(clippy::panic, reason = "a part of a test that cannot be set up fails the test")]
 
@@ -16,7 +16,7 @@ pub use proxy::{AfterDrop, Fault, Proxy};
 pub use redis_server::{DataCopy, RedisOptions, RedisServer, RedisVersion};
 pub use temp::temp_dir;
 
-/// Runs something that must not fail for the test to mean anything.
+/// Runs something that must succeed for the test to be meaningful.
 #[track_caller]
 fn must<T, E: std::fmt::Display>(what: &str, result: Result<T, E>) -> T {
     match result {

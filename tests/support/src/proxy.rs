@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use crate::must;
 
-/// How often an idle pump looks whether it is still wanted.
+/// How often an idle pump checks whether it should stop.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// What becomes of a connection whose replies were dropped.
+/// What happens to a connection whose replies were dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterDrop {
     /// It stays open, and later replies are dropped too.
@@ -24,15 +24,15 @@ pub enum AfterDrop {
 /// What the proxy does to bytes and connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing: everything goes through.
+    /// Nothing: all bytes pass.
     None,
-    /// Bytes of both directions are held back until the fault ends, and then delivered.
+    /// Bytes in both directions are held back until the fault ends, and then delivered.
     Hold,
-    /// Bytes from the server are swallowed.
+    /// Bytes from the server are dropped.
     DropReplies(AfterDrop),
-    /// The next bytes from the server are swallowed and their connection is cut; then the fault is over.
+    /// The next bytes from the server are dropped and their connection is cut; then the fault ends.
     CutOneReply,
-    /// New connections are accepted and closed at once; the others go on.
+    /// New connections are accepted and closed at once; existing ones continue.
     Refuse,
     /// All bytes arrive this much later.
     Delay(Duration),
@@ -72,7 +72,7 @@ enum Direction {
     ToClient,
 }
 
-/// Whether a pump goes on.
+/// Whether a pump continues.
 enum Pumped {
     On,
     End,
@@ -96,25 +96,25 @@ impl Proxy {
         self.port
     }
 
-    /// Leads new connections to another server's port; the others stay where they are.
+    /// Routes new connections to another server's port; existing ones stay.
     pub fn lead_to(&self, server: u16) {
         self.shared.server.store(server, Ordering::SeqCst);
     }
 
-    /// Begins a fault, in place of the one before, and counts how often it fires from now on.
+    /// Starts a fault, replacing the previous one, and counts how often it fires from now on.
     pub fn set(&self, fault: Fault) {
         self.shared.lock().fault = fault;
         self.shared.fired.store(0, Ordering::SeqCst);
         self.shared.changed.notify_all();
     }
 
-    /// Ends the fault: what was held back is delivered. Its count stays.
+    /// Ends the fault: bytes that were held back are delivered. The count stays.
     pub fn heal(&self) {
         self.shared.lock().fault = Fault::None;
         self.shared.changed.notify_all();
     }
 
-    /// Cuts every open connection and answers how many there were.
+    /// Cuts every open connection and returns how many there were.
     pub fn cut(&self) -> usize {
         let connections = std::mem::take(&mut self.shared.lock().connections);
         let open = connections.iter().filter(|[client, _]| client.peer_addr().is_ok()).count();
@@ -124,7 +124,7 @@ impl Proxy {
         open
     }
 
-    /// How often the present or last fault fired: pieces held, dropped or delayed, connections refused.
+    /// How often the current or last fault fired: chunks held, dropped or delayed, connections refused.
     pub fn fired(&self) -> u64 {
         self.shared.fired.load(Ordering::SeqCst)
     }
@@ -149,7 +149,7 @@ impl Shared {
         self.fired.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Whether this is the one reply that is swallowed.
+    /// Whether this is the one reply that is dropped.
     fn takes_the_one_reply(&self) -> bool {
         let mut state = self.lock();
         let takes = state.fault == Fault::CutOneReply;
@@ -159,7 +159,7 @@ impl Shared {
         takes
     }
 
-    /// Waits while bytes are held back, and answers the fault that then applies.
+    /// Waits while bytes are held back, and returns the fault that then applies.
     fn wait_while_held(&self) -> Fault {
         let mut state = self.lock();
         if state.fault == Fault::Hold {

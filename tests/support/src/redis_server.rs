@@ -1,4 +1,4 @@
-//! A real redis-server on a loopback port of its own.
+//! A real redis-server on its own loopback port.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -15,15 +15,15 @@ use tempfile::TempDir;
 
 use crate::{Finish, must, signals, temp_dir};
 
-/// How long a server may take until it answers. Chosen: a loaded machine starts one in well under a second.
+/// How long a server may take to answer. Chosen: even a loaded machine starts one in well under a second.
 const START_WITHIN: Duration = Duration::from_secs(20);
-/// How often a start is tried again on another port, since a free port may be taken before the server binds it.
+/// How often to retry on another port, because a free port may be taken before the server binds it.
 const START_TRIES: u32 = 5;
 
 /// Where servers listen. Chosen: below the ports of outgoing connections of every common system.
 const PORTS: Range<u16> = 20_000..32_000;
 
-/// How to start a server. By default it writes nothing to disk and wants no password.
+/// How to start a server. By default it writes nothing to disk and requires no password.
 #[derive(Clone, Debug, Default)]
 pub struct RedisOptions {
     password: Option<String>,
@@ -34,10 +34,10 @@ pub struct RedisOptions {
 /// Which server to start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RedisVersion {
-    /// The one that the system has.
+    /// The one installed on the system.
     #[default]
     Installed,
-    /// Redis 6.2, the oldest that is supported.
+    /// Redis 6.2, the oldest supported version.
     Oldest,
 }
 
@@ -70,14 +70,14 @@ impl RedisOptions {
         self.arguments(&["--appendonly", "yes", "--appendfsync", "always"])
     }
 
-    /// Wants this password of everybody.
+    /// Requires this password from every client.
     #[must_use]
     pub fn require_password(mut self, password: &str) -> Self {
         self.password = Some(password.to_owned());
         self
     }
 
-    /// With more arguments for the server's command line, such as `--maxmemory 2mb`.
+    /// Adds arguments to the server's command line, such as `--maxmemory 2mb`.
     #[must_use]
     pub fn arguments(mut self, arguments: &[&str]) -> Self {
         self.arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
@@ -85,7 +85,7 @@ impl RedisOptions {
     }
 }
 
-/// A running redis-server. It is killed, and its data removed, when this is dropped.
+/// A running redis-server. Dropping this kills it and removes its data.
 #[derive(Debug)]
 pub struct RedisServer {
     process: Child,
@@ -94,7 +94,7 @@ pub struct RedisServer {
     options: RedisOptions,
 }
 
-/// The data of a server at some moment, to go back to.
+/// A snapshot of a server's data, to restore later.
 #[derive(Debug)]
 pub struct DataCopy(TempDir);
 
@@ -141,36 +141,36 @@ impl RedisServer {
         self.process.id()
     }
 
-    /// Ends the server at once (`SIGKILL`) and waits until it is gone.
+    /// Kills the server (`SIGKILL`) and waits until it is gone.
     pub fn kill(&mut self) {
         self.process.kill().ok();
         must("wait for the killed redis-server", self.process.wait());
     }
 
-    /// Freezes the server (`SIGSTOP`): connections and requests go through, answers never come.
+    /// Suspends the server (`SIGSTOP`): it accepts connections and requests but never answers.
     pub fn stop(&self) {
         signals::stop(self.pid());
     }
 
-    /// Lets a frozen server go on; it then runs what was sent meanwhile.
+    /// Resumes a suspended server, which then runs the requests it got meanwhile.
     pub fn resume(&self) {
         signals::resume(self.pid());
     }
 
-    /// Kills the server and starts it again on the same port with the data it had on disk.
+    /// Kills the server and restarts it on the same port with its data on disk.
     pub fn restart_with_data(&mut self) {
         self.kill();
         self.restart();
     }
 
-    /// Kills the server and starts it again on the same port with nothing.
+    /// Kills the server and restarts it on the same port without data.
     pub fn restart_empty(&mut self) {
         self.kill();
         self.directory = temp_dir();
         self.restart();
     }
 
-    /// Kills the server and starts it again on the same port with data from earlier.
+    /// Kills the server and restarts it on the same port with a snapshot.
     pub fn restart_from(&mut self, copy: &DataCopy) {
         self.kill();
         self.directory = temp_dir();
@@ -178,14 +178,14 @@ impl RedisServer {
         self.restart();
     }
 
-    /// Copies what the server has on disk now.
+    /// Copies the server's current data on disk.
     pub fn copy_data(&self) -> DataCopy {
         let copy = temp_dir();
         copy_tree(self.directory.path(), copy.path());
         DataCopy(copy)
     }
 
-    /// Backs up over the network, as operators do every night: the server takes it for a replica.
+    /// Makes a backup over the network, like a nightly job: to the server it looks like a replica.
     pub fn back_up(&self) {
         let folder = temp_dir();
         let mut backup = Command::new("redis-cli");
@@ -201,7 +201,7 @@ impl RedisServer {
         must("connect to redis-server", client.get_connection_with_timeout(START_WITHIN))
     }
 
-    /// Runs one command, such as `&["SET", "key", "value"]`, on a connection of its own.
+    /// Runs one command, such as `&["SET", "key", "value"]`, on a new connection.
     pub fn command<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
         must(&format!("run {words:?}"), request(words).query(&mut self.connection()))
     }
@@ -216,7 +216,7 @@ impl RedisServer {
         panic!("redis-server did not start again on port {}:\n{}", self.port, self.log());
     }
 
-    /// Waits until the server answers; false if it ended instead.
+    /// Waits until the server answers; returns false if it exited instead.
     fn answers(&mut self) -> bool {
         let deadline = Instant::now() + START_WITHIN;
         while Instant::now() < deadline {
@@ -280,7 +280,7 @@ fn spawn(directory: &Path, port: u16, options: &RedisOptions) -> Child {
     }
 }
 
-/// A port that no outgoing connection is given, so that it is still free when a server that was killed comes back.
+/// A port outside the range of outgoing connections, so it is still free when a killed server restarts.
 fn free_port() -> u16 {
     loop {
         let chance = RandomState::new().hash_one(()) % u64::from(PORTS.end - PORTS.start);

@@ -8,22 +8,22 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SI
 
 use crate::must;
 
-/// Ends the process at once; it cannot object (`SIGKILL`).
+/// Kills the process (`SIGKILL`).
 pub fn kill_now(pid: u32) {
     send(pid, Signal::SIGKILL);
 }
 
-/// Asks the process to end (`SIGTERM`).
+/// Asks the process to exit (`SIGTERM`).
 pub fn terminate(pid: u32) {
     send(pid, Signal::SIGTERM);
 }
 
-/// Freezes the process: the kernel still accepts its connections and bytes, nobody reads them (`SIGSTOP`).
+/// Suspends the process (`SIGSTOP`): the kernel still accepts its connections and bytes, but nothing reads them.
 pub fn stop(pid: u32) {
     send(pid, Signal::SIGSTOP);
 }
 
-/// Lets a frozen process go on (`SIGCONT`).
+/// Resumes a suspended process (`SIGCONT`).
 pub fn resume(pid: u32) {
     send(pid, Signal::SIGCONT);
 }
@@ -34,11 +34,11 @@ pub fn send(pid: u32, signal: Signal) {
     must("send a signal", kill(Pid::from_raw(pid), signal));
 }
 
-/// Signals that tests send and expect to have an effect.
+/// The signals that tests send and rely on.
 const RELIED_ON: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2];
 
-/// Has the processes that this one starts from now on begin with the default dispositions, even where this one was
-/// started with signals ignored (by cron, `nohup`, a shell's background). Here they stay without effect.
+/// Makes child processes start with the default dispositions, even if this process was started with signals ignored (by
+/// cron, `nohup`, or in a shell's background). In this process the signals stay without effect.
 pub fn default_in_children() {
     static ONCE: Once = Once::new();
     // What is ignored stays so when a program is executed; what is caught goes back to its default.

@@ -1,10 +1,10 @@
-//! Directories that are gone when the test is over.
+//! Directories that are removed when the test ends.
 
 use tempfile::TempDir;
 
 use crate::must;
 
-/// A new directory of its own, removed when dropped.
+/// A new temporary directory, removed when dropped.
 pub fn temp_dir() -> TempDir {
     must("make a temporary directory", tempfile::Builder::new().prefix("leasehold-test-").tempdir())
 }

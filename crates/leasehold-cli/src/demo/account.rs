@@ -5,19 +5,19 @@ use lock_core::FencingToken;
 use super::raw::{Fence, Raw};
 use crate::exit::Failure;
 
-/// The account in its store. It keeps no lock of its own: each request is atomic, nothing is between two of them.
+/// The account in its store. It has no lock: each request is atomic, but two requests are not.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
     pub(crate) balance: String,
     pub(crate) highest_token: String,
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     /// It counts.
     Accepted,
-    /// It came too late: somebody with a higher token was here.
+    /// It was too late: a higher token had been used.
     Refused,
 }
 
@@ -27,12 +27,12 @@ impl Account {
         Ok(raw.get(&self.balance)?.unwrap_or(0))
     }
 
-    /// Sets the balance, whoever asks.
+    /// Sets the balance unconditionally.
     pub(crate) fn write(&self, raw: &mut dyn Raw, balance: u64) -> Result<Written, Failure> {
         raw.set(&self.balance, balance).map(|()| Written::Accepted)
     }
 
-    /// Sets the balance, unless somebody with a higher token was here.
+    /// Sets the balance, unless a higher token has been used.
     pub(crate) fn write_fenced(
         &self,
         raw: &mut dyn Raw,

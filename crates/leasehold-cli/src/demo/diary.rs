@@ -1,4 +1,4 @@
-//! What the workers have seen, and what it adds up to.
+//! What the workers observed, and the totals.
 
 use lock_core::Moment;
 use serde::{Deserialize, Serialize};
@@ -26,9 +26,9 @@ pub(crate) struct Diary {
     pub(crate) made: u64,
     /// How many of its writes the account refused.
     pub(crate) refused: u64,
-    /// How many times it saw in time that its lease was lost, and did not write.
+    /// How many times it noticed in time that its lease was lost, and did not write.
     pub(crate) noticed: u64,
-    /// How many times it deleted the lock of somebody else.
+    /// How many times it deleted another worker's lock.
     pub(crate) freed_others: u64,
     /// Whether it gave up waiting: 1 if so.
     pub(crate) stuck: u64,
@@ -46,7 +46,7 @@ impl Diary {
         self
     }
 
-    /// How many visits began while somebody else was inside.
+    /// How many visits began while another worker was inside.
     pub(crate) fn overlaps(&self) -> usize {
         let mut visits = self.visits.clone();
         visits.sort_by_key(|visit| visit.from);

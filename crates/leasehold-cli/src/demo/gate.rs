@@ -1,4 +1,4 @@
-//! The locks of the story, from none to a lease of `leasehold`.
+//! The locks of the demo, from none to a lease of `leasehold`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,11 +17,11 @@ use crate::report::human;
 
 /// How often a naive lock is tried.
 const POLL: Duration = Duration::from_millis(2);
-/// How long it takes from looking at a lock to setting it: as long as two requests to a store in another building.
+/// The time between the check of a lock and setting it: as long as two requests to a remote store.
 const LOOK_TO_SET: Duration = Duration::from_millis(10);
-/// How long nobody may get in until a worker says that it is stuck. Longer than every hold of the story.
+/// After how long without an entry a worker counts as stuck. Longer than every hold of the demo.
 pub(crate) const STUCK_AFTER: Duration = Duration::from_millis(1500);
-/// How long a worker waits for a lock of `leasehold`: only a store that is gone takes as long.
+/// How long a worker waits for a lock of `leasehold`: only an unreachable store takes as long.
 const LEASE_WITHIN: Duration = Duration::from_secs(60);
 
 /// How workers are kept apart.
@@ -29,24 +29,24 @@ const LEASE_WITHIN: Duration = Duration::from_secs(60);
 pub(crate) enum Method {
     /// Not at all.
     None,
-    /// Look whether the key is there; if it is not, set it.
+    /// Check whether the key exists; if not, set it.
     LookThenSet,
-    /// Set the key if it is not there, in one request.
+    /// Set the key if it does not exist, in one request.
     SetIfAbsent { expiry: Option<Duration>, release: Release },
     /// A lock of `leasehold`, which renews its lease for as long as the holder runs.
     Lease { ttl: Duration },
 }
 
-/// How a naive lock is given up.
+/// How a naive lock is released.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Release {
     /// By deleting the key.
     Blind,
-    /// By deleting the key if it is still one's own.
+    /// By deleting the key if it still belongs to the worker.
     ByOwner,
 }
 
-/// When somebody last got in.
+/// When a worker last entered.
 #[derive(Clone, Debug)]
 pub(crate) struct LastEntry(Arc<AtomicU64>);
 
@@ -87,14 +87,14 @@ pub(crate) struct Pass {
 /// How leaving went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// Nobody else was affected.
+    /// No other worker was affected.
     Alone,
-    /// The key that was deleted was somebody else's.
+    /// The deleted key belonged to another worker.
     FreedAnother,
 }
 
 impl Gate {
-    /// The gate for the worker of this number, which no other worker has.
+    /// The gate for the worker with this unique number.
     pub(crate) fn new(method: Method, ground: &Ground, me: u64, last_entry: LastEntry) -> Result<Self, Failure> {
         let leases = match method {
             Method::None | Method::LookThenSet | Method::SetIfAbsent { .. } => None,
@@ -103,7 +103,7 @@ impl Gate {
         Ok(Self { method, ground: ground.clone(), key: ground.lock_key(), me, leases, last_entry })
     }
 
-    /// Waits until the worker may go in; `None` when nobody gets in any more.
+    /// Waits until the worker may enter; `None` if the lock is stuck.
     pub(crate) fn enter(&self, raw: &mut dyn Raw) -> Result<Option<Pass>, Failure> {
         let hold = match &self.leases {
             Some((locks, wish)) => Some(locks.acquire(wish).map_err(never_got)?),
@@ -134,7 +134,7 @@ impl Gate {
         }
     }
 
-    /// Gives the lock up.
+    /// Releases the lock.
     pub(crate) fn leave(&self, pass: Pass, raw: &mut dyn Raw) -> Result<Left, Failure> {
         let _open = self.ground.stay_open();
         match self.method {
@@ -153,7 +153,7 @@ impl Gate {
 }
 
 impl Pass {
-    /// Whether the worker may rely on being inside, as far as it can know.
+    /// Whether the worker still holds the lock, as far as it can know.
     pub(crate) fn is_good(&self) -> bool {
         self.hold.as_ref().is_none_or(|hold| hold.lost().is_none())
     }
@@ -165,7 +165,7 @@ impl Pass {
 
     fn release(self) {
         match self.hold.map(Hold::release) {
-            // Of a release that was not answered, the library goes on by itself; the next worker waits a little longer.
+            // The library repeats an unanswered release; the next worker waits a little longer.
             None | Some(Parted::Released | Parted::AlreadyLost(_) | Parted::Unknown(_)) => {}
         }
     }
@@ -173,7 +173,8 @@ impl Pass {
 
 fn never_got(failure: Failure) -> Failure {
     if let Exit::Busy(_) = failure.exit {
-        let message = format!("no worker got in within {}; see whether the store still answers", human(LEASE_WITHIN));
+        let message =
+            format!("no worker got the lock within {}; check that the store still answers", human(LEASE_WITHIN));
         return Failure::new(Exit::Unavailable, message);
     }
     failure
@@ -182,7 +183,7 @@ fn never_got(failure: Failure) -> Failure {
 fn wish(ground: &Ground, ttl: Duration) -> Result<Wish, Failure> {
     Ok(Wish {
         name: ground.lock_name()?,
-        ttl: Ttl::new(ttl).map_err(|error| Failure::system("the demo asks for a strange ttl", error))?,
+        ttl: Ttl::new(ttl).map_err(|error| Failure::system("the demo's ttl is invalid", error))?,
         why: "leasehold demo".to_owned(),
         patience: Patience::Until(LEASE_WITHIN),
         busy_code: BUSY,

@@ -1,4 +1,4 @@
-//! Where a demo takes place, and how it leaves no trace.
+//! Where the demo keeps its data, and how it removes them.
 
 use std::fs::remove_dir_all;
 use std::path::PathBuf;
@@ -12,24 +12,26 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::account::Account;
-use super::raw::{Place, Raw};
+use super::place::Place;
+use super::raw::Raw;
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
+use crate::run::signals;
 use crate::store::Store;
 
-/// Where the account and the locks are; all that a worker has to know to find them.
+/// Where the account and the locks are: everything that a worker needs to find them.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Ground {
     place: Place,
     locks: Store,
     prefix: String,
-    /// Held for writing, and never given back, once the demo is interrupted.
+    /// Locked for writing, and never unlocked, once the demo is interrupted.
     #[serde(skip)]
     closed: Arc<RwLock<()>>,
 }
 
 impl Ground {
-    /// Taken by whoever changes the account or a naive lock: nothing is written any more once the demo is interrupted.
+    /// Held during each change to the account or a naive lock: nothing is written once the demo is interrupted.
     pub(crate) fn stay_open(&self) -> RwLockReadGuard<'_, ()> {
         self.closed.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -76,7 +78,7 @@ impl Ground {
     fn remove(&self) -> Result<(), Failure> {
         match &self.place {
             Place::Redis(_) => self.clear(),
-            // The directory was made for this file and is nobody else's.
+            // The directory was created for this file only.
             Place::Sqlite(file) => file.parent().map_or(Ok(()), |directory| {
                 remove_dir_all(directory).map_err(|error| Failure::system("cannot remove the demo's file", error))
             }),
@@ -84,7 +86,7 @@ impl Ground {
     }
 }
 
-/// A ground that is left as it was found, whatever happens meanwhile.
+/// A ground that is cleaned up in any case.
 pub(crate) struct Tidy {
     pub(crate) ground: Ground,
     /// The store, for people, without secrets.
@@ -92,7 +94,7 @@ pub(crate) struct Tidy {
 }
 
 impl Tidy {
-    /// Finds out what a URL names, or makes a file in the directory for temporary files.
+    /// Opens the store of a URL, or a file in the directory for temporary files.
     pub(crate) fn open(url: Option<&str>) -> Result<Self, Failure> {
         let tidy = match url {
             None => Self::in_file(None)?,
@@ -115,7 +117,7 @@ impl Tidy {
                 Ok(Self { ground, shown: config.shown_url().to_owned() })
             }
             BackendConfig::Memory(_) | _ => {
-                Err(Failure::new(Exit::Config, "the demo knows no such store; give sqlite:PATH or redis://HOST"))
+                Err(Failure::new(Exit::Config, "the demo supports sqlite: and redis: stores only"))
             }
         }
     }
@@ -123,7 +125,7 @@ impl Tidy {
     fn in_file(locks: Option<&str>) -> Result<Self, Failure> {
         let prefix = own_prefix()?;
         let directory = scratch_directory()?;
-        let shown = locks.unwrap_or("a SQLite file of its own").to_owned();
+        let shown = locks.unwrap_or("a temporary SQLite file").to_owned();
         let locks = locks.map_or_else(|| Store::File(directory.join("locks.db")), |url| Store::Url(url.to_owned()));
         let place = Place::Sqlite(directory.join("account.db"));
         Ok(Self { ground: Ground::at(place, locks, prefix), shown })
@@ -138,13 +140,14 @@ impl Tidy {
     }
 
     fn leave_on_signal(&self) -> Result<(), Failure> {
-        let mut signals =
+        let mut caught =
             Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(|error| Failure::system("cannot catch signals", error))?;
         let ground = self.ground.clone();
         thread::spawn(move || {
-            if let Some(signal) = signals.forever().next() {
+            if let Some(signal) = caught.forever().next() {
                 let _closed = ground.closed.write().unwrap_or_else(PoisonError::into_inner);
                 ground.remove().ok();
+                signals::die_by(signal);
                 std::process::exit(Exit::Interrupted(signal).code().into());
             }
         });
@@ -154,7 +157,7 @@ impl Tidy {
 
 impl Drop for Tidy {
     fn drop(&mut self) {
-        // What cannot be removed after a failure is no worse than the failure, which is told.
+        // The failure itself is reported; a second one would hide it.
         self.ground.remove().ok();
     }
 }
@@ -166,6 +169,6 @@ fn scratch_directory() -> Result<PathBuf, Failure> {
 }
 
 fn own_prefix() -> Result<String, Failure> {
-    let number = lock_host::random_u64().map_err(|error| Failure::system("there is no randomness", error))?;
+    let number = lock_host::random_u64().map_err(|error| Failure::system("cannot get random numbers", error))?;
     Ok(format!("leasehold-demo:{number:016x}:"))
 }

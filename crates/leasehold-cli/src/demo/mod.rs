@@ -1,8 +1,8 @@
-//! `leasehold demo`: why locks are built as they are, shown by what really happens without each of their parts.
+//! `leasehold demo`: shows with real processes what goes wrong without each part of a lock.
 //!
-//! Reading order: `stage` (the story) · `worker` (who reads, pauses and writes) · `gate` (the locks) · `account`, `raw`
-//! (what they ask of a store) · `paused` (a worker that is stopped) · `diary` (what was seen) · `story`, `tell` (how it
-//! is told) · `ground` (where it happens, and how nothing is left behind).
+//! Reading order: `stage` (the story) · `worker` (reads, pauses and writes) · `gate` (the locks) · `account`, `raw` (what
+//! they ask of a store) · `paused` (a worker that is stopped) · `diary` (what was seen) · `story`, `tell` (how it is told)
+//! · `place`, `ground` (where it happens, and how nothing is left behind).
 
 mod account;
 pub(crate) mod args;
@@ -10,6 +10,7 @@ mod diary;
 mod gate;
 mod ground;
 pub(crate) mod paused;
+mod place;
 mod raw;
 mod stage;
 mod story;
@@ -29,11 +30,11 @@ use crate::report::millis;
 /// Shows what was asked for.
 pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     match &args.story {
-        Which::Account(args) => account(args),
+        Which::Account(args) => tell_of_account(args),
     }
 }
 
-fn account(args: &AccountArgs) -> Result<Exit, Failure> {
+fn tell_of_account(args: &AccountArgs) -> Result<Exit, Failure> {
     let began = HostClock.now();
     let crew = Crew { workers: args.workers, deposits: args.deposits };
     let tidy = Tidy::open(args.url.as_deref())?;

@@ -1,4 +1,4 @@
-//! A worker in a process of its own, which is stopped in the middle of its first deposit.
+//! A worker in its own process, which is stopped in the middle of its first deposit.
 
 use std::io::{BufRead, Write, stdin, stdout};
 use std::os::unix::process::CommandExt;
@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 
 use super::diary::Diary;
 use super::gate::LastEntry;
-use super::worker::{Errand, Worker};
+use super::worker::{Job, Worker};
 use crate::exit::{Exit, Failure};
 
 /// The first argument of such a process.
 pub(crate) const ROLE: &str = "demo-worker";
-/// How long it may take until it is stopped, and how often it is looked at.
+/// How long it may take until it is stopped, and how often that is checked.
 const STOPPED_WITHIN: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// The command line of such a process: its errand comes through standard input, since it may hold a password.
+/// The command line of such a process: its job arrives on standard input, since it may contain a password.
 #[derive(Debug, Parser)]
 pub(crate) struct Role {}
 
@@ -42,8 +42,8 @@ pub(crate) struct Paused {
 
 impl Paused {
     /// Starts the process and waits until it is stopped.
-    pub(crate) fn start(errand: &Errand) -> Result<Self, Failure> {
-        let started = spawn(errand).map_err(|error| Failure::system("cannot start a worker process", error))?;
+    pub(crate) fn start(job: &Job) -> Result<Self, Failure> {
+        let started = spawn(job).map_err(|error| Failure::system("cannot start a worker process", error))?;
         let pid = Pid::from_child(&started);
         let paused = Self { process: Some(started), pid };
         let deadline = HostClock.now() + STOPPED_WITHIN;
@@ -51,16 +51,16 @@ impl Paused {
             match paused.look()? {
                 Look::Stopped => return Ok(paused),
                 Look::Running => thread::sleep(LOOK_EVERY),
-                // It has something to say about that.
+                // Its answer says why.
                 Look::Ended => return paused.answer().and_then(|_| Err(never_stopped())),
             }
         }
         Err(never_stopped())
     }
 
-    /// Sets the process going again and waits for what it has to tell.
+    /// Continues the process and waits for its answer.
     pub(crate) fn go_on(self) -> Result<Diary, Failure> {
-        kill_process(self.pid, Signal::CONT).map_err(|error| Failure::system("cannot set a worker going", error))?;
+        kill_process(self.pid, Signal::CONT).map_err(|error| Failure::system("cannot continue a worker", error))?;
         self.answer()
     }
 
@@ -75,7 +75,7 @@ impl Paused {
     }
 
     fn answer(mut self) -> Result<Diary, Failure> {
-        let broken = |why: String| Failure::system("a worker process broke off", why);
+        let broken = |why: String| Failure::system("a worker process failed", why);
         let process = self.process.take().ok_or_else(|| broken("it is gone".to_owned()))?;
         let output = process.wait_with_output().map_err(|error| broken(error.to_string()))?;
         match serde_json::from_slice(&output.stdout) {
@@ -105,14 +105,14 @@ fn never_stopped() -> Failure {
     Failure::system("a worker process was never stopped", "it took too long")
 }
 
-fn spawn(errand: &Errand) -> std::io::Result<Child> {
+fn spawn(job: &Job) -> std::io::Result<Child> {
     let this = Path::new("/proc/self/exe");
     let mut command = if this.exists() { Command::new(this) } else { Command::new(std::env::current_exe()?) };
-    // Not among those whom the terminal stops and sets going.
+    // In its own group, so that Ctrl-Z and fg do not affect it.
     command.arg(ROLE).process_group(0);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     if let Some(mut pipe) = child.stdin.take() {
-        serde_json::to_writer(&mut pipe, errand)?;
+        serde_json::to_writer(&mut pipe, job)?;
         pipe.write_all(b"\n")?;
     }
     Ok(child)
@@ -121,20 +121,19 @@ fn spawn(errand: &Errand) -> std::io::Result<Child> {
 /// The process itself.
 pub(crate) fn main(_: &Role) -> Exit {
     let answer = work().map_or_else(|failure| Answer::Failed(failure.message), Answer::Done);
-    // If nobody reads it any more, nobody misses it.
+    // If the reader is gone, the answer is not needed.
     serde_json::to_writer(stdout().lock(), &answer).map_or(Exit::Internal, |()| Exit::Done)
 }
 
 fn work() -> Result<Diary, Failure> {
     die_with_parent();
     let mut line = String::new();
-    stdin().lock().read_line(&mut line).map_err(|error| Failure::system("cannot read the errand", error))?;
-    let errand: Errand =
-        serde_json::from_str(&line).map_err(|_| Failure::system("cannot read the errand", "it is no errand"))?;
-    Worker::new(&errand, &LastEntry::now())?.go_first()?.work()
+    stdin().lock().read_line(&mut line).map_err(|error| Failure::system("cannot read the job", error))?;
+    let job: Job = serde_json::from_str(&line).map_err(|_| Failure::system("cannot read the job", "it is not one"))?;
+    Worker::new(&job, &LastEntry::now())?.go_first()?.work()
 }
 
-/// A stopped process that nobody sets going again would stay for ever.
+/// A stopped process that is never continued would stay forever.
 fn die_with_parent() {
     #[cfg(target_os = "linux")]
     // Without it, the kernel still ends a stopped orphan by SIGHUP and SIGCONT.

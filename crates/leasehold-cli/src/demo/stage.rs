@@ -1,4 +1,4 @@
-//! The eight stages: what each has in place of a lock, what goes wrong, and why.
+//! The eight stages: the lock of each, what goes wrong, and why.
 
 use std::sync::Barrier;
 use std::thread;
@@ -10,7 +10,7 @@ use super::diary::Diary;
 use super::gate::{LastEntry, Method, Release};
 use super::ground::Ground;
 use super::paused::Paused;
-use super::worker::{Check, Errand, Mishap, WORK, Worker};
+use super::worker::{Check, Job, Mishap, WORK, Worker};
 use crate::exit::Failure;
 
 /// When a naive lock expires.
@@ -24,7 +24,7 @@ const PAST_TTL: Mishap = Mishap::Slow(Duration::from_millis(2250));
 
 const _: () = assert!(WORK.as_millis() == 50, "PAST_EXPIRY ends in the middle of a deposit");
 
-/// A kind of lock, and what it is put to.
+/// A kind of lock, and what happens to its first holder.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) title: &'static str,
@@ -39,7 +39,7 @@ pub(crate) struct Stage {
     pub(crate) why: &'static str,
 }
 
-/// What the lock of a stage promises of the account.
+/// What the lock of a stage promises about the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Promise {
     /// Nothing.
@@ -57,46 +57,46 @@ pub(crate) const STAGES: [Stage; 8] = [
         check: Check::None,
         mishap: Mishap::None,
         promise: Promise::Nothing,
-        why: "Workers read the same balance, and each write buries the others'.",
+        why: "Workers read the same balance, and each write overwrites the others.",
     },
     Stage {
-        title: "look whether the lock is there, then set it",
-        label: "look, then set",
+        title: "check whether the lock is free, then set it (two requests)",
+        label: "check, then set",
         method: Method::LookThenSet,
         check: Check::None,
         mishap: Mishap::None,
         promise: Promise::Nothing,
-        why: "Between the look and the set others look, too: all find the lock free, and all take it.",
+        why: "Between the check and the set, others check, too: all of them find the lock free, and all take it.",
     },
     Stage {
-        title: "set it if it is absent, in one request; the first holder crashes",
-        label: "never expires",
+        title: "set if absent (one request), without expiry; the first holder crashes",
+        label: "no expiry",
         method: Method::SetIfAbsent { expiry: None, release: Release::Blind },
         check: Check::None,
         mishap: Mishap::Crash,
         promise: Promise::Nothing,
-        why: "Only one gets in at a time, but the lock of a holder that crashed is never given up: all others wait for ever.",
+        why: "Only one worker is inside at a time, but the lock of the crashed holder is never released: all others wait forever.",
     },
     Stage {
-        title: "with an expiry; the first holder is slower than that",
-        label: "blind delete",
+        title: "set if absent, with expiry; the first holder works longer than that; anybody may delete",
+        label: "with expiry",
         method: Method::SetIfAbsent { expiry: Some(EXPIRY), release: Release::Blind },
         check: Check::None,
         mishap: PAST_EXPIRY,
         promise: Promise::Nothing,
-        why: "The lock expired under the slow holder, which goes on beside the next one, and then deletes a lock that is not its own any more.",
+        why: "The lock expires while the slow holder works. It continues alongside the next holder, and then deletes a lock that is no longer its own.",
     },
     Stage {
-        title: "released by its owner only; the first holder is as slow",
+        title: "the same, but only the owner may delete",
         label: "checked release",
         method: Method::SetIfAbsent { expiry: Some(EXPIRY), release: Release::ByOwner },
         check: Check::None,
         mishap: PAST_EXPIRY,
         promise: Promise::Nothing,
-        why: "Nobody deletes another's lock any more, but the slow holder still goes on beside the next one when its own has expired.",
+        why: "No worker deletes another's lock any more, but the slow holder still works alongside the next one after its own lock has expired.",
     },
     Stage {
-        title: "leasehold: the lease is renewed; the first holder is slower still",
+        title: "leasehold: a renewed lease; the first holder works even longer",
         label: "renewed lease",
         method: Method::Lease { ttl: TTL },
         check: Check::None,
@@ -105,22 +105,22 @@ pub(crate) const STAGES: [Stage; 8] = [
         why: "The lease is renewed in the background for as long as its holder runs, however slow it is.",
     },
     Stage {
-        title: "leasehold, but the first holder's process is stopped before its write",
-        label: "stopped holder",
+        title: "leasehold; the first holder is suspended before its write",
+        label: "suspended",
         method: Method::Lease { ttl: TTL },
         check: Check::None,
         mishap: Mishap::Stop,
         promise: Promise::Nothing,
-        why: "A stopped process renews nothing and sees no time pass: when it goes on, its next step is the write, over all that others wrote meanwhile.",
+        why: "A suspended process renews nothing and does not notice that time passes. When it resumes, its next step is the write, which overwrites what others wrote in the meantime.",
     },
     Stage {
-        title: "the same, and the account checks the fencing token",
+        title: "leasehold; the same, and the account checks the fencing token",
         label: "fencing token",
         method: Method::Lease { ttl: TTL },
         check: Check::Token,
         mishap: Mishap::Stop,
         promise: Promise::Balance,
-        why: "The stopped holder still wakes up too late, but its write carries a lower token than the account has seen: it is refused, and made again under a new lease.",
+        why: "The suspended holder still resumes too late, but its write carries a lower token than the account has seen. The write is refused, and the deposit is made again under a new lease.",
     },
 ];
 
@@ -131,20 +131,20 @@ pub(crate) struct Crew {
     pub(crate) deposits: u32,
 }
 
-/// What came of a stage.
+/// The result of a stage.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Outcome {
     /// What the balance should be in the end.
     pub(crate) expected: u64,
     /// What it is.
     pub(crate) balance: u64,
-    /// Deposits whose workers were told that all is well.
+    /// Deposits that were reported as successful.
     pub(crate) made: u64,
-    /// Deposits of those that are not in the balance.
+    /// Successful deposits that are missing from the balance.
     pub(crate) lost: u64,
-    /// How many times a worker came in while another was inside.
+    /// How many times a worker entered while another was inside.
     pub(crate) overlaps: usize,
-    /// Workers that wait in vain.
+    /// Workers that never got the lock again.
     pub(crate) stuck: u64,
     /// Times that a worker deleted the lock of another.
     pub(crate) freed_others: u64,
@@ -183,7 +183,7 @@ impl Crew {
 }
 
 impl Stage {
-    /// Lets the workers work, and looks at the account.
+    /// Runs the workers and reads the account.
     pub(crate) fn play(&self, ground: &Ground, crew: Crew) -> Result<Outcome, Failure> {
         ground.clear()?;
         let all = match self.mishap {
@@ -196,9 +196,9 @@ impl Stage {
 
     fn play_in_threads(&self, ground: &Ground, crew: Crew) -> Result<Diary, Failure> {
         let last_entry = LastEntry::now();
-        let first = Worker::new(&self.errand(ground, crew, 0), &last_entry)?;
+        let first = Worker::new(&self.job(ground, crew, 0), &last_entry)?;
         let others = self.others(ground, crew, &last_entry)?;
-        // Whoever has a mishap has it for all the others to see.
+        // A worker with a mishap goes first, so that it affects the others.
         let first = match self.mishap {
             Mishap::None => first,
             Mishap::Crash | Mishap::Slow(_) | Mishap::Stop => first.go_first()?,
@@ -208,23 +208,23 @@ impl Stage {
 
     fn play_around_a_stop(&self, ground: &Ground, crew: Crew) -> Result<Diary, Failure> {
         let others = self.others(ground, crew, &LastEntry::now())?;
-        let paused = Paused::start(&self.errand(ground, crew, 0))?;
+        let paused = Paused::start(&self.job(ground, crew, 0))?;
         let meanwhile = work_together(others)?;
         Ok(paused.go_on()?.add(meanwhile))
     }
 
     fn others(&self, ground: &Ground, crew: Crew, last_entry: &LastEntry) -> Result<Vec<Worker>, Failure> {
-        let errand = |number| Errand { mishap: Mishap::None, ..self.errand(ground, crew, number) };
-        (1..crew.workers).map(|number| Worker::new(&errand(number), last_entry)).collect()
+        let job = |number| Job { mishap: Mishap::None, ..self.job(ground, crew, number) };
+        (1..crew.workers).map(|number| Worker::new(&job(number), last_entry)).collect()
     }
 
-    fn errand(&self, ground: &Ground, crew: Crew, number: u32) -> Errand {
+    fn job(&self, ground: &Ground, crew: Crew, number: u32) -> Job {
         let Self { method, check, mishap, .. } = *self;
-        Errand { ground: ground.clone(), number, deposits: crew.deposits, method, check, mishap }
+        Job { ground: ground.clone(), number, deposits: crew.deposits, method, check, mishap }
     }
 }
 
-/// Lets them all start at the same moment.
+/// Starts all workers at the same moment.
 fn work_together(workers: Vec<Worker>) -> Result<Diary, Failure> {
     let start = Barrier::new(workers.len());
     let diaries: Vec<_> = thread::scope(|scope| {
@@ -242,5 +242,5 @@ fn work_together(workers: Vec<Worker>) -> Result<Diary, Failure> {
 }
 
 fn broke_off() -> Failure {
-    Failure::system("a worker broke off", "its thread panicked")
+    Failure::system("a worker failed", "its thread panicked")
 }

@@ -1,4 +1,4 @@
-//! What was seen, as text and as JSON. Pure.
+//! The results, as text and as JSON. Pure.
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use super::stage::{Crew, Outcome, Promise, STAGES, Stage};
 
 /// How wide paragraphs are.
 const WIDTH: usize = 78;
-/// How many blocks the bar of the right balance has, and of how many parts a block is made.
+/// The length of a full bar in blocks, and the parts of a block.
 const BAR: u64 = 32;
 const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
@@ -15,7 +15,7 @@ const TITLE: Style = Style::new().bold();
 const RIGHT: Style = AnsiColor::Green.on_default();
 const WRONG: Style = AnsiColor::Red.on_default();
 
-/// All that was seen.
+/// All results.
 #[derive(Debug, Serialize)]
 pub(crate) struct Story {
     /// Without secrets.
@@ -26,7 +26,7 @@ pub(crate) struct Story {
     pub(crate) stages: Vec<Played>,
 }
 
-/// A stage and what came of it.
+/// A stage and its result.
 #[derive(Debug, Serialize)]
 pub(crate) struct Played {
     /// Counted from 1.
@@ -46,7 +46,7 @@ impl Played {
         Self { stage: number, title: plan.title, outcome, right: outcome.is_right(), why: plan.why, plan }
     }
 
-    /// Whether the account is wrong though the lock promised that it would not be.
+    /// Whether the account is wrong although the lock promises otherwise.
     pub(crate) fn breaks_its_promise(&self) -> bool {
         match self.plan.promise {
             Promise::Nothing => false,
@@ -67,7 +67,7 @@ impl Played {
 
     fn reason(&self) -> String {
         match self.plan.promise {
-            Promise::Nothing if self.right => format!("This time it went well by luck. {}", self.why),
+            Promise::Nothing if self.right => format!("It went well this time, by luck. {}", self.why),
             Promise::Balance if !self.right => format!("This must not happen; please report it. {}", self.why),
             Promise::Nothing | Promise::Balance => self.why.to_owned(),
         }
@@ -90,12 +90,13 @@ impl Played {
 }
 
 impl Story {
-    /// What this is about, before the first stage.
+    /// The introduction, before the first stage.
     pub(crate) fn opening(crew: Crew, store: &str) -> String {
         let Crew { workers, deposits } = crew;
         let text = format!(
-            "{workers} workers pay into one account at the same time, {} of 1 each: they read the balance, take their \
-             time, and write it back with 1 more. In the end it should be {}. The store is {store}.",
+            "{workers} workers pay into one account at the same time, {} of 1 each: each worker reads the balance, works for \
+             a moment, and writes the balance plus 1. The final balance should be {}. An overlap is a worker that enters \
+             while another one is inside. The store is {store}.",
             counted(u64::from(deposits), "deposit"),
             crew.expected()
         );
@@ -105,7 +106,7 @@ impl Story {
     /// The balances of all stages as bars.
     pub(crate) fn chart(&self) -> String {
         let expected = u64::from(self.workers) * u64::from(self.deposits);
-        let mut lines = vec![format!("{TITLE}The balance reached, of {expected}{TITLE:#}")];
+        let mut lines = vec![format!("{TITLE}Final balance, of {expected}{TITLE:#}")];
         lines.extend(self.stages.iter().map(Played::bar));
         lines.push(format!("\n{} stages in {}.{} s", STAGES.len(), self.took_ms / 1000, self.took_ms % 1000 / 100));
         lines.join("\n")
@@ -116,10 +117,10 @@ fn counts(outcome: &Outcome) -> String {
     let Outcome { expected, balance, made: _, lost, overlaps, stuck, freed_others, refused, noticed } = *outcome;
     let mut text = format!("expected {expected}, balance {balance}, lost updates {lost}, overlaps {overlaps}");
     for (count, what) in [
-        (stuck, "workers stuck"),
-        (freed_others, "others' locks deleted"),
-        (refused, "late writes refused"),
-        (noticed, "losses of the lease noticed"),
+        (stuck, "stuck workers"),
+        (freed_others, "deleted locks of others"),
+        (refused, "refused late writes"),
+        (noticed, "noticed losses of the lease"),
     ] {
         if count > 0 {
             text += &format!(", {what} {count}");
@@ -128,7 +129,7 @@ fn counts(outcome: &Outcome) -> String {
     text
 }
 
-/// What is most remarkable about a balance.
+/// The most important remark about a balance.
 fn remark(outcome: &Outcome) -> String {
     if outcome.lost > 0 {
         format!("{} lost", outcome.lost)
@@ -152,7 +153,7 @@ fn counted(count: u64, thing: &str) -> String {
     if count == 1 { format!("{count} {thing}") } else { format!("{count} {thing}s") }
 }
 
-/// The text in lines of at most [`WIDTH`] columns, each behind the margin.
+/// The text in lines of at most [`WIDTH`] columns, each after the margin.
 fn wrapped(text: &str, margin: &str) -> String {
     let mut lines = vec![margin.to_owned()];
     for word in text.split_whitespace() {
@@ -212,9 +213,9 @@ mod tests {
         let story = Story { store: "x".to_owned(), workers: 4, deposits: 2, took_ms: 1234, stages };
         let plain = anstream::adapter::strip_str(&story.chart()).to_string();
         let expected = format!(
-            "The balance reached, of 8\n\
+            "Final balance, of 8\n\
              1  no lock          {}                             2  6 lost\n\
-             3  never expires    {}                             0  3 stuck\n\
+             3  no expiry        {}                             0  3 stuck\n\
              8  fencing token    {}     8  1 refused\n\
              \n8 stages in 1.2 s",
             "█".repeat(8),

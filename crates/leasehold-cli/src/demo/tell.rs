@@ -1,4 +1,4 @@
-//! Telling the story while it happens: results on standard output, progress on standard error.
+//! Prints the results as they appear on standard output, and progress on standard error.
 
 use std::io::{ErrorKind, IsTerminal, Write, stderr};
 use std::time::Duration;
@@ -52,7 +52,7 @@ impl Teller {
         match &self.progress {
             Progress::Turning(bar) => bar.set_message(text),
             Progress::Lines => {
-                // Nobody is left to tell if standard error is gone.
+                // If standard error is closed, nothing can be reported.
                 let _ = writeln!(stderr().lock(), "{text}");
             }
             Progress::Nothing => {}
@@ -89,13 +89,13 @@ fn spinner() -> ProgressBar {
     bar.with_style(ProgressStyle::default_spinner())
 }
 
-/// Prints with colour on a terminal only, and not where `NO_COLOR` is set.
+/// Prints with colour on a terminal only, and not if `NO_COLOR` is set.
 fn print(text: &str) -> Result<(), Failure> {
     match writeln!(anstream::stdout().lock(), "{text}") {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::system("cannot write to standard output", error))
         }
-        // Whoever reads has seen enough.
+        // The reader has seen enough.
         Ok(()) | Err(_) => Ok(()),
     }
 }

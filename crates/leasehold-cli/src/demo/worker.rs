@@ -1,4 +1,4 @@
-//! A worker: it reads the balance, takes its time, and writes the balance back with one more.
+//! A worker: it reads the balance, works for a moment, and writes the balance plus one.
 
 use std::mem;
 use std::thread;
@@ -26,13 +26,13 @@ pub(crate) enum Mishap {
     None,
     /// It crashes while it is inside.
     Crash,
-    /// The deposit takes so long.
+    /// The deposit takes this long.
     Slow(Duration),
-    /// Its process is stopped just before the write, after it has seen that all is well.
+    /// Its process is stopped just before the write, after the last check of the lease.
     Stop,
 }
 
-/// What the account looks at when somebody writes.
+/// What the account checks at a write.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Check {
     /// Nothing.
@@ -41,11 +41,11 @@ pub(crate) enum Check {
     Token,
 }
 
-/// What a worker is to do. Goes to other processes through pipes only: the ground may hold a password.
+/// What a worker is to do. Passed to other processes through pipes only: the ground may contain a password.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Errand {
+pub(crate) struct Job {
     pub(crate) ground: Ground,
-    /// What tells it from the other workers.
+    /// Unique among the workers.
     pub(crate) number: u32,
     pub(crate) deposits: u32,
     pub(crate) method: Method,
@@ -66,21 +66,21 @@ pub(crate) struct Worker {
     diary: Diary,
 }
 
-/// What became of a deposit.
+/// The result of a deposit.
 enum Deposit {
     Made,
     /// It has to be made again.
     Undone,
-    /// There is nobody left to make more.
+    /// The worker makes no more.
     Ended,
 }
 
 impl Worker {
     /// Connects.
-    pub(crate) fn new(errand: &Errand, last_entry: &LastEntry) -> Result<Self, Failure> {
-        let Errand { ground, number, deposits, method, check, mishap } = errand;
+    pub(crate) fn new(job: &Job, last_entry: &LastEntry) -> Result<Self, Failure> {
+        let Job { ground, number, deposits, method, check, mishap } = job;
         Ok(Self {
-            // First, since it prepares for TLS where the store wants it.
+            // First, since it prepares TLS if the store needs it.
             gate: Gate::new(*method, ground, u64::from(*number), last_entry.clone())?,
             raw: ground.open_raw()?,
             account: ground.account(),
@@ -93,7 +93,7 @@ impl Worker {
         })
     }
 
-    /// Goes in for the first deposit, before anybody else is there.
+    /// Enters for the first deposit, before the other workers.
     pub(crate) fn go_first(mut self) -> Result<Self, Failure> {
         self.pass = self.gate.enter(&mut *self.raw)?;
         Ok(self)
@@ -162,7 +162,7 @@ impl Worker {
     }
 }
 
-/// Comes back when somebody sets the process going again. Its other threads stand still meanwhile, too.
+/// Returns when the process is continued. Its other threads are stopped as well.
 fn stop_this_process() -> Result<(), Failure> {
     kill_process(getpid(), Signal::STOP).map_err(|error| Failure::system("cannot stop the worker", error))
 }

@@ -1,18 +1,18 @@
-//! `leasehold redlock`: a quorum's deployment is begun, looked at and changed.
+//! `leasehold redlock`: sets up, shows and changes the deployment of a quorum.
 
 pub(crate) mod args;
 mod moving;
 mod status;
 
-use leasehold::redlock::{Purpose, RedlockConfig};
+use leasehold::redlock::Purpose;
 use lock_core::Ttl;
 
 use self::args::{InitArgs, RedlockArgs, Task};
 use crate::exit::{Exit, Failure};
-use crate::quorum::{Health, Quorum};
+use crate::quorum::{Health, Quorum, config};
 use crate::report::{print, say_warning};
 
-/// Does what was asked for.
+/// Runs the subcommand.
 pub(crate) fn run(args: &RedlockArgs) -> Result<Exit, Failure> {
     match &args.task {
         Task::Init(args) => init(args),
@@ -21,15 +21,11 @@ pub(crate) fn run(args: &RedlockArgs) -> Result<Exit, Failure> {
     }
 }
 
-fn config(url: &str) -> Result<RedlockConfig, Failure> {
-    RedlockConfig::from_url(url).map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))
-}
-
 fn init(args: &InitArgs) -> Result<Exit, Failure> {
     let config = config(&args.url)?;
     if config.max_ttl() < Ttl::DEFAULT {
         say_warning(&format!(
-            "max_ttl={} is shorter than the default ttl of {}: programs that use the library have to set a shorter ttl",
+            "max_ttl={} is shorter than the default ttl of {}: programs that use the library must set a shorter ttl",
             config.max_ttl(),
             Ttl::DEFAULT
         ));
@@ -39,7 +35,7 @@ fn init(args: &InitArgs) -> Result<Exit, Failure> {
     if before.can_grant() {
         return print(&format!("nothing to do, since locks can be granted: {before}"));
     }
-    let report = quorum.pass(Purpose::Found)?;
+    let report = quorum.pass(Purpose::Init)?;
     for warning in report.warnings() {
         say_warning(&warning);
     }
@@ -48,7 +44,7 @@ fn init(args: &InitArgs) -> Result<Exit, Failure> {
         report.check_reached()?;
         return Err(Failure::new(
             Exit::Unavailable,
-            format!("some nodes did not take it in: {after}; those that did vote, and the others follow after max_ttl"),
+            format!("some nodes were not initialised: {after}; these follow after max_ttl"),
         ));
     }
     print(&format!("the deployment is new: {after}"))

@@ -10,13 +10,12 @@ use lock_core::node::{NodeState, View};
 use serde::Serialize;
 
 use super::args::StatusArgs;
-use super::config;
 use crate::exit::{Exit, Failure};
-use crate::quorum::{Health, Quorum};
+use crate::quorum::{Health, Quorum, config};
 use crate::report::{human, json, millis, print, say_warning, whole_seconds};
 use crate::table::{Column, draw};
 
-/// How much of a run id tells two runs apart.
+/// How much of a run id is shown.
 const RUN_SHOWN: usize = 8;
 
 pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
@@ -37,13 +36,11 @@ fn show(report: &Report, health: Health) -> Result<Exit, Failure> {
         say_warning(&warning);
     }
     if report.has_strangers() {
-        say_warning(
-            "a node is not what it should be: it does not count, and fewer of the others may fail until it is mended",
-        );
+        say_warning("a node is misconfigured and does not count: until it is fixed, fewer of the others may fail");
     }
     if report.is_blank() {
         say_warning(
-            "all nodes are blank: only if this deployment never granted a lock, run: leasehold redlock init URL",
+            "all nodes are blank; only if this deployment has never granted a lock, run: leasehold redlock init URL",
         );
     }
     Ok(done)
@@ -54,7 +51,7 @@ const COLUMNS: [Column; 7] = [
     Column::new("STATE"),
     Column::new("RUN").dropped(0),
     Column::new("COUNTER").right().dropped(3),
-    Column::new("TO CLOCK").right().dropped(2),
+    Column::new("CLOCK OFFSET").right().dropped(2),
     Column::new("LONGEST").right().dropped(1),
     Column::new("NOTE").wrapped(),
 ];
@@ -90,7 +87,7 @@ fn state(node: &NodeReport) -> Cell {
         Err(_) => ("refused".to_owned(), Color::Red),
         Ok(View { state: NodeState::Voting(_), .. }) => ("votes".to_owned(), Color::Green),
         Ok(View { state: NodeState::Abstaining { .. }, .. }) if wait.is_zero() => {
-            ("abstains until a client comes by".to_owned(), Color::Yellow)
+            ("abstains until a client connects".to_owned(), Color::Yellow)
         }
         Ok(View { state: NodeState::Abstaining { .. }, .. }) => {
             (format!("abstains, {} at most", whole_seconds(wait)), Color::Yellow)
@@ -101,7 +98,7 @@ fn state(node: &NodeReport) -> Cell {
     Cell::new(text).fg(colour)
 }
 
-/// How far the counter is from the clock that it began at, to the second.
+/// How far the counter is ahead of the node's clock, to the second.
 fn to_clock(view: &View) -> String {
     let distance = Duration::from_micros(view.counter.abs_diff(view.clock.0)).as_secs();
     let sign = match view.counter.cmp(&view.clock.0) {
@@ -118,9 +115,9 @@ struct Status<'a> {
     can_grant: bool,
     voting: usize,
     majority: usize,
-    /// How many of those that vote may fail.
+    /// How many of the voting nodes may fail.
     spare: usize,
-    /// Until enough vote, where those that abstain suffice.
+    /// Until enough nodes vote, if the abstaining nodes suffice.
     wait_ms: Option<u64>,
     nodes: Vec<Row<'a>>,
     warnings: Vec<String>,
@@ -131,13 +128,13 @@ struct Row<'a> {
     node: &'a str,
     /// `votes`, `abstains`, `restarted`, `empty`, `away` or `refused`.
     state: &'static str,
-    /// Until it votes at the latest, while clients come by.
+    /// How long until it votes, at most, as long as clients connect.
     votes_in_ms: Option<u64>,
     run: Option<&'a str>,
     counter: Option<u64>,
     clock: Option<u64>,
     longest_ttl_ms: Option<u64>,
-    /// The maxmemory-policy, where it may drop locks.
+    /// The maxmemory-policy, if it may drop locks.
     evicts: Option<&'a str>,
     error: Option<String>,
 }
@@ -181,5 +178,48 @@ fn word(node: &NodeReport) -> &'static str {
         Ok(View { state: NodeState::Abstaining { .. }, .. }) => "abstains",
         Ok(View { membership: None, .. }) => "empty",
         Ok(_) => "restarted",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_core::node::{NodeTime, RunId};
+
+    use super::*;
+
+    const CLOCK: u64 = 1_000_000_000;
+
+    fn view(state: NodeState, counter: u64) -> View {
+        let (run, longest, clock) = (RunId("0123456789".into()), Duration::from_secs(30), NodeTime(CLOCK));
+        let (membership, marked_for, predecessor, evicts) = (None, None, None, None);
+        View { run, state, counter, longest, membership, marked_for, predecessor, clock, evicts }
+    }
+
+    fn shown(view: View) -> Vec<String> {
+        let node = NodeReport { address: "a".into(), view: Ok(view), recovery: None, votes_in: None };
+        cells(&node).iter().map(Cell::content).collect()
+    }
+
+    #[test]
+    fn the_distance_of_a_counter_from_its_clock_is_shown_in_seconds() {
+        for (counter, told) in [
+            (CLOCK, "0s"),
+            (CLOCK + 999_999, "0s"),
+            (CLOCK - 999_999, "0s"),
+            (CLOCK + 2_000_000, "+2s"),
+            (CLOCK - 2_000_000, "-2s"),
+        ] {
+            assert_eq!(to_clock(&view(NodeState::Forgetful, counter)), told, "{counter}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_node_is_a_dash() {
+        let known = shown(view(NodeState::Forgetful, CLOCK));
+        assert_eq!(known[2..6], ["01234567", "1000000000", "0s", "30s"]);
+        let nothing = View { longest: Duration::ZERO, ..view(NodeState::Forgetful, 0) };
+        assert_eq!(shown(nothing)[3..6], ["-", "-", "-"]);
+        let shortest = View { longest: Ttl::MIN.get(), ..view(NodeState::Forgetful, 0) };
+        assert_eq!(shown(shortest)[5], "100ms");
     }
 }

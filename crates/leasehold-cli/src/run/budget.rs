@@ -57,8 +57,8 @@ impl Budget {
         let Self { grace, margin } = self;
         let message = format!(
             "a ttl of {ttl} is too short to be renewed in time, since its last {} (a grace of {} and a margin of {}) are \
-             kept for ending the command if that fails; {smallest}; give a longer --ttl or a shorter --grace (the \
-             command may run for as long as it likes: the lease is renewed meanwhile)",
+             reserved for ending the command if renewal fails; {smallest}; use a longer --ttl or a shorter --grace (the \
+             lease is renewed, so the command may run longer)",
             human(self.kept()),
             human(grace),
             human(margin),
@@ -66,7 +66,7 @@ impl Budget {
         Failure::new(Exit::Usage, message)
     }
 
-    /// How much of the lease is kept.
+    /// How much of the lease is reserved.
     pub(crate) fn kept(self) -> Duration {
         self.grace.saturating_add(self.margin)
     }

@@ -1,4 +1,4 @@
-//! A pair of sockets between two of our processes; the end of one is an end of file at the other.
+//! A pair of sockets between two of our processes; when one process ends, the other reads an end of file.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ use rustix::net::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The longest line that is read; longer ones are not ours.
+/// The longest line that is accepted; we send no longer ones.
 const LINE_MAX: usize = 4096;
 
 /// One end.
@@ -26,7 +26,7 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// Both ends: a channel, and what to give to another process as its standard input.
+    /// Both ends: a channel, and a file for the standard input of another process.
     pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -35,7 +35,7 @@ impl Channel {
 
     /// The other end, in the process that got it as its standard input.
     ///
-    /// The duplicate is closed when a command is executed; whatever is to be that command's standard input comes by
+    /// The duplicate is closed when a command is executed; that command's standard input arrives through
     /// [`Channel::receive_with_file`].
     pub(crate) fn of_stdin() -> io::Result<Self> {
         let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -58,8 +58,7 @@ impl Channel {
         if sent == line.len() { Ok(()) } else { Err(ErrorKind::WriteZero.into()) }
     }
 
-    /// Waits for a message with an open file; to be called once, before any [`Channel::receive`], which does not block
-    /// from then on.
+    /// Waits for a message with an open file. Call it once, before any [`Channel::receive`], which does not block.
     pub(crate) fn receive_with_file<T: DeserializeOwned>(&mut self) -> io::Result<(T, OwnedFd)> {
         let mut bytes = [0; LINE_MAX];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -142,6 +141,6 @@ fn line(message: &impl Serialize) -> io::Result<Vec<u8>> {
 pub(crate) fn sleep_on(files: &[BorrowedFd<'_>], within: Duration) {
     let mut polled: Vec<_> = files.iter().map(|file| PollFd::from_borrowed_fd(*file, PollFlags::IN)).collect();
     let timeout = Timespec::try_from(within).ok();
-    // An interruption, the only failure to be expected, is a reason to look again like any other.
+    // The only expected failure is an interruption, after which the caller looks again anyway.
     let _ = poll(&mut polled, timeout.as_ref());
 }

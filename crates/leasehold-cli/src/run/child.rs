@@ -1,4 +1,4 @@
-//! The command as `leasehold run` sees it: a guard process at the other end of a line, and the group it started.
+//! The command as `leasehold run` sees it: a guard process at the other end of a channel, and the group that it started.
 
 use std::ffi::OsString;
 use std::io;
@@ -16,9 +16,9 @@ use super::channel::Channel;
 use super::group::{self, Group};
 use super::guard;
 use super::process::{self, ourselves};
-use super::wire::{Order, Tiding};
+use super::wire::{Event, Order};
 
-/// Smaller movements of the deadline than this are rounding, not renewals.
+/// Smaller changes of the deadline than this are rounding, not renewals.
 const NEWS_MIN: Duration = Duration::from_millis(1);
 const BURY_POLL: Duration = Duration::from_millis(2);
 
@@ -29,9 +29,9 @@ pub(crate) struct Plan<'a> {
     pub(crate) command: &'a [OsString],
     /// What is added to its environment.
     pub(crate) environment: Vec<(&'static str, String)>,
-    /// What is kept of each lease.
+    /// The part of each lease that is reserved for ending the command.
     pub(crate) budget: Budget,
-    /// The group that the command is to take the terminal on standard input from.
+    /// The group from which the command takes the terminal as it starts.
     pub(crate) foreground: Option<Pid>,
 }
 
@@ -58,7 +58,7 @@ impl Child {
         command.arg("--").args(plan.command).envs(plan.environment.iter().cloned());
         command.stdin(Stdio::from(theirs));
         let guard = process::spawn(command, deadline - plan.budget.kept())?;
-        // Sent after the guard was forked and before it looks: an early death of it is seen as the end of the line.
+        // If the guard has died already, the broken channel is noticed later.
         let sent = line.send_with_file(&Order::Deadline(deadline.as_nanos()), io::stdin().as_fd());
         let child = Self { guard, line, group: None, told: deadline };
         sent.map(|()| child)
@@ -72,48 +72,48 @@ impl Child {
         }
     }
 
-    /// Gives the guard an order.
+    /// Sends the guard an order.
     pub(crate) fn order(&mut self, order: Order) {
-        // A guard that cannot be told is dead, which is seen where its tidings are read, or stopped, which is what
-        // `kill` is for.
+        // A guard that cannot be reached is dead, which is noticed where its events are read, or stopped, which is why
+        // there is `kill`.
         let _ = self.line.send(&order);
     }
 
-    /// What the guard has to tell; an error means that it is dead.
-    pub(crate) fn tidings(&mut self) -> io::Result<Vec<Tiding>> {
-        let tidings = self.line.receive()?;
-        for tiding in &tidings {
-            if let Tiding::Started(number) = tiding {
+    /// The events from the guard; an error means that it is dead.
+    pub(crate) fn events(&mut self) -> io::Result<Vec<Event>> {
+        let events = self.line.receive()?;
+        for event in &events {
+            if let Event::Started(number) = event {
                 self.group = Pid::from_raw(*number).map(Group::led_by);
             }
         }
-        Ok(tidings)
+        Ok(events)
     }
 
-    /// The group of the command, once it is there.
+    /// The group of the command, once it exists.
     pub(crate) fn group(&self) -> Option<Group> {
         self.group
     }
 
-    /// Sets a guard going again that somebody stopped: nobody else would end the command in time, or tell of its end.
+    /// Continues a guard that was stopped: it has to end the command in time and to report its end.
     pub(crate) fn wake_guard(&self) {
         let Some(pid) = i32::try_from(self.guard.id()).ok().and_then(Pid::from_raw) else { return };
         let stopped = waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
         if let Ok(Some(_)) = stopped {
-            // It may have died between the two; then there is nothing to wake.
+            // It may have died in the meantime.
             let _ = kill_process(pid, Signal::CONT);
         }
     }
 
-    /// Ends the group without the guard. Not to be called once the guard told of the end: the group's number may then
-    /// be another's.
+    /// Kills the group without the guard. Do not call it after the guard has reported the end: the group's number may then
+    /// belong to another group.
     pub(crate) fn kill(&self) {
         if let Some(group) = self.group {
             group.signal(Signal::KILL);
         }
     }
 
-    /// Waits until the guard and what it left to us are gone, or `until`.
+    /// Waits until the guard and the processes that it left to us have ended, or `until`.
     pub(crate) fn bury(mut self, until: Moment) {
         while let Ok(None) = self.guard.try_wait() {
             if HostClock.now() >= until {

@@ -17,20 +17,20 @@ const BURY_POLL: Duration = Duration::from_millis(5);
 
 /// A process group whose leader is a child of this process, or becomes one when its parent dies (see [`adopt`]).
 ///
-/// The leader is not reaped before the group is buried, so that its number means this group and no other.
+/// The leader is not reaped before the rest of the group, so that the number cannot belong to another group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
     leader: Pid,
 }
 
-/// What became of the leader.
+/// The state of the leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leader {
     /// Nothing new.
     Unchanged,
     /// It was stopped, by this signal.
     Stopped(i32),
-    /// It goes on.
+    /// It continued.
     Continued,
     /// It ended.
     Ended(Status),
@@ -47,8 +47,8 @@ impl Group {
         self.leader
     }
 
-    /// Sends a signal to all of the group, and to its leader, should that have left it. Signals that ask for an end wake
-    /// a stopped group, which could not follow.
+    /// Sends a signal to the whole group, and to its leader even if that has left the group. After a signal that asks for an
+    /// end, a stopped group is continued so that it can react.
     pub(crate) fn signal(self, signal: Signal) {
         self.send(signal);
         if [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].contains(&signal) {
@@ -57,7 +57,7 @@ impl Group {
     }
 
     fn send(self, signal: Signal) {
-        // Only a group that is gone, or that runs as somebody else, cannot be signalled: nothing more can be done.
+        // This fails only for a group that has ended or runs as another user: nothing more can be done.
         let _ = kill_process_group(self.leader, signal);
         // Not reaped yet, so the number is still the leader's.
         if getpgid(Some(self.leader)).is_ok_and(|group| group != self.leader) {
@@ -65,7 +65,7 @@ impl Group {
         }
     }
 
-    /// Looks what became of the leader, without reaping it.
+    /// Looks at the state of the leader, without reaping it.
     pub(crate) fn look(self) -> io::Result<Leader> {
         reap_strangers(self.leader);
         match self.end()? {
@@ -85,15 +85,15 @@ impl Group {
             Ok(Some(change)) if change.stopped() => Ok(Leader::Stopped(change.stopping_signal().unwrap_or_default())),
             Ok(Some(change)) if change.continued() => Ok(Leader::Continued),
             Ok(Some(_) | None) => Ok(Leader::Unchanged),
-            // It ended since the look before: an ended child cannot be stopped or continued any more.
+            // It has ended since the previous look: an ended child cannot be stopped or continued.
             Err(Errno::CHILD) => Ok(self.end()?.map_or(Leader::Unchanged, Leader::Ended)),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Reaps the group and its leader until nothing of them is left, or `until`.
+    /// Reaps the group and its leader until none of them is left, or `until`.
     ///
-    /// Outside of Linux, processes whose parent died are not ours to reap: there, only the leader is waited for.
+    /// Outside Linux, this process cannot reap orphans and waits for the leader only.
     pub(crate) fn bury(self, until: Moment) {
         while HostClock.now() < until {
             let left = waitpgid(self.leader, WaitOptions::NOHANG).or_else(|_| {
@@ -114,7 +114,7 @@ fn status_of(end: &WaitIdStatus) -> Option<Status> {
     code.or_else(|| end.terminating_signal().map(Status::Signal))
 }
 
-/// Makes this process the parent of descendants whose own parent dies, so that a group can be reaped to its last.
+/// Makes this process the parent of descendants whose own parent dies, so that a whole group can be reaped.
 ///
 /// # Errors
 /// Those of the system.

@@ -1,15 +1,15 @@
 //! The guard: a small process that ends the command before the lease can expire.
 //!
-//! It starts the command in a process group of its own and hears of each new end of the lease from `leasehold`. If it
-//! hears nothing more (`leasehold` was stopped) or the line breaks (it was killed), the guard ends the group in time:
-//! SIGTERM first, SIGKILL after the grace. It knows no store and keeps no lease. If the guard dies, `leasehold` ends the
-//! group; if it is stopped, `leasehold` sets it going again, and ends the group itself if that does not help.
+//! It starts the command in its own process group, and `leasehold` tells it each new end of the lease. If no news arrives
+//! (`leasehold` was stopped) or the channel breaks (it was killed), the guard ends the group in time: SIGTERM first, SIGKILL
+//! after the grace period. It knows no store and keeps no lease. If the guard dies, `leasehold` ends the group. If the guard
+//! is stopped, `leasehold` continues it, and ends the group itself if that does not help.
 //!
-//! What is not reached: processes that left the group (daemons, `setsid`, the jobs of an interactive shell), processes
-//! of another user (`sudo`), and processes that the kernel holds fast (a dead network file system). If `leasehold` and the
-//! guard are killed at the same moment, the kernel kills the command on Linux, but not what the command started; if both
-//! are stopped at the same moment, nobody is left to act. A machine that was suspended past the deadline ends the command
-//! within about a second after it wakes.
+//! Not covered: processes that left the group (daemons, `setsid`, jobs of an interactive shell), processes of another user
+//! (`sudo`), and processes that are blocked in the kernel (a dead network file system). If `leasehold` and the guard are
+//! killed at the same moment, the kernel kills the command on Linux, but not the processes that it started. If both are
+//! stopped at the same moment, nothing ends the command. After a suspend beyond the deadline, the command ends within about
+//! a second of the resume.
 
 use std::ffi::OsString;
 use std::io;
@@ -29,13 +29,13 @@ use super::process;
 use super::signals::Signals;
 use super::start;
 use super::watch::{Step, Watch};
-use super::wire::{Cause, Go, Order, Refusal, Status, Tiding};
+use super::wire::{Cause, Event, Go, Order, Refusal, Status};
 use crate::exit::Exit;
 
 /// The role's name on the command line.
 pub(crate) const ROLE: &str = "guard-command";
 
-/// The guard's command line, written by `leasehold run`. Its standard input is the line to `leasehold`.
+/// The guard's command line, written by `leasehold run`. Its standard input is the channel to `leasehold`.
 #[derive(Debug, Parser)]
 #[command(name = "leasehold guard-command")]
 pub(crate) struct GuardArgs {
@@ -45,7 +45,7 @@ pub(crate) struct GuardArgs {
     /// See [`Budget::margin`].
     #[arg(long, value_parser = duration)]
     pub(crate) margin: Duration,
-    /// The group that the command is to take the terminal from.
+    /// The group from which the command takes the terminal.
     #[arg(long)]
     pub(crate) foreground: Option<i32>,
     /// The command and its arguments.
@@ -67,16 +67,16 @@ pub(crate) fn main(args: &GuardArgs) -> Exit {
 }
 
 struct Guard {
-    /// The line to `leasehold`, until it breaks.
+    /// The channel to `leasehold`, until it breaks.
     line: Option<Channel>,
-    /// The line to the starter, until the command is executed in its place.
+    /// The channel to the starter, until that becomes the command.
     starter: Option<Channel>,
     group: Group,
     watch: Watch,
     signals: Signals,
 }
 
-/// Whether the guard has still something to do.
+/// Whether the guard still has something to do.
 enum Duty {
     Goes,
     IsOver,
@@ -85,7 +85,7 @@ enum Duty {
 impl Guard {
     fn begin(args: &GuardArgs) -> io::Result<Self> {
         group::adopt()?;
-        // Caught and not acted on: whoever signals all of our processes means the command, and leasehold passes it on.
+        // Caught and ignored: a signal to all of our processes is meant for the command, and leasehold passes it on.
         let signals = Signals::forwarded_and_children()?;
         let mut line = Channel::of_stdin()?;
         let (Order::Deadline(nanos), input) = line.receive_with_file()? else {
@@ -97,8 +97,8 @@ impl Guard {
         let start_by = deadline - budget.kept();
         let (starter, group) = start(args, start_by)?;
         let mut guard = Self { line: Some(line), starter: Some(starter), group, watch, signals };
-        guard.tell(&Tiding::Started(group.id().as_raw_pid()));
-        // This process may have been stopped meanwhile. What does not start then is ended like what did.
+        guard.tell(&Event::Started(group.id().as_raw_pid()));
+        // This process may have been stopped meanwhile. Then the starter is not released, and ends with the lease.
         if let Some(starter) = &mut guard.starter
             && HostClock.now() < start_by
         {
@@ -110,7 +110,7 @@ impl Guard {
     fn serve(mut self) -> io::Result<()> {
         loop {
             self.hear_leasehold();
-            self.signals.pending();
+            self.signals.take();
             if let Duty::IsOver = self.look_at_command()? {
                 return Ok(());
             }
@@ -132,7 +132,7 @@ impl Guard {
         let Some(line) = &mut self.line else { return };
         match line.receive() {
             Ok(orders) => orders.into_iter().for_each(|order| self.follow(order)),
-            // Killed, or not what we take it for: nobody renews the lease any more that we could hear of.
+            // Killed, or not leasehold at all: no more renewals will be reported.
             Err(_) => {
                 self.line = None;
                 self.watch.end(HostClock.now());
@@ -154,16 +154,16 @@ impl Guard {
 
     fn look_at_command(&mut self) -> io::Result<Duty> {
         let leader = self.group.look()?;
-        // In this order: what the starter says of its failure, it says before it ends.
+        // In this order: the starter reports its failure before it ends.
         if let Some(refusal) = self.hear_starter() {
-            self.tell(&Tiding::Refused(refusal.0));
+            self.tell(&Event::Refused(refusal.0));
             self.group.bury(self.watch.deadline());
             return Ok(Duty::IsOver);
         }
         match leader {
             Leader::Unchanged => Ok(Duty::Goes),
-            Leader::Stopped(signal) => Ok(self.tell(&Tiding::Stopped(signal))),
-            Leader::Continued => Ok(self.tell(&Tiding::Continued)),
+            Leader::Stopped(signal) => Ok(self.tell(&Event::Stopped(signal))),
+            Leader::Continued => Ok(self.tell(&Event::Continued)),
             Leader::Ended(status) => Ok(self.bury(status)),
         }
     }
@@ -171,7 +171,7 @@ impl Guard {
     fn hear_starter(&mut self) -> Option<Refusal> {
         match self.starter.as_mut()?.receive() {
             Ok(refusals) => refusals.first().copied(),
-            // The end of the line is the beginning of the command.
+            // The channel ends when the command begins.
             Err(_) => {
                 self.starter = None;
                 None
@@ -179,19 +179,19 @@ impl Guard {
         }
     }
 
-    /// Ends what the command left behind. The leader stays unreaped until that was signalled, see [`Group`].
+    /// Ends the processes that the command left behind. The leader is not reaped before, see [`Group`].
     fn bury(&mut self, status: Status) -> Duty {
         self.group.signal(Signal::KILL);
         let cause = if self.watch.is_ending() { Cause::Lease } else { Cause::Itself };
-        self.tell(&Tiding::Ended { status, cause });
+        self.tell(&Event::Ended { status, cause });
         self.group.bury(self.watch.deadline());
         Duty::IsOver
     }
 
-    fn tell(&mut self, tiding: &Tiding) -> Duty {
+    fn tell(&mut self, event: &Event) -> Duty {
         if let Some(line) = &mut self.line {
-            // A broken line is noticed where it is read.
-            let _ = line.send(tiding);
+            // A broken channel is noticed where it is read.
+            let _ = line.send(event);
         }
         Duty::Goes
     }

@@ -1,4 +1,4 @@
-//! Whether there is such a command, before anything is waited for.
+//! Looks the command up before the wait, so that a wrong one fails at once.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,7 +9,9 @@ use std::path::Path;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 
-/// Looks a program up as the system will. What cannot be told from here is left to the system.
+use crate::exit::{Exit, Failure};
+
+/// Looks a program up as the system will. What cannot be decided here is left to the system.
 ///
 /// # Errors
 /// Those of the system when it is executed: not found, or not executable.
@@ -20,7 +22,7 @@ pub(super) fn look_up(program: &OsStr, path: Option<&OsStr>) -> io::Result<()> {
     if program.as_bytes().contains(&b'/') {
         return executable(Path::new(program));
     }
-    // The system has a path of its own where none is set.
+    // If PATH is not set, the system uses its own default.
     let Some(path) = path else { return Ok(()) };
     let mut error = io::Error::from(Errno::NOENT);
     for directory in std::env::split_paths(path) {
@@ -41,6 +43,27 @@ fn executable(program: &Path) -> io::Result<()> {
         Err(Errno::ACCESS) => Err(Errno::ACCESS.into()),
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// The failure for a program that the system does not execute.
+pub(super) fn cannot_execute(program: &OsStr, error: &io::Error) -> Failure {
+    let program = program.to_string_lossy();
+    if error.kind() == io::ErrorKind::NotFound {
+        let advice = if program.contains(char::is_whitespace) {
+            "quote each word by itself, or use sh -c '...'"
+        } else {
+            "check the spelling and PATH"
+        };
+        let message =
+            format!("there is no command {program:?}, or the interpreter in its first line is missing; {advice}");
+        return Failure::new(Exit::NotFound, message);
+    }
+    // A name without a slash is looked up in PATH, not in this directory.
+    if program.contains('/') && Path::new(&*program).is_dir() {
+        let message = format!("{program:?} is a directory and cannot be executed; name a program in it");
+        return Failure::new(Exit::NotExecutable, message);
+    }
+    Failure::new(Exit::NotExecutable, format!("cannot execute {program:?}: {error}; make it executable"))
 }
 
 #[cfg(test)]

@@ -6,32 +6,37 @@ mod child;
 pub(crate) mod front;
 mod group;
 pub(crate) mod guard;
+mod lookout;
 mod lookup;
 mod process;
-mod signals;
+pub(crate) mod signals;
 mod spinner;
 pub(crate) mod start;
 mod supervise;
 mod terminal;
 mod troubles;
+mod tty;
 mod usable;
 mod wait;
 mod watch;
 mod wire;
 
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use lock_core::{FLUSH_WITHIN, FencingToken};
 use lock_host::{Clock, HostClock};
+use rustix::process::Signal;
+use signal_hook::consts::{SIGINT, SIGQUIT};
 
 use self::budget::Budget;
 pub(crate) use self::budget::smallest_ttl;
 use self::child::{Child, Plan};
+use self::lookup::cannot_execute;
 use self::signals::Signals;
 use self::supervise::{Supervisor, Verdict};
-use self::terminal::Terminal;
+use self::terminal::{Terminal, User};
 use self::usable::usable_deadline;
 use self::wait::Request;
 use self::wire::Status;
@@ -42,12 +47,15 @@ use crate::locks::{Hold, Locks, Parted, Patience, Wish};
 use crate::report::{CommandEnd, Report, Tone, Voice, millis, rough};
 use crate::store::Store;
 
-/// How often a store is asked whether a release that it did not answer has come about.
+/// How often to ask a store whether an unanswered release has taken effect.
 const RELEASE_POLL: Duration = Duration::from_millis(20);
+
+/// What the terminal sends for Ctrl-C and Ctrl-\.
+const TYPED: [i32; 2] = [SIGINT, SIGQUIT];
 
 /// Runs the command under the lock and says how it ended.
 pub(crate) fn run(args: &RunArgs) -> Exit {
-    // Where no worker can be started, this process does the work, or says why it cannot.
+    // If no worker can be started, this process does the work, or reports why it cannot.
     let stood = if front::is_needed() { front::stand().ok() } else { None };
     stood.unwrap_or_else(|| work(args, None))
 }
@@ -56,8 +64,8 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
 pub(crate) fn run_behind(front: u32, args: &RunArgs) -> Exit {
     match front::home(front) {
         Some(home) => {
-            terminal::write_from_background();
-            work(args, Some(&Terminal::of_job(home)))
+            tty::write_from_background();
+            work(args, Terminal::of_job(home).as_ref())
         }
         None => Exit::Internal,
     }
@@ -86,7 +94,7 @@ fn tone(args: &RunArgs) -> Tone {
     }
 }
 
-/// One run: what was asked for, and what is told about it.
+/// One run: its options, and its report.
 struct Session<'a> {
     args: &'a RunArgs,
     budget: Budget,
@@ -94,12 +102,14 @@ struct Session<'a> {
     held: Held,
     signals: Signals,
     terminal: Option<&'a Terminal>,
+    /// Who had the terminal when the command ended.
+    user: User,
     voice: &'a mut Voice,
     report: &'a mut Report,
 }
 
 impl<'a> Session<'a> {
-    /// Refuses what cannot work, before anything is touched.
+    /// Refuses what cannot work, before anything is changed.
     fn prepare(
         args: &'a RunArgs,
         terminal: Option<&'a Terminal>,
@@ -112,14 +122,15 @@ impl<'a> Session<'a> {
         let store = Store::choose(args.store.url.as_deref())?.shared()?;
         let held = Held::from_env();
         let signals = Signals::forwarded().map_err(|error| Failure::system("cannot catch signals", error))?;
-        let session = Self { args, budget, store, held, signals, terminal, voice, report };
+        let user = User::Others;
+        let session = Self { args, budget, store, held, signals, terminal, user, voice, report };
         session.look_up_command()?;
         Ok(session)
     }
 
     fn look_up_command(&self) -> Result<(), Failure> {
         let Some(program) = self.args.command.first() else { return Ok(()) };
-        lookup::look_up(program, std::env::var_os("PATH").as_deref()).map_err(|error| self.refused(&error))
+        lookup::look_up(program, std::env::var_os("PATH").as_deref()).map_err(|error| cannot_execute(program, &error))
     }
 
     fn run(mut self) -> Result<Exit, Failure> {
@@ -168,9 +179,7 @@ impl<'a> Session<'a> {
         let child = Child::start(&plan, deadline).map_err(|error| Failure::system("cannot start the guard", error))?;
         let (signals, terminal) = (&mut self.signals, self.terminal);
         let verdict = Supervisor::new(child, deadline, self.budget, hold, signals, terminal, self.voice).watch();
-        if let Some(terminal) = terminal {
-            terminal.take_back();
-        }
+        self.user = terminal.map_or(User::Others, Terminal::take_back);
         Ok(verdict)
     }
 
@@ -183,13 +192,13 @@ impl<'a> Session<'a> {
         ]
     }
 
-    /// Releases the lock. A lease that turns out to be lost already may have been lost before the command ended.
+    /// Releases the lock. A lease that is found to be lost may have been lost before the command ended.
     fn release(&mut self, locks: &Locks, hold: Hold) -> Result<(), Failure> {
         let token = hold.token();
         match hold.release() {
-            // It is repeated while this process lives: by a connection that broke meanwhile, say, it never left.
+            // It is repeated while this process lives, for example if the connection had broken.
             Parted::Unknown(_) if self.is_over_soon(locks, token) => {
-                self.voice.note(&format!("released {} at the second try", self.args.name));
+                self.voice.note(&format!("released {} on a retry", self.args.name));
                 Ok(())
             }
             Parted::Released => {
@@ -224,9 +233,12 @@ impl<'a> Session<'a> {
             Verdict::Lost(reason) => Err(lost(&reason)),
             Verdict::Unreported => Err(Failure::new(
                 Exit::Lost,
-                "the lease was lost; the command was killed but its end was not seen in time; check with ps what runs",
+                "the lease was lost and the command was killed, but its end was not seen in time; check with ps whether it runs",
             )),
-            Verdict::Refused(error) => Err(self.refused(&error)),
+            Verdict::Refused(error) => {
+                let program = self.args.command.first().map_or_else(|| OsStr::new(""), OsString::as_os_str);
+                Err(cannot_execute(program, &error))
+            }
             Verdict::Unguarded => {
                 Err(Failure::new(Exit::Internal, "the guard process died, so the command was killed; run it again"))
             }
@@ -234,44 +246,41 @@ impl<'a> Session<'a> {
     }
 
     fn ended(&mut self, status: Status) -> Exit {
-        let (end, exit) = match status {
-            Status::Code(code) => (CommandEnd::Code(code), Exit::Command(code)),
-            Status::Signal(signal) => (CommandEnd::Signal(signal), Exit::Signalled(signal)),
-        };
-        self.report.command = Some(end);
-        exit
+        match status {
+            Status::Code(code) => {
+                self.report.command = Some(CommandEnd::Code(code));
+                Exit::Command(code)
+            }
+            Status::Signal(signal) => {
+                self.report.command = Some(CommandEnd::Signal(signal));
+                if self.was_meant_for_us(signal) { Exit::SignalledAlike(signal) } else { Exit::Signalled(signal) }
+            }
+        }
     }
 
-    fn refused(&self, error: &io::Error) -> Failure {
-        let program = self.args.command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
-        if error.kind() == io::ErrorKind::NotFound {
-            let advice = if program.contains(char::is_whitespace) {
-                "quote each word by itself, or use sh -c '...'"
-            } else {
-                "check the spelling and PATH"
-            };
-            let message =
-                format!("there is no command {program:?}, or the interpreter in its first line is missing; {advice}");
-            return Failure::new(Exit::NotFound, message);
+    /// Whether the signal that ended the command was meant for the whole job: this process received it, too, or it was typed
+    /// while the command had the terminal. In the second case, the rest of the job, such as a shell script, is sent it now.
+    fn was_meant_for_us(&mut self, signal: i32) -> bool {
+        if self.signals.has_had(signal) {
+            return true;
         }
-        // A name without a slash was looked for in PATH, not here.
-        if program.contains('/') && Path::new(&*program).is_dir() {
-            let message = format!("{program:?} is a directory and cannot be executed; name a program in it");
-            return Failure::new(Exit::NotExecutable, message);
+        let typed = Signal::from_named_raw(signal).filter(|_| TYPED.contains(&signal) && self.user == User::Command);
+        if let (Some(signal), Some(terminal)) = (typed, self.terminal) {
+            terminal.signal_job(signal);
         }
-        Failure::new(Exit::NotExecutable, format!("cannot execute {program:?}: {error}; make it executable"))
+        typed.is_some()
     }
 }
 
 fn unguardable(error: &io::Error) -> Failure {
-    let message = format!("cannot find this program's own file, which guards the command: {error}; mount /proc");
+    let message = format!("cannot find this program's executable, which guards the command: {error}; mount /proc");
     Failure::new(Exit::Internal, message)
 }
 
 fn lost(reason: &str) -> Failure {
     let message = format!(
-        "the lease was lost before the command ended: {reason}; its work may be half done, and writes that carry its \
-         fencing token are refused where tokens are checked"
+        "the lease was lost before the command ended: {reason}; its work may be incomplete, and writes with its fencing \
+         token are refused where tokens are checked"
     );
     Failure::new(Exit::Lost, message)
 }

@@ -12,16 +12,15 @@ use lock_core::Moment;
 use lock_host::{Clock, HostClock};
 use rustix::process::Signal;
 
-use super::terminal;
+use super::tty;
 
-/// How often a process that does not come about is looked at.
+/// How often a process that has not started yet is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The binary that runs now, even if its file was replaced meanwhile, which is why Linux is asked for the program and
-/// not for its path.
+/// The binary that runs now, even if its file was replaced meanwhile: on Linux, a link to the program itself and not its path.
 ///
 /// # Errors
-/// Where the system does not tell, such as on Linux without `/proc`.
+/// If the system does not say, such as Linux without `/proc`.
 pub(crate) fn our_program() -> io::Result<PathBuf> {
     program_behind(Path::new("/proc/self/exe"))
 }
@@ -35,7 +34,7 @@ fn program_behind(link: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// This program in another role, in a process group of its own.
+/// This program in another role, in its own process group.
 pub(crate) fn ourselves(role: &str) -> io::Result<Command> {
     let mut command = Command::new(our_program()?);
     command.arg0("leasehold").arg(role).process_group(0);
@@ -44,17 +43,17 @@ pub(crate) fn ourselves(role: &str) -> io::Result<Command> {
 
 /// Starts a process, or gives up at `until`.
 ///
-/// The system lets the caller go on once the new process has executed its program. One that is stopped before that
+/// The system blocks the caller until the new process has executed its program. One that is stopped before that
 /// (Ctrl-Z at a bad moment) would block the caller forever, with the lock held, so it is continued.
 pub(crate) fn spawn(mut command: Command, until: Moment) -> io::Result<Child> {
     let (sender, started) = channel();
     thread::Builder::new().name("start".to_owned()).spawn(move || {
-        terminal::stop_in_background();
+        tty::stop_in_background();
         let child = command.spawn();
-        // The files that were for the child alone.
+        // Closes the files that were for the child only.
         drop(command);
         let _ = sender.send(child);
-        // Linux takes the thread for the parent: a child that asked to die with its parent dies with this thread.
+        // On Linux, the parent is this thread: a child that asked to die with its parent dies with the thread.
         loop {
             thread::park();
         }
@@ -85,7 +84,7 @@ fn signal_stopped_children(signal: Signal) {
 #[cfg(not(target_os = "linux"))]
 fn signal_stopped_children(_signal: Signal) {}
 
-/// Shows this process under its role's name, such as in `ps`; of no further meaning.
+/// Shows this process under the name of its role, for example in `ps`.
 pub(crate) fn set_name(name: &std::ffi::CStr) {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::set_name(name);

@@ -1,26 +1,36 @@
-//! Signals that reach `leasehold`, as something to poll.
+//! Signals to `leasehold`, as events to poll for.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+use nix::sys::signal::{SigSet, SigmaskHow};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{
     SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH, SIGXFSZ,
 };
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
+use signal_hook::low_level::{emulate_default_handler, signal_name};
 
-/// What is passed on to the command.
+/// The signals that are passed on to the command.
 pub(crate) const FORWARDED: [i32; 9] = [SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP];
 
-/// Signals that were caught and not yet looked at.
+/// Signals that were caught.
 #[derive(Debug)]
-pub(crate) struct Signals(SignalDelivery<UnixStream, SignalOnly>);
+pub(crate) struct Signals {
+    delivery: SignalDelivery<UnixStream, SignalOnly>,
+    /// Those that were not taken yet, each once.
+    waiting: BTreeSet<i32>,
+    /// All that have arrived.
+    arrived: BTreeSet<i32>,
+}
 
 impl Signals {
-    /// Catches [`FORWARDED`] from now on, except for what was ignored when this process started (`nohup`, a shell's
-    /// background): that stays ignored, here and in the command.
+    /// Catches [`FORWARDED`] from now on, except for signals that were ignored when this process started (`nohup`, a
+    /// background job of a script): they stay ignored, here and in the command.
     pub(crate) fn forwarded() -> io::Result<Self> {
         Self::catch(&FORWARDED)
     }
@@ -36,32 +46,62 @@ impl Signals {
         let ignored = ignored_at_start();
         let caught: Vec<_> = wanted.iter().filter(|&&signal| !ignored.contains(signal)).collect();
         let (read, write) = UnixStream::pair()?;
-        Ok(Self(SignalDelivery::with_pipe(read, write, SignalOnly, caught)?))
+        // A signal between the installation of the handler and that of its action would be lost.
+        let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, caught);
+        before.thread_set_mask()?;
+        let delivery = delivery?;
+        Ok(Self { delivery, waiting: BTreeSet::new(), arrived: BTreeSet::new() })
     }
 
-    /// The signals since the last call, in no order, each once.
-    pub(crate) fn pending(&mut self) -> Vec<i32> {
-        self.0.pending().collect()
+    /// Takes the signals since the last call, each once.
+    pub(crate) fn take(&mut self) -> BTreeSet<i32> {
+        self.receive();
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// What [`take`](Self::take) will return, for now.
+    pub(crate) fn peek(&mut self) -> &BTreeSet<i32> {
+        self.receive();
+        &self.waiting
+    }
+
+    /// Whether this signal has arrived, at any time.
+    pub(crate) fn has_had(&mut self, signal: i32) -> bool {
+        self.receive();
+        self.arrived.contains(&signal)
+    }
+
+    fn receive(&mut self) {
+        self.waiting.extend(self.delivery.pending());
+        self.arrived.extend(&self.waiting);
     }
 }
 
-/// Has a write beyond the limit on file sizes fail, in place of ending this process, here and not in the command.
+/// Makes a write beyond the file size limit fail instead of ending this process. The command is not affected.
 pub(crate) fn survive_file_limit() -> io::Result<()> {
-    // What is caught, and not ignored, has its default effect again in a program that is executed.
+    // A signal that is caught, not ignored, has its default effect again in an executed program.
     if !ignored_at_start().contains(SIGXFSZ) {
         signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     }
     Ok(())
 }
 
+/// Ends this process by a signal, as if it had never been caught. Returns only where that signal ends no process.
+pub(crate) fn die_by(signal: i32) {
+    // If the signal dumps core, only the core of the command is of interest.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), ..getrlimit(Resource::Core) });
+    let _ = emulate_default_handler(signal);
+}
+
 /// A signal, for people.
 pub(crate) fn name_of(signal: i32) -> &'static str {
-    signal_hook::low_level::signal_name(signal).unwrap_or("a signal")
+    signal_name(signal).unwrap_or("a signal")
 }
 
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.get_read().as_fd()
+        self.delivery.get_read().as_fd()
     }
 }
 
@@ -80,7 +120,7 @@ impl Mask {
     }
 }
 
-/// Where the system does not tell (outside of Linux), nothing counts as ignored.
+/// Outside Linux, where this is unknown, nothing counts as ignored.
 fn ignored_at_start() -> Mask {
     std::fs::read_to_string("/proc/self/status").ok().and_then(|status| Mask::parse(&status)).unwrap_or(Mask(0))
 }

@@ -1,4 +1,4 @@
-//! What people see while they wait for a lock.
+//! Progress while waiting for a lock.
 
 use std::io::{IsTerminal, stderr};
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::exit::Exit;
 use crate::locks::{Patience, Wish};
 use crate::report::{Tone, Voice, human};
 
-/// How long a wait goes unmentioned.
+/// How long a wait is not mentioned.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// How long a wait goes unmentioned in a log, which nobody watches. Chosen: what is over before is no news.
+/// The same in a log. Chosen: a shorter wait is not worth a line.
 const LOG_PATIENCE: Duration = Duration::from_secs(3);
-/// How often it is looked up what is in the way.
+/// How often to look up what is in the way.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often the spinner turns.
 const TURN: Duration = Duration::from_millis(120);
@@ -50,7 +50,7 @@ impl<'a> Spinner<'a> {
         Self { wish, since, look_at: since + patience, form }
     }
 
-    /// Has something said beside it.
+    /// Prints something without disturbing the spinner.
     pub(crate) fn aside(&self, say: impl FnOnce()) {
         match &self.form {
             Form::Nothing | Form::Line => say(),
@@ -58,15 +58,20 @@ impl<'a> Spinner<'a> {
         }
     }
 
-    /// Shows what there is to show; asks `look` about once a second what is in the way, and only if somebody
-    /// sees it.
-    pub(crate) fn turn(&mut self, voice: &Voice, look: impl FnOnce() -> Option<String>) {
+    /// Whether it is time to look up what is in the way: about once a second, and only if it is shown.
+    pub(crate) fn wants_look(&mut self) -> bool {
         let now = HostClock.now();
         if now < self.look_at || matches!(self.form, Form::Nothing) {
-            return;
+            return false;
         }
         self.look_at = now + LOOK_EVERY;
-        let obstacle = look().map_or_else(String::new, |obstacle| format!(", {obstacle}"));
+        true
+    }
+
+    /// Shows what is in the way.
+    pub(crate) fn show(&mut self, voice: &Voice, obstacle: Option<String>) {
+        let now = HostClock.now();
+        let obstacle = obstacle.map_or_else(String::new, |obstacle| format!(", {obstacle}"));
         let text = format!("waiting for {}{obstacle}", self.wish.name);
         match &self.form {
             Form::Nothing => {}

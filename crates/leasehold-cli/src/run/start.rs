@@ -1,8 +1,8 @@
 //! The starter: the process that becomes the command.
 //!
-//! It is started by the guard in a group of its own, waits for the guard's word, takes the terminal if the command is
-//! to have it, and executes the command in its own place. On Linux it asks the kernel first to be killed when the guard
-//! dies: so the command (not what it started) dies even if `leasehold` and the guard are killed at the same moment.
+//! The guard starts it in its own group. It waits for the guard's permission, takes the terminal if the command should have
+//! it, and replaces itself with the command. On Linux it first asks the kernel to be killed when the guard dies. So the
+//! command dies even if `leasehold` and the guard are killed at the same moment, but the processes that it started do not.
 
 use std::ffi::OsString;
 use std::io;
@@ -27,7 +27,7 @@ pub(crate) struct StartArgs {
     /// The process id of the guard.
     #[arg(long)]
     pub(crate) guard: u32,
-    /// Take the terminal on standard input, if this group still has it.
+    /// Take the terminal if this group still has it.
     #[arg(long)]
     pub(crate) foreground: Option<i32>,
     /// The command and its arguments.
@@ -35,10 +35,10 @@ pub(crate) struct StartArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Becomes the command; comes back only if that failed.
+/// Becomes the command; returns only if that failed.
 pub(crate) fn main(args: &StartArgs) -> Exit {
     let Ok((mut guard, error)) = become_command(args) else { return Exit::Internal };
-    // If the guard is gone, there is nobody to tell.
+    // If the guard is gone, nothing can be reported.
     let _ = guard.send(&Refusal(error.raw_os_error().unwrap_or(0)));
     if error.kind() == io::ErrorKind::NotFound { Exit::NotFound } else { Exit::NotExecutable }
 }

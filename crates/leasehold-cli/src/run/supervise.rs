@@ -1,4 +1,4 @@
-//! Watches over a running command: renewals to the guard, signals to the command, and its end back.
+//! Supervises a running command: passes renewals to the guard and signals to the command, and reports its end.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,32 +13,32 @@ use super::channel::sleep_on;
 use super::child::Child;
 use super::signals::Signals;
 use super::terminal::Terminal;
-use super::wire::{Cause, Order, Status, Tiding};
+use super::wire::{Cause, Event, Order, Status};
 use crate::locks::Hold;
 use crate::report::Voice;
 
-/// How often the lease is looked at. Chosen: an order of magnitude under the smallest grace and margin.
+/// How often the lease is checked. Chosen: an order of magnitude under the smallest grace and margin.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Interrupts closer together than this are one: the front passes on what a signal to both has brought already.
+/// Interrupts closer together than this count as one: a signal to both processes arrives twice, once through the front.
 const ANOTHER_AFTER: Duration = Duration::from_millis(200);
 
-/// How it ended between the command and its lease.
+/// How the command and its lease ended.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     /// The command ended by itself, or by a signal that was passed on.
     Ended(Status),
     /// The lease was lost, for this reason, and the command was ended.
     Lost(String),
-    /// The lease ended before anybody told that the command had. It was killed from here, if it could be.
+    /// The lease ended before the end of the command was reported. The command was killed from here, if possible.
     Unreported,
-    /// The system would not execute the command.
+    /// The system did not execute the command.
     Refused(io::Error),
     /// The guard died, and the command was killed.
     Unguarded,
 }
 
-/// Everything that a running command needs to be watched.
+/// Everything that is needed to supervise a running command.
 #[derive(Debug)]
 pub(crate) struct Supervisor<'a> {
     child: Child,
@@ -49,12 +49,12 @@ pub(crate) struct Supervisor<'a> {
     budget: Budget,
     deadline: Moment,
     lost: Option<String>,
-    /// When the first interrupt came.
+    /// When the first interrupt arrived.
     interrupted_at: Option<Moment>,
 }
 
 impl<'a> Supervisor<'a> {
-    /// Watches over `child`, which was started under a lease that ends at `deadline`.
+    /// Supervises `child`, which was started under a lease that ends at `deadline`.
     pub(crate) fn new(
         child: Child,
         deadline: Moment,
@@ -76,9 +76,9 @@ impl<'a> Supervisor<'a> {
 
     fn watch_to_verdict(&mut self) -> Verdict {
         loop {
-            match self.child.tidings() {
-                Ok(tidings) => {
-                    if let Some(verdict) = tidings.into_iter().find_map(|tiding| self.heed(tiding)) {
+            match self.child.events() {
+                Ok(events) => {
+                    if let Some(verdict) = events.into_iter().find_map(|event| self.handle(event)) {
                         return verdict;
                     }
                 }
@@ -97,26 +97,26 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn heed(&mut self, tiding: Tiding) -> Option<Verdict> {
-        match tiding {
-            Tiding::Started(_) => {
+    fn handle(&mut self, event: Event) -> Option<Verdict> {
+        match event {
+            Event::Started(_) => {
                 if let (Some(terminal), Some(group)) = (self.terminal, self.child.group()) {
                     terminal.started(group.id());
                 }
                 None
             }
-            Tiding::Stopped(signal) => {
+            Event::Stopped(signal) => {
                 if !self.lends_on_demand(signal) {
                     self.stopped();
                 }
                 None
             }
-            Tiding::Continued => {
+            Event::Continued => {
                 self.lend_terminal();
                 None
             }
-            Tiding::Refused(number) => Some(Verdict::Refused(io::Error::from_raw_os_error(number))),
-            Tiding::Ended { status, cause } => Some(match (self.lost.take(), cause) {
+            Event::Refused(number) => Some(Verdict::Refused(io::Error::from_raw_os_error(number))),
+            Event::Ended { status, cause } => Some(match (self.lost.take(), cause) {
                 (Some(reason), _) => Verdict::Lost(reason),
                 (None, Cause::Lease) => Verdict::Lost("it could not be renewed in time".to_owned()),
                 (None, Cause::Itself) => Verdict::Ended(status),
@@ -124,7 +124,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// The job stops with the command, for the shell to go on. This process does not: nobody would renew the lease.
+    /// The job stops with the command, so that the shell continues. This process does not stop: it renews the lease.
     fn stopped(&mut self) {
         if let Some(terminal) = self.terminal {
             terminal.take_back();
@@ -135,7 +135,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Whether the command was stopped as it asked for the terminal, and has it now.
+    /// Whether the command was stopped because it needed the terminal, and has it now.
     fn lends_on_demand(&mut self, signal: i32) -> bool {
         let (Some(terminal), Some(group)) = (self.terminal, self.child.group()) else { return false };
         let lends = [SIGTTIN, SIGTTOU].contains(&signal) && terminal.lend_on_demand(group.id());
@@ -160,7 +160,7 @@ impl<'a> Supervisor<'a> {
     }
 
     fn pass_signals_on(&mut self) {
-        for signal in self.signals.pending() {
+        for signal in self.signals.take() {
             if signal == SIGCONT {
                 self.lend_terminal();
             }
@@ -169,7 +169,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Whether this interrupt is another one, and not the first one that came by two ways.
+    /// Whether this is a second interrupt, and not the first one again by another route.
     fn insists(&mut self) -> bool {
         let now = HostClock.now();
         now.since(*self.interrupted_at.get_or_insert(now)) >= ANOTHER_AFTER
@@ -191,7 +191,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Where the guard did not end the command in time (it was stopped, say), it is ended from here.
+    /// Ends the command from here if the guard did not do so in time, for example because it was stopped.
     fn backstop(&mut self) -> Option<Verdict> {
         let now = HostClock.now();
         if now >= self.deadline - self.budget.margin / 2 {

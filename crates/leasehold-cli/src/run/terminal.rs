@@ -1,22 +1,24 @@
 //! Who has the terminal: the shell's job that we are, or the command's group.
 
 use std::cell::Cell;
-use std::io::{self, stdin, stdout};
+use std::io::{stdin, stdout};
 use std::time::Duration;
 
 use lock_host::{Clock, HostClock};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use rustix::io::Errno;
-use rustix::process::{Pid, getpgrp, kill_process_group, test_kill_process_group};
-use rustix::termios::{tcgetpgrp, tcsetpgrp};
+use rustix::process::{Pid, Signal, getpgrp, kill_process_group, test_kill_process_group};
+use rustix::termios::tcgetpgrp;
 
-/// The terminal on standard input. Where it was lent to the command it is taken back when this is dropped.
+use super::tty::Tty;
+
+/// The terminal of a shell's job. If it was lent to the command, it is taken back when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Terminal {
+    tty: Tty,
     /// The group of the shell's job.
     home: Pid,
-    /// Whether the command is to have it whenever the job is in the foreground. Another part of the job may need it instead,
-    /// such as a pager that the output goes to, so then the command has it once it has asked for it.
+    /// Whether the command has it whenever the job is in the foreground. If another part of the job may need it, such as a
+    /// pager that reads the output, the command gets it on demand.
     is_wanted: Cell<bool>,
     lent: Cell<Lent>,
 }
@@ -30,36 +32,45 @@ enum Lent {
     Group(Pid),
 }
 
+/// Who had the terminal when it was taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum User {
+    /// The command. Signals from the keyboard reached no other part of the job.
+    Command,
+    /// The job, the shell, or another one of its jobs.
+    Others,
+}
+
 impl Terminal {
-    /// The terminal of a job, which may be in the foreground or not.
-    pub(crate) fn of_job(home: Pid) -> Self {
-        let output_is_shown = tcgetpgrp(stdout()).is_ok() && tcgetpgrp(stdout()) == tcgetpgrp(stdin());
-        Self { home, is_wanted: Cell::new(output_is_shown), lent: Cell::new(Lent::Nobody) }
+    /// The terminal of a job, which may be in the foreground or not; `None` if the job has no terminal.
+    pub(crate) fn of_job(home: Pid) -> Option<Self> {
+        let is_wanted = Cell::new(tcgetpgrp(stdin()).is_ok() && tcgetpgrp(stdout()).is_ok());
+        Some(Self { tty: Tty::open()?, home, is_wanted, lent: Cell::new(Lent::Nobody) })
     }
 
-    /// The group that the command is to take the terminal from as it starts; this counts it as lent.
+    /// The group from which the command takes the terminal as it starts. From now on it counts as lent.
     pub(crate) fn lend_at_start(&self) -> Option<Pid> {
         let lends = self.is_wanted.get() && self.is_at_home();
         self.lent.set(if lends { Lent::Command } else { Lent::Nobody });
         lends.then_some(self.home)
     }
 
-    /// The command's group is there.
+    /// The command's group exists.
     pub(crate) fn started(&self, group: Pid) {
         if let Lent::Command = self.lent.get() {
             self.lent.set(Lent::Group(group));
         }
     }
 
-    /// Lends it to the group of the command, if that is to have it and the job is in the foreground.
+    /// Lends it to the group of the command, if the command wants it and the job is in the foreground.
     pub(crate) fn lend(&self, group: Pid) {
-        // A terminal that has gone away meanwhile needs no owner.
-        if self.is_wanted.get() && self.is_at_home() && hand_to(group).is_ok() {
+        // A terminal that is gone needs no owner.
+        if self.is_wanted.get() && self.is_at_home() && self.tty.hand_to(group).is_ok() {
             self.lent.set(Lent::Group(group));
         }
     }
 
-    /// Lends it to the group of the command, which was stopped as it asked for it; whether that helps.
+    /// Lends it to the group of the command, which was stopped because it needed it; says whether that helps.
     pub(crate) fn lend_on_demand(&self, group: Pid) -> bool {
         let helps = !self.is_wanted.replace(true) && self.is_at_home();
         if helps {
@@ -68,26 +79,34 @@ impl Terminal {
         helps
     }
 
-    /// Takes it back, if whom it was lent to still has it: the shell takes it when it continues another job.
-    pub(crate) fn take_back(&self) {
-        let Ok(owner) = tcgetpgrp(stdin()) else { return };
+    /// Takes it back if the command still has it. If not, the shell has taken it, for itself or another job.
+    pub(crate) fn take_back(&self) -> User {
+        let Some(owner) = self.tty.owner() else { return User::Others };
         let is_ours = match self.lent.replace(Lent::Nobody) {
             Lent::Nobody => false,
             Lent::Command => is_gone(owner),
             Lent::Group(group) => owner == group || is_gone(owner),
         };
-        if is_ours {
-            let _ = hand_to(self.home);
+        if !is_ours {
+            return User::Others;
         }
+        let _ = self.tty.hand_to(self.home);
+        User::Command
     }
 
-    /// Stops the job, which gives the terminal to the shell. Where no shell could continue it, the system lets it go on.
+    /// Stops the job, so that the shell takes the terminal. If no shell could continue the job, the system does not stop it.
     pub(crate) fn stop_job(&self) {
-        let _ = kill_process_group(self.home, rustix::process::Signal::TTIN);
+        stop(self.home);
+    }
+
+    /// Signals the whole job, for a key that was typed while the command had the terminal.
+    pub(crate) fn signal_job(&self, signal: Signal) {
+        // A job that is gone needs no signal.
+        let _ = kill_process_group(self.home, signal);
     }
 
     fn is_at_home(&self) -> bool {
-        has(self.home)
+        self.tty.owner() == Some(self.home)
     }
 }
 
@@ -97,58 +116,36 @@ impl Drop for Terminal {
     }
 }
 
-fn has(group: Pid) -> bool {
-    tcgetpgrp(stdin()).is_ok_and(|owner| owner == group)
+/// Stops a group as the terminal would. If no shell could continue it, the system does not stop it.
+pub(crate) fn stop(group: Pid) {
+    let _ = kill_process_group(group, Signal::TTIN);
 }
 
 fn is_gone(group: Pid) -> bool {
     test_kill_process_group(group) == Err(Errno::SRCH)
 }
 
-/// Takes the terminal for this process's own group, from a command that is killed and has nobody else to give it back.
+/// Takes the terminal for this process's own group from a command that was killed and whose worker cannot return it.
 pub(crate) fn take_from_the_dead(within: Duration) {
+    let Some(tty) = Tty::open() else { return };
     let until = HostClock.now() + within;
-    while let Ok(owner) = tcgetpgrp(stdin())
+    while let Some(owner) = tty.owner()
         && owner != getpgrp()
         && HostClock.now() < until
     {
         if is_gone(owner) {
-            let _ = hand_to(getpgrp());
+            let _ = tty.hand_to(getpgrp());
         }
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// Lets this thread, and those that it starts, write to the terminal from the background, even if it is set to stop who
-/// does (`stty tostop`).
-pub(crate) fn write_from_background() {
-    // Without, messages may have to wait.
-    let _ = only(Signal::SIGTTOU).thread_block();
-}
-
-/// Undoes [`write_from_background`] for this thread and the processes that it starts.
-pub(crate) fn stop_in_background() {
-    let _ = only(Signal::SIGTTOU).thread_unblock();
-}
-
-/// Takes the terminal on standard input for this process's own group, before it becomes a command, if `home` has it.
+/// Takes the terminal for this process's own group, before it becomes a command, if `home` has it.
 pub(crate) fn take_from(home: Pid) {
-    if has(home) {
+    if let Some(tty) = Tty::open()
+        && tty.owner() == Some(home)
+    {
         // Without the terminal the command can still do its work.
-        let _ = hand_to(getpgrp());
+        let _ = tty.hand_to(getpgrp());
     }
-}
-
-/// With SIGTTOU blocked: a group without the terminal that hands it on would be stopped otherwise.
-fn hand_to(group: Pid) -> io::Result<()> {
-    let before = only(Signal::SIGTTOU).thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
-    let handed = tcsetpgrp(stdin(), group);
-    before.thread_set_mask()?;
-    Ok(handed?)
-}
-
-fn only(signal: Signal) -> SigSet {
-    let mut set = SigSet::empty();
-    set.add(signal);
-    set
 }

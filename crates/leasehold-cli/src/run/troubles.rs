@@ -1,15 +1,15 @@
-//! Errors that a wait outlasts: some of them pass only when somebody does something about them.
+//! Store errors that do not end a wait: some of them need an operator.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lock_core::Moment;
 
-/// How long the store may fail before anybody is told. Chosen: a server that restarts is back sooner, and a request that
-/// others were in the way of, which may take a second, is one of several that failed.
+/// How long the store may fail before it is reported. Chosen: a restarting server is back sooner, and a single request that
+/// was delayed by others, for up to a second, is not worth a message.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What went wrong during a wait, each error to be told once.
+/// The errors of a wait, each of which is reported once.
 #[derive(Debug, Default)]
 pub(crate) struct Troubles {
     failing_since: Option<Moment>,
@@ -17,7 +17,7 @@ pub(crate) struct Troubles {
 }
 
 impl Troubles {
-    /// The error that the store fails with now, if it has failed for a while and this was not told before.
+    /// The current error, if the store has failed for a while and this error was not reported before.
     pub(crate) fn news(&mut self, now: Moment, error: Option<String>) -> Option<String> {
         let Some(text) = error else {
             self.failing_since = None;

@@ -1,4 +1,4 @@
-//! Whether enough is left of a lease for a command to begin.
+//! Whether enough is left of a lease to start a command.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use super::signals::{self, Signals};
 use crate::exit::{Exit, Failure};
 use crate::locks::Hold;
 
-/// How often a lease that is too short to begin with is looked at, if it could not be renewed at once.
+/// How often a lease that is too short is checked, if it could not be renewed at once.
 const RENEWAL_POLL: Duration = Duration::from_millis(20);
-/// After so many ttls without a usable lease the store is too slow: each of them had two renewals or more.
+/// After this many ttls without a usable lease the store is too slow: each of them had two renewals or more.
 const PATIENCE_IN_TTLS: u32 = 2;
 
-/// What is asked of a hold here.
+/// The part of a hold that is used here.
 pub(super) trait Lease {
     /// See [`Hold::deadline`].
     fn deadline(&self) -> Moment;
@@ -42,8 +42,8 @@ impl Lease for Hold {
     }
 }
 
-/// Waits until enough is left of the lease for the command to begin: one that was handed over by another holder, or that
-/// came late, may be short. So it is renewed at once, and if that fails, by the next regular renewal. Given up on a signal
+/// Waits until enough is left of the lease to start the command: one that was handed over by another holder, or that
+/// arrived late, may be short. So it is renewed at once, and if that fails, by the next regular renewal. Gives up on a signal
 /// that asks for an end, and after two ttls.
 pub(super) fn usable_deadline(
     lease: &impl Lease,
@@ -60,7 +60,7 @@ pub(super) fn usable_deadline(
             let message = format!("the lease was lost before the command was started: {reason}; run it again");
             return Err(Failure::new(Exit::Lost, message));
         }
-        if let Some(signal) = signals.pending().into_iter().find(|signal| asks_for_end(*signal)) {
+        if let Some(signal) = signals.peek().iter().copied().find(|&signal| asks_for_end(signal)) {
             let name = signals::name_of(signal);
             let message = format!("gave up on {name}; the command was not started and the lock is released");
             return Err(Failure::new(Exit::Interrupted(signal), message));
@@ -76,15 +76,15 @@ pub(super) fn usable_deadline(
     }
 }
 
-/// The lock is held already: who stopped here would lose it.
+/// Ctrl-Z stops the command once it runs: the lock is held already, and would be lost here.
 fn asks_for_end(signal: i32) -> bool {
     ![SIGWINCH, SIGCONT, SIGTSTP].contains(&signal)
 }
 
 fn too_slow(ttl: Ttl) -> Failure {
     let message = format!(
-        "the store answers too slowly for a ttl of {ttl}: its answers left too little of the lease for the command to be \
-         started; give a longer --ttl"
+        "the store answers too slowly for a ttl of {ttl}: too little of each lease was left to start the command; use a \
+         longer --ttl"
     );
     Failure::new(Exit::Unavailable, message)
 }
@@ -94,7 +94,7 @@ mod tests {
     use std::cell::Cell;
     use std::sync::{Mutex, PoisonError};
 
-    use signal_hook::consts::{SIGTERM, SIGUSR2};
+    use signal_hook::consts::{SIGTERM, SIGTSTP, SIGUSR2, SIGWINCH};
     use signal_hook::low_level::raise;
 
     use super::*;
@@ -163,6 +163,7 @@ mod tests {
 
     const BUDGET: Budget = Budget { grace: Duration::from_millis(300), margin: Duration::from_millis(250) };
     const SHORT: Always = Always(Duration::from_millis(1500));
+    const ENOUGH: Duration = Duration::from_millis(1600);
 
     /// A signal reaches every test of this process that listens.
     static ALONE: Mutex<()> = Mutex::new(());
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn enough_is_enough_and_too_little_ends_after_two_ttls() {
-        assert!(ask(&Always(Duration::from_millis(1600)), "1h").is_ok());
+        assert!(ask(&Always(ENOUGH), "1h").is_ok());
         let failure = ask(&SHORT, "100ms").unwrap_err();
         assert_eq!(failure.exit, Exit::Unavailable);
         assert!(failure.message.contains("100ms") && failure.message.contains("--ttl"), "{failure}");
@@ -199,6 +200,14 @@ mod tests {
     }
 
     #[test]
+    fn a_window_that_changes_its_size_ends_nothing() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut signals = Signals::forwarded().unwrap();
+        raise(SIGWINCH).unwrap();
+        assert!(usable_deadline(&Always(ENOUGH), "1h".parse().unwrap(), BUDGET, &mut signals).is_ok());
+    }
+
+    #[test]
     fn a_signal_ends_it_before_the_command_starts() {
         for signal in [SIGTERM, SIGUSR2] {
             let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,5 +216,15 @@ mod tests {
             let failure = usable_deadline(&SHORT, "1h".parse().unwrap(), BUDGET, &mut signals).unwrap_err();
             assert_eq!(failure.exit, Exit::Interrupted(signal));
         }
+    }
+
+    #[test]
+    fn a_stop_is_left_for_the_command() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut signals = Signals::forwarded().unwrap();
+        raise(SIGTSTP).unwrap();
+        let enough = Always(Duration::from_secs(60));
+        assert!(usable_deadline(&enough, "1h".parse().unwrap(), BUDGET, &mut signals).is_ok());
+        assert!(signals.take().contains(&SIGTSTP));
     }
 }

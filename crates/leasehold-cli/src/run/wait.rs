@@ -13,6 +13,7 @@ use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 use signal_hook::low_level::emulate_default_handler;
 
 use super::channel::sleep_on;
+use super::lookout::Lookout;
 use super::signals::{self, Signals};
 use super::spinner::Spinner;
 use super::terminal::Terminal;
@@ -24,9 +25,9 @@ use crate::report::Voice;
 use crate::store::Store;
 
 const TURN: Duration = Duration::from_millis(200);
-/// How long a store that is away is left alone.
+/// The pause before an unreachable store is tried again.
 const AWAY_PAUSE: Duration = Duration::from_millis(250);
-/// How long a wait that was given up may take to leave the queue.
+/// How long leaving the queue may take after the wait was given up.
 const LEAVE_WITHIN: Duration = Duration::from_secs(3);
 
 /// Acquires the lock; a signal that asks for an end leaves the queue instead.
@@ -38,6 +39,7 @@ pub(crate) fn acquire(
 ) -> Result<(Locks, Hold), Failure> {
     let wish = request.wish.clone();
     let asking = Asking::begin(request).map_err(|error| Failure::system("cannot start a thread", error))?;
+    let lookout = asking.lookout(&wish.name).map_err(|error| Failure::system("cannot start a thread", error))?;
     let mut spinner = Spinner::new(&wish, voice);
     let mut troubles = Troubles::default();
     loop {
@@ -51,7 +53,7 @@ pub(crate) fn acquire(
                 return Err(Failure::new(Exit::Internal, "the thread that waits for the lock has ended; run it again"));
             }
         }
-        for signal in signals.pending() {
+        for signal in signals.take() {
             match signal {
                 SIGWINCH | SIGCONT => {}
                 SIGTSTP => stop_here(terminal),
@@ -59,9 +61,14 @@ pub(crate) fn acquire(
             }
         }
         if let Some(error) = troubles.news(HostClock.now(), asking.store_error(&wish.name)) {
-            spinner.aside(|| voice.warn(&format!("still waiting for {}, but {error}", wish.name)));
+            spinner.aside(|| voice.warn_waiting(&wish.name, &error));
         }
-        spinner.turn(voice, || asking.obstacle(&wish.name));
+        if spinner.wants_look() {
+            lookout.ask();
+        }
+        if let Some(obstacle) = lookout.news() {
+            spinner.show(voice, obstacle);
+        }
     }
 }
 
@@ -70,7 +77,7 @@ struct Asking {
     stage: Arc<Mutex<Stage>>,
     warnings: Receiver<String>,
     answer: Receiver<Result<(Locks, Hold), Failure>>,
-    /// Becomes readable when the answer is there.
+    /// Becomes readable when the answer has arrived.
     done: UnixStream,
 }
 
@@ -82,23 +89,27 @@ impl Asking {
         let stage = Arc::new(Mutex::new(Stage::Connecting(None)));
         let mut attempts = Attempts { request, since: HostClock.now(), stage: Arc::clone(&stage), warn: Some(warn) };
         std::thread::Builder::new().name("acquire".to_owned()).spawn(move || {
-            // Where nobody takes the answer any more, the hold in it is dropped, and so released.
+            // If the receiver is gone, the hold in the answer is dropped, and so released.
             let _ = sender.send(attempts.run());
             drop(end);
         })?;
         Ok(Self { stage, warnings, answer, done })
     }
 
-    fn obstacle(&self, name: &LockName) -> Option<String> {
-        let locks = match &*stage(&self.stage) {
-            Stage::Connecting(trouble) => return trouble.clone(),
-            Stage::Asking(locks) => locks.clone(),
-            Stage::GivenUp => return None,
-        };
-        locks.obstacle(name)
+    /// Looks up what is in the way.
+    fn lookout(&self, name: &LockName) -> io::Result<Lookout> {
+        let (now, name) = (Arc::clone(&self.stage), name.clone());
+        Lookout::new(move || {
+            let locks = match &*stage(&now) {
+                Stage::Connecting(trouble) => return trouble.clone(),
+                Stage::Asking(locks) => locks.clone(),
+                Stage::GivenUp => return None,
+            };
+            locks.obstacle(&name)
+        })
     }
 
-    /// Why the store does not answer, if it does not.
+    /// Why the store does not answer, if so.
     fn store_error(&self, name: &LockName) -> Option<String> {
         match &*stage(&self.stage) {
             Stage::Connecting(trouble) => trouble.clone(),
@@ -112,7 +123,7 @@ impl Asking {
         if let Stage::Asking(locks) = before {
             locks.close();
             if let Ok(Ok((_, hold))) = self.answer.recv_timeout(LEAVE_WITHIN) {
-                // The ttl ends it otherwise.
+                // If this fails, the lease expires.
                 let _ = hold.release();
             }
         }
@@ -121,13 +132,13 @@ impl Asking {
     }
 }
 
-/// How far a thread that waits for the lock has come.
+/// The progress of the thread that waits for the lock.
 enum Stage {
-    /// The store was not reached yet, for the reason that came last.
+    /// The store has not been reached yet; the last reason.
     Connecting(Option<String>),
     /// The store is asked.
     Asking(Locks),
-    /// Nobody wants the lock any more.
+    /// The wait was given up.
     GivenUp,
 }
 
@@ -135,12 +146,12 @@ fn stage(stage: &Mutex<Stage>) -> MutexGuard<'_, Stage> {
     stage.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Asks a store for a lock, and again while it is away and the wait is not over.
+/// Asks a store for a lock, and again while it is unreachable and the wait continues.
 struct Attempts {
     request: Request,
     since: Moment,
     stage: Arc<Mutex<Stage>>,
-    /// For what operators should know, until it was said.
+    /// For the warnings of the store, until they were sent.
     warn: Option<Sender<String>>,
 }
 
@@ -168,7 +179,7 @@ impl Attempts {
     fn attempt(&mut self, wish: &Wish) -> Result<(Locks, Hold), Failure> {
         let locks = Locks::connect(&self.request.store)?;
         if let Some(warn) = self.warn.take() {
-            // Nobody reads warnings after giving up.
+            // After giving up there is no receiver.
             locks.warnings().iter().for_each(|warning| drop(warn.send(warning.clone())));
         }
         self.request.refuse_nested()?;
@@ -176,7 +187,7 @@ impl Attempts {
         match locks.acquire(wish) {
             Ok(hold) => Ok((locks, hold)),
             Err(failure) => {
-                // A place in the queue that was not left yet would be in the way of others once this process has ended.
+                // A queue place that is still there would delay others after the end of this process.
                 locks.close();
                 Err(failure)
             }
@@ -193,7 +204,7 @@ impl Attempts {
     }
 }
 
-/// Which lock of which store is asked for, and what the ancestors of this process held.
+/// The lock and the store, and the locks of this process's ancestors.
 pub(crate) struct Request {
     pub(crate) store: Store,
     pub(crate) wish: Wish,
@@ -201,7 +212,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Refuses a lock that is held by a run above this one.
+    /// Refuses a lock that an enclosing run holds.
     fn refuse_nested(&self) -> Result<(), Failure> {
         let name = &self.wish.name;
         let held_above = self.held.mentions(name)
@@ -211,7 +222,7 @@ impl Request {
         }
         let message = format!(
             "{name} is already held by an enclosing `leasehold run`, and waiting would deadlock; use another name, or \
-             leave out the inner run"
+             remove the inner run"
         );
         Err(Failure::new(Exit::Busy(self.wish.busy_code), message))
     }
@@ -222,6 +233,6 @@ fn stop_here(terminal: Option<&Terminal>) {
     if let Some(terminal) = terminal {
         terminal.stop_job();
     }
-    // If it cannot be stopped, it goes on.
+    // If it cannot be stopped, it continues.
     let _ = emulate_default_handler(SIGTSTP);
 }

@@ -1,4 +1,4 @@
-//! When the command has to be asked to end, and when it has to be dead. Pure: `now` is always passed in.
+//! When to ask the command to end, and when to kill it. Pure: `now` is always passed in.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use lock_core::Moment;
 
 use super::budget::Budget;
 
-/// Timers stand still while a machine is suspended, the clock of the deadline does not: nobody sleeps longer than
-/// this before looking at it again.
+/// Timers do not advance while a machine is suspended, but the clock of the deadline does: so this is the longest sleep
+/// before the next look at it.
 pub(crate) const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// Watches the end of a lease over a command.
@@ -21,7 +21,7 @@ pub(crate) struct Watch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// Somebody asked for the end at this moment.
+    /// The end was requested at this moment.
     Asked(Moment),
     Terminating {
         kill_at: Moment,
@@ -29,14 +29,14 @@ enum Phase {
     Killed,
 }
 
-/// What is to be done now.
+/// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Nothing for so long.
+    /// Nothing for this long.
     Sleep(Duration),
     /// Ask the command to end.
     Terminate,
-    /// End it.
+    /// Kill it.
     Kill,
 }
 
@@ -46,12 +46,12 @@ impl Watch {
         Self { budget, deadline, phase: Phase::Running }
     }
 
-    /// The lease now ends at `deadline`. An end that has begun goes on: the command was told already.
+    /// The lease now ends at `deadline`. An end that has begun continues: the command has been signalled.
     pub(crate) fn extend(&mut self, deadline: Moment) {
         self.deadline = deadline;
     }
 
-    /// The command is to be ended from now on, without waiting for the deadline.
+    /// Begins to end the command, without waiting for the deadline.
     pub(crate) fn end(&mut self, now: Moment) {
         if self.phase == Phase::Running {
             self.phase = Phase::Asked(now);
@@ -63,12 +63,12 @@ impl Watch {
         self.deadline
     }
 
-    /// Whether the command was told to end.
+    /// Whether the command is being ended.
     pub(crate) fn is_ending(&self) -> bool {
         self.phase != Phase::Running
     }
 
-    /// Says what is to be done at `now`; the answer is to be carried out.
+    /// What to do at `now`. The caller has to do it.
     pub(crate) fn step(&mut self, now: Moment) -> Step {
         let latest_kill = self.deadline - self.budget.margin;
         match self.phase {

@@ -1,4 +1,4 @@
-//! What `leasehold`, its guard and the command about to start say to each other: one JSON object a line.
+//! The messages between `leasehold`, its guard and the starter of the command: one JSON object per line.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Order {
-    /// The lease ends at this reading of the host's clock, in nanoseconds. The first order, and after each renewal.
+    /// The lease ends at this reading of the host's clock, in nanoseconds. Sent first, and after each renewal.
     Deadline(u64),
     /// Send this signal to the group.
     Signal(i32),
@@ -17,16 +17,16 @@ pub(crate) enum Order {
 /// From the guard to `leasehold`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Tiding {
-    /// The group is there, with this number; the command starts as soon as this was sent.
+pub(crate) enum Event {
+    /// The group exists and has this number; the command starts right after.
     Started(i32),
-    /// The command cannot be executed, by this error number of the system.
+    /// The command cannot be executed; the error number of the system.
     Refused(i32),
     /// The command was stopped, by this signal.
     Stopped(i32),
-    /// The command goes on.
+    /// The command continued.
     Continued,
-    /// The command ended, and SIGKILL was sent to what it left in its group. The guard goes when all that is gone.
+    /// The command ended, and SIGKILL was sent to the rest of its group. The guard ends when all of the group has ended.
     Ended {
         /// How it ended.
         status: Status,
@@ -55,10 +55,10 @@ pub(crate) enum Cause {
     Lease,
 }
 
-/// From the guard to the starter, with the command's standard input: the guard's watch is on, go.
+/// From the guard to the starter, with the command's standard input: the guard is ready, start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Go;
 
-/// From the starter to the guard: the command cannot be executed, by this error number of the system.
+/// From the starter to the guard: the command cannot be executed; the error number of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Refusal(pub(crate) i32);

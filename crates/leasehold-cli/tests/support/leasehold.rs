@@ -21,9 +21,10 @@ impl Leasehold {
         Self { scratch: Scratch::new() }
     }
 
-    /// A program with the locks of this test and no others in its environment.
+    /// A program with the locks of this test and no others in its environment, and without a terminal.
     pub(crate) fn program(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
+        let mut command = Command::new("setsid");
+        command.arg(program);
         for name in ["LEASEHOLD_URL", "LEASEHOLD_HELD", "HOME"] {
             command.env_remove(name);
         }
@@ -124,8 +125,9 @@ impl Drop for Running {
     }
 }
 
+/// The exit code as a shell shows it.
 pub(crate) fn code(status: ExitStatus) -> i32 {
-    status.code().unwrap_or_else(|| panic!("ended by signal {:?}", status.signal()))
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap())
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {

@@ -1,7 +1,13 @@
 //! What the tests of the command share: processes that tell their numbers, and whether they still run.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test stops where it cannot go on")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test stops where it cannot go on"
+)]
 
 pub(crate) mod leasehold;
 pub(crate) mod nodes;

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use test_support::bounds::status_of;
@@ -93,6 +93,9 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("the screen has shown: {}", self.screen.lock().unwrap_or_else(PoisonError::into_inner));
+        }
         // A test that failed leaves nothing running, and no pipe open.
         let _ = self.script.kill();
         let _ = self.script.wait();

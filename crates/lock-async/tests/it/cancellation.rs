@@ -57,7 +57,7 @@ async fn an_acquire_dropped_in_the_queue_leaves_no_place() {
     for polls in 1..4 {
         assert!(!drop_after(polls, other.mutex("a").acquire()).await);
     }
-    // Whoever has a place would be handed the lock now, and nobody would release it.
+    // A waiter that still has a place would be handed the lock now, and nobody would release it.
     tokio::time::sleep(Duration::from_millis(50)).await;
     guard.release().await.unwrap();
     assert!(bench.is_free("a").await);

@@ -1,4 +1,4 @@
-//! The tokio face over the reference backend.
+//! The tokio facade over the reference backend.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
 
 mod cancellation;

@@ -151,7 +151,7 @@ fn repeated_releases_are_run_in_the_background() {
     });
     assert!(waiter.join().unwrap().unwrap());
     let repeated_by = seen.lock().unwrap().1.clone();
-    assert!(repeated_by.iter().all(|name| name.as_deref() == Some("leasehold-errands")), "{repeated_by:?}");
+    assert!(repeated_by.iter().all(|name| name.as_deref() == Some("leasehold-driver")), "{repeated_by:?}");
 }
 
 /// A release that a thread in the background has begun and that never ends does not keep who closes.

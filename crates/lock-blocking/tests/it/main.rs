@@ -1,4 +1,4 @@
-//! The blocking face over the reference backend.
+//! The blocking facade over the reference backend.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
 
 mod holding;

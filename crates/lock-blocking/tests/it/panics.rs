@@ -105,7 +105,7 @@ fn what_is_held_when_the_keeper_panics_is_released() {
 #[test]
 fn panics_in_the_background_cost_no_thread() {
     let bench = Bench::new();
-    let fussy = Fussy::of(&bench, "leasehold-errands");
+    let fussy = Fussy::of(&bench, "leasehold-driver");
     let client = fussy.client(&bench);
     let hold = |name: String| client.mutex(name).max_hold(SECOND).acquire().unwrap();
     fussy.panic(Moment::ORIGIN, 0, 10);

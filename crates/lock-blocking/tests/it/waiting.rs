@@ -80,7 +80,7 @@ fn a_waiter_whose_time_is_over_leaves_the_holders_release_to_others() {
     until(|| clock.looks.load(Ordering::SeqCst) == 2);
     bench.clock.advance(5 * SECOND);
     let released_by = releases.recv_timeout(PATIENCE).expect("a release of what was held for too long");
-    assert_eq!(released_by.as_deref(), Some("leasehold-errands"));
+    assert_eq!(released_by.as_deref(), Some("leasehold-driver"));
     assert!(waiting.join().unwrap().is_err(), "its time was over");
     drop(guard);
 }

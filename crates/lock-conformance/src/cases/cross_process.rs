@@ -1,4 +1,4 @@
-//! Processes contend for the same locks, and one that dies takes nothing with it for ever.
+//! Processes compete for the same locks, and one that dies blocks nothing permanently.
 
 use std::time::Duration;
 

@@ -33,7 +33,7 @@ pub fn racing_claims_have_one_winner(bench: &Bench) {
                 clients.iter().flat_map(|client| [client; 2]).map(|client| scope.spawn(move || race(client))).collect();
             racers.into_iter().map(|racer| racer.join().unwrap()).filter(|&won| won).count()
         });
-        // Where nobody queues, those who come together may all be turned away.
+        // Without a queue, claims that arrive together may all be rejected.
         let fewest = usize::from(clients[0].capabilities().waiting != Waiting::Poll);
         assert!((fewest..=1).contains(&winners), "{winners} winners of {name}");
     }

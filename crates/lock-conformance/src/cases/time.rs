@@ -32,7 +32,7 @@ pub fn no_grant_is_longer_than_asked(bench: &Bench) {
         assert!(valid_for <= ttl && !valid_for.is_zero(), "{valid_for:?} for {ttl:?}");
         assert_eq!(lease.terms.ttl.get(), ttl);
         match one.renew(&lease) {
-            Renewed::Renewed { valid_for } => assert!(valid_for <= ttl, "{valid_for:?} for {ttl:?}"),
+            Renewed::Renewed { valid_for, .. } => assert!(valid_for <= ttl, "{valid_for:?} for {ttl:?}"),
             // The shortest may be over by now.
             Renewed::NotHeld | Renewed::Unsure => assert_eq!(millis, 100),
         }
@@ -45,7 +45,7 @@ pub fn a_renewal_counts_from_now(bench: &Bench) {
     let lease = one.take(&lasting(BRIEF, claim("a")));
     bench.elapse(BRIEF / 3);
     let asked_at = bench.now();
-    let Renewed::Renewed { valid_for } = one.renew(&lease) else { panic!("it was renewed in time") };
+    let Renewed::Renewed { valid_for, .. } = one.renew(&lease) else { panic!("it was renewed in time") };
     let over_at = bench.taken_over(&two, "a", bench.now() + BRIEF);
     assert!(over_at >= earliest_end(asked_at, valid_for), "over before its holder believed");
 }

@@ -22,7 +22,7 @@ pub fn capabilities_do_not_change(bench: &Bench) {
     assert!(!before.backend.is_empty());
 }
 
-/// A store with a queue gives a place to whoever wishes for one; a store without answers that the lock is held.
+/// A store with a queue gives a place to each claim that asks for one; a store without answers that the lock is held.
 pub fn places_are_given_as_the_capabilities_say(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     one.take(&claim("a"));
@@ -49,7 +49,7 @@ pub fn the_next_in_line_is_told_as_the_capabilities_say(bench: &Bench) {
     }
     let lease = two.take(&second);
     for event in told.lock().unwrap().iter() {
-        let Event::Granted { lease: granted, valid_for } = event else { panic!("a grant, and not {event:?}") };
+        let Event::Granted { lease: granted, valid_for, .. } = event else { panic!("a grant, and not {event:?}") };
         assert_eq!((granted.owner, granted.tokens), (lease.owner, lease.tokens));
         assert!(*valid_for <= LONG);
     }

@@ -1,4 +1,4 @@
-//! Whoever waits is told who holds the lock, gets it soon after its release, and leaves nothing when it goes.
+//! A waiter is told who holds the lock, gets it soon after its release, and leaves nothing behind when it gives up.
 
 use std::time::Duration;
 

@@ -49,7 +49,7 @@ fn lateness_is_that_of_sending_the_last_and_the_latest_batch() {
     let due = keeper.next_due().unwrap();
     let batch = keeper.take_due(due + Duration::from_secs(2)).unwrap();
     assert_eq!(keeper.lateness(), Lateness { last: Duration::from_secs(2), max: Duration::from_secs(2) });
-    keeper.answered(seconds(20), batch, Ok(vec![Renewed::Renewed { valid_for: TTL }]));
+    keeper.answered(seconds(20), batch, Ok(vec![Renewed::Renewed { valid_for: TTL, wanted: false }]));
     assert_eq!(keeper.lateness().last, Duration::from_secs(2), "what the store takes is not in it");
     let due = keeper.next_due().unwrap();
     keeper.take_due(due).unwrap();
@@ -58,6 +58,8 @@ fn lateness_is_that_of_sending_the_last_and_the_latest_batch() {
 
 #[test]
 fn nothing_is_due_before_the_soonest() {
+    assert_eq!(Keeper::soonest_due(START, TTL), seconds(9), "a third, less a thirtieth for jitter");
+    assert_eq!(Keeper::soonest_due(START, Duration::ZERO), START + PAUSE_MIN);
     let mut keeper = keeper();
     for n in 0..200 {
         let valid_for = Duration::from_millis(7 * u64::from(n));
@@ -71,7 +73,7 @@ fn nothing_is_due_before_the_soonest() {
 fn an_answered_renewal_counts_from_asking() {
     let mut keeper = keeping(1);
     let batch = keeper.take_due(seconds(10)).unwrap();
-    let renewals = keeper.answered(seconds(11), batch, Ok(vec![Renewed::Renewed { valid_for: TTL }]));
+    let renewals = keeper.answered(seconds(11), batch, Ok(vec![Renewed::Renewed { valid_for: TTL, wanted: false }]));
     assert!(matches!(renewals[0].answer, Ok(Renewed::Renewed { .. })));
     assert_eq!(renewals[0].asked_at, seconds(10));
     let due = keeper.next_due().unwrap();
@@ -99,11 +101,21 @@ fn an_error_is_retried_soon_and_told() {
 }
 
 #[test]
+fn a_short_lease_is_retried_sooner() {
+    let mut keeper = keeper();
+    keeper.keep(lease(1), START, Duration::from_secs(3));
+    assert!(!keeper.is_empty());
+    let batch = keeper.take_due(seconds(1)).unwrap();
+    keeper.answered(seconds(1), batch, Ok(vec![Renewed::Unsure]));
+    assert!(keeper.next_due().unwrap().since(seconds(1)) <= Duration::from_millis(100), "a thirtieth of the validity");
+}
+
+#[test]
 fn a_lost_lease_is_told_and_not_renewed_again() {
     let mut keeper = keeping(2);
     let batch = keeper.take_due(seconds(10)).unwrap();
     assert_eq!(batch.leases.len(), 2);
-    let answers = vec![Renewed::NotHeld, Renewed::Renewed { valid_for: TTL }];
+    let answers = vec![Renewed::NotHeld, Renewed::Renewed { valid_for: TTL, wanted: false }];
     let renewals = keeper.answered(seconds(10), batch, Ok(answers));
     assert!(matches!(renewals[0].answer, Ok(Renewed::NotHeld)));
     assert_eq!(keeper.len(), 1);
@@ -114,7 +126,7 @@ fn a_lease_that_was_let_go_under_way_stays_gone() {
     let mut keeper = keeping(1);
     let batch = keeper.take_due(seconds(10)).unwrap();
     keeper.forget(batch.leases[0].owner);
-    keeper.answered(seconds(10), batch, Ok(vec![Renewed::Renewed { valid_for: TTL }]));
+    keeper.answered(seconds(10), batch, Ok(vec![Renewed::Renewed { valid_for: TTL, wanted: false }]));
     assert!(keeper.is_empty() && keeper.next_due().is_none());
 }
 
@@ -125,7 +137,7 @@ fn a_lease_that_is_kept_anew_has_one_renewal_only() {
     for _ in 0..2 {
         keeper.keep(lease(0), seconds(10), TTL);
     }
-    keeper.answered(seconds(10), batch, Ok(vec![Renewed::Renewed { valid_for: TTL }]));
+    keeper.answered(seconds(10), batch, Ok(vec![Renewed::Renewed { valid_for: TTL, wanted: false }]));
     assert_eq!(std::iter::from_fn(|| keeper.take_due(seconds(20))).count(), 1);
     assert_eq!(keeper.next_due(), None);
 }
@@ -163,7 +175,7 @@ fn leases_that_allow_less_time_go_out_by_themselves() {
 #[test]
 fn a_validity_of_nothing_is_not_renewed_without_a_pause() {
     let mut keeper = keeping(1);
-    let nothing = Renewed::Renewed { valid_for: Duration::ZERO };
+    let nothing = Renewed::Renewed { valid_for: Duration::ZERO, wanted: false };
     let error = BackendError::new("test", Operation::Renew, ErrorKind::Unreachable, Effect::None, "gone");
     for answer in [Ok(vec![nothing]), Err(error)] {
         let now = seconds(10).max(keeper.next_due().unwrap());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Station;
 use super::io::{ActionId, Request};
-use super::state::{Asked, Attempt, Grant, Hint, Place, State};
+use super::quest::{Asked, Attempt, Grant, Hint, Place, Pushed, Quest};
 use crate::policy::pace;
 use crate::{
     AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Moment, Operation,
@@ -20,13 +20,14 @@ impl Station {
         if self.is_held_back() {
             return;
         }
-        let Some((owner, terms)) = self.line.next_owner() else { return };
-        self.ask(now, Attempt::new(owner, terms, now));
+        let Some(terms) = self.line.terms() else { return };
+        let attempt = Attempt::new(self.owners.draw(), terms, now);
+        self.ask(now, attempt);
     }
 
     /// Asks again for the attempt that waits.
     pub(super) fn ask_again(&mut self, now: Moment) {
-        if let State::Waiting(mut attempt, _) = std::mem::replace(&mut self.state, State::Idle) {
+        if let Some(Quest::Waiting(mut attempt, _)) = self.quest.take() {
             if attempt.is_unknown_to_store() {
                 attempt.basis = now;
             }
@@ -36,15 +37,15 @@ impl Station {
 
     /// Has the next claim go out now; behind the one that is under way, if its answer is a no.
     fn recheck(&mut self, now: Moment) {
-        match &mut self.state {
-            State::Waiting(_, again_at) => *again_at = now.min(*again_at),
-            State::Asking(_, asked) => asked.may_be_free(),
-            State::Idle | State::Held(_) | State::Closed => {}
+        match &mut self.quest {
+            Some(Quest::Waiting(_, again_at)) => *again_at = now.min(*again_at),
+            Some(Quest::Asking(_, asked)) => asked.may_be_free(),
+            None => {}
         }
     }
 
     fn ask(&mut self, now: Moment, mut attempt: Attempt) {
-        let Some(note) = self.line.first_with(attempt.terms).map(|waiter| waiter.join.note.clone()) else {
+        let Some(note) = self.line.front_with(attempt.terms).map(|waiter| waiter.join.note.clone()) else {
             self.leave_queue(now, &attempt);
             return;
         };
@@ -60,37 +61,35 @@ impl Station {
             note,
             queueing: self.line.queueing(),
         };
+        self.last_asked = Some(attempt.owner);
         let within = self.policy.within(attempt.terms.ttl);
         let id = self.run(Request::Acquire(claim), within);
-        self.state = State::Asking(attempt, Asked { id, at: now, hint: Hint::Nothing });
+        self.quest = Some(Quest::Asking(attempt, Asked { id, at: now, hint: Hint::Nothing }));
     }
 
     pub(super) fn on_acquire_reply(&mut self, now: Moment, id: ActionId, result: Result<Answer, BackendError>) {
-        match std::mem::replace(&mut self.state, State::Idle) {
-            State::Asking(attempt, asked) if asked.id == id => self.on_answer(now, attempt, asked, result),
-            State::Held(held) if held.asked.as_ref().is_some_and(|asked| asked.id == id) => {
-                self.state = State::Held(held);
-                self.on_late_answer(now, result);
-            }
-            other @ (State::Idle | State::Asking(..) | State::Waiting(..) | State::Held(_) | State::Closed) => {
-                self.state = other;
-            }
+        match self.quest.take() {
+            Some(Quest::Asking(attempt, asked)) if asked.id == id => self.on_answer(now, attempt, asked, result),
+            other @ (Some(Quest::Asking(..) | Quest::Waiting(..)) | None) => self.quest = other,
         }
     }
 
     fn on_answer(&mut self, now: Moment, mut attempt: Attempt, asked: Asked, result: Result<Answer, BackendError>) {
+        if self.tenure.as_ref().is_some_and(|tenure| tenure.lease.owner == attempt.owner) {
+            return self.on_overtaken(now, asked.at, result);
+        }
         if result.is_ok() {
             attempt.basis = asked.at;
             attempt.trouble = None;
         }
         match result {
-            Ok(Answer::Granted { lease, valid_for }) => {
-                let grant = Grant { lease, basis: asked.at, valid_for };
+            Ok(Answer::Granted { lease, valid_for, wanted }) => {
+                let grant = Grant { lease, basis: asked.at, valid_for, wanted };
                 attempt.stale_answers += u32::from(grant.is_stale(now));
-                self.on_grant(now, attempt, grant, None);
+                self.on_grant(now, Quest::Waiting(attempt, now), grant);
             }
-            Ok(Answer::Queued { position, remaining, valid_for, holder }) => {
-                attempt.place = Place::Queued;
+            Ok(Answer::Queued { position, remaining, valid_for, holder, drawn }) => {
+                (attempt.place, attempt.drawn) = (Place::Queued, drawn);
                 self.refuse_impatient(Some(&holder));
                 let refresh = asked.at + valid_for / 3;
                 let wake = self.queue_pace(&holder, remaining, position);
@@ -98,8 +97,8 @@ impl Station {
                 self.wait(attempt, holder, asked.again_at(now, again_at));
                 self.believe(now, asked.hint);
             }
-            Ok(Answer::Busy { remaining, holder }) => {
-                attempt.place = Place::Outside;
+            Ok(Answer::Busy { remaining, holder, drawn }) => {
+                (attempt.place, attempt.drawn) = (Place::Outside, drawn);
                 self.refuse_impatient(Some(&holder));
                 let attempt = self.after_a_no(now, attempt);
                 let poll = self.dice.spread(pace::poll(attempt.tries)).max(pace::SOONEST);
@@ -114,7 +113,7 @@ impl Station {
     /// A grant that was told of before this no counts from it if it came after it, and is asked about if it may not have.
     fn believe(&mut self, now: Moment, hint: Hint) {
         match hint {
-            Hint::Granted(pushed) => self.on_transfer(now, pushed.lease, pushed.valid_for),
+            Hint::Granted(pushed) => self.on_transfer(now, *pushed),
             Hint::Nothing | Hint::MayBeFree => {}
         }
     }
@@ -130,7 +129,7 @@ impl Station {
         attempt.holder = Some(holder);
         attempt.stale_answers = 0;
         attempt.tries = attempt.tries.saturating_add(1);
-        self.state = State::Waiting(attempt, again_at);
+        self.quest = Some(Quest::Waiting(attempt, again_at));
     }
 
     fn on_ask_error(&mut self, now: Moment, mut attempt: Attempt, error: BackendError) {
@@ -156,12 +155,6 @@ impl Station {
         }
     }
 
-    pub(super) fn fail_impatient(&mut self, error: &BackendError) {
-        for waiter in self.line.take_impatient() {
-            self.outbox.push_back(super::refused(waiter.join.turn, error.clone().into()));
-        }
-    }
-
     /// The store kept nothing of a claim that it answered with no. So the next one is another attempt: what nodes of a
     /// quorum still do about this one cannot touch it.
     fn after_a_no(&mut self, now: Moment, attempt: Attempt) -> Attempt {
@@ -173,51 +166,60 @@ impl Station {
 
     /// Goes on under an owner that the store has never heard of, at the same pace.
     fn with_next_owner(&mut self, now: Moment, attempt: Attempt) -> Attempt {
-        let (owner, terms) = self.line.next_owner().unwrap_or((attempt.owner.successor(), attempt.terms));
-        Attempt { tries: attempt.tries, holder: attempt.holder, ..Attempt::new(owner, terms, now) }
+        let (owner, terms) = (self.owners.draw(), self.line.terms().unwrap_or(attempt.terms));
+        let Attempt { tries, holder, drawn, .. } = attempt;
+        Attempt { tries, holder, drawn, ..Attempt::new(owner, terms, now) }
     }
 
     fn retry(&mut self, now: Moment, mut attempt: Attempt, error: BackendError) {
         let again_at = now + self.dice.jittered(pace::retry(attempt.tries));
         attempt.trouble = Some(error);
         attempt.tries = attempt.tries.saturating_add(1);
-        self.state = State::Waiting(attempt, again_at);
+        self.quest = Some(Quest::Waiting(attempt, again_at));
     }
 
     /// A grant, by reply or by transfer: somebody is admitted, it is asked for again, or it is given back.
-    fn on_grant(&mut self, now: Moment, attempt: Attempt, grant: Grant, asked: Option<Asked>) {
-        let token = grant.lease.tokens.low();
+    fn on_grant(&mut self, now: Moment, quest: Quest, grant: Grant) {
+        let (token, attempt) = (grant.lease.tokens.low(), quest.attempt());
         if !attempt.is_granted_by(&grant.lease, &self.name) {
             let message = "the store granted another lease than the one that was asked for";
             let error = BackendError::new("backend", Operation::Acquire, ErrorKind::Protocol, Effect::Unknown, message);
-            self.on_ask_error(now, attempt, error);
+            self.on_ask_error(now, quest.into_attempt(), error);
         } else if let Some(floor) = attempt.floor.filter(|floor| token <= *floor) {
-            self.part(now, &attempt, attempt.certainty(asked.as_ref()));
+            self.part(now, attempt, quest.certainty());
             self.refuse_all(&AcquireError::Forgotten { name: self.name.clone(), token, floor });
-        } else if self.line.first_with(grant.lease.terms).is_none() {
-            self.part(now, &attempt, attempt.certainty(asked.as_ref()));
+        } else if self.line.front_with(grant.lease.terms).is_none() {
+            self.part(now, attempt, quest.certainty());
         } else if grant.is_stale(now) {
-            self.on_stale_grant(now, attempt, grant, asked);
+            self.on_stale_grant(now, quest, grant);
         } else {
-            self.admit_first(now, grant, asked, attempt.certainty);
+            self.admit_first(now, grant, attempt.certainty);
+            // Its answer is still to come, and says how the lease stands.
+            self.quest = Some(quest).filter(|quest| matches!(quest, Quest::Asking(..)));
         }
     }
 
-    /// It is asked for again. If those answers are stale too, whoever will not wait is sent away after the second one,
+    /// It is asked for again. If those answers are stale too, a waiter that will not wait is rejected after the second one,
     /// and the lease is given back after the last.
-    fn on_stale_grant(&mut self, now: Moment, mut attempt: Attempt, grant: Grant, asked: Option<Asked>) {
+    fn on_stale_grant(&mut self, now: Moment, quest: Quest, grant: Grant) {
+        let mut attempt = match quest {
+            Quest::Waiting(attempt, _) => attempt,
+            Quest::Asking(mut attempt, mut asked) => {
+                attempt.place = Place::Queued;
+                let Grant { lease, valid_for, wanted, .. } = grant;
+                asked.was_granted(Pushed { lease, valid_for, wanted });
+                self.quest = Some(Quest::Asking(attempt, asked));
+                return;
+            }
+        };
         attempt.place = Place::Queued;
-        if let Some(mut asked) = asked {
-            asked.was_granted(grant.lease, grant.valid_for);
-            self.state = State::Asking(attempt, asked);
-            return;
-        }
         let error = too_slow(attempt.terms.ttl);
         if attempt.stale_answers > 1 {
             self.fail_impatient(&error);
         }
         if attempt.stale_answers < STALE_ANSWERS_MAX {
-            self.state = State::Waiting(attempt, now + self.dice.jittered(pace::poll(0)));
+            let again_at = now + self.dice.jittered(pace::poll(0));
+            self.quest = Some(Quest::Waiting(attempt, again_at));
         } else {
             self.part(now, &attempt, attempt.certainty);
             let attempt = self.with_next_owner(now, attempt);
@@ -228,35 +230,31 @@ impl Station {
     pub(super) fn on_event(&mut self, now: Moment, event: Event) {
         match event {
             Event::Granted { lease, .. } if lease.name != self.name => {}
-            Event::Freed { name } if name != self.name => {}
-            Event::Granted { lease, valid_for } => self.on_transfer(now, lease, valid_for),
+            Event::Freed { name } | Event::Wanted { name } if name != self.name => {}
+            Event::Granted { lease, valid_for, wanted } => self.on_transfer(now, Pushed { lease, valid_for, wanted }),
+            Event::Wanted { .. } => self.on_wanted(now),
             Event::Freed { .. } | Event::RecheckAll => self.recheck(now),
         }
     }
 
-    fn on_transfer(&mut self, now: Moment, lease: crate::Lease, valid_for: Duration) {
-        let (attempt, asked) = match std::mem::replace(&mut self.state, State::Idle) {
-            State::Asking(attempt, asked) if attempt.owner == lease.owner => (attempt, Some(asked)),
-            State::Waiting(attempt, _) if attempt.owner == lease.owner => (attempt, None),
-            // An owner that was issued here is the attempt's, or the hold's, or has been parted from: its pending frees
-            // whatever it was handed. Any other belongs to another client of the same store, which wants its grant.
-            other @ (State::Idle | State::Asking(..) | State::Waiting(..) | State::Held(_) | State::Closed) => {
-                self.state = other;
-                return;
-            }
-        };
-        if attempt.is_ahead_of(&lease) {
-            self.state = match asked {
-                Some(mut asked) => {
-                    asked.was_granted(lease, valid_for);
-                    State::Asking(attempt, asked)
-                }
-                None => State::Waiting(attempt, now),
-            };
+    fn on_transfer(&mut self, now: Moment, pushed: Pushed) {
+        // An owner that was drawn here is the quest's, or the tenure's, or has been given up: its release frees whatever it was
+        // handed. Any other belongs to another client of the same store, which wants its grant.
+        if self.tenure.is_some() {
             return;
         }
-        let grant = Grant { lease, basis: attempt.basis, valid_for };
-        self.on_grant(now, attempt, grant, asked);
+        let Some(mut quest) = self.take_quest_of(pushed.lease.owner) else { return };
+        if quest.attempt().is_ahead_of(&pushed.lease) {
+            match &mut quest {
+                Quest::Asking(_, asked) => asked.was_granted(pushed),
+                Quest::Waiting(_, again_at) => *again_at = now,
+            }
+            self.quest = Some(quest);
+            return;
+        }
+        let Pushed { lease, valid_for, wanted } = pushed;
+        let grant = Grant { lease, basis: quest.attempt().basis, valid_for, wanted };
+        self.on_grant(now, quest, grant);
     }
 }
 

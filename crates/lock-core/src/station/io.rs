@@ -22,8 +22,6 @@ pub struct ActionId(pub(super) u64);
 pub struct Join {
     /// Its turn.
     pub turn: TurnId,
-    /// A fresh owner, for the lease that this waiter asks for if nobody else does.
-    pub owner: Owner,
     /// What kind of lease it wants.
     pub terms: Terms,
     /// How long it waits.
@@ -56,7 +54,7 @@ pub enum Input {
     Event(Event),
     /// Time passed.
     Tick,
-    /// The client closes: whoever waits is refused, whoever holds loses.
+    /// The client closes: waiters are refused, holders lose their holds.
     Close,
 }
 
@@ -99,14 +97,14 @@ pub enum Output {
         /// What its guard knows; the station goes on to extend it.
         hold: Arc<Hold>,
     },
-    /// The waiter is turned away.
+    /// The waiter is rejected.
     Refuse {
         /// Whose turn.
         turn: TurnId,
         /// Why.
         refusal: Refusal,
     },
-    /// The holder lost its hold, which says so already: wake whoever waits for that.
+    /// The holder lost its hold, which says so already: wake the code that waits for that.
     Lose {
         /// Whose turn.
         turn: TurnId,
@@ -135,7 +133,7 @@ pub enum Output {
     Forget(Owner),
 }
 
-/// A waiter turned away with an error.
+/// A waiter rejected with an error.
 pub(super) fn refused(turn: TurnId, error: AcquireError) -> Output {
     Output::Refuse { turn, refusal: Refusal::Error(error) }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::io::{Join, TurnId};
-use crate::{Moment, Owner, Patience, Queueing, Terms, Width};
+use crate::{Moment, Patience, Queueing, Terms, Width};
 
 /// A waiter in line.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Waiter {
 /// The line, in the order of the turns. Joining and leaving it costs next to nothing however long it is.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    /// Whoever leaves from the middle leaves a gap; there are never more gaps than waiters, and none at either end.
+    /// A waiter that leaves from the middle leaves a gap; there are never more gaps than waiters, and none at either end.
     slots: VecDeque<Slot>,
     gaps: usize,
     /// Those who would not wait at all.
@@ -61,28 +61,26 @@ impl Line {
         self.slots.iter().filter_map(|slot| slot.waiter.as_ref())
     }
 
-    pub(super) fn first_with(&self, terms: Terms) -> Option<&Waiter> {
-        self.iter().find(|waiter| waiter.join.terms == terms)
+    /// The front waiter, if it wants these terms. Nobody passes it.
+    pub(super) fn front_with(&self, terms: Terms) -> Option<&Waiter> {
+        self.iter().next().filter(|waiter| waiter.join.terms == terms)
     }
 
-    /// Takes the first waiter that can hold under a lease of these terms.
+    /// Takes the front waiter, if it can hold under a lease of these terms.
     pub(super) fn admit(&mut self, terms: Terms) -> Option<Waiter> {
-        let turn = self.first_with(terms)?.join.turn;
+        let turn = self.front_with(terms)?.join.turn;
         self.take(turn)
     }
 
-    /// Takes the owner for a new lease from the front waiter, which keeps its successor for another try.
-    pub(super) fn next_owner(&mut self) -> Option<(Owner, Terms)> {
-        let front = self.slots.front_mut()?.waiter.as_mut()?;
-        let owner = front.join.owner;
-        front.join.owner = owner.successor();
-        Some((owner, front.join.terms))
+    /// What the front waiter wants.
+    pub(super) fn terms(&self) -> Option<Terms> {
+        self.iter().next().map(|waiter| waiter.join.terms)
     }
 
     /// How many tokens the waiters could use under one lease of this ttl that is passed on `chain` times.
     pub(super) fn width(&self, terms: Terms, chain: u32) -> Width {
         let turns = usize::try_from(chain).unwrap_or(usize::MAX).saturating_add(1);
-        let fitting = self.iter().filter(|waiter| waiter.join.terms == terms);
+        let fitting = self.iter().take_while(|waiter| waiter.join.terms == terms);
         Width::for_waiters(fitting.take(turns).count())
     }
 
@@ -162,9 +160,9 @@ mod tests {
     fn line(patiences: &[Patience]) -> Line {
         let mut line = Line::default();
         for (turn, patience) in (1..).zip(patiences) {
-            let (owner, note) = (Owner::from_random([turn; 16]), Note::from_wire("1@test"));
-            let (turn, terms, patience) = (TurnId(u64::from(turn)), TERMS, *patience);
-            line.join(at(0), Join { turn, owner, terms, patience, max_hold: None, note });
+            let note = Note::from_wire("1@test");
+            let (turn, terms, patience) = (TurnId(turn), TERMS, *patience);
+            line.join(at(0), Join { turn, terms, patience, max_hold: None, note });
         }
         line
     }
@@ -217,7 +215,7 @@ mod tests {
         assert_eq!(turns(line.iter()), [1, 2, 3], "it drew its turn before the third");
     }
 
-    /// Whoever leaves from the middle is not stepped over for ever, and nobody is moved for each.
+    /// Gaps in the middle are not skipped forever, and waiters are not moved for each gap.
     #[test]
     fn gaps_are_closed_when_there_are_more_of_them_than_waiters() {
         let mut line = line(&[Patience::Forever; 100]);
@@ -240,8 +238,8 @@ mod tests {
         for turn in 0..MANY {
             // The last to come are the first to go.
             let patience = Patience::Until(at(1 + MANY - turn));
-            let (owner, turn) = (Owner::from_random(u128::from(turn).to_be_bytes()), TurnId(turn));
-            line.join(at(0), Join { turn, owner, terms: TERMS, patience, max_hold: None, note: note.clone() });
+            let turn = TurnId(turn);
+            line.join(at(0), Join { turn, terms: TERMS, patience, max_hold: None, note: note.clone() });
         }
         for left in (0..MANY).rev() {
             let Some(end) = line.next_deadline() else { panic!("{left} have no deadline") };

@@ -1,17 +1,23 @@
-//! The machine: this client's place at one lock.
+//! The machine: all that a client decides about one lock.
 //!
 //! A [`Station`] holds the local waiters of one lock and the lease they share, and decides everything about it:
 //! when to ask, whom to admit, when to pass the lease on to the next local waiter, when a hold is lost, what has to be
 //! released. It does no I/O and reads no clock. A facade feeds it [`Input`]s with the present moment, carries out the
 //! [`Output`]s, and ticks it at [`Station::next_wake`].
 //!
+//! Its state is a product: a *tenure* (its time with a lease, and the turns under it), and a *quest* (its effort to get one).
+//!
 //! ```text
-//!          join                    granted                      turn ends, next local waiter
-//!  Idle ─────────▶ Asking ────────────────────────▶ Held ──────────────────────────────────▶ Held
-//!                  ▲    │ busy, queued, error        ▲  │ turn ends, nobody fit: release
-//!            again │    ▼                            │  │ lost: expired, not held, max_hold
-//!                  Waiting ──────────────────────────┘  ▼
-//!                       handed over by the store       Idle        releases run beside, as pending_releases
+//! quest     join               busy, queued, error
+//! ─────────────▶ Asking ─────────────────────────▶ Waiting
+//!                  │  ▲            again              │
+//!                  │  └───────────────────────────────┤
+//!          granted │                                  │ handed over by the store
+//!                  ▼                                  ▼
+//! tenure         Held ──┐ turn ends, the next waiter fits
+//!                │  ▲───┘
+//!                ▼
+//!                turn ends and nobody fits, or the hold is lost: released
 //! ```
 //!
 //! The rules that it keeps, and asserts:
@@ -22,14 +28,17 @@
 //! - At most four releases are owed; with four owed nothing new is asked.
 //! - Nobody is told that the lock is held before the store has said so.
 //! - A grant that nobody wants any more is released at once.
+//! - Waiters are served in the order in which they came. One with other terms ends the chain of local turns and is not passed.
 
 mod asking;
 mod floor;
-mod held;
 mod io;
 mod line;
+mod owners;
 mod pending;
-mod state;
+mod quest;
+mod refusing;
+mod tenure;
 
 #[cfg(test)]
 mod tests;
@@ -41,42 +50,59 @@ pub use floor::Floor;
 use floor::Floors;
 use io::refused;
 pub use io::{Action, ActionId, Input, Join, Output, Reply, Request, TurnId};
-use line::{Line, Waiter};
+use line::Line;
+use owners::Owners;
 use pending::PendingReleases;
-use state::{Attempt, State};
+use quest::{Attempt, Place, Quest};
+use tenure::Tenure;
 
 use crate::policy::Dice;
-use crate::{
-    AcquireError, BackendError, Certainty, Effect, ErrorKind, Holder, LockName, Moment, Operation, Patience, Policy,
-    Refusal,
-};
+use crate::{AcquireError, Certainty, LockName, Moment, Owner, Patience, Policy};
 
-/// This client's place at one lock: its local waiters, and the lease they share. See the module's text.
+/// All that a client knows of one lock: its local waiters, and the lease they share. See the module's text.
 #[derive(Debug)]
 pub struct Station {
     name: LockName,
     policy: Policy,
     dice: Dice,
+    owners: Owners,
+    phase: Phase,
     line: Line,
-    state: State,
+    tenure: Option<Tenure>,
+    quest: Option<Quest>,
     pending_releases: PendingReleases,
     floor: Floors,
+    /// Whose claim went out last, until its release is answered.
+    last_asked: Option<Owner>,
     last_action: u64,
     last_now: Moment,
     outbox: VecDeque<Output>,
 }
 
+/// Whether the client goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Open,
+    Closed,
+}
+
 impl Station {
-    /// A station for a lock; `seed` is any random number, for jitter.
-    pub fn new(name: LockName, policy: Policy, seed: u64) -> Self {
+    /// A station for a lock. The owners of its leases are drawn from `secret`, so it must come from a cryptographic
+    /// random source, fresh for this station.
+    pub fn new(name: LockName, policy: Policy, secret: [u8; 32]) -> Self {
+        let owners = Owners::new(secret);
         Self {
             name,
             policy,
-            dice: Dice::new(seed),
+            dice: Dice::new(owners.seed()),
+            owners,
+            phase: Phase::Open,
             line: Line::default(),
-            state: State::Idle,
+            tenure: None,
+            quest: None,
             pending_releases: PendingReleases::default(),
             floor: Floors::default(),
+            last_asked: None,
             last_action: 0,
             last_now: Moment::ORIGIN,
             outbox: VecDeque::new(),
@@ -124,23 +150,43 @@ impl Station {
     /// When to tick next, if nothing happens before.
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {
-        let state = match &self.state {
-            State::Waiting(_, again_at) => Some(*again_at).filter(|_| !self.is_held_back()),
-            State::Held(held) => Some(held.turn_until()),
-            State::Idle | State::Asking(..) | State::Closed => None,
+        let quest = match &self.quest {
+            Some(Quest::Waiting(_, again_at)) => Some(*again_at).filter(|_| !self.is_held_back()),
+            Some(Quest::Asking(..)) | None => None,
         };
-        [state, self.line.next_deadline(), self.pending_releases.next_due()].into_iter().flatten().min()
+        let tenure = self.tenure.as_ref().and_then(Tenure::turns_until);
+        [tenure, quest, self.line.next_deadline(), self.pending_releases.next_due()].into_iter().flatten().min()
     }
 
     /// Whether nothing is going on: nobody waits or holds, and nothing is under way. Only the floor would be forgotten, where it is
     /// not shared.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        matches!(self.state, State::Idle | State::Closed) && self.line.is_empty() && self.pending_releases.is_empty()
+        self.tenure.is_none() && self.quest.is_none() && self.line.is_empty() && self.pending_releases.is_empty()
+    }
+
+    /// Whether the store may know this owner from here: it asks or holds, or its release was not answered yet.
+    #[must_use]
+    pub fn knows(&self, owner: Owner) -> bool {
+        let holds = self.tenure.as_ref().map(|tenure| tenure.lease.owner);
+        let asks = self.quest.as_ref().map(|quest| quest.attempt().owner);
+        [holds, asks, self.last_asked].contains(&Some(owner)) || self.pending_releases.has(owner)
+    }
+
+    /// Whether others are known to wait for the lock that is held here. A hint: it may be late, and no longer true.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.tenure.as_ref().is_some_and(|tenure| tenure.wanted.is_some())
+    }
+
+    /// Whose claim went out last, unless the station is idle or its release was answered.
+    #[must_use]
+    pub fn last_asked(&self) -> Option<Owner> {
+        self.last_asked
     }
 
     fn on_join(&mut self, now: Moment, join: Join) {
-        if matches!(self.state, State::Closed) {
+        if self.phase == Phase::Closed {
             self.outbox.push_back(refused(join.turn, AcquireError::Closed));
             return;
         }
@@ -150,7 +196,7 @@ impl Station {
         }
         // This waiter waits for one answer only, and what is known may be old by now. A claim that is under way already
         // is its answer.
-        if let (Patience::Never, State::Waiting(_, again_at)) = (join.patience, &mut self.state) {
+        if let (Patience::Never, Some(Quest::Waiting(_, again_at))) = (join.patience, &mut self.quest) {
             *again_at = now;
         }
         if self.is_held_back() {
@@ -161,90 +207,40 @@ impl Station {
 
     fn on_leave(&mut self, now: Moment, turn: TurnId) {
         self.line.leave(turn);
-        if matches!(&self.state, State::Held(held) if held.turn == turn) {
-            self.end_turn(now);
-        }
+        self.end_turn(now, turn);
     }
 
     fn on_close(&mut self, now: Moment) {
         self.refuse_all(&AcquireError::Closed);
-        self.lose(now, crate::LossReason::Closed);
-        self.give_up_attempt(now);
-        self.state = State::Closed;
+        self.lose_all(now, &crate::LossReason::Closed);
+        self.give_up_quest(now);
+        self.phase = Phase::Closed;
     }
 
     /// What follows from the passing of time and from the state, whatever happened.
     fn advance(&mut self, now: Moment) {
         self.refuse_overdue(now);
         self.repeat_releases(now);
-        match &self.state {
-            State::Idle => self.ask_first(now),
-            State::Waiting(attempt, again_at) => {
-                if self.line.first_with(attempt.terms).is_none() {
-                    self.give_up_attempt(now);
-                    self.ask_first(now);
-                } else if *again_at <= now && !self.is_held_back() {
-                    self.ask_again(now);
-                }
+        match (&self.tenure, &self.quest) {
+            (Some(tenure), _) => {
+                let holder = tenure.as_holder();
+                self.refuse_impatient(holder.as_ref());
             }
-            State::Held(held) => {
-                let holder = held.as_holder();
-                self.refuse_impatient(Some(&holder));
+            (None, None) => self.ask_first(now),
+            (None, Some(Quest::Waiting(attempt, _))) if self.line.front_with(attempt.terms).is_none() => {
+                self.give_up_quest(now);
+                self.ask_first(now);
             }
-            State::Asking(..) | State::Closed => {}
+            (None, Some(Quest::Waiting(_, again_at))) if *again_at <= now && !self.is_held_back() => {
+                self.ask_again(now)
+            }
+            (None, Some(Quest::Waiting(..) | Quest::Asking(..))) => {}
+        }
+        if self.is_idle() {
+            self.last_asked = None;
         }
         debug_assert!(self.next_wake().is_none_or(|wake| wake > now), "nothing is left undone");
         debug_assert!(self.pending_releases.0.len() <= self.policy.owed_max, "debt is bounded");
-    }
-
-    fn refuse_overdue(&mut self, now: Moment) {
-        for waiter in self.line.take_overdue(now) {
-            self.refuse_late(now, &waiter);
-        }
-    }
-
-    fn refuse_late(&mut self, now: Moment, waiter: &Waiter) {
-        let waited = whole_millis(now.since(waiter.since));
-        let error = match (self.trouble(), self.known_holder()) {
-            (Some(trouble), _) => AcquireError::Backend(trouble.clone()),
-            (None, holder @ Some(_)) => AcquireError::TimedOut { name: self.name.clone(), waited, holder },
-            (None, None) => AcquireError::Backend(no_answer(waited)),
-        };
-        self.outbox.push_back(refused(waiter.join.turn, error));
-    }
-
-    fn refuse_impatient(&mut self, holder: Option<&Holder>) {
-        for waiter in self.line.take_impatient() {
-            let refusal = Refusal::Busy { holder: holder.cloned() };
-            self.outbox.push_back(Output::Refuse { turn: waiter.join.turn, refusal });
-        }
-    }
-
-    fn refuse_all(&mut self, error: &AcquireError) {
-        for waiter in self.line.take_all() {
-            self.outbox.push_back(refused(waiter.join.turn, error.clone()));
-        }
-    }
-
-    /// Why the store does not grant the lock to those who wait for it, if that is so: the error of the latest request.
-    #[must_use]
-    pub fn trouble(&self) -> Option<&BackendError> {
-        match &self.state {
-            State::Asking(attempt, _) | State::Waiting(attempt, _) if attempt.trouble.is_some() => {
-                attempt.trouble.as_ref()
-            }
-            State::Asking(attempt, _) | State::Waiting(attempt, _) if attempt.holder.is_some() => None,
-            State::Idle | State::Asking(..) | State::Waiting(..) => self.pending_releases.trouble(),
-            State::Held(_) | State::Closed => None,
-        }
-    }
-
-    fn known_holder(&self) -> Option<Holder> {
-        match &self.state {
-            State::Asking(attempt, _) | State::Waiting(attempt, _) => attempt.holder.clone(),
-            State::Held(held) => Some(held.as_holder()),
-            State::Idle | State::Closed => None,
-        }
     }
 
     fn run(&mut self, request: Request, within: Duration) -> ActionId {
@@ -254,29 +250,22 @@ impl Station {
         id
     }
 
-    /// Ends the attempt, if there is one, leaving nothing of it at the store.
-    fn give_up_attempt(&mut self, now: Moment) {
-        match std::mem::replace(&mut self.state, State::Idle) {
-            State::Asking(attempt, _) => self.part(now, &attempt, Certainty::Unknown),
-            State::Waiting(attempt, _) => self.leave_queue(now, &attempt),
-            other @ (State::Idle | State::Held(_) | State::Closed) => self.state = other,
+    fn take_quest_of(&mut self, owner: Owner) -> Option<Quest> {
+        self.quest.take_if(|quest| quest.attempt().owner == owner)
+    }
+
+    /// Ends the quest, if there is one, leaving nothing of it at the store.
+    fn give_up_quest(&mut self, now: Moment) {
+        match self.quest.take() {
+            Some(Quest::Asking(attempt, _)) => self.part(now, &attempt, Certainty::Unknown),
+            Some(Quest::Waiting(attempt, _)) => self.leave_queue(now, &attempt),
+            None => {}
         }
     }
 
     fn leave_queue(&mut self, now: Moment, attempt: &Attempt) {
-        if attempt.place == state::Place::Queued || attempt.certainty == Certainty::Unknown {
+        if attempt.place == Place::Queued || attempt.certainty == Certainty::Unknown {
             self.part(now, attempt, attempt.certainty);
         }
     }
-}
-
-/// The wait is over, and the store has said nothing of the lock.
-fn no_answer(waited: Duration) -> BackendError {
-    let message = format!("no answer within {}", humantime::format_duration(waited));
-    BackendError::new("client", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)
-        .with_remedy("wait for longer, or check that the store answers")
-}
-
-fn whole_millis(duration: Duration) -> Duration {
-    Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }

@@ -1,13 +1,13 @@
-//! Releases under way: each is tried until it is answered, or until the lease is over anyway; what they hold back.
+//! Pending releases: each is sent until it is answered, or until the lease is over anyway; and what they hold back.
 
-use super::Station;
-use super::held::ended;
 use super::io::{ActionId, Output, Request, TurnId};
-use super::state::{Attempt, State};
+use super::quest::{Attempt, Quest};
+use super::tenure::ended;
+use super::{Phase, Station};
 use crate::policy::pace;
-use crate::{BackendError, Certainty, Moment, Policy, ReleaseRequest, Released, RequestOrder, Waiting};
+use crate::{BackendError, Certainty, Moment, Owner, Policy, ReleaseRequest, Released, RequestOrder, Waiting};
 
-/// A release that was not answered yet.
+/// A release request that was not answered yet.
 #[derive(Debug)]
 pub(super) struct PendingRelease {
     pub(super) request: ReleaseRequest,
@@ -53,14 +53,14 @@ impl PendingRelease {
     }
 }
 
-/// Whether a pending is being said or waits to be said again.
+/// Whether a release is under way or waits to be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     UnderWay(ActionId),
     AgainAt(Moment),
 }
 
-/// All pending_releases of a station.
+/// All pending releases of a station.
 #[derive(Debug, Default)]
 pub(super) struct PendingReleases(pub(super) Vec<PendingRelease>);
 
@@ -71,6 +71,11 @@ impl PendingReleases {
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether a release of this owner was not answered yet.
+    pub(super) fn has(&self, owner: Owner) -> bool {
+        self.0.iter().any(|pending| pending.request.owner == owner)
     }
 
     /// The release that has to be answered before a new owner may ask.
@@ -102,7 +107,7 @@ impl PendingReleases {
         Some(self.0.swap_remove(index))
     }
 
-    /// Takes out one that is to be said again by now.
+    /// Takes out one that is to be sent again by now.
     pub(super) fn take_due(&mut self, now: Moment) -> Option<PendingRelease> {
         let index = self.0.iter().position(|pending| matches!(pending.progress, Progress::AgainAt(at) if at <= now))?;
         Some(self.0.swap_remove(index))
@@ -120,15 +125,15 @@ impl PendingReleases {
 impl Station {
     /// Whether the next claim would be a new owner's, and a release has to be answered first.
     pub(super) fn is_held_back(&self) -> bool {
-        let new_owner = match &self.state {
-            State::Idle => true,
-            State::Waiting(attempt, _) => attempt.is_unknown_to_store(),
-            State::Asking(..) | State::Held(_) | State::Closed => false,
+        let new_owner = match (&self.tenure, &self.quest) {
+            (None, None) => self.phase == Phase::Open,
+            (None, Some(Quest::Waiting(attempt, _))) => attempt.is_unknown_to_store(),
+            (None, Some(Quest::Asking(..))) | (Some(_), _) => false,
         };
         new_owner && self.pending_releases.before_claims(&self.policy).is_some()
     }
 
-    /// Says pending to the store for the owner of an attempt: its place, or a claim that may still be under way.
+    /// Has the store release what it may keep for an attempt: a place, a grant, or a claim that may still be under way.
     pub(super) fn part(&mut self, now: Moment, attempt: &Attempt, certainty: Certainty) {
         let request = ReleaseRequest { name: self.name.clone(), owner: attempt.owner, terms: attempt.terms, certainty };
         self.release(now, request, Of::Claim, None);
@@ -140,10 +145,10 @@ impl Station {
         // A request that is under way may re-arm the ttl once more before the release arrives.
         let over_at = now + self.policy.within(ttl) + ttl.get() + crate::drift(ttl.get());
         let progress = Progress::AgainAt(now);
-        self.say(PendingRelease { request, of, turn, progress, tries: 0, over_at, trouble: None });
+        self.send(PendingRelease { request, of, turn, progress, tries: 0, over_at, trouble: None });
     }
 
-    fn say(&mut self, mut pending: PendingRelease) {
+    fn send(&mut self, mut pending: PendingRelease) {
         let within = self.policy.within(pending.request.terms.ttl);
         let id = self.run(Request::Release(pending.request.clone()), within);
         pending.progress = Progress::UnderWay(id);
@@ -153,7 +158,7 @@ impl Station {
     pub(super) fn repeat_releases(&mut self, now: Moment) {
         while let Some(pending) = self.pending_releases.take_due(now) {
             if now < pending.over_at {
-                self.say(pending);
+                self.send(pending);
             }
         }
     }
@@ -163,15 +168,16 @@ impl Station {
         if let Some(turn) = pending.turn.take() {
             self.outbox.push_back(Output::Ended { turn, result: ended(&result) });
         }
-        if let Err(error) = result
-            && error.kind().is_transient()
-            && now < pending.over_at
-        {
-            self.release_again(now, pending, error);
+        match result {
+            Ok(_) => self.last_asked = self.last_asked.filter(|owner| *owner != pending.request.owner),
+            Err(error) if error.kind().is_transient() && now < pending.over_at => {
+                self.release_again(now, pending, error);
+            }
+            Err(_) => {}
         }
     }
 
-    /// A release was not answered. It is tried again, sooner where somebody waits than where nobody does, but whoever will
+    /// A release was not answered. It is tried again, sooner where somebody waits than where nobody does, but a waiter that will
     /// not wait has its answer.
     fn release_again(&mut self, now: Moment, mut pending: PendingRelease, error: BackendError) {
         let pause = if self.line.is_empty() { pace::unattended } else { pace::retry };

@@ -11,7 +11,7 @@ use crate::lock::Hold;
 
 /// How long a client is told of a lock after it last asked for it.
 ///
-/// Chosen: whoever waits asks again far sooner, and a hint that nobody hears delays the others.
+/// Chosen: waiters ask again far sooner, and a hint that nobody hears delays the others.
 const INTEREST: Duration = Duration::from_secs(10);
 
 /// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl. As `docs/wire.md` has it.
@@ -96,7 +96,7 @@ impl NodeLock {
         self.hold.take_if(|hold| hold.owner == owner).is_some()
     }
 
-    /// Takes out whoever would like to hear and came first.
+    /// Removes the first client that wants a hint.
     pub(crate) fn next_to_tell(&mut self) -> Option<ClientId> {
         (!self.interests.is_empty()).then(|| self.interests.remove(0).client)
     }

@@ -145,7 +145,7 @@ impl NodeStore {
         let tokens = draw(self.counter, clock, claim, wish)?;
         self.counter = tokens.high().get();
         self.longest = self.longest.max(claim.terms.ttl.get());
-        lock.hold = Some(Hold::new(clock, claim, tokens));
+        lock.hold = Some(Hold::new(clock, None, claim, tokens));
         Ok(Told::Granted { token: tokens.high(), clock: node_time(clock) })
     }
 

@@ -63,12 +63,13 @@ async fn a_hand_over_is_told_to_the_client_that_queued_and_to_nobody_else() {
     assert_eq!(asynchronous.release(&release_of(1), TTL).await.unwrap(), Released::Released);
     let told = plain_told.lock().unwrap().clone();
     assert!(
-        matches!(&told[..], [Event::Granted { lease, valid_for }] if lease.owner == owner(2) && *valid_for == PLACE),
+        matches!(&told[..], [Event::Granted { lease, valid_for, .. }] if lease.owner == owner(2) && *valid_for == PLACE),
         "{told:?}"
     );
-    assert!(async_told.lock().unwrap().is_empty());
+    let wanted = Event::Wanted { name: name("invoice:42") };
+    assert_eq!(*async_told.lock().unwrap(), std::slice::from_ref(&wanted), "somebody waited for what it held");
     plain.release(&release_of(2), TTL).unwrap();
-    assert_eq!(async_told.lock().unwrap().len(), 1);
+    assert!(matches!(&async_told.lock().unwrap()[..], [told, Event::Granted { wanted: false, .. }] if *told == wanted));
 }
 
 #[test]
@@ -127,4 +128,25 @@ fn nothing_gives_an_owner_away() {
     let (_, store) = manual();
     store.blocking().acquire(&claim(0xab), TTL).unwrap();
     assert!(!format!("{store:?}").contains(&owner(0xab).to_wire()[..6]));
+}
+
+#[test]
+fn a_client_that_is_gone_is_told_nothing() {
+    let (_, store) = manual();
+    let (sink, told) = recorder();
+    let client = store.blocking();
+    client.listen(sink);
+    assert_eq!(Arc::strong_count(&told), 2);
+    drop(client);
+    assert_eq!(Arc::strong_count(&told), 1, "its sink is gone, too");
+}
+
+#[test]
+fn a_lock_that_nobody_uses_leaves_nothing_behind() {
+    let (_, store) = manual();
+    let client = store.blocking();
+    client.acquire(&claim(1), TTL).unwrap();
+    assert!(format!("{store:?}").contains("invoice:42"));
+    client.release(&release_of(1), TTL).unwrap();
+    assert!(!format!("{store:?}").contains("invoice:42"));
 }

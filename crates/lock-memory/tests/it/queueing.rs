@@ -1,7 +1,7 @@
 //! Places, hand-overs, and what becomes of waiters that have stopped.
 
-use lock_core::{Answer, Claim, Holder, Lease, Queueing, Released, Terms, Ttl, Width};
-use lock_memory::store::{HandOver, Store};
+use lock_core::{Answer, Claim, Holder, Lease, Queueing, Released, Renewed, Terms, Ttl, Width};
+use lock_memory::store::{HandOver, Store, Wanted};
 
 use crate::support::*;
 
@@ -22,7 +22,16 @@ fn waiters_stand_in_the_order_in_which_they_came_and_are_told_what_they_need() {
     let (lease, _) = granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
     let holder = Holder::Leasehold { tokens: lease.tokens, note: claim(1).note };
     let answer = store.acquire(at(5), TWO, &claim(2)).unwrap();
-    assert_eq!(answer, Answer::Queued { position: 1, remaining: Some(seconds(25)), valid_for: PLACE, holder });
+    assert_eq!(
+        answer,
+        Answer::Queued {
+            position: 1,
+            remaining: Some(seconds(25)),
+            valid_for: PLACE,
+            holder,
+            drawn: Some(lease.tokens.high())
+        }
+    );
     assert_eq!(position(store.acquire(at(5), TWO, &claim(3)).unwrap()), 2);
     assert_eq!(position(store.acquire(at(6), TWO, &claim(2)).unwrap()), 1, "asking again keeps the place");
 }
@@ -44,7 +53,10 @@ fn a_release_hands_over_to_the_first_with_its_own_width_for_the_time_of_its_plac
     assert_eq!(store.release(at(2), &release_of(1)).unwrap(), Released::Released);
     let tokens = lock_core::TokenRange::above(1, wide.width).unwrap();
     let lease = Lease { name: wide.name, owner: wide.owner, tokens, terms: wide.terms };
-    assert_eq!(store.take_hand_overs(), [HandOver { client: TWO, lease: lease.clone(), valid_for: PLACE }]);
+    assert_eq!(
+        store.take_hand_overs(),
+        [HandOver { client: TWO, lease: lease.clone(), valid_for: PLACE, wanted: true }]
+    );
     let busy = store.acquire(at(2), ONE, &try_claim(4)).unwrap();
     assert!(matches!(busy, Answer::Busy { remaining: Some(left), .. } if left == PLACE), "{busy:?}");
     assert_eq!(granted(store.acquire(at(3), TWO, &claim(2)).unwrap()), (lease, TTL), "its next ask is for the ttl");
@@ -165,4 +177,45 @@ fn a_waiter_that_has_stopped_holds_the_queue_up_for_its_place_only() {
     store.release(at(1), &release_of(1)).unwrap();
     assert_eq!(position(store.acquire(at(9), TWO, &claim(3)).unwrap()), 1);
     granted(store.acquire(at(11), TWO, &claim(3)).unwrap());
+}
+
+/// The holder's client is told once, when the first one begins to wait, and then by its renewals.
+#[test]
+fn a_holder_is_told_that_others_wait() {
+    let mut store = held();
+    let (lease, _) = granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
+    let renewed = |store: &mut Store, now| match store.renew(now, std::slice::from_ref(&lease))[0] {
+        Renewed::Renewed { wanted, .. } => wanted,
+        other @ (Renewed::NotHeld | Renewed::Unsure) => panic!("{other:?}"),
+    };
+    assert!(!renewed(&mut store, at(1)));
+    store.acquire(at(1), TWO, &try_claim(2)).unwrap();
+    assert_eq!(store.take_wanted(), [], "that one does not wait");
+    for waiter in [2, 3, 2] {
+        store.acquire(at(1), TWO, &claim(waiter)).unwrap();
+    }
+    assert_eq!(store.take_wanted(), [Wanted { client: ONE, name: name("invoice:42") }]);
+    assert!(renewed(&mut store, at(2)));
+    assert!(!renewed(&mut store, at(20)), "their places are over");
+    store.acquire(at(20), TWO, &claim(4)).unwrap();
+    assert_eq!(store.take_wanted().len(), 1, "and there is another one");
+    let again = store.acquire(at(20), ONE, &claim(1)).unwrap();
+    assert!(matches!(again, Answer::Granted { wanted: true, .. }), "{again:?}");
+    store.release(at(21), &release_of(1)).unwrap();
+    assert!(!store.take_hand_overs()[0].wanted, "nobody is left behind it");
+}
+
+/// A claim that is told to wait can tell later grants from earlier ones, also of another lock, where its own has none.
+#[test]
+fn whoever_waits_is_told_the_highest_token_that_was_drawn() {
+    let mut store = held();
+    store.acquire(at(1), TWO, &Claim { name: name("another"), width: Width::for_waiters(4), ..claim(9) }).unwrap();
+    let drawn = |answer: &Answer| match answer {
+        Answer::Queued { drawn, .. } | Answer::Busy { drawn, .. } => drawn.map(lock_core::FencingToken::get),
+        Answer::Granted { .. } => panic!("{answer:?}"),
+    };
+    assert_eq!(drawn(&store.acquire(at(1), TWO, &try_claim(2)).unwrap()), Some(5));
+    assert_eq!(drawn(&store.acquire(at(1), TWO, &claim(2)).unwrap()), Some(5));
+    store.release(at(2), &release_of(1)).unwrap();
+    assert_eq!(tokens(&store.take_hand_overs()[0].lease), (6, 6));
 }

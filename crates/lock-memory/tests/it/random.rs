@@ -107,7 +107,7 @@ fn acquire(store: &mut Store, belief: &mut Belief, now: Moment, asking: &Asking)
         ..claim(asking.owner)
     };
     match store.acquire(now, ONE, &claim) {
-        Ok(Answer::Granted { lease, valid_for }) => belief.granted(now, lease, valid_for),
+        Ok(Answer::Granted { lease, valid_for, .. }) => belief.granted(now, lease, valid_for),
         Ok(Answer::Queued { .. } | Answer::Busy { .. }) | Err(_) => {
             let relied_on = belief.relied_on.get(&(claim.name, claim.owner));
             prop_assert!(relied_on.is_none_or(|until| *until <= now), "a holder was put off");
@@ -118,7 +118,7 @@ fn acquire(store: &mut Store, belief: &mut Belief, now: Moment, asking: &Asking)
 
 fn renew(store: &mut Store, belief: &mut Belief, now: Moment, index: usize) {
     let Some(lease) = pick(&belief.grants, index) else { return };
-    if let Renewed::Renewed { valid_for } = store.renew(now, std::slice::from_ref(&lease))[0] {
+    if let Renewed::Renewed { valid_for, .. } = store.renew(now, std::slice::from_ref(&lease))[0] {
         belief.relied_on.insert((lease.name, lease.owner), now + valid_for);
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn unsure_release(byte: u8) -> ReleaseRequest {
 
 pub(crate) fn granted(answer: Answer) -> (Lease, Duration) {
     match answer {
-        Answer::Granted { lease, valid_for } => (lease, valid_for),
+        Answer::Granted { lease, valid_for, .. } => (lease, valid_for),
         Answer::Queued { .. } | Answer::Busy { .. } => panic!("not granted: {answer:?}"),
     }
 }

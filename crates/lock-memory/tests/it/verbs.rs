@@ -41,7 +41,7 @@ fn a_held_lock_is_busy_for_whoever_does_not_queue_and_nothing_is_kept() {
     let (lease, _) = granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
     let holder = Holder::Leasehold { tokens: lease.tokens, note: claim(1).note };
     let busy = store.acquire(at(10), TWO, &try_claim(2)).unwrap();
-    assert_eq!(busy, Answer::Busy { remaining: Some(seconds(20)), holder });
+    assert_eq!(busy, Answer::Busy { remaining: Some(seconds(20)), holder, drawn: Some(lease.tokens.high()) });
     assert_eq!(store.release(at(11), &release_of(2)).unwrap(), Released::NotHeld);
 }
 
@@ -119,7 +119,10 @@ fn a_renewal_rearms_what_is_held_and_never_creates() {
     let stranger = Lease { owner: owner(2), ..lease.clone() };
     let elsewhere = Lease { name: name("other"), ..lease.clone() };
     let renewed = store.renew(at(29), &[stranger, longer, elsewhere.clone()]);
-    assert_eq!(renewed, [Renewed::NotHeld, Renewed::Renewed { valid_for: seconds(60) }, Renewed::NotHeld]);
+    assert_eq!(
+        renewed,
+        [Renewed::NotHeld, Renewed::Renewed { valid_for: seconds(60), wanted: false }, Renewed::NotHeld]
+    );
     assert!(store.holder(at(89) - TICK, &lease.name).is_some());
     assert!(store.holder(at(29), &elsewhere.name).is_none());
     assert_eq!(store.renew(at(89), std::slice::from_ref(&lease)), [Renewed::NotHeld]);

@@ -64,7 +64,7 @@ impl From<Pool> for Redis {
     }
 }
 
-/// Bounds the socket of every new connection of an r2d2 pool, whose health check would otherwise wait for ever.
+/// Bounds the socket of every new connection of an r2d2 pool, whose health check would otherwise wait forever.
 ///
 /// ```no_run
 /// # fn pool() -> Result<(), Box<dyn std::error::Error>> {

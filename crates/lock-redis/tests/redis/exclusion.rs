@@ -60,12 +60,12 @@ fn a_plain_client_and_we_exclude_each_other() {
 
         assert_eq!(server.command::<Option<String>>(&set).as_deref(), Some("OK"));
         let answer = client.acquire(&claim("report"), SOON).unwrap();
-        let Answer::Busy { remaining: Some(left), holder: Holder::Foreign } = answer else { panic!("{answer:?}") };
+        let Answer::Busy { remaining: Some(left), holder: Holder::Foreign, .. } = answer else { panic!("{answer:?}") };
         assert!(left > Duration::from_secs(40) && left <= Duration::from_secs(60), "{left:?}");
         assert_eq!(client.release(&release_of(&held, Certainty::Answered), SOON).unwrap(), Released::NotHeld);
         server.command::<()>(&["PERSIST", "report"]);
         let answer = client.acquire(&claim("report"), SOON).unwrap();
-        assert_eq!(answer, Answer::Busy { remaining: None, holder: Holder::Foreign });
+        assert_eq!(answer, Answer::Busy { remaining: None, holder: Holder::Foreign, drawn: None });
         assert_eq!(server.command::<u8>(&compare_and_delete), 1);
         let (again, _) = take(&client, "report");
         client.release(&release_of(&again, Certainty::Answered), SOON).unwrap();
@@ -105,7 +105,7 @@ fn renewals_go_in_batches_and_create_nothing() {
         let answers = client.renew(&leases, SOON).unwrap();
         let lost: Vec<usize> = (0..250).filter(|&i| answers[i] == Renewed::NotHeld).collect();
         assert_eq!(lost, [7, 120, 249], "{facade}");
-        assert_eq!(answers[0], Renewed::Renewed { valid_for: Duration::from_secs(90) });
+        assert_eq!(answers[0], Renewed::Renewed { valid_for: Duration::from_secs(90), wanted: false });
         assert!(server.command::<u64>(&["PTTL", &name(0)]) > 60_000);
         assert!(server.command::<u64>(&["PTTL", &name(249)]) <= 30_000);
         assert_eq!(server.command::<u8>(&["EXISTS", &name(7)]), 0);

@@ -20,4 +20,5 @@ mod queue_entries;
 mod queue_versions;
 mod sharing;
 mod support;
+mod together;
 mod tokens;

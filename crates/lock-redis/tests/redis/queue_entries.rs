@@ -81,7 +81,7 @@ fn a_waiter_of_a_later_version_is_left_where_it_is_and_told_to_ask() {
                 is_told(&mut inbox, &format!("recheck {name}"));
             }
             let busy = client.acquire(&claim(&name), SOON).unwrap();
-            assert!(matches!(busy, Answer::Busy { remaining: None, holder: Holder::Foreign }), "{name}: {busy:?}");
+            assert!(matches!(busy, Answer::Busy { remaining: None, holder: Holder::Foreign, .. }), "{name}: {busy:?}");
             is_told(&mut inbox, &format!("recheck {name}"));
             assert_eq!(stored(&server, &name), None, "{name}");
             leave(&server, &name);

@@ -1,35 +1,38 @@
-//! Acquire: a token from each node in round one, the highest of them acknowledged by a majority in round two. Where a
-//! majority drew the same token, as they do where nobody else was there with a higher one, round one was enough.
+//! Acquire: each node draws a token in round one, and a majority acknowledges the highest of them in round two. If a
+//! majority drew the same token, round one is enough. That is the rule, unless another client just asked for a higher one.
 //!
 //! A node acknowledges a token T only to the owner that holds there, and only if the grant's own f is not above T; then its
 //! counter is at least T. Two majorities share a node, and there the later holder's f was drawn after that: it is above T,
-//! and so is the later T. No clock, order or duplicate matters to that, while the shared node keeps its counter.
+//! and so is the later T. No clock, order or duplicate can change that while the shared node keeps its counter.
 
 mod announce;
+mod ballot;
 mod round_two;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Told};
+use lock_core::node::{Ask, Epoch, Told};
 use lock_core::{
     Answer, BackendError, Certainty, Claim, Effect, ErrorKind, FencingToken, Lease, Moment, Operation, ReleaseRequest,
     Terms, TokenRange, Width,
 };
 
-use super::ballot::{Ballot, Vote};
-use super::{Errand, Failures, Letter, NodeId, Outcome, Quorum};
+use super::node::NodeId;
+use super::nodes::Nodes;
+use super::outgoing::{Outcome, Outgoing};
+use super::rule::Rule;
+use super::trouble::Failures;
 use crate::BACKEND;
-use announce::Announcement;
+use ballot::{Ballot, Vote};
 
-/// Nodes that may yet draw the same token are waited for while so many are silent; of fewer, the one that is missing may
-/// have stopped.
+/// While at least so many nodes are silent, the claim waits for them to draw the same token. A single missing node may have
+/// stopped.
 const SILENT_MIN: usize = 2;
 
 /// One claim, over all nodes.
 #[derive(Debug)]
-pub struct Acquire {
+pub(super) struct Acquire {
     claim: Arc<Claim>,
     wish: FencingToken,
     /// How long each round may take.
@@ -39,7 +42,6 @@ pub struct Acquire {
     round: Round,
     announcement: Option<Announcement>,
     failures: Failures,
-    letters: VecDeque<Letter>,
     verdict: Option<Result<Answer, BackendError>>,
 }
 
@@ -48,7 +50,7 @@ enum Round {
     /// The ttl is announced.
     Zero,
     One,
-    /// This token is to be acknowledged by so many nodes, of which these have not answered.
+    /// This token is to be acknowledged; so many of the nodes that were asked have not answered.
     Two {
         token: FencingToken,
         open: usize,
@@ -56,83 +58,144 @@ enum Round {
     Over,
 }
 
+#[derive(Debug)]
+struct Announcement {
+    leases: Arc<[Lease]>,
+    begun: Moment,
+    /// The nodes that know of it, and in which epoch.
+    told: Vec<(NodeId, Epoch)>,
+    /// How many others have not answered.
+    open: usize,
+}
+
 impl Acquire {
     /// Asks all voters for grants. It may take `within` in all.
-    pub fn begin(quorum: &mut Quorum, now: Moment, claim: &Claim, within: Duration) -> Self {
-        let mut errand = Self {
-            claim: Arc::new(claim.clone()),
-            wish: quorum.heights.wish(now, claim.width),
+    pub(super) fn begin(nodes: &mut Nodes, now: Moment, claim: Arc<Claim>, within: Duration) -> Self {
+        let mut acquire = Self {
+            wish: nodes.wishes.wish(now, claim.width),
+            claim,
             within: within / 2,
-            majority: quorum.majority(),
+            majority: nodes.majority(),
             ballots: Vec::new(),
             round: Round::One,
             announcement: None,
-            failures: Failures::of(quorum),
-            letters: VecDeque::new(),
+            failures: nodes.failures(),
             verdict: None,
         };
-        if let Some(objection) = ttl_objection(quorum, claim).or_else(|| quorum.objection(now, Operation::Acquire)) {
-            errand.end(Err(objection));
-            return errand;
-        }
-        if claim.terms.ttl.get() > quorum.announced {
-            errand.within = within / 3;
-            errand.announce(quorum, now);
+        let claim = &acquire.claim;
+        if let Some(objection) = ttl_objection(nodes, claim).or_else(|| nodes.objection(now, Operation::Acquire)) {
+            acquire.end(Err(objection));
+        } else if claim.terms.ttl.get() > nodes.announced && nodes.rules.keep(Rule::Announcement) {
+            acquire.within = within / 3;
+            acquire.announce(nodes, now);
         } else {
-            errand.ask_all(quorum, now);
+            acquire.ask_all(nodes, now);
         }
-        errand
+        acquire
     }
 
-    fn ask_all(&mut self, quorum: &mut Quorum, now: Moment) {
-        for elector in quorum.electorate(now) {
-            let ask = Ask::Acquire { claim: Arc::clone(&self.claim), wish: self.wish, epoch: elector.epoch };
-            self.letters.push_back(quorum.letter(elector.node, ask, self.within));
-            self.ballots.push(Ballot { elector, vote: Vote::Asked, acknowledged: false });
+    pub(super) fn heard(&mut self, nodes: &mut Nodes, now: Moment, sent: &Outgoing, outcome: Outcome) {
+        match &sent.ask {
+            Ask::Acquire { .. } => self.vote(nodes, now, sent.node, outcome),
+            Ask::Fence { leases, epoch } if self.is_announced_by(leases) => {
+                self.count_told(nodes, now, (sent.node, *epoch), outcome);
+            }
+            Ask::Fence { .. } => self.acknowledge(nodes, now, sent.node, outcome),
+            Ask::Release(_) | Ask::Look | Ask::Mark { .. } | Ask::Note { .. } => {}
+            Ask::Install { .. } | Ask::Move { .. } => {}
         }
     }
 
-    fn vote(&mut self, quorum: &mut Quorum, now: Moment, node: NodeId, outcome: Outcome) {
+    fn ask_all(&mut self, nodes: &mut Nodes, now: Moment) {
+        for voter in nodes.electorate(now) {
+            let ask = Ask::Acquire { claim: Arc::clone(&self.claim), wish: self.wish, epoch: voter.epoch };
+            nodes.send(voter.node, ask, self.within);
+            self.ballots.push(Ballot { voter, vote: Vote::Asked, acknowledged: false });
+        }
+    }
+
+    fn vote(&mut self, nodes: &mut Nodes, now: Moment, node: NodeId, outcome: Outcome) {
         let vote = match outcome {
             Ok(Told::Granted { token, .. }) => {
                 if token > self.wish {
-                    quorum.heights.was_outbid(now, token);
+                    nodes.wishes.was_outbid(now, token);
                 }
-                quorum.raise(self.claim.owner, token);
+                nodes.raise(self.claim.owner, token);
                 Vote::Granted(token)
             }
             Ok(Told::Held { holder, remaining }) => Vote::Held(holder, remaining),
             Ok(Told::Abstains) => Vote::Abstained,
-            Ok(_) => Vote::Failed(out_of_turn()),
+            Ok(_) => Vote::Failed(not_asked()),
             Err(error) => Vote::Failed(error),
         };
-        let Some(ballot) = self.ballots.iter_mut().find(|ballot| ballot.elector.node == node) else { return };
+        let Some(ballot) = self.ballots.iter_mut().find(|ballot| ballot.voter.node == node) else { return };
         ballot.vote = vote;
         match self.round {
-            Round::One => self.count(quorum, now),
+            Round::One => self.count(nodes, now),
             Round::Two { token, .. } => {
                 ballot.acknowledged |= ballot.drew(token);
-                self.count_acknowledged(quorum, now);
+                self.count_acknowledged(nodes, now);
             }
             Round::Zero | Round::Over => {}
         }
     }
 
     /// Whether round one is decided.
-    fn count(&mut self, quorum: &mut Quorum, now: Moment) {
+    fn count(&mut self, nodes: &mut Nodes, now: Moment) {
         let silent = self.ballots.iter().filter(|ballot| ballot.is_awaited()).count();
         let granted = self.grants().count();
         let (agreed, token) = self.agreed();
         if agreed >= self.majority {
-            self.hand_out(quorum, token);
+            self.hand_out(nodes, token);
         } else if granted + silent < self.majority {
-            // Whether somebody holds it, or too many are away, may not be clear yet.
+            // It may not be clear yet whether the lock is held or too many nodes are unreachable.
             if silent == 0 || granted + self.held() >= self.majority {
-                self.give_up(quorum, now);
+                self.give_up(nodes, now);
             }
         } else if granted >= self.majority && (agreed + silent < self.majority || silent < SILENT_MIN) {
-            self.begin_round_two(quorum, now);
+            self.begin_round_two(nodes, now);
         }
+    }
+
+    /// There will be no majority. Grants, and claims that may still be granted, are released everywhere.
+    fn give_up(&mut self, nodes: &mut Nodes, now: Moment) {
+        let answer = self.refused(nodes);
+        for ballot in &self.ballots {
+            let certainty = match &ballot.vote {
+                Vote::Granted(_) | Vote::Asked => Certainty::Answered,
+                Vote::Failed(error) if error.effect() == Effect::Unknown => Certainty::Unknown,
+                Vote::Failed(_) | Vote::Held(..) | Vote::Abstained => continue,
+            };
+            nodes.release(now, ballot.voter.node, &Arc::new(release_of(nodes, &self.claim, certainty)), self.within);
+        }
+        self.end(answer);
+    }
+
+    fn refused(&self, nodes: &Nodes) -> Result<Answer, BackendError> {
+        if self.held() + self.grants().count() < self.majority {
+            return Err(self.failure(nodes));
+        }
+        let mut held: Vec<_> = self.ballots.iter().filter_map(Ballot::held).collect();
+        // So many of the nodes where it is held have to become free.
+        let missing = self.majority.saturating_sub(self.grants().count()).clamp(1, held.len().max(1));
+        held.sort_by_key(|(_, remaining)| remaining.unwrap_or(Duration::MAX));
+        match held.get(missing - 1) {
+            Some((holder, remaining)) => {
+                Ok(Answer::Busy { remaining: *remaining, holder: (*holder).clone(), drawn: None })
+            }
+            None => Err(self.failure(nodes)),
+        }
+    }
+
+    /// Nobody holds the lock, but it was not granted either.
+    fn failure(&self, nodes: &Nodes) -> BackendError {
+        let mut failures = nodes.failures();
+        self.ballots.iter().filter_map(Ballot::failure).for_each(|error| failures.push(error.clone()));
+        let message = format!("not {} of {} nodes granted it and kept it", self.majority, nodes.all.len());
+        // A release that was just sent may still be under way.
+        let touched = self.ballots.iter().any(|ballot| matches!(ballot.vote, Vote::Asked | Vote::Granted(_)));
+        let others = if touched { Effect::Unknown } else { Effect::None };
+        failures.error(Operation::Acquire, others, &message)
     }
 
     /// The token that the most nodes drew, and how many did.
@@ -152,12 +215,12 @@ impl Acquire {
         })
     }
 
-    /// The lock is had, with this token. Nodes that drew a higher one are renewed under that.
-    fn hand_out(&mut self, quorum: &mut Quorum, token: FencingToken) {
+    /// The lock is acquired with this token. Nodes that drew a higher one are renewed under that.
+    fn hand_out(&mut self, nodes: &mut Nodes, token: FencingToken) {
         let highest = self.grants().max().unwrap_or(token).max(token);
-        quorum.keep(self.claim.owner, highest);
+        nodes.held.insert(self.claim.owner, highest);
         let valid_for = self.claim.terms.ttl.get();
-        self.end(self.lease(token).map(|lease| Answer::Granted { lease, valid_for }));
+        self.end(self.lease(token).map(|lease| Answer::Granted { lease, valid_for, wanted: false }));
     }
 
     fn lease(&self, high: FencingToken) -> Result<Lease, BackendError> {
@@ -167,98 +230,33 @@ impl Acquire {
 
     fn lease_of(&self, last: u64, width: Width) -> Result<Lease, BackendError> {
         let Claim { name, owner, terms, .. } = &*self.claim;
-        let tokens = TokenRange::above(last, width).map_err(|_| out_of_turn())?;
+        let tokens = TokenRange::above(last, width).map_err(|_| not_asked())?;
         Ok(Lease { name: name.clone(), owner: *owner, tokens, terms: *terms })
-    }
-
-    /// A majority cannot be had. What was granted, or still may be, is released everywhere.
-    fn give_up(&mut self, quorum: &mut Quorum, now: Moment) {
-        let answer = self.refused(quorum);
-        for ballot in &self.ballots {
-            let certainty = match &ballot.vote {
-                Vote::Granted(_) | Vote::Asked => Certainty::Answered,
-                Vote::Failed(error) if error.effect() == Effect::Unknown => Certainty::Unknown,
-                Vote::Failed(_) | Vote::Held(..) | Vote::Abstained => continue,
-            };
-            let request = Arc::new(release_of(quorum, &self.claim, certainty));
-            self.letters.extend(quorum.release(now, ballot.elector.node, &request, self.within));
-        }
-        self.end(answer);
-    }
-
-    fn refused(&self, quorum: &Quorum) -> Result<Answer, BackendError> {
-        if self.held() + self.grants().count() < self.majority {
-            return Err(self.failure(quorum));
-        }
-        let mut held: Vec<_> = self.ballots.iter().filter_map(Ballot::held).collect();
-        // So many of the nodes that are held have to become free.
-        let missing = self.majority.saturating_sub(self.grants().count()).clamp(1, held.len().max(1));
-        held.sort_by_key(|(_, remaining)| remaining.unwrap_or(Duration::MAX));
-        match held.get(missing - 1) {
-            Some((holder, remaining)) => Ok(Answer::Busy { remaining: *remaining, holder: (*holder).clone() }),
-            None => Err(self.failure(quorum)),
-        }
-    }
-
-    /// Nobody holds the lock, and yet it could not be had.
-    fn failure(&self, quorum: &Quorum) -> BackendError {
-        let mut failures = Failures::of(quorum);
-        self.ballots.iter().filter_map(Ballot::failure).for_each(|error| failures.push(error.clone()));
-        let message = format!("not {} of {} nodes granted it and kept it", self.majority, quorum.peers.len());
-        // What is released again may still be under way.
-        let touched = self.ballots.iter().any(|ballot| matches!(ballot.vote, Vote::Asked | Vote::Granted(_)));
-        let others = if touched { Effect::Unknown } else { Effect::None };
-        failures.error(Operation::Acquire, others, &message)
     }
 
     fn end(&mut self, verdict: Result<Answer, BackendError>) {
         self.round = Round::Over;
         self.verdict = Some(verdict);
     }
-}
 
-impl Errand for Acquire {
-    type Verdict = Result<Answer, BackendError>;
-
-    fn next_letter(&mut self) -> Option<Letter> {
-        self.letters.pop_front()
-    }
-
-    fn heard(&mut self, quorum: &mut Quorum, now: Moment, letter: &Letter, outcome: Outcome) {
-        let owed = quorum.settle(now, letter, &outcome);
-        self.letters.extend(owed);
-        match &letter.ask {
-            Ask::Acquire { .. } => self.vote(quorum, now, letter.node, outcome),
-            Ask::Fence { leases, epoch } if self.is_announced_by(leases) => {
-                self.count_told(quorum, now, (letter.node, *epoch), outcome);
-            }
-            Ask::Fence { .. } => self.acknowledge(quorum, now, letter.node, outcome),
-            Ask::Release(_)
-            | Ask::Look
-            | Ask::Mark { .. }
-            | Ask::Note { .. }
-            | Ask::Install { .. }
-            | Ask::Move { .. } => {}
-        }
-    }
-
-    fn take_verdict(&mut self) -> Option<Self::Verdict> {
+    /// The verdict, as soon as it is certain.
+    pub(super) fn take_verdict(&mut self) -> Option<Result<Answer, BackendError>> {
         self.verdict.take()
     }
 }
 
-/// What a node is told of a claim that is given up. A late one is refused for as long as any lease may last.
-fn release_of(quorum: &Quorum, claim: &Claim, certainty: Certainty) -> ReleaseRequest {
+/// Ends a claim that is given up. If the claim arrives late, it is refused for as long as any lease may last.
+fn release_of(nodes: &Nodes, claim: &Claim, certainty: Certainty) -> ReleaseRequest {
     ReleaseRequest {
         name: claim.name.clone(),
         owner: claim.owner,
-        terms: Terms { ttl: quorum.max_ttl(), ..claim.terms },
+        terms: Terms { ttl: nodes.max_ttl, ..claim.terms },
         certainty,
     }
 }
 
-fn ttl_objection(quorum: &Quorum, claim: &Claim) -> Option<BackendError> {
-    let most = quorum.max_ttl();
+fn ttl_objection(nodes: &Nodes, claim: &Claim) -> Option<BackendError> {
+    let most = nodes.max_ttl;
     (claim.terms.ttl > most).then(|| {
         let told = format!("a ttl of {} is longer than this deployment allows, which is {most}", claim.terms.ttl);
         BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Config, Effect::None, told)
@@ -266,7 +264,7 @@ fn ttl_objection(quorum: &Quorum, claim: &Claim) -> Option<BackendError> {
     })
 }
 
-fn out_of_turn() -> BackendError {
+fn not_asked() -> BackendError {
     let told = "a node answered something that was not asked";
     BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Protocol, Effect::Unknown, told)
 }

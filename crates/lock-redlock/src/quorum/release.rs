@@ -1,52 +1,56 @@
-//! Release: on all nodes, also those that abstain, and later on those that do not answer.
+//! Release: at all nodes, also at those that abstain; later at those that do not answer.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Told};
 use lock_core::{BackendError, Effect, Moment, Operation, Owner, ReleaseRequest, Released, Terms};
 
-use super::{Errand, Failures, Letter, NodeId, Outcome, Quorum};
+use super::node::NodeId;
+use super::nodes::Nodes;
+use super::outgoing::{Outcome, Outgoing};
+use super::trouble::Failures;
 
 /// The release of one owner.
 #[derive(Debug)]
-pub struct Release {
+pub(super) struct Release {
     owner: Owner,
     nodes: usize,
     majority: usize,
-    /// Who has not answered.
+    /// The nodes that have not answered.
     open: BTreeSet<NodeId>,
     released: usize,
     absent: usize,
     failures: Failures,
-    letters: VecDeque<Letter>,
     verdict: Option<Result<Released, BackendError>>,
 }
 
 impl Release {
-    /// Tells all nodes.
-    pub fn begin(quorum: &mut Quorum, now: Moment, request: &ReleaseRequest, within: Duration) -> Self {
-        let request =
-            Arc::new(ReleaseRequest { terms: Terms { ttl: quorum.max_ttl(), ..request.terms }, ..request.clone() });
-        let mut errand = Self {
+    /// Sends the release to all nodes.
+    pub(super) fn begin(nodes: &mut Nodes, now: Moment, request: ReleaseRequest, within: Duration) -> Self {
+        let request = Arc::new(ReleaseRequest { terms: Terms { ttl: nodes.max_ttl, ..request.terms }, ..request });
+        nodes.held.remove(&request.owner);
+        let mut release = Self {
             owner: request.owner,
-            nodes: quorum.peers.len(),
-            majority: quorum.majority(),
-            open: BTreeSet::new(),
+            nodes: nodes.all.len(),
+            majority: nodes.majority(),
+            open: nodes.ids().filter(|node| nodes.release(now, *node, &request, within)).collect(),
             released: 0,
             absent: 0,
-            failures: Failures::of(quorum),
-            letters: VecDeque::new(),
+            failures: nodes.failures(),
             verdict: None,
         };
-        quorum.held.remove(&request.owner);
-        for node in quorum.nodes() {
-            errand.letters.extend(quorum.release(now, node, &request, within));
+        release.decide();
+        release
+    }
+
+    pub(super) fn heard(&mut self, sent: &Outgoing, outcome: Outcome) {
+        // A release that the node was owed may be another owner's.
+        let ours = matches!(&sent.ask, Ask::Release(request) if request.owner == self.owner);
+        if ours && self.open.remove(&sent.node) {
+            self.count(outcome);
         }
-        errand.open = errand.letters.iter().map(|letter| letter.node).collect();
-        errand.decide();
-        errand
     }
 
     fn count(&mut self, outcome: Outcome) {
@@ -55,13 +59,11 @@ impl Release {
             Ok(_) => self.absent += 1,
             Err(error) => self.failures.push(error),
         }
-        if self.verdict.is_none() {
-            self.decide();
-        }
+        self.decide();
     }
 
-    /// Once a majority holds nothing of it any more, the lock is free for others. It was lost before if so many had
-    /// nothing of it that no majority can have held it.
+    /// Once a majority has released it, the lock is free for others. If so many nodes did not hold it that no majority can
+    /// have held it, it had been lost before.
     fn decide(&mut self) {
         let answered = self.released + self.absent;
         if answered >= self.majority {
@@ -72,26 +74,9 @@ impl Release {
             self.verdict = Some(Err(self.failures.error(Operation::Release, Effect::Unknown, told)));
         }
     }
-}
 
-impl Errand for Release {
-    type Verdict = Result<Released, BackendError>;
-
-    fn next_letter(&mut self) -> Option<Letter> {
-        self.letters.pop_front()
-    }
-
-    fn heard(&mut self, quorum: &mut Quorum, now: Moment, letter: &Letter, outcome: Outcome) {
-        let owed = quorum.settle(now, letter, &outcome);
-        self.letters.extend(owed);
-        // What a node was owed may be another owner's.
-        let ours = matches!(&letter.ask, Ask::Release(request) if request.owner == self.owner);
-        if ours && self.open.remove(&letter.node) {
-            self.count(outcome);
-        }
-    }
-
-    fn take_verdict(&mut self) -> Option<Self::Verdict> {
+    /// The verdict, as soon as it is certain.
+    pub(super) fn take_verdict(&mut self) -> Option<Result<Released, BackendError>> {
         self.verdict.take()
     }
 }

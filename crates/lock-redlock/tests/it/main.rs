@@ -2,10 +2,13 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
-mod guard;
-mod letters;
+mod blocking;
+mod counting;
+mod deliveries;
 mod minority;
 mod moving;
 mod nonblocking;
+mod recovery;
+mod reports;
 mod support;
 mod verbs;

@@ -94,7 +94,7 @@ fn two_addresses_of_one_server_are_refused_where_no_majority_is_left() {
     assert_eq!(error.kind(), ErrorKind::Config);
     assert!(error.to_string().contains("are one and the same server"), "{error}");
     let blank = Rig::blank(3);
-    let error = with_server(&blank, 2, &blank.nodes[0]).client().pass(Purpose::Found, WITHIN).unwrap_err();
+    let error = with_server(&blank, 2, &blank.nodes[0]).client().pass(Purpose::Init, WITHIN).unwrap_err();
     assert!(error.to_string().contains("node-0 and node-2 are one and the same server"), "{error}");
 }
 

@@ -29,7 +29,7 @@ fn three_nodes_become_five_after_a_wait() {
     let error = new.client().pass(Purpose::TakeOver(old.membership()), WITHIN).unwrap_err();
     assert!(error.to_string().contains("belongs to a deployment of other nodes"), "{error}");
     old.client().pass(Purpose::Move(new.membership()), WITHIN).unwrap();
-    // Whoever still uses the old list is refused.
+    // A client that still uses the old list is refused.
     assert!(acquire(&stale, &claim(2)).is_err());
     assert!(old.client().pass(Purpose::Watch, WITHIN).is_err());
     let client = new.client();
@@ -79,8 +79,8 @@ fn a_mark_of_another_deployment_is_respected() {
     let error = rig.client_of(&[0, 1, 3]).pass(Purpose::Watch, WITHIN).unwrap_err();
     assert!(error.to_string().contains("belongs to a deployment of other nodes: node-0, node-1, node-2"), "{error}");
     assert!(rig.nodes[3].store().view(rig.nodes[3].clock(), &rig.nodes[3].run()).marked_for.is_none());
-    // Whoever says that all is new says it of these nodes, too.
-    assert_eq!(votes(&rig.client_of(&[0, 1, 3]).pass(Purpose::Found, WITHIN).unwrap()), [true; 3]);
+    // A client that declares everything new declares these nodes new, too.
+    assert_eq!(votes(&rig.client_of(&[0, 1, 3]).pass(Purpose::Init, WITHIN).unwrap()), [true; 3]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What is special about the tokio face: futures that are dropped.
+//! What is special about the backend for tokio: futures that are dropped.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -43,7 +43,7 @@ impl Rig {
             MemoryNode::new(format!("node-{index}"), Arc::new(clock.clone()))
         };
         let rig = Self { nodes: clocks.iter().enumerate().map(node).collect(), ..rig };
-        rig.client().pass(Purpose::Found, WITHIN).unwrap();
+        rig.client().pass(Purpose::Init, WITHIN).unwrap();
         rig
     }
 
@@ -65,7 +65,7 @@ impl Rig {
     /// The same, declared to be new.
     pub(crate) fn founded(count: usize) -> Self {
         let rig = Self::blank(count);
-        let report = rig.client().pass(Purpose::Found, WITHIN).unwrap();
+        let report = rig.client().pass(Purpose::Init, WITHIN).unwrap();
         assert!(report.nodes.iter().all(|node| node.votes_in.is_none()), "{report:?}");
         rig
     }

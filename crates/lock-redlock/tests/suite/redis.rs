@@ -1,5 +1,5 @@
 //! Three real servers, each behind a proxy. Faults strike all of them, but for restarts: of a majority that restarted, nobody
-//! votes for a while, as the guard's own tests show.
+//! votes for a while, as the tests of recovery show.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,7 +57,7 @@ impl Harness for RedisHarness {
         let proxies: Vec<_> = servers.iter().map(|server| Proxy::start(server.port())).collect();
         let through_proxies = servers.iter().zip(&proxies).map(|(server, proxy)| server.url_at(proxy.port())).collect();
         let direct: Vec<_> = servers.iter().map(RedisServer::url).collect();
-        Self::quorum(&direct, Purpose::Found);
+        Self::quorum(&direct, Purpose::Init);
         let services = Some(Services { servers: Mutex::new(servers), proxies, struck: 0.into() });
         Self { through_proxies, direct, services }
     }

@@ -102,3 +102,29 @@ fn who_stands_far_back_looks_rarely_and_often_as_soon_as_it_is_the_next() {
     let often = first.looks() - before.0;
     assert!(often < 800, "{often} looks of the first in {:?}, 100 of the second", begin.elapsed());
 }
+
+#[test]
+fn who_left_is_watched_for_no_longer() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut client = Client::listening(&directory);
+    let (holder, waiter) = (claim(), claim());
+    assert_eq!((client.ask(&holder), client.ask(&waiter)), (0, 1));
+    assert_eq!(client.watcher.0.waiters().len(), 1);
+    client.leave(&waiter);
+    assert!(client.watcher.0.waiters().is_empty());
+}
+
+#[test]
+fn the_thread_ends_with_the_watcher() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut client = Client::listening(&directory);
+    assert_eq!((client.ask(&claim()), client.ask(&claim())), (0, 1));
+    client.wait_for_looks(1);
+    let shared = Arc::downgrade(&client.watcher.0);
+    drop(client);
+    let begin = Instant::now();
+    while shared.upgrade().is_some() {
+        assert!(begin.elapsed() < WITHIN, "the thread still looks");
+        thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -4,6 +4,7 @@ use lock_core::{
     BlockingBackend, Certainty, Claim, Effect, ErrorKind, Fenced, FencingToken, Lease, Queueing, ReleaseRequest,
     Released, Renewed, Terms, TokenRange, Width,
 };
+use lock_host::new_owner;
 
 use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, position, release_of, secs, ttl};
 
@@ -104,7 +105,7 @@ fn what_is_handed_over_lasts_as_long_as_a_place_until_it_is_renewed() {
     client.part(&holder);
     assert_eq!(busy(client.ask(&impatient("a"))), secs(10));
     let lease = granted(client.ask(&waiter));
-    assert_eq!(client.extend(&lease), Renewed::Renewed { valid_for: secs(30) });
+    assert_eq!(client.extend(&lease), Renewed::Renewed { valid_for: secs(30), wanted: false });
     assert_eq!(busy(client.ask(&impatient("a"))), secs(30));
 }
 
@@ -160,7 +161,7 @@ fn a_claim_that_was_given_up_is_refused_when_it_arrives_late() {
     let error = client.refusal(&ghost);
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::None));
     assert_eq!(rig.rows("locks"), 0);
-    granted(client.ask(&Claim { terms: Terms::exclusive(ttl("1s")), owner: ghost.owner.successor(), ..ghost.clone() }));
+    granted(client.ask(&Claim { terms: Terms::exclusive(ttl("1s")), owner: new_owner().unwrap(), ..ghost.clone() }));
     granted(client.ask(&Claim { name: "b".parse().unwrap(), ..ghost.clone() }));
     rig.clock.advance(secs(4));
     client.refusal(&ghost);
@@ -174,10 +175,10 @@ fn a_renewal_answers_for_each_lease_and_never_creates() {
     let client = rig.client();
     let held = granted(client.ask(&claim("a")));
     let wrong_range = Lease { tokens: TokenRange::above(low(&held), Width::ONE).unwrap(), ..held.clone() };
-    let wrong_owner = Lease { owner: held.owner.successor(), ..held.clone() };
+    let wrong_owner = Lease { owner: new_owner().unwrap(), ..held.clone() };
     let nowhere = Lease { name: "b".parse().unwrap(), ..held.clone() };
     let answers = client.renew(&[wrong_range, held, wrong_owner, nowhere], WITHIN).unwrap();
-    let renewed = Renewed::Renewed { valid_for: secs(30) };
+    let renewed = Renewed::Renewed { valid_for: secs(30), wanted: false };
     assert_eq!(answers, [Renewed::NotHeld, renewed, Renewed::NotHeld, Renewed::NotHeld]);
     assert_eq!(rig.rows("locks"), 1);
     assert_eq!(client.renew(&[], WITHIN).unwrap(), []);
@@ -195,7 +196,7 @@ fn a_fence_tells_the_present_grant_from_an_older_one() {
     assert_eq!(fence(&old), Fenced::NotHeld);
     let new = granted(client.ask(&claim("a")));
     assert_eq!(fence(&old), Fenced::Higher(new.tokens.low()));
-    assert_eq!(fence(&Lease { owner: new.owner.successor(), ..new.clone() }), Fenced::NotHeld);
+    assert_eq!(fence(&Lease { owner: new_owner().unwrap(), ..new.clone() }), Fenced::NotHeld);
     assert_eq!(fence(&new), Fenced::Acknowledged);
 }
 
@@ -224,7 +225,7 @@ fn a_store_that_has_forgotten_catches_up_with_the_wall_clock() {
     let client = rig.client();
     let floor = granted(client.ask(&claim("a"))).tokens.high();
     rig.raw().execute("UPDATE counter SET last = 7", ()).unwrap();
-    // Also for whoever does not know that it has.
+    // Even for a client that does not know that it has.
     let lease = granted(rig.client().ask(&claim("b")));
     assert!(lease.tokens.low() > floor);
     // Beyond the wall clock the store knows nothing better; the client refuses the grant.
@@ -252,7 +253,7 @@ fn what_is_over_is_cleared_in_passing() {
     for number in 0..60 {
         let job = Claim { terms: Terms::exclusive(ttl("1s")), ..claim(&format!("job:{number:03}")) };
         granted(client.ask(&job));
-        position(client.ask(&Claim { owner: job.owner.successor(), ..job.clone() }));
+        position(client.ask(&Claim { owner: new_owner().unwrap(), ..job.clone() }));
         let given_up = ReleaseRequest { certainty: Certainty::Unknown, ..release_of(&claim("other")) };
         client.release(&given_up, WITHIN).unwrap();
     }

@@ -31,7 +31,7 @@ fn a_release_elsewhere_is_heard_as_a_grant() {
     position(here.ask(&waiter));
     assert_silent(&near);
     there.part(&holder);
-    let Event::Granted { lease, valid_for } = near.recv_timeout(WITHIN).unwrap() else { panic!("no grant") };
+    let Event::Granted { lease, valid_for, .. } = near.recv_timeout(WITHIN).unwrap() else { panic!("no grant") };
     assert_eq!(valid_for, secs(10));
     assert_eq!(granted(here.ask(&waiter)), lease);
     assert_silent(&near);

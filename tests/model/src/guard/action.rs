@@ -141,7 +141,7 @@ fn others<const N: usize>(state: &State<N>, deployment: u8, pass: usize) -> impl
     })
 }
 
-/// A pass may begin where something is amiss, or may be before it is over.
+/// A pass may begin if something is wrong, or may be wrong before the pass is over.
 fn beginnings<const N: usize>(setup: &Setup, state: &State<N>, pass: u8) -> Vec<Action> {
     let at_once = state.left.looks == Looks::AtOnce;
     let may_forget = !at_once && state.left.losses + state.left.restarts > 0;

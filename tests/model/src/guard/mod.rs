@@ -1,33 +1,33 @@
 //! Every order of events of the guard, which brings nodes back that forgot, at a small size.
 //!
-//! There is one lock, and two clients that want it once, each with the list of nodes and the `max_ttl` that its URL says: a
-//! [`Deployment`]. A node votes under an **epoch**. When it loses everything, or starts again with what it had, it has none.
-//! A **pass** of the guard looks at the nodes, marks one that forgot with a new epoch, and installs it once its **dwell** is
+//! There is one lock, and two clients that each want it once. Each has the list of nodes and the `max_ttl` of its URL: a
+//! [`Deployment`]. A node votes under an **epoch**. When it loses everything, or restarts with its data, it has none. A
+//! **pass** of the guard looks at the nodes, marks one that forgot with a new epoch, and installs it once its **dwell** is
 //! over: the longest ttl that enough voters know, otherwise `max_ttl`. A client whose ttl a majority does not know
-//! **announces** it. An operator **moves** nodes to the second deployment. Time is discrete; a lease is over so long after
-//! it was asked for, and a node keeps it for so long after it granted it.
+//! **announces** it. An operator **moves** nodes to the second deployment. Time is discrete: a lease expires its ttl after it
+//! was requested, and a node keeps it for its ttl after it granted it.
 //!
-//! What is claimed is that no two leases live at a time. [`Form`] has the guard with all its rules, and without one of each.
+//! The claim is that no two leases live at a time. [`Form`] has the guard with all its rules, and without each one of them.
 //!
 //! The guard over five nodes is explored with one deployment; a move is explored with three nodes of which one is replaced.
 //!
 //! # What is left out, and why nothing is lost by it
-//! - **Tokens and counters.** The other model is about them.
+//! - **Tokens and counters.** They belong to the other model.
 //! - **Who measures a dwell.** It counts from the first pass that saw the epoch: no client can have begun to measure
 //!   earlier, and no node has an older note. So notes are counted only where a clock stepped.
-//! - **Other nodes that a pass could bring back at once.** They are passes of their own, at the same moment.
-//! - **Late requests.** A claim, an announcement, a move or an installation takes effect as late as it likes, under the
-//!   epochs that were read, or never. A look or a mark that comes late is a later one.
+//! - **Other nodes that a pass could bring back at once.** They are separate passes, at the same moment.
+//! - **Late requests.** A claim, an announcement, a move or an installation takes effect arbitrarily late, under the epochs
+//!   that were read, or never. A look or a mark that is late is simply a later one.
 //! - **Refusals, releases and lost messages** are keys that stay until they expire: that keeps others out, and no more.
-//! - **How long a client's look takes.** It is one moment here. In the code, what it saw counts as announced only if that took
-//!   less than the least dwell: the rule of announcements.
+//! - **How long a client's look takes.** It is one moment here. In the code, what it saw counts as announced only if the look
+//!   took less than the shortest dwell: the rule of announcements.
 //! - **Being handed out.** A client relies on the lock as soon as a majority has granted it, and until its ttl is over.
 //!
 //! # What is not covered
 //! - Renewals, and clients that look again after they announced.
-//! - Clocks that run at different rates. The code adds a hundredth.
+//! - Clocks that run at different rates. The code adds 1 %.
 //! - Two servers behind one address, and two addresses of one server.
-//! - A pass that does not reach a node of another deployment: it may take blank nodes that are that one's. With a second
+//! - A pass that does not reach a node of another deployment: it may take blank nodes that belong to that one. With a second
 //!   list in use, [`Bounds::silent`] is 0, and a test shows what happens otherwise.
 
 mod action;

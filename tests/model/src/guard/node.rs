@@ -16,7 +16,7 @@ pub enum Standing {
 pub enum Belongs {
     /// To none: it is blank.
     Nowhere,
-    /// To the one of whoever marked it when it was blank.
+    /// To that of the client that marked it when it was blank.
     Marked(u8),
     /// To the one that it was installed in, or moved to.
     Written(u8),

@@ -23,7 +23,7 @@ pub enum Form {
     /// While nodes of another deployment answer, blank ones are marked and installed if a majority is blank or of this
     /// deployment. The rule: only if so many vote in this one that no majority can have been moved.
     Strangers,
-    /// Blank nodes dwell for the `max_ttl` of whoever marks them. The rule: for the default, if that is longer.
+    /// Blank nodes dwell for the `max_ttl` of the client that marks them. The rule: for the default, if that is longer.
     ShortBlank,
 }
 

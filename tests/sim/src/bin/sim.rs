@@ -13,16 +13,16 @@ use std::time::Instant;
 use lock_sim::{Fault, Report, Tally, quorum, redis};
 
 const USAGE: &str = "\
-usage: sim [--seeds N] [--first S] [--half redis|quorum] [--mistake NAME]
+usage: sim [--seeds N] [--first S] [--half redis|quorum|plots] [--mistake NAME]
 
   --seeds N   how many seeds are played, 1000 where nothing is said
   --first S   the first of them, 0 where nothing is said
-  --half H    only with one Redis, or only with a quorum
+  --half H    only with one Redis, only with a quorum, or only the plots of a quorum
   --mistake M with one rule of the quorum turned off; tells which seeds find out
 
 LEASEHOLD_SEED=S plays that one alone, and tells what happened in it.";
 
-/// One of the two worlds.
+/// One kind of play.
 struct Half {
     name: &'static str,
     play: fn(u64) -> Report,
@@ -30,7 +30,7 @@ struct Half {
     faults: &'static [Fault],
 }
 
-const HALVES: [Half; 2] = [
+const HALVES: [Half; 3] = [
     Half {
         name: "redis",
         play: |seed| redis::play(seed, None),
@@ -42,6 +42,12 @@ const HALVES: [Half; 2] = [
         play: |seed| quorum::play(seed, None),
         tell: |seed| quorum::tell(seed, None),
         faults: &Fault::WITH_A_QUORUM,
+    },
+    Half {
+        name: "plots",
+        play: |seed| quorum::play_plot(seed, None),
+        tell: |seed| quorum::tell_plot(seed, None),
+        faults: &Fault::IN_A_PLOT,
     },
 ];
 
@@ -82,15 +88,20 @@ fn mistake(name: &str) -> Option<quorum::Mistake> {
 
 /// Which seeds find a mistake.
 fn find(mistake: quorum::Mistake, options: &Options) -> ExitCode {
+    type Play = fn(u64, Option<quorum::Mistake>) -> Report;
+    let (play, tell): (Play, Play) = match options.half.as_deref() {
+        Some("plots") => (quorum::play_plot, quorum::tell_plot),
+        Some(_) | None => (quorum::play, quorum::tell),
+    };
     let mut found = 0_u64;
     for seed in options.first..options.first.saturating_add(options.seeds) {
-        let broken = catch_unwind(|| quorum::play(seed, Some(mistake)).broken);
+        let broken = catch_unwind(|| play(seed, Some(mistake)).broken);
         if let Some(told) = broken.map_or(Some("a panic".to_owned()), |broken| broken.map(|one| one.to_string())) {
             found += 1;
             eprintln!("seed {seed}: {told:.200}");
-            if options.seeds == 1 {
-                eprintln!("{}", quorum::tell(seed, Some(mistake)).diary.join("\n"));
-            }
+        }
+        if options.seeds == 1 {
+            eprintln!("{}", tell(seed, Some(mistake)).diary.join("\n"));
         }
     }
     eprintln!("{mistake:?}: found by {found} of {} seeds", options.seeds);

@@ -4,20 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, TurnId};
-use lock_core::{Hold, Moment, Note, Owner, Patience, Terms};
+use lock_core::{Hold, Moment, Note, Patience, Terms};
 
-use super::user::{Act, User, Wait, Wish};
+use super::user::User;
 use super::{Backend, Process};
 use crate::clock::Time;
 use crate::env::{Env, Plan};
 use crate::fault::Fault;
 use crate::invariants::Holding;
+use crate::wish::{Act, Wait, Wish};
 
 /// How long a write takes from its check to the resource.
 const WRITE_WITHIN: Duration = Duration::from_millis(3);
 
 impl<B: Backend> Process<B> {
-    pub(super) fn act(&mut self, env: &mut Env<B>, now: Moment, act: Act) {
+    pub(super) fn act(&mut self, env: &mut Env<B::Talk>, now: Moment, act: Act) {
         match act {
             Act::Join(wish) => self.join(env, now, wish),
             Act::Leave { site, turn } => self.leave(env, site, turn),
@@ -36,7 +37,7 @@ impl<B: Backend> Process<B> {
                 }
             }
             Act::Write { site, turn, hold } => {
-                // Whoever gave the lock up has written before.
+                // The previous holder has already written.
                 if self.sites[site].users.contains_key(&turn) || hold.lost().is_some() {
                     env.watch.written(&hold, hold.remaining(now), &mut env.tally);
                 }
@@ -44,7 +45,7 @@ impl<B: Backend> Process<B> {
         }
     }
 
-    fn leave(&mut self, env: &mut Env<B>, site: usize, turn: TurnId) {
+    fn leave(&mut self, env: &mut Env<B::Talk>, site: usize, turn: TurnId) {
         let here = &mut self.sites[site];
         if here.users.remove(&turn).is_some_and(|user| user.hold.is_none()) {
             env.fired(Fault::Cancelled);
@@ -53,7 +54,7 @@ impl<B: Backend> Process<B> {
         self.soon.push_back((site, Input::Leave(turn)));
     }
 
-    fn join(&mut self, env: &mut Env<B>, now: Moment, wish: Wish) {
+    fn join(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish) {
         let number = env.number();
         let (turn, site, ttl, max_hold) = (TurnId(number), wish.site, wish.ttl, wish.max_hold);
         let patience = match wish.wait {
@@ -64,23 +65,19 @@ impl<B: Backend> Process<B> {
         if let Some(cancel) = wish.cancel {
             env.plan(cancel, Plan::Act(self.id, Act::Leave { site, turn }));
         }
-        let owner = Owner::from_random(u128::to_be_bytes(u128::from(number) << 112));
         self.sites[site].users.insert(turn, User { wish, hold: None });
         let note = Note::from_wire("1@sim");
-        self.soon.push_back((
-            site,
-            Input::Join(Join { turn, owner, terms: Terms::exclusive(ttl), patience, max_hold, note }),
-        ));
+        self.soon.push_back((site, Input::Join(Join { turn, terms: Terms::exclusive(ttl), patience, max_hold, note })));
     }
 
     /// Somebody has its turn.
-    pub(super) fn admit(&mut self, env: &mut Env<B>, now: Moment, index: usize, turn: TurnId, hold: &Arc<Hold>) {
+    pub(super) fn admit(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, turn: TurnId, hold: &Arc<Hold>) {
         let site = &mut self.sites[index];
         let Some(user) = site.users.get_mut(&turn) else {
             env.watch.admitted_a_stranger(&site.name, turn);
             return;
         };
-        // The face tests the hold a last time.
+        // The facade checks the hold once more.
         if hold.check(now).is_ok() {
             env.watch.admitted(hold);
         }

@@ -6,7 +6,7 @@ use lock_core::station::{Action, ActionId, Input, Reply};
 use lock_core::{BackendError, Batch, Moment, Renewed};
 
 use crate::env::Env;
-use crate::network::{ConnId, Tag};
+use crate::network::{ConnId, Tag, Talk};
 
 /// What the process hears from its backend.
 #[derive(Debug)]
@@ -20,28 +20,33 @@ pub(crate) enum Heard {
 
 /// A kind of backend. What it hears at once comes back from each call.
 pub(crate) trait Backend: Debug + Sized {
-    /// What is asked of a store.
-    type Ask: Clone + Debug;
-    /// What a store says.
-    type Say: Clone + Debug;
+    /// What it and its stores say to each other.
+    type Talk: Talk;
 
     /// Runs an action of the station with this number.
-    fn run(&mut self, env: &mut Env<Self>, now: Moment, site: usize, action: Action) -> Vec<Heard>;
+    fn run(&mut self, env: &mut Env<Self::Talk>, now: Moment, site: usize, action: Action) -> Vec<Heard>;
 
     /// Renews leases for the keeper.
-    fn renew(&mut self, env: &mut Env<Self>, now: Moment, batch: Batch) -> Vec<Heard>;
+    fn renew(&mut self, env: &mut Env<Self::Talk>, now: Moment, batch: Batch) -> Vec<Heard>;
 
     /// When time alone makes something happen.
     fn next_wake(&self) -> Option<Moment>;
 
     /// Connects anew where it is time, and ends what takes too long.
-    fn wake(&mut self, env: &mut Env<Self>, now: Moment) -> Vec<Heard>;
+    fn wake(&mut self, env: &mut Env<Self::Talk>, now: Moment) -> Vec<Heard>;
 
     /// An answer came.
-    fn said(&mut self, env: &mut Env<Self>, now: Moment, conn: ConnId, tag: Tag, say: Self::Say) -> Vec<Heard>;
+    fn said(
+        &mut self,
+        env: &mut Env<Self::Talk>,
+        now: Moment,
+        conn: ConnId,
+        tag: Tag,
+        say: <Self::Talk as Talk>::Say,
+    ) -> Vec<Heard>;
 
     /// A connection is gone.
-    fn cut(&mut self, env: &mut Env<Self>, now: Moment, conn: ConnId) -> Vec<Heard>;
+    fn cut(&mut self, env: &mut Env<Self::Talk>, now: Moment, conn: ConnId) -> Vec<Heard>;
 
     /// Whether messages are heard over this connection.
     fn hears(&self, conn: ConnId) -> bool;

@@ -2,7 +2,6 @@
 
 mod acting;
 mod backend;
-mod ledger;
 mod user;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -10,17 +9,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use backend::{Backend, Heard};
-pub(crate) use ledger::Ledger;
 use lock_core::station::{Action, Floor, Input, Output, Station, TurnId};
 use lock_core::{Event, Hold, Keeper, LockName, Moment, Policy};
 use user::User;
-pub(crate) use user::{Act, Wait, Wish};
 
 use crate::clock::{Clock, Time};
 use crate::env::Env;
 use crate::fault::Fault;
 use crate::invariants::{self, Rule};
-use crate::network::{ConnId, Farewell, Letter, ProcessId};
+use crate::ledger::Ledger;
+use crate::network::{ConnId, ConnectionEnd, Letter, ProcessId, Talk};
+use crate::wish::Act;
 
 /// So many things may follow from one input.
 const OUTPUTS_MAX: usize = 200;
@@ -28,7 +27,7 @@ const OUTPUTS_MAX: usize = 200;
 /// Something that a process hears.
 #[derive(Debug)]
 pub(crate) enum News<B: Backend> {
-    Letter(ConnId, Letter<B::Ask, B::Say>),
+    Letter(ConnId, Letter<<B::Talk as Talk>::Ask, <B::Talk as Talk>::Say>),
     Act(Act),
 }
 
@@ -77,11 +76,11 @@ pub(crate) struct Make<'a, B> {
 }
 
 impl<B: Backend> Process<B> {
-    pub(crate) fn new(env: &mut Env<B>, make: Make<'_, B>) -> Self {
+    pub(crate) fn new(env: &mut Env<B::Talk>, make: Make<'_, B>) -> Self {
         let Make { id, clock, policy, names, backend } = make;
         let floor = Floor::default();
         let mut site = |name: &LockName| {
-            let station = Station::new(name.clone(), policy, env.dice.number()).sharing(&floor);
+            let station = Station::new(name.clone(), policy, env.dice.secret()).sharing(&floor);
             let ledger = Ledger::new(policy.store.waiting);
             Site { name: name.clone(), station, users: BTreeMap::new(), holder: None, ledger }
         };
@@ -110,7 +109,7 @@ impl<B: Backend> Process<B> {
         Some(self.clock.when(wake).max(self.timers_from))
     }
 
-    pub(crate) fn wake(&mut self, env: &mut Env<B>) {
+    pub(crate) fn wake(&mut self, env: &mut Env<B::Talk>) {
         let now = self.clock.read(env.now);
         for site in 0..self.sites.len() {
             if self.sites[site].station.next_wake().is_some_and(|wake| wake <= now) {
@@ -127,7 +126,7 @@ impl<B: Backend> Process<B> {
     }
 
     /// Takes news in, or keeps them for when it moves again.
-    pub(crate) fn hear(&mut self, env: &mut Env<B>, news: News<B>) {
+    pub(crate) fn hear(&mut self, env: &mut Env<B::Talk>, news: News<B>) {
         if self.motion == Motion::Stopped {
             self.backlog.push_back(news);
             return;
@@ -174,7 +173,7 @@ impl<B: Backend> Process<B> {
         for (index, site) in self.sites.iter().enumerate() {
             let concerned = match event {
                 Event::Granted { lease, .. } => lease.name == site.name,
-                Event::Freed { name } => *name == site.name,
+                Event::Freed { name } | Event::Wanted { name } => *name == site.name,
                 Event::RecheckAll | _ => true,
             };
             if concerned {
@@ -190,7 +189,7 @@ impl<B: Backend> Process<B> {
     }
 
     /// Goes on. What came meanwhile is taken in before the timers fire, or after.
-    pub(crate) fn resume(&mut self, env: &mut Env<B>) {
+    pub(crate) fn resume(&mut self, env: &mut Env<B::Talk>) {
         self.motion = Motion::Running;
         self.timers_from = env.now + env.dice.between(Duration::ZERO, self.timers_late);
         if self.timers_late.is_zero() && env.dice.chance(500) {
@@ -198,7 +197,7 @@ impl<B: Backend> Process<B> {
         }
         for news in std::mem::take(&mut self.backlog) {
             match news {
-                // Whoever reads messages may be the last to run again.
+                // The task that reads messages may be the last to run again.
                 News::Letter(conn, push @ Letter::Push(_)) if env.dice.chance(400) => {
                     let later = env.now + env.dice.millis(0, 50);
                     env.network.post(later, conn, push);
@@ -209,7 +208,7 @@ impl<B: Backend> Process<B> {
     }
 
     /// The process ends, and everything in it.
-    pub(crate) fn end(self, env: &mut Env<B>, farewell: Farewell) {
+    pub(crate) fn end(self, env: &mut Env<B::Talk>, farewell: ConnectionEnd) {
         for conn in self.backend.conns() {
             env.leave(conn, farewell);
         }
@@ -225,8 +224,14 @@ impl<B: Backend> Process<B> {
         self.sites.iter().all(at_rest) && self.keeper.is_empty()
     }
 
+    /// What goes on here, if anything does.
+    pub(crate) fn restless(&self) -> Option<String> {
+        let stations = || self.sites.iter().map(|site| &site.station).collect::<Vec<_>>();
+        (!self.is_at_rest()).then(|| format!("{:?}: {:?}", self.id, stations()))
+    }
+
     /// Feeds the stations until nothing follows any more.
-    fn drain(&mut self, env: &mut Env<B>) {
+    fn drain(&mut self, env: &mut Env<B::Talk>) {
         let now = self.clock.read(env.now);
         for _ in 0..OUTPUTS_MAX {
             let Some((index, input)) = self.soon.pop_front() else { return };
@@ -245,7 +250,7 @@ impl<B: Backend> Process<B> {
         env.watch.endless(self.id);
     }
 
-    fn carry_out(&mut self, env: &mut Env<B>, now: Moment, index: usize, output: Output) {
+    fn carry_out(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, output: Output) {
         let site = &mut self.sites[index];
         match output {
             Output::Admit { turn, hold } => self.admit(env, now, index, turn, &hold),
@@ -266,7 +271,7 @@ impl<B: Backend> Process<B> {
         }
     }
 
-    fn run(&mut self, env: &mut Env<B>, now: Moment, index: usize, action: Action) {
+    fn run(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, action: Action) {
         let ledger = &mut self.sites[index].ledger;
         ledger.ran(now, &action);
         env.watch.report(Rule::BoundedDebt, invariants::bounded_debt(ledger, now, &action));

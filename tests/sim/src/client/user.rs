@@ -1,86 +1,14 @@
-//! Those who want locks: what they wish for, and what they do while they hold.
+//! Somebody who wants a lock.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use lock_core::station::TurnId;
-use lock_core::{Hold, Ttl};
+use lock_core::Hold;
 
-use crate::dice::Dice;
-
-/// How long somebody waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
-    Not,
-    For(Duration),
-    Forever,
-}
-
-/// What somebody wants who comes.
-#[derive(Clone, Debug)]
-pub(crate) struct Wish {
-    pub(crate) site: usize,
-    pub(crate) ttl: Ttl,
-    pub(crate) wait: Wait,
-    /// When it gives up of itself, if it does.
-    pub(crate) cancel: Option<Duration>,
-    pub(crate) max_hold: Option<Duration>,
-    pub(crate) hold_for: Duration,
-}
-
-/// Something that a user does.
-#[derive(Clone, Debug)]
-pub(crate) enum Act {
-    Join(Wish),
-    Leave {
-        site: usize,
-        turn: TurnId,
-    },
-    /// Everybody gives up who waits there.
-    GiveUp {
-        site: usize,
-    },
-    /// It looks whether it still holds, and writes a little later if so.
-    Check {
-        site: usize,
-        turn: TurnId,
-    },
-    /// The write, which nothing stops any more.
-    Write {
-        site: usize,
-        turn: TurnId,
-        hold: Arc<Hold>,
-    },
-}
+use crate::wish::Wish;
 
 /// Somebody in line, or the holder.
 #[derive(Debug)]
 pub(crate) struct User {
     pub(crate) wish: Wish,
     pub(crate) hold: Option<Arc<Hold>>,
-}
-
-impl Wish {
-    pub(crate) fn any(dice: &mut Dice, sites: usize, ttls: &[Duration]) -> Self {
-        let wait = match dice.from(0, 5) {
-            0 => Wait::Not,
-            1 | 2 => Wait::For(dice.millis(1, 5000)),
-            _ => Wait::Forever,
-        };
-        let cancel = dice.chance(200).then(|| dice.millis(0, 4000));
-        let max_hold = dice.chance(150).then(|| dice.millis(1, 5000));
-        let long = if dice.chance(150) { 20_000 } else { 1000 };
-        let (site, ttl, hold_for) = (dice.from(0, sites - 1), any_ttl(dice, ttls), dice.millis(0, long));
-        Self { site, ttl, wait, cancel, max_hold, hold_for }
-    }
-
-    /// Somebody who has all the time in the world, and is quick.
-    pub(crate) fn patient(dice: &mut Dice, site: usize, ttls: &[Duration]) -> Self {
-        let (ttl, hold_for) = (any_ttl(dice, ttls), dice.millis(0, 200));
-        Self { site, ttl, wait: Wait::Forever, cancel: None, max_hold: None, hold_for }
-    }
-}
-
-fn any_ttl(dice: &mut Dice, ttls: &[Duration]) -> Ttl {
-    dice.pick(ttls).and_then(|length| Ttl::new(length).ok()).unwrap_or(Ttl::DEFAULT)
 }

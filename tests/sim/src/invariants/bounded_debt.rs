@@ -3,7 +3,7 @@
 use lock_core::station::{Action, Request};
 use lock_core::{Certainty, Moment, Waiting};
 
-use crate::client::Ledger;
+use crate::ledger::Ledger;
 
 /// How many releases a station may owe.
 const OWED_MAX: usize = 4;

@@ -8,6 +8,7 @@ mod refusals;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lock_core::station::TurnId;
 use lock_core::{Hold, Lease, LockName, Owner, TokenRange};
@@ -17,6 +18,7 @@ pub(crate) use everybody::check as everybody;
 use fencing::Fencing;
 
 use crate::clock::Time;
+use crate::fault::{Fault, Tally};
 use crate::network::ProcessId;
 
 /// A rule that must hold whatever happens.
@@ -37,7 +39,7 @@ pub enum Rule {
     Recovers,
     /// The resource refuses no write of a valid holder.
     Fencing,
-    /// Who waits without an end is not turned away.
+    /// A waiter without a time limit is not rejected.
     Refusals,
     /// Once nothing goes wrong any more, everybody has its turn.
     Everybody,
@@ -106,10 +108,17 @@ pub(crate) struct Watch {
     excused: BTreeSet<Owner>,
     /// Whether tokens may have fallen, and nobody promised that they would not.
     tokens_fell: bool,
+    /// Whether something is wrong that only an operator can put right.
+    needs_operator: bool,
     broken: Option<Broken>,
 }
 
 impl Watch {
+    /// Something is wrong that only an operator can put right: clients may be refused.
+    pub(crate) fn needs_operator(&mut self) {
+        self.needs_operator = true;
+    }
+
     pub(crate) fn epoch(&self) -> Epoch {
         self.epoch
     }
@@ -164,6 +173,19 @@ impl Watch {
     pub(crate) fn epoch_of(&self, lease: &Lease) -> Option<Epoch> {
         let grant = self.grants.get(&lease.name)?.get(&lease.tokens)?;
         grant.revoked.is_none().then_some(grant.epoch)
+    }
+
+    /// A holder writes, with so much left of its hold at that moment. Where the store lost data since it was granted,
+    /// there can be another holder.
+    pub(crate) fn written(&mut self, hold: &Hold, remaining: Duration, tally: &mut Tally) {
+        let lease = hold.lease();
+        if self.fencing.accepts(&lease.name, hold.token()) {
+            return;
+        }
+        tally.count(Fault::WriteRefused);
+        if !remaining.is_zero() && !self.tokens_fell && self.epoch_of(lease) == Some(self.epoch()) {
+            self.report(Rule::Fencing, Err(format!("the write of a valid holder was refused: {hold:?}")));
+        }
     }
 
     pub(crate) fn admitted(&mut self, hold: &Arc<Hold>) {

@@ -1,20 +1,21 @@
-//! Who waits without an end is not turned away, and nobody is for a reason that can only be a bug.
+//! A waiter without a time limit is not rejected, and none is rejected for a reason that can only be a bug.
 
-use lock_core::{AcquireError, Refusal};
+use lock_core::{AcquireError, ErrorKind, Refusal};
 
 use super::{Rule, Watch};
-use crate::client::Wait;
+use crate::wish::Wait;
 
 impl Watch {
     pub(crate) fn refused(&mut self, wait: Wait, refusal: &Refusal) {
         let fair = match refusal {
             Refusal::Busy { .. } => wait == Wait::Not,
             Refusal::Error(AcquireError::TimedOut { .. }) => matches!(wait, Wait::For(_)),
+            Refusal::Error(AcquireError::Backend(error)) if error.kind() == ErrorKind::Config => self.needs_operator,
             Refusal::Error(AcquireError::Backend(error)) => wait != Wait::Forever && error.kind().is_transient(),
             Refusal::Error(_) => false,
         };
         if !fair {
-            self.report(Rule::Refusals, Err(format!("somebody who waits {wait:?} was turned away: {refusal:?}")));
+            self.report(Rule::Refusals, Err(format!("somebody who waits {wait:?} was rejected: {refusal:?}")));
         }
     }
 }

@@ -1,11 +1,11 @@
-//! An errand that is being run, and what the rules have to know of it.
+//! A request that is being run, and what the rules have to know of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use lock_core::node::{Ask, NodeState, Told};
 use lock_core::station::{ActionId, Reply};
-use lock_core::{Answer, Batch, Claim, Fenced, FencingToken, Lease, LockName, Moment, Owner};
-use lock_redlock::quorum::{Acquire, Errand, Guard, Letter, NodeId, Quorum, Recovery, Release, Renew};
+use lock_core::{Answer, Batch, Claim, Fenced, FencingToken, Lease, LockName, Owner};
+use lock_redlock::quorum::{NodeId, Outgoing, Recovery, Verdict};
 
 use super::words::Said;
 use crate::client::Heard;
@@ -13,7 +13,7 @@ use crate::fault::{Fault, Tally};
 
 /// What the rules have to know.
 #[derive(Debug)]
-pub(crate) enum Note {
+pub(crate) enum Record {
     /// An owner asks.
     Began(LockName, Owner),
     /// It was granted, and these nodes counted as having acknowledged it, by what they ran. For some it is known what their
@@ -23,7 +23,24 @@ pub(crate) enum Note {
     Failed { name: LockName, owner: Owner, told: BTreeSet<NodeId> },
 }
 
-/// Which connections letters take.
+impl Record {
+    /// The same of nodes that are called otherwise.
+    pub(super) fn renamed(self, name: impl Fn(NodeId) -> NodeId) -> Self {
+        match self {
+            Self::Began(..) => self,
+            Self::Granted { lease, acknowledged, grants } => Self::Granted {
+                lease,
+                acknowledged: acknowledged.into_iter().map(|(node, ran)| (name(node), ran)).collect(),
+                grants: grants.into_iter().map(|(node, token)| (name(node), token)).collect(),
+            },
+            Self::Failed { name: lock, owner, told } => {
+                Self::Failed { name: lock, owner, told: told.into_iter().map(name).collect() }
+            }
+        }
+    }
+}
+
+/// Which connections requests take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Users = 0,
@@ -32,9 +49,9 @@ pub(super) enum Side {
 
 #[derive(Debug)]
 pub(super) struct Course {
-    errand: Running,
+    of: Of,
     pub(super) side: Side,
-    /// How many letters have no outcome yet.
+    /// How much of what was sent has no outcome yet.
     pub(super) open: usize,
     /// By node: the token of its grant, and what it ran then.
     grants: BTreeMap<NodeId, (FencingToken, u64)>,
@@ -54,19 +71,19 @@ pub(super) enum Over {
     Failed,
 }
 
-/// Each kind of errand, with whom its verdict is for.
+/// What is run, and what its verdict is for.
 #[derive(Debug)]
-enum Running {
-    Acquire(Acquire, Claim, usize, ActionId),
-    Release(Release, usize, ActionId),
-    Renew(Renew, Option<Batch>),
-    Guard(Guard),
+pub(super) enum Of {
+    Claim(Claim, usize, ActionId),
+    Release(usize, ActionId),
+    Renewal(Batch),
+    Pass,
 }
 
 impl Course {
-    fn new(errand: Running, side: Side) -> Self {
+    pub(super) fn new(of: Of, side: Side) -> Self {
         Self {
-            errand,
+            of,
             side,
             open: 0,
             grants: BTreeMap::new(),
@@ -77,55 +94,22 @@ impl Course {
         }
     }
 
-    pub(super) fn acquire(errand: Acquire, claim: Claim, site: usize, id: ActionId) -> Self {
-        Self::new(Running::Acquire(errand, claim, site, id), Side::Users)
-    }
-
-    pub(super) fn release(errand: Release, site: usize, id: ActionId) -> Self {
-        Self::new(Running::Release(errand, site, id), Side::Users)
-    }
-
-    pub(super) fn renew(errand: Renew, batch: Batch) -> Self {
-        Self::new(Running::Renew(errand, Some(batch)), Side::Keeper)
-    }
-
-    pub(super) fn guard(errand: Guard, side: Side) -> Self {
-        Self::new(Running::Guard(errand), side)
-    }
-
     /// Whose claim it is, if it is one.
     pub(super) fn owner(&self) -> Option<Owner> {
-        match &self.errand {
-            Running::Acquire(_, claim, ..) => Some(claim.owner),
-            Running::Release(..) | Running::Renew(..) | Running::Guard(_) => None,
+        match &self.of {
+            Of::Claim(claim, ..) => Some(claim.owner),
+            Of::Release(..) | Of::Renewal(_) | Of::Pass => None,
         }
     }
 
-    pub(super) fn next_letter(&mut self) -> Option<Letter> {
-        let letter = match &mut self.errand {
-            Running::Acquire(errand, ..) => errand.next_letter(),
-            Running::Release(errand, ..) => errand.next_letter(),
-            Running::Renew(errand, _) => errand.next_letter(),
-            Running::Guard(errand) => errand.next_letter(),
-        }?;
-        self.open += 1;
-        Some(letter)
-    }
-
-    pub(super) fn heard(&mut self, quorum: &mut Quorum, now: Moment, letter: &Letter, said: Said) {
+    pub(super) fn heard(&mut self, sent: &Outgoing, said: &Said) {
         self.open -= 1;
-        self.write_down(letter, &said);
-        match &mut self.errand {
-            Running::Acquire(errand, ..) => errand.heard(quorum, now, letter, said.outcome),
-            Running::Release(errand, ..) => errand.heard(quorum, now, letter, said.outcome),
-            Running::Renew(errand, _) => errand.heard(quorum, now, letter, said.outcome),
-            Running::Guard(errand) => errand.heard(quorum, now, letter, said.outcome),
-        }
+        self.write_down(sent, said);
     }
 
-    fn write_down(&mut self, letter: &Letter, said: &Said) {
-        let node = letter.node;
-        match (&said.outcome, &letter.ask) {
+    fn write_down(&mut self, sent: &Outgoing, said: &Said) {
+        let node = sent.node;
+        match (&said.outcome, &sent.ask) {
             (Ok(Told::Released(_)), Ask::Release(request)) if self.owner() == Some(request.owner) => {
                 self.told.insert(node);
             }
@@ -141,47 +125,44 @@ impl Course {
         }
     }
 
-    /// How a node would come to vote by this pass: as the guard has to see it, from what it heard.
+    /// How a node would come to vote by this pass, as far as the pass can know from what it heard.
     pub(super) fn recovery(&self, node: NodeId, enough: usize) -> Recovery {
         let others = self.voters.iter().filter(|voter| **voter != node).count();
         if others >= enough { Recovery::FromOthers } else { Recovery::ByClock }
     }
 
-    /// What this process hears of it, once the verdict fell.
-    pub(super) fn take_verdict(&mut self, notes: &mut Vec<Note>, tally: &mut Tally) -> Option<Option<Heard>> {
-        match &mut self.errand {
-            Running::Acquire(errand, _, site, id) => {
-                let (verdict, site, id) = (errand.take_verdict()?, *site, *id);
+    /// What this process hears of it, now that the verdict fell.
+    pub(super) fn done(&mut self, verdict: Verdict, records: &mut Vec<Record>, tally: &mut Tally) -> Option<Heard> {
+        match (&self.of, verdict) {
+            (Of::Claim(_, site, id), Verdict::Acquire(verdict)) => {
+                let (site, id) = (*site, *id);
                 self.over = Over::Failed;
                 if let Ok(Answer::Granted { lease, .. }) = &verdict {
                     self.over = Over::Granted;
-                    notes.push(self.granted(lease, tally));
+                    records.push(self.granted(lease, tally));
                 }
-                Some(Some(Heard::Reply(site, id, Reply::Acquire(verdict))))
+                Some(Heard::Reply(site, id, Reply::Acquire(verdict)))
             }
-            Running::Release(errand, site, id) => {
-                Some(Some(Heard::Reply(*site, *id, Reply::Release(errand.take_verdict()?))))
+            (Of::Release(site, id), Verdict::Release(verdict)) => {
+                Some(Heard::Reply(*site, *id, Reply::Release(verdict)))
             }
-            Running::Renew(errand, batch) => {
-                let verdict = errand.take_verdict()?;
-                Some(batch.take().map(|batch| Heard::Renewal(batch, verdict)))
-            }
-            Running::Guard(errand) => {
-                if let Ok(report) = errand.take_verdict()? {
-                    for recovery in report.nodes.iter().filter_map(|node| node.recovery) {
-                        tally.count(match recovery {
-                            Recovery::FromOthers => Fault::Recovered,
-                            Recovery::ByClock => Fault::RecoveredByClock,
-                        });
-                    }
+            (Of::Renewal(batch), Verdict::Renew(verdict)) => Some(Heard::Renewal(batch.clone(), verdict)),
+            (Of::Pass, Verdict::Pass(Ok(report))) => {
+                for recovery in report.nodes.iter().filter_map(|node| node.recovery) {
+                    tally.count(match recovery {
+                        Recovery::FromOthers => Fault::Recovered,
+                        Recovery::ByClock => Fault::RecoveredByClock,
+                    });
                 }
-                Some(None)
+                None
             }
+            (Of::Pass, Verdict::Pass(Err(_))) => None,
+            (of, verdict) => unreachable!("{of:?} ended with {verdict:?}"),
         }
     }
 
     /// A grant of exactly the lease's token counts as acknowledged.
-    fn granted(&self, lease: &Lease, tally: &mut Tally) -> Note {
+    fn granted(&self, lease: &Lease, tally: &mut Tally) -> Record {
         if !self.acknowledged.is_empty() {
             tally.count(Fault::RoundTwo);
         }
@@ -189,13 +170,13 @@ impl Course {
         let at_once = same.map(|(node, (_, ran))| (*node, *ran));
         let acknowledged = self.acknowledged.iter().map(|(node, ran)| (*node, *ran)).chain(at_once).collect();
         let grants = self.grants.iter().map(|(node, (token, _))| (*node, *token)).collect();
-        Note::Granted { lease: lease.clone(), acknowledged, grants }
+        Record::Granted { lease: lease.clone(), acknowledged, grants }
     }
 
     /// What the rules have to know once everything is over.
-    pub(super) fn end(self) -> Option<Note> {
-        let Running::Acquire(_, claim, ..) = self.errand else { return None };
+    pub(super) fn end(self) -> Option<Record> {
+        let Of::Claim(claim, ..) = self.of else { return None };
         let (name, owner, told) = (claim.name, claim.owner, self.told);
-        (self.over == Over::Failed).then_some(Note::Failed { name, owner, told })
+        (self.over == Over::Failed).then_some(Record::Failed { name, owner, told })
     }
 }

@@ -9,7 +9,7 @@ use super::nodes::Nodes;
 use super::terms::Trouble;
 use crate::env::Plan;
 use crate::fault::Fault;
-use crate::network::{ProcessId, StoreId, Way, Weather};
+use crate::network::{Fate, Gap, ProcessId, StoreId, Way, Weather};
 use crate::world::World;
 
 /// How far too fast or too slowly a clock may run, in millionths.
@@ -27,11 +27,14 @@ impl World<Nodes> {
             Trouble::Pause => self.stop_somebody(Fault::Paused),
             Trouble::Suspend => self.stop_somebody(Fault::Suspended),
             Trouble::Kill => self.kill_somebody(),
-            Trouble::Freeze => self.freeze(node),
-            Trouble::Restart => self.stop(node, Return::WithItsData),
-            Trouble::RestartEmpty => self.stop(node, Return::Empty),
-            Trouble::RestartFromCopy => self.stop(node, Return::FromCopy),
-            Trouble::RollBack => self.stop(node, Return::RolledBack),
+            Trouble::Freeze => {
+                let time = self.env.dice.millis(1, 6000);
+                self.freeze(node, time);
+            }
+            Trouble::Restart => self.end_node(node, Return::WithItsData),
+            Trouble::RestartEmpty => self.end_node(node, Return::Empty),
+            Trouble::RestartFromCopy => self.end_node(node, Return::FromCopy),
+            Trouble::RollBack => self.end_node(node, Return::RolledBack),
             Trouble::Flush => self.flush(node),
             Trouble::FlushMany => self.flush_many(),
             Trouble::Copy => self.copy(node),
@@ -54,7 +57,7 @@ impl World<Nodes> {
 
     /// Nothing passes between some processes and some nodes.
     fn open_gaps(&mut self) {
-        let until = self.env.now + self.env.dice.millis(100, 8000);
+        let gap = Gap { until: self.env.now + self.env.dice.millis(100, 8000), fate: Fate::Either };
         let ways: &[Way] = match self.env.dice.from(0, 3) {
             0 => &[Way::There],
             1 => &[Way::Back],
@@ -68,18 +71,17 @@ impl World<Nodes> {
             }
             for process in &cut_off {
                 if self.env.dice.chance(u32::try_from(some).unwrap_or(500)) {
-                    ways.iter().for_each(|way| self.env.network.open_gap(*process, StoreId(node), *way, until));
+                    ways.iter().for_each(|way| self.env.network.open_gap(*process, StoreId(node), *way, gap));
                 }
             }
         }
     }
 
-    fn freeze(&mut self, node: usize) {
+    pub(super) fn freeze(&mut self, node: usize, time: Duration) {
         let service = &mut self.stores.nodes[node].service;
         if matches!(service, Service::Up) {
             *service = Service::Frozen(VecDeque::new());
             self.env.fired(Fault::Frozen);
-            let time = self.env.dice.millis(1, 6000);
             self.env.plan(time, Plan::Thaw(StoreId(node)));
         }
     }
@@ -95,7 +97,14 @@ impl World<Nodes> {
         }
     }
 
-    fn stop(&mut self, node: usize, how: Return) {
+    fn end_node(&mut self, node: usize, how: Return) {
+        let most = self.env.dice.pick(&[50, 2000, 10_000]).unwrap_or_default();
+        let time = self.env.dice.millis(10, most);
+        self.restart(node, how, time);
+    }
+
+    /// It is away for so long.
+    pub(super) fn restart(&mut self, node: usize, how: Return, time: Duration) {
         let needs_copy = matches!(how, Return::FromCopy | Return::RolledBack);
         let one = &mut self.stores.nodes[node];
         if !matches!(one.service, Service::Up) || (needs_copy && one.copy.is_none()) {
@@ -103,8 +112,6 @@ impl World<Nodes> {
         }
         one.service = Service::Down(how);
         self.env.network.store_ended(self.env.now, &mut self.env.dice, StoreId(node));
-        let most = self.env.dice.pick(&[50, 2000, 10_000]).unwrap_or_default();
-        let time = self.env.dice.millis(10, most);
         self.env.plan(time, Plan::Start(StoreId(node)));
     }
 
@@ -137,21 +144,26 @@ impl World<Nodes> {
     /// What nobody can know: neither who holds nor which token is next is certain any more.
     fn roll_back(&mut self, node: usize) -> Fault {
         let one = &mut self.stores.nodes[node];
+        let before = one.state(self.env.now);
         if let Some((store, run)) = one.copy.clone() {
             one.replace(self.env.now, store);
             one.run = run;
+        }
+        // Of a run that votes in an earlier epoch it is known: only a restart makes it count again.
+        if one.state(self.env.now) != before {
+            self.env.watch.needs_operator();
         }
         self.stores.forgive(&mut self.env);
         self.env.watch.begin_epoch();
         Fault::RolledBack
     }
 
-    fn copy(&mut self, node: usize) {
+    pub(super) fn copy(&mut self, node: usize) {
         let one = &mut self.stores.nodes[node];
         one.copy = Some((one.store.clone(), one.run.clone()));
     }
 
-    fn flush(&mut self, node: usize) {
+    pub(super) fn flush(&mut self, node: usize) {
         let membership = self.stores.membership();
         if matches!(self.stores.nodes[node].service, Service::Up) {
             self.env.fired(Fault::Flushed);
@@ -192,11 +204,16 @@ impl World<Nodes> {
 
     fn set_forward(&mut self, node: usize) {
         let by = self.leap();
+        self.step_clock(node, by);
+        self.env.watch.begin_epoch();
+    }
+
+    /// Of no harm to any lease while the node keeps none.
+    pub(super) fn step_clock(&mut self, node: usize, by: Duration) {
         self.env.fired(Fault::SetForward);
         self.env.note(format_args!("node {node}: clock set forward by {by:?}"));
         self.stores.nodes[node].leap(self.env.now, by);
         self.stores.look_at_clocks(&self.env);
-        self.env.watch.begin_epoch();
     }
 
     fn run_off(&mut self, node: usize, how: Fault) {

@@ -1,5 +1,7 @@
 //! Rules of the quorum that can be turned off, to see that the simulation finds out.
 
+use lock_redlock::quorum::Rule;
+
 /// One rule turned off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
@@ -17,11 +19,21 @@ pub enum Mistake {
     NoReleaseToAll,
     /// A node is installed with its own counter instead of the others'.
     OwnCounter,
+    /// A ttl is used that no majority was told of.
+    NoAnnouncement,
+    /// A dwell is over by one old note.
+    OneNote,
+    /// A node that comes back by its clock keeps the longest ttl that was read.
+    LowLongest,
+    /// A dwell counts up to its end, not up to the look that told how long it is.
+    PastLook,
+    /// A blank node counts, and is brought back, while nodes of another deployment answer.
+    BlankIsOurs,
 }
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 12] = [
         Self::NoGrantTest,
         Self::NoSecondRound,
         Self::NoMarker,
@@ -29,5 +41,28 @@ impl Mistake {
         Self::CountedFromAnswer,
         Self::NoReleaseToAll,
         Self::OwnCounter,
+        Self::NoAnnouncement,
+        Self::OneNote,
+        Self::LowLongest,
+        Self::PastLook,
+        Self::BlankIsOurs,
     ];
+
+    /// The rule of the real guard that it turns off. The others break what is around it.
+    pub(super) fn rule(self) -> Option<Rule> {
+        match self {
+            Self::NoAnnouncement => Some(Rule::Announcement),
+            Self::OneNote => Some(Rule::MajorityOfNotes),
+            Self::LowLongest => Some(Rule::LongestByClock),
+            Self::PastLook => Some(Rule::OverBeforeLook),
+            Self::BlankIsOurs => Some(Rule::BlankMayBeTheirs),
+            Self::NoGrantTest
+            | Self::NoSecondRound
+            | Self::NoMarker
+            | Self::NoDwell
+            | Self::CountedFromAnswer
+            | Self::NoReleaseToAll
+            | Self::OwnCounter => None,
+        }
+    }
 }

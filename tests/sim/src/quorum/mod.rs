@@ -4,11 +4,14 @@
 
 mod course;
 mod invariants;
+mod list;
 mod mischief;
 mod mistake;
 mod node;
 mod nodes;
+mod plot;
 mod post;
+mod processes;
 mod redlock;
 mod terms;
 mod words;
@@ -47,27 +50,56 @@ pub fn tell(seed: u64, mistake: Option<Mistake>) -> Report {
     run(seed, mistake, Diary::written())
 }
 
+/// Plays a plot: an order of events that the other seeds do not meet.
+pub fn play_plot(seed: u64, mistake: Option<Mistake>) -> Report {
+    run_plot(seed, mistake, Diary::default())
+}
+
+/// The same, with all that happens in it.
+pub fn tell_plot(seed: u64, mistake: Option<Mistake>) -> Report {
+    run_plot(seed, mistake, Diary::written())
+}
+
 fn run(seed: u64, mistake: Option<Mistake>, diary: Diary) -> Report {
     let terms = Terms::draw(&mut Dice::new(!seed));
+    let chaos = terms.chaos;
+    let mut world = populated(seed, terms, mistake, diary);
+    world.env.plan(Duration::from_millis(100), Plan::Mischief);
+    finish(world, chaos)
+}
+
+fn run_plot(seed: u64, mistake: Option<Mistake>, diary: Diary) -> Report {
+    let (terms, script) = plot::draw(&mut Dice::new(!seed));
+    let (lull, end) = (terms.lull, script.end());
+    let mut world = populated(seed, terms, mistake, diary);
+    world.rehearse(script);
+    world.env.plan(lull, Plan::Mischief);
+    finish(world, end)
+}
+
+fn populated(seed: u64, terms: Terms, mistake: Option<Mistake>, diary: Diary) -> World<Nodes> {
     let names = ["a", "b", "c"].iter().take(terms.names).filter_map(|name| name.parse::<LockName>().ok()).collect();
     let mut env = Env::new(seed, diary);
     env.note(format_args!("{terms:?}"));
     if terms.skew > APART {
         env.fired(Fault::ClocksApart);
     }
-    let (chaos, max_ttl, ttls) = (terms.chaos, terms.max_ttl.get(), terms.ttls);
-    let (pace, lull) = (terms.pace, terms.lull);
+    let (ttls, pace, lull) = (terms.ttls, terms.pace, terms.lull);
     let nodes = Nodes::new(&mut env, terms, mistake);
     let mut world = World::new(env, nodes, names, ttls);
     (world.pace, world.lull) = (pace, lull);
     world.populate();
-    world.env.plan(Duration::from_millis(100), Plan::Mischief);
+    world
+}
+
+/// After so much chaos all is well, and everybody gets what it wants.
+fn finish(mut world: World<Nodes>, chaos: Duration) -> Report {
     world.run_until(Time::START + chaos);
     world.heal();
-    let set_back = world.stores.set_back;
-    world.run_until(world.env.now + HEALED_WITHIN + max_ttl + set_back);
+    let longest = world.stores.terms.max_ttl.get() + world.stores.set_back;
+    world.run_until(world.env.now + HEALED_WITHIN + longest);
     world.check_rest();
-    world.run_until(world.env.now + QUIET + max_ttl + set_back);
+    world.run_until(world.env.now + QUIET + longest);
     world.check_quiet();
     Report::of(world.env, world.steps)
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, NodeState, RunId, Told};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, RunId, Told, View};
 use lock_core::{Claim, Fenced, Lease, LockName, Moment, Note, Owner, Queueing, Width};
 use lock_memory::node::NodeStore;
 use lock_redlock::quorum::Outcome;
@@ -85,7 +85,7 @@ impl Node {
         }
     }
 
-    /// What a node says that does not look at its grant's own token. A claim of whoever holds re-arms the ttl, too.
+    /// What a node says that does not look at its grant's own token. A claim of the current holder re-arms the ttl, too.
     fn acknowledge(&mut self, at: Time, lease: &Lease, epoch: Epoch, fenced: Fenced) -> Fenced {
         if !matches!(fenced, Fenced::Higher(_)) || self.keeps(at, &lease.name, lease.owner).is_none() {
             return fenced;
@@ -106,7 +106,11 @@ impl Node {
     }
 
     pub(super) fn state(&self, at: Time) -> NodeState {
-        self.store.view(self.clock.read(at), &self.run).state
+        self.view(at).state
+    }
+
+    pub(super) fn view(&self, at: Time) -> View {
+        self.store.view(self.clock.read(at), &self.run)
     }
 
     /// Until when it keeps the lock for this owner, by its clock.

@@ -1,21 +1,22 @@
 //! The nodes of a quorum in the world: how they answer, and what must hold there.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lock_core::Fenced;
 use lock_core::node::{Ask, Epoch, Membership, NodeState, Told};
-use lock_core::{Capabilities, Durability, Fenced, Moment, Policy, RequestOrder, Waiting};
-use lock_redlock::quorum::{NodeId, Quorum, Recovery};
+use lock_redlock::quorum::{NodeId, Purpose, Recovery};
 
 use super::Mistake;
-use super::course::Note;
+use super::course::Record;
 use super::invariants::{self, Tokens};
+use super::list::List;
 use super::node::{Node, Service};
+use super::plot::Deed;
 use super::redlock::Redlock;
 use super::terms::Terms;
-use super::words::{Asked, Said};
-use crate::client::{Make, Process};
-use crate::clock::Clock;
+use super::words::{Asked, Said, Words};
 use crate::env::{Env, Plan};
 use crate::fault::Fault;
 use crate::invariants::{Holding, Rule};
@@ -39,14 +40,27 @@ pub(crate) struct Nodes {
     /// How far clocks were set back in all.
     pub(super) set_back: Duration,
     pub(super) mistake: Option<Mistake>,
+    /// What happens as planned, and who has to do with it: see `plot`.
+    pub(super) deeds: Vec<Deed>,
+    pub(super) cast: BTreeMap<usize, ProcessId>,
 }
 
 impl Nodes {
-    pub(super) fn new(env: &mut Env<Redlock>, terms: Terms, mistake: Option<Mistake>) -> Self {
+    pub(super) fn new(env: &mut Env<Words>, terms: Terms, mistake: Option<Mistake>) -> Self {
         let mut node = |index| Node::new(index, terms.begins(&mut env.dice), env.dice.rate(), mistake);
-        let nodes = (0..terms.nodes).map(&mut node).collect();
-        let (tokens, set_back) = (Tokens::default(), Duration::ZERO);
-        let mut all = Self { terms, nodes, tokens, ran: 0, behind: i128::MAX, ahead: i128::MIN, set_back, mistake };
+        let nodes = (0..terms.nodes + terms.spares).map(&mut node).collect();
+        let mut all = Self {
+            terms,
+            nodes,
+            tokens: Tokens::default(),
+            ran: 0,
+            behind: i128::MAX,
+            ahead: i128::MIN,
+            set_back: Duration::ZERO,
+            mistake,
+            deeds: Vec::new(),
+            cast: BTreeMap::new(),
+        };
         all.look_at_clocks(env);
         if all.terms.founded {
             all.found(env);
@@ -54,12 +68,13 @@ impl Nodes {
         all
     }
 
-    fn addresses(&self) -> Vec<String> {
-        (0..self.terms.nodes).map(|index| format!("node-{index}")).collect()
+    /// The first list.
+    pub(super) fn membership(&self) -> Membership {
+        self.membership_of(List::First)
     }
 
-    pub(super) fn membership(&self) -> Membership {
-        Membership { members: self.addresses(), max_ttl: self.terms.max_ttl.get() }
+    pub(super) fn membership_of(&self, list: List) -> Membership {
+        Membership::new(list.addresses(&self.terms), self.terms.max_ttl.get())
     }
 
     /// How many nodes are needed for anything.
@@ -68,9 +83,9 @@ impl Nodes {
     }
 
     /// Declares the deployment to be new.
-    fn found(&mut self, env: &mut Env<Redlock>) {
+    fn found(&mut self, env: &mut Env<Words>) {
         let membership = Arc::new(self.membership());
-        for node in &mut self.nodes {
+        for node in self.nodes.iter_mut().take(self.terms.nodes) {
             let epoch = Epoch::from_random(env.number());
             let membership = Arc::clone(&membership);
             let mark = Ask::Mark { epoch, membership: Arc::clone(&membership) };
@@ -82,7 +97,7 @@ impl Nodes {
     }
 
     /// Remembers how far clocks are apart.
-    pub(super) fn look_at_clocks(&mut self, env: &Env<Redlock>) {
+    pub(super) fn look_at_clocks(&mut self, env: &Env<Words>) {
         for node in &self.nodes {
             let shown = i128::from(node.clock.read(env.now).as_nanos()) - i128::from(env.now.as_nanos());
             (self.behind, self.ahead) = (self.behind.min(shown), self.ahead.max(shown));
@@ -94,7 +109,7 @@ impl Nodes {
         Duration::from_nanos(u64::try_from(self.ahead - self.behind).unwrap_or(u64::MAX))
     }
 
-    fn run(&mut self, env: &mut Env<Redlock>, node: usize, asked: &Asked) -> Said {
+    fn run(&mut self, env: &mut Env<Words>, node: usize, asked: &Asked) -> Said {
         let before = self.nodes[node].state(env.now);
         let outcome = self.nodes[node].ask(env.now, &asked.ask);
         self.ran += 1;
@@ -107,7 +122,7 @@ impl Nodes {
     }
 
     /// What else follows from an answer, for the rules and for mistakes.
-    fn follow(&mut self, env: &mut Env<Redlock>, index: usize, asked: &Asked, told: &Told, before: NodeState) {
+    fn follow(&mut self, env: &mut Env<Words>, index: usize, asked: &Asked, told: &Told, before: NodeState) {
         let node = &mut self.nodes[index];
         match (&asked.ask, told) {
             (Ask::Release(request), _) => _ = node.released.entry(request.owner).or_insert(Some(env.now)),
@@ -128,7 +143,7 @@ impl Nodes {
     }
 
     /// Where a node votes again by its clock alone, and clocks were too far apart for that, tokens may fall.
-    fn installed(&mut self, env: &mut Env<Redlock>, node: usize, recovery: Option<Recovery>, before: NodeState) {
+    fn installed(&mut self, env: &mut Env<Words>, node: usize, recovery: Option<Recovery>, before: NodeState) {
         let began = matches!(before, NodeState::Abstaining { .. }) && self.nodes[node].votes(env.now);
         if !began {
             return;
@@ -141,12 +156,12 @@ impl Nodes {
     }
 
     /// More was lost than anybody can know: tokens may fall.
-    pub(super) fn forgive(&mut self, env: &mut Env<Redlock>) {
+    pub(super) fn forgive(&mut self, env: &mut Env<Words>) {
         self.tokens.forgive();
         env.watch.tokens_may_fall();
     }
 
-    fn install_at_once(&mut self, env: &Env<Redlock>, node: usize, epoch: Epoch) {
+    fn install_at_once(&mut self, env: &Env<Words>, node: usize, epoch: Epoch) {
         let counter = self.nodes.iter().map(|node| node.store.counter()).max().unwrap_or_default();
         let membership = Arc::new(self.membership());
         let install = Ask::Install { epoch, counter, longest: self.terms.max_ttl.get(), membership };
@@ -157,8 +172,11 @@ impl Nodes {
 
 impl World<Nodes> {
     pub(super) fn populate(&mut self) {
-        for _ in 0..self.stores.terms.processes {
-            Nodes::begin_process(self);
+        for actor in 0..self.stores.terms.processes {
+            if let Some(process) = self.make_process(List::First) {
+                self.stores.cast.insert(actor, process.id);
+                self.begin(process, Purpose::Watch);
+            }
         }
     }
 
@@ -172,10 +190,10 @@ impl World<Nodes> {
     }
 
     /// What processes wrote down since the last step.
-    fn take_notes(&mut self) {
+    fn take_records(&mut self) {
         for process in self.processes.values_mut() {
-            for note in process.backend.take_notes() {
-                self.stores.write_down(&mut self.env, note);
+            for record in process.backend.take_records() {
+                self.stores.write_down(&mut self.env, record);
             }
         }
         for hold in self.env.watch.take_admitted() {
@@ -193,22 +211,22 @@ impl World<Nodes> {
 }
 
 impl Nodes {
-    fn write_down(&mut self, env: &mut Env<Redlock>, note: Note) {
-        match note {
-            Note::Began(name, owner) => {
+    fn write_down(&mut self, env: &mut Env<Words>, record: Record) {
+        match record {
+            Record::Began(name, owner) => {
                 for node in &mut self.nodes {
                     node.released.remove(&owner);
                 }
                 self.tokens.began(env.watch.epoch(), env.now, name, owner);
             }
-            Note::Granted { lease, acknowledged, grants } => {
+            Record::Granted { lease, acknowledged, grants } => {
                 let result = invariants::nothing_below(&lease, &acknowledged, &grants);
                 env.watch.report(Rule::NothingBelow, result);
                 if let Some(epoch) = self.tokens.granted(&lease, acknowledged) {
                     env.watch.granted_in(epoch, &lease);
                 }
             }
-            Note::Failed { name, owner, told } => {
+            Record::Failed { name, owner, told } => {
                 let told = told.iter().map(|NodeId(index)| &self.nodes[*index]);
                 let began = self.tokens.began_at(owner);
                 let result = invariants::failed_leaves_nothing(told, env.now, began, &name, owner);
@@ -222,30 +240,9 @@ impl Stores for Nodes {
     type Backend = Redlock;
 
     fn begin_process(world: &mut World<Self>) {
-        let env = &mut world.env;
-        let terms = &world.stores.terms;
-        let id = ProcessId(env.number());
-        let capabilities = Capabilities::new("sim", Waiting::Poll, Durability::ClockFloor)
-            .with_shared_counter()
-            .with_ordering(RequestOrder::InOrder);
-        let mut policy = Policy::new(capabilities);
-        policy.op_timeout = terms.op_timeout;
-        if env.dice.chance(500) {
-            policy.chain = u32::try_from(env.dice.from(0, 2)).unwrap_or_default();
+        if let Some(process) = world.make_process(List::First) {
+            world.begin(process, Purpose::Watch);
         }
-        let clock = Clock::any(&mut env.dice);
-        env.note(format_args!("{id:?} begins: {policy:?}"));
-        let Ok(quorum) = Quorum::new(&world.stores.addresses(), terms.max_ttl) else { return };
-        let backend = Redlock::new(id, quorum, terms.nodes, world.stores.mistake);
-        let mut process = Process::new(env, Make { id, clock, policy, names: &world.names, backend });
-        let now: Moment = clock.read(env.now);
-        process.backend.connect(env, now);
-        if env.dice.chance(terms.short_lived) {
-            env.fired(Fault::ShortLived);
-            let life = env.dice.millis(500, 3000);
-            env.plan(life, Plan::Death(id));
-        }
-        world.add_process(process);
     }
 
     fn asked(world: &mut World<Self>, conn: ConnId, tag: Tag, ask: Asked) {
@@ -268,6 +265,7 @@ impl Stores for Nodes {
             Plan::Thaw(StoreId(node)) => world.thaw(node),
             Plan::Start(StoreId(node)) => world.start(node),
             Plan::ClockRight(StoreId(node)) => world.right_clock(node),
+            Plan::Cue(deed) => world.cue(deed),
             Plan::Act(..)
             | Plan::Arrival(_)
             | Plan::Resume(_)
@@ -288,12 +286,15 @@ impl Stores for Nodes {
 
     fn check(world: &mut World<Self>) {
         world.suspect_fast_clocks();
-        world.take_notes();
+        world.take_records();
         let (now, nodes, watch) = (world.env.now, &world.stores, &mut world.env.watch);
         let holdings: Vec<Holding<'_>> = world.processes.values().flat_map(|process| process.holdings(now)).collect();
         let one = invariants::one_holder(watch, &holdings);
-        let kept = invariants::nodes_keep(watch, &holdings, &nodes.nodes, nodes.majority(), now);
         watch.report(Rule::OneHolder, one);
-        watch.report(Rule::StoreKeeps, kept);
+        for process in world.processes.values() {
+            let members: Vec<_> = process.backend.members().map(|NodeId(index)| &nodes.nodes[index]).collect();
+            let kept = invariants::nodes_keep(watch, process.holdings(now), &members, nodes.majority(), now);
+            watch.report(Rule::StoreKeeps, kept);
+        }
     }
 }

@@ -1,21 +1,21 @@
-//! How letters get to the nodes and outcomes come back: an ordered connection to each for the users, and another one for
+//! How requests get to the nodes and outcomes come back: an ordered connection to each for the users, and another one for
 //! the keeper.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation};
-use lock_redlock::quorum::{Letter, NodeId, Recovery};
+use lock_redlock::quorum::{NodeId, Outgoing, Recovery};
 
 use super::course::Side;
-use super::redlock::Redlock;
-use super::words::{Asked, Said};
+use super::words::{Asked, Said, Words};
 use crate::env::Env;
 use crate::fault::Fault;
-use crate::network::{ConnId, Farewell, ProcessId, StoreId, Tag};
+use crate::network::{ConnId, ConnectionEnd, ProcessId, StoreId, Tag};
 
 #[derive(Debug)]
 pub(super) struct Post {
     process: ProcessId,
+    members: Vec<NodeId>,
     /// By node: the users' and the keeper's.
     lines: Vec<[Line; 2]>,
     pending: BTreeMap<Tag, Sent>,
@@ -31,12 +31,10 @@ enum Line {
     Up(ConnId),
 }
 
-/// A letter under way.
+/// Something under way to a node.
 #[derive(Debug)]
 pub(super) struct Sent {
-    /// The number of its course.
-    pub(super) course: u64,
-    pub(super) letter: Letter,
+    pub(super) outgoing: Outgoing,
     pub(super) side: Side,
     /// How its node would come to vote by it.
     pub(super) recovery: Option<Recovery>,
@@ -46,15 +44,15 @@ pub(super) struct Sent {
 
 impl Sent {
     fn asked(&self) -> Asked {
-        Asked { ask: self.letter.ask.clone(), recovery: self.recovery }
+        Asked { ask: self.outgoing.ask.clone(), recovery: self.recovery }
     }
 }
 
 impl Post {
-    pub(super) fn new(process: ProcessId, nodes: usize) -> Self {
+    pub(super) fn new(process: ProcessId, members: Vec<NodeId>) -> Self {
         let down = || Line::Down(Moment::ORIGIN, VecDeque::new());
-        let lines = (0..nodes).map(|_| [down(), down()]).collect();
-        Self { process, lines, pending: BTreeMap::new(), outcomes: VecDeque::new(), last_tag: 0 }
+        let lines = members.iter().map(|_| [down(), down()]).collect();
+        Self { process, members, lines, pending: BTreeMap::new(), outcomes: VecDeque::new(), last_tag: 0 }
     }
 
     /// The outcome that came first.
@@ -67,9 +65,9 @@ impl Post {
         self.outcomes.push_back((sent, said));
     }
 
-    pub(super) fn send(&mut self, env: &mut Env<Redlock>, now: Moment, mut sent: Sent) {
+    pub(super) fn send(&mut self, env: &mut Env<Words>, now: Moment, mut sent: Sent) {
         self.last_tag += 1;
-        let (tag, NodeId(node), side) = (Tag(self.last_tag), sent.letter.node, sent.side as usize);
+        let (tag, NodeId(node), side) = (Tag(self.last_tag), sent.outgoing.node, sent.side as usize);
         self.reconnect(env, now, node, side);
         match &mut self.lines[node][side] {
             Line::Up(conn) => {
@@ -86,13 +84,14 @@ impl Post {
     }
 
     /// Connects anew where it is time. What waited goes out first.
-    fn reconnect(&mut self, env: &mut Env<Redlock>, now: Moment, node: usize, side: usize) {
+    fn reconnect(&mut self, env: &mut Env<Words>, now: Moment, node: usize, side: usize) {
         let line = &mut self.lines[node][side];
         let waiting = match line {
             Line::Down(again_at, waiting) if *again_at <= now => std::mem::take(waiting),
             Line::Down(..) | Line::Up(_) => return,
         };
-        let conn = env.network.connect(self.process, StoreId(node));
+        let NodeId(store) = self.members[node];
+        let conn = env.network.connect(self.process, StoreId(store));
         *line = Line::Up(conn);
         for tag in waiting {
             if let Some(sent) = self.pending.get_mut(&tag) {
@@ -112,7 +111,7 @@ impl Post {
     }
 
     /// Connects anew where somebody waits for it, and ends what takes too long.
-    pub(super) fn wake(&mut self, env: &mut Env<Redlock>, now: Moment) {
+    pub(super) fn wake(&mut self, env: &mut Env<Words>, now: Moment) {
         for node in 0..self.lines.len() {
             for side in [Side::Users as usize, Side::Keeper as usize] {
                 if matches!(&self.lines[node][side], Line::Down(_, waiting) if !waiting.is_empty()) {
@@ -120,10 +119,10 @@ impl Post {
                 }
             }
         }
-        // Whoever took too long may be given up with its connection.
+        // A request that took too long may be given up with its connection.
         for conn in self.fail(|sent| sent.deadline <= now, ErrorKind::Timeout) {
             if env.dice.chance(300) && self.uses(conn) {
-                env.leave(conn, Farewell::Said);
+                env.leave(conn, ConnectionEnd::Said);
                 self.cut(env, now, conn);
             }
         }
@@ -137,7 +136,7 @@ impl Post {
         }
     }
 
-    pub(super) fn cut(&mut self, env: &mut Env<Redlock>, now: Moment, conn: ConnId) {
+    pub(super) fn cut(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId) {
         let again_at = now + env.dice.millis(0, 300);
         let mut lines = self.lines.iter_mut().flatten();
         if let Some(line) = lines.find(|line| matches!(line, Line::Up(on) if *on == conn)) {
@@ -146,7 +145,7 @@ impl Post {
         self.fail(|sent| sent.sent_on == Some(conn), ErrorKind::Unreachable);
     }
 
-    /// These letters have no answer, and never will. Tells on which connections they were sent.
+    /// These have no answer, and never will. Tells on which connections they were sent.
     fn fail(&mut self, which: impl Fn(&Sent) -> bool, kind: ErrorKind) -> Vec<ConnId> {
         let failing: Vec<_> = self.pending.iter().filter(|(_, sent)| which(sent)).map(|(tag, _)| *tag).collect();
         let mut conns = Vec::new();

@@ -1,121 +1,146 @@
-//! What a process asks a quorum through, as both colours of the real backend do: the quorum, and the errands that run.
+//! What a process asks a quorum through, as the async and the blocking backend do: the real quorum, and what it sends.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Told};
-use lock_core::station::{Action, ActionId, Input, Reply, Request};
+use lock_core::station::{Action, ActionId, Input, Reply, Request as StationRequest};
 use lock_core::{Answer, Batch, Fenced, Moment, Released};
-use lock_redlock::quorum::{Acquire, Guard, Letter, Purpose, Quorum, Release, Renew};
+use lock_redlock::quorum::{EpochSource, NodeId, Outgoing, Output, Purpose, Quorum, Request, RequestId};
 
 use super::Mistake;
-use super::course::{Course, Note, Over, Side};
+use super::course::{Course, Of, Over, Record, Side};
 use super::post::{Post, Sent};
-use super::words::{Asked, Said};
+use super::words::{Said, Words};
 use crate::client::{Backend, Heard};
 use crate::env::Env;
 use crate::network::{ConnId, ProcessId, Tag};
 
-/// How long each step of a pass of the guard may take.
-const GUARD_WITHIN: Duration = Duration::from_secs(1);
+/// How long each step of the first recovery pass may take.
+const PASS_WITHIN: Duration = Duration::from_secs(1);
+
+/// The epochs that one process draws. No other process draws the same.
+#[derive(Debug)]
+pub(super) struct Epochs {
+    process: ProcessId,
+    drawn: u64,
+}
 
 #[derive(Debug)]
 pub(crate) struct Redlock {
     quorum: Quorum,
-    nodes: usize,
+    /// The nodes by their numbers in the world. Records name them by these.
+    members: Vec<NodeId>,
     post: Post,
-    courses: BTreeMap<u64, Course>,
-    notes: Vec<Note>,
-    last_number: u64,
+    courses: BTreeMap<RequestId, Course>,
+    records: Vec<Record>,
     mistake: Option<Mistake>,
     /// When claims were asked for, where a mistake needs that.
     asked_at: BTreeMap<(usize, ActionId), Moment>,
 }
 
+impl Epochs {
+    pub(super) fn of(process: ProcessId) -> Self {
+        Self { process, drawn: 0 }
+    }
+}
+
+impl EpochSource for Epochs {
+    fn draw(&mut self) -> io::Result<Epoch> {
+        self.drawn += 1;
+        Ok(Epoch::from_random(self.process.0 << 32 | self.drawn))
+    }
+}
+
 impl Redlock {
-    pub(super) fn new(process: ProcessId, quorum: Quorum, nodes: usize, mistake: Option<Mistake>) -> Self {
+    pub(super) fn new(process: ProcessId, quorum: Quorum, members: Vec<NodeId>, mistake: Option<Mistake>) -> Self {
         Self {
             quorum,
-            nodes,
-            post: Post::new(process, nodes),
+            post: Post::new(process, members.clone()),
+            members,
             courses: BTreeMap::new(),
-            notes: Vec::new(),
-            last_number: 0,
+            records: Vec::new(),
             mistake,
             asked_at: BTreeMap::new(),
         }
     }
 
-    /// The guard's first pass.
-    pub(super) fn connect(&mut self, env: &mut Env<Self>, now: Moment) {
-        self.begin_guard(env, now, Side::Users);
-        self.go_on(env, now);
+    /// The first recovery pass.
+    pub(super) fn connect(&mut self, env: &mut Env<Words>, now: Moment, purpose: Purpose) {
+        let pass = Request::Pass(purpose);
+        self.begin(env, now, pass, PASS_WITHIN, Course::new(Of::Pass, Side::Users));
     }
 
     /// What the rules have to know since this was last asked.
-    pub(super) fn take_notes(&mut self) -> Vec<Note> {
-        std::mem::take(&mut self.notes)
+    pub(super) fn take_records(&mut self) -> Vec<Record> {
+        let records = std::mem::take(&mut self.records);
+        records.into_iter().map(|record| record.renamed(|NodeId(index)| self.members[index])).collect()
     }
 
-    fn number(&mut self) -> u64 {
-        self.last_number += 1;
-        self.last_number
+    pub(super) fn members(&self) -> impl Iterator<Item = NodeId> {
+        self.members.iter().copied()
     }
 
-    fn begin(&mut self, env: &mut Env<Self>, now: Moment, course: Course) -> Vec<Heard> {
-        let number = self.number();
-        self.courses.insert(number, course);
+    fn begin(
+        &mut self,
+        env: &mut Env<Words>,
+        now: Moment,
+        request: Request,
+        within: Duration,
+        course: Course,
+    ) -> Vec<Heard> {
+        let side = course.side;
+        let id = self.quorum.begin(now, request, within);
+        self.courses.insert(id, course);
         let mut heard = Vec::new();
-        self.advance(env, now, number, &mut heard);
+        self.take_outputs(env, now, side, &mut heard);
         heard.extend(self.go_on(env, now));
         heard
     }
 
-    fn begin_guard(&mut self, env: &mut Env<Self>, now: Moment, side: Side) {
-        let epochs = (0..self.nodes).map(|_| Epoch::from_random(env.number())).collect();
-        let guard = Guard::begin(&mut self.quorum, now, Purpose::Watch, GUARD_WITHIN, epochs);
-        let number = self.number();
-        self.courses.insert(number, Course::guard(guard, side));
-        self.advance(env, now, number, &mut Vec::new());
-    }
-
     /// Takes outcomes in, until there are none.
-    fn go_on(&mut self, env: &mut Env<Self>, now: Moment) -> Vec<Heard> {
+    fn go_on(&mut self, env: &mut Env<Words>, now: Moment) -> Vec<Heard> {
         let mut heard = Vec::new();
         while let Some((sent, said)) = self.post.take_outcome() {
-            if let Some(course) = self.courses.get_mut(&sent.course) {
-                course.heard(&mut self.quorum, now, &sent.letter, said);
-                self.advance(env, now, sent.course, &mut heard);
+            if let Some(course) = self.courses.get_mut(&sent.outgoing.request) {
+                course.heard(&sent.outgoing, &said);
             }
+            self.quorum.heard(now, sent.outgoing, said.outcome);
+            self.take_outputs(env, now, sent.side, &mut heard);
         }
         heard
     }
 
-    /// Sends what an errand has to be sent, and looks whether its verdict fell. After each the guard passes if it is time.
-    fn advance(&mut self, env: &mut Env<Self>, now: Moment, number: u64, heard: &mut Vec<Heard>) {
-        let Some(mut course) = self.courses.remove(&number) else { return };
-        while let Some(letter) = course.next_letter() {
-            self.send(env, now, number, &course, letter);
+    /// Carries out what the quorum wants done. A pass that it begins by itself takes the connections of the request before it.
+    fn take_outputs(&mut self, env: &mut Env<Words>, now: Moment, side: Side, heard: &mut Vec<Heard>) {
+        while let Some(output) = self.quorum.poll() {
+            match output {
+                Output::Send(outgoing) => {
+                    let course = self.courses.entry(outgoing.request);
+                    course.or_insert_with(|| Course::new(Of::Pass, side)).open += 1;
+                    self.send(env, now, outgoing);
+                }
+                Output::Done(id, verdict) => {
+                    let course = self.courses.get_mut(&id);
+                    heard.extend(course.and_then(|course| course.done(verdict, &mut self.records, &mut env.tally)));
+                }
+            }
         }
-        let verdict = course.take_verdict(&mut self.notes, &mut env.tally);
-        let (side, fell) = (course.side, verdict.is_some());
-        heard.extend(verdict.flatten());
-        if course.open > 0 {
-            self.courses.insert(number, course);
-        } else {
-            self.notes.extend(course.end());
-        }
-        if fell && self.quorum.wants_guard(now) {
-            self.begin_guard(env, now, side);
+        let is_over = |(id, course): (&RequestId, &Course)| (course.open == 0).then_some(*id);
+        for id in self.courses.iter().filter_map(is_over).collect::<Vec<_>>() {
+            self.records.extend(self.courses.remove(&id).and_then(Course::end));
         }
     }
 
-    fn send(&mut self, env: &mut Env<Self>, now: Moment, number: u64, course: &Course, letter: Letter) {
-        let (told, letter) = (self.mistaken(course, &letter), self.altered(letter));
-        let enough = self.nodes - self.quorum.majority() + 1;
-        let recovery = matches!(letter.ask, Ask::Install { .. }).then(|| course.recovery(letter.node, enough));
-        let deadline = now + letter.within;
-        let sent = Sent { course: number, letter, side: course.side, recovery, deadline, sent_on: None };
+    fn send(&mut self, env: &mut Env<Words>, now: Moment, outgoing: Outgoing) {
+        let Some(course) = self.courses.get(&outgoing.request) else { return };
+        let (told, side) = (self.mistaken(course, &outgoing), course.side);
+        let enough = self.members.len() - self.quorum.majority() + 1;
+        let recovery = matches!(outgoing.ask, Ask::Install { .. }).then(|| course.recovery(outgoing.node, enough));
+        let deadline = now + outgoing.within;
+        let outgoing = self.altered(outgoing);
+        let sent = Sent { outgoing, side, recovery, deadline, sent_on: None };
         match told {
             Some(told) => self.post.came_back(sent, Said { outcome: Ok(told), ran: 0 }),
             None => self.post.send(env, now, sent),
@@ -123,8 +148,8 @@ impl Redlock {
     }
 
     /// What is taken for an answer where a mistake says so.
-    fn mistaken(&self, course: &Course, letter: &Letter) -> Option<Told> {
-        match (self.mistake?, &letter.ask) {
+    fn mistaken(&self, course: &Course, outgoing: &Outgoing) -> Option<Told> {
+        match (self.mistake?, &outgoing.ask) {
             (Mistake::NoSecondRound, Ask::Fence { .. }) if course.owner().is_some() => {
                 Some(Told::Fenced(vec![Fenced::Acknowledged]))
             }
@@ -135,56 +160,51 @@ impl Redlock {
         }
     }
 
-    fn altered(&self, mut letter: Letter) -> Letter {
-        if let (Some(Mistake::OwnCounter), Ask::Install { counter, .. }) = (self.mistake, &mut letter.ask) {
+    fn altered(&self, mut outgoing: Outgoing) -> Outgoing {
+        if let (Some(Mistake::OwnCounter), Ask::Install { counter, .. }) = (self.mistake, &mut outgoing.ask) {
             *counter = 0;
         }
-        letter
+        outgoing
     }
 }
 
 impl Backend for Redlock {
-    type Ask = Asked;
-    type Say = Said;
+    type Talk = Words;
 
-    fn run(&mut self, env: &mut Env<Self>, now: Moment, site: usize, action: Action) -> Vec<Heard> {
-        let course = match action.request {
-            Request::Acquire(claim) => {
-                self.notes.push(Note::Began(claim.name.clone(), claim.owner));
+    fn run(&mut self, env: &mut Env<Words>, now: Moment, site: usize, action: Action) -> Vec<Heard> {
+        let (request, of) = match action.request {
+            StationRequest::Acquire(claim) => {
+                self.records.push(Record::Began(claim.name.clone(), claim.owner));
                 if self.mistake == Some(Mistake::CountedFromAnswer) {
                     self.asked_at.insert((site, action.id), now);
                 }
-                let errand = Acquire::begin(&mut self.quorum, now, &claim, action.within);
-                Course::acquire(errand, claim, site, action.id)
+                (Request::Acquire(claim.clone()), Of::Claim(claim, site, action.id))
             }
-            Request::Release(request) => {
-                let errand = Release::begin(&mut self.quorum, now, &request, action.within);
-                Course::release(errand, site, action.id)
-            }
+            StationRequest::Release(request) => (Request::Release(request), Of::Release(site, action.id)),
         };
-        self.begin(env, now, course)
+        self.begin(env, now, request, action.within, Course::new(of, Side::Users))
     }
 
-    fn renew(&mut self, env: &mut Env<Self>, now: Moment, batch: Batch) -> Vec<Heard> {
-        let errand = Renew::begin(&mut self.quorum, now, &batch.leases, batch.within);
-        self.begin(env, now, Course::renew(errand, batch))
+    fn renew(&mut self, env: &mut Env<Words>, now: Moment, batch: Batch) -> Vec<Heard> {
+        let (request, within) = (Request::Renew(batch.leases.clone()), batch.within);
+        self.begin(env, now, request, within, Course::new(Of::Renewal(batch), Side::Keeper))
     }
 
     fn next_wake(&self) -> Option<Moment> {
         self.post.next_wake()
     }
 
-    fn wake(&mut self, env: &mut Env<Self>, now: Moment) -> Vec<Heard> {
+    fn wake(&mut self, env: &mut Env<Words>, now: Moment) -> Vec<Heard> {
         self.post.wake(env, now);
         self.go_on(env, now)
     }
 
-    fn said(&mut self, env: &mut Env<Self>, now: Moment, conn: ConnId, tag: Tag, said: Said) -> Vec<Heard> {
+    fn said(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId, tag: Tag, said: Said) -> Vec<Heard> {
         self.post.said(conn, tag, said);
         self.go_on(env, now)
     }
 
-    fn cut(&mut self, env: &mut Env<Self>, now: Moment, conn: ConnId) -> Vec<Heard> {
+    fn cut(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId) -> Vec<Heard> {
         self.post.cut(env, now, conn);
         self.go_on(env, now)
     }
@@ -202,11 +222,11 @@ impl Backend for Redlock {
         match (self.mistake, input) {
             (
                 Some(Mistake::CountedFromAnswer),
-                Input::Reply(id, Reply::Acquire(Ok(Answer::Granted { lease, valid_for }))),
+                Input::Reply(id, Reply::Acquire(Ok(Answer::Granted { lease, valid_for, .. }))),
             ) => {
                 let asked_at = self.asked_at.get(&(site, id)).copied().unwrap_or(now);
                 let valid_for = valid_for + now.since(asked_at);
-                Input::Reply(id, Reply::Acquire(Ok(Answer::Granted { lease, valid_for })))
+                Input::Reply(id, Reply::Acquire(Ok(Answer::Granted { lease, valid_for, wanted: false })))
             }
             (_, input) => input,
         }

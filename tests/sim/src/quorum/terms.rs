@@ -54,10 +54,15 @@ impl Trouble {
 
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
+    /// How many nodes there are in the deployment.
     pub(super) nodes: usize,
+    /// How many other nodes there are, which are blank at first.
+    pub(super) spares: usize,
     pub(super) names: usize,
     pub(super) processes: usize,
     pub(super) max_ttl: Ttl,
+    /// How long a node dwells at least that knows of no deployment.
+    pub(super) blank_dwell: Duration,
     pub(super) ttls: &'static [Duration],
     /// Whether the deployment was declared to be new.
     pub(super) founded: bool,
@@ -82,6 +87,12 @@ const MIXED: [Duration; 4] =
 const LONG: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(20)];
 /// All ttls are at most as long.
 const MAX_TTLS: [Duration; 3] = [Duration::from_secs(20), Duration::from_secs(30), Duration::from_secs(60)];
+/// The real one, and mostly one that is over sooner: a client that waits for it only asks again and again.
+const BLANK_DWELLS: [Duration; 8] = {
+    let mut dwells = [MAX_TTLS[2]; 8];
+    dwells[0] = Duration::from_secs(300);
+    dwells
+};
 const SKEWS: [Duration; 4] =
     [Duration::ZERO, Duration::from_millis(20), Duration::from_secs(3), Duration::from_secs(600)];
 const PACES: [Duration; 4] =
@@ -102,6 +113,21 @@ impl Terms {
         if dice.chance(100) { terms.with_wild_clocks() } else { terms }
     }
 
+    /// For a plot, over three nodes that know two locks: the one that it is about, and two others.
+    pub(super) fn of_plot(dice: &mut Dice, max_ttl: Duration) -> Self {
+        let mild = [Trouble::Cut, Trouble::Gap, Trouble::Pause, Trouble::Freeze, Trouble::Weather];
+        let troubles = if dice.chance(300) { dice.pick(&mild).into_iter().collect() } else { Vec::new() };
+        let max_ttl = Ttl::new(max_ttl).unwrap_or(Ttl::DEFAULT);
+        let drawn = Self::drawn(dice, max_ttl, troubles, PACES[0], Duration::from_millis(2500));
+        let op_timeout = Some(LONGEST_ASKED);
+        Self { nodes: 3, names: 2, processes: 3, ttls: &QUICK, founded: true, op_timeout, short_lived: 0, ..drawn }
+            .with_quick_dwells()
+    }
+
+    fn with_quick_dwells(self) -> Self {
+        Self { blank_dwell: self.max_ttl.get(), ..self }
+    }
+
     /// Clocks that leap while requests are long under way.
     fn with_wild_clocks(mut self) -> Self {
         self.troubles = vec![Trouble::SetForward, Trouble::SetForward, Trouble::Weather];
@@ -115,9 +141,11 @@ impl Terms {
         let ttls: [&'static [Duration]; 3] = [&QUICK, &MIXED, &LONG];
         Self {
             nodes: if dice.chance(650) { 3 } else { 5 },
+            spares: 0,
             names: dice.from(1, 2),
             processes: dice.from(2, 3),
             max_ttl,
+            blank_dwell: dice.pick(&BLANK_DWELLS).unwrap_or_default(),
             ttls: dice.pick(&ttls).unwrap_or(&QUICK),
             founded: dice.chance(900),
             skew: dice.pick(&SKEWS).unwrap_or_default(),

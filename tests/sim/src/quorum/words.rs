@@ -5,6 +5,17 @@ use std::fmt;
 use lock_core::node::{Ask, NodeState, NodeTime, Told};
 use lock_redlock::quorum::{Outcome, Recovery};
 
+use crate::network::Talk;
+
+/// Clients and nodes.
+#[derive(Debug)]
+pub(crate) enum Words {}
+
+impl Talk for Words {
+    type Ask = Asked;
+    type Say = Said;
+}
+
 /// A request, and how its node would come to vote by it.
 #[derive(Clone)]
 pub(crate) struct Asked {

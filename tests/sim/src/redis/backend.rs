@@ -7,20 +7,21 @@ use std::time::Duration;
 use lock_core::station::{Action, ActionId, Input, Reply, Request};
 use lock_core::{BackendError, Batch, Effect, ErrorKind, Moment, Operation, Queueing, RequestOrder};
 
+use super::Mistake;
 use super::layer::Layer;
 use super::server::{Ask, Inbox, Refused, Say, Seat};
-use super::{Mistake, REDIS};
+use super::words::{REDIS, Words};
 use crate::client::{Backend, Heard};
 use crate::env::Env;
 use crate::fault::Fault;
-use crate::network::{ConnId, Farewell, ProcessId, Tag};
+use crate::network::{ConnId, ConnectionEnd, ProcessId, Tag};
 
 /// How long the first words on a connection may take.
 const GREETING_WITHIN: Duration = Duration::from_secs(1);
 /// On how many connections requests go where they may overtake each other.
 const POOL: usize = 3;
 
-/// What was asked, for whoever hears the answer.
+/// What was asked, for the receiver of the answer.
 #[derive(Debug)]
 enum What {
     /// An action of the station with this number.
@@ -85,7 +86,7 @@ impl Translator {
     }
 
     /// Asks, now or once there is a connection; or fails at once, where there is none.
-    fn submit(&mut self, env: &mut Env<Self>, deadline: Moment, what: What, ask: Ask) -> Option<Heard> {
+    fn submit(&mut self, env: &mut Env<Words>, deadline: Moment, what: What, ask: Ask) -> Option<Heard> {
         let lane = match what {
             What::Action(..) => env.dice.from(0, self.lanes.len() - 2),
             What::Renewal(_) => self.lanes.len() - 1,
@@ -120,14 +121,14 @@ impl Translator {
     }
 
     /// An answer came.
-    fn answered(&mut self, env: &mut Env<Self>, conn: ConnId, tag: Tag, say: Say) -> Option<Heard> {
+    fn answered(&mut self, env: &mut Env<Words>, conn: ConnId, tag: Tag, say: Say) -> Option<Heard> {
         if let Some(lane) = self.greeted(conn, tag) {
             return self.connected(env, conn, lane);
         }
         if let Some((_, site, id)) = self.last_answered.filter(|(last, ..)| *last == tag) {
             return Some(Heard::Reply(site, id, reply(say)?));
         }
-        // Whoever asked over a connection that is gone was told so.
+        // A caller on a connection that is gone has been told.
         if self.pending.get(&tag)?.sent_on != Some(conn) {
             return None;
         }
@@ -141,7 +142,7 @@ impl Translator {
         }
     }
 
-    fn greet(&mut self, env: &mut Env<Self>, now: Moment, index: usize) {
+    fn greet(&mut self, env: &mut Env<Words>, now: Moment, index: usize) {
         let (conn, tag) = (env.network.connect(self.process, REDIS), self.next_tag());
         let inbox = self.inbox.filter(|_| index == 0);
         env.ask(conn, tag, Ask::Hello(inbox));
@@ -154,7 +155,7 @@ impl Translator {
         self.lanes.iter().position(greets)
     }
 
-    fn connected(&mut self, env: &mut Env<Self>, conn: ConnId, index: usize) -> Option<Heard> {
+    fn connected(&mut self, env: &mut Env<Words>, conn: ConnId, index: usize) -> Option<Heard> {
         let lane = &mut self.lanes[index];
         lane.line = Line::Up(conn);
         lane.made += 1;
@@ -181,10 +182,9 @@ impl Translator {
 }
 
 impl Backend for Translator {
-    type Ask = Ask;
-    type Say = Say;
+    type Talk = Words;
 
-    fn run(&mut self, env: &mut Env<Self>, now: Moment, site: usize, action: Action) -> Vec<Heard> {
+    fn run(&mut self, env: &mut Env<Words>, now: Moment, site: usize, action: Action) -> Vec<Heard> {
         if let Some(reply) = self.layers[site].outward(now, &action) {
             return vec![Heard::Reply(site, action.id, reply)];
         }
@@ -192,7 +192,7 @@ impl Backend for Translator {
         self.submit(env, now + action.within, what, ask).into_iter().collect()
     }
 
-    fn renew(&mut self, env: &mut Env<Self>, now: Moment, batch: Batch) -> Vec<Heard> {
+    fn renew(&mut self, env: &mut Env<Words>, now: Moment, batch: Batch) -> Vec<Heard> {
         let (deadline, ask) = (now + batch.within, Ask::Renew(batch.leases.clone()));
         self.submit(env, deadline, What::Renewal(batch), ask).into_iter().collect()
     }
@@ -206,12 +206,12 @@ impl Backend for Translator {
         lines.chain(self.pending.values().map(|pending| pending.deadline)).min()
     }
 
-    fn wake(&mut self, env: &mut Env<Self>, now: Moment) -> Vec<Heard> {
+    fn wake(&mut self, env: &mut Env<Words>, now: Moment) -> Vec<Heard> {
         for index in 0..self.lanes.len() {
             match self.lanes[index].line {
                 Line::Down { again_at } if again_at <= now => self.greet(env, now, index),
                 Line::Greeting { conn, until, .. } if until <= now => {
-                    env.leave(conn, Farewell::Said);
+                    env.leave(conn, ConnectionEnd::Said);
                     self.lanes[index].line = Line::Down { again_at: now + env.dice.millis(10, 500) };
                 }
                 Line::Down { .. } | Line::Greeting { .. } | Line::Up(_) => {}
@@ -220,11 +220,11 @@ impl Backend for Translator {
         self.end(|pending| pending.deadline <= now, ErrorKind::Timeout)
     }
 
-    fn said(&mut self, env: &mut Env<Self>, _: Moment, conn: ConnId, tag: Tag, say: Say) -> Vec<Heard> {
+    fn said(&mut self, env: &mut Env<Words>, _: Moment, conn: ConnId, tag: Tag, say: Say) -> Vec<Heard> {
         self.answered(env, conn, tag, say).into_iter().collect()
     }
 
-    fn cut(&mut self, env: &mut Env<Self>, now: Moment, conn: ConnId) -> Vec<Heard> {
+    fn cut(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId) -> Vec<Heard> {
         let on = |lane: &&mut Lane| match lane.line {
             Line::Up(on) | Line::Greeting { conn: on, .. } => on == conn,
             Line::Down { .. } => false,

@@ -26,9 +26,9 @@ impl Layer {
     pub(crate) fn inward(&mut self, now: Moment, input: Input) -> Input {
         self.granted = granted_by(&input);
         match (self.mistake, input) {
-            (Some(Mistake::CountedFromPush), Input::Event(Event::Granted { lease, valid_for })) => {
+            (Some(Mistake::CountedFromPush), Input::Event(Event::Granted { lease, valid_for, wanted })) => {
                 let late = self.basis.get(&lease.owner).map_or_else(Default::default, |basis| now.since(*basis));
-                Input::Event(Event::Granted { lease, valid_for: valid_for + late })
+                Input::Event(Event::Granted { lease, valid_for: valid_for + late, wanted })
             }
             (Some(Mistake::CountedFromPush), Input::Reply(id, reply)) => {
                 self.answered(id, &reply);

@@ -4,14 +4,15 @@ use std::collections::VecDeque;
 use std::mem;
 use std::time::Duration;
 
+use super::TTLS;
 use super::invariants::Outsider;
 use super::server::{Ask, Database};
 use super::stores::{OneRedis, Return, Service};
-use super::{REDIS, TTLS};
-use crate::client::{Act, Wait, Wish};
+use super::words::REDIS;
 use crate::env::Plan;
 use crate::fault::Fault;
 use crate::network::{ConnId, Weather};
+use crate::wish::{Act, Wait, Wish};
 use crate::world::World;
 
 /// An operator's connection, which nobody cuts.

@@ -5,7 +5,7 @@
 pub enum Mistake {
     /// The validity of a lease that was handed over counts from the message instead of from the latest answered request.
     CountedFromPush,
-    /// A lease that is handed over lasts for the ttl of whoever gave it up, instead of the waiter's place.
+    /// A lease that is handed over lasts for the ttl of the previous holder, instead of the waiter's place.
     ReleasersTtl,
     /// Asking again as the holder does not re-arm the ttl.
     NotRearmed,
@@ -15,4 +15,6 @@ pub enum Mistake {
     UnwantedKept,
     /// A station goes on asking however many releases it owes.
     UnboundedDebt,
+    /// Answers do not count the tokens that were drawn, so that a grant that was over by then seems to have come later.
+    DrawnForgotten,
 }

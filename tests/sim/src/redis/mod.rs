@@ -10,6 +10,7 @@ mod mistake;
 mod server;
 mod stores;
 pub mod trace;
+mod words;
 
 use std::time::Duration;
 
@@ -21,12 +22,9 @@ use stores::OneRedis;
 use crate::clock::Time;
 use crate::diary::Diary;
 use crate::env::{Env, Plan};
-use crate::network::StoreId;
 use crate::run::Report;
 use crate::world::World;
 
-/// There is only one.
-const REDIS: StoreId = StoreId(0);
 /// How long everybody may take to have had a turn once all is well: what the dead left ends after the longest ttl, and
 /// hand-overs to them after a place each.
 const HEALED_WITHIN: Duration = Duration::from_secs(180);

@@ -7,7 +7,8 @@ use lock_core::{Capabilities, Durability, Moment, Owner, Policy, RequestOrder, W
 use super::Mistake;
 use super::backend::Translator;
 use super::invariants::{self, Outsider, Tokens};
-use super::server::{Ask, Database, Inbox, Say, Server};
+use super::server::{Ask, Database, Detail, Inbox, Say, Server};
+use super::words::Words;
 use crate::client::{Make, Process};
 use crate::clock::{Clock, Time};
 use crate::env::{Env, Plan};
@@ -49,9 +50,9 @@ pub(crate) struct OneRedis {
 }
 
 impl OneRedis {
-    pub(super) fn new(env: &mut Env<Translator>, mistake: Option<Mistake>) -> Self {
+    pub(super) fn new(env: &mut Env<Words>, mistake: Option<Mistake>) -> Self {
         Self {
-            server: Server::new(mistake),
+            server: Server::new(mistake).telling(if env.dice.chance(500) { Detail::Full } else { Detail::AsRedis }),
             clock: Clock::new(SERVER_BEGINS, env.dice.rate()),
             service: Service::Up,
             copy: None,
@@ -62,7 +63,7 @@ impl OneRedis {
     }
 
     /// The owners of claims that may still arrive.
-    fn claims_under_way(&self, env: &Env<Translator>) -> BTreeSet<Owner> {
+    fn claims_under_way(&self, env: &Env<Words>) -> BTreeSet<Owner> {
         let waiting = match &self.service {
             Service::Frozen(backlog) => Some(backlog.iter().map(|(.., ask)| ask)),
             Service::Up | Service::Down(..) => None,
@@ -208,7 +209,8 @@ impl Stores for OneRedis {
             | Plan::Death(_)
             | Plan::Rebirth
             | Plan::Mischief
-            | Plan::ClockRight(_) => {}
+            | Plan::ClockRight(_)
+            | Plan::Cue(_) => {}
         }
     }
 

@@ -1,12 +1,13 @@
 //! A quorum: the real code that decides, and every rule that can be turned off is missed within a few seeds.
 
-use lock_sim::quorum::{Mistake, play, tell};
+use lock_sim::quorum::{Mistake, play, play_plot, tell, tell_plot};
 use lock_sim::{Fault, Rule};
 
 use crate::seeds;
 
 /// How many seeds are played where nothing else is said.
 const SEEDS: u64 = 800;
+const PLOTS: u64 = 400;
 
 #[test]
 fn quorum_every_rule_holds_and_every_fault_fires() {
@@ -58,4 +59,46 @@ fn a_failed_claim_that_is_not_released_everywhere_is_found() {
 #[test]
 fn a_node_that_counts_on_from_its_own_counter_is_found() {
     finds(Mistake::OwnCounter, 1500, &[Rule::Recovers, Rule::TokensRise, Rule::NodesAgree]);
+}
+
+#[test]
+fn plots_come_to_nothing_with_all_rules() {
+    seeds::play_all("plots", PLOTS, &Fault::IN_A_PLOT, |seed| play_plot(seed, None), |seed| tell_plot(seed, None));
+}
+
+#[test]
+fn a_seed_decides_a_whole_plot() {
+    seeds::decides_everything(|seed| tell_plot(seed, None));
+}
+
+/// Whether a plot without a rule of the guard makes two holders, or leaves one with too few nodes.
+#[track_caller]
+fn finds_in_a_plot(mistake: Mistake, within: u64) {
+    let rule = seeds::found(within, |seed| play_plot(seed, Some(mistake)));
+    assert!(matches!(rule, Rule::StoreKeeps | Rule::OneHolder), "{mistake:?} was found by {rule:?}");
+}
+
+#[test]
+fn a_ttl_that_is_not_announced_is_found() {
+    finds_in_a_plot(Mistake::NoAnnouncement, 200);
+}
+
+#[test]
+fn a_dwell_that_ends_by_one_note_is_found() {
+    finds_in_a_plot(Mistake::OneNote, 200);
+}
+
+#[test]
+fn a_node_that_comes_back_by_its_clock_and_knows_no_ttl_is_found() {
+    finds_in_a_plot(Mistake::LowLongest, 200);
+}
+
+#[test]
+fn a_dwell_that_counts_past_the_look_is_found() {
+    finds_in_a_plot(Mistake::PastLook, 200);
+}
+
+#[test]
+fn a_blank_node_that_another_deployment_may_have_is_found() {
+    finds_in_a_plot(Mistake::BlankIsOurs, 600);
 }

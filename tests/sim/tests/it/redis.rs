@@ -52,3 +52,10 @@ fn an_unwanted_grant_that_is_kept_is_found() {
 fn debt_without_a_bound_is_found() {
     assert_eq!(found(Mistake::UnboundedDebt), Rule::BoundedDebt);
 }
+
+/// It takes a message that is so late that the grant it tells of is over, and an answer in between.
+#[test]
+fn an_answer_that_forgets_what_was_drawn_is_found() {
+    let rule = seeds::found(5000, |seed| play(seed, Some(Mistake::DrawnForgotten)));
+    assert!(matches!(rule, Rule::OneHolder | Rule::StoreKeeps), "{rule:?}");
+}

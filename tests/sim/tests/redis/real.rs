@@ -91,7 +91,7 @@ impl<'a> Real<'a> {
         let lost: Vec<usize> = redis::from_redis_value(reply).unwrap();
         let renewed = |(index, lease): (usize, &Lease)| match lost.contains(&(index + 1)) {
             true => Renewed::NotHeld,
-            false => Renewed::Renewed { valid_for: lease.terms.ttl.get() },
+            false => Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false },
         };
         (at, Say::Renew(leases.iter().enumerate().map(renewed).collect()))
     }
@@ -181,7 +181,7 @@ fn acquired(claim: &Claim, reply: &Value) -> Result<Answer, Refused> {
     let granted = |low: i64, high: i64| {
         let lease =
             Lease { name: claim.name.clone(), owner: claim.owner, tokens: range(low, high), terms: claim.terms };
-        Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get() })
+        Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false })
     };
     if let Value::Int(low) = reply {
         return granted(*low, low + i64::try_from(claim.width.get()).unwrap() - 1);
@@ -190,7 +190,7 @@ fn acquired(claim: &Claim, reply: &Value) -> Result<Answer, Refused> {
     match parts.as_slice() {
         [word, Value::Int(low), Value::Int(high)] if is(word, "granted") => granted(*low, *high),
         [word, value, Value::Int(left)] if is(word, "held") => {
-            Ok(Answer::Busy { remaining: Some(millis(*left)), holder: holder(value) })
+            Ok(Answer::Busy { remaining: Some(millis(*left)), holder: holder(value), drawn: None })
         }
         [word, value, Value::Int(left), Value::Int(position), Value::Int(place), Value::Int(unheard)]
             if is(word, "queued") =>
@@ -198,7 +198,7 @@ fn acquired(claim: &Claim, reply: &Value) -> Result<Answer, Refused> {
             // As the backend says it.
             let valid_for = millis(if *unheard == 1 { (*place).min(300.max(30 * *position)) } else { *place });
             let (remaining, position) = (Some(millis(*left)), u32::try_from(*position).unwrap());
-            Ok(Answer::Queued { position, remaining, valid_for, holder: holder(value) })
+            Ok(Answer::Queued { position, remaining, valid_for, holder: holder(value), drawn: None })
         }
         [word, Value::BulkString(why)] if is(word, "refused") && why.starts_with(b"GIVENUP ") => Err(Refused::GivenUp),
         other => panic!("{other:?}"),
@@ -236,7 +236,7 @@ fn handed_over(message: &str) -> Event {
     let (owner, tokens) = (owner.parse().unwrap(), range(low.parse().unwrap(), high.parse().unwrap()));
     let lease =
         Lease { name: key.parse().unwrap(), owner, tokens, terms: Terms::exclusive(Ttl::new(number(ttl)).unwrap()) };
-    Event::Granted { lease, valid_for: number(place) }
+    Event::Granted { lease, valid_for: number(place), wanted: false }
 }
 
 fn range(low: i64, high: i64) -> TokenRange {

@@ -1,7 +1,7 @@
-//! Six processes in both faces on two locks of one Redis, while everything breaks.
+//! Six processes in both facades on two locks of one Redis, while everything breaks.
 //!
-//! The seed is printed, and taken back from `LEASEHOLD_SEED`: it fixes what is broken and in which order, and what each
-//! worker wants, though not how the processes meet. `LEASEHOLD_STRESS_SECONDS` makes the run longer.
+//! The seed is printed, and read from `LEASEHOLD_SEED`: it determines which faults are injected in which order, and what
+//! each worker does, but not how the processes interleave. `LEASEHOLD_STRESS_SECONDS` makes the run longer.
 
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test")]
 
@@ -11,24 +11,24 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stress::crew::{Crew, Post, TTL};
-use stress::part::Face;
+use stress::part::Facade;
 use stress::run::{await_workers, calm_down, ground, judge, storm, tally};
 use stress::storm::Nemesis as _;
 use test_support::{Proxy, RedisOptions, RedisServer};
 
 use crate::nemesis::{Nemesis, TROUBLES};
 
-/// How long things are broken, unless it is said.
+/// How long faults are injected, unless the environment says otherwise.
 const STORM: Duration = Duration::from_secs(8);
 
-/// The face of each worker, and what is special about its connection.
-const CREW: [(Face, &str); 6] = [
-    (Face::Async, ""),
-    (Face::Blocking, ""),
-    (Face::Async, ""),
-    (Face::Blocking, ""),
-    (Face::Async, "?protocol=resp2"),
-    (Face::Blocking, "?protocol=resp2"),
+/// The facade of each worker, and what is special about its connection.
+const CREW: [(Facade, &str); 6] = [
+    (Facade::Async, ""),
+    (Facade::Blocking, ""),
+    (Facade::Async, ""),
+    (Facade::Blocking, ""),
+    (Facade::Async, "?protocol=resp2"),
+    (Facade::Blocking, "?protocol=resp2"),
 ];
 
 #[test]
@@ -36,7 +36,7 @@ fn turns_never_overlap_tokens_rise_and_nobody_starves() {
     let ground = ground(env!("CARGO_BIN_EXE_stress-worker"));
     let (storm, seed) = (storm(STORM), ground.seed);
     let mut server = RedisServer::start_with(RedisOptions::default().append_only());
-    let mut crew = Crew::start(ground, CREW.into_iter().map(|(face, query)| post(&server, face, query)).collect());
+    let mut crew = Crew::start(ground, CREW.into_iter().map(|(facade, query)| post(&server, facade, query)).collect());
     await_workers(&crew);
 
     let mut nemesis = Nemesis::new(&mut server, &mut crew, seed);
@@ -53,12 +53,12 @@ fn turns_never_overlap_tokens_rise_and_nobody_starves() {
     nothing_is_left(&server);
 }
 
-fn post(server: &RedisServer, face: Face, query: &str) -> Post {
+fn post(server: &RedisServer, facade: Facade, query: &str) -> Post {
     let proxy = Proxy::start(server.port());
-    Post { face, url: format!("{}{query}", server.url_at(proxy.port())), proxies: vec![proxy] }
+    Post { facade, url: format!("{}{query}", server.url_at(proxy.port())), proxies: vec![proxy] }
 }
 
-/// Locks, queues and waiters are gone when nobody wants anything; what outlives them does so for a ttl.
+/// Locks, queues and waiters are gone once nobody uses them; what outlives them does so for a ttl.
 fn nothing_is_left(server: &RedisServer) {
     let deadline = Instant::now() + 10 * TTL;
     loop {

@@ -1,4 +1,4 @@
-//! Who breaks the one Redis, and what is around it.
+//! Faults of the one Redis and its surroundings.
 
 use std::ops::Range;
 use std::thread;
@@ -11,7 +11,7 @@ use stress::part::{COOL, HOT};
 use stress::storm::{self, Blow, Lingering, Storm, Wire, victim};
 use test_support::{DataCopy, RedisServer};
 
-/// One kind of trouble.
+/// One kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Trouble {
     Worker(Blow),
@@ -48,10 +48,10 @@ pub(crate) const TROUBLES: [Trouble; 17] = [
     Trouble::FlushAll,
 ];
 
-/// Between one trouble and the next.
+/// The pause between two faults.
 const PAUSES: Range<Duration> = Duration::from_millis(150)..Duration::from_millis(700);
 
-/// What ends by itself after a while.
+/// Faults that last for a while.
 #[derive(Debug)]
 pub(crate) enum Lasting {
     Lingering(Lingering<Trouble>),
@@ -64,7 +64,7 @@ impl From<Lingering<Trouble>> for Lasting {
     }
 }
 
-/// Breaks things by chance, counts what took effect, and heals.
+/// Injects random faults, counts what took effect, and heals.
 pub(crate) struct Nemesis<'a> {
     pub(crate) server: &'a mut RedisServer,
     pub(crate) crew: &'a mut Crew,

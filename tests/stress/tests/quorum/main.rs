@@ -1,9 +1,9 @@
-//! Five processes in both faces on two locks of a quorum of five servers, while everything breaks.
+//! Five processes in both facades on two locks of a quorum of five servers, while everything breaks.
 //!
-//! Memories are lost only while at most a minority does not vote: that is what the quorum promises to bear. What it does
-//! when a majority forgets at once stands in `majority`.
+//! Memories are lost only while at most a minority does not vote: that is what the quorum tolerates. What it does
+//! when a majority forgets at once is in `majority`.
 //!
-//! The seed is printed, and taken back from `LEASEHOLD_SEED`; `LEASEHOLD_STRESS_SECONDS` makes the run longer.
+//! The seed is printed, and read from `LEASEHOLD_SEED`; `LEASEHOLD_STRESS_SECONDS` makes the run longer.
 
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test")]
 
@@ -14,22 +14,22 @@ mod nodes;
 use std::time::Duration;
 
 use stress::crew::Crew;
-use stress::part::Face;
+use stress::part::Facade;
 use stress::run::{await_workers, calm_down, ground, judge, storm};
 
 use crate::nemesis::Nemesis;
 use crate::nodes::Nodes;
 
-/// How long things are broken, unless it is said.
+/// How long faults are injected, unless the environment says otherwise.
 const STORM: Duration = Duration::from_secs(8);
 
-/// The face of each worker, and what is special about its connections.
-const CREW: [(Face, &str); 5] = [
-    (Face::Async, ""),
-    (Face::Blocking, ""),
-    (Face::Async, ""),
-    (Face::Blocking, ""),
-    (Face::Async, "?protocol=resp2"),
+/// The facade of each worker, and what is special about its connections.
+const CREW: [(Facade, &str); 5] = [
+    (Facade::Async, ""),
+    (Facade::Blocking, ""),
+    (Facade::Async, ""),
+    (Facade::Blocking, ""),
+    (Facade::Async, "?protocol=resp2"),
 ];
 
 #[test]
@@ -37,7 +37,7 @@ fn turns_never_overlap_tokens_rise_and_no_update_is_lost() {
     let ground = ground(env!("CARGO_BIN_EXE_stress-worker"));
     let (storm, seed) = (storm(STORM), ground.seed);
     let mut nodes = Nodes::start();
-    let mut crew = Crew::start(ground, CREW.into_iter().map(|(face, query)| nodes.post(face, query)).collect());
+    let mut crew = Crew::start(ground, CREW.into_iter().map(|(facade, query)| nodes.post(facade, query)).collect());
     await_workers(&crew);
 
     let mut nemesis = Nemesis::new(&mut nodes, &mut crew, seed);
@@ -46,7 +46,7 @@ fn turns_never_overlap_tokens_rise_and_no_update_is_lost() {
     println!("losses of a node: {}", nemesis.losses);
 
     nodes.await_votes();
-    // Nobody queues at a quorum, so there is a turn for everybody only where locks are free at times.
+    // A quorum has no queue, so all seats get a turn only if locks are free at times.
     crew.ease();
     let problems = calm_down(&mut crew, &[]);
     judge(crew, &problems);

@@ -1,4 +1,5 @@
-//! A majority forgets at once: nothing may be granted until the longest lease is over, and then it goes on by itself.
+//! A majority forgets at once: nothing may be granted until the longest lease has expired; then the quorum recovers by
+//! itself.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -6,7 +7,7 @@ use std::time::{Duration, Instant};
 use stress::check::{Problem, Turn};
 use stress::crew::{Crew, TTL};
 use stress::history::now;
-use stress::part::Face;
+use stress::part::Facade;
 use stress::run::{await_workers, calm_down, ground, judge};
 
 use crate::nodes::{MAX_TTL, MINORITY, NODES, Nodes};
@@ -18,10 +19,10 @@ const BACK_WITHIN: Duration = Duration::from_secs(15);
 fn after_a_majority_forgot_nobody_is_granted_anything_for_the_longest_ttl() {
     let ground = ground(env!("CARGO_BIN_EXE_stress-worker"));
     let mut nodes = Nodes::start();
-    // They know their deployment, and nothing else: one that does not know even that abstains for minutes.
+    // They know only their deployment: a node that does not know even that abstains for minutes.
     let losing = MINORITY..NODES;
     let fresh: Vec<_> = losing.clone().map(|node| nodes.node(node).server.copy_data()).collect();
-    let posts = [Face::Async, Face::Blocking].map(|face| nodes.post(face, ""));
+    let posts = [Facade::Async, Facade::Blocking].map(|facade| nodes.post(facade, ""));
     let mut crew = Crew::start(ground, posts.into());
     await_workers(&crew);
 
@@ -48,7 +49,7 @@ struct Loss {
 }
 
 impl Loss {
-    /// The last moment of a turn under a lease of before.
+    /// The last moment of a turn under an earlier lease.
     fn old_until(self) -> u64 {
         self.at + nanos(TTL)
     }

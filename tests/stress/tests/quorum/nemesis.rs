@@ -1,4 +1,4 @@
-//! Who breaks the nodes, and what is between them and the workers.
+//! Faults of the nodes, and of the network between them and the workers.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,13 +11,13 @@ use test_support::Fault;
 
 use crate::nodes::{MINORITY, NODES, Nodes};
 
-/// Between one trouble and the next.
+/// The pause between two faults.
 const PAUSES: Range<Duration> = Duration::from_millis(100)..Duration::from_millis(500);
-/// How long a loss is put off until enough nodes vote.
+/// How long a loss is delayed until enough nodes vote.
 const PUT_OFF_MAX: Duration = Duration::from_secs(4);
-/// How long a node stands still briefly: less than anybody waits for it.
+/// How long a node is suspended briefly: less than clients wait for it.
 const BRIEFLY: Range<Duration> = Duration::from_millis(20)..Duration::from_millis(70);
-/// How long it stands still or is away otherwise: up to more than a lease lasts.
+/// How long it is suspended or away otherwise: up to more than a lease lasts.
 const LONG: Range<Duration> = Duration::from_millis(300)..Duration::from_millis(1500);
 
 /// Raises the counter of a node that votes.
@@ -26,7 +26,7 @@ redis.call('HINCRBY', KEYS[1], 'fence', ARGV[1]) return 1";
 /// By much more than its clock runs meanwhile.
 const LEAP_MICROS: &str = "60000000";
 
-/// One kind of trouble.
+/// One kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Trouble {
     Worker(Blow),
@@ -37,7 +37,7 @@ pub(crate) enum Trouble {
     FlushScripts,
     KillClients,
     KillSubscribers,
-    /// A node counts far ahead, as one does whose clock was wrong.
+    /// A node's counter jumps far ahead, as if its clock had been wrong.
     LeapAhead,
     FreezeNodeBriefly,
     FreezeNode,
@@ -87,7 +87,7 @@ pub(crate) fn troubles() -> Vec<Trouble> {
     blows.into_iter().chain(REACHES.map(Trouble::Cut)).chain(wires).chain(others).collect()
 }
 
-/// What ends by itself after a while.
+/// Faults that last for a while.
 #[derive(Debug)]
 pub(crate) enum Lasting {
     Lingering(Lingering<Trouble>),
@@ -101,7 +101,7 @@ impl From<Lingering<Trouble>> for Lasting {
     }
 }
 
-/// Breaks things by chance, counts what took effect, and heals.
+/// Injects random faults, counts what took effect, and heals.
 pub(crate) struct Nemesis<'a> {
     pub(crate) nodes: &'a mut Nodes,
     pub(crate) crew: &'a mut Crew,
@@ -115,7 +115,7 @@ impl<'a> Nemesis<'a> {
         Self { nodes, crew, storm: Storm::new(seed, PAUSES), losses: 0 }
     }
 
-    /// Breaks everything as long as it is told, and until a worker that was stopped came too late with a write.
+    /// Injects faults for the given time, and until a write of a suspended worker came too late.
     pub(crate) fn rage_until_late(&mut self, length: Duration) {
         self.rage(&troubles(), length);
         let last = Instant::now() + PUT_OFF_MAX * 5;
@@ -133,7 +133,7 @@ impl<'a> Nemesis<'a> {
         victim(&mut self.storm.rng, self.crew, held.as_deref())
     }
 
-    /// So many of the nodes that run, or none where no majority would be left.
+    /// This many of the running nodes, or none if no majority would be left.
     fn some_nodes(&mut self, count: usize) -> Vec<usize> {
         let mut running = self.nodes.running();
         if running.len() < NODES - MINORITY + count {
@@ -181,7 +181,7 @@ impl<'a> Nemesis<'a> {
         }
     }
 
-    /// From then on nodes draw different tokens, until they have heard of each other's.
+    /// From then on nodes draw different tokens, until they have learned each other's.
     fn leap_ahead(&mut self, trouble: Trouble) {
         for node in self.some_nodes(1) {
             let leapt: u64 = self.nodes.node(node).server.command(&["EVAL", LEAP, "1", "leasehold:node", LEAP_MICROS]);
@@ -196,7 +196,7 @@ impl<'a> Nemesis<'a> {
         }
     }
 
-    /// So many nodes forget, once that leaves at most a minority without a vote: this is what the quorum has to bear.
+    /// This many nodes forget, once that leaves at most a minority without a vote: this is what the quorum must tolerate.
     fn lose(&mut self, trouble: Trouble, count: usize, mut lose: impl FnMut(&mut Self, usize)) {
         let last = Instant::now() + PUT_OFF_MAX;
         while Instant::now() < last {

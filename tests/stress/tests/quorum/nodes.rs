@@ -9,27 +9,27 @@ use leasehold::redlock::Purpose;
 use leasehold::redlock::blocking::Quorum;
 use stress::connect::observer;
 use stress::crew::{Post, TTL};
-use stress::part::Face;
+use stress::part::Facade;
 use test_support::{Proxy, RedisOptions, RedisServer};
 
 /// How many there are ...
 pub(crate) const NODES: usize = 5;
-/// ... and how many may be away, or have forgotten and not come back to voting.
+/// ... and how many may be away, or have forgotten and not voted since.
 pub(crate) const MINORITY: usize = 2;
 /// The longest ttl of the deployment: short, so that dwells end within a test.
 pub(crate) const MAX_TTL: Duration = Duration::from_secs(3);
-/// How long a look at one node may take.
+/// How long a check of one node may take.
 const GLANCE: Duration = Duration::from_millis(200);
-/// How long it may take until all nodes vote, where clients come by.
+/// How long it may take until all nodes vote, while clients keep connecting.
 const VOTE_WITHIN: Duration = Duration::from_secs(15);
-/// How long an inbox waits at a node for news at most.
+/// How long a node keeps an inbox that waits for messages.
 const INBOX_MAX: Duration = Duration::from_secs(10);
 /// How long a claim that was given up is remembered.
 const TOMBSTONE_LIFE: Duration = Duration::from_secs(10);
 /// How long it is remembered when a node began to abstain.
 const NOTE_MAX: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
-/// The servers, and somebody who reaches them without any proxy.
+/// The servers, with a client that reaches them without a proxy.
 pub(crate) struct Nodes {
     nodes: Vec<Node>,
     observer: Quorum,
@@ -52,20 +52,20 @@ pub(crate) enum State {
 impl Nodes {
     /// Starts them and founds their deployment.
     pub(crate) fn start() -> Self {
-        // What was written survives a killed server; only a crash of the machine would want more.
+        // Writes survive a killed server; only a crash of the machine would need more.
         let options = RedisOptions::default().arguments(&["--appendonly", "yes", "--appendfsync", "no"]);
         let node = |_| Node { server: RedisServer::start_with(options.clone()), state: State::Runs };
         let nodes: Vec<Node> = (0..NODES).map(node).collect();
         let observer = observer(&url(nodes.iter().map(|node| node.server.url()))).unwrap();
-        observer.pass(Purpose::Found, GLANCE * 10).unwrap();
+        observer.pass(Purpose::Init, GLANCE * 10).unwrap();
         Self { nodes, observer }
     }
 
     /// A post from which each server is reached through a proxy; `query` is what is special about its connections.
-    pub(crate) fn post(&self, face: Face, query: &str) -> Post {
+    pub(crate) fn post(&self, facade: Facade, query: &str) -> Post {
         let proxies: Vec<Proxy> = self.nodes.iter().map(|node| Proxy::start(node.server.port())).collect();
         let address = |(node, proxy): (&Node, &Proxy)| format!("{}{query}", node.server.url_at(proxy.port()));
-        Post { face, url: url(self.nodes.iter().zip(&proxies).map(address)), proxies }
+        Post { facade, url: url(self.nodes.iter().zip(&proxies).map(address)), proxies }
     }
 
     pub(crate) fn node(&mut self, node: usize) -> &mut Node {
@@ -76,7 +76,7 @@ impl Nodes {
         (0..NODES).filter(|node| self.nodes[*node].state == State::Runs).collect()
     }
 
-    /// Those that vote, as far as they can be seen.
+    /// The nodes that are seen to vote.
     pub(crate) fn voting(&self) -> BTreeSet<usize> {
         let report = self.observer.pass(Purpose::Look, GLANCE).unwrap();
         let votes = |view: &View| matches!(view.state, NodeState::Voting(_));
@@ -92,7 +92,7 @@ impl Nodes {
         }
     }
 
-    /// Every key goes in its time, and locks are gone when nobody wants anything.
+    /// Every key expires in its time, and locks are gone once nobody uses them.
     pub(crate) fn nothing_is_left(&self) {
         let deadline = Instant::now() + 10 * TTL;
         for node in &self.nodes {
@@ -136,11 +136,11 @@ impl Node {
         kinds.contains(&Kind::Lock)
     }
 
-    /// What kind of key it is, of those that go in their time; none if it went meanwhile.
+    /// The kind of a key that expires; `None` if it has expired meanwhile.
     fn kind(&self, key: &str) -> Option<Kind> {
         let kind = Kind::of(key)?;
         let left: i64 = self.server.command(&["PTTL", key]);
-        assert_ne!(left, -1, "{key} would stay for ever");
+        assert_ne!(left, -1, "{key} would never expire");
         let left = Duration::from_millis(u64::try_from(left).ok()?);
         assert!(left <= kind.life(), "{key} would stay for {left:?}");
         Some(kind)
@@ -156,7 +156,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The kind of a key; none of what a node is for ever.
+    /// The kind of a key; `None` for the key that never expires.
     fn of(key: &str) -> Option<Self> {
         match key.strip_prefix("leasehold:") {
             None => Some(Self::Lock),

@@ -27,11 +27,11 @@ return 1
 ";
 
 /// A connection to the server.
-pub(super) struct Server(Connection);
+pub(crate) struct Server(Connection);
 
 impl Server {
     /// Connects to the server of a URL that `leasehold` itself understands.
-    pub(super) fn connect(url: &str) -> Result<Self, Failure> {
+    pub(crate) fn connect(url: &str) -> Result<Self, Failure> {
         let connection = Client::open(plain(url)?)?.get_connection_with_timeout(WITHIN)?;
         connection.set_read_timeout(Some(WITHIN))?;
         connection.set_write_timeout(Some(WITHIN))?;
@@ -43,7 +43,7 @@ impl Server {
     }
 }
 
-/// The URL without the options that mean something to `leasehold` only.
+/// The URL without the options that only `leasehold` understands.
 fn plain(url: &str) -> Result<Url, Failure> {
     let given = Url::parse(url).map_err(|error| Failure::new(Exit::Config, format!("this is not a URL: {error}")))?;
     let mut plain = given.clone();
@@ -89,7 +89,9 @@ impl Raw for Server {
 
 impl From<RedisError> for Failure {
     fn from(error: RedisError) -> Self {
-        let message = format!("redis fails: {error}; see whether it runs, is 6.2 or later, and lets this user write");
+        let message = format!(
+            "Redis failed: {error}; check that it runs, is version 6.2 or later, and allows this user to write"
+        );
         Self::new(Exit::Unavailable, message)
     }
 }

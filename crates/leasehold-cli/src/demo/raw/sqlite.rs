@@ -12,18 +12,18 @@ use crate::exit::{Exit, Failure};
 /// How long a request waits while others write.
 const BUSY_WITHIN: Duration = Duration::from_secs(5);
 
-/// Nothing here has to outlive the machine. `expires` is read on this machine's clock.
+/// Nothing here has to survive a crash of the machine. `expires` is read on this machine's clock.
 const SET_UP: &str = "
 PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;
 CREATE TABLE IF NOT EXISTS raw(key TEXT PRIMARY KEY, value INTEGER NOT NULL, expires INTEGER) STRICT;
 ";
 
 /// A connection to the file.
-pub(super) struct File(Connection);
+pub(crate) struct File(Connection);
 
 impl File {
-    /// Opens the file, and makes it where it is not there.
-    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+    /// Opens the file, and creates it if it does not exist.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let db = Connection::open(path)?;
         db.busy_timeout(BUSY_WITHIN)?;
         db.execute_batch(SET_UP)?;
@@ -81,15 +81,14 @@ impl Raw for File {
     }
 }
 
-/// So much later than now, on a clock that all processes of this machine share.
+/// This much later than now, on a clock that all processes of this machine share.
 fn after(duration: Duration) -> i64 {
     (HostClock.now() + duration).as_nanos().cast_signed()
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let message =
-            format!("the file of the demo fails: {error}; look for room in the directory for temporary files");
+        let message = format!("the demo's file failed: {error}; check that the temporary directory has free space");
         Self::new(Exit::Unavailable, message)
     }
 }

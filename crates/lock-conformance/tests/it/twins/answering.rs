@@ -138,7 +138,7 @@ impl Breakage for FailsForGood {
     }
 }
 
-/// A client that has failed once fails for ever.
+/// A client that has failed once always fails.
 #[derive(Default)]
 struct NeverComesBack {
     failed: AtomicBool,
@@ -169,7 +169,7 @@ struct BusyWhenUnreachable;
 
 impl Breakage for BusyWhenUnreachable {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
-        store.acquire(claim, WITHIN).or(Ok(Answer::Busy { remaining: None, holder: Holder::Foreign }))
+        store.acquire(claim, WITHIN).or(Ok(Answer::Busy { remaining: None, holder: Holder::Foreign, drawn: None }))
     }
 }
 
@@ -238,9 +238,9 @@ impl Breakage for NamesNobody {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
         let holder = Holder::Foreign;
         Ok(match store.acquire(claim, WITHIN)? {
-            Answer::Busy { remaining, .. } => Answer::Busy { remaining, holder },
+            Answer::Busy { remaining, .. } => Answer::Busy { remaining, holder, drawn: None },
             Answer::Queued { position, remaining, valid_for, .. } => {
-                Answer::Queued { position, remaining, valid_for, holder }
+                Answer::Queued { position, remaining, valid_for, holder, drawn: None }
             }
             granted @ Answer::Granted { .. } => granted,
         })
@@ -254,7 +254,9 @@ struct QueuesEverybody;
 impl Breakage for QueuesEverybody {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
         match (claim.queueing, store.acquire(&Claim { queueing: Queueing::Wanted, ..claim.clone() }, WITHIN)?) {
-            (Queueing::Unwanted, Answer::Queued { remaining, holder, .. }) => Ok(Answer::Busy { remaining, holder }),
+            (Queueing::Unwanted, Answer::Queued { remaining, holder, .. }) => {
+                Ok(Answer::Busy { remaining, holder, drawn: None })
+            }
             (Queueing::Unwanted | Queueing::Wanted, answer) => Ok(answer),
         }
     }

@@ -169,9 +169,9 @@ impl<B: Breakage, const PATIENCE: u64> Harness for Broken<B, PATIENCE> {
 /// The answer with another grant, if it is one.
 pub(crate) fn regrant(answer: Answer, change: impl FnOnce(Lease, Duration) -> (Lease, Duration)) -> Answer {
     match answer {
-        Answer::Granted { lease, valid_for } => {
+        Answer::Granted { lease, valid_for, .. } => {
             let (lease, valid_for) = change(lease, valid_for);
-            Answer::Granted { lease, valid_for }
+            Answer::Granted { lease, valid_for, wanted: false }
         }
         Answer::Queued { .. } | Answer::Busy { .. } => answer,
     }

@@ -55,7 +55,7 @@ twins! {
         spared by ["exclusion::a_second_owner_is_refused"];
 }
 
-/// Whoever asks gets the lock.
+/// Every claim gets the lock.
 #[derive(Default)]
 struct GrantsToEverybody;
 
@@ -66,7 +66,7 @@ impl Breakage for GrantsToEverybody {
             | Answer::Queued { holder: Holder::Leasehold { tokens, .. }, .. } => {
                 let tokens = TokenRange::above(tokens.high().get() + 1, claim.width).unwrap();
                 let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
-                Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get() })
+                Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false })
             }
             answer @ (Answer::Granted { .. } | Answer::Busy { .. } | Answer::Queued { .. }) => Ok(answer),
         }
@@ -130,7 +130,7 @@ impl Fold for Colon {
     }
 }
 
-/// A release ends the hold of whoever holds.
+/// A release ends the current hold, whichever owner it names.
 #[derive(Default)]
 struct ReleasesStrangers;
 
@@ -155,7 +155,7 @@ impl Breakage for ReleasesNothing {
     }
 }
 
-/// Renews whatever is held, whoever asks.
+/// Renews the current hold for any owner.
 #[derive(Default)]
 struct RenewsForAnybody;
 
@@ -165,7 +165,7 @@ impl Breakage for RenewsForAnybody {
         let renew_one = |lease: &Lease| match view.holder(&lease.name, WITHIN)? {
             Some(_) => {
                 store.renew(std::slice::from_ref(lease), WITHIN)?;
-                Ok(Renewed::Renewed { valid_for: lease.terms.ttl.get() })
+                Ok(Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false })
             }
             None => Ok(Renewed::NotHeld),
         };
@@ -180,7 +180,7 @@ struct RenewalCreates;
 impl Breakage for RenewalCreates {
     fn renew(&self, store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
         let make = |lease: &Lease| match store.acquire(&claim_of(lease), WITHIN)? {
-            Answer::Granted { valid_for, .. } => Ok(Renewed::Renewed { valid_for }),
+            Answer::Granted { valid_for, .. } => Ok(Renewed::Renewed { valid_for, wanted: false }),
             Answer::Queued { .. } | Answer::Busy { .. } => Ok(Renewed::NotHeld),
         };
         leases.iter().map(make).collect()

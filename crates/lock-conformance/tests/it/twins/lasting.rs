@@ -89,7 +89,7 @@ struct RenewsNothing;
 
 impl Breakage for RenewsNothing {
     fn renew(&self, _store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
-        Ok(leases.iter().map(|lease| Renewed::Renewed { valid_for: lease.terms.ttl.get() }).collect())
+        Ok(leases.iter().map(|lease| Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false }).collect())
     }
 }
 

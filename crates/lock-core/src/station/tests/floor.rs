@@ -1,7 +1,7 @@
 //! Stories of tokens over several stations of one client: those of a store that forgot are found out, whichever lock they are of.
 
 use super::super::{Floor, Station};
-use super::rig::{Rig, none, told_in_order};
+use super::rig::{Rig, SECRET, none, told_in_order};
 use crate::{Counter, Effect, ErrorKind};
 
 /// The stations of one client.
@@ -10,7 +10,7 @@ fn stations(counter: Counter) -> [Rig; 2] {
     policy.store.counter = counter;
     [0, 1].map(|_| {
         let mut rig = Rig::new(policy);
-        rig.station = Station::new("a".parse().unwrap(), policy, 1).sharing(&floor);
+        rig.station = Station::new("a".parse().unwrap(), policy, SECRET).sharing(&floor);
         rig
     })
 }
@@ -20,9 +20,9 @@ fn a_token_has_to_be_above_those_of_other_locks_where_all_share_a_counter() {
     let [mut one, mut other] = stations(Counter::Shared);
     one.join(1);
     one.grant(20, 22);
-    assert_eq!(other.join(2), ["run #1: acquire o2, ttl 30s, width 1, above 20, place wanted, within 1000ms"]);
+    assert_eq!(other.join(2), ["run #1: acquire o1, ttl 30s, width 1, above 20, place wanted, within 1000ms"]);
     let forgotten =
-        ["run #2: release o2, all answered, within 1000ms", "refuse 2: the store forgot, token 20 after 20"];
+        ["run #2: release o1, all answered, within 1000ms", "refuse 2: the store forgot, token 20 after 20"];
     assert_eq!(other.grant(20, 20), forgotten);
 }
 
@@ -33,7 +33,7 @@ fn a_station_that_was_let_go_is_remembered_by_its_tokens() {
     policy.store.counter = Counter::Shared;
     for above in ["", ", above 7"] {
         let mut rig = Rig::new(policy);
-        rig.station = Station::new("a".parse().unwrap(), policy, 1).sharing(&floor);
+        rig.station = Station::new("a".parse().unwrap(), policy, SECRET).sharing(&floor);
         let claim = format!("run #1: acquire o1, ttl 30s, width 1{above}, place wanted, within 1000ms");
         assert_eq!(rig.join(1), [claim]);
         rig.grant(7, 7);
@@ -57,7 +57,7 @@ fn asking_again_counts_from_the_first_claim_of_the_owner() {
     one.join(1);
     one.grant(20, 20);
     assert_eq!(other.fail(ErrorKind::Timeout, Effect::Unknown), none());
-    assert_eq!(other.wake(), ["run #2: acquire o2, ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(other.wake(), ["run #2: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"]);
     assert_eq!(other.grant(15, 15)[1], "admit 2: token 15, valid for 29698ms");
 }
 

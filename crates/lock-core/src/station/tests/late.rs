@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::{Input, Join, Output, Reply};
-use super::rig::{Rig, join, millis, none, owner, rig, somebody, told_in_order, ttl};
+use super::rig::{Rig, join, millis, none, rig, somebody, stranger, told_in_order, ttl};
 use crate::{AcquireError, Answer, Effect, ErrorKind, Event, Lease, Patience, Refusal, Released, Terms, Waiting};
 
 /// Grants the latest claim when most of the lease is over.
@@ -17,8 +17,11 @@ fn a_grant_to_another_client_of_the_same_store_is_left_alone() {
     let mut rig = rig();
     rig.join(1);
     rig.queue();
-    let lease = Lease { owner: owner(99), ..rig.lease(9, 9) };
-    assert_eq!(rig.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10) })), none());
+    let lease = Lease { owner: stranger(), ..rig.lease(9, 9) };
+    assert_eq!(
+        rig.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10), wanted: false })),
+        none()
+    );
 }
 
 #[test]
@@ -51,7 +54,7 @@ fn a_store_that_is_too_slow_for_the_ttl_is_asked_three_times_and_then_after_a_pa
     assert_eq!(grant_late(&mut rig), ["run #4: release o1, all answered, within 1000ms"]);
     rig.release(Ok(Released::Released));
     assert!(rig.station.next_wake().unwrap().since(rig.now) >= millis(25));
-    assert_eq!(rig.wake(), ["run #5: acquire o1', ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(rig.wake(), ["run #5: acquire o2, ttl 30s, width 1, place wanted, within 1000ms"]);
     assert_eq!(rig.grant(8, 8)[1], "admit 1: token 8, valid for 29698ms");
 }
 
@@ -80,7 +83,7 @@ fn too_slow_is_of_unknown_effect_and_says_what_helps() {
     rig.wake();
     rig.pass(Duration::from_secs(21));
     let lease = rig.lease(7, 7);
-    let reply = Reply::Acquire(Ok(Answer::Granted { lease, valid_for: Duration::from_secs(30) }));
+    let reply = Reply::Acquire(Ok(Answer::Granted { lease, valid_for: Duration::from_secs(30), wanted: false }));
     rig.station.handle_input(rig.now, Input::Reply(rig.claim_id(), reply));
     let outputs: Vec<_> = std::iter::from_fn(|| rig.station.poll_output()).collect();
     let [Output::Refuse { refusal: Refusal::Error(AcquireError::Backend(error)), .. }, Output::Run(_)] = &outputs[..]
@@ -125,7 +128,7 @@ fn a_hint_that_overtakes_a_no_is_not_lost() {
             rig.join(1);
             rig.feed(Input::Event(hint.clone()));
             match waiting {
-                Waiting::Poll => rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8) })),
+                Waiting::Poll => rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8), drawn: None })),
                 Waiting::Queue | Waiting::QueueWithPush => rig.queue(),
             };
             assert!(rig.station.next_wake().unwrap().since(rig.now) <= millis(5));
@@ -143,7 +146,7 @@ fn a_grant_for_another_ttl_is_refused_and_not_asked_for_again() {
     let lease = Lease { terms: Terms::exclusive(ttl("20s")), ..rig.lease(7, 7) };
     let refused =
         ["refuse 1: error Protocol, effect Unknown", "run #2: release o1, claim may be under way, within 1000ms"];
-    assert_eq!(rig.answer(Ok(Answer::Granted { lease, valid_for: Duration::from_secs(20) })), refused);
+    assert_eq!(rig.answer(Ok(Answer::Granted { lease, valid_for: Duration::from_secs(20), wanted: false })), refused);
 }
 
 /// A claim that went unanswered takes a place after the store said busy, and is handed the lock before the next claim.
@@ -156,7 +159,7 @@ fn a_transfer_to_a_late_claim_does_not_count_from_the_claim_after_it() {
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
     rig.wake();
     let answered = rig.now;
-    rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8) }));
+    rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8), drawn: None }));
     rig.pass(millis(1_000));
     rig.wake();
     rig.hand_over(9, 9);
@@ -167,7 +170,10 @@ fn a_transfer_to_a_late_claim_does_not_count_from_the_claim_after_it() {
 fn a_store_that_speaks_of_eternity_is_believed() {
     let mut rig = rig();
     rig.join(1);
-    assert_eq!(rig.answer(Ok(Answer::Busy { remaining: Some(Duration::MAX), holder: somebody(8, 8) })), none());
+    assert_eq!(
+        rig.answer(Ok(Answer::Busy { remaining: Some(Duration::MAX), holder: somebody(8, 8), drawn: None })),
+        none()
+    );
 }
 
 #[test]

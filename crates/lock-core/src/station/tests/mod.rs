@@ -1,6 +1,8 @@
-//! Tests of the machine, from a table of all it does to random play against a small store.
+//! Tests of the machine, from tables of all it does to random play against a small store.
 
+mod edges;
 mod floor;
+mod inputs;
 mod late;
 mod model;
 mod owing;
@@ -8,6 +10,7 @@ mod property;
 mod rig;
 mod scenario;
 mod sharing;
+mod states;
 mod table;
 mod words;
 mod world;

@@ -53,7 +53,7 @@ impl Store {
     pub(super) fn acquire(&mut self, now: Moment, client: usize, claim: &Claim) -> Answer {
         self.forget_old(now);
         if self.buried.contains(&claim.owner) {
-            return Answer::Busy { remaining: None, holder: Holder::Foreign };
+            return Answer::Busy { remaining: None, holder: Holder::Foreign, drawn: None };
         }
         let granted = match &mut self.hold {
             Some((lease, _, ends)) if lease.owner == claim.owner => {
@@ -68,7 +68,7 @@ impl Store {
         };
         if let Some(lease) = granted {
             self.queue.retain(|place| place.claim.owner != claim.owner);
-            return Answer::Granted { lease, valid_for: claim.terms.ttl.get() };
+            return Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false };
         }
         self.wait(now, client, claim)
     }
@@ -77,13 +77,13 @@ impl Store {
         let Some((lease, note, ends)) = &self.hold else { unreachable!("somebody holds it") };
         let owner = claim.owner;
         if lease.owner == owner {
-            return Answer::Granted { lease: lease.clone(), valid_for: ends.since(clock(now)) };
+            return Answer::Granted { lease: lease.clone(), valid_for: ends.since(clock(now)), wanted: false };
         }
         let holder = Holder::Leasehold { tokens: lease.tokens, note: note.clone() };
         let remaining = Some(ends.since(clock(now)));
         if self.waiting == Waiting::Poll || claim.queueing == Queueing::Unwanted {
             self.queue.retain(|place| place.claim.owner != owner);
-            return Answer::Busy { remaining, holder };
+            return Answer::Busy { remaining, holder, drawn: None };
         }
         let valid_for = claim.terms.ttl.get().min(PLACE_MAX);
         let fresh = Place { client, claim: claim.clone(), ends: clock(now) + valid_for };
@@ -92,7 +92,7 @@ impl Store {
             None => self.queue.push_back(fresh),
         }
         let ahead = self.queue.iter().position(|place| place.claim.owner == owner).unwrap();
-        Answer::Queued { position: u32::try_from(ahead + 1).unwrap(), remaining, valid_for, holder }
+        Answer::Queued { position: u32::try_from(ahead + 1).unwrap(), remaining, valid_for, holder, drawn: None }
     }
 
     pub(super) fn renew(&mut self, now: Moment, leases: &[Lease]) -> Vec<Renewed> {
@@ -100,7 +100,7 @@ impl Store {
         let mut renew = |lease: &Lease| match &mut self.hold {
             Some((held, _, ends)) if held == lease => {
                 *ends = clock(now) + lease.terms.ttl.get();
-                Renewed::Renewed { valid_for: lease.terms.ttl.get() }
+                Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false }
             }
             Some(_) | None => Renewed::NotHeld,
         };
@@ -127,7 +127,7 @@ impl Store {
         let valid_for = claim.terms.ttl.get().min(PLACE_MAX);
         let lease = self.take(&claim, clock(now) + valid_for);
         if self.waiting == Waiting::QueueWithPush {
-            self.news.push((client, Event::Granted { lease, valid_for }));
+            self.news.push((client, Event::Granted { lease, valid_for, wanted: false }));
         }
     }
 

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::super::{ActionId, Input, Join, Output, Reply, Request, Station, TurnId};
-use super::rig::{Rig, error, join, millis, none, owner, rig, told_in_order, ttl};
+use super::rig::{Rig, SECRET, error, join, millis, none, rig, told_in_order, ttl};
 use super::words;
 use crate::{
-    AcquireError, Certainty, Effect, ErrorKind, Moment, Owner, Patience, Policy, Refusal, Released, RequestOrder,
-    Terms, Ttl, Waiting,
+    AcquireError, Certainty, Effect, ErrorKind, Moment, Patience, Policy, Refusal, Released, RequestOrder, Terms, Ttl,
+    Waiting,
 };
 
 /// A store without a queue.
@@ -39,7 +39,7 @@ struct Hung {
 
 impl Hung {
     fn new(policy: Policy) -> Self {
-        let station = Station::new("a".parse().unwrap(), policy, 1);
+        let station = Station::new("a".parse().unwrap(), policy, SECRET);
         let (under_way, refused) = (Vec::new(), Vec::new());
         Self { station, now: Moment::from_nanos(1_000_000_000_000), under_way, claims: 0, releases: 0, refused }
     }
@@ -91,10 +91,6 @@ impl Hung {
     }
 }
 
-fn owner_of(turn: u32) -> Owner {
-    Owner::from_random((u128::from(turn) << 64).to_be_bytes())
-}
-
 #[test]
 fn a_store_that_hangs_is_asked_no_more_for_a_long_ttl_than_for_a_short_one() {
     for policy in [told_in_order(), unordered(), polled()] {
@@ -118,13 +114,12 @@ fn whoever_tries_again_and_again_at_a_store_that_hangs_adds_nothing_after_four()
         let mut hung = Hung::new(policy);
         let long: Ttl = ttl("10m");
         for turn in 1..=100 {
-            let join =
-                Join { terms: Terms::exclusive(long), owner: owner_of(turn), turn: TurnId(u64::from(turn)), ..join(1) };
+            let join = Join { terms: Terms::exclusive(long), turn: TurnId(turn), ..join(1) };
             let begun = hung.now;
             hung.feed(Input::Join(Join { patience: Patience::Never, ..join }));
             hung.pass(Duration::from_secs(2));
             let (at, whose, refusal) = hung.refused.pop().expect("it is refused within two operation timeouts");
-            assert_eq!(whose, TurnId(u64::from(turn)));
+            assert_eq!(whose, TurnId(turn));
             assert!(matches!(refusal, Refusal::Error(AcquireError::Backend(_))), "{refusal:?}");
             assert!(at.since(begun) <= Duration::from_secs(2), "{:?}", at.since(begun));
         }
@@ -158,7 +153,7 @@ fn without_a_queue_the_next_claim_follows_the_answer_to_the_release_of_an_unansw
     assert_eq!(rig.fail(ErrorKind::Timeout, Effect::Unknown), given_up);
     rig.pass(millis(900));
     assert_eq!(rig.feed(Input::Tick), none(), "the release is not answered");
-    let next = ["run #3: acquire o1', ttl 30s, width 1, place wanted, within 1000ms"];
+    let next = ["run #3: acquire o2, ttl 30s, width 1, place wanted, within 1000ms"];
     assert_eq!(rig.release(Ok(Released::NotHeld)), next);
 }
 
@@ -168,7 +163,7 @@ fn a_final_refusal_of_the_release_counts_as_an_answer() {
     rig.join(1);
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
     rig.pass(millis(900));
-    let next = ["run #3: acquire o1', ttl 30s, width 1, place wanted, within 1000ms"];
+    let next = ["run #3: acquire o2, ttl 30s, width 1, place wanted, within 1000ms"];
     assert_eq!(rig.release(Err(error(ErrorKind::Denied, Effect::None))), next);
 }
 
@@ -292,6 +287,6 @@ fn what_went_unanswered_is_said_in_the_release_of_the_owner_that_asked() {
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
     assert_eq!(rig.leave(1), ["run #2: release o1, claim may be under way, within 1000ms"]);
     assert_eq!(rig.station.pending_releases.0[0].request.certainty, Certainty::Unknown);
-    assert_eq!(words::owner(rig.station.pending_releases.0[0].request.owner), words::owner(owner(1)));
+    assert_eq!(words::owner(rig.station.pending_releases.0[0].request.owner), "o1");
     assert_eq!(rig.claim_id(), id);
 }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::super::Join;
 use super::rig::{millis, ttl};
 use super::world::{CLIENTS, Way, World};
-use crate::{Capabilities, Durability, Event, Note, Owner, Patience, Policy, RequestOrder, Terms, Waiting};
+use crate::{Capabilities, Durability, Event, Note, Patience, Policy, RequestOrder, Terms, Waiting};
 
 /// Every way in which a store wakes those who wait.
 const WAITINGS: [Waiting; 3] = [Waiting::QueueWithPush, Waiting::Queue, Waiting::Poll];
@@ -117,14 +117,14 @@ impl World {
     }
 
     fn play_join(&mut self, client: usize, wait: Wait, ttl_text: &str, max_hold: Option<Duration>) {
-        let (turn, owner) = self.next_turn();
+        let turn = self.next_turn();
         let patience = match wait {
             Wait::Not => Patience::Never,
             Wait::For(time) => Patience::Until(self.now + millis(time)),
             Wait::Forever => Patience::Forever,
         };
-        let (owner, note) = (Owner::from_random(owner), Note::from_wire("1@test"));
-        self.join(client, Join { turn, owner, terms: Terms::exclusive(ttl(ttl_text)), patience, max_hold, note });
+        let note = Note::from_wire("1@test");
+        self.join(client, Join { turn, terms: Terms::exclusive(ttl(ttl_text)), patience, max_hold, note });
     }
 
     fn play_tell(&mut self, pick: usize, again: Again) {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::state::State;
 use super::super::{ActionId, Input, Join, Output, Reply, Request, Station, TurnId};
 use super::words;
 use crate::{
@@ -25,15 +24,17 @@ pub(super) fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// The owner that the waiter of a turn brings along.
-pub(super) fn owner(turn: u8) -> Owner {
-    Owner::from_random([turn; 16])
+/// What the owners of all stations here are drawn from.
+pub(super) const SECRET: [u8; 32] = [1; 32];
+
+/// The owner of a lease that this client never asked for.
+pub(super) fn stranger() -> Owner {
+    Owner::from_random([99; 16])
 }
 
 pub(super) fn join(turn: u8) -> Join {
     Join {
         turn: TurnId(u64::from(turn)),
-        owner: owner(turn),
         terms: Terms::exclusive(Ttl::DEFAULT),
         patience: Patience::Forever,
         max_hold: None,
@@ -83,7 +84,7 @@ pub(super) struct Rig {
 
 impl Rig {
     pub(super) fn new(policy: Policy) -> Self {
-        let station = Station::new("a".parse().unwrap(), policy, 1);
+        let station = Station::new("a".parse().unwrap(), policy, SECRET);
         Self { station, now: Moment::from_nanos(1_000_000_000_000), claim: None, release: None }
     }
 
@@ -131,12 +132,12 @@ impl Rig {
     pub(super) fn grant(&mut self, low: u64, high: u64) -> Vec<String> {
         let lease = self.lease(low, high);
         let valid_for = lease.terms.ttl.get();
-        self.answer(Ok(Answer::Granted { lease, valid_for }))
+        self.answer(Ok(Answer::Granted { lease, valid_for, wanted: false }))
     }
 
     pub(super) fn queue(&mut self) -> Vec<String> {
         let (position, valid_for) = (1, Duration::from_secs(10));
-        self.answer(Ok(Answer::Queued { position, remaining: None, valid_for, holder: somebody(8, 8) }))
+        self.answer(Ok(Answer::Queued { position, remaining: None, valid_for, holder: somebody(8, 8), drawn: None }))
     }
 
     pub(super) fn fail(&mut self, kind: ErrorKind, effect: Effect) -> Vec<String> {
@@ -146,7 +147,7 @@ impl Rig {
     /// Tells that the lock was handed over to the owner of the latest claim, for as long as a place lasts.
     pub(super) fn hand_over(&mut self, low: u64, high: u64) -> Vec<String> {
         let lease = self.lease(low, high);
-        self.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10) }))
+        self.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10), wanted: false }))
     }
 
     /// Answers the latest release.
@@ -174,8 +175,8 @@ impl Rig {
 
     /// What the present guard knows.
     pub(super) fn hold(&self) -> Arc<Hold> {
-        let State::Held(held) = &self.station.state else { panic!("nobody holds: {:?}", self.station) };
-        Arc::clone(&held.hold)
+        let tenure = self.station.tenure.as_ref().expect("somebody holds");
+        Arc::clone(&tenure.turns[0].hold)
     }
 
     pub(super) fn claim_id(&self) -> ActionId {

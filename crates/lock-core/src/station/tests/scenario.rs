@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::super::{Input, Join};
-use super::rig::{Rig, error, holding, join, millis, none, rig, somebody, told_in_order, ttl};
+use super::rig::{Rig, error, holding, join, millis, none, rig, somebody, stranger, told_in_order, ttl};
 use crate::{Answer, Effect, ErrorKind, LossReason, Mode, Patience, Released, Renewed, RequestOrder, Terms, Waiting};
 
 #[test]
@@ -53,7 +53,7 @@ fn the_end_of_the_lease_beats_a_renewal_at_the_same_instant() {
     let end = rig.station.next_wake().unwrap();
     rig.pass(end.since(rig.now));
     let lost = ["lose 1: expired", "forget o1", "run #2: release o1, all answered, within 1000ms"];
-    assert_eq!(rig.renewal(rig.now, Ok(Renewed::Renewed { valid_for: Duration::from_secs(30) })), lost);
+    assert_eq!(rig.renewal(rig.now, Ok(Renewed::Renewed { valid_for: Duration::from_secs(30), wanted: false })), lost);
 }
 
 #[test]
@@ -61,9 +61,12 @@ fn a_renewal_counts_from_its_asking_and_never_shortens() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     let start = rig.now;
     rig.pass(millis(10_000));
-    assert_eq!(rig.renewal(start + millis(9_000), Ok(Renewed::Renewed { valid_for: Duration::from_secs(30) })), none());
+    assert_eq!(
+        rig.renewal(start + millis(9_000), Ok(Renewed::Renewed { valid_for: Duration::from_secs(30), wanted: false })),
+        none()
+    );
     assert_eq!(rig.state(), "Held by 1 as o1, token 7, for 28698ms");
-    rig.renewal(start, Ok(Renewed::Renewed { valid_for: Duration::from_secs(1) }));
+    rig.renewal(start, Ok(Renewed::Renewed { valid_for: Duration::from_secs(1), wanted: false }));
     assert_eq!(rig.state(), "Held by 1 as o1, token 7, for 28698ms");
     rig.renewal(start, Err(error(ErrorKind::Unreachable, Effect::None)));
     assert_eq!(rig.wake()[0], "lose 1: expired, renewal failed");
@@ -78,9 +81,9 @@ fn without_a_queue_a_claim_whose_fate_is_unknown_is_released_and_the_next_one_ha
     let gone = ["run #2: release o1, claim may be under way, within 1000ms"];
     assert_eq!(rig.fail(ErrorKind::Timeout, Effect::Unknown), gone);
     rig.release(Ok(Released::NotHeld));
-    assert_eq!(rig.wake(), ["run #3: acquire o1', ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(rig.wake(), ["run #3: acquire o2, ttl 30s, width 1, place wanted, within 1000ms"]);
     assert_eq!(rig.fail(ErrorKind::Unreachable, Effect::None), none(), "nothing happened: nothing to clear");
-    assert_eq!(rig.wake(), ["run #4: acquire o1'', ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(rig.wake(), ["run #4: acquire o3, ttl 30s, width 1, place wanted, within 1000ms"]);
 }
 
 #[test]
@@ -119,7 +122,7 @@ fn a_grant_for_an_owner_that_was_given_up_is_left_to_its_release() {
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
     rig.leave(1);
     let valid_for = Duration::from_secs(10);
-    let event = || Input::Event(crate::Event::Granted { lease: lease.clone(), valid_for });
+    let event = || Input::Event(crate::Event::Granted { lease: lease.clone(), valid_for, wanted: false });
     assert_eq!(rig.feed(event()), none(), "the release frees it");
     rig.release(Ok(Released::Released));
     assert_eq!(rig.feed(event()), none(), "the release has freed it");
@@ -149,7 +152,7 @@ fn who_will_not_wait_has_the_first_answer() {
     let mut rig = rig();
     let claim = ["run #1: acquire o1, ttl 30s, width 1, no place, within 1000ms"];
     assert_eq!(rig.feed(Input::Join(Join { patience: Patience::Never, ..join(1) })), claim);
-    let busy = Answer::Busy { remaining: Some(millis(500)), holder: somebody(8, 8) };
+    let busy = Answer::Busy { remaining: Some(millis(500)), holder: somebody(8, 8), drawn: None };
     assert_eq!(rig.answer(Ok(busy)), ["refuse 1: busy, held under token 8"]);
     assert!(rig.station.is_idle());
 }
@@ -174,7 +177,7 @@ fn a_hold_ends_after_max_hold_whatever_is_renewed() {
     rig.feed(Input::Join(Join { max_hold: Some(millis(4_000)), ..join(1) }));
     assert_eq!(rig.grant(7, 7)[1], "admit 1: token 7, valid for 4000ms");
     rig.pass(millis(3_000));
-    rig.renewal(rig.now, Ok(Renewed::Renewed { valid_for: Duration::from_secs(30) }));
+    rig.renewal(rig.now, Ok(Renewed::Renewed { valid_for: Duration::from_secs(30), wanted: false }));
     assert_eq!(rig.state(), "Held by 1 as o1, token 7, for 1000ms");
     let lost = ["lose 1: max_hold", "forget o1", "run #2: release o1, all answered, within 1000ms"];
     assert_eq!(rig.wake(), lost);
@@ -231,7 +234,10 @@ fn a_foreign_holder_is_polled_and_never_slept_on_for_ever() {
     let mut rig = Rig::new(policy);
     rig.join(1);
     for _ in 0..20 {
-        assert_eq!(rig.answer(Ok(Answer::Busy { remaining: None, holder: crate::Holder::Foreign })), none());
+        assert_eq!(
+            rig.answer(Ok(Answer::Busy { remaining: None, holder: crate::Holder::Foreign, drawn: None })),
+            none()
+        );
         let pause = rig.station.next_wake().unwrap().since(rig.now);
         assert!(pause >= millis(5) && pause <= millis(250), "{pause:?}");
         assert_eq!(rig.wake().len(), 1);
@@ -279,11 +285,11 @@ fn who_gives_up_after_a_refresh_that_was_never_answered_leaves_for_good() {
     rig.wake();
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
     rig.wake();
-    rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8) }));
+    rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8), drawn: None }));
     assert_eq!(rig.leave(1), ["run #4: release o1, claim may be under way, within 1000ms"]);
 }
 
-/// Whoever will not wait is answered by the claim that its neighbour's patience made, and does not keep that one's place waiting.
+/// A waiter that will not wait is answered by the claim that its neighbour's patience made, and does not keep that one's place waiting.
 #[test]
 fn who_will_not_wait_is_refused_beside_one_who_waits_when_the_answer_is_a_place() {
     let mut rig = rig();
@@ -341,4 +347,26 @@ fn a_mode_that_the_store_cannot_grant_is_refused_and_nothing_is_sent() {
         assert!(refusal.contains("Unsupported"), "{refusal}");
     }
     assert!(rig.station.is_idle());
+}
+
+/// Grants for all others are released by somebody else.
+#[test]
+fn a_station_knows_whom_it_asks_for_holds_for_and_has_not_released_yet() {
+    let mut rig = rig();
+    rig.join(1);
+    let first = rig.claimant();
+    assert!(rig.station.knows(first) && !rig.station.knows(stranger()));
+    rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    assert!(rig.station.knows(first), "it will ask again");
+    rig.wake();
+    rig.grant(7, 7);
+    assert!(rig.station.knows(first));
+    rig.leave(1);
+    rig.join(2);
+    assert!(rig.station.knows(first) && rig.station.knows(rig.claimant()), "that release was not answered");
+    rig.release(Err(error(ErrorKind::Unreachable, Effect::Unknown)));
+    assert!(rig.station.knows(first));
+    rig.wake();
+    rig.release(Ok(Released::Released));
+    assert!(!rig.station.knows(first));
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::{Input, Join};
 use super::rig::{Rig, holding, join, millis, none, rig, somebody, told_in_order, ttl};
-use crate::{Answer, Event, Holder, Terms};
+use crate::{Answer, Event, FencingToken, Holder, Renewed, Terms};
 
 #[test]
 fn a_waiter_queues_and_is_handed_the_lock() {
@@ -23,7 +23,7 @@ fn the_news_may_overtake_the_answer() {
     rig.join(1);
     rig.pass(millis(2));
     assert_eq!(rig.hand_over(9, 9), ["keep o1: 10000ms, asked 2ms ago", "admit 1: token 9, valid for 9896ms"]);
-    assert_eq!(rig.state(), "Held by 1 as o1, token 9, for 9896ms, claim #1 under way");
+    assert_eq!(rig.state(), "Held by 1 as o1, token 9, for 9896ms; Asking outside as o1, claim #1");
     assert_eq!(rig.queue(), none());
     assert_eq!(rig.state(), "Held by 1 as o1, token 9, for 9896ms");
     assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1, all answered, within 1000ms"]);
@@ -96,7 +96,7 @@ fn the_claim_is_as_wide_as_the_line_and_the_lease_goes_down_it_with_rising_token
     let handed_back = [
         "forget o1",
         "run #3: release o1, all answered, within 1000ms",
-        "run #4: acquire o4, ttl 30s, width 1, above 12, place wanted, within 1000ms",
+        "run #4: acquire o2, ttl 30s, width 1, above 12, place wanted, within 1000ms",
     ];
     assert_eq!(rig.leave(3), handed_back, "the tokens are used up");
 }
@@ -152,18 +152,40 @@ fn the_lease_is_passed_on_with_half_of_its_ttl_left_and_not_with_less() {
     assert_eq!(left_after(14_699), "forget o1");
 }
 
+/// First come, first served: a waiter behind one with another ttl does not pass it, and has the next lease.
 #[test]
-fn a_waiter_with_another_ttl_does_not_share_the_lease() {
+fn a_waiter_with_another_ttl_ends_the_chain_and_is_not_passed() {
     let mut rig = holding(told_in_order(), 10, 12, 0);
     rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("10s")), ..join(2) }));
     rig.join(3);
-    assert_eq!(rig.leave(1), ["ended 1: released", "admit 3: token 11, valid for 29698ms"]);
-    let last = [
+    let next = [
         "forget o1",
         "run #2: release o1, all answered, within 1000ms",
-        "run #3: acquire o2, ttl 10s, width 1, above 11, place wanted, within 1000ms",
+        "run #3: acquire o2, ttl 10s, width 1, above 10, place wanted, within 1000ms",
     ];
-    assert_eq!(rig.leave(3), last);
+    assert_eq!(rig.leave(1), next);
+    assert_eq!(rig.grant(13, 13)[1], "admit 2: token 13, valid for 9898ms");
+    let last = [
+        "forget o2",
+        "run #4: release o2, all answered, within 1000ms",
+        "run #5: acquire o3, ttl 30s, width 1, above 13, place wanted, within 1000ms",
+    ];
+    assert_eq!(rig.leave(2), last);
+}
+
+/// The quest was for the waiter that left. What comes of it is given back, and the next one asks under its own terms.
+#[test]
+fn a_grant_for_other_terms_than_those_of_the_next_waiter_is_given_back() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("10s")), ..join(2) }));
+    rig.join(3);
+    rig.leave(1);
+    let next = [
+        "run #2: release o1, all answered, within 1000ms",
+        "run #3: acquire o2, ttl 10s, width 1, place wanted, within 1000ms",
+    ];
+    assert_eq!(rig.grant(7, 7), next, "the third waiter would fit, and is not the next one");
 }
 
 #[test]
@@ -232,7 +254,50 @@ fn news_that_are_stale_by_the_last_answer_are_fresh_by_the_next_one() {
     assert_eq!(rig.queue(), ["keep o1: 10000ms, asked 0ms ago", "admit 1: token 9, valid for 9898ms"]);
 }
 
+/// Where the store says which tokens were drawn, no answer leaves it open whether a grant came before it or after it.
+#[test]
+fn news_are_believed_by_the_tokens_that_were_drawn_before_the_answer() {
+    for (drawn, believed) in [(8, true), (9, false)] {
+        let mut rig = rig();
+        rig.join(1);
+        let (position, valid_for, drawn) = (1, Duration::from_secs(10), Some(FencingToken::new(drawn).unwrap()));
+        rig.answer(Ok(Answer::Queued { position, remaining: None, valid_for, holder: Holder::Foreign, drawn }));
+        rig.pass(millis(2));
+        assert_eq!(rig.hand_over(9, 9).join(", ").contains("admit 1: token 9"), believed);
+    }
+}
+
+/// What a renewal says counts from when it was asked for: it does not take back what was told since.
+#[test]
+fn a_station_knows_whether_others_wait_for_what_it_holds() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    let renewed = |wanted| Ok(Renewed::Renewed { valid_for: Duration::from_secs(30), wanted });
+    let told = |name: &str| Input::Event(Event::Wanted { name: name.parse().unwrap() });
+    assert!(!rig.station.is_wanted());
+    rig.feed(told("b"));
+    assert!(!rig.station.is_wanted(), "that is another lock");
+    let before = rig.now;
+    rig.pass(millis(1));
+    rig.feed(told("a"));
+    assert!(rig.station.is_wanted());
+    rig.renewal(before, renewed(false));
+    assert!(rig.station.is_wanted(), "they came later");
+    rig.renewal(rig.now, renewed(false));
+    assert!(!rig.station.is_wanted(), "they are gone");
+    rig.renewal(rig.now, renewed(true));
+    assert!(rig.station.is_wanted());
+    let between = rig.now;
+    rig.pass(millis(1));
+    rig.feed(told("a"));
+    rig.renewal(between, renewed(false));
+    assert!(rig.station.is_wanted(), "the latest word counts");
+    rig.leave(1);
+    assert!(!rig.station.is_wanted(), "nothing is held");
+    rig.feed(told("a"));
+    assert!(!rig.station.is_wanted());
+}
+
 fn queue_behind(rig: &mut Rig, holder: Holder) -> Vec<String> {
     let (position, valid_for) = (1, Duration::from_secs(10));
-    rig.answer(Ok(Answer::Queued { position, remaining: None, valid_for, holder }))
+    rig.answer(Ok(Answer::Queued { position, remaining: None, valid_for, holder, drawn: None }))
 }

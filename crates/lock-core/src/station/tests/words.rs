@@ -1,19 +1,25 @@
 //! What a station says and where it stands, as short lines of text: for the table and the scenarios.
 
+use std::sync::LazyLock;
+
+use super::super::owners::Owners;
 use super::super::pending::Progress;
-use super::super::state::{Attempt, Held, Hint, Place, State};
-use super::super::{Action, Output, Request, Station};
+use super::super::quest::{Attempt, Hint, Place, Quest};
+use super::super::tenure::{Tenure, Turn};
+use super::super::{Action, Output, Phase, Request, Station};
+use super::rig::SECRET;
 use crate::{
     AcquireError, BackendError, Certainty, Ended, Holder, LossReason, Moment, Owner, Queueing, Refusal, TokenRange,
 };
 
-/// `o1` for the owner that the waiter of turn 1 brought along, `o1'` for its successor.
+/// `o1` for the first owner that a station draws, `o2` for the next.
 pub(super) fn owner(owner: Owner) -> String {
-    let wire = owner.to_wire();
-    let base = Owner::from_random([u8::from_str_radix(&wire[..2], 16).unwrap(); 16]);
-    let number = |owner: Owner| u128::from_str_radix(&owner.to_wire(), 16).unwrap();
-    let successions = usize::try_from(number(owner) - number(base)).unwrap();
-    format!("o{}{}", u8::from_str_radix(&wire[..2], 16).unwrap(), "'".repeat(successions))
+    static DRAWN: LazyLock<Vec<Owner>> = LazyLock::new(|| {
+        let mut owners = Owners::new(SECRET);
+        (0..100).map(|_| owners.draw()).collect()
+    });
+    let index = DRAWN.iter().position(|drawn| *drawn == owner).expect("a station here drew it");
+    format!("o{}", index + 1)
 }
 
 pub(super) fn output(now: Moment, output: &Output) -> String {
@@ -103,14 +109,15 @@ fn loss(reason: &LossReason) -> &'static str {
     }
 }
 
-/// Where the station stands: the state, who waits in line, which releases are under way.
+/// Where the station stands: its tenure, its quest, who waits in line, which releases are under way.
 pub(super) fn state(now: Moment, station: &Station) -> String {
-    let mut text = match &station.state {
-        State::Idle => "Idle".to_owned(),
-        State::Asking(asker, asked) => format!("Asking {}, claim #{}{}", attempt(asker), asked.id.0, hint(&asked.hint)),
-        State::Waiting(asker, again_at) => format!("Waiting {}, again in {}", attempt(asker), after(now, *again_at)),
-        State::Held(held) => holding(now, held),
-        State::Closed => "Closed".to_owned(),
+    let tenure = station.tenure.as_ref().map(|tenure| holding(now, tenure));
+    let quest = station.quest.as_ref().map(|quest| asking(now, quest));
+    let mut text = match (tenure, quest, station.phase) {
+        (Some(tenure), Some(quest), _) => format!("{tenure}; {quest}"),
+        (Some(one), None, _) | (None, Some(one), _) => one,
+        (None, None, Phase::Open) => "Idle".to_owned(),
+        (None, None, Phase::Closed) => "Closed".to_owned(),
     };
     for (index, waiter) in station.line.iter().enumerate() {
         let joint = if index == 0 { "; line: " } else { ", " };
@@ -134,20 +141,31 @@ fn hint(hint: &Hint) -> &'static str {
     }
 }
 
+fn asking(now: Moment, quest: &Quest) -> String {
+    match quest {
+        Quest::Asking(asker, asked) => format!("Asking {}, claim #{}{}", attempt(asker), asked.id.0, hint(&asked.hint)),
+        Quest::Waiting(asker, again_at) => format!("Waiting {}, again in {}", attempt(asker), after(now, *again_at)),
+    }
+}
+
 fn attempt(attempt: &Attempt) -> String {
-    let answer = match attempt.place {
+    let place = match attempt.place {
         Place::Outside => "outside",
         Place::Queued => "in the queue",
     };
-    format!("{answer} as {}{}", owner(attempt.owner), unanswered(attempt.certainty))
+    format!("{place} as {}{}", owner(attempt.owner), unanswered(attempt.certainty))
 }
 
-fn holding(now: Moment, held: &Held) -> String {
-    let asked = held.asked.as_ref().map_or_else(String::new, |asked| format!(", claim #{} under way", asked.id.0));
-    let unanswered = unanswered(held.certainty);
-    let error = if held.last_error.is_some() { ", last renewal failed" } else { "" };
-    let (turn, whose, left) = (held.turn.0, owner(held.lease.owner), after(now, held.turn_until()));
-    format!("Held by {turn} as {whose}, token {}, for {left}{asked}{unanswered}{error}", held.hold.token())
+fn holding(now: Moment, tenure: &Tenure) -> String {
+    let unanswered = unanswered(tenure.certainty);
+    let error = if tenure.last_error.is_some() { ", last renewal failed" } else { "" };
+    let wanted = if tenure.wanted.is_some() { ", wanted" } else { "" };
+    let turn = |turn: &Turn| {
+        let (token, left) = (turn.hold.token(), after(now, turn.hold.valid_until()));
+        format!("{} as {}, token {token}, for {left}", turn.id.0, owner(tenure.lease.owner))
+    };
+    let turns: Vec<_> = tenure.turns.iter().map(turn).collect();
+    format!("Held by {}{wanted}{unanswered}{error}", turns.join(" and "))
 }
 
 fn unanswered(certainty: Certainty) -> &'static str {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::state::State;
+use super::super::quest::Quest;
 use super::super::{ActionId, Input, Join, Output, Reply, Request, Station, TurnId};
 use super::model::Store;
 use crate::{
@@ -83,7 +83,9 @@ impl World {
     pub(super) fn new(policy: Policy, seed: u64) -> Self {
         let client = |number: usize| {
             let seed = seed.wrapping_add(number as u64);
-            let station = Station::new("a".parse().unwrap(), policy, seed);
+            let mut secret = [0; 32];
+            secret[..8].copy_from_slice(&seed.to_be_bytes());
+            let station = Station::new("a".parse().unwrap(), policy, secret);
             let (waiters, keeper) = (BTreeMap::new(), Keeper::new(policy, seed));
             Client { station, keeper, waiters, holder: None, parted: BTreeSet::new() }
         };
@@ -91,10 +93,9 @@ impl World {
         Self { now, store, clients: (0..CLIENTS).map(client).collect(), net: Vec::new(), turns: 0, admitted: 0 }
     }
 
-    /// Makes a new turn; its number is in its owner too.
-    pub(super) fn next_turn(&mut self) -> (TurnId, [u8; 16]) {
+    pub(super) fn next_turn(&mut self) -> TurnId {
         self.turns += 1;
-        (TurnId(self.turns), u128::to_be_bytes(u128::from(self.turns) << 64))
+        TurnId(self.turns)
     }
 
     pub(super) fn join(&mut self, client: usize, join: Join) {
@@ -179,11 +180,10 @@ impl World {
         for letter in self.net.iter().filter(|letter| matches!(letter.way, Way::There | Way::Ghost)) {
             let Content::Action(_, Request::Acquire(claim)) = &letter.content else { continue };
             let client = &self.clients[letter.client];
-            let known = match &client.station.state {
-                State::Asking(attempt, _) | State::Waiting(attempt, _) => attempt.owner == claim.owner,
-                State::Held(held) => held.lease.owner == claim.owner,
-                State::Idle | State::Closed => false,
-            };
+            let station = &client.station;
+            let asks = station.quest.as_ref().is_some_and(|quest| quest.attempt().owner == claim.owner);
+            let holds = station.tenure.as_ref().is_some_and(|tenure| tenure.lease.owner == claim.owner);
+            let known = asks || holds;
             assert!(known || client.parted.contains(&claim.owner), "a late claim would not be cleared: {letter:?}");
         }
     }
@@ -195,7 +195,7 @@ impl World {
         let owed = &station.pending_releases.0;
         assert!(owed.len() <= OWED_MAX, "client {number} owes too much: {owed:?}");
         let unanswered = owed.iter().any(|pending| pending.request.certainty == Certainty::Unknown);
-        let asking = matches!(station.state, State::Asking(..));
+        let asking = station.tenure.is_none() && matches!(station.quest, Some(Quest::Asking(..)));
         let polls = station.policy.store.waiting == Waiting::Poll;
         assert!(!(polls && unanswered && asking), "client {number} asks though a claim may be under way: {station:?}");
     }

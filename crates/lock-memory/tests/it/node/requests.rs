@@ -94,7 +94,9 @@ fn an_owner_that_was_given_up_is_refused_for_the_ttl_of_the_release() {
 fn a_release_whose_claims_were_all_answered_leaves_no_tombstone() {
     let mut node = Node::voting();
     node.grant(at(1), claim(1), 1);
+    assert!(format!("{:?}", node.store).contains("invoice:42"));
     assert_eq!(node.release(at(2), release_of(1)), Released::Released);
+    assert!(!format!("{:?}", node.store).contains("invoice:42"), "nothing is kept of a lock that nobody uses");
     assert_eq!(node.grant(at(2), claim(1), 1), 2);
 }
 

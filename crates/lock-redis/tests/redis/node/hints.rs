@@ -71,7 +71,7 @@ fn the_first_who_listens_is_told_of_a_lock_that_was_freed() {
         voter.release(&next, Certainty::Unknown);
         assert_eq!(freed(&told_second), "job", "{facade}");
         assert!(voter.inboxes().is_empty());
-        // Whoever ends no hold tells nobody.
+        // A release that ends no hold notifies nobody.
         let (holder, _) = voter.take("job");
         is_held(&*first, &waiting("job"));
         voter.release(&next, Certainty::Answered);

@@ -5,10 +5,10 @@ use crate::invariants::{Holding, Watch};
 use crate::quorum::node::Node;
 
 /// Stricter than that there is one holder: it sees the gap, whether or not somebody steps into it.
-pub(crate) fn check(
+pub(crate) fn check<'a>(
     watch: &Watch,
-    holdings: &[Holding<'_>],
-    nodes: &[Node],
+    holdings: impl Iterator<Item = Holding<'a>>,
+    nodes: &[&Node],
     majority: usize,
     now: Time,
 ) -> Result<(), String> {
@@ -17,9 +17,9 @@ pub(crate) fn check(
         if watch.epoch_of(lease) != Some(watch.epoch()) {
             continue;
         }
-        let keeps = |node: &&Node| {
+        let keeps = |node: &&&Node| {
             let kept = node.keeps(now, &lease.name, lease.owner);
-            kept.is_some_and(|end| end >= node.clock.read(*until)) || !node.votes(now)
+            kept.is_some_and(|end| end >= node.clock.read(until)) || !node.votes(now)
         };
         let keeping = nodes.iter().filter(keeps).count();
         if keeping < majority {

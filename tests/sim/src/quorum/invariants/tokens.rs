@@ -1,7 +1,7 @@
 //! Tokens are distinct, and rise in real time: what was handed out before somebody asked is below what that one is handed
 //! out. And no two nodes see two holders in different orders: the order of acknowledgements is that of the tokens.
 //!
-//! No clock counts here. What counts is the memory of the nodes: where more was lost than the guard can know, what was
+//! No clock counts here. What counts is the memory of the nodes: where more was lost than recovery can know, what was
 //! handed out before is forgiven.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,7 +45,7 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// More was lost than the guard can know: what was handed out up to now is of no account.
+    /// More was lost than recovery can know: what was handed out up to now is of no account.
     pub(crate) fn forgive(&mut self) {
         self.forgiveness.0 += 1;
         self.handed_out.clear();

@@ -2,35 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use lock_core::{Holder, Moment, Note, Owner, TokenRange};
+use lock_core::{Holder, Note, Owner, TokenRange};
 
 use super::queue::{Queue, Waiter};
-
-/// Where a client is told of its turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Inbox(pub u64);
-
-/// What a claim says about a place in the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seat {
-    /// It wants none.
-    Unwanted,
-    /// It wants one, and is not told of its turn: `-` on the wire.
-    Silent,
-    /// It wants one, and is told here.
-    Told(Inbox),
-}
-
-/// Milliseconds on the server's clock.
-pub(crate) type Millis = u64;
-
-pub(crate) fn millis(moment: Moment) -> Millis {
-    moment.as_nanos() / 1_000_000
-}
-
-pub(crate) fn micros(moment: Moment) -> u64 {
-    moment.as_nanos() / 1000
-}
+use super::units::Millis;
 
 /// A key with an expiry. Redis keeps a key for all of its last millisecond.
 #[derive(Clone, Debug)]

@@ -1,26 +1,28 @@
 //! The model of one Redis with our scripts: what it stores, who listens, and how it starts again.
 
+mod database;
 mod keys;
 mod queue;
 mod scripts;
+mod units;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use lock_core::inspect::Revoked;
 use lock_core::{
-    Answer, Claim, Event, Fenced, FencingToken, Lease, LockName, Moment, Owner, ReleaseRequest, Released, Renewed,
+    Answer, Claim, Event, Fenced, FencingToken, Lease, LockName, Moment, ReleaseRequest, Released, Renewed,
 };
 
-pub use keys::{Inbox, Seat};
-pub(crate) use keys::{Kept, Keys, Stored, millis};
+use database::RunId;
+pub(crate) use database::{Database, Detail};
+pub(crate) use keys::{Kept, Stored};
 pub use scripts::Refused;
 use scripts::{Listeners, Script};
+pub(crate) use units::millis;
+pub use units::{Inbox, Seat};
 
 use crate::network::ConnId;
 use crate::redis::Mistake;
-
-/// The identity of one run of a server.
-pub(crate) type RunId = u64;
 
 /// What a client asks over a connection.
 #[derive(Clone, Debug)]
@@ -65,21 +67,6 @@ pub(crate) struct Outcome {
     pub(crate) granted: Vec<Lease>,
 }
 
-/// Everything that a server stores.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Database {
-    pub(crate) locks: BTreeMap<LockName, Keys>,
-    pub(crate) counter: Option<u64>,
-    pub(crate) marker: Option<RunId>,
-}
-
-impl Database {
-    /// Every owner that holds or waits here.
-    pub(crate) fn owners(&self) -> impl Iterator<Item = Owner> {
-        self.locks.values().flat_map(Keys::owners)
-    }
-}
-
 /// One Redis.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
@@ -87,11 +74,17 @@ pub(crate) struct Server {
     run_id: RunId,
     listeners: Listeners,
     mistake: Option<Mistake>,
+    detail: Detail,
 }
 
 impl Server {
     pub(crate) fn new(mistake: Option<Mistake>) -> Self {
-        Self { data: Database::default(), run_id: 1, listeners: Listeners::new(), mistake }
+        Self { data: Database::default(), run_id: 1, listeners: Listeners::new(), mistake, detail: Detail::default() }
+    }
+
+    pub(crate) fn telling(mut self, detail: Detail) -> Self {
+        self.detail = detail;
+        self
     }
 
     /// Runs what is asked. `now` is the server's clock.
@@ -101,8 +94,8 @@ impl Server {
         }
         let run_id = self.run_id;
         let (published, granted) = (Vec::new(), Vec::new());
-        let (data, listeners, mistake) = (&mut self.data, &self.listeners, self.mistake);
-        let mut script = Script { data, now, listeners, mistake, published, granted };
+        let (data, listeners, mistake, detail) = (&mut self.data, &self.listeners, self.mistake, self.detail);
+        let mut script = Script { data, now, listeners, mistake, detail, published, granted };
         let say = match ask {
             Ask::Hello(_) => {
                 script.verify(run_id);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use lock_core::{FencingToken, Note, Owner, Ttl, Width};
 
-use super::keys::{Inbox, Millis};
+use super::units::{Inbox, Millis};
 
 /// The longest that a place lasts.
 pub(crate) const PLACE_MAX: Millis = 10_000;
@@ -52,6 +52,10 @@ impl Queue {
 
     pub(crate) fn owners(&self) -> impl Iterator<Item = Owner> {
         self.entries.keys().copied()
+    }
+
+    pub(super) fn waiters(&self) -> impl Iterator<Item = &Waiter> {
+        self.entries.values().map(|(_, waiter)| waiter)
     }
 
     /// The first owner that counts, or is this one; those before it are dropped.

@@ -9,9 +9,10 @@ use lock_core::{
     Renewed, Terms, TokenRange, Ttl, Width,
 };
 
-use super::keys::{Inbox, Kept, Keys, Millis, Seat, Stored, micros, millis};
+use super::database::{Database, Detail, RunId};
+use super::keys::{Kept, Keys, Stored};
 use super::queue::{PLACE_MAX, Waiter};
-use super::{Database, RunId};
+use super::units::{Inbox, Millis, Seat, micros, millis};
 use crate::network::ConnId;
 use crate::redis::Mistake;
 
@@ -38,9 +39,10 @@ pub(crate) struct Script<'a> {
     pub(crate) now: Moment,
     pub(crate) listeners: &'a Listeners,
     pub(crate) mistake: Option<Mistake>,
+    pub(crate) detail: Detail,
     /// What it publishes.
     pub(crate) published: Vec<(Inbox, Event)>,
-    /// What it granted anew, to whomever.
+    /// What it newly granted, to any client.
     pub(crate) granted: Vec<Lease>,
 }
 
@@ -52,7 +54,8 @@ impl Script<'_> {
             return Err(Refused::GivenUp);
         }
         if let Some(lease) = self.again(claim) {
-            return Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get() });
+            let wanted = self.is_wanted(&claim.name);
+            return Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted });
         }
         if self.keys(&claim.name).lock.is_none() {
             self.hand_over(&claim.name, Some(claim.owner), claim.terms.ttl);
@@ -65,7 +68,8 @@ impl Script<'_> {
         let value = Stored::Ours { owner: claim.owner, tokens, note: claim.note.clone() };
         self.keys(&claim.name).lock = Some(Kept { value, ends: now + claim.terms.ttl.as_millis() });
         self.granted.push(lease.clone());
-        Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get() })
+        let wanted = self.is_wanted(&claim.name);
+        Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted })
     }
 
     /// The owner holds already: its ttl is re-armed and its place dropped.
@@ -83,27 +87,33 @@ impl Script<'_> {
 
     /// Somebody else holds: the claim's place is taken, refreshed or dropped.
     fn put_off(&mut self, claim: &Claim, seat: Seat, held: &Kept<Stored>) -> Answer {
-        let now = millis(self.now);
+        let (now, drawn) = (millis(self.now), self.drawn());
         let remaining = Some(Duration::from_millis(held.ends - now));
         let holder = held.value.shown();
         let place = place_of(claim.terms.ttl);
         let inbox = match seat {
             Seat::Unwanted => {
                 self.keys(&claim.name).leave(claim.owner);
-                return Answer::Busy { remaining, holder };
+                return Answer::Busy { remaining, holder, drawn };
             }
             Seat::Told(inbox) if is_heard(self.listeners, inbox) => Some(inbox),
             Seat::Told(_) | Seat::Silent => None,
         };
         let Claim { owner, terms, width, floor, .. } = *claim;
         let waiter = Waiter { owner, over: now + place, ttl: terms.ttl, width, floor, inbox, note: claim.note.clone() };
+        let was_wanted = self.is_wanted(&claim.name);
         let position = self.keys(&claim.name).seat(now, place, waiter);
+        if !was_wanted && self.is_wanted(&claim.name) {
+            // Who holds is not known by its inbox, and a hint may be for nobody.
+            let wanted = |inbox: &Inbox| (*inbox, Event::Wanted { name: claim.name.clone() });
+            self.published.extend(self.listeners.keys().map(wanted));
+        }
         let position = u32::try_from(position).unwrap_or(u32::MAX);
         let said = match (seat, inbox) {
             (Seat::Told(_), None) => place.min(UNHEARD_MIN.max(UNHEARD_STEP * Millis::from(position))),
             (Seat::Told(_) | Seat::Silent | Seat::Unwanted, _) => place,
         };
-        Answer::Queued { position, remaining, valid_for: Duration::from_millis(said), holder }
+        Answer::Queued { position, remaining, valid_for: Duration::from_millis(said), holder, drawn }
     }
 
     pub(crate) fn release(&mut self, request: &ReleaseRequest) -> Released {
@@ -129,11 +139,11 @@ impl Script<'_> {
     }
 
     fn renew_one(&mut self, lease: &Lease) -> Renewed {
-        let now = millis(self.now);
+        let (now, wanted) = (millis(self.now), self.is_wanted(&lease.name));
         match &mut self.keys(&lease.name).lock {
             Some(lock) if lock.value.owner() == Some(lease.owner) && lock.value.tokens() == Some(lease.tokens) => {
                 lock.ends = now + lease.terms.ttl.as_millis();
-                Renewed::Renewed { valid_for: lease.terms.ttl.get() }
+                Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted }
             }
             Some(_) | None => Renewed::NotHeld,
         }
@@ -189,8 +199,8 @@ impl Script<'_> {
         self.keys(name).lock = Some(Kept { value, ends: now + life });
         self.granted.push(lease.clone());
         if let Some(inbox) = waiter.inbox {
-            let valid_for = Duration::from_millis(place);
-            self.published.push((inbox, Event::Granted { lease, valid_for }));
+            let (valid_for, wanted) = (Duration::from_millis(place), self.is_wanted(name));
+            self.published.push((inbox, Event::Granted { lease, valid_for, wanted }));
         }
     }
 
@@ -204,6 +214,23 @@ impl Script<'_> {
         let tokens = TokenRange::above(last, width).ok()?;
         self.data.counter = Some(tokens.high().get());
         Some(tokens)
+    }
+
+    /// Whether somebody waits, where that is told.
+    fn is_wanted(&mut self, name: &LockName) -> bool {
+        let now = millis(self.now);
+        let queue = self.keys(name).queue.as_ref();
+        let waits = queue.is_some_and(|queue| queue.value.waiters().any(|waiter| !waiter.is_over(now)));
+        self.detail == Detail::Full && waits
+    }
+
+    /// The highest token that was drawn, where that is told.
+    fn drawn(&self) -> Option<FencingToken> {
+        match (self.detail, self.mistake) {
+            (Detail::AsRedis, _) => None,
+            (Detail::Full, Some(Mistake::DrawnForgotten)) => FencingToken::new(1).ok(),
+            (Detail::Full, _) => self.data.counter.and_then(|counter| FencingToken::new(counter).ok()),
+        }
     }
 
     fn keys(&mut self, name: &LockName) -> &mut Keys {

@@ -1,0 +1,118 @@
+//! The tasks that wait or hold at a site.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lock_core::station::TurnId;
+use lock_core::{BackendError, Ended, Hold, LossReason, Owner, Refusal};
+use lock_host::Waiters;
+use tokio::sync::futures::OwnedNotified;
+use tokio::sync::{Notify, oneshot};
+
+/// What the station's answer to a waiter is.
+pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
+
+/// Who hears how a turn ended.
+pub(crate) type EndSender = oneshot::Sender<Result<Ended, BackendError>>;
+
+/// The tasks that wait or hold at a site.
+#[derive(Default)]
+pub(crate) struct Tasks {
+    by_turn: HashMap<TurnId, Task>,
+    losses: Arc<Notify>,
+}
+
+/// A task that waits or holds.
+#[derive(Default)]
+struct Task {
+    verdict: Option<oneshot::Sender<Verdict>>,
+    ended: Option<EndSender>,
+    hold: Option<Arc<Hold>>,
+}
+
+impl Tasks {
+    /// A task begins to wait. The sender lives until the station has spoken.
+    pub(crate) fn begin(&mut self, turn: TurnId) -> oneshot::Receiver<Verdict> {
+        let (sender, verdict) = oneshot::channel();
+        self.by_turn.insert(turn, Task { verdict: Some(sender), ..Task::default() });
+        verdict
+    }
+
+    /// Sets who hears how a turn ends. Tells whether the turn is still on.
+    pub(crate) fn hear_end(&mut self, turn: TurnId, ended: Option<EndSender>) -> bool {
+        self.by_turn.get_mut(&turn).map(|task| task.ended = ended).is_some()
+    }
+
+    /// A task that waits hears no more of its turn.
+    pub(crate) fn forget_waiting(&mut self, turn: TurnId) {
+        if self.by_turn.get(&turn).is_some_and(|task| task.verdict.is_some()) {
+            self.by_turn.remove(&turn);
+        }
+    }
+
+    /// The next loss of any hold here, from now on.
+    pub(crate) fn next_loss(&self) -> OwnedNotified {
+        Arc::clone(&self.losses).notified_owned()
+    }
+}
+
+impl Waiters for Tasks {
+    fn admit(&mut self, turn: TurnId, hold: Arc<Hold>) {
+        let Some(task) = self.by_turn.get_mut(&turn) else { return };
+        task.hold = Some(Arc::clone(&hold));
+        // Nobody listens any more where the acquire was dropped, which leaves its turn itself.
+        _ = task.verdict.take().map(|sender| sender.send(Ok(hold)));
+    }
+
+    fn refuse(&mut self, turn: TurnId, refusal: Refusal, _: Option<Owner>) {
+        _ = self.by_turn.remove(&turn).and_then(|task| task.verdict).map(|sender| sender.send(Err(refusal)));
+    }
+
+    fn lose(&mut self, turn: TurnId, _: LossReason) {
+        self.by_turn.remove(&turn);
+        self.losses.notify_waiters();
+    }
+
+    fn end(&mut self, turn: TurnId, result: Result<Ended, BackendError>) {
+        _ = self.by_turn.remove(&turn).and_then(|task| task.ended).map(|sender| sender.send(result));
+    }
+
+    fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)> {
+        self.by_turn.iter().map(|(turn, task)| (*turn, task.hold.clone())).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.by_turn.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use lock_host::Waiters;
+    use lock_memory::MemoryStore;
+
+    use crate::Client;
+
+    /// A waiter that is cancelled again and again, beside one that stays, leaves nothing behind in this process either.
+    #[tokio::test]
+    async fn cancelled_waiters_leave_no_tasks() {
+        let store = MemoryStore::default();
+        let client = Client::new(std::sync::Arc::new(store.nonblocking())).unwrap();
+        let guard = client.mutex("a").acquire().await.unwrap();
+        let waiting = tokio::spawn({
+            let mutex = client.mutex("a");
+            async move { mutex.acquire().await.map(drop) }
+        });
+        for _ in 0..100 {
+            let mutex = client.mutex("a");
+            _ = tokio::time::timeout(Duration::from_micros(10), mutex.acquire()).await;
+        }
+        let site = client.0.find(&"a".parse().unwrap()).unwrap();
+        let turns = site.lock().waiters.turns();
+        assert_eq!(turns.len(), 2, "{turns:?}");
+        drop(guard);
+        waiting.await.unwrap().unwrap();
+    }
+}

@@ -1,0 +1,212 @@
+//! The work of a client, and the loop that does it.
+
+use std::future::{Future, poll_fn};
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, mpsc as threads};
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::future::{Either, FutureExt};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use lock_core::station::{Action, Input, Reply, Request};
+use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation, ReleaseRequest};
+use lock_host::{Driver, Site, panicked};
+use tokio::sync::mpsc;
+
+use crate::generations::{Flushed, Generation, Generations};
+
+/// How long a runtime that ends is held up for releases. Chosen: the longest time that one request takes by default.
+const FINAL_FLUSH_MAX: Duration = Duration::from_secs(1);
+
+/// How much work is taken in at once. Chosen: a few dozen share one look into the queue and cost no memory.
+const AT_ONCE: usize = 64;
+
+/// A driver with two loops.
+pub(crate) trait Loops: Driver {
+    /// The way to the loop beside the keeper.
+    fn beside_keeper(&self) -> &WorkSender<Self>;
+}
+
+/// The way to a loop.
+pub(crate) type WorkSender<D> = mpsc::UnboundedSender<Work<D>>;
+
+/// Where a loop finds its work.
+pub(crate) type WorkQueue<D> = mpsc::UnboundedReceiver<Work<D>>;
+
+/// Something to do. It does not get lost: when the runtime ends before it is done, the other loop has it.
+pub(crate) enum Work<D: Loops> {
+    Run(Job<D>),
+    /// A release that no station is told of.
+    Release(ReleaseRequest, Duration),
+    /// Answered by being dropped, when everything before it is done.
+    Flush(Flushed),
+}
+
+pub(crate) struct Job<D: Loops> {
+    site: Arc<Site<D>>,
+    action: Option<Action>,
+    progress: Progress,
+    /// Where it is run.
+    runtime: Runtime,
+}
+
+#[derive(PartialEq, Eq)]
+enum Progress {
+    Waiting,
+    Sent,
+}
+
+#[derive(PartialEq, Eq)]
+pub(crate) enum Runtime {
+    /// The one that the client was made on.
+    Client,
+    /// The keeper's; there is no other one after it.
+    Keeper,
+}
+
+/// Does work until nobody can send any more and all is done.
+pub(crate) async fn drive<D: Loops>(backend: Arc<dyn AsyncBackend>, queue: WorkQueue<D>, last: Option<FinalFlush<D>>) {
+    // Dropped in the reverse order when the runtime ends: no more work comes in, what is under way goes to the other
+    // loop, and that is waited for.
+    let last = last;
+    // The futures are polled for the first time in the order in which they were pushed, and so are sent in that order.
+    let mut under_way = FuturesUnordered::new();
+    let mut generations = Generations::default();
+    let mut work = Vec::with_capacity(AT_ONCE);
+    let mut queue = queue;
+    poll_fn(|cx| {
+        let mut open = true;
+        while open && let Poll::Ready(count) = queue.poll_recv_many(cx, &mut work, AT_ONCE) {
+            open = count > 0;
+            for item in work.drain(..) {
+                match item {
+                    Work::Run(job) => under_way.push(Either::Left(job.run(&*backend, generations.begin()))),
+                    Work::Release(request, within) => {
+                        under_way.push(Either::Right(release(&*backend, request, within, generations.begin())));
+                    }
+                    Work::Flush(flushed) => generations.flush(flushed),
+                }
+            }
+        }
+        while let Poll::Ready(Some(generation)) = under_way.poll_next_unpin(cx) {
+            generations.end(generation);
+        }
+        if open || !under_way.is_empty() { Poll::Pending } else { Poll::Ready(()) }
+    })
+    .await;
+    // The client is gone and the runtime is not, so nothing was left to the other loop.
+    last.into_iter().for_each(FinalFlush::spare);
+}
+
+async fn release(
+    backend: &dyn AsyncBackend,
+    request: ReleaseRequest,
+    within: Duration,
+    generation: Generation,
+) -> Generation {
+    _ = caught(Operation::Release, backend.release(&request, within)).await;
+    generation
+}
+
+/// What a backend answers; one that panics has given an unknown answer.
+pub(crate) async fn caught<T>(
+    operation: Operation,
+    asked: impl Future<Output = Result<T, BackendError>>,
+) -> Result<T, BackendError> {
+    AssertUnwindSafe(asked).catch_unwind().await.unwrap_or_else(|_| Err(panicked(operation)))
+}
+
+/// Waits, when it is dropped, until the loop beside the keeper has done what it was left, but not for long.
+pub(crate) struct FinalFlush<D: Loops>(pub(crate) Option<WorkSender<D>>);
+
+impl<D: Loops> FinalFlush<D> {
+    /// Waits for nothing.
+    fn spare(mut self) {
+        self.0 = None;
+    }
+}
+
+impl<D: Loops> Drop for FinalFlush<D> {
+    fn drop(&mut self) {
+        let Some(beside_keeper) = self.0.take() else { return };
+        let (done, flushed) = threads::channel();
+        if beside_keeper.send(Work::Flush(Flushed::Thread(done))).is_ok() {
+            _ = flushed.recv_timeout(FINAL_FLUSH_MAX);
+        }
+    }
+}
+
+impl<D: Loops> Job<D> {
+    pub(crate) fn new(site: Arc<Site<D>>, action: Action, runtime: Runtime) -> Self {
+        Self { site, action: Some(action), progress: Progress::Waiting, runtime }
+    }
+
+    async fn run(mut self, backend: &dyn AsyncBackend, generation: Generation) -> Generation {
+        self.progress = Progress::Sent;
+        let Some(Action { id, request, within }) = &self.action else { return generation };
+        let reply = match request {
+            Request::Acquire(claim) => {
+                Reply::Acquire(caught(Operation::Acquire, backend.acquire(claim, *within)).await)
+            }
+            Request::Release(request) => {
+                Reply::Release(caught(Operation::Release, backend.release(request, *within)).await)
+            }
+        };
+        let id = *id;
+        self.action = None;
+        self.site.handle(Input::Reply(id, reply));
+        generation
+    }
+}
+
+impl<D: Loops> Drop for Job<D> {
+    fn drop(&mut self) {
+        let Some(action) = self.action.take() else { return };
+        match (&action.request, &self.progress, &self.runtime) {
+            // A claim is never sent twice: its outcome is not known now, and the station has it released.
+            (Request::Acquire(_), Progress::Sent, _) => {
+                let message = "the runtime ended before the answer came";
+                let error =
+                    BackendError::new("client", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message);
+                self.site.handle(Input::Reply(action.id, Reply::Acquire(Err(error))));
+            }
+            (Request::Acquire(_), Progress::Waiting, Runtime::Client) | (Request::Release(_), _, Runtime::Client) => {
+                let job = Self::new(Arc::clone(&self.site), action, Runtime::Keeper);
+                _ = self.site.ports().driver.beside_keeper().send(Work::Run(job));
+            }
+            (Request::Acquire(_), Progress::Waiting, Runtime::Keeper) | (Request::Release(_), _, Runtime::Keeper) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_memory::nonblocking::Memory;
+
+    use super::*;
+
+    fn final_flush() -> (FinalFlush<crate::driver::Driver>, WorkQueue<crate::driver::Driver>) {
+        let (sender, queue) = mpsc::unbounded_channel();
+        (FinalFlush(Some(sender)), queue)
+    }
+
+    /// A runtime that goes on is not held up by the end of a client: nobody would answer here.
+    #[tokio::test]
+    async fn the_end_of_a_client_waits_for_nobody() {
+        let ((flush, mut beside_keeper), (sender, queue)) = (final_flush(), mpsc::unbounded_channel());
+        drop(sender);
+        drive(Arc::new(Memory::new()), queue, Some(flush)).await;
+        assert!(beside_keeper.recv().await.is_none(), "the loop beside the keeper was asked for a flush");
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_runtime_waits_for_the_other_loop() {
+        let ((flush, mut beside_keeper), (_sender, queue)) = (final_flush(), mpsc::unbounded_channel());
+        let driving = tokio::spawn(drive(Arc::new(Memory::new()), queue, Some(flush)));
+        tokio::task::yield_now().await;
+        driving.abort();
+        // Its drop waits for this answer, on the thread of the runtime.
+        let answering = std::thread::spawn(move || matches!(beside_keeper.blocking_recv(), Some(Work::Flush(_))));
+        assert!(driving.await.is_err() && answering.join().unwrap());
+    }
+}

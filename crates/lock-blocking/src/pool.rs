@@ -1,0 +1,60 @@
+//! Threads for what nobody waits for.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::sync::{Arc, Mutex, PoisonError, thread};
+
+/// How many threads there are at most. Chosen: as many locks can hang at the store, less one, before the others are held
+/// up.
+const THREADS_MAX: usize = 4;
+
+/// Something to do.
+pub(crate) trait Work: Send + Sized + 'static {
+    /// Does a part of it. What is left is given back, and goes to the end of the queue.
+    fn run(self) -> Option<Self>;
+}
+
+/// A queue of work, and the threads that do it.
+pub(crate) struct Pool<W>(Arc<Mutex<Queue<W>>>);
+
+struct Queue<W> {
+    work: VecDeque<W>,
+    threads: usize,
+}
+
+impl<W: Work> Pool<W> {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new(Queue { work: VecDeque::new(), threads: 0 })))
+    }
+
+    /// Has work done by a thread of the pool. Tells whether there is one.
+    pub(crate) fn hand_in(&self, work: W) -> bool {
+        let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if queue.threads < THREADS_MAX {
+            let shared = Arc::clone(&self.0);
+            let thread = thread::Builder::new().name("leasehold-driver".into());
+            queue.threads += usize::from(thread.spawn(move || work_through(&shared)).is_ok());
+        }
+        let is_taken = queue.threads > 0;
+        if is_taken {
+            queue.work.push_back(work);
+        }
+        is_taken
+    }
+}
+
+fn work_through<W: Work>(shared: &Mutex<Queue<W>>) {
+    let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        let mut queue = lock();
+        let Some(work) = queue.work.pop_front() else {
+            queue.threads -= 1;
+            return;
+        };
+        drop(queue);
+        // Whatever happens to one piece of work, the thread is there for the next, and counted.
+        let more = catch_unwind(AssertUnwindSafe(|| work.run())).unwrap_or(None);
+        lock().work.extend(more);
+    }
+}

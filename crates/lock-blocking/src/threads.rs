@@ -1,0 +1,169 @@
+//! The threads that wait or hold at a site, and which of them runs what.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use lock_core::station::{Action, ActionId, Request, TurnId};
+use lock_core::{BackendError, Ended, Hold, LossReason, Owner, Refusal};
+use lock_host::Waiters;
+
+use crate::sync::{Arc, Condvar};
+
+/// What the station's answer to a waiter is.
+pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
+
+/// The threads that wait or hold at a site, and what is to be run there.
+#[derive(Default)]
+pub(crate) struct Threads {
+    pub(crate) by_turn: BTreeMap<TurnId, Box<Thread>>,
+    /// Actions that nobody runs yet.
+    pub(crate) pending: VecDeque<Action>,
+    /// Actions that are being run, and how long each may take.
+    pub(crate) running: Vec<(ActionId, Duration)>,
+    /// Whether the pool knows that something is left for them here.
+    pub(crate) attended: bool,
+    /// How many threads wait until something has been run ...
+    pub(crate) settling: usize,
+    /// ... and hear of it here.
+    pub(crate) quiet: Arc<Condvar>,
+}
+
+/// A thread that waits or holds.
+#[derive(Default)]
+pub(crate) struct Thread {
+    pub(crate) verdict: Option<Verdict>,
+    pub(crate) ended: Option<Result<Ended, BackendError>>,
+    pub(crate) bell: Arc<Condvar>,
+    pub(crate) presence: Presence,
+    /// Whose release is for this thread to run: its lease's, or the last claim's if it was rejected and nobody
+    /// here holds by it.
+    owner: Option<Owner>,
+    /// What its guard knows, once it holds.
+    hold: Option<Arc<Hold>>,
+}
+
+/// Where a thread is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// With its user.
+    #[default]
+    Away,
+    /// At the site, looking for something to run or running it.
+    Here,
+    /// At the site, asleep until it is woken.
+    Asleep,
+}
+
+impl Thread {
+    /// Whether this thread will run a request. A waiter runs the claims that it waits for, and everybody its own release;
+    /// what others leave behind must not delay it.
+    fn runs(&self, request: &Request) -> bool {
+        let own = match request {
+            Request::Acquire(_) => self.owner.is_none(),
+            Request::Release(request) => self.owner == Some(request.owner),
+        };
+        own && self.presence != Presence::Away
+    }
+}
+
+impl Threads {
+    /// A thread begins to wait.
+    pub(crate) fn begin(&mut self, turn: TurnId) {
+        self.by_turn.insert(turn, Box::new(Thread { presence: Presence::Here, ..Thread::default() }));
+    }
+
+    /// The thread of a turn.
+    pub(crate) fn get_mut(&mut self, turn: TurnId) -> Option<&mut Thread> {
+        self.by_turn.get_mut(&turn).map(|thread| &mut **thread)
+    }
+
+    /// Notes where the thread of a turn is.
+    pub(crate) fn be(&mut self, turn: TurnId, presence: Presence) {
+        self.by_turn.entry(turn).and_modify(|thread| thread.presence = presence);
+    }
+
+    /// What the thread of a turn runs now.
+    pub(crate) fn take_own(&mut self, turn: TurnId) -> Option<Action> {
+        self.take(|threads, action| threads.by_turn.get(&turn).is_some_and(|thread| thread.runs(&action.request)))
+    }
+
+    /// What no thread here will run.
+    pub(crate) fn take_left(&mut self) -> Option<Action> {
+        self.take(Self::is_left)
+    }
+
+    fn take(&mut self, which: impl Fn(&Self, &Action) -> bool) -> Option<Action> {
+        let index = self.pending.iter().position(|action| which(self, action))?;
+        self.pending.remove(index)
+    }
+
+    /// Whether no thread here will run an action.
+    fn is_left(&self, action: &Action) -> bool {
+        !self.by_turn.values().any(|thread| thread.runs(&action.request))
+    }
+
+    /// Whether there is something that no thread here will run.
+    pub(crate) fn has_left(&self) -> bool {
+        self.pending.iter().any(|action| self.is_left(action))
+    }
+
+    /// The actions that are pending or being run, and how long each may take.
+    pub(crate) fn actions(&self) -> impl Iterator<Item = (ActionId, Duration)> {
+        self.pending.iter().map(|action| (action.id, action.within)).chain(self.running.iter().copied())
+    }
+
+    /// Wakes a thread that waits for its turn, unless all are awake.
+    pub(crate) fn wake_a_waiter(&mut self) {
+        let waits = |thread: &&mut Box<Thread>| thread.presence == Presence::Asleep && thread.owner.is_none();
+        if let Some(thread) = self.by_turn.values_mut().find(waits) {
+            thread.presence = Presence::Here;
+            thread.bell.notify_all();
+        }
+    }
+
+    /// Whether somebody here holds, or held, by this owner.
+    fn is_a_holders(&self, owner: Owner) -> bool {
+        self.by_turn.values().any(|thread| thread.hold.as_ref().is_some_and(|hold| hold.lease().owner == owner))
+    }
+
+    fn tell(&mut self, turn: TurnId, what: impl FnOnce(&mut Thread)) {
+        if let Some(thread) = self.get_mut(turn) {
+            what(thread);
+            thread.bell.notify_all();
+        }
+    }
+}
+
+impl Waiters for Threads {
+    fn admit(&mut self, turn: TurnId, hold: Arc<Hold>) {
+        self.tell(turn, |thread| {
+            thread.owner = Some(hold.lease().owner);
+            thread.hold = Some(Arc::clone(&hold));
+            thread.verdict = Some(Ok(hold));
+        });
+    }
+
+    fn refuse(&mut self, turn: TurnId, refusal: Refusal, last_asked: Option<Owner>) {
+        let own = last_asked.filter(|owner| !self.is_a_holders(*owner));
+        self.tell(turn, |thread| {
+            thread.owner = own;
+            thread.verdict.get_or_insert(Err(refusal));
+        });
+    }
+
+    fn lose(&mut self, turn: TurnId, reason: LossReason) {
+        self.tell(turn, |thread| _ = thread.ended.get_or_insert(Ok(Ended::AlreadyLost(reason))));
+    }
+
+    fn end(&mut self, turn: TurnId, result: Result<Ended, BackendError>) {
+        self.tell(turn, |thread| thread.ended = Some(result));
+    }
+
+    fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)> {
+        self.by_turn.iter().map(|(turn, thread)| (*turn, thread.hold.clone())).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.by_turn.is_empty()
+    }
+}

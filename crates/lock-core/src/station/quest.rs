@@ -1,0 +1,185 @@
+//! What is known of an effort to get a lease.
+
+use std::time::Duration;
+
+use super::io::ActionId;
+use crate::policy::pace;
+use crate::{BackendError, Certainty, FencingToken, Holder, Lease, LockName, Moment, Owner, Terms};
+
+/// A station's effort to get a lease: one owner's claims, until it is granted or given up.
+#[derive(Debug)]
+pub(super) enum Quest {
+    /// A claim is under way.
+    Asking(Attempt, Asked),
+    /// The last claim was answered with no; the next one goes out at a known moment.
+    Waiting(Attempt, Moment),
+}
+
+impl Quest {
+    pub(super) fn attempt(&self) -> &Attempt {
+        match self {
+            Self::Asking(attempt, _) | Self::Waiting(attempt, _) => attempt,
+        }
+    }
+
+    pub(super) fn into_attempt(self) -> Attempt {
+        match self {
+            Self::Asking(attempt, _) | Self::Waiting(attempt, _) => attempt,
+        }
+    }
+
+    /// What a release has to say of this owner's claims.
+    pub(super) fn certainty(&self) -> Certainty {
+        match self {
+            Self::Asking(..) => Certainty::Unknown,
+            Self::Waiting(attempt, _) => attempt.certainty,
+        }
+    }
+}
+
+/// The request under way.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) id: ActionId,
+    pub(super) at: Moment,
+    pub(super) hint: Hint,
+}
+
+impl Asked {
+    /// When to ask again after a no, which may be older than what the store told since.
+    pub(super) fn again_at(&self, now: Moment, at: Moment) -> Moment {
+        match self.hint {
+            Hint::Nothing => at,
+            Hint::MayBeFree | Hint::Granted(_) => at.min(now + pace::SOONEST),
+        }
+    }
+
+    /// The store told that the lock may be free.
+    pub(super) fn may_be_free(&mut self) {
+        if let Hint::Nothing = self.hint {
+            self.hint = Hint::MayBeFree;
+        }
+    }
+
+    /// The store told of a grant that cannot be relied on before the answer is there. The newest one counts.
+    pub(super) fn was_granted(&mut self, pushed: Pushed) {
+        let newer = |known: &Pushed| known.lease.tokens.low() < pushed.lease.tokens.low();
+        match &self.hint {
+            Hint::Granted(known) if !newer(known) => {}
+            Hint::Nothing | Hint::MayBeFree | Hint::Granted(_) => self.hint = Hint::Granted(Box::new(pushed)),
+        }
+    }
+}
+
+/// What was told while a claim was under way.
+#[derive(Clone, Debug)]
+pub(super) enum Hint {
+    Nothing,
+    MayBeFree,
+    /// It may be older than the answer that is still to come, or newer.
+    Granted(Box<Pushed>),
+}
+
+/// A grant that the store told of unasked.
+#[derive(Clone, Debug)]
+pub(super) struct Pushed {
+    pub(super) lease: Lease,
+    pub(super) valid_for: Duration,
+    pub(super) wanted: bool,
+}
+
+/// One owner's attempt to get a lease, over all its requests.
+#[derive(Clone, Debug)]
+pub(super) struct Attempt {
+    pub(super) owner: Owner,
+    pub(super) terms: Terms,
+    /// When a grant by transfer is counted from: the handing out of the latest answered request, or of the first one.
+    ///
+    /// An answer that is a no moves it even after a claim that went unanswered: at that moment the owner did not hold,
+    /// so it was handed the lock later, or holds it no more, which [`is_ahead_of`](Self::is_ahead_of) finds out.
+    pub(super) basis: Moment,
+    pub(super) place: Place,
+    /// Whether a claim of this owner went unanswered and so may still arrive.
+    pub(super) certainty: Certainty,
+    /// The highest token that the client had when this owner's first claim was handed out. Later ones say nothing: its own
+    /// grant may be older than they are, where the answers overlap.
+    pub(super) floor: Option<FencingToken>,
+    /// How many noes in a row, for the pace.
+    pub(super) tries: u32,
+    /// How many grants in a row were too old when they arrived.
+    pub(super) stale_answers: u32,
+    /// Who held the lock when the store last said.
+    pub(super) holder: Option<Holder>,
+    /// The highest token that had been drawn then, where the store said so.
+    pub(super) drawn: Option<FencingToken>,
+    /// Why the store has not said anything since.
+    pub(super) trouble: Option<BackendError>,
+}
+
+impl Attempt {
+    pub(super) fn new(owner: Owner, terms: Terms, now: Moment) -> Self {
+        let (place, certainty) = (Place::Outside, Certainty::Answered);
+        let (tries, stale_answers) = (0, 0);
+        let (floor, holder, drawn, trouble) = (None, None, None, None);
+        Self { owner, terms, basis: now, place, certainty, floor, tries, stale_answers, holder, drawn, trouble }
+    }
+
+    /// Whether a transfer can only follow from a claim that is still to go out. A claim that went unanswered may take a
+    /// place at any time, and be handed the lock before the next one goes out.
+    pub(super) fn is_unknown_to_store(&self) -> bool {
+        self.place == Place::Outside && self.certainty == Certainty::Answered
+    }
+
+    /// Whether this is the lease that was asked for.
+    pub(super) fn is_granted_by(&self, lease: &Lease, name: &LockName) -> bool {
+        lease.name == *name && lease.owner == self.owner && lease.terms == self.terms
+    }
+
+    /// Whether the latest answer may have come after this lease was handed over. The news of a lease that was over by
+    /// then must not be counted from that answer's request; the tokens tell which came first.
+    pub(super) fn is_ahead_of(&self, lease: &Lease) -> bool {
+        match (self.drawn, &self.holder) {
+            (Some(drawn), _) => lease.tokens.low() <= drawn,
+            (None, Some(Holder::Leasehold { tokens, .. })) => lease.tokens.low() <= tokens.high(),
+            (None, Some(Holder::Foreign)) => true,
+            (None, None) => false,
+        }
+    }
+}
+
+/// What the store may know of an attempt's owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Nothing.
+    Outside,
+    /// It has a place in the queue.
+    Queued,
+}
+
+/// A grant as this client may rely on it.
+#[derive(Clone, Debug)]
+pub(super) struct Grant {
+    pub(super) lease: Lease,
+    /// When the request was handed out that the validity counts from.
+    pub(super) basis: Moment,
+    pub(super) valid_for: Duration,
+    /// Whether others are known to wait for the lock.
+    pub(super) wanted: bool,
+}
+
+impl Grant {
+    /// The end of the validity.
+    pub(super) fn until(&self) -> Moment {
+        validity(self.basis, self.valid_for)
+    }
+
+    /// Whether so little is left that the owner should ask again before anybody relies on it.
+    pub(super) fn is_stale(&self, now: Moment) -> bool {
+        self.until().since(now) <= self.valid_for / 3
+    }
+}
+
+/// The end of a validity: counted from asking, less drift.
+pub(super) fn validity(asked_at: Moment, valid_for: Duration) -> Moment {
+    asked_at + valid_for.saturating_sub(crate::drift(valid_for))
+}

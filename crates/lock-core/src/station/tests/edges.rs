@@ -1,0 +1,130 @@
+//! Stories at the edges: a waiter's last moment, an answer without time in it, a count that is off by one.
+
+use std::time::Duration;
+
+use super::super::{Input, Join};
+use super::rig::{Rig, error, holding, join, millis, none, rig, somebody, told_in_order};
+use crate::{Answer, Effect, ErrorKind, Event, Lease, Patience, Policy, Released, RequestOrder, Waiting};
+
+fn unordered() -> Policy {
+    let mut policy = told_in_order();
+    policy.store.ordering = RequestOrder::Unordered;
+    policy
+}
+
+fn polled() -> Policy {
+    let mut policy = told_in_order();
+    policy.store.waiting = Waiting::Poll;
+    policy
+}
+
+/// A waiter who waits for so long and no longer.
+fn join_for(rig: &mut Rig, turn: u8, wait: Duration) -> Vec<String> {
+    rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + wait), ..join(turn) }))
+}
+
+fn busy(rig: &mut Rig) -> Vec<String> {
+    rig.answer(Ok(Answer::Busy { remaining: Some(Duration::from_secs(20)), holder: somebody(8, 8), drawn: None }))
+}
+
+#[test]
+fn a_place_without_time_is_not_asked_about_at_once() {
+    let mut rig = rig();
+    rig.join(1);
+    let (position, remaining) = (1, Some(Duration::ZERO));
+    let answer = Answer::Queued { position, remaining, valid_for: Duration::ZERO, holder: somebody(8, 8), drawn: None };
+    assert_eq!(rig.answer(Ok(answer)), none());
+    assert_eq!(rig.station.next_wake().unwrap().since(rig.now), millis(5));
+}
+
+#[test]
+fn news_of_another_lock_are_not_for_this_one() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.queue();
+    let wake = rig.station.next_wake();
+    let lease = Lease { name: "b".parse().unwrap(), ..rig.lease(9, 9) };
+    assert_eq!(
+        rig.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10), wanted: false })),
+        none()
+    );
+    assert_eq!(rig.feed(Input::Event(Event::Freed { name: "b".parse().unwrap() })), none());
+    assert_eq!(rig.station.next_wake(), wake);
+}
+
+/// The release of the last holder fails, and the store does not answer the next claim at all.
+#[test]
+fn who_waited_in_vain_hears_of_the_release_that_failed() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    rig.leave(1);
+    rig.release(Err(error(ErrorKind::Unreachable, Effect::None)));
+    join_for(&mut rig, 2, millis(10));
+    rig.pass(millis(10));
+    assert_eq!(rig.feed(Input::Tick)[0], "refuse 2: error Unreachable, effect None");
+}
+
+/// The same, but the store answers the claim.
+#[test]
+fn who_waited_in_vain_hears_of_the_holder_before_any_release_that_failed() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    rig.leave(1);
+    rig.release(Err(error(ErrorKind::Unreachable, Effect::None)));
+    join_for(&mut rig, 2, millis(10));
+    rig.queue();
+    rig.pass(millis(10));
+    assert_eq!(rig.feed(Input::Tick)[0], "refuse 2: timed out after 10ms, held under token 8");
+}
+
+/// Without a queue, each attempt has another owner: what the store said of the holder is not lost with the last one.
+#[test]
+fn the_holder_is_remembered_over_an_error() {
+    let mut rig = Rig::new(polled());
+    join_for(&mut rig, 1, Duration::from_secs(40));
+    busy(&mut rig);
+    rig.wake();
+    rig.fail(ErrorKind::Unreachable, Effect::None);
+    rig.wake();
+    rig.pass(Duration::from_secs(21));
+    assert_eq!(rig.grant(9, 9), none(), "too late to rely on");
+    rig.pass(Duration::from_secs(40));
+    let refused = rig.feed(Input::Tick).swap_remove(0);
+    assert!(refused.starts_with("refuse 1: timed out after") && refused.ends_with("held under token 8"), "{refused}");
+}
+
+#[test]
+fn a_release_is_not_repeated_once_the_lease_is_over() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    rig.leave(1);
+    // A second for a claim under way, the ttl, and the drift.
+    let over = rig.now + millis(1_000 + 30_000 + 302);
+    while rig.now < over {
+        rig.release(Err(error(ErrorKind::Unreachable, Effect::None)));
+        rig.wake();
+    }
+    assert_eq!(rig.now, over);
+    assert!(rig.station.is_idle());
+}
+
+/// Behind a release that the next claim has to wait for, so that those who would not wait are in line, too.
+fn claim_after(joins: &[Join], leaving: &[u8]) -> String {
+    let mut rig = holding(unordered(), 7, 7, 0);
+    rig.leave(1);
+    for join in joins {
+        assert_eq!(rig.feed(Input::Join(join.clone())), none());
+    }
+    for turn in leaving {
+        assert_eq!(rig.leave(*turn), none());
+    }
+    rig.release(Ok(Released::Released)).pop().unwrap()
+}
+
+#[test]
+fn a_place_is_wanted_only_where_somebody_waits() {
+    let impatient = |turn| Join { patience: Patience::Never, ..join(turn) };
+    let mixed = [join(2), impatient(3), impatient(4), impatient(5), join(6)];
+    for (leaving, wanted) in [(&[2][..], true), (&[6], true), (&[4], true), (&[2, 6], false), (&[6, 4, 2], false)] {
+        let claim = claim_after(&mixed, leaving);
+        assert_eq!(claim.contains("place wanted"), wanted, "{leaving:?} left: {claim}");
+        assert_eq!(claim.contains("no place"), !wanted, "{leaving:?} left: {claim}");
+    }
+}

@@ -1,0 +1,221 @@
+//! The states of a station that the reviewed tables show.
+
+use std::time::Duration;
+
+use super::super::{Input, Join};
+use super::rig::{Rig, error, join, millis, somebody, told_in_order, ttl};
+use crate::{Answer, Effect, ErrorKind, Holder, Patience, Policy, Released, RequestOrder, Terms, Waiting};
+
+/// The waiter that asks first, and the one behind it.
+pub(super) const FIRST: u8 = 1;
+pub(super) const SECOND: u8 = 2;
+/// The one behind those, where there is one.
+const NEXT: u8 = 4;
+/// The tokens up to this one were handed out here before.
+pub(super) const FLOOR: u64 = 9;
+
+/// A way to drive a fresh station into a state.
+pub(super) type Drive = fn() -> Rig;
+
+/// Without a tenure: idle, asking, waiting, closed.
+pub(super) const QUEST: &[(&str, Drive)] = &[
+    ("idle", idle),
+    ("idle, release under way", || releasing(RequestOrder::InOrder)),
+    ("idle, release under way, store without order", || releasing(RequestOrder::Unordered)),
+    ("idle, release of a lease failed once, store without order", release_failed),
+    ("idle, release of an unanswered claim under way, store without queue", || unanswered(Patience::Never)),
+    ("idle, four releases owed", four_owed),
+    ("asking", asking),
+    ("asking, everybody left", asking_for_nobody),
+    ("asking, the next waiter has another ttl", asking_for_another),
+    ("asking again, the holder was foreign", asking_behind_foreign),
+    ("asking again, after most of a place", asking_late),
+    ("waiting outside", waiting_outside),
+    ("waiting in the queue", waiting_in_queue),
+    ("waiting in the queue, last claim timed out", waiting_after_timeout),
+    ("waiting after an error", waiting_after_error),
+    ("waiting outside, last claim timed out", waiting_after_silence),
+    ("waiting outside, last claim timed out, store without queue", || unanswered(Patience::Forever)),
+    ("closed", closed),
+];
+
+/// With a tenure, and perhaps a claim that it overtook.
+pub(super) const TENURE: &[(&str, Drive)] = &[
+    ("held", held),
+    ("held, a waiter fits", || held_with(&[join(SECOND)])),
+    ("held, a waiter has another ttl", || held_with(&[other_ttl(SECOND)])),
+    ("held, a waiter has another ttl, one behind it fits", || held_with(&[other_ttl(SECOND), join(NEXT)])),
+    ("held, passed on once, the tokens are used up", held_to_the_end),
+    ("held by transfer", || held_by_transfer(ClaimThen::Answered)),
+    ("held by transfer, claim under way", || held_by_transfer(ClaimThen::UnderWay)),
+];
+
+fn other_ttl(turn: u8) -> Join {
+    Join { terms: Terms::exclusive(ttl("10s")), ..join(turn) }
+}
+
+/// A station that has admitted [`FLOOR`] before.
+fn rig(ordering: RequestOrder) -> Rig {
+    let mut policy = told_in_order();
+    policy.store.ordering = ordering;
+    rig_at(policy)
+}
+
+fn rig_at(policy: Policy) -> Rig {
+    let mut rig = Rig::new(policy);
+    rig.join(FIRST);
+    rig.grant(FLOOR, FLOOR);
+    rig
+}
+
+fn releasing(ordering: RequestOrder) -> Rig {
+    let mut rig = rig(ordering);
+    rig.pass(millis(1));
+    rig.leave(FIRST);
+    rig
+}
+
+fn release_failed() -> Rig {
+    let mut rig = releasing(RequestOrder::Unordered);
+    rig.release(Err(error(ErrorKind::Timeout, Effect::Unknown)));
+    rig
+}
+
+/// At a store without a queue the first waiter's claim went unanswered.
+fn unanswered(patience: Patience) -> Rig {
+    let mut policy = told_in_order();
+    policy.store.waiting = Waiting::Poll;
+    let mut rig = rig_at(policy);
+    rig.leave(FIRST);
+    rig.release(Ok(Released::Released));
+    rig.feed(Input::Join(Join { patience, ..join(FIRST) }));
+    rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    rig
+}
+
+/// Four went away when their claims were not answered, and the last release is under way.
+fn four_owed() -> Rig {
+    let mut rig = idle();
+    for turn in 4..8 {
+        rig.feed(Input::Join(Join { patience: Patience::Never, ..join(turn) }));
+        rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    }
+    rig
+}
+
+fn idle() -> Rig {
+    let mut rig = releasing(RequestOrder::InOrder);
+    rig.release(Ok(Released::Released));
+    rig
+}
+
+fn asking() -> Rig {
+    let mut rig = idle();
+    rig.join(FIRST);
+    rig
+}
+
+fn asking_for_nobody() -> Rig {
+    let mut rig = asking();
+    rig.leave(FIRST);
+    rig
+}
+
+/// The one that the claim was for has left.
+fn asking_for_another() -> Rig {
+    let mut rig = asking();
+    rig.feed(Input::Join(other_ttl(SECOND)));
+    rig.leave(FIRST);
+    rig
+}
+
+/// In the queue behind something foreign, and asking again.
+fn asking_behind_foreign() -> Rig {
+    let mut rig = asking();
+    let (remaining, valid_for) = (None, Duration::from_secs(10));
+    rig.answer(Ok(Answer::Queued { position: 1, remaining, valid_for, holder: Holder::Foreign, drawn: None }));
+    rig.wake();
+    rig
+}
+
+/// In the queue, and asking again so late that what is handed over counts from too long ago.
+fn asking_late() -> Rig {
+    let mut rig = waiting_in_queue();
+    rig.pass(millis(8_000));
+    rig.feed(Input::Tick);
+    rig
+}
+
+fn waiting_outside() -> Rig {
+    let mut rig = asking();
+    rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8), drawn: None }));
+    rig
+}
+
+fn waiting_in_queue() -> Rig {
+    let mut rig = asking();
+    rig.queue();
+    rig
+}
+
+fn waiting_after_timeout() -> Rig {
+    let mut rig = waiting_in_queue();
+    rig.wake();
+    rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    rig
+}
+
+fn waiting_after_error() -> Rig {
+    let mut rig = asking();
+    rig.fail(ErrorKind::Unreachable, Effect::None);
+    rig
+}
+
+fn waiting_after_silence() -> Rig {
+    let mut rig = asking();
+    rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    rig
+}
+
+fn held() -> Rig {
+    let mut rig = asking();
+    rig.grant(11, 12);
+    rig
+}
+
+fn held_with(waiters: &[Join]) -> Rig {
+    let mut rig = held();
+    for waiter in waiters {
+        rig.feed(Input::Join(waiter.clone()));
+    }
+    rig
+}
+
+/// The second of two tokens is used, and somebody waits.
+fn held_to_the_end() -> Rig {
+    let mut rig = held_with(&[join(NEXT), join(SECOND)]);
+    rig.leave(FIRST);
+    rig
+}
+
+/// Whether a claim from the queue is still under way when the lock is handed over.
+enum ClaimThen {
+    Answered,
+    UnderWay,
+}
+
+fn held_by_transfer(claim: ClaimThen) -> Rig {
+    let mut rig = waiting_in_queue();
+    match claim {
+        ClaimThen::Answered => rig.pass(millis(1)),
+        ClaimThen::UnderWay => _ = rig.wake(),
+    }
+    rig.hand_over(11, 12);
+    rig
+}
+
+fn closed() -> Rig {
+    let mut rig = held();
+    rig.feed(Input::Close);
+    rig
+}

@@ -1,0 +1,115 @@
+//! Asking for a lock, up to the proof that it is held.
+
+use std::time::Duration;
+
+use lock_core::station::{Input, Join, TurnId};
+use lock_core::{AcquireError, Hold, LockName, LockOptions, Note, Patience, Refusal, Terms};
+
+use crate::site::{Driver, Site};
+use crate::stations::Stations;
+use crate::sync::Arc;
+use crate::turn::{Held, Turn};
+
+/// One call that asks for a lock.
+pub struct Asking<'a, D: Driver> {
+    stations: &'a Arc<Stations<D>>,
+    site: Arc<Site<D>>,
+    name: LockName,
+    options: LockOptions,
+    note: Note,
+    patience: Patience,
+}
+
+impl<'a, D: Driver> Asking<'a, D> {
+    /// Asks for a lock by options that are valid. The wait that they set begins now.
+    pub(crate) fn new(
+        stations: &'a Arc<Stations<D>>,
+        site: Arc<Site<D>>,
+        name: LockName,
+        options: LockOptions,
+        note: Note,
+    ) -> Self {
+        let patience = options.patience(stations.ports().clock.now());
+        Self { stations, site, name, options, note, patience }
+    }
+
+    /// Takes the first answer of the store, whatever wait was set.
+    #[must_use]
+    pub fn at_once(mut self) -> Self {
+        self.patience = Patience::Never;
+        self
+    }
+
+    /// Joins the line with a new turn. `begin` puts it among the waiters of the site.
+    pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> (Turn<D>, T) {
+        let id = self.site.ports().next_turn();
+        let LockOptions { ttl, max_hold, .. } = self.options;
+        let (terms, patience, note) = (Terms::exclusive(ttl), self.patience, self.note.clone());
+        let turn = Turn::new(Arc::clone(&self.site), id);
+        let mut inner = self.site.lock();
+        let begun = begin(&mut inner.waiters, id);
+        self.site.feed(&mut inner, Input::Join(Join { turn: id, terms, patience, max_hold, note }));
+        drop(inner);
+        (turn, begun)
+    }
+
+    /// Checks the hold of an admitted turn a last time. `None` if this process was suspended for so long that the hold is
+    /// over; join the line again then.
+    pub fn held(&self, turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D>> {
+        let held = Held::new(turn, hold, Arc::clone(self.stations));
+        held.check().is_ok().then_some(held)
+    }
+
+    /// What a call that waits answers.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn waited<G>(&self, result: Result<G, Refusal>) -> Result<G, AcquireError> {
+        result.map_err(|refusal| match refusal {
+            Refusal::Busy { holder } => {
+                AcquireError::TimedOut { name: self.name.clone(), waited: Duration::ZERO, holder }
+            }
+            Refusal::Error(error) => error,
+        })
+    }
+
+    /// What a call that does not wait answers: being busy is no error.
+    ///
+    /// # Errors
+    /// The refusal, where it is one.
+    pub fn tried<G>(&self, result: Result<G, Refusal>) -> Result<Option<G>, AcquireError> {
+        match result {
+            Ok(guard) => Ok(Some(guard)),
+            Err(Refusal::Busy { .. }) => Ok(None),
+            Err(Refusal::Error(error)) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_core::{Capabilities, Durability, Waiting};
+
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::lock::Lock;
+    use crate::recorder::{Recorded, claim, grant, stations};
+
+    #[test]
+    fn a_hold_that_is_over_before_it_is_handed_out_is_given_up() {
+        let clock = ManualClock::new();
+        let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process);
+        let stations = stations(capabilities, Arc::new(clock.clone()));
+        let begin = |waiters: &mut Recorded, turn| _ = waiters.here.insert(turn, None);
+        for (name, pause) in [("a", Duration::ZERO), ("b", Duration::from_secs(60))] {
+            let lock = Lock::new(&stations, name);
+            let asking = lock.ask().unwrap();
+            let (turn, ()) = asking.join(begin);
+            grant(turn.site(), claim(turn.site()), 7);
+            let hold = turn.site().lock().waiters.here[&turn.id()].clone().unwrap();
+            clock.advance(pause);
+            assert_eq!(asking.held(turn, hold).is_some(), pause.is_zero());
+            assert!(asking.site.lock().waiters.here.is_empty(), "the turn is left");
+        }
+    }
+}

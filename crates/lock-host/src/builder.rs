@@ -1,0 +1,82 @@
+//! What a client is made of.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::{Backend, Policy};
+
+use crate::{HostClock, SharedClock};
+
+/// A client that a [`Builder`] can make.
+pub trait Build: Sized {
+    /// The trait object of its backends, async or blocking.
+    type Backend: Backend + ?Sized;
+
+    /// Makes it.
+    ///
+    /// # Errors
+    /// Those of starting threads.
+    fn build(settings: Settings<Self::Backend>) -> io::Result<Self>;
+}
+
+/// The settings of a client.
+#[derive(Debug)]
+pub struct Settings<B: ?Sized> {
+    /// The store.
+    pub backend: Arc<B>,
+    /// The numbers that its stations decide by.
+    pub policy: Policy,
+    /// What it reads the time from.
+    pub clock: SharedClock,
+}
+
+/// Makes a client with other settings than the defaults.
+pub struct Builder<C: Build>(Settings<C::Backend>);
+
+impl<C: Build> Builder<C> {
+    /// The defaults for a store.
+    pub fn new(backend: Arc<C::Backend>) -> Self {
+        let policy = Policy::new(backend.capabilities());
+        Self(Settings { backend, policy, clock: Arc::new(HostClock) })
+    }
+
+    /// Uses another clock: the one of the store, where a test moves that by hand.
+    #[must_use]
+    pub fn clock(mut self, clock: SharedClock) -> Self {
+        self.0.clock = clock;
+        self
+    }
+
+    /// How long one request may take; a sixth of the ttl but at most a second where nothing is set.
+    #[must_use]
+    pub fn op_timeout(mut self, op_timeout: Option<Duration>) -> Self {
+        self.0.policy.op_timeout = op_timeout;
+        self
+    }
+
+    /// How many times a lease is passed on between local waiters before other processes get their turn; 0 for never.
+    #[must_use]
+    pub fn chain(mut self, chain: u32) -> Self {
+        self.0.policy.chain = chain;
+        self
+    }
+
+    /// Makes the client; an async one on the present tokio runtime.
+    ///
+    /// # Errors
+    /// Those of starting two threads.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, where the client is async.
+    pub fn build(self) -> io::Result<C> {
+        C::build(self.0)
+    }
+}
+
+impl<C: Build<Backend: fmt::Debug>> fmt::Debug for Builder<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Builder").field(&self.0).finish()
+    }
+}

@@ -1,0 +1,68 @@
+//! A request to the store about one hold.
+
+use std::time::Duration;
+
+use lock_core::station::Input;
+use lock_core::{Fenced, Lease, Lost, Moment, Renewed};
+
+use crate::proof::Proof;
+use crate::site::{Driver, Site};
+
+/// A request to the store about one hold. The station gets the answer.
+pub struct Inquiry<'a, D: Driver> {
+    site: &'a Site<D>,
+    proof: &'a Proof,
+    asked_at: Moment,
+}
+
+impl<'a, D: Driver> Inquiry<'a, D> {
+    /// Begins to ask. The request is to be sent right after.
+    ///
+    /// # Errors
+    /// `Lost` where the hold is over already.
+    pub(crate) fn new(site: &'a Site<D>, proof: &'a Proof) -> Result<Self, Lost> {
+        proof.check()?;
+        Ok(Self { site, proof, asked_at: site.ports().clock.now() })
+    }
+
+    /// What runs requests.
+    pub fn driver(&self) -> &'a D {
+        &self.site.ports().driver
+    }
+
+    /// The lease of the hold.
+    pub fn lease(&self) -> &'a Lease {
+        Proof::hold(self.proof).lease()
+    }
+
+    /// How long the request may take.
+    pub fn within(&self) -> Duration {
+        self.site.ports().policy.within(self.lease().terms.ttl)
+    }
+
+    /// Gives the answer to a fence to the station.
+    ///
+    /// # Errors
+    /// `Lost` where the hold is over now.
+    pub fn fenced(self, answer: &Fenced) -> Result<(), Lost> {
+        match answer {
+            Fenced::Acknowledged => {}
+            Fenced::NotHeld | Fenced::Higher(_) => self.tell(Renewed::NotHeld),
+        }
+        self.proof.check()
+    }
+
+    /// Gives the answer to a renewal to the station.
+    ///
+    /// # Errors
+    /// `Lost` where the hold is over now.
+    pub fn renewed(self, answers: Vec<Renewed>) -> Result<(), Lost> {
+        answers.into_iter().for_each(|answer| self.tell(answer));
+        self.proof.check()
+    }
+
+    fn tell(&self, answer: Renewed) {
+        let (owner, asked_at) = (self.lease().owner, self.asked_at);
+        self.site.handle(Input::Renewal { owner, asked_at, answer: Ok(answer) });
+    }
+}

@@ -1,0 +1,115 @@
+//! A lock by its name, and how to hold it: what a mutex, or a lock of any other kind, is made of.
+
+use std::fmt;
+
+use lock_core::{AcquireError, BackendError, Invalid, LockName, LockOptions};
+
+use crate::asking::Asking;
+use crate::errors::no_randomness;
+use crate::host::note;
+use crate::site::Driver;
+use crate::stations::Stations;
+use crate::sync::Arc;
+
+/// The name of a lock and how to hold it, as a user gave them. Errors in them are reported when the lock is asked for.
+pub struct Lock<D: Driver> {
+    stations: Arc<Stations<D>>,
+    name: Result<LockName, Invalid>,
+    options: Result<LockOptions, Invalid>,
+}
+
+impl<D: Driver> Lock<D> {
+    /// A name, with the default options.
+    pub fn new(stations: &Arc<Stations<D>>, name: &str) -> Self {
+        Self { stations: Arc::clone(stations), name: name.parse(), options: Ok(LockOptions::default()) }
+    }
+
+    /// Replaces all options.
+    pub fn replace(&mut self, options: LockOptions) {
+        self.options = Ok(options);
+    }
+
+    /// Changes the options.
+    pub fn set(&mut self, change: impl FnOnce(&mut LockOptions)) {
+        self.try_set(|options| {
+            change(options);
+            Ok(())
+        });
+    }
+
+    /// Changes the options. The first change that fails is the error that the user gets.
+    pub fn try_set(&mut self, change: impl FnOnce(&mut LockOptions) -> Result<(), Invalid>) {
+        if let Ok(options) = &mut self.options
+            && let Err(invalid) = change(options)
+        {
+            self.options = Err(invalid);
+        }
+    }
+
+    /// Begins to ask for the lock.
+    ///
+    /// # Errors
+    /// `Invalid` for a name or an option that is not valid; `Backend` where the system's random source fails.
+    pub fn ask(&self) -> Result<Asking<'_, D>, AcquireError> {
+        let options = self.options.clone()?;
+        options.validate()?;
+        let (name, note) = (self.name.clone()?, note(&options.why)?);
+        let site = self.stations.site(&name).map_err(no_randomness)?;
+        Ok(Asking::new(&self.stations, site, name, options, note))
+    }
+
+    /// Why waiters for the lock still wait, if the store fails.
+    pub fn trouble(&self) -> Option<BackendError> {
+        self.stations.find(self.name.as_ref().ok()?)?.trouble()
+    }
+}
+
+impl<D: Driver> Clone for Lock<D> {
+    fn clone(&self) -> Self {
+        Self { stations: Arc::clone(&self.stations), name: self.name.clone(), options: self.options.clone() }
+    }
+}
+
+impl<D: Driver> fmt::Debug for Lock<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lock").field("name", &self.name).field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use lock_core::{Capabilities, Durability, Waiting};
+
+    use super::*;
+    use crate::clock::HostClock;
+    use crate::recorder::{Recorder, stations};
+
+    fn lock(name: &str) -> Lock<Recorder> {
+        let capabilities = Capabilities::new("test", Waiting::Poll, Durability::Process);
+        Lock::new(&stations(capabilities, Arc::new(HostClock)), name)
+    }
+
+    fn told(lock: &Lock<Recorder>) -> String {
+        match lock.ask() {
+            Ok(_) => "nothing".to_owned(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_first_mistake_is_told_when_the_lock_is_asked_for() {
+        let mut lock_a = lock("a");
+        assert_eq!(told(&lock_a), "nothing");
+        lock_a.try_set(|options| options.set_ttl(Duration::ZERO));
+        lock_a.try_set(|options| options.set_ttl(Duration::MAX));
+        assert_eq!(told(&lock_a), LockOptions::default().set_ttl(Duration::ZERO).unwrap_err().to_string());
+        lock_a.replace(LockOptions::default());
+        assert_eq!(told(&lock_a), "nothing", "all options are replaced");
+        let mut brief = lock("a");
+        brief.set(|options| options.max_hold = Some(Duration::ZERO));
+        assert!(told(&brief).contains("max_hold"));
+        assert!(lock("").ask().is_err() && lock("").trouble().is_none());
+    }
+}

@@ -1,0 +1,62 @@
+//! What the stations of a client share.
+
+use std::fmt;
+use std::io;
+
+use lock_core::station::TurnId;
+use lock_core::{Keeper, Policy};
+
+use crate::alarms::Alarms;
+use crate::clock::SharedClock;
+use crate::host::random_u64;
+use crate::renewals::RenewalQueue;
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicU64, Ordering};
+
+/// What the stations of a client share, and where their outputs go. Its alarms and its keeper end with it.
+pub struct Ports<D> {
+    /// What runs requests.
+    pub driver: D,
+    /// The numbers that the stations decide by.
+    pub policy: Policy,
+    /// What the client reads the time from.
+    pub clock: SharedClock,
+    /// What the keeper renews.
+    pub renewals: Arc<RenewalQueue>,
+    pub(crate) alarms: Alarms,
+    turns: AtomicU64,
+}
+
+impl<D> Ports<D> {
+    /// Starts the alarms. `wake` wakes the keeper, which is for the facade to start.
+    ///
+    /// # Errors
+    /// Those of starting a thread, and of the system's random source.
+    pub fn new(
+        driver: D,
+        policy: Policy,
+        clock: SharedClock,
+        wake: impl Fn() + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let alarms = Alarms::start(Arc::clone(&clock))?;
+        let renewals = RenewalQueue::new(Keeper::new(policy, random_u64()?), Arc::clone(&clock), wake);
+        Ok(Self { driver, policy, clock, renewals, alarms, turns: AtomicU64::new(0) })
+    }
+
+    /// A turn that no other had.
+    pub(crate) fn next_turn(&self) -> TurnId {
+        TurnId(self.turns.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl<D> Drop for Ports<D> {
+    fn drop(&mut self) {
+        self.renewals.end();
+    }
+}
+
+impl<D> fmt::Debug for Ports<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ports").field("policy", &self.policy).field("renewals", &self.renewals).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,97 @@
+//! What every guard can tell of its hold.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lock_core::{FencingToken, Hold, LockName, Lost};
+
+use crate::SharedClock;
+
+/// Proof that a lock is held: a hold, and the clock that its deadline is compared with. Every guard derefs to it.
+pub struct Proof {
+    hold: Arc<Hold>,
+    clock: SharedClock,
+}
+
+impl Proof {
+    /// Proof of a hold.
+    pub fn new(hold: Arc<Hold>, clock: SharedClock) -> Self {
+        Self { hold, clock }
+    }
+
+    /// The name of the lock.
+    pub fn name(&self) -> &LockName {
+        &self.hold.lease().name
+    }
+
+    /// The number that the protected resource checks: higher than that of every earlier holder.
+    pub fn fencing_token(&self) -> FencingToken {
+        self.hold.token()
+    }
+
+    /// When the hold ends, unless it is renewed before; each renewal moves it.
+    ///
+    /// An [`Instant`] stands still while the machine is suspended, so ask again after a pause; [`check`](Self::check)
+    /// and [`remaining`](Self::remaining) count suspend.
+    pub fn valid_until(&self) -> Instant {
+        Instant::now() + self.remaining()
+    }
+
+    /// How much longer the hold is sure to last without a renewal; zero once it is lost.
+    pub fn remaining(&self) -> Duration {
+        self.hold.remaining(self.clock.now())
+    }
+
+    /// Whether the lock is still held. Local and cheap: compares the deadline with the clock.
+    ///
+    /// A yes may be out of date when you act on it; the fencing token covers that gap.
+    ///
+    /// # Errors
+    /// `Lost`, with the reason.
+    pub fn check(&self) -> Result<(), Lost> {
+        self.hold.check(self.clock.now())
+    }
+
+    /// The hold, for the client that made the proof. Not a method, so that guards do not have it.
+    pub fn hold(proof: &Self) -> &Hold {
+        &proof.hold
+    }
+}
+
+impl fmt::Debug for Proof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proof").field("name", self.name()).field("token", &self.fencing_token()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_core::{Lease, LossReason, Owner, Terms, TokenRange, Ttl, Width};
+
+    use super::*;
+    use crate::{Clock, ManualClock};
+
+    const TTL: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn a_proof_ends_with_its_deadline_by_its_clock() {
+        let clock = ManualClock::new();
+        let tokens = TokenRange::above(6, Width::ONE).unwrap();
+        let name: LockName = "a".parse().unwrap();
+        let lease = Lease {
+            name: name.clone(),
+            owner: Owner::from_random([1; 16]),
+            tokens,
+            terms: Terms::exclusive(Ttl::DEFAULT),
+        };
+        let hold = Arc::new(Hold::new(lease, tokens.low(), clock.now() + TTL, None));
+        let proof = Proof::new(Arc::clone(&hold), Arc::new(clock.clone()));
+        assert_eq!((proof.name(), proof.fencing_token().get(), proof.remaining()), (&name, 7, TTL));
+        assert!(proof.check().is_ok() && proof.valid_until() > Instant::now());
+        clock.advance(TTL);
+        assert!(matches!(proof.check().unwrap_err().reason, LossReason::Expired(None)));
+        hold.extend(clock.now() + TTL);
+        assert_eq!(proof.remaining(), Duration::ZERO, "a no is final");
+    }
+}

@@ -1,0 +1,117 @@
+//! A facade for tests: it writes down what it is told, and runs nothing.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use lock_core::station::{Action, ActionId, Input, Join, Reply, Request, TurnId};
+use lock_core::{
+    Answer, BackendError, Capabilities, Claim, Ended, FencingToken, Hold, Lease, LossReason, Note, Owner, Patience,
+    Policy, Refusal, ReleaseRequest, Terms, TokenRange, Ttl,
+};
+
+use crate::clock::SharedClock;
+use crate::ports::Ports;
+use crate::site::{Driver, Site, Waiters};
+use crate::stations::Stations;
+use crate::sync::{Arc, Mutex};
+
+#[derive(Default)]
+pub(crate) struct Recorder {
+    pub(crate) released: Mutex<Vec<Owner>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Recorded {
+    pub(crate) here: HashMap<TurnId, Option<Arc<Hold>>>,
+    pub(crate) actions: Vec<Action>,
+    pub(crate) refused: Vec<Refusal>,
+    pub(crate) lost: Vec<LossReason>,
+    pub(crate) attended: usize,
+    /// How often a refusal panics.
+    pub(crate) panics: usize,
+}
+
+impl Driver for Recorder {
+    type Waiters = Recorded;
+
+    fn run(_: &Site<Self>, waiters: &mut Recorded, action: Action) {
+        waiters.actions.push(action);
+    }
+
+    fn attend(_: &Site<Self>, waiters: &mut Recorded) {
+        waiters.attended += 1;
+    }
+
+    fn leave(site: &Site<Self>, turn: TurnId) {
+        let mut inner = site.lock();
+        inner.waiters.here.remove(&turn);
+        site.feed(&mut inner, Input::Leave(turn));
+    }
+
+    fn release(&self, request: ReleaseRequest, _: Duration) {
+        self.released.lock().unwrap().push(request.owner);
+    }
+}
+
+impl Waiters for Recorded {
+    fn admit(&mut self, turn: TurnId, hold: Arc<Hold>) {
+        self.here.insert(turn, Some(hold));
+    }
+
+    fn refuse(&mut self, turn: TurnId, refusal: Refusal, _: Option<Owner>) {
+        if let Some(left) = self.panics.checked_sub(1) {
+            self.panics = left;
+            panic!("on purpose");
+        }
+        self.here.remove(&turn);
+        self.refused.push(refusal);
+    }
+
+    fn lose(&mut self, turn: TurnId, reason: LossReason) {
+        self.here.remove(&turn);
+        self.lost.push(reason);
+    }
+
+    fn end(&mut self, turn: TurnId, _: Result<Ended, BackendError>) {
+        self.here.remove(&turn);
+    }
+
+    fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)> {
+        self.here.iter().map(|(turn, hold)| (*turn, hold.clone())).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.here.is_empty()
+    }
+}
+
+pub(crate) fn stations(capabilities: Capabilities, clock: SharedClock) -> Arc<Stations<Recorder>> {
+    Stations::new(Ports::new(Recorder::default(), Policy::new(capabilities), clock, || {}).unwrap())
+}
+
+/// Somebody who waits without limit joins the line.
+pub(crate) fn join(site: &Site<Recorder>, turn: u64) {
+    let (turn, note) = (TurnId(turn), Note::from_wire("1@test"));
+    let join = Join { turn, terms: Terms::exclusive(Ttl::DEFAULT), patience: Patience::Forever, max_hold: None, note };
+    let mut inner = site.lock();
+    inner.waiters.here.insert(turn, None);
+    site.feed(&mut inner, Input::Join(join));
+}
+
+/// The claim that the station has made.
+pub(crate) fn claim(site: &Site<Recorder>) -> (ActionId, Claim) {
+    match site.lock().waiters.actions.pop() {
+        Some(Action { id, request: Request::Acquire(claim), .. }) => (id, claim),
+        other => panic!("no claim: {other:?}"),
+    }
+}
+
+/// The store grants it.
+pub(crate) fn grant(site: &Site<Recorder>, (id, claim): (ActionId, Claim), token: u64) -> Lease {
+    let token = FencingToken::new(token).unwrap();
+    let (tokens, valid_for) = (TokenRange::new(token, token).unwrap(), claim.terms.ttl.get());
+    let lease = Lease { name: claim.name, owner: claim.owner, tokens, terms: claim.terms };
+    let answer = Answer::Granted { lease: lease.clone(), valid_for, wanted: false };
+    site.handle(Input::Reply(id, Reply::Acquire(Ok(answer))));
+    lease
+}

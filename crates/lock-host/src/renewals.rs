@@ -1,0 +1,242 @@
+//! Where stations leave the leases that the keeper has to renew.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::time::Duration;
+
+use lock_core::{BackendError, Batch, Keeper, Lateness, Lease, Moment, Owner, Renewal, Renewed};
+
+use crate::alarms::NAP_MAX;
+use crate::clock::SharedClock;
+use crate::sharded::Sharded;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The wake-up time of a keeper that is taking leases in: it has to be woken for each new one.
+const LOOKING: u64 = u64::MAX;
+
+/// How much room each part of the queue keeps, for the leases that come and go.
+const KEPT_MIN: usize = 16;
+
+/// The leases of one client that have to be renewed. Stations add and remove leases; one thread, the keeper, takes what
+/// is due [`next`](Self::next).
+///
+/// Most leases are released before the keeper looks, and never reach it. It is woken only for leases that are due before
+/// it would look again.
+pub struct RenewalQueue {
+    clock: SharedClock,
+    changes: Sharded<Changes>,
+    /// When the keeper looks again by itself, in nanoseconds of the clock.
+    asleep_until: AtomicU64,
+    book: Mutex<Book>,
+    wake: Box<dyn Fn() + Send + Sync>,
+}
+
+/// What the keeper has taken in.
+pub struct Book {
+    keeper: Keeper,
+    phase: Phase,
+}
+
+#[derive(PartialEq, Eq)]
+enum Phase {
+    Open,
+    Ended,
+}
+
+/// What the keeper has to do.
+#[derive(Debug)]
+pub enum Next {
+    /// Renew these leases.
+    Send(Batch),
+    /// Sleep for so long, or until it is woken.
+    Sleep(Duration),
+    /// The client is gone.
+    End,
+}
+
+/// What has changed since the keeper looked.
+#[derive(Default)]
+struct Changes {
+    kept: HashMap<Owner, Kept>,
+    gone: Vec<Owner>,
+}
+
+struct Kept {
+    lease: Lease,
+    asked_at: Moment,
+    valid_for: Duration,
+}
+
+impl RenewalQueue {
+    /// A queue whose keeper is woken by `wake`. A keeper that waits while it holds the [`Book`] misses no wake-up.
+    pub fn new(keeper: Keeper, clock: SharedClock, wake: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
+        let book = Mutex::new(Book { keeper, phase: Phase::Open });
+        let (changes, asleep_until) = (Sharded::default(), AtomicU64::new(LOOKING));
+        let queue = Arc::new(Self { clock, changes, asleep_until, book, wake: Box::new(wake) });
+        let leaps = Arc::downgrade(&queue);
+        queue.clock.on_leap(Box::new(move || {
+            if let Some(queue) = leaps.upgrade() {
+                queue.wake();
+            }
+        }));
+        queue
+    }
+
+    /// Has a lease renewed that was asked for at `asked_at` and granted for `valid_for`.
+    pub fn keep(&self, lease: Lease, asked_at: Moment, valid_for: Duration) {
+        let due = Keeper::soonest_due(asked_at, valid_for).as_nanos();
+        self.changes.of(&lease.owner).kept.insert(lease.owner, Kept { lease, asked_at, valid_for });
+        // Read after the lease was added: a keeper that has missed it has marked before that it is looking.
+        if due < self.asleep_until.load(Ordering::SeqCst) {
+            self.wake();
+        }
+    }
+
+    /// Stops renewing a lease. The keeper takes this in before it renews anything else.
+    pub fn forget(&self, owner: Owner) {
+        let mut changes = self.changes.of(&owner);
+        if changes.kept.remove(&owner).is_none() {
+            changes.gone.push(owner);
+        }
+    }
+
+    /// How late renewals go out.
+    pub fn lateness(&self) -> Lateness {
+        self.lock().keeper.lateness()
+    }
+
+    /// Ends the keeper.
+    pub fn end(&self) {
+        self.lock().phase = Phase::Ended;
+        self.wake();
+    }
+
+    /// Wakes the keeper.
+    pub fn wake(&self) {
+        // Once this has the book, a keeper that waits while it holds it is asleep, or has not looked yet.
+        drop(self.lock());
+        (self.wake)();
+    }
+
+    /// The book, for the keeper.
+    pub fn lock(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the keeper has to do now.
+    pub fn next(&self, book: &mut Book) -> Next {
+        if book.phase == Phase::Ended {
+            return Next::End;
+        }
+        self.take_changes(&mut book.keeper);
+        let now = self.clock.now();
+        book.keeper.take_due(now).map_or_else(|| Next::Sleep(self.sleep(&book.keeper, now)), Next::Send)
+    }
+
+    /// Takes the answer to a batch in, and tells what each station has to know.
+    pub fn answered(&self, batch: Batch, result: Result<Vec<Renewed>, BackendError>) -> Vec<Renewal> {
+        self.lock().keeper.answered(self.clock.now(), batch, result)
+    }
+
+    fn take_changes(&self, keeper: &mut Keeper) {
+        self.asleep_until.store(LOOKING, Ordering::SeqCst);
+        for mut changes in self.changes.all() {
+            std::mem::take(&mut changes.gone).into_iter().for_each(|owner| keeper.forget(owner));
+            changes.kept.drain().for_each(|(_, kept)| keeper.keep(kept.lease, kept.asked_at, kept.valid_for));
+            changes.kept.shrink_to(KEPT_MIN);
+        }
+    }
+
+    /// How long the keeper sleeps if nobody wakes it.
+    fn sleep(&self, keeper: &Keeper, now: Moment) -> Duration {
+        let nap = keeper.next_due().map_or(NAP_MAX, |due| due.since(now).min(NAP_MAX));
+        self.asleep_until.store((now + nap).as_nanos(), Ordering::SeqCst);
+        nap
+    }
+
+    fn len(&self) -> usize {
+        self.changes.all().map(|changes| changes.kept.len()).sum::<usize>() + self.lock().keeper.len()
+    }
+}
+
+impl fmt::Debug for RenewalQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RenewalQueue").field("leases", &self.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_core::{Capabilities, Durability, Policy, Terms, TokenRange, Ttl, Waiting, Width};
+
+    use super::*;
+    use crate::clock::{Clock, ManualClock};
+    use crate::sync::atomic::AtomicUsize;
+
+    const TTL: Duration = Duration::from_secs(30);
+
+    struct Bench {
+        clock: ManualClock,
+        queue: Arc<RenewalQueue>,
+        wakes: Arc<AtomicUsize>,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let policy = Policy::new(Capabilities::new("test", Waiting::Poll, Durability::Process));
+            let (clock, wakes) = (ManualClock::new(), Arc::new(AtomicUsize::new(0)));
+            let woken = Arc::clone(&wakes);
+            let wake = move || _ = woken.fetch_add(1, Ordering::SeqCst);
+            let queue = RenewalQueue::new(Keeper::new(policy, 7), Arc::new(clock.clone()), wake);
+            Self { clock, queue, wakes }
+        }
+
+        fn next(&self) -> Next {
+            self.queue.next(&mut self.queue.lock())
+        }
+
+        /// Whether the keeper is woken for a lease that was granted for so long.
+        fn wakes_for(&self, n: u8, valid_for: Duration) -> bool {
+            let before = self.wakes.load(Ordering::SeqCst);
+            self.queue.keep(lease(n), self.clock.now(), valid_for);
+            self.wakes.load(Ordering::SeqCst) > before
+        }
+    }
+
+    fn lease(n: u8) -> Lease {
+        let tokens = TokenRange::above(u64::from(n), Width::ONE).unwrap();
+        Lease {
+            name: format!("{n}").parse().unwrap(),
+            owner: Owner::from_random([n; 16]),
+            tokens,
+            terms: Terms::exclusive(Ttl::DEFAULT),
+        }
+    }
+
+    #[test]
+    fn the_keeper_hears_of_what_is_still_held_when_it_looks() {
+        let bench = Bench::new();
+        for n in 0..100 {
+            bench.queue.keep(lease(n), bench.clock.now(), TTL);
+        }
+        (0..60).for_each(|n| bench.queue.forget(lease(n).owner));
+        assert!(matches!(bench.next(), Next::Sleep(_)));
+        bench.queue.forget(lease(70).owner);
+        bench.clock.advance(TTL);
+        let Next::Send(batch) = bench.next() else { panic!("nothing was due") };
+        assert_eq!(batch.leases.len(), 39);
+        assert!(matches!(bench.next(), Next::Sleep(NAP_MAX)));
+        bench.queue.end();
+        assert!(matches!(bench.next(), Next::End));
+    }
+
+    #[test]
+    fn only_what_may_be_due_before_it_looks_again_wakes_the_keeper() {
+        let bench = Bench::new();
+        assert!(bench.wakes_for(1, TTL), "it may be looking, and past this one");
+        assert!(matches!(bench.next(), Next::Sleep(NAP_MAX)));
+        assert!(!bench.wakes_for(2, TTL));
+        assert!(bench.wakes_for(3, Duration::from_secs(3)), "due in 0.9 s at the soonest");
+    }
+}

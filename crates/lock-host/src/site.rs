@@ -1,0 +1,220 @@
+//! A station together with the waiters and holders of this process.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use lock_core::station::{Action, Input, Output, Station, TurnId};
+use lock_core::{AcquireError, BackendError, Ended, Hold, LossReason, Moment, Owner, Refusal, ReleaseRequest};
+
+use crate::alarms::{Ring, Ringer};
+use crate::ports::Ports;
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// How a facade runs the requests of stations. One for each client.
+pub trait Driver: Send + Sync + Sized + 'static {
+    /// Those who wait or hold at a site.
+    type Waiters: Waiters;
+
+    /// Has an action of a site's station run, once, in the order in which they come.
+    fn run(site: &Site<Self>, waiters: &mut Self::Waiters, action: Action);
+
+    /// Runs what the station has asked for in the background. Called after each input that did not come from a user's
+    /// call: an event, an alarm, the answer to a renewal.
+    fn attend(site: &Site<Self>, waiters: &mut Self::Waiters);
+
+    /// The user is done with a turn: it leaves the line, or its hold ends. May be called more than once for a turn.
+    fn leave(site: &Site<Self>, turn: TurnId);
+
+    /// Has a lease released, once, that no station knows. Does not block.
+    fn release(&self, request: ReleaseRequest, within: Duration);
+}
+
+/// Those who wait or hold at a site, as a facade keeps them. A turn that is not among them is ignored.
+pub trait Waiters: Default + Send + 'static {
+    /// The waiter has its turn.
+    fn admit(&mut self, turn: TurnId, hold: Arc<Hold>);
+
+    /// The waiter is refused. `last_asked` is the owner of the last claim before the present input, if the
+    /// store may still know it.
+    fn refuse(&mut self, turn: TurnId, refusal: Refusal, last_asked: Option<Owner>);
+
+    /// The holder has lost its hold, which says so already.
+    fn lose(&mut self, turn: TurnId, reason: LossReason);
+
+    /// The holder's leaving was carried out, or failed for now.
+    fn end(&mut self, turn: TurnId, result: Result<Ended, BackendError>);
+
+    /// All turns, with the holds of those that were admitted.
+    fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)>;
+
+    /// Whether there are no turns.
+    fn is_empty(&self) -> bool;
+}
+
+/// A station together with the waiters and holders of this process.
+pub struct Site<D: Driver> {
+    ports: Arc<Ports<D>>,
+    ringer: Ringer,
+    inner: Mutex<Inner<D::Waiters>>,
+    this: Weak<Self>,
+}
+
+/// What the mutex of a site guards.
+pub struct Inner<W> {
+    /// Those who wait or hold here.
+    pub waiters: W,
+    station: Station,
+    condition: Condition,
+    /// The earliest alarm that is set. A later one is set when it rings.
+    alarm_at: Option<Moment>,
+}
+
+/// Whether the station can be relied on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Condition {
+    #[default]
+    Works,
+    /// It panicked.
+    Broken,
+}
+
+/// The inside of a locked site.
+pub type Locked<'a, D> = MutexGuard<'a, Inner<<D as Driver>::Waiters>>;
+
+impl<D: Driver> Site<D> {
+    /// A site for a station, without turns.
+    pub fn new(ports: Arc<Ports<D>>, station: Station) -> Arc<Self> {
+        let (ringer, waiters, condition) = (ports.alarms.ringer(), D::Waiters::default(), Condition::default());
+        let inner = Mutex::new(Inner { waiters, station, condition, alarm_at: None });
+        Arc::new_cyclic(|this| Self { ports, ringer, inner, this: Weak::clone(this) })
+    }
+
+    /// What the stations of this client share.
+    pub fn ports(&self) -> &Ports<D> {
+        &self.ports
+    }
+
+    /// The site as a shared pointer; `None` while it is being dropped.
+    pub fn this(&self) -> Option<Arc<Self>> {
+        self.this.upgrade()
+    }
+
+    /// Locks the site. Nothing blocks for long while it is locked.
+    pub fn lock(&self) -> Locked<'_, D> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives an input of a waiter or holder to the station, and carries out its outputs.
+    ///
+    /// If the station or the clock panics, this station ends and nothing else does. Its waiters and holders are told.
+    pub fn feed(&self, inner: &mut Inner<D::Waiters>, input: Input) {
+        if inner.condition == Condition::Broken {
+            return self.break_off(inner);
+        }
+        if catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, self.ports.clock.now(), input))).is_err() {
+            inner.condition = Condition::Broken;
+            // What it still knows to release is released.
+            _ = catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, Moment::ORIGIN, Input::Close)));
+            self.break_off(inner);
+        }
+    }
+
+    /// Gives an input from elsewhere to the station, and carries out its outputs without blocking for long.
+    pub fn handle(&self, input: Input) {
+        let mut inner = self.lock();
+        self.feed(&mut inner, input);
+        D::attend(self, &mut inner.waiters);
+    }
+
+    /// Closes the station. Its last releases are not run here: closing the client runs those of all sites.
+    pub fn close(&self) {
+        self.feed(&mut self.lock(), Input::Close);
+    }
+
+    /// Runs in the background what the station has asked for.
+    pub fn attend(&self) {
+        D::attend(self, &mut self.lock().waiters);
+    }
+
+    /// Why waiters still wait, if the store fails.
+    pub fn trouble(&self) -> Option<BackendError> {
+        self.lock().station.trouble().cloned()
+    }
+
+    /// Whether nothing is under way and there are no turns.
+    pub fn is_idle(&self) -> bool {
+        let inner = self.lock();
+        inner.station.is_idle() && inner.waiters.is_empty()
+    }
+
+    /// Whether the store may know this owner from the station.
+    pub fn knows(&self, owner: Owner) -> bool {
+        self.lock().station.knows(owner)
+    }
+
+    fn feed_unguarded(&self, inner: &mut Inner<D::Waiters>, now: Moment, input: Input) {
+        let last_asked = inner.station.last_asked();
+        inner.station.handle_input(now, input);
+        while let Some(output) = inner.station.poll_output() {
+            self.carry_out(inner, output, last_asked);
+        }
+        let wake = inner.station.next_wake();
+        if let Some(at) = wake.filter(|wake| inner.alarm_at.is_none_or(|set| *wake < set)) {
+            inner.alarm_at = Some(at);
+            let this: Weak<Self> = Weak::clone(&self.this);
+            self.ports.alarms.set(self.ringer, at, this);
+        }
+    }
+
+    fn carry_out(&self, inner: &mut Inner<D::Waiters>, output: Output, last_asked: Option<Owner>) {
+        let waiters = &mut inner.waiters;
+        match output {
+            Output::Admit { turn, hold } => waiters.admit(turn, hold),
+            Output::Refuse { turn, refusal } => waiters.refuse(turn, refusal, last_asked),
+            Output::Lose { turn, reason } => waiters.lose(turn, reason),
+            Output::Ended { turn, result } => waiters.end(turn, result),
+            Output::Run(action) => D::run(self, waiters, action),
+            Output::Keep { lease, asked_at, valid_for } => self.ports.renewals.keep(lease, asked_at, valid_for),
+            Output::Forget(owner) => self.ports.renewals.forget(owner),
+        }
+    }
+
+    /// Tells all waiters and holders that the station has ended.
+    fn break_off(&self, inner: &mut Inner<D::Waiters>) {
+        for (turn, hold) in inner.waiters.turns() {
+            if let Some(hold) = hold {
+                hold.lose(LossReason::Closed);
+                self.ports.renewals.forget(hold.lease().owner);
+                inner.waiters.lose(turn, LossReason::Closed);
+            } else {
+                inner.waiters.refuse(turn, Refusal::Error(AcquireError::Closed), None);
+            }
+        }
+    }
+}
+
+impl<D: Driver> Ring for Site<D> {
+    fn ring(&self) {
+        let mut inner = self.lock();
+        inner.alarm_at = None;
+        self.feed(&mut inner, Input::Tick);
+        D::attend(self, &mut inner.waiters);
+    }
+}
+
+impl<D: Driver> Drop for Site<D> {
+    fn drop(&mut self) {
+        self.ports.alarms.unset(self.ringer);
+    }
+}
+
+impl<D: Driver> fmt::Debug for Site<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Site").field("station", &self.lock().station).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "site/tests.rs"]
+mod tests;

@@ -1,0 +1,88 @@
+use std::time::Duration;
+
+use lock_core::{Capabilities, Durability, Waiting};
+
+use super::*;
+use crate::clock::{Clock, ManualClock};
+use crate::recorder::{Recorder, claim, grant, join, stations};
+use crate::sync::atomic::{AtomicBool, Ordering};
+
+/// A clock that panics while it is told to.
+#[derive(Clone, Debug, Default)]
+struct Fragile {
+    clock: ManualClock,
+    broken: Arc<AtomicBool>,
+}
+
+impl Clock for Fragile {
+    fn now(&self) -> Moment {
+        assert!(!self.broken.load(Ordering::SeqCst), "on purpose");
+        self.clock.now()
+    }
+}
+
+fn site(clock: &Fragile) -> (Arc<crate::Stations<Recorder>>, Arc<Site<Recorder>>) {
+    let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process);
+    let stations = stations(capabilities, Arc::new(clock.clone()));
+    let site = stations.site(&"a".parse().unwrap()).unwrap();
+    (stations, site)
+}
+
+#[test]
+fn what_happens_elsewhere_is_carried_out_and_attended_to() {
+    let clock = Fragile::default();
+    let (_stations, site) = site(&clock);
+    join(&site, 1);
+    assert_eq!(site.lock().waiters.attended, 0, "the waiter itself runs its claim");
+    grant(&site, claim(&site), 7);
+    assert_eq!(site.lock().waiters.attended, 1);
+    assert!(site.lock().waiters.here[&TurnId(1)].is_some() && !site.is_idle());
+    clock.clock.advance(Duration::from_secs(60));
+    site.ring();
+    let inner = site.lock();
+    assert!(matches!(inner.waiters.lost[..], [LossReason::Expired(None)]));
+    assert_eq!(inner.waiters.attended, 2);
+}
+
+#[test]
+fn a_panic_ends_the_station_and_everybody_there_is_told() {
+    let clock = Fragile::default();
+    let (stations, site) = site(&clock);
+    join(&site, 1);
+    grant(&site, claim(&site), 7);
+    join(&site, 2);
+    let hold = site.lock().waiters.here[&TurnId(1)].clone().unwrap();
+    clock.broken.store(true, Ordering::SeqCst);
+    site.handle(Input::Tick);
+    clock.broken.store(false, Ordering::SeqCst);
+    assert!(matches!(hold.lost().unwrap().reason, LossReason::Closed));
+    join(&site, 3);
+    let inner = site.lock();
+    assert!(matches!(inner.waiters.lost[..], [LossReason::Closed]));
+    let closed = |refusal: &Refusal| matches!(refusal, Refusal::Error(AcquireError::Closed));
+    assert!(
+        inner.waiters.refused.len() == 2 && inner.waiters.refused.iter().all(closed),
+        "{:?}",
+        inner.waiters.refused
+    );
+    assert_eq!(inner.waiters.actions.len(), 1, "the lease is released");
+    drop(inner);
+    assert!(stations.site(&"b".parse().unwrap()).is_ok_and(|other| other.is_idle()), "others go on");
+}
+
+/// What a station still says after its close has panicked does not count: everybody has been told.
+#[test]
+fn a_panic_while_a_broken_station_is_closed_leaves_nobody_waiting() {
+    let clock = Fragile::default();
+    let (_stations, site) = site(&clock);
+    join(&site, 1);
+    grant(&site, claim(&site), 7);
+    join(&site, 2);
+    site.lock().waiters.panics = 1;
+    clock.broken.store(true, Ordering::SeqCst);
+    site.handle(Input::Tick);
+    clock.broken.store(false, Ordering::SeqCst);
+    join(&site, 3);
+    let inner = site.lock();
+    assert_eq!((inner.waiters.lost.len(), inner.waiters.refused.len(), inner.waiters.here.len()), (1, 2, 0));
+}

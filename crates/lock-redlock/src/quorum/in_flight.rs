@@ -1,0 +1,200 @@
+//! The requests in flight: what they have to send, which outcomes they have to hear, and their verdicts.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::node::Epoch;
+use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation, Ttl};
+
+use super::acquire::Acquire;
+use super::nodes::Nodes;
+use super::outgoing::{Outcome, Outgoing, RequestId};
+use super::recovery::{Pass, Purpose};
+use super::release::Release;
+use super::renew::Renew;
+use super::request::{Request, Verdict};
+use crate::BACKEND;
+
+/// How long each step may take in a pass that the quorum begins by itself.
+const PASS_WITHIN: Duration = Duration::from_secs(1);
+
+/// Where fresh epochs come from.
+pub trait EpochSource: fmt::Debug + Send {
+    /// An epoch that was never used before.
+    ///
+    /// # Errors
+    /// The random source failing.
+    fn draw(&mut self) -> io::Result<Epoch>;
+}
+
+/// What the quorum wants done.
+#[derive(Debug)]
+pub enum Output {
+    /// Send this. Requests to one node have to arrive in the order of the outputs.
+    Send(Outgoing),
+    /// A request has its verdict. It may still have more to send, and outcomes to hear.
+    Done(RequestId, Verdict),
+}
+
+/// Independent nodes that decide together, and the requests in flight.
+#[derive(Debug)]
+pub struct Quorum {
+    nodes: Nodes,
+    epochs: Box<dyn EpochSource>,
+    in_flight: BTreeMap<RequestId, InFlight>,
+    outputs: VecDeque<Output>,
+    last: u64,
+}
+
+/// A request with open outcomes.
+#[derive(Debug)]
+struct InFlight {
+    running: Running,
+    /// How many outcomes are open.
+    open: usize,
+    /// Whether it has had its verdict. There is only one, whatever slower nodes answer.
+    is_done: bool,
+}
+
+#[derive(Debug)]
+enum Running {
+    Acquire(Acquire),
+    Renew(Renew),
+    Fence(Renew),
+    Release(Release),
+    Pass(Box<Pass>),
+}
+
+impl Quorum {
+    /// A quorum of the nodes with these addresses. Nothing is known of them yet.
+    ///
+    /// # Errors
+    /// `Config` for fewer than three nodes, or for an address that is listed twice.
+    pub fn new(addresses: &[String], max_ttl: Ttl, epochs: Box<dyn EpochSource>) -> Result<Self, BackendError> {
+        let nodes = Nodes::new(addresses, max_ttl)?;
+        Ok(Self { nodes, epochs, in_flight: BTreeMap::new(), outputs: VecDeque::new(), last: 0 })
+    }
+
+    /// Turns a rule off. Two clients can then hold one lock: for tests only.
+    #[cfg(feature = "twins")]
+    pub fn turn_off(&mut self, rule: super::rule::Rule) {
+        self.nodes.rules.turn_off(rule);
+    }
+
+    /// Sets how long a node abstains at least that knows no deployment. It must not be shorter than any client's `max_ttl`: for
+    /// tests only.
+    #[cfg(feature = "twins")]
+    pub fn set_blank_dwell(&mut self, dwell: Duration) {
+        self.nodes.rules.set_blank_dwell(dwell);
+    }
+
+    /// How many nodes are a majority.
+    pub fn majority(&self) -> usize {
+        self.nodes.majority()
+    }
+
+    /// Whether nothing is under way, except to nodes that do not answer.
+    pub fn is_quiet(&self) -> bool {
+        self.nodes.are_quiet()
+    }
+
+    /// Begins a request. `within` limits a verb as a whole, and each step of a pass.
+    pub fn begin(&mut self, now: Moment, request: Request, within: Duration) -> RequestId {
+        self.last += 1;
+        let id = RequestId(self.last);
+        let nodes = &mut self.nodes;
+        let running = match request {
+            Request::Acquire(claim) => Running::Acquire(Acquire::begin(nodes, now, Arc::new(claim), within)),
+            Request::Renew(leases) => Running::Renew(Renew::begin(nodes, now, leases, within)),
+            Request::Fence(lease) => Running::Fence(Renew::begin(nodes, now, vec![lease], within)),
+            Request::Release(request) => Running::Release(Release::begin(nodes, now, request, within)),
+            Request::Pass(purpose) => match nodes.ids().map(|_| self.epochs.draw()).collect() {
+                Ok(epochs) => Running::Pass(Box::new(Pass::begin(nodes, now, purpose, within, epochs))),
+                Err(error) => {
+                    self.outputs.push_back(Output::Done(id, Verdict::Pass(Err(no_randomness(&error)))));
+                    return id;
+                }
+            },
+        };
+        self.in_flight.insert(id, InFlight { running, open: 0, is_done: false });
+        self.go_on(now, id);
+        id
+    }
+
+    /// What to do next. Each call of [`begin`](Self::begin) or [`heard`](Self::heard) may add outputs, for that request and
+    /// for a recovery pass that is due after its verdict.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// Takes in an outcome.
+    pub fn heard(&mut self, now: Moment, sent: Outgoing, outcome: Outcome) {
+        self.nodes.settle(now, &sent, &outcome);
+        let Some(in_flight) = self.in_flight.get_mut(&sent.request) else { return };
+        in_flight.open -= 1;
+        in_flight.running.heard(&mut self.nodes, now, &sent, outcome);
+        self.go_on(now, sent.request);
+    }
+
+    /// There will be no outcome, because the task or thread that would have reported it is gone. The request may then end
+    /// without a verdict.
+    pub fn forget(&mut self, now: Moment, sent: Outgoing) {
+        self.nodes.forget(now, &sent);
+        if let Some(in_flight) = self.in_flight.get_mut(&sent.request) {
+            in_flight.open -= 1;
+            if in_flight.open == 0 {
+                self.in_flight.remove(&sent.request);
+            }
+        }
+    }
+
+    /// Puts out what a request wants sent, and its verdict as soon as there is one.
+    fn go_on(&mut self, now: Moment, id: RequestId) {
+        let Some(in_flight) = self.in_flight.get_mut(&id) else { return };
+        for (node, ask, within) in self.nodes.take_unsent() {
+            in_flight.open += 1;
+            self.outputs.push_back(Output::Send(Outgoing { request: id, node, ask, within }));
+        }
+        let verdict = in_flight.running.take_verdict().filter(|_| !in_flight.is_done);
+        in_flight.is_done |= verdict.is_some();
+        if in_flight.open == 0 {
+            self.in_flight.remove(&id);
+        }
+        let Some(verdict) = verdict else { return };
+        let is_verb = !matches!(verdict, Verdict::Pass(_));
+        self.outputs.push_back(Output::Done(id, verdict));
+        if is_verb && self.nodes.wants_pass(now) {
+            self.begin(now, Request::Pass(Purpose::Watch), PASS_WITHIN);
+        }
+    }
+}
+
+impl Running {
+    fn heard(&mut self, nodes: &mut Nodes, now: Moment, sent: &Outgoing, outcome: Outcome) {
+        match self {
+            Self::Acquire(acquire) => acquire.heard(nodes, now, sent, outcome),
+            Self::Renew(renew) | Self::Fence(renew) => renew.heard(sent, outcome),
+            Self::Release(release) => release.heard(sent, outcome),
+            Self::Pass(pass) => pass.heard(nodes, now, sent, outcome),
+        }
+    }
+
+    /// The verdict, as soon as it is certain.
+    fn take_verdict(&mut self) -> Option<Verdict> {
+        match self {
+            Self::Acquire(acquire) => acquire.take_verdict().map(Verdict::Acquire),
+            Self::Renew(renew) => renew.take_renewed().map(Verdict::Renew),
+            Self::Fence(renew) => renew.take_fenced().map(Verdict::Fence),
+            Self::Release(release) => release.take_verdict().map(Verdict::Release),
+            Self::Pass(pass) => pass.take_verdict().map(Verdict::Pass),
+        }
+    }
+}
+
+fn no_randomness(error: &io::Error) -> BackendError {
+    let told = format!("this host has no randomness: {error}");
+    BackendError::new(BACKEND, Operation::Connect, ErrorKind::Config, Effect::None, told)
+}

@@ -1,0 +1,83 @@
+//! The message that says why nothing can be granted at the moment.
+
+use std::time::Duration;
+
+use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation};
+
+use super::node::Node;
+use super::nodes::Nodes;
+use super::watch::{Notes, Wait, Watch};
+use crate::BACKEND;
+
+impl Nodes {
+    /// Why nothing can be granted now, if so.
+    pub(super) fn objection(&self, now: Moment, operation: Operation) -> Option<BackendError> {
+        if let Some(refusal) = &self.watch.refusal {
+            return Some(refusal.clone());
+        }
+        let (voting, all) = (self.voters().count(), self.all.len());
+        (voting < self.majority()).then(|| {
+            let silent = || self.all.iter().filter(|node| node.epoch.is_none());
+            let (wrong, others): (Vec<_>, Vec<_>) = silent().partition(|node| node.fault.is_some());
+            let (abstain, away): (Vec<_>, Vec<_>) = others.into_iter().partition(|node| node.is_trusted());
+            let silence = Silence { voting, all, majority: self.majority(), abstain, away, wrong };
+            silence.error(operation, &self.watch, now)
+        })
+    }
+}
+
+/// Why there are too few votes.
+struct Silence<'a> {
+    voting: usize,
+    all: usize,
+    majority: usize,
+    abstain: Vec<&'a Node>,
+    away: Vec<&'a Node>,
+    /// The nodes that do not count because they are misconfigured.
+    wrong: Vec<&'a Node>,
+}
+
+impl Silence<'_> {
+    fn error(&self, operation: Operation, watch: &Watch, now: Moment) -> BackendError {
+        let Self { voting, all, majority, abstain, away, wrong } = self;
+        let mut told = format!("{voting} of {all} nodes vote, {majority} are needed");
+        if !abstain.is_empty() {
+            let most = watch.wait.as_ref().map_or_else(String::new, |wait| for_how_long(wait, now));
+            told += &format!("; abstaining until what they may have granted before is over{most}: {}", listed(abstain));
+        }
+        if !away.is_empty() {
+            told += &format!("; not answering: {}", listed(away));
+        }
+        for node in wrong {
+            let why = node.fault.as_ref().map_or_else(String::new, |fault| format!(" ({fault})"));
+            told += &format!("; not counted: {}{why}", node.address);
+        }
+        let kind = if abstain.is_empty() { ErrorKind::Unreachable } else { ErrorKind::Unavailable };
+        let remedy = if watch.is_blank {
+            "wait; only if this deployment never granted a lock, run: leasehold redlock init URL"
+        } else if away.is_empty() && wrong.is_empty() {
+            "wait until they vote again"
+        } else {
+            "see that a majority of the nodes runs"
+        };
+        BackendError::new(BACKEND, operation, kind, Effect::None, told).with_remedy(remedy)
+    }
+}
+
+fn listed(nodes: &[&Node]) -> String {
+    nodes.iter().map(|node| node.address.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// An upper bound, if later clients can know it, too.
+fn for_how_long(wait: &Wait, now: Moment) -> String {
+    match &wait.notes {
+        Notes::Kept => {
+            let most = Duration::from_secs(wait.left(now).as_secs() + 1);
+            format!(", for {} at most", humantime::format_duration(most))
+        }
+        Notes::Lacking(why) => {
+            let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+            format!(" (too few nodes could note since when{why}; only a client that keeps running can see the end)")
+        }
+    }
+}

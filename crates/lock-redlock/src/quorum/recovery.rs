@@ -1,0 +1,298 @@
+//! Recovery: a node that lost its memory must not vote before everything that it may have forgotten has expired.
+//!
+//! A pass looks at all nodes. A node that has forgotten is marked with a fresh epoch. From then on it abstains, and all nodes
+//! note that. Its dwell lasts for the longest ttl in use if enough of the others know that, and for `max_ttl` otherwise. The
+//! dwell is over when this client has measured it, or when a majority of the nodes has notes that are old enough; so
+//! processes that live for a second can complete it together. Then, and not before, the highest counter of the others is
+//! read, and the node is installed with it. Each step compares before it sets, so any number of clients may run passes at
+//! once, and each pass may end at any step.
+//!
+//! Reading order: here (the steps of a pass) · `identity` (which answers count) · `dwell` (how long a node abstains) ·
+//! `notes` (since when) · `moving` (how a deployment becomes another one) · `outcome` and `report` (what was found).
+
+mod dwell;
+mod identity;
+mod moving;
+mod notes;
+mod outcome;
+mod report;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::node::{Ask, Epoch, Membership, NodeState, Noted, Noting, Told, View};
+use lock_core::{BackendError, FencingToken, Moment, drift};
+
+use super::node::NodeId;
+use super::nodes::Nodes;
+use super::outgoing::{Outcome, Outgoing};
+use super::trouble::refusal;
+
+pub use report::{NodeReport, Recovery, Report};
+
+/// No dwell is shorter, however short the leases that the others know of. Since the look at them, a longer ttl may have been
+/// announced, and a claim granted and forgotten. Chosen: more than an announcement or a look takes, and about as long as a
+/// restart.
+const DWELL_MIN: Duration = Duration::from_secs(2);
+
+/// Answers that arrive within less than this are true of all their nodes at once: none can have forgotten what it said,
+/// dwelled and come back.
+pub(super) fn at_once() -> Duration {
+    DWELL_MIN.saturating_sub(drift(DWELL_MIN))
+}
+
+/// What a recovery pass is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To bring back every node that may vote.
+    Watch,
+    /// To look, and to change nothing.
+    Look,
+    /// To declare that the deployment is new: no node ever belonged to one, so no dwell is needed.
+    Init,
+    /// To move these nodes to another deployment. They abstain as if they had forgotten.
+    Move(Arc<Membership>),
+    /// To watch, and to add unused nodes to this deployment if it succeeds the given one: so many nodes of that one were moved
+    /// that it has no majority left.
+    TakeOver(Arc<Membership>),
+}
+
+/// One recovery pass.
+#[derive(Debug)]
+pub(super) struct Pass {
+    purpose: Purpose,
+    epochs: Vec<Epoch>,
+    within: Duration,
+    phase: Phase,
+    looked_at: Moment,
+    open: usize,
+    views: Vec<Result<View, BackendError>>,
+    /// The nodes whose view came so late that the others' may be out of date.
+    late: BTreeSet<NodeId>,
+    /// The nodes that answered and belong to another deployment.
+    strangers: BTreeSet<NodeId>,
+    /// The nodes that vote in an epoch that is not the last one of their address.
+    suspects: BTreeMap<NodeId, Epoch>,
+    /// What the nodes have noted of each.
+    notes: BTreeMap<NodeId, Vec<Noted>>,
+    /// Why a node could not note anything.
+    note_failure: Option<BackendError>,
+    dwells: BTreeMap<NodeId, Dwell>,
+    recoveries: BTreeMap<NodeId, Recovery>,
+    verdict: Option<Result<Report, BackendError>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Look,
+    Mark,
+    Note,
+    Confirm,
+    Install,
+    Over,
+}
+
+/// How long a node has to abstain.
+#[derive(Clone, Copy, Debug)]
+struct Dwell {
+    epoch: Epoch,
+    lasts: Duration,
+    longest: Duration,
+    recovery: Recovery,
+}
+
+impl Pass {
+    /// Looks at all nodes. `epochs` are fresh, one for each node, in case it has forgotten.
+    pub(super) fn begin(
+        nodes: &mut Nodes,
+        now: Moment,
+        purpose: Purpose,
+        within: Duration,
+        epochs: Vec<Epoch>,
+    ) -> Self {
+        nodes.watch.under_way = Some(now);
+        let mut pass = Self {
+            purpose,
+            epochs,
+            within,
+            phase: Phase::Look,
+            looked_at: now,
+            open: 0,
+            views: nodes.ids().map(|_| Err(refusal("it was not asked", "ask again"))).collect(),
+            late: BTreeSet::new(),
+            strangers: BTreeSet::new(),
+            suspects: BTreeMap::new(),
+            notes: BTreeMap::new(),
+            note_failure: None,
+            dwells: BTreeMap::new(),
+            recoveries: BTreeMap::new(),
+            verdict: None,
+        };
+        for node in nodes.ids() {
+            pass.send(nodes, node, Ask::Look);
+        }
+        pass
+    }
+
+    pub(super) fn heard(&mut self, nodes: &mut Nodes, now: Moment, sent: &Outgoing, outcome: Outcome) {
+        // The node was owed that.
+        if matches!(sent.ask, Ask::Release(_)) {
+            return;
+        }
+        self.open -= 1;
+        self.take_in(now, sent, outcome);
+        self.go_on(nodes, now);
+    }
+
+    /// Once all nodes that were asked have answered or failed: takes the next steps, up to one that waits for nodes.
+    fn go_on(&mut self, nodes: &mut Nodes, now: Moment) {
+        while self.open == 0 && self.phase != Phase::Over {
+            let done = match self.phase {
+                Phase::Look => self.after_look(nodes),
+                Phase::Mark => self.after_mark(nodes, now),
+                Phase::Note => self.after_note(nodes),
+                Phase::Confirm => self.after_confirm(nodes, now),
+                Phase::Install | Phase::Over => Ok(Phase::Over),
+            };
+            match done {
+                Ok(Phase::Over) => self.end(nodes, now),
+                Ok(next) => self.phase = next,
+                Err(error) => self.refuse(nodes, now, error),
+            }
+        }
+    }
+
+    /// Marks the nodes that have forgotten.
+    fn after_look(&mut self, nodes: &mut Nodes) -> Result<Phase, BackendError> {
+        self.check_identity(nodes)?;
+        match self.purpose.clone() {
+            Purpose::Look => {
+                self.read_notes(nodes);
+                return Ok(Phase::Note);
+            }
+            Purpose::Move(membership) => return self.move_all(nodes, &membership),
+            Purpose::Init => self.check_nobody_was_here(nodes)?,
+            Purpose::Watch | Purpose::TakeOver(_) => {}
+        }
+        for node in nodes.ids() {
+            if let Some(ask) = self.marking(nodes, node) {
+                self.send(nodes, node, ask);
+            }
+        }
+        Ok(Phase::Mark)
+    }
+
+    /// What makes a node abstain that must not continue as it is.
+    fn marking(&self, nodes: &Nodes, node: NodeId) -> Option<Ask> {
+        let view = self.views[node.0].as_ref().ok()?;
+        let (epoch, membership) = (self.epochs[node.0], Arc::clone(&nodes.membership));
+        if let Some(theirs) = self.left_behind(nodes, view) {
+            return Some(Ask::Move { epoch, membership, predecessor: Arc::new(theirs.clone()) });
+        }
+        if !self.may_be_ours(nodes, view) {
+            return None;
+        }
+        if let Purpose::TakeOver(predecessor) = &self.purpose
+            && view.membership.is_none()
+            && self.was_moved(nodes, predecessor)
+        {
+            return Some(Ask::Move { epoch, membership, predecessor: Arc::clone(predecessor) });
+        }
+        (view.state == NodeState::Forgetful).then_some(Ask::Mark { epoch, membership })
+    }
+
+    /// Notes at all nodes which ones abstain.
+    fn after_mark(&mut self, nodes: &mut Nodes, now: Moment) -> Result<Phase, BackendError> {
+        // Another client may have been first.
+        self.set_strangers_aside(nodes);
+        let abstaining = self.abstaining();
+        for (_, epoch) in &abstaining {
+            nodes.watch.seen.entry(*epoch).or_insert(now);
+        }
+        nodes.watch.seen.retain(|epoch, _| abstaining.iter().any(|(_, abstaining)| abstaining == epoch));
+        // A server that is reached under a second address is not the server of that address.
+        let own = abstaining.into_iter().filter(|(node, _)| !self.is_double(*node));
+        let begin = own.map(|(node, epoch)| (node, Noting::Begins(epoch))).collect();
+        self.note(nodes, &begin);
+        Ok(Phase::Note)
+    }
+
+    /// Looks again at nodes that seem to have been replaced: they may have forgotten since the first look.
+    fn after_note(&mut self, nodes: &mut Nodes) -> Result<Phase, BackendError> {
+        self.suspects = self.superseded(nodes);
+        for node in self.suspects.keys().copied().collect::<Vec<_>>() {
+            self.send(nodes, node, Ask::Look);
+        }
+        Ok(Phase::Confirm)
+    }
+
+    /// Installs the nodes whose dwell was over before the counters were read, with the highest counter.
+    fn after_confirm(&mut self, nodes: &mut Nodes, now: Moment) -> Result<Phase, BackendError> {
+        self.set_superseded_aside(nodes);
+        self.set_doubles_aside(nodes);
+        self.check_majority_is_left(nodes)?;
+        if self.purpose == Purpose::Look {
+            self.foresee(nodes);
+            return Ok(Phase::Over);
+        }
+        self.measure_dwells(nodes);
+        let counter = self.highest_counter();
+        for (node, dwell) in self.dwells.clone() {
+            let ours = self.views[node.0].as_ref().is_ok_and(|view| self.may_be_ours(nodes, view));
+            if ours && self.left(nodes, now, node, &dwell).is_zero() {
+                let membership = Arc::clone(&nodes.membership);
+                let ask = Ask::Install { epoch: dwell.epoch, counter, longest: dwell.longest, membership };
+                self.recoveries.insert(node, dwell.recovery);
+                self.send(nodes, node, ask);
+            }
+        }
+        self.begin_notes_anew(nodes);
+        Ok(Phase::Install)
+    }
+
+    /// A counter above all tokens comes from a clock that was wrong. Nothing was granted from it, and it would use up the
+    /// tokens of the other nodes, too.
+    fn highest_counter(&self) -> u64 {
+        let counters = self.views.iter().flatten().map(|view| view.counter);
+        counters.filter(|counter| *counter <= FencingToken::MAX.get()).max().unwrap_or_default()
+    }
+
+    fn take_in(&mut self, now: Moment, sent: &Outgoing, outcome: Outcome) {
+        match (&sent.ask, outcome) {
+            (Ask::Note { .. }, Ok(Told::Noted(answers))) if self.phase == Phase::Note => {
+                for (index, noted) in answers.into_iter().enumerate() {
+                    self.notes.entry(NodeId(index)).or_default().extend(noted);
+                }
+            }
+            (Ask::Note { .. }, Err(error)) => self.note_failure = Some(error),
+            (Ask::Note { .. }, Ok(_)) => {}
+            (_, Ok(Told::View(view))) => {
+                self.views[sent.node.0] = Ok(*view);
+                if now.since(self.looked_at) >= at_once() {
+                    self.late.insert(sent.node);
+                }
+            }
+            (_, Ok(_)) => {}
+            (_, Err(error)) => self.views[sent.node.0] = Err(error),
+        }
+    }
+
+    fn send(&mut self, nodes: &mut Nodes, node: NodeId, ask: Ask) {
+        nodes.send(node, ask, self.within);
+        self.open += 1;
+    }
+
+    fn abstaining(&self) -> Vec<(NodeId, Epoch)> {
+        let abstains = |(index, view): (usize, &Result<View, BackendError>)| match view {
+            Ok(View { state: NodeState::Abstaining { epoch, .. }, .. }) => Some((NodeId(index), *epoch)),
+            Ok(_) | Err(_) => None,
+        };
+        self.views.iter().enumerate().filter_map(abstains).collect()
+    }
+
+    /// The verdict, as soon as it is certain.
+    pub(super) fn take_verdict(&mut self) -> Option<Result<Report, BackendError>> {
+        self.verdict.take()
+    }
+}

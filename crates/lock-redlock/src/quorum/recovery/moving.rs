@@ -1,0 +1,66 @@
+//! How a deployment becomes another one.
+
+use std::sync::Arc;
+
+use lock_core::BackendError;
+use lock_core::node::{Ask, Membership, View};
+
+use super::super::node::NodeId;
+use super::super::nodes::Nodes;
+use super::super::trouble::refusal;
+use super::{Pass, Phase, Purpose};
+
+impl Pass {
+    pub(super) fn move_all(&mut self, nodes: &mut Nodes, to: &Arc<Membership>) -> Result<Phase, BackendError> {
+        if to.max_ttl < nodes.membership.max_ttl {
+            let remedy = "keep max_ttl, or make it longer: older leases may last that long";
+            return Err(refusal("the new deployment's max_ttl is shorter", remedy));
+        }
+        // A blank node has nothing to move, and may not belong here.
+        let knows = |node: &NodeId| matches!(&self.views[node.0], Ok(view) if view.membership.is_some());
+        let reached: Vec<_> = nodes.ids().filter(knows).collect();
+        // Every majority of the old deployment includes one of so many.
+        if reached.len() < nodes.overlap() {
+            let remedy = "see that they run, and that the first URL names the nodes as they are; then move again";
+            return Err(refusal("too few nodes answer that know this deployment", remedy));
+        }
+        for node in reached {
+            let moved = matches!(&self.views[node.0], Ok(view) if view.membership.as_ref() == Some(&**to));
+            if !moved {
+                let (epoch, membership) = (self.epochs[node.0], Arc::clone(to));
+                let predecessor = Arc::clone(&nodes.membership);
+                self.send(nodes, node, Ask::Move { epoch, membership, predecessor });
+            }
+        }
+        Ok(Phase::Install)
+    }
+
+    /// The deployment of a node that a move to ours left behind. A majority has to say so, or the operator who moves it;
+    /// otherwise nodes could be moved back to a deployment that was itself moved on.
+    pub(super) fn left_behind<'a>(&self, nodes: &Nodes, view: &'a View) -> Option<&'a Membership> {
+        let theirs = view.membership.as_ref().or(view.marked_for.as_ref())?;
+        let is_left = match &self.purpose {
+            Purpose::TakeOver(predecessor) if **predecessor == *theirs => self.was_moved(nodes, theirs),
+            Purpose::Watch | Purpose::TakeOver(_) => self.heirs(nodes, theirs).count() >= nodes.majority(),
+            Purpose::Look | Purpose::Init | Purpose::Move(_) => false,
+        };
+        (is_left && *theirs != *nodes.membership).then_some(theirs)
+    }
+
+    /// Whether so many nodes were moved from there that no majority is left.
+    pub(super) fn was_moved(&self, nodes: &Nodes, predecessor: &Membership) -> bool {
+        let all = predecessor.members.len();
+        let is_old = |node: &NodeId| predecessor.members.contains(&nodes.all[node.0].address);
+        self.heirs(nodes, predecessor).filter(is_old).count() >= all - all / 2
+    }
+
+    /// The nodes that are ours and say that ours succeeds that deployment.
+    fn heirs<'a>(&'a self, nodes: &'a Nodes, predecessor: &'a Membership) -> impl Iterator<Item = NodeId> + 'a {
+        let is_heir = move |node: &NodeId| {
+            self.views[node.0].as_ref().is_ok_and(|view| {
+                view.membership.as_ref() == Some(&*nodes.membership) && view.predecessor.as_ref() == Some(predecessor)
+            })
+        };
+        nodes.ids().filter(is_heir)
+    }
+}

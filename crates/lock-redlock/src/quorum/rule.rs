@@ -1,0 +1,65 @@
+//! What the simulator may change about recovery: with the feature `twins` a rule can be turned off, to see that a test notices,
+//! and blank nodes can dwell for a shorter time. Without the feature nothing can be changed.
+
+use std::time::Duration;
+
+use crate::DEFAULT_MAX_TTL;
+
+/// A rule of recovery that only a rare order of events needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "twins"), expect(unreachable_pub, reason = "only tests name the rules"))]
+pub enum Rule {
+    /// A ttl is announced to a majority before it is used.
+    Announcement,
+    /// A dwell ends by notes only if a majority of the nodes has old ones.
+    MajorityOfNotes,
+    /// A node that comes back by its clock, while others may know more, takes `max_ttl` for the longest ttl in use.
+    LongestByClock,
+    /// A dwell has to be over before the look begins that tells how long it is.
+    OverBeforeLook,
+    /// While nodes of another deployment answer, a blank node does not count towards a majority, and is not brought back unless
+    /// a majority votes in this deployment.
+    BlankMayBeTheirs,
+}
+
+/// Which rules are kept.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    #[cfg(feature = "twins")]
+    missing: Option<Rule>,
+    #[cfg(feature = "twins")]
+    blank_dwell: Option<Duration>,
+}
+
+#[cfg(feature = "twins")]
+impl Rules {
+    pub(super) fn keep(&self, rule: Rule) -> bool {
+        self.missing != Some(rule)
+    }
+
+    /// How long a node abstains at least that knows no deployment.
+    pub(super) fn blank_dwell(&self) -> Duration {
+        self.blank_dwell.unwrap_or(DEFAULT_MAX_TTL)
+    }
+
+    pub(super) fn turn_off(&mut self, rule: Rule) {
+        self.missing = Some(rule);
+    }
+
+    pub(super) fn set_blank_dwell(&mut self, dwell: Duration) {
+        self.blank_dwell = Some(dwell);
+    }
+}
+
+#[cfg(not(feature = "twins"))]
+#[expect(clippy::unused_self, reason = "with the feature it is read")]
+impl Rules {
+    pub(super) fn keep(&self, _: Rule) -> bool {
+        true
+    }
+
+    /// How long a node abstains at least that knows no deployment.
+    pub(super) fn blank_dwell(&self) -> Duration {
+        DEFAULT_MAX_TTL
+    }
+}

@@ -1,0 +1,81 @@
+//! The owners of a station's claims, until it is certain that the store has forgotten them.
+
+use std::collections::BTreeMap;
+
+use lock_core::station::{Action, ActionId, Input, Reply, Request};
+use lock_core::{Certainty, Moment, Owner, Waiting};
+
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pub(crate) waiting: Waiting,
+    owners: BTreeMap<Owner, Parted>,
+    releases: BTreeMap<ActionId, Owner>,
+}
+
+/// Whether the owner was released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parted {
+    /// It was not: the store never had anything of it, by what it answered.
+    No,
+    /// It was, and nobody knows what came of that. By then its lease is over anyway.
+    Asked {
+        over: Moment,
+        certainty: Certainty,
+    },
+    Answered,
+}
+
+impl Ledger {
+    pub(crate) fn new(waiting: Waiting) -> Self {
+        Self { waiting, owners: BTreeMap::new(), releases: BTreeMap::new() }
+    }
+
+    /// The owners whose release the store owes an answer to, and whether their claims were answered.
+    pub(crate) fn owed(&self, now: Moment) -> impl Iterator<Item = (Owner, Certainty)> {
+        self.owners.iter().filter_map(move |(owner, parted)| match parted {
+            Parted::Asked { over, certainty } if now < *over => Some((*owner, *certainty)),
+            Parted::No | Parted::Asked { .. } | Parted::Answered => None,
+        })
+    }
+
+    pub(crate) fn ran(&mut self, now: Moment, action: &Action) {
+        match &action.request {
+            Request::Acquire(claim) => _ = self.owners.insert(claim.owner, Parted::No),
+            Request::Release(request) => {
+                let parted = self.owners.entry(request.owner).or_insert(Parted::No);
+                if *parted == Parted::No {
+                    *parted = Parted::Asked { over: now + request.terms.ttl.get(), certainty: request.certainty };
+                }
+                self.releases.insert(action.id, request.owner);
+            }
+        }
+    }
+
+    pub(crate) fn heard(&mut self, input: &Input) {
+        let Input::Reply(id, Reply::Release(result)) = input else { return };
+        let is_final = result.as_ref().map_or_else(|error| !error.kind().is_transient(), |_| true);
+        if let Some(owner) = self.releases.remove(id).filter(|_| is_final) {
+            self.owners.insert(owner, Parted::Answered);
+        }
+    }
+
+    /// The owners that the store must have forgotten, now that the station is idle. Asked once: the others could not be
+    /// released for as long as their leases last, and end by themselves.
+    pub(crate) fn take_settled(&mut self, now: Moment) -> Vec<Owner> {
+        let owners = std::mem::take(&mut self.owners).into_iter();
+        let settled = |parted: &Parted| match parted {
+            Parted::No | Parted::Answered => true,
+            Parted::Asked { over, .. } => now < *over,
+        };
+        owners.filter(|(_, parted)| settled(parted)).map(|(owner, _)| owner).collect()
+    }
+
+    /// It is too early to ask about this one: a claim of it is still under way.
+    pub(crate) fn put_back(&mut self, owner: Owner) {
+        self.owners.insert(owner, Parted::Answered);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.owners.is_empty()
+    }
+}

@@ -1,0 +1,58 @@
+//! What a plot says: who does what, and what happens to nodes, and when.
+
+use std::time::Duration;
+
+use crate::network::Fate;
+use crate::quorum::list::List;
+use crate::quorum::node::Return;
+use crate::wish::Wish;
+
+/// Somebody of the cast, in the order of entrance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Actor(pub(super) usize);
+
+/// The one that has, or gets, what it should not.
+pub(super) const HERO: Actor = Actor(0);
+
+/// One thing that happens as planned.
+#[derive(Clone, Debug)]
+pub(in super::super) enum Deed {
+    /// Somebody wants a lock.
+    Ask(Actor, Wish),
+    /// Somebody enters with this list; what it sends to a node may arrive so much later.
+    Enter(Actor, List, Option<(usize, Duration)>),
+    /// An operator has the nodes of the first list belong to the second one.
+    Move(Actor),
+    /// The operator goes on once enough nodes were moved, and until then moves them again: the nodes of the second list take
+    /// over. From then on these get the second list.
+    TakeOver(Actor, [Actor; 2]),
+    /// What somebody sends to a node has another fate for so long.
+    Gap { actor: Actor, node: usize, fate: Fate, lasts: Duration },
+    /// Somebody stands still.
+    Stop(Actor, Duration),
+    /// A node loses everything.
+    Forget(usize),
+    /// A copy is made of what a node keeps.
+    Copy(usize),
+    /// A node starts again; it is away for so long.
+    Restart(usize, Return, Duration),
+    /// A node stands still.
+    Freeze(usize, Duration),
+    /// The clock of a node steps forward, if the node keeps no lease.
+    StepClock(usize, Duration),
+}
+
+/// What is to happen, and when.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Script(pub(super) Vec<(Duration, Deed)>);
+
+impl Script {
+    pub(super) fn at(&mut self, time: Duration, deed: Deed) {
+        self.0.push((time, deed));
+    }
+
+    /// When all of it has happened.
+    pub(in super::super) fn end(&self) -> Duration {
+        self.0.iter().map(|(time, _)| *time).max().unwrap_or_default()
+    }
+}

@@ -1,0 +1,102 @@
+//! Has happen what a plot says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_redlock::quorum::Purpose;
+
+use super::deed::{Actor, Deed, Script};
+use crate::env::Plan;
+use crate::fault::Fault;
+use crate::network::{Fate, Gap, ProcessId, StoreId, Way};
+use crate::quorum::list::List;
+use crate::quorum::nodes::Nodes;
+use crate::wish::Act;
+use crate::world::World;
+
+/// How soon an operator tries again.
+const AGAIN: Duration = Duration::from_secs(3);
+
+impl World<Nodes> {
+    /// Nobody comes and nothing happens but what the plot says.
+    pub(in super::super) fn rehearse(&mut self, script: Script) {
+        self.env.cancel(|plan| matches!(plan, Plan::Arrival(_)));
+        if self.stores.terms.spares > 0 {
+            // Clients of one of the lists are refused.
+            self.env.watch.needs_operator();
+        }
+        for (number, (time, deed)) in script.0.into_iter().enumerate() {
+            self.env.plan(time, Plan::Cue(number));
+            self.stores.deeds.push(deed);
+        }
+    }
+
+    pub(in super::super) fn cue(&mut self, number: usize) {
+        let deed = self.stores.deeds[number].clone();
+        self.env.note(format_args!("{deed:?}"));
+        match deed {
+            Deed::Ask(actor, wish) => self.on(actor, |world, process| world.act(process, Act::Join(wish))),
+            Deed::Enter(actor, list, late) => self.enter(actor, list, Purpose::Watch, late),
+            Deed::Move(actor) => self.move_nodes(actor),
+            Deed::TakeOver(actor, clients) => self.take_over(number, actor, clients),
+            Deed::Gap { actor, node, fate, lasts } => {
+                self.on(actor, |world, process| world.open_way_gap(process, node, fate, lasts));
+            }
+            Deed::Stop(actor, time) => self.on(actor, |world, process| world.stop(process, Fault::Paused, time)),
+            Deed::Forget(node) => self.flush(node),
+            Deed::Copy(node) => self.copy(node),
+            Deed::Restart(node, how, time) => self.restart(node, how, time),
+            Deed::Freeze(node, time) => self.freeze(node, time),
+            Deed::StepClock(node, by) => {
+                let one = &self.stores.nodes[node];
+                if one.store.holds(one.clock.read(self.env.now)).next().is_none() {
+                    self.step_clock(node, by);
+                }
+            }
+        }
+    }
+
+    fn on(&mut self, Actor(index): Actor, act: impl FnOnce(&mut Self, ProcessId)) {
+        if let Some(process) = self.stores.cast.get(&index).copied() {
+            act(self, process);
+        }
+    }
+
+    fn enter(&mut self, Actor(index): Actor, list: List, purpose: Purpose, late: Option<(usize, Duration)>) {
+        let Some(process) = self.make_process(list) else { return };
+        let id = process.id;
+        self.stores.cast.insert(index, id);
+        if let Some((node, late)) = late {
+            self.open_way_gap(id, node, Fate::Late, late);
+        }
+        self.begin(process, purpose);
+        self.env.cancel(|plan| matches!(plan, Plan::Arrival(process) if *process == id));
+    }
+
+    fn move_nodes(&mut self, actor: Actor) {
+        let to = Arc::new(self.stores.membership_of(List::Second));
+        self.enter(actor, List::First, Purpose::Move(to), None);
+    }
+
+    /// As the command does it: only once the first deployment has no majority left.
+    fn take_over(&mut self, number: usize, actor: Actor, clients: [Actor; 2]) {
+        let to = self.stores.membership_of(List::Second);
+        let old = self.stores.nodes.iter().take(self.stores.terms.nodes);
+        let moved = old.filter(|node| node.view(self.env.now).membership.as_ref() == Some(&to)).count();
+        if moved <= self.stores.terms.nodes - self.stores.majority() {
+            self.move_nodes(actor);
+            return self.env.plan(AGAIN, Plan::Cue(number));
+        }
+        self.env.fired(Fault::Moved);
+        let from = Arc::new(self.stores.membership_of(List::First));
+        self.enter(actor, List::Second, Purpose::TakeOver(from), None);
+        for client in clients {
+            self.enter(client, List::Second, Purpose::Watch, None);
+        }
+    }
+
+    fn open_way_gap(&mut self, process: ProcessId, node: usize, fate: Fate, lasts: Duration) {
+        let gap = Gap { until: self.env.now + lasts, fate };
+        self.env.network.open_gap(process, StoreId(node), Way::There, gap);
+    }
+}
