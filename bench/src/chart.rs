@@ -162,6 +162,7 @@ fn colour(subject: Subject) -> &'static str {
         Subject::ByHand => "#667085",
         Subject::Leasehold => "#1570ef",
         Subject::Chain0 => "#84caff",
+        Subject::Pool => "#53b1fd",
         Subject::Rslock => "#f79009",
         Subject::RslockEager => "#fec84b",
     }

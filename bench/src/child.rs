@@ -22,6 +22,7 @@ pub(crate) fn main(argument: Option<String>) -> Result<()> {
         Subject::ByHand => run(&plan, by_hand::ByHand::connect(&plan)),
         Subject::Leasehold => run(&plan, ours::Ours::connect(&plan, None)),
         Subject::Chain0 => run(&plan, ours::Ours::connect(&plan, Some(0))),
+        Subject::Pool => run(&plan, ours::Ours::pooled(&plan)),
         Subject::Rslock | Subject::RslockEager => bail!("rslock has a program of its own"),
     }
 }

@@ -31,7 +31,7 @@ impl Programs {
     /// Starts a process that does the work of a plan.
     pub(crate) fn start(&self, plan: &Plan) -> Result<Process> {
         let mut command = match plan.subject {
-            Subject::Bare | Subject::ByHand | Subject::Leasehold | Subject::Chain0 => {
+            Subject::Bare | Subject::ByHand | Subject::Leasehold | Subject::Chain0 | Subject::Pool => {
                 let mut command = Command::new(&self.own);
                 command.arg(ROLE);
                 command

@@ -89,7 +89,7 @@ impl Rounds {
 fn subjects(scenario: &Scenario, programs: &Programs) -> Vec<Subject> {
     let measured = |subject: &Subject| match subject {
         Subject::Rslock | Subject::RslockEager => programs.rslock.is_some(),
-        Subject::Bare | Subject::ByHand | Subject::Leasehold | Subject::Chain0 => true,
+        Subject::Bare | Subject::ByHand | Subject::Leasehold | Subject::Chain0 | Subject::Pool => true,
     };
     scenario.subjects().iter().copied().filter(measured).collect()
 }

@@ -44,9 +44,10 @@ impl Ground<'_> {
                 self.pairs(&self.plan(subject, runtime, Work::Pairs { tasks, ending, warm_up, span }))
             }
             Kind::Contend { waiters, processes } => {
-                let figures = self.contend(subject, waiters, processes)?;
+                let figures = self.contend(subject, waiters, processes, Runtime::CurrentThread)?;
                 if subject == Subject::Chain0 { self.beside_a_pair(figures) } else { Ok(figures) }
             }
+            Kind::Pool(runtime) => self.contend(subject, 2, 2, runtime),
             Kind::Hold => self.hold(subject),
             Kind::Memory => self.memory(subject),
             Kind::Crash => self.crash(subject),
@@ -86,12 +87,12 @@ impl Ground<'_> {
         Ok(of_pairs(&report, costs(plan.subject, report.done as f64, slice::from_ref(&report), [&before, &after])))
     }
 
-    fn contend(&mut self, subject: Subject, waiters: u32, processes: u32) -> Result<Figures> {
+    fn contend(&mut self, subject: Subject, waiters: u32, processes: u32, runtime: Runtime) -> Result<Figures> {
         let Scale { warm_up, span, .. } = self.scale;
         let folder = self.folder.path().to_owned();
         let file = |process: u32| folder.join(format!("turns-{process}"));
         let work = |turns| Work::Contend { waiters: waiters / processes, warm_up, span, turns };
-        let start = |process| self.programs.start(&self.plan(subject, Runtime::CurrentThread, work(file(process))));
+        let start = |process| self.programs.start(&self.plan(subject, runtime, work(file(process))));
         let mut running = (0..processes).map(start).collect::<Result<Vec<_>>>()?;
         running.iter_mut().try_for_each(Process::halted)?;
         let before = self.stats()?;
@@ -206,7 +207,7 @@ pub(crate) fn costs(subject: Subject, done: f64, reports: &[Report], [before, af
 fn plainly_sent(subject: Subject) -> &'static [&'static str] {
     match subject {
         Subject::Bare | Subject::Rslock | Subject::RslockEager => &["set"],
-        Subject::ByHand | Subject::Leasehold | Subject::Chain0 => &[],
+        Subject::ByHand | Subject::Leasehold | Subject::Chain0 | Subject::Pool => &[],
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) enum Kind {
     Pairs { tasks: u32, runtime: Runtime, ending: Ending },
     /// Waiters for one lock, shared out over processes.
     Contend { waiters: u32, processes: u32 },
+    /// Two waiters for one lock, each in a process of its own, over pools.
+    Pool(Runtime),
     /// Many leases held for long.
     Hold,
     /// What waiters take of memory.
@@ -109,7 +111,7 @@ const fn scenario(name: &'static str, title: &'static str, kind: Kind) -> Scenar
 }
 
 /// All scenarios, in the order of the tables.
-pub(crate) const ALL: [Scenario; 23] = [
+pub(crate) const ALL: [Scenario; 25] = [
     scenario("one", "One task, a free lock", pairs(1, CurrentThread)),
     scenario("one-mt", "One task, a free lock, two worker threads", pairs(1, TwoThreads)),
     scenario("dropped", "One task, a free lock, the guard is dropped", dropped(CurrentThread)),
@@ -124,6 +126,8 @@ pub(crate) const ALL: [Scenario; 23] = [
     scenario("split-2", "2 waiters for one lock, two processes", Kind::Contend { waiters: 2, processes: 2 }),
     scenario("split-8", "8 waiters for one lock, two processes", Kind::Contend { waiters: 8, processes: 2 }),
     scenario("split-64", "64 waiters for one lock, two processes", Kind::Contend { waiters: 64, processes: 2 }),
+    scenario("pool", "2 waiters for one lock, two processes, over a deadpool pool", Kind::Pool(CurrentThread)),
+    scenario("pool-blocking", "2 threads for one lock, two processes, over an r2d2 pool", Kind::Pool(Blocking)),
     scenario("hold", "Leases that are held and renewed, ttl 10 s", Kind::Hold),
     scenario("memory", "Memory of waiters, each for a lock of its own", Kind::Memory),
     scenario("crash", "A holder with a ttl of 2 s is killed while 8 wait in two processes", Kind::Crash),
@@ -142,11 +146,12 @@ pub(crate) const ALL: [Scenario; 23] = [
 impl Scenario {
     /// Who takes part.
     pub(crate) fn subjects(&self) -> &'static [Subject] {
-        use Subject::{Bare, ByHand, Chain0, Leasehold, Rslock, RslockEager};
+        use Subject::{Bare, ByHand, Chain0, Leasehold, Pool, Rslock, RslockEager};
         match self.kind {
             Kind::Pairs { runtime: Blocking, .. } => &[Bare, ByHand, Leasehold],
             Kind::Pairs { .. } => &[Bare, ByHand, Leasehold, Rslock],
             Kind::Contend { .. } => &[Bare, ByHand, Leasehold, Chain0, Rslock, RslockEager],
+            Kind::Pool(_) => &[Leasehold, Pool],
             Kind::Hold => &[Bare, Leasehold, Rslock],
             Kind::Memory => &[Bare, Leasehold, Rslock],
             Kind::Crash => &[Bare, ByHand, Leasehold, Chain0, Rslock],
@@ -166,7 +171,7 @@ impl Scenario {
         };
         match self.kind {
             Kind::Pairs { .. } => &[P50, P99, Max, Rate, Commands, ServerTime, ClientTime, Failed],
-            Kind::Contend { .. } => {
+            Kind::Contend { .. } | Kind::Pool(_) => {
                 &[P50, ToPair, P99, Max, Rate, Commands, ServerTime, ClientTime, Fairness, Overlaps, Failed]
             }
             Kind::Hold => &[
@@ -195,7 +200,9 @@ impl Scenario {
 
     pub(crate) fn rounds(&self, scale: &Scale) -> u32 {
         match self.kind {
-            Kind::Pairs { .. } | Kind::Contend { .. } | Kind::Quorum { .. } | Kind::Beside => scale.rounds,
+            Kind::Pairs { .. } | Kind::Contend { .. } | Kind::Pool(_) | Kind::Quorum { .. } | Kind::Beside => {
+                scale.rounds
+            }
             Kind::Hold | Kind::Memory | Kind::Crash | Kind::Queue | Kind::Broken(_) => scale.long_rounds,
         }
     }
@@ -203,7 +210,13 @@ impl Scenario {
     /// How many servers it is run with.
     pub(crate) fn servers(&self) -> usize {
         match self.kind {
-            Kind::Pairs { .. } | Kind::Contend { .. } | Kind::Hold | Kind::Memory | Kind::Crash | Kind::Queue => 1,
+            Kind::Pairs { .. }
+            | Kind::Contend { .. }
+            | Kind::Pool(_)
+            | Kind::Hold
+            | Kind::Memory
+            | Kind::Crash
+            | Kind::Queue => 1,
             Kind::Quorum { .. } | Kind::Beside | Kind::Broken(_) => NODES,
         }
     }
@@ -221,6 +234,7 @@ pub(crate) fn title(subject: Subject) -> &'static str {
         Subject::ByHand => "our scripts by hand",
         Subject::Leasehold => "leasehold",
         Subject::Chain0 => "leasehold, chain 0",
+        Subject::Pool => "leasehold, pool",
         Subject::Rslock => "rslock",
         Subject::RslockEager => "rslock, 10 ms",
     }

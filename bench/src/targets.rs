@@ -76,6 +76,9 @@ pub(crate) fn judge(scenarios: &[Measured]) -> Vec<Verdict> {
         let ratio = rate(Leasehold).zip(rate(Chain0)).map(|(chain, none)| chain / none);
         judge(format!("{contended}: rate, to chain 0"), ratio, AtLeast(5.0));
     }
+    for pool in ["pool", "pool-blocking"] {
+        judge(format!("{pool}: p50 of a hand-over, to a client of a URL"), measured.to_url(pool), AtMost(1.2));
+    }
     for (what, figure, bound) in [
         ("% of a client core", Figure::ClientShare, 1.0),
         ("% of a server core", Figure::ServerShare, 1.2),
@@ -127,6 +130,12 @@ impl All<'_> {
         let measured = self.scenario(scenario)?.subject(subject)?;
         let ratios = if base == Subject::Bare { &measured.to_bare } else { &measured.to_hand };
         ratios.get(figure)
+    }
+
+    /// What a hand-over takes over a pool, to what it takes without one.
+    fn to_url(&self, scenario: &str) -> Option<f64> {
+        let time = |subject| self.value(scenario, subject, Figure::P50);
+        Some(time(Subject::Pool)? / time(Leasehold)?)
     }
 
     fn overlaps(&self) -> Option<f64> {

@@ -18,6 +18,8 @@ pub enum Subject {
     Leasehold,
     /// This library without local hand-over.
     Chain0,
+    /// This library over a pool, with a URL for notifications.
+    Pool,
     /// `rslock` with its default settings.
     Rslock,
     /// `rslock` with tries at most 10 ms apart.

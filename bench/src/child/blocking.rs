@@ -1,10 +1,12 @@
 //! One plain thread.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use bench_measure::{Meter, Pairs, Plan, Report, Subject, Work, now, ready, report};
-use leasehold::blocking::{Mutex, connect};
+use bench_measure::{Meter, Pairs, Plan, Report, Subject, Turn, Work, now, ready, report, write_turns};
+use leasehold::blocking::{Client, FromRedis, Mutex, connect};
+use lock_redis::blocking::SocketTimeouts;
 
 use super::{bare, by_hand};
 
@@ -13,7 +15,13 @@ const NAME: &str = "bench:0";
 
 /// Does the work of a plan on this thread.
 pub(super) fn run(plan: &Plan) -> Result<()> {
-    let Work::Pairs { tasks: 1, warm_up, span, .. } = plan.work else { bail!("one thread does pairs only") };
+    let (warm_up, span) = match &plan.work {
+        Work::Pairs { tasks: 1, warm_up, span, .. } => (*warm_up, *span),
+        Work::Contend { waiters: 1, warm_up, span, turns } => return contend(plan, [*warm_up, *span], turns),
+        Work::Pairs { .. } | Work::Contend { .. } | Work::Hold { .. } | Work::Wait { .. } => {
+            bail!("one thread has one lock")
+        }
+    };
     let spans = [warm_up, span];
     match plan.subject {
         Subject::Bare => measure(spans, bare_pair(plan)?),
@@ -23,7 +31,9 @@ pub(super) fn run(plan: &Plan) -> Result<()> {
             let mutex = client.mutex(NAME).ttl(plan.ttl);
             measure(spans, || ours(&mutex))
         }
-        Subject::Chain0 | Subject::Rslock | Subject::RslockEager => bail!("not measured on plain threads"),
+        Subject::Chain0 | Subject::Pool | Subject::Rslock | Subject::RslockEager => {
+            bail!("not measured on plain threads")
+        }
     }
 }
 
@@ -36,6 +46,44 @@ fn measure([warm_up, span]: [Duration; 2], mut pair: impl FnMut() -> Result<()>)
     let mut found = Report { failed, elapsed, processor, ..Report::default() };
     found.set_times(times);
     report(found)
+}
+
+/// Takes turns with other processes.
+fn contend(plan: &Plan, [warm_up, span]: [Duration; 2], turns: &Path) -> Result<()> {
+    let client = client(plan)?;
+    let mutex = client.mutex(NAME).ttl(plan.ttl);
+    all_turns(&mutex, warm_up);
+    ready()?;
+    let meter = Meter::start();
+    let (had, failed) = all_turns(&mutex, span);
+    let (elapsed, processor) = meter.read();
+    write_turns(turns, &had)?;
+    report(Report { done: had.len() as u64, failed, begun: meter.begun(), elapsed, processor, ..Report::default() })
+}
+
+fn client(plan: &Plan) -> Result<Client> {
+    let url = plan.server()?;
+    if plan.subject == Subject::Leasehold {
+        return Ok(connect(url)?);
+    }
+    ensure!(plan.subject == Subject::Pool, "not measured on plain threads");
+    let timeouts = Box::new(SocketTimeouts::new(Duration::from_secs(1)));
+    let pool = r2d2::Pool::builder().connection_customizer(timeouts).build(redis::Client::open(url)?)?;
+    Ok(Client::from_pool(pool).push(url).connect()?)
+}
+
+fn all_turns(mutex: &Mutex, span: Duration) -> (Vec<Turn>, u64) {
+    let until = now() + span.as_nanos() as u64;
+    let (mut turns, mut failed) = (Vec::new(), 0);
+    while now() < until {
+        let Ok(guard) = mutex.acquire() else {
+            failed += 1;
+            continue;
+        };
+        turns.push(Turn { waiter: 0, acquired: now(), released: now() });
+        failed += u64::from(guard.release().is_err());
+    }
+    (turns, failed)
 }
 
 fn all_pairs(span: Duration, pair: &mut impl FnMut() -> Result<()>) -> Pairs {

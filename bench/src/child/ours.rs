@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use bench_measure::{Client, Lock, Plan};
-use leasehold::{Guard, Mutex};
+use leasehold::{FromRedis, Guard, Mutex};
 use lock_redis::RedisConfig;
 use lock_redis::nonblocking::Redis;
 
@@ -36,6 +36,14 @@ impl Ours {
                 leasehold::Client::builder(Arc::new(backend)).chain(chain).build()?
             }
         };
+        Ok(Self { client, ttl: plan.ttl })
+    }
+
+    /// Connects over a pool as a service would have it.
+    pub(super) async fn pooled(plan: &Plan) -> Result<Self> {
+        let url = plan.server()?;
+        let pool = deadpool_redis::Config::from_url(url).create_pool(Some(deadpool_redis::Runtime::Tokio1))?;
+        let client = leasehold::Client::from_pool(pool).push(url).connect().await?;
         Ok(Self { client, ttl: plan.ttl })
     }
 }

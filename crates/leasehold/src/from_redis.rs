@@ -23,7 +23,7 @@ pub trait FromRedis: Sized {
     /// Outside of a tokio runtime.
     fn from_redis(redis: impl Into<Redis>) -> Result<Self, ConnectError>;
 
-    /// Sends commands through a pool. With [`PoolBuilder::push`], the server notifies waiters; otherwise they poll.
+    /// Acquires locks through a pool. With [`PoolBuilder::push`], the server notifies waiters; otherwise they poll.
     #[cfg(feature = "deadpool")]
     fn from_pool(pool: Pool) -> PoolBuilder;
 }
@@ -49,8 +49,8 @@ pub struct PoolBuilder {
 
 #[cfg(feature = "deadpool")]
 impl PoolBuilder {
-    /// Opens connections of the client's own to the pool's server at this URL: one notifies waiters, the
-    /// other one renews leases however busy the pool is. The URL's options apply to the client.
+    /// Opens connections of the client's own to the pool's server at this URL. They notify waiters, renew leases and release
+    /// locks, however busy the pool is. The URL's options apply to the client.
     pub fn push(mut self, url: impl Into<String>) -> Self {
         self.push = Some(url.into());
         self

@@ -117,8 +117,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! A pool can send the commands while the client opens connections of its own for what a pool cannot do: one on which waiters
-//! are notified, and one on which leases are renewed however busy the pool is.
+//! A client can acquire locks through a pool, and open connections of its own for what a pool cannot do: to notify waiters, and
+//! to renew leases and release locks however busy the pool is.
 //!
 //! ```no_run
 //! # #[cfg(feature = "deadpool")]

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use leasehold::core::Waiting;
-use leasehold::{ConnectError, FromRedis, blocking};
+use leasehold::{ConnectError, Ended, FromRedis, blocking};
 use test_support::RedisServer;
 
 /// How soon a waiter has a lock that it is notified of: far sooner than by its next look.
@@ -60,6 +60,33 @@ fn an_r2d2_pool_with_a_url_is_notified_and_one_without_polls() {
     assert!(released_at.elapsed() < AT_ONCE);
     assert!(alone.mutex("job").try_acquire().unwrap().is_none());
     next.release().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_waits_for_no_connection_of_a_deadpool_pool() {
+    let server = RedisServer::start();
+    let pool = deadpool(&server);
+    let locks = leasehold::Client::from_pool(pool.clone()).push(server.url()).connect().await.unwrap();
+    let held = locks.mutex("job").acquire().await.unwrap();
+    let mut all = Vec::new();
+    for _ in 0..pool.status().max_size {
+        all.push(pool.get().await.unwrap());
+    }
+    let ended = tokio::time::timeout(20 * AT_ONCE, held.release()).await.unwrap();
+    assert!(matches!(ended, Ok(Ended::Released)), "{ended:?}");
+}
+
+#[test]
+fn a_release_waits_for_no_connection_of_an_r2d2_pool() {
+    use blocking::{Client, FromRedis};
+
+    let server = RedisServer::start();
+    let pool = r2d2(&server);
+    let locks = Client::from_pool(pool.clone()).push(server.url()).connect().unwrap();
+    let held = locks.mutex("job").acquire().unwrap();
+    let _all = [pool.get().unwrap(), pool.get().unwrap()];
+    let ended = held.release();
+    assert!(matches!(ended, Ok(Ended::Released)), "{ended:?}");
 }
 
 #[tokio::test]

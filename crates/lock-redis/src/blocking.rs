@@ -125,7 +125,7 @@ impl Redis {
         span: Span,
         first: Option<&Failure>,
     ) -> Result<Q::Answer, Failure> {
-        let mut handle = self.source.checkout(span)?;
+        let mut handle = self.source.checkout(question.operation(), span)?;
         let outcome = self.evaluate(&mut handle, question, span)?;
         let outcome =
             outcome.map_err(|error| classify(self.wire.asked(span.within), &error).at(|| handle.peer().incarnation()));

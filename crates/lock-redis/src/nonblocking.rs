@@ -131,7 +131,7 @@ impl Redis {
         span: Span,
         first: Option<&Failure>,
     ) -> Result<Q::Answer, Failure> {
-        let checkout = timeout_at(span.until, self.source.checkout()).await;
+        let checkout = timeout_at(span.until, self.source.checkout(question.operation())).await;
         let mut handle = checkout.map_err(|_| Failure::no_connection(&self.wire.server, span.within))??;
         let outcome = match timeout_at(span.until, self.evaluate(&mut handle, question)).await {
             Ok(outcome) => outcome?

@@ -2,10 +2,11 @@
 
 use stateright::Property;
 
+use crate::Quorum;
+use crate::claimed::Claimed;
 use crate::node::{Exchange, Node};
 use crate::rules::Rounds;
 use crate::state::{Order, State, names};
-use crate::{Claimed, Quorum};
 
 /// One thing that is claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -46,21 +46,22 @@
 
 mod action;
 mod claim;
+mod claimed;
 mod client;
 pub mod guard;
+mod model;
 mod node;
 mod report;
 mod rules;
 mod state;
 mod step;
 
-use stateright::{Model, Property};
-
 pub use action::{Action, Takes};
 pub use claim::Claim;
+pub use claimed::Claimed;
 pub use client::{Client, Stage};
 pub use node::{Exchange, Key, Node, Vote};
-pub use report::{Claimed, Report};
+pub use report::Report;
 pub use rules::{Bounds, Check, Guard, Rounds, Rules};
 pub use state::{Order, State};
 
@@ -71,28 +72,4 @@ pub struct Quorum<const N: usize, const C: usize> {
     pub rules: Rules,
     /// How much may happen.
     pub bounds: Bounds,
-}
-
-impl<const N: usize, const C: usize> Model for Quorum<N, C> {
-    type State = State<N, C>;
-    type Action = Action;
-
-    fn init_states(&self) -> Vec<Self::State> {
-        vec![State::new(self.bounds)]
-    }
-
-    fn actions(&self, state: &Self::State, actions: &mut Vec<Action>) {
-        actions.extend(Action::all(self.rules, state));
-    }
-
-    fn next_state(&self, state: &Self::State, action: Action) -> Option<Self::State> {
-        let mut next = *state;
-        next.apply(self.rules, action);
-        Some(next)
-    }
-
-    fn properties(&self) -> Vec<Property<Self>> {
-        let concerned = Claim::ALL.into_iter().filter(|claim| claim.concerns(self.rules.rounds));
-        concerned.map(Claim::property).collect()
-    }
 }

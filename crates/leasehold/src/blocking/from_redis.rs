@@ -20,7 +20,7 @@ pub trait FromRedis: Sized {
     /// `Host`.
     fn from_redis(redis: impl Into<Redis>) -> Result<Self, ConnectError>;
 
-    /// Sends commands through a pool. With [`PoolBuilder::push`], the server notifies waiters; otherwise they poll.
+    /// Acquires locks through a pool. With [`PoolBuilder::push`], the server notifies waiters; otherwise they poll.
     #[cfg(feature = "r2d2")]
     fn from_pool(pool: Pool) -> PoolBuilder;
 }
@@ -46,8 +46,8 @@ pub struct PoolBuilder {
 
 #[cfg(feature = "r2d2")]
 impl PoolBuilder {
-    /// Opens connections of the client's own to the pool's server at this URL: one notifies waiters, the
-    /// others renew leases however busy the pool is. The URL's options apply to the client.
+    /// Opens connections of the client's own to the pool's server at this URL. They notify waiters, renew leases and release
+    /// locks, however busy the pool is. The URL's options apply to the client.
     pub fn push(mut self, url: impl Into<String>) -> Self {
         self.push = Some(url.into());
         self

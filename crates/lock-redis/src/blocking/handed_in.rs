@@ -38,8 +38,8 @@ pub type Pool = r2d2::Pool<Client>;
 
 #[cfg(feature = "r2d2")]
 impl Redis {
-    /// A pool for the commands, and connections of its own to the same server for what a pool cannot do: on one, waiters
-    /// are notified, and on the others the keeper renews, however busy the pool is. The prefix is that of `config`.
+    /// A pool for the commands, and connections of its own to the same server: on one, waiters are notified, and on the
+    /// others locks are released and the keeper renews, however busy the pool is. The prefix is that of `config`.
     ///
     /// # Errors
     /// As [`Redis::connect`]; `Config` where the pool leads to another server or database than `config`; and what the pool

@@ -1,5 +1,6 @@
 //! Where the connections of plain threads come from.
 
+use lock_core::Operation;
 #[cfg(feature = "r2d2")]
 use redis::Client;
 use redis::{Cmd, RedisResult, Value};
@@ -51,9 +52,13 @@ impl Source {
         }
     }
 
-    pub(super) fn checkout(&self, span: Span) -> Result<Handle, Failure> {
+    /// A connection for one request. A release does not wait until the pool has a free connection and has checked it.
+    #[cfg_attr(not(feature = "r2d2"), expect(unused_variables, reason = "without pools, all requests go one way"))]
+    pub(super) fn checkout(&self, operation: Operation, span: Span) -> Result<Handle, Failure> {
         match self {
             Self::Own(stack) => stack.checkout(span).map(Handle::Own),
+            #[cfg(feature = "r2d2")]
+            Self::PoolAndStack(_, stack) if operation == Operation::Release => stack.checkout(span).map(Handle::Own),
             #[cfg(feature = "r2d2")]
             Self::Pool(pool) | Self::PoolAndStack(pool, _) => {
                 pool.get_timeout(span.left()).map(Handle::Pooled).map_err(|error| pool_failure(&error))
@@ -63,13 +68,12 @@ impl Source {
 
     pub(super) fn give_back(&self, handle: Handle, failure: Option<&Failure>) {
         let broken = failure.is_some_and(|failure| failure.fate() == Fate::Drop);
-        match (self, handle) {
-            (Self::Own(stack), Handle::Own(socket)) if broken => {
+        match (self.stack(), handle) {
+            (Some(stack), Handle::Own(socket)) if broken => {
                 drop(socket);
                 stack.clear();
             }
-            (Self::Own(stack), Handle::Own(socket)) => stack.put_back(socket),
-            #[cfg(feature = "r2d2")]
+            (Some(stack), Handle::Own(socket)) => stack.put_back(socket),
             (_, _) => {}
         }
     }

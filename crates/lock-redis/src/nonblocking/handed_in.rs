@@ -24,8 +24,8 @@ impl Redis {
         Self { wire: Wire::handed_in(), source, warnings: Vec::new() }
     }
 
-    /// A pool for the commands, and connections of its own to the same server for what a pool cannot do: on one, waiters
-    /// are notified, and on the other the keeper renews, however busy the pool is. The prefix is that of `config`.
+    /// A pool for the commands, and connections of its own to the same server: on one, waiters are notified and locks are
+    /// released, and on the other the keeper renews, however busy the pool is. The prefix is that of `config`.
     ///
     /// # Errors
     /// As [`Redis::connect`]; `Config` where the pool leads to another server or database than `config`; and what the pool

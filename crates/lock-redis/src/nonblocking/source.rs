@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lock_core::Operation;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisResult, Value};
 
@@ -48,9 +49,13 @@ impl Source {
         }
     }
 
-    pub(super) async fn checkout(&self) -> Result<Handle, Failure> {
+    /// A connection for one request. A release does not wait until the pool has a free connection and has checked it.
+    #[cfg_attr(not(feature = "deadpool"), expect(unused_variables, reason = "without pools, all requests go one way"))]
+    pub(super) async fn checkout(&self, operation: Operation) -> Result<Handle, Failure> {
         match self {
             Self::Own(link) => link.live().await.map(Handle::Own),
+            #[cfg(feature = "deadpool")]
+            Self::PoolAndLink(_, link) if operation == Operation::Release => link.live().await.map(Handle::Own),
             Self::Connection(connection) => Ok(Handle::Connection(connection.clone())),
             #[cfg(feature = "connection-manager")]
             Self::Manager(manager) => Ok(Handle::Manager(manager.clone())),
@@ -75,10 +80,23 @@ impl Source {
         }
     }
 
+    fn link(&self) -> Option<&Link> {
+        match self {
+            Self::Own(link) => Some(link),
+            #[cfg(feature = "deadpool")]
+            Self::PoolAndLink(_, link) => Some(link),
+            #[cfg(feature = "deadpool")]
+            Self::Pool(_) => None,
+            #[cfg(feature = "connection-manager")]
+            Self::Manager(_) => None,
+            Self::Connection(_) => None,
+        }
+    }
+
     pub(super) fn give_back(&self, handle: Handle, within: Duration, failure: Option<&Failure>) {
         let broken = failure.is_some_and(|failure| failure.fate() == Fate::Drop);
-        match (self, handle) {
-            (Self::Own(link), Handle::Own(live)) => {
+        match (self.link(), handle) {
+            (Some(link), Handle::Own(live)) => {
                 let answered = failure.is_none_or(Failure::is_an_answer);
                 if answered {
                     live.answered();

@@ -131,6 +131,28 @@ fn a_deadpool_pool_with_a_url_is_notified() {
 }
 
 #[test]
+#[cfg(feature = "deadpool")]
+fn a_waiter_over_a_pool_has_the_connection_for_notifications_made_again() {
+    use lock_core::{Claim, Queueing};
+
+    use crate::support::{SOON, claim, eventually};
+
+    let server = RedisServer::start();
+    let (pool, config) = (crate::facades::deadpool(&server.url()), RedisConfig::from_url(&server.url()).unwrap());
+    let pooled = OnTokio::new(async || nonblocking::Redis::pooled(pool, &config).await.unwrap());
+    let client: Client = Arc::new(pooled);
+    take(&client, "job");
+    let channels = || server.command::<Vec<String>>(&["PUBSUB", "CHANNELS", "leasehold:inbox:*"]).len();
+    assert_eq!((channels(), server.command::<u8>(&["CLIENT", "KILL", "TYPE", "pubsub"])), (1, 1));
+    eventually("the connection is gone", || channels() == 0);
+    let waiter = Claim { queueing: Queueing::Wanted, ..claim("job") };
+    eventually("it is made again", || {
+        client.acquire(&waiter, SOON).unwrap();
+        channels() == 1
+    });
+}
+
+#[test]
 #[cfg(feature = "r2d2")]
 fn an_r2d2_pool_with_a_url_is_notified() {
     pools_with_a_url(|pool, url| {

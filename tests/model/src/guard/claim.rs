@@ -6,7 +6,7 @@ use super::Guarded;
 use super::node::{Belongs, Standing};
 use super::setup::Bounds;
 use super::state::State;
-use crate::Claimed;
+use crate::claimed::Claimed;
 
 /// One thing that is claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -32,14 +32,13 @@
 
 mod action;
 mod claim;
+mod model;
 mod node;
 mod pass;
 mod scene;
 mod setup;
 mod state;
 mod step;
-
-use stateright::{Model, Property};
 
 pub use action::Action;
 pub use claim::Claim;
@@ -58,28 +57,4 @@ pub struct Guarded<const N: usize> {
     pub setup: Setup,
     /// How much may happen.
     pub bounds: Bounds,
-}
-
-impl<const N: usize> Model for Guarded<N> {
-    type State = State<N>;
-    type Action = Action;
-
-    fn init_states(&self) -> Vec<Self::State> {
-        vec![State::new(&self.setup, self.bounds)]
-    }
-
-    fn actions(&self, state: &Self::State, actions: &mut Vec<Action>) {
-        actions.extend(Action::all(&self.setup, state));
-    }
-
-    fn next_state(&self, state: &Self::State, action: Action) -> Option<Self::State> {
-        let mut next = *state;
-        next.apply(self.form, &self.setup, action);
-        Some(next)
-    }
-
-    fn properties(&self) -> Vec<Property<Self>> {
-        let concerned = Claim::ALL.into_iter().filter(|claim| claim.concerns(self.bounds));
-        concerned.map(Claim::property).collect()
-    }
 }
