@@ -10,5 +10,7 @@ mod moving;
 mod nonblocking;
 mod recovery;
 mod reports;
+mod rounds;
+mod script;
 mod support;
 mod verbs;
