@@ -8,6 +8,7 @@ mod deliveries;
 mod minority;
 mod moving;
 mod nonblocking;
+mod passes;
 mod recovery;
 mod reports;
 mod rounds;
