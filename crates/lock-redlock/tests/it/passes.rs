@@ -141,3 +141,27 @@ fn a_move_needs_as_many_nodes_as_leave_no_majority() {
         assert_eq!(moved.is_ok(), may_move, "{known} of {nodes}: {moved:?}");
     }
 }
+
+#[test]
+fn a_node_that_a_pass_could_not_reach_keeps_its_vote_and_one_that_is_wrong_does_not() {
+    for (kind, asked) in [(ErrorKind::Unreachable, &[0, 1, 2, 3][..]), (ErrorKind::Denied, &[1, 2, 3])] {
+        let mut script = Script::voting(4);
+        script.begin(Request::Pass(Purpose::Watch));
+        script.answer(0, |ask| matches!(ask, Ask::Look), failure(kind));
+        // Two of four answer in time, so a claim needs all that may vote.
+        script.answer(1, |ask| matches!(ask, Ask::Look), failure(ErrorKind::Unreachable));
+        while let Some(sent) = script.sent.first() {
+            let told = if matches!(sent.ask, Ask::Note { .. }) {
+                Told::Noted(vec![None; 4])
+            } else {
+                Told::View(Box::new(script.views[sent.node.0].clone()))
+            };
+            script.answer(sent.node.0, |_| true, Ok(told));
+        }
+        script.verdicts.clear();
+        script.begin(Request::Acquire(Claim { terms: lock_core::Terms::exclusive(lock_core::Ttl::MIN), ..claim(1) }));
+        let mut nodes = script.asked(|ask| matches!(ask, Ask::Acquire { .. } | Ask::Fence { .. }));
+        nodes.dedup();
+        assert_eq!(nodes, asked, "{kind:?}");
+    }
+}
