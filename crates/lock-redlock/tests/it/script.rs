@@ -1,0 +1,127 @@
+//! A quorum whose nodes answer what a test says.
+
+use std::time::Duration;
+
+use lock_core::node::{Ask, Epoch, Membership, NodeState, NodeTime, Noted, RunId, Told, View};
+use lock_core::{BackendError, Effect, ErrorKind, Fenced, FencingToken, Moment, Operation, Ttl};
+use lock_redlock::HostEpochs;
+use lock_redlock::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Request, Verdict};
+
+use crate::support::{MAX_TTL, WITHIN};
+
+/// What each node's clock shows at first.
+pub(crate) const CLOCK: u64 = 5_000_000;
+
+pub(crate) struct Script {
+    quorum: Quorum,
+    pub(crate) now: Moment,
+    pub(crate) views: Vec<View>,
+    /// What has no outcome yet.
+    pub(crate) sent: Vec<Outgoing>,
+    pub(crate) verdicts: Vec<Verdict>,
+}
+
+impl Script {
+    pub(crate) fn new(count: usize) -> Self {
+        let addresses: Vec<_> = (0..count).map(|index| format!("node-{index}")).collect();
+        let membership = Membership::new(addresses.clone(), MAX_TTL);
+        let view = |index: usize| View {
+            run: RunId(format!("run-{index}")),
+            state: NodeState::Voting(Epoch::from_random(u64::try_from(index).unwrap() + 1)),
+            counter: 1,
+            longest: Ttl::DEFAULT.get(),
+            membership: Some(membership.clone()),
+            marked_for: None,
+            predecessor: None,
+            clock: NodeTime(CLOCK),
+            evicts: None,
+        };
+        let quorum = Quorum::new(&addresses, Ttl::new(MAX_TTL).unwrap(), Box::new(HostEpochs)).unwrap();
+        let views = (0..count).map(view).collect();
+        Self { quorum, now: Moment::ORIGIN, views, sent: Vec::new(), verdicts: Vec::new() }
+    }
+
+    /// All nodes vote, and know of the usual ttl.
+    pub(crate) fn voting(count: usize) -> Self {
+        let mut script = Self::new(count);
+        script.pass(Purpose::Watch).unwrap();
+        script
+    }
+
+    pub(crate) fn begin(&mut self, request: Request) {
+        self.quorum.begin(self.now, request, WITHIN);
+        self.take_outputs();
+    }
+
+    /// A pass in which each node answers by its view, and has no notes.
+    pub(crate) fn pass(&mut self, purpose: Purpose) -> Result<lock_redlock::quorum::Report, BackendError> {
+        self.begin(Request::Pass(purpose));
+        let blank: Vec<Option<Noted>> = vec![None; self.views.len()];
+        while let Some(sent) = self.sent.pop() {
+            let told = if matches!(sent.ask, Ask::Note { .. }) {
+                Told::Noted(blank.clone())
+            } else {
+                Told::View(Box::new(self.views[sent.node.0].clone()))
+            };
+            self.hear(sent, Ok(told));
+        }
+        let Some(Verdict::Pass(verdict)) = self.verdicts.pop() else { panic!("the pass has not ended") };
+        verdict
+    }
+
+    fn hear(&mut self, sent: Outgoing, outcome: Outcome) {
+        self.quorum.heard(self.now, sent, outcome);
+        self.take_outputs();
+    }
+
+    fn take_outputs(&mut self) {
+        while let Some(output) = self.quorum.poll() {
+            match output {
+                Output::Send(sent) => self.sent.push(sent),
+                Output::Done(_, verdict) => self.verdicts.push(verdict),
+            }
+        }
+    }
+
+    /// The outcome of the oldest question of this kind to a node.
+    pub(crate) fn answer(&mut self, node: usize, is_it: fn(&Ask) -> bool, outcome: Outcome) {
+        let found = self.sent.iter().position(|sent| sent.node.0 == node && is_it(&sent.ask));
+        let sent = self.sent.remove(found.unwrap_or_else(|| panic!("node {node} was not asked: {:?}", self.sent)));
+        self.hear(sent, outcome);
+    }
+
+    pub(crate) fn grant(&mut self, node: usize, token: u64) {
+        let token = FencingToken::new(token).unwrap();
+        self.answer(node, is_claim, Ok(Told::Granted { token, clock: NodeTime(CLOCK) }));
+    }
+
+    /// Round two, an announcement or a renewal.
+    pub(crate) fn fence(&mut self, node: usize, answers: &[Fenced]) {
+        self.answer(node, is_fence, Ok(Told::Fenced(answers.to_vec())));
+    }
+
+    /// The nodes with an open question of this kind.
+    pub(crate) fn asked(&self, is_it: fn(&Ask) -> bool) -> Vec<usize> {
+        self.sent.iter().filter(|sent| is_it(&sent.ask)).map(|sent| sent.node.0).collect()
+    }
+
+    pub(crate) fn advance(&mut self, time: Duration) {
+        self.now = self.now + time;
+    }
+}
+
+pub(crate) fn is_claim(ask: &Ask) -> bool {
+    matches!(ask, Ask::Acquire { .. })
+}
+
+pub(crate) fn is_fence(ask: &Ask) -> bool {
+    matches!(ask, Ask::Fence { .. })
+}
+
+pub(crate) fn is_release(ask: &Ask) -> bool {
+    matches!(ask, Ask::Release(_))
+}
+
+pub(crate) fn failure(kind: ErrorKind) -> Outcome {
+    Err(BackendError::new("memory", Operation::Acquire, kind, Effect::None, "as the test says"))
+}
