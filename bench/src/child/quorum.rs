@@ -30,7 +30,7 @@ pub(super) struct ByHand {
 
 struct Nodes {
     all: Vec<Node>,
-    /// The newest node's clock at the origin of ours, in microseconds.
+    /// What the newest node's clock showed at this process's time zero, in microseconds.
     newest: AtomicU64,
     last_wish: AtomicU64,
 }

@@ -17,7 +17,7 @@ const CLOCK_FOR: Duration = Duration::from_secs(10);
 /// What the nodes' clocks show, according to their answers.
 #[derive(Debug)]
 pub(super) struct Wishes {
-    /// For each node: what its clock showed at the origin of ours, and when we read it.
+    /// For each node: when its clock was read, and what it showed at this client's time zero.
     clocks: Vec<Option<(Moment, u64)>>,
     /// The same for the wishes of other clients.
     others: Option<(Moment, u64)>,
