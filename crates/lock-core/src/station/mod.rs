@@ -32,6 +32,7 @@
 
 mod asking;
 mod floor;
+mod holding;
 mod io;
 mod line;
 mod owners;
@@ -39,6 +40,7 @@ mod pending;
 mod phase;
 mod quest;
 mod refusing;
+mod releasing;
 mod tenure;
 
 #[cfg(test)]
