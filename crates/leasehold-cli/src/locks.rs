@@ -89,7 +89,7 @@ impl Locks {
 
     /// Acquires a lock. Blocks for as long as the wish says.
     pub(crate) fn acquire(&self, wish: &Wish) -> Result<Hold, Failure> {
-        let mutex = self.client.mutex(wish.name.as_str()).ttl(wish.ttl.get()).why(wish.why.as_str());
+        let mutex = self.client.mutex(&wish.name).ttl(wish.ttl.get()).why(wish.why.as_str());
         let acquired = match wish.patience {
             Patience::None => mutex.try_acquire().map_err(|error| refused(error, wish))?,
             Patience::Until(limit) => Some(mutex.wait(limit).acquire().map_err(|error| refused(error, wish))?),
@@ -113,7 +113,7 @@ impl Locks {
 
     /// The store error that affects waiters for this lock, if any.
     pub(crate) fn store_error(&self, name: &LockName) -> Option<BackendError> {
-        self.client.mutex(name.as_str()).store_error()
+        self.client.mutex(name).store_error()
     }
 
     /// The held locks that match a glob, all of them.

@@ -64,14 +64,27 @@
 //!
 //! # Checking the token in SQL
 //!
-//! Store the highest token beside the data, and change both in one statement:
+//! Store the highest token beside the data, and change both in one statement. A token converts to `i64` without loss, so it
+//! fits into a `BIGINT`:
 //!
-//! ```sql
-//! UPDATE account SET balance = :new, fence = :token WHERE id = :id AND fence <= :token
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let db = rusqlite::Connection::open_in_memory()?;
+//! # db.execute_batch("CREATE TABLE account (id, balance, fence BIGINT); INSERT INTO account VALUES (1, 0, 7)")?;
+//! # let token = leasehold::FencingToken::try_from(7_i64)?;
+//! # let (id, balance) = (1, 50);
+//! let changed = db.execute(
+//!     "UPDATE account SET balance = ?1, fence = ?2 WHERE id = ?3 AND fence <= ?2",
+//!     (balance, i64::from(token), id), // token = guard.fencing_token()
+//! )?;
+//! if changed == 0 {
+//!     return Err("a later holder has written: stop".into());
+//! }
+//! # Ok(())
+//! # }
 //! ```
 //!
-//! If no row changed, a later holder has written: stop. Tokens are below 2^53, so they fit into a `BIGINT`, and
-//! `token.get()` converts to `i64` without loss. Equal tokens pass, because one holder may write several times.
+//! Equal tokens pass, because one holder may write several times.
 //!
 //! # Which errors to retry
 //!

@@ -5,6 +5,7 @@ mod cancellation;
 mod holding;
 mod hung;
 mod keeping;
+mod naming;
 mod panics;
 mod sharing;
 mod support;

@@ -4,6 +4,7 @@
 mod holding;
 mod hung;
 mod keeping;
+mod naming;
 mod panics;
 mod sharing;
 mod support;
