@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Station;
-use super::io::{Join, Output, TurnId};
+use super::io::{Join, Leaving, Output, TurnId};
 use super::line::Waiter;
 use super::pending::Of;
 use super::quest::{Grant, validity};
 use super::tenure::{Tenure, Turn};
 use crate::{
-    Answer, BackendError, Certainty, Effect, Ended, FencingToken, Hold, Lease, LossReason, Moment, Owner,
+    Ability, Answer, BackendError, Certainty, Effect, Ended, FencingToken, Hold, Lease, LossReason, Moment, Owner,
     ReleaseRequest, Renewed,
 };
 
@@ -39,15 +39,23 @@ impl Station {
     }
 
     /// The holder is done: the lease is passed on to the next local waiter, or given up after its last turn.
-    pub(super) fn end_turn(&mut self, now: Moment, id: TurnId) {
-        let Some(mut tenure) = self.tenure.take() else { return };
-        match tenure.take(id) {
-            Some(_) if tenure.turns.is_empty() => self.pass_on(now, tenure, id),
-            Some(_) => {
-                self.outbox.push_back(Output::Ended { turn: id, result: Ok(Ended::Released) });
-                self.tenure = Some(tenure);
-            }
-            None => self.tenure = Some(tenure),
+    pub(super) fn end_turn(&mut self, now: Moment, leaving: Leaving) {
+        let Leaving { turn, keep } = leaving;
+        let keep = keep.filter(|keep| !keep.is_zero());
+        let Some(mut tenure) = self.tenure.take_if(|tenure| tenure.has(turn)) else { return };
+        if let Some(error) = keep.and_then(|_| self.policy.store.check_ability(Ability::Keep).err()) {
+            self.outbox.push_back(Output::Ended { turn, result: Err(error) });
+            self.tenure = Some(tenure);
+            return;
+        }
+        tenure.take(turn);
+        if !tenure.turns.is_empty() {
+            self.outbox.push_back(Output::Ended { turn, result: Ok(Ended::Released) });
+            self.tenure = Some(tenure);
+        } else if keep.is_some() {
+            self.give_up(now, tenure, Some(turn), keep);
+        } else {
+            self.pass_on(now, tenure, turn);
         }
     }
 
@@ -62,7 +70,7 @@ impl Station {
                 self.outbox.push_back(Output::Ended { turn: after, result: Ok(Ended::Released) });
                 self.admit(now, tenure, waiter, token);
             }
-            None => self.give_up(now, tenure, Some(after)),
+            None => self.give_up(now, tenure, Some(after), None),
         }
     }
 
@@ -89,19 +97,19 @@ impl Station {
             self.outbox.push_back(Output::Lose { turn: id, reason });
         }
         if tenure.turns.is_empty() {
-            self.give_up(now, tenure, None);
+            self.give_up(now, tenure, None, None);
         } else {
             self.tenure = Some(tenure);
         }
     }
 
     /// The lease is renewed no more, and released; `turn` hears what came of that.
-    fn give_up(&mut self, now: Moment, tenure: Tenure, turn: Option<TurnId>) {
+    fn give_up(&mut self, now: Moment, tenure: Tenure, turn: Option<TurnId>, keep: Option<Duration>) {
         let Lease { name, owner, terms, .. } = tenure.lease;
         self.outbox.push_back(Output::Forget(owner));
         // A claim that the hand-over overtook ends with the lease.
         let certainty = self.take_quest_of(owner).map_or(tenure.certainty, |quest| quest.certainty());
-        self.release(now, ReleaseRequest { name, owner, terms, certainty }, Of::Lease, turn);
+        self.release(now, ReleaseRequest { name, owner, terms, certainty, keep }, Of::Lease, turn);
     }
 
     /// The store said how a lease stands.

@@ -14,6 +14,8 @@ pub(super) struct PendingRelease {
     pub(super) tries: u32,
     /// When the store has surely forgotten the owner by itself.
     pub(super) over_at: Moment,
+    /// Until when the lock is kept, if it is: counted from the first try, so that no later one lengthens it.
+    pub(super) kept_until: Option<Moment>,
     /// Why the last try failed.
     pub(super) trouble: Option<BackendError>,
 }

@@ -21,7 +21,13 @@ impl Station {
 
     /// Has the store release what it may keep for an attempt: a place, a grant, or a claim that may still be under way.
     pub(super) fn part(&mut self, now: Moment, attempt: &Attempt, certainty: Certainty) {
-        let request = ReleaseRequest { name: self.name.clone(), owner: attempt.owner, terms: attempt.terms, certainty };
+        let request = ReleaseRequest {
+            name: self.name.clone(),
+            owner: attempt.owner,
+            terms: attempt.terms,
+            certainty,
+            keep: None,
+        };
         self.release(now, request, Of::Claim, None);
     }
 
@@ -30,11 +36,12 @@ impl Station {
         let ttl = request.terms.ttl;
         // A request that is under way may re-arm the ttl once more before the release arrives.
         let over_at = now + self.policy.within(ttl) + ttl.get() + crate::drift(ttl.get());
-        let progress = Progress::AgainAt(now);
-        self.send(PendingRelease { request, of, turn, progress, tries: 0, over_at, trouble: None });
+        let (progress, kept_until) = (Progress::AgainAt(now), request.keep.map(|keep| now + keep));
+        self.send(now, PendingRelease { request, of, turn, progress, tries: 0, over_at, kept_until, trouble: None });
     }
 
-    fn send(&mut self, mut pending: PendingRelease) {
+    fn send(&mut self, now: Moment, mut pending: PendingRelease) {
+        pending.request.keep = pending.kept_until.map(|end| end.since(now)).filter(|left| !left.is_zero());
         let within = self.policy.within(pending.request.terms.ttl);
         let id = self.run(Request::Release(pending.request.clone()), within);
         pending.progress = Progress::UnderWay(id);
@@ -44,7 +51,7 @@ impl Station {
     pub(super) fn repeat_releases(&mut self, now: Moment) {
         while let Some(pending) = self.pending_releases.take_due(now) {
             if now < pending.over_at {
-                self.send(pending);
+                self.send(now, pending);
             }
         }
     }

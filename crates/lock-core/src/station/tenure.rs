@@ -59,6 +59,10 @@ impl Tenure {
         self.turns.iter().for_each(|turn| turn.hold.extend(self.until));
     }
 
+    pub(super) fn has(&self, id: TurnId) -> bool {
+        self.turns.iter().any(|turn| turn.id == id)
+    }
+
     pub(super) fn take(&mut self, id: TurnId) -> Option<Turn> {
         let index = self.turns.iter().position(|turn| turn.id == id)?;
         Some(self.turns.remove(index))
