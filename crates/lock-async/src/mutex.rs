@@ -1,7 +1,7 @@
 //! A lock by its name, and how to hold it.
 
 use lock_core::{AcquireError, BackendError, Refusal, WhileHeldError};
-use lock_host::{Asking, Held, Lock};
+use lock_host::{Asking, Held, Lock, counted};
 
 use crate::driver::Driver;
 use crate::guard::Guard;
@@ -58,7 +58,8 @@ impl Mutex {
     /// The work is stopped (dropped at its next await point) when the lock is lost.
     ///
     /// # Errors
-    /// `Acquire` if the lock was not acquired; `Lost` if it was lost before the work was done.
+    /// `Acquire` if the lock was not acquired; `Lost` if it was lost before it was released, whatever the work returned. A
+    /// release that the store does not confirm is no error here: the work was done under the lock.
     ///
     /// # Cancel safety
     /// Dropping the future drops the work and releases the lock in the background.
@@ -67,11 +68,9 @@ impl Mutex {
         let done = tokio::select! {
             biased;
             lost = guard.lost() => Err(lost),
-            done = work(&guard) => guard.check().map(|()| done),
+            done = work(&guard) => Ok(done),
         };
-        // The work was done under the lock; a release that fails is repeated in the background.
-        _ = guard.release().await;
-        Ok(done?)
+        counted(done, guard.release().await)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A lock by its name, and how to hold it.
 
 use lock_core::{AcquireError, BackendError, Refusal, WhileHeldError};
-use lock_host::{Asking, Held, Lock};
+use lock_host::{Asking, Held, Lock, counted};
 
 use crate::driver::{Driver, verdict};
 use crate::guard::Guard;
@@ -58,17 +58,15 @@ impl Mutex {
     /// A thread cannot be stopped from outside: work that takes long should call [`Guard::check`](lock_host::Proof::check) between its steps.
     ///
     /// # Errors
-    /// `Acquire` if the lock was not acquired; `Lost` if it was lost before the work was done, whose result is dropped.
+    /// `Acquire` if the lock was not acquired; `Lost` if it was lost before it was released, whatever the work returned. A
+    /// release that the store does not confirm is no error here: the work was done under the lock.
     ///
     /// # Blocking
     /// As [`acquire`](Self::acquire), then for as long as the work takes, then for an operation timeout.
     pub fn run_while_held<T>(&self, work: impl FnOnce(&Guard) -> T) -> Result<T, WhileHeldError> {
         let guard = self.acquire()?;
         let done = work(&guard);
-        let held = guard.check();
-        // The work was done under the lock; a release that fails is repeated in the background.
-        _ = guard.release();
-        Ok(held.map(|()| done)?)
+        counted(Ok(done), guard.release())
     }
 }
 

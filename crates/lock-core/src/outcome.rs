@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{BackendError, FencingToken, Holder, Invalid, LockName, LossReason};
+use crate::{BackendError, FencingToken, Holder, Invalid, LockName};
 
 /// Why a lock was not acquired. Nothing is left behind at the store, or it is being cleared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,13 +59,17 @@ pub enum Refusal {
     Error(AcquireError),
 }
 
-/// How giving up a lock ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// The lock was held until now, and was released or passed on.
-    Released,
-    /// The hold had been lost before.
-    AlreadyLost(LossReason),
+/// Why a release failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReleaseError {
+    /// The lock had been lost before: part of the work may have been done without it.
+    #[error(transparent)]
+    Lost(#[from] crate::Lost),
+    /// The lock was held until it was released, but the store did not confirm the release. The client repeats it in the
+    /// background until the lease ends.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
 }
 
 /// Why a hold could not be verified at the store.

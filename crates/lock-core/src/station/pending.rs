@@ -4,7 +4,6 @@ use super::Station;
 use super::io::{ActionId, Output, Request, TurnId};
 use super::phase::Phase;
 use super::quest::{Attempt, Quest};
-use super::tenure::ended;
 use crate::policy::pace;
 use crate::{BackendError, Certainty, Moment, Owner, Policy, ReleaseRequest, Released, RequestOrder, Waiting};
 
@@ -167,7 +166,7 @@ impl Station {
     pub(super) fn on_release_reply(&mut self, now: Moment, id: ActionId, result: Result<Released, BackendError>) {
         let Some(mut pending) = self.pending_releases.answered(id) else { return };
         if let Some(turn) = pending.turn.take() {
-            self.outbox.push_back(Output::Ended { turn, result: ended(&result) });
+            self.outbox.push_back(Output::Ended { turn, result: result.clone() });
         }
         match result {
             Ok(_) => self.last_asked = self.last_asked.filter(|owner| *owner != pending.request.owner),

@@ -9,7 +9,7 @@ use super::line::Waiter;
 use super::pending::Of;
 use super::quest::{Grant, validity};
 use crate::{
-    Answer, BackendError, Certainty, Effect, Ended, FencingToken, Hold, Holder, Lease, LossReason, Moment, Note, Owner,
+    Answer, BackendError, Certainty, Effect, FencingToken, Hold, Holder, Lease, LossReason, Moment, Note, Owner,
     ReleaseRequest, Released, Renewed,
 };
 
@@ -116,7 +116,7 @@ impl Station {
         match tenure.take(id) {
             Some(_) if tenure.turns.is_empty() => self.pass_on(now, tenure, id),
             Some(_) => {
-                self.outbox.push_back(Output::Ended { turn: id, result: Ok(Ended::Released) });
+                self.outbox.push_back(Output::Ended { turn: id, result: Ok(Released::Released) });
                 self.tenure = Some(tenure);
             }
             None => self.tenure = Some(tenure),
@@ -131,7 +131,7 @@ impl Station {
         let token = tenure.lease.tokens.nth(u64::from(tenure.passes)).filter(|_| may_pass);
         match token.and_then(|token| Some((token, self.line.admit(tenure.lease.terms)?))) {
             Some((token, waiter)) => {
-                self.outbox.push_back(Output::Ended { turn: after, result: Ok(Ended::Released) });
+                self.outbox.push_back(Output::Ended { turn: after, result: Ok(Released::Released) });
                 self.admit(now, tenure, waiter, token);
             }
             None => self.give_up(now, tenure, Some(after)),
@@ -224,14 +224,5 @@ impl Station {
         };
         let owner = tenure.lease.owner;
         self.on_renewal(now, owner, asked_at, Ok(answer));
-    }
-}
-
-/// What a release says to the holder that left.
-pub(super) fn ended(result: &Result<Released, BackendError>) -> Result<Ended, BackendError> {
-    match result {
-        Ok(Released::Released) => Ok(Ended::Released),
-        Ok(Released::Left | Released::NotHeld) => Ok(Ended::AlreadyLost(LossReason::NotHeld)),
-        Err(error) => Err(error.clone()),
     }
 }
