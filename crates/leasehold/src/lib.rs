@@ -230,8 +230,8 @@ pub use from_redis::PoolBuilder;
 pub use lock_async::{Builder, Client, Guard, Mutex};
 pub use lock_core as core;
 pub use lock_core::{
-    AcquireError, BackendError, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, LockName, LockOptions,
-    LossReason, Lost, Note, ReleaseError, Ttl, VerifyError, WhileHeldError, inspect,
+    AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, LockName,
+    LockOptions, LossReason, Lost, Note, ReleaseError, Ttl, VerifyError, WhileHeldError, inspect,
 };
 pub use lock_host::{Clock, HostClock, ManualClock, Proof, SharedClock};
 #[cfg(feature = "memory")]

@@ -1,6 +1,6 @@
 //! A lock by its name, and how to hold it.
 
-use lock_core::{AcquireError, BackendError, Refusal, WhileHeldError};
+use lock_core::{AcquireError, BackendError, Busy, Refusal, WhileHeldError};
 use lock_host::{Asking, Held, Lock, counted};
 
 use crate::driver::Driver;
@@ -32,7 +32,8 @@ impl Mutex {
         asking.waited(take_turn(&asking).await).map(Guard)
     }
 
-    /// Takes the lock if it is free; `None` if it is held.
+    /// Takes the lock if it is free; `None` if it is held. [`try_acquire_or_holder`](Self::try_acquire_or_holder) also tells
+    /// who holds it.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire), without `TimedOut`: a busy lock is not an error.
@@ -40,8 +41,36 @@ impl Mutex {
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
     pub async fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
+        Ok(self.try_acquire_or_holder().await?.ok())
+    }
+
+    /// Takes the lock if it is free, and tells who holds it otherwise.
+    ///
+    /// The outer result is that of the store; the inner one says who has the lock: you, or the holder that [`Busy`] names.
+    ///
+    /// # Errors
+    /// As [`try_acquire`](Self::try_acquire).
+    ///
+    /// # Cancel safety
+    /// As [`acquire`](Self::acquire).
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// let lock = client.mutex("import").why("nightly import");
+    /// match lock.try_acquire_or_holder().await? {
+    ///     Ok(guard) => guard.release().await?,
+    ///     Err(busy) => println!("{busy}"), // the lock "import" is held by ...
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn try_acquire_or_holder(&self) -> Result<Result<Guard, Busy>, AcquireError> {
         let asking = self.0.ask()?.at_once();
-        Ok(asking.tried(take_turn(&asking).await)?.map(Guard))
+        asking.tried(take_turn(&asking).await.map(Guard))
     }
 
     /// Why this client's waiters for the lock are still waiting, if the store fails: the error of the latest request.

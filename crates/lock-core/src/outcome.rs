@@ -47,6 +47,16 @@ fn holder_text(holder: Option<&Holder>) -> String {
     holder.map_or_else(|| "somebody".to_owned(), ToString::to_string)
 }
 
+/// The store said that somebody else holds the lock. An answer to a call that does not wait.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the lock \"{name}\" is held by {}", holder_text(holder.as_ref()))]
+pub struct Busy {
+    /// The lock.
+    pub name: LockName,
+    /// Who holds it, as far as is known.
+    pub holder: Option<Holder>,
+}
+
 /// Why a waiter was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -113,5 +123,7 @@ mod tests {
         assert_eq!(text(Some(Holder::Foreign)), format!("{waited}something other than leasehold"));
         assert_eq!(text(Some(Holder::Leasehold { tokens, note: note.clone() })), format!("{waited}{note}"));
         assert!(!note.to_string().is_empty());
+        let busy = Busy { name: "a".parse().unwrap(), holder: Some(Holder::Foreign) };
+        assert_eq!(busy.to_string(), "the lock \"a\" is held by something other than leasehold");
     }
 }
