@@ -101,6 +101,39 @@ impl Mutex {
         };
         counted(done, guard.release().await)
     }
+
+    /// The same for work that can fail. The work's own error type takes in the lock's.
+    ///
+    /// An error of the lock comes first: where the lock was lost, the work may have failed for that reason. For work whose error
+    /// type cannot take it in, use [`run_while_held`](Self::run_while_held), which returns the work's result inside of its own.
+    ///
+    /// # Errors
+    /// Those of [`run_while_held`](Self::run_while_held), and those of the work.
+    ///
+    /// # Cancel safety
+    /// As [`run_while_held`](Self::run_while_held).
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// let lock = client.mutex("import");
+    /// let read = lock.try_run_while_held(async |_guard| {
+    ///     let text = std::fs::read_to_string("/dev/null")?;
+    ///     Ok::<_, Box<dyn std::error::Error>>(text.len())
+    /// });
+    /// assert_eq!(read.await?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn try_run_while_held<T, E>(&self, work: impl AsyncFnOnce(&Guard) -> Result<T, E>) -> Result<T, E>
+    where
+        E: From<WhileHeldError>,
+    {
+        self.run_while_held(work).await?
+    }
 }
 
 /// Waits for a turn, for a guard of any kind.

@@ -96,6 +96,38 @@ impl Mutex {
         let done = work(&guard);
         counted(Ok(done), guard.release())
     }
+
+    /// The same for work that can fail. The work's own error type takes in the lock's.
+    ///
+    /// An error of the lock comes first: where the lock was lost, the work may have failed for that reason. For work whose error
+    /// type cannot take it in, use [`run_while_held`](Self::run_while_held), which returns the work's result inside of its own.
+    ///
+    /// # Errors
+    /// Those of [`run_while_held`](Self::run_while_held), and those of the work.
+    ///
+    /// # Blocking
+    /// As [`run_while_held`](Self::run_while_held).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// let lock = client.mutex("import");
+    /// let read = lock.try_run_while_held(|_guard| {
+    ///     let text = std::fs::read_to_string("/dev/null")?;
+    ///     Ok::<_, Box<dyn std::error::Error>>(text.len())
+    /// });
+    /// assert_eq!(read?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn try_run_while_held<T, E>(&self, work: impl FnOnce(&Guard) -> Result<T, E>) -> Result<T, E>
+    where
+        E: From<WhileHeldError>,
+    {
+        self.run_while_held(work)?
+    }
 }
 
 /// Waits for a turn, for a guard of any kind.

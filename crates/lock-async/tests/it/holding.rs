@@ -160,6 +160,40 @@ async fn work_counts_if_the_lock_was_held_until_its_release() {
     assert_eq!(outcome, Ok("done"), "the release is repeated");
 }
 
+/// What work under a lock may fail with.
+#[derive(Debug, PartialEq)]
+enum Failed {
+    Lock(WhileHeldError),
+    Work(&'static str),
+}
+
+impl From<WhileHeldError> for Failed {
+    fn from(error: WhileHeldError) -> Self {
+        Self::Lock(error)
+    }
+}
+
+#[tokio::test]
+async fn work_that_fails_says_why_unless_the_lock_was_lost() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let mutex = client.mutex("a").max_hold(SECOND);
+    let fails = async |_: &Guard| Err::<(), _>(Failed::Work("no such file"));
+    assert_eq!(mutex.try_run_while_held(fails).await, Err(Failed::Work("no such file")));
+    assert!(bench.is_free("a").await);
+    let token = mutex.try_run_while_held(async |guard: &Guard| Ok::<_, Failed>(guard.fencing_token().get())).await;
+    assert!(token.is_ok_and(|token| token > 1));
+    let fails_late = async |_: &Guard| {
+        bench.clock.advance(SECOND);
+        Err::<(), _>(Failed::Work("too late"))
+    };
+    let outcome = mutex.try_run_while_held(fails_late).await;
+    assert!(matches!(outcome, Err(Failed::Lock(WhileHeldError::Lost(_)))), "{outcome:?}");
+    bench.becomes_free("a").await;
+    let outcome = client.mutex("").try_run_while_held(async |_: &Guard| Ok::<_, Failed>(())).await;
+    assert!(matches!(outcome, Err(Failed::Lock(WhileHeldError::Acquire(AcquireError::Invalid(_))))), "{outcome:?}");
+}
+
 #[tokio::test]
 async fn closing_ends_holds_and_refuses_what_comes() {
     let bench = Bench::new();
