@@ -98,7 +98,8 @@
 //! | [`AcquireError::Forgotten`] | the store lost its data; the error says what to repair |
 //! | [`AcquireError::Invalid`] | fix the name or the option |
 //! | [`AcquireError::Closed`] | nothing: this client is shutting down |
-//! | [`Lost`], at any time while the lock is held | stop the work. Acquire again, and start from what the resource has stored |
+//! | [`Lost`], at any time while the lock is held, and from `release` | stop the work. Acquire again, and start from what the resource has stored |
+//! | [`ReleaseError::Backend`] | nothing: the lock was held until it was released, and the release is repeated in the background |
 //!
 //! You never have to clean up: whatever a failed call may have left at the store is released in the background, or expires
 //! with the ttl. [`Effect`] says whether a failed request may have taken effect.
@@ -242,8 +243,8 @@ pub use from_redis::PoolBuilder;
 pub use lock_async::{Builder, Client, Guard, Mutex};
 pub use lock_core as core;
 pub use lock_core::{
-    AcquireError, BackendError, Capabilities, Effect, Ended, ErrorKind, FencingToken, Holder, Invalid, LockName,
-    LockOptions, LossReason, Lost, Note, Ttl, VerifyError, WhileHeldError, inspect,
+    AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, LockName,
+    LockOptions, LossReason, Lost, Note, ReleaseError, Ttl, VerifyError, WhileHeldError, inspect,
 };
 pub use lock_host::{Clock, HostClock, ManualClock, Proof, SharedClock};
 #[cfg(feature = "memory")]

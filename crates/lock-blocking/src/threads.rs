@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Request, TurnId};
-use lock_core::{BackendError, Ended, Hold, LossReason, Owner, Refusal};
+use lock_core::{BackendError, Hold, LossReason, Owner, Refusal, Released};
 use lock_host::Waiters;
 
 use crate::sync::{Arc, Condvar};
 
 /// What the station's answer to a waiter is.
 pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
+
+/// What the store answered as a turn ended; nothing where its hold had been lost before.
+pub(crate) type End = Option<Result<Released, BackendError>>;
 
 /// The threads that wait or hold at a site, and what is to be run there.
 #[derive(Default)]
@@ -32,7 +35,7 @@ pub(crate) struct Threads {
 #[derive(Default)]
 pub(crate) struct Thread {
     pub(crate) verdict: Option<Verdict>,
-    pub(crate) ended: Option<Result<Ended, BackendError>>,
+    pub(crate) ended: Option<End>,
     pub(crate) bell: Arc<Condvar>,
     pub(crate) presence: Presence,
     /// Whose release is for this thread to run: its lease's, or the last claim's if it was rejected and nobody
@@ -151,12 +154,12 @@ impl Waiters for Threads {
         });
     }
 
-    fn lose(&mut self, turn: TurnId, reason: LossReason) {
-        self.tell(turn, |thread| _ = thread.ended.get_or_insert(Ok(Ended::AlreadyLost(reason))));
+    fn lose(&mut self, turn: TurnId, _: LossReason) {
+        self.tell(turn, |thread| _ = thread.ended.get_or_insert(None));
     }
 
-    fn end(&mut self, turn: TurnId, result: Result<Ended, BackendError>) {
-        self.tell(turn, |thread| thread.ended = Some(result));
+    fn end(&mut self, turn: TurnId, result: Result<Released, BackendError>) {
+        self.tell(turn, |thread| thread.ended = Some(Some(result)));
     }
 
     fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)> {

@@ -35,7 +35,7 @@ pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
 pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::panicked;
+pub use errors::{counted, panicked};
 pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use lock_core::station::{Action, Input, Output, Station, TurnId};
-use lock_core::{AcquireError, BackendError, Ended, Hold, LossReason, Moment, Owner, Refusal, ReleaseRequest};
+use lock_core::{AcquireError, BackendError, Hold, LossReason, Moment, Owner, Refusal, ReleaseRequest, Released};
 
 use crate::alarms::{Ring, Ringer};
 use crate::ports::Ports;
@@ -43,7 +43,7 @@ pub trait Waiters: Default + Send + 'static {
     fn lose(&mut self, turn: TurnId, reason: LossReason);
 
     /// The holder's leaving was carried out, or failed for now.
-    fn end(&mut self, turn: TurnId, result: Result<Ended, BackendError>);
+    fn end(&mut self, turn: TurnId, result: Result<Released, BackendError>);
 
     /// All turns, with the holds of those that were admitted.
     fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)>;
