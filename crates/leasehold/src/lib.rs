@@ -212,7 +212,7 @@
 //! fields that they do not know. Pass the first to `connect_to`, the second to `mutex(name).options(...)`:
 //!
 //! ```toml
-//! store = { backend = "redis", url = "redis://db1", prefix = "shop" }
+//! store = { backend = "redis", url = "redis://db1", prefix = "shop" } # or "redis://db1?prefix=shop"
 //! lock = { ttl = "30s", wait = "5s", max_hold = "10m", why = "nightly report" }
 //! ```
 //!
