@@ -248,6 +248,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_url_of_a_store_that_this_build_leaves_out_is_refused_with_the_feature() {
+        for scheme in SCHEMES.iter().filter(|scheme| scheme.parse.is_none()) {
+            let remedy = format!("this build leaves that store out; build with the feature {}", scheme.feature);
+            assert!(refusal(scheme.form).ends_with(&remedy), "{}", scheme.form);
+        }
+        assert_eq!(SCHEMES[0].parse.is_none(), !cfg!(feature = "sqlite"));
+    }
+
     fn refusal(url: &str) -> String {
         BackendConfig::from_url(url).unwrap_err().to_string()
     }

@@ -62,6 +62,10 @@
 //! `memory:` without a name is a new store for each client: two clients that connect to it do **not** exclude each other.
 //! [`BackendConfig::from_url`] lists all forms.
 //!
+//! No store is on by default: enable the features of those that you use, such as
+//! `leasehold = { version = "0.1", features = ["sqlite"] }`. A URL of a store that is left out is refused with an error that
+//! names its feature.
+//!
 //! # Checking the token in SQL
 //!
 //! Store the highest token beside the data, and change both in one statement. A token converts to `i64` without loss, so it
@@ -218,8 +222,8 @@
 //!
 //! # Features
 //!
-//! `async` (default) and `blocking` are the two APIs; `sqlite` (default), `redis`, `redlock` and `memory` the stores. `tls`
-//! adds `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `full` is everything.
+//! `async` (default) and `blocking` are the two APIs; `sqlite`, `redis`, `redlock` and `memory` the stores. `tls` adds
+//! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `full` is everything.
 
 #[cfg(feature = "blocking")]
 pub mod blocking;
