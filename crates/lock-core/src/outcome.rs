@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{BackendError, FencingToken, Holder, Invalid, LockName, LossReason};
 
 /// Why a lock was not acquired. Nothing is left behind at the store, or it is being cleared.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
     /// The name or an option is not valid; nothing was asked.
@@ -48,7 +48,7 @@ fn holder_text(holder: Option<&Holder>) -> String {
 }
 
 /// Why a waiter was rejected.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It would not wait, and the lock is held: an answer, not an error.
     Busy {
@@ -60,7 +60,7 @@ pub enum Refusal {
 }
 
 /// How giving up a lock ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The lock was held until now, and was released or passed on.
     Released,
@@ -69,7 +69,7 @@ pub enum Ended {
 }
 
 /// Why a hold could not be verified at the store.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
     /// The lock is not held any more.
@@ -81,7 +81,7 @@ pub enum VerifyError {
 }
 
 /// Why work under a lock did not come to its end.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WhileHeldError {
     /// The lock was not acquired; the work was not begun.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use lock_core::station::{Action, ActionId, Input, Join, Reply, Request, TurnId};
+use lock_core::station::{Action, ActionId, Input, Join, Leaving, Reply, Request, TurnId};
 use lock_core::{
     Answer, BackendError, Capabilities, Claim, Ended, FencingToken, Hold, Lease, LossReason, Note, Owner, Patience,
     Policy, Refusal, ReleaseRequest, Terms, TokenRange, Ttl,
@@ -45,7 +45,7 @@ impl Driver for Recorder {
     fn leave(site: &Site<Self>, turn: TurnId) {
         let mut inner = site.lock();
         inner.waiters.here.remove(&turn);
-        site.feed(&mut inner, Input::Leave(turn));
+        site.feed(&mut inner, Input::Leave(Leaving::now(turn)));
     }
 
     fn release(&self, request: ReleaseRequest, _: Duration) {

@@ -67,7 +67,7 @@ async fn a_revoked_lease_is_lost() {
     assert!(guard.check().is_ok(), "checking is local");
     assert!(guard.verify().await.is_err());
     let lost = tokio::time::timeout(PATIENCE, guard.lost()).await.unwrap();
-    assert!(matches!(lost.reason, LossReason::NotHeld));
+    assert_eq!(lost.reason, LossReason::NotHeld);
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn max_hold_ends_a_hold_that_is_renewed() {
     let guard = bench.client().mutex("a").max_hold(5 * SECOND).acquire().await.unwrap();
     bench.clock.advance(5 * SECOND);
     let lost = tokio::time::timeout(PATIENCE, guard.lost()).await.unwrap();
-    assert!(matches!(lost.reason, LossReason::MaxHold));
+    assert_eq!(lost.reason, LossReason::MaxHold);
     bench.becomes_free("a").await;
 }
 
@@ -114,7 +114,7 @@ async fn closing_ends_holds_and_refuses_what_comes() {
     let client = bench.client();
     let guard = client.mutex("a").acquire().await.unwrap();
     client.close().await;
-    assert!(matches!(guard.lost().await.reason, LossReason::Closed));
+    assert_eq!(guard.lost().await.reason, LossReason::Closed);
     assert!(matches!(client.mutex("b").acquire().await, Err(AcquireError::Closed)));
     assert!(bench.is_free("a").await);
 }

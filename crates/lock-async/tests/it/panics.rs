@@ -73,7 +73,7 @@ async fn a_panic_in_an_alarm_ends_that_station_only() {
     fussy.panic(bench.clock.now() + 5 * SECOND, 1, 1);
     bench.clock.advance(5 * SECOND);
     until(|| fussy.has_panicked()).await;
-    assert!(matches!(guard.lost().await.reason, LossReason::Closed));
+    assert_eq!(guard.lost().await.reason, LossReason::Closed);
     assert!(guard.release().await.is_ok());
     assert!(matches!(client.mutex("a").try_acquire().await, Err(AcquireError::Closed)));
     bench.becomes_free("a").await;

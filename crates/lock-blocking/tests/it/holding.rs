@@ -67,7 +67,7 @@ fn a_revoked_lease_is_lost() {
     assert!(guard.check().is_ok(), "checking is local");
     assert!(guard.verify().is_err());
     let lost = guard.lost_within(PATIENCE).unwrap();
-    assert!(matches!(lost.reason, LossReason::NotHeld));
+    assert_eq!(lost.reason, LossReason::NotHeld);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn max_hold_ends_a_hold_that_is_renewed() {
     let guard = bench.client().mutex("a").max_hold(5 * SECOND).acquire().unwrap();
     bench.clock.advance(5 * SECOND);
     let lost = guard.lost_within(PATIENCE).unwrap();
-    assert!(matches!(lost.reason, LossReason::MaxHold));
+    assert_eq!(lost.reason, LossReason::MaxHold);
     bench.becomes_free("a");
 }
 
@@ -113,7 +113,7 @@ fn closing_ends_holds_and_refuses_what_comes() {
     let client = bench.client();
     let guard = client.mutex("a").acquire().unwrap();
     client.close();
-    assert!(matches!(guard.lost().reason, LossReason::Closed));
+    assert_eq!(guard.lost().reason, LossReason::Closed);
     assert!(matches!(client.mutex("b").acquire(), Err(AcquireError::Closed)));
     assert!(bench.is_free("a"));
 }
@@ -145,7 +145,7 @@ fn a_loss_reaches_another_thread() {
         let watching = scope.spawn(|| guard.lost());
         client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), SECOND).unwrap();
         bench.clock.advance(10 * SECOND);
-        assert!(matches!(watching.join().unwrap().reason, LossReason::NotHeld));
+        assert_eq!(watching.join().unwrap().reason, LossReason::NotHeld);
     });
 }
 

@@ -74,7 +74,7 @@ fn a_panic_in_an_alarm_ends_that_station_only() {
     bench.clock.advance(5 * SECOND);
     until(|| guard.lost_within(Duration::ZERO).is_some());
     assert!(fussy.has_panicked());
-    assert!(matches!(guard.lost().reason, LossReason::Closed));
+    assert_eq!(guard.lost().reason, LossReason::Closed);
     assert!(guard.release().is_ok());
     assert!(matches!(client.mutex("a").try_acquire(), Err(AcquireError::Closed)));
     bench.becomes_free("a");
@@ -98,7 +98,7 @@ fn what_is_held_when_the_keeper_panics_is_released() {
     bench.clock.advance(SECOND);
     until(|| guard.lost_within(Duration::ZERO).is_some());
     assert!(fussy.has_panicked());
-    assert!(matches!(guard.lost().reason, LossReason::Closed));
+    assert_eq!(guard.lost().reason, LossReason::Closed);
     bench.becomes_free("a");
 }
 

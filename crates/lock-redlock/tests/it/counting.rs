@@ -17,7 +17,7 @@ use crate::support::{MAX_TTL, Rig, WITHIN, acquire, claim, granted, release};
 /// Ends a lease at some nodes only.
 fn lose_at(rig: &Rig, nodes: &[usize], lease: &Lease) {
     let Lease { name, owner, terms, .. } = lease.clone();
-    let request = Arc::new(ReleaseRequest { name, owner, terms, certainty: Certainty::Answered });
+    let request = Arc::new(ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None });
     for node in nodes {
         BlockingQuorumNode::ask(&rig.nodes[*node], &Ask::Release(Arc::clone(&request)), WITHIN).unwrap();
     }
