@@ -20,8 +20,6 @@ use crate::store::Store;
 
 /// How long a store may take to show its locks.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
-/// How many entries are asked for at a time.
-const PAGE: u32 = 500;
 
 /// The locks of one store.
 #[derive(Clone, Debug)]
@@ -119,15 +117,13 @@ impl Locks {
     /// The held locks that match a glob, all of them.
     pub(crate) fn list(&self, pattern: &str) -> Result<Vec<Entry>, Failure> {
         let inspect = self.inspect()?;
-        let mut query = Query { pattern: pattern.to_owned(), cursor: None, limit: PAGE };
+        let mut query = Query::matching(pattern);
         let mut entries = Vec::new();
         loop {
             let page = inspect.list(&query, LOOK_WITHIN)?;
             entries.extend(page.entries);
-            if page.next.is_none() {
-                return Ok(entries);
-            }
-            query.cursor = page.next;
+            let Some(next) = page.next else { return Ok(entries) };
+            query = query.after(next);
         }
     }
 

@@ -1,10 +1,10 @@
 //! The blocking facade over the reference backend.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
 
+mod asking;
 mod holding;
 mod hung;
 mod keeping;
-mod naming;
 mod panics;
 mod sharing;
 mod support;
