@@ -53,7 +53,7 @@ impl lock_host::Driver for Driver {
     type Waiters = Threads;
 
     fn run(_: &Site, threads: &mut Threads, action: Action) {
-        threads.pending.push_back(action);
+        threads.push(action);
     }
 
     fn attend(site: &Site, threads: &mut Threads) {

@@ -58,7 +58,7 @@ impl Waiters for Recorded {
         self.here.insert(turn, Some(hold));
     }
 
-    fn refuse(&mut self, turn: TurnId, refusal: Refusal, _: Option<Owner>) {
+    fn refuse(&mut self, turn: TurnId, refusal: Refusal) {
         if let Some(left) = self.panics.checked_sub(1) {
             self.panics = left;
             panic!("on purpose");
