@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use lock_core::station::{Action, Input, Leaving, Reply, Request, TurnId};
 use lock_core::{BackendError, BlockingBackend, Operation, ReleaseRequest};
-use lock_host::{NAP_MAX, panicked};
+use lock_host::{NAP_MAX, Pool, Work, panicked};
 
-use crate::pool::{Pool, Work};
 use crate::sync::{Arc, PoisonError};
 use crate::threads::{End, Presence, Thread, Threads, Verdict};
 
@@ -33,7 +32,7 @@ enum Left {
 
 impl Driver {
     pub(crate) fn new(backend: Arc<dyn BlockingBackend>) -> Self {
-        Self { backend, pool: Pool::new() }
+        Self { backend, pool: Pool::default() }
     }
 
     /// Asks the store; blocks for as long as it may take.
