@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::{package, sim, step, test, tidy};
 
 /// Sets of features that have to build alone.
-const FEATURES: [(&str, &[&str]); 4] = [
+const FEATURES: [(&str, &[&str]); 5] = [
     (
         "leasehold",
         &[
@@ -21,9 +21,11 @@ const FEATURES: [(&str, &[&str]); 4] = [
             "tls",
             "r2d2",
             "deadpool",
+            "tracing",
             "full",
         ],
     ),
+    ("lock-host", &["", "tracing"]),
     ("lock-redis", &["", "async", "tls", "r2d2"]),
     ("lock-redlock", &["", "async", "twins"]),
     ("lock-sqlite", &["", "async"]),

@@ -8,18 +8,23 @@
 //! - One lock: `lock` (a name with its options), `asking`, `site` (a station with its waiters).
 //! - One hold: `turn`, `proof`, `inquiry` (a request to the store about it).
 //! - `macros`: methods that the types of both facades have.
+//! - Observing: `observer` (what is told), `diary` (from a station's inputs and outputs), `watch` (to whom), `locked` (when:
+//!   once the site is unlocked), `traced` (to `tracing`, where that feature is on; else `untraced`).
 //! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
 
 mod alarms;
 mod asking;
 mod builder;
 mod clock;
+mod diary;
 mod errors;
 mod host;
 mod inquiry;
 mod keeping;
 mod lock;
+mod locked;
 mod macros;
+mod observer;
 mod ports;
 mod proof;
 #[cfg(test)]
@@ -29,7 +34,13 @@ mod sharded;
 mod site;
 mod stations;
 mod sync;
+#[cfg(feature = "tracing")]
+mod traced;
+#[cfg(not(feature = "tracing"))]
+#[path = "untraced.rs"]
+mod traced;
 mod turn;
+mod watch;
 
 pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
 pub use asking::Asking;
@@ -40,6 +51,8 @@ pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use lock::Lock;
+pub use locked::Telling;
+pub use observer::{Level, Observer, Occurrence, SharedObserver};
 pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};
