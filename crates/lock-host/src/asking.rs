@@ -8,6 +8,7 @@ use lock_core::{AcquireError, Busy, Hold, LockName, LockOptions, Note, Patience,
 use crate::site::{Driver, Site};
 use crate::stations::Stations;
 use crate::sync::Arc;
+use crate::traced::Acquisition;
 use crate::turn::{Held, Turn};
 
 /// One call that asks for a lock.
@@ -18,6 +19,7 @@ pub struct Asking<'a, D: Driver> {
     options: LockOptions,
     note: Note,
     patience: Patience,
+    acquisition: Acquisition,
 }
 
 impl<'a, D: Driver> Asking<'a, D> {
@@ -30,7 +32,8 @@ impl<'a, D: Driver> Asking<'a, D> {
         note: Note,
     ) -> Self {
         let patience = options.patience(stations.ports().clock.now());
-        Self { stations, site, name, options, note, patience }
+        let acquisition = Acquisition::begin(&name, stations.ports().policy.store.backend);
+        Self { stations, site, name, options, note, patience, acquisition }
     }
 
     /// Takes the first answer of the store, whatever wait was set.
@@ -57,7 +60,9 @@ impl<'a, D: Driver> Asking<'a, D> {
     /// over; join the line again then.
     pub fn held(&self, turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D>> {
         let held = Held::new(turn, hold, Arc::clone(self.stations));
-        held.check().is_ok().then_some(held)
+        held.check().ok()?;
+        self.acquisition.succeeded(held.fencing_token());
+        Some(held)
     }
 
     /// What a call that waits answers.
