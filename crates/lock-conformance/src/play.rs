@@ -24,7 +24,7 @@ pub fn play_child<H: Harness>() {
                 let ended = guard.release().unwrap();
                 return say(&format!("{ended:?}"));
             }
-            unknown => panic!("a child does not know what this means: {unknown}"),
+            unknown => panic!("a child does not know this command: {unknown}"),
         }
     }
 }
