@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Invalid, Moment, Ttl, human_duration};
 
-/// The shortest `max_hold`: a shorter one is most likely over before the waiter is even told of its turn.
+/// The shortest `max_hold`: a shorter one would most likely end before the waiter is even notified of its turn.
 const MAX_HOLD_MIN: Duration = Duration::from_millis(1);
 
-/// How a lock is asked for and held. Unknown fields are refused when it is read from a configuration.
+/// How a lock is requested and held. Reading it from a configuration refuses unknown fields.
 ///
 /// ```
 /// let options: lock_core::LockOptions = serde_json::from_str(r#"{ "ttl": "10s", "wait": "5s", "why": "nightly" }"#)?;
@@ -20,15 +20,15 @@ const MAX_HOLD_MIN: Duration = Duration::from_millis(1);
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LockOptions {
-    /// How long the store keeps the lease when nobody renews it: 30 s. Renewal goes on whatever it is.
+    /// How long the store keeps the lease when nobody renews it. The default is 30 s. The client renews the lease
+    /// whatever the ttl is.
     pub ttl: Ttl,
     /// How long to wait for the lock; `None` for as long as it takes.
     #[serde(with = "human_duration::option")]
     pub wait: Option<Duration>,
-    /// Why the lock is held, for people who look: at most 200 bytes.
+    /// Why the lock is held, shown to waiters and operators: at most 200 bytes.
     pub why: String,
-    /// How long the lock is held at most, renewals included: a millisecond or more; `None` for as long as the holder
-    /// likes.
+    /// How long the lock is held at most, renewals included: a millisecond or more; `None` for no limit.
     #[serde(with = "human_duration::option")]
     pub max_hold: Option<Duration>,
 }
@@ -37,13 +37,13 @@ impl LockOptions {
     /// Sets the ttl from a duration.
     ///
     /// # Errors
-    /// `Invalid` where the duration is not a [`Ttl`].
+    /// `Invalid` if the duration is not a valid [`Ttl`].
     pub fn set_ttl(&mut self, ttl: Duration) -> Result<(), Invalid> {
         self.ttl = Ttl::new(ttl)?;
         Ok(())
     }
 
-    /// Refuses what no lock can be held by.
+    /// Refuses options with which no lock can be held.
     ///
     /// # Errors
     /// `Invalid` for a `max_hold` under a millisecond.
@@ -52,14 +52,14 @@ impl LockOptions {
             Some(most) if most < MAX_HOLD_MIN => Err(Invalid::new(
                 "max_hold",
                 humantime::format_duration(most),
-                "it is under 1ms, and nothing can be done in it",
+                "it is less than 1ms, which is too short for any work",
                 "give a longer duration, or leave it out",
             )),
             Some(_) | None => Ok(()),
         }
     }
 
-    /// How patient a waiter is that begins to wait `now`.
+    /// The patience of a waiter that begins to wait `now`.
     pub fn patience(&self, now: Moment) -> Patience {
         match self.wait {
             None => Patience::Forever,
