@@ -9,22 +9,22 @@ use lock_host::Waiters;
 
 use crate::sync::{Arc, Condvar};
 
-/// What the station's answer to a waiter is.
+/// The station's answer to a waiter.
 pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
 
 /// The threads that wait or hold at a site, and what is to be run there.
 #[derive(Default)]
 pub(crate) struct Threads {
     pub(crate) by_turn: BTreeMap<TurnId, Box<Thread>>,
-    /// Actions that nobody runs yet.
+    /// Actions that no thread runs yet.
     pub(crate) pending: VecDeque<Action>,
     /// Actions that are being run, and how long each may take.
     pub(crate) running: Vec<(ActionId, Duration)>,
-    /// Whether the pool knows that something is left for them here.
+    /// Whether the pool knows that it has something to run here.
     pub(crate) attended: bool,
-    /// How many threads wait until something has been run ...
+    /// How many threads wait until something has been run.
     pub(crate) settling: usize,
-    /// ... and hear of it here.
+    /// Where those threads are notified.
     pub(crate) quiet: Arc<Condvar>,
 }
 
@@ -35,8 +35,8 @@ pub(crate) struct Thread {
     pub(crate) ended: Option<Result<Ended, BackendError>>,
     pub(crate) bell: Arc<Condvar>,
     pub(crate) presence: Presence,
-    /// Whose release is for this thread to run: its lease's, or the last claim's if it was rejected and nobody
-    /// here holds by it.
+    /// The owner whose release this thread runs: that of its lease, or of the last claim if it was rejected and no
+    /// thread here holds under it.
     owner: Option<Owner>,
     /// What its guard knows, once it holds.
     hold: Option<Arc<Hold>>,
@@ -55,8 +55,8 @@ pub(crate) enum Presence {
 }
 
 impl Thread {
-    /// Whether this thread will run a request. A waiter runs the claims that it waits for, and everybody its own release;
-    /// what others leave behind must not delay it.
+    /// Whether this thread will run a request. A waiter runs the claims that it waits for, and each thread its own
+    /// release; what others leave behind must not delay it.
     fn runs(&self, request: &Request) -> bool {
         let own = match request {
             Request::Acquire(_) => self.owner.is_none(),
@@ -87,7 +87,7 @@ impl Threads {
         self.take(|threads, action| threads.by_turn.get(&turn).is_some_and(|thread| thread.runs(&action.request)))
     }
 
-    /// What no thread here will run.
+    /// The next action that no thread here will run.
     pub(crate) fn take_left(&mut self) -> Option<Action> {
         self.take(Self::is_left)
     }
@@ -121,7 +121,7 @@ impl Threads {
         }
     }
 
-    /// Whether somebody here holds, or held, by this owner.
+    /// Whether a thread here holds, or held, under this owner.
     fn is_a_holders(&self, owner: Owner) -> bool {
         self.by_turn.values().any(|thread| thread.hold.as_ref().is_some_and(|hold| hold.lease().owner == owner))
     }

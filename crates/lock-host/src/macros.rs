@@ -6,7 +6,7 @@
 #[macro_export]
 macro_rules! option_setters {
     () => {
-        /// Takes all options at once, for instance from a configuration.
+        /// Sets all options at once, for instance from a configuration.
         pub fn options(mut self, options: ::lock_core::LockOptions) -> Self {
             self.0.replace(options);
             self
@@ -14,7 +14,7 @@ macro_rules! option_setters {
 
         /// How long the store keeps the lease when nobody renews it: 100 ms to 365 days, 30 s if not set.
         ///
-        /// The client renews the lease whatever the ttl is. After a holder has died, others wait for so long.
+        /// The client renews the lease whatever the ttl is. If a holder dies, others wait until its ttl has passed.
         pub fn ttl(mut self, ttl: ::std::time::Duration) -> Self {
             self.0.try_set(|options| options.set_ttl(ttl));
             self
@@ -26,7 +26,7 @@ macro_rules! option_setters {
             self
         }
 
-        /// Why the lock is held, for people who look: at most 200 bytes.
+        /// Why the lock is held, shown to waiters and operators: at most 200 bytes.
         pub fn why(mut self, why: impl Into<String>) -> Self {
             self.0.set(|options| options.why = why.into());
             self

@@ -17,7 +17,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 pub struct Ports<D> {
     /// What runs requests.
     pub driver: D,
-    /// The numbers that the stations decide by.
+    /// The settings that the stations use.
     pub policy: Policy,
     /// What the client reads the time from.
     pub clock: SharedClock,
@@ -31,7 +31,7 @@ impl<D> Ports<D> {
     /// Starts the alarms. `wake` wakes the keeper, which is for the facade to start.
     ///
     /// # Errors
-    /// Those of starting a thread, and of the system's random source.
+    /// If a thread cannot be started, or if the system's random source fails.
     pub fn new(
         driver: D,
         policy: Policy,
@@ -43,7 +43,7 @@ impl<D> Ports<D> {
         Ok(Self { driver, policy, clock, renewals, alarms, turns: AtomicU64::new(0) })
     }
 
-    /// A turn that no other had.
+    /// A turn with a new number.
     pub(crate) fn next_turn(&self) -> TurnId {
         TurnId(self.turns.fetch_add(1, Ordering::Relaxed))
     }
