@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::Invalid;
 use serde::Deserialize;
 
-/// Which store to use, and how. Unknown fields are refused when it is read from a configuration.
+/// Which store to use, and how. Reading it from a configuration refuses unknown fields.
 ///
 /// In a configuration file it is a table with the name of the backend and the fields of that backend:
 ///
@@ -96,7 +96,7 @@ impl BackendConfig {
             return Err(unknown(given));
         };
         let missing = || {
-            let problem = "this build leaves that store out";
+            let problem = "this build does not include that store";
             Invalid::new(
                 "store URL",
                 format!("{given}:..."),
@@ -122,7 +122,7 @@ impl BackendConfig {
     }
 }
 
-/// Does not repeat what may be a secret. The name of a store or a file is not one.
+/// Does not repeat what may be a secret. The name of a store or a file is not a secret.
 fn no_scheme(given: &str) -> Invalid {
     let (shown, remedy) = if let Some(scheme) = SCHEMES.iter().find(|scheme| scheme.name.eq_ignore_ascii_case(given)) {
         (given, format!("write {}", scheme.form))
