@@ -4,12 +4,12 @@
 //! machine, and what is neither async nor blocking is in `lock-host`. `lock-async` is the same for tokio.
 //!
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
-//! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held`.
+//! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
 //! - `threads`: the threads that wait or hold at a station, and which runs what: threads that wait run claims, and
-//!   threads that leave run their own release. `driver`: runs actions, with a `pool` for what is left. `keeper`:
-//!   renews, on a thread of its own. `closing`: runs what is left when a client closes. `sync`: the primitives that
-//!   threads share.
+//!   threads that leave run their own release. `driver`: runs actions, with a pool of threads for what is left.
+//!   `keeper`: renews, on a thread of its own. `closing`: runs what is left when a client closes. `sync`: the
+//!   primitives that threads share.
 
 mod client;
 mod closing;
@@ -17,7 +17,6 @@ mod driver;
 mod guard;
 mod keeper;
 mod mutex;
-mod pool;
 mod sync;
 mod threads;
 
