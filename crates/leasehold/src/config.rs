@@ -21,8 +21,8 @@ use serde::{Deserialize, Deserializer};
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// Neither `Debug` nor an error of this crate shows a password. A parser may add the line of the file to an error; that of
-/// TOML does.
+/// Neither `Debug` nor an error of this crate shows a password. A parser may quote the line of the file in an error;
+/// the TOML parser does.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum BackendConfig {
@@ -52,7 +52,7 @@ enum Table {
     Redis(Box<lock_redis::RedisConfig>),
     #[cfg(feature = "redlock")]
     Redlock(lock_redlock::RedlockConfig),
-    /// Not kept, because it may be a URL with a password that was put into the wrong field.
+    /// Not kept, because it may be a URL with a password in the wrong field.
     #[serde(other)]
     Unknown,
 }
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn a_url_of_a_store_that_this_build_leaves_out_is_refused_with_the_feature() {
         for scheme in SCHEMES.iter().filter(|scheme| scheme.parse.is_none()) {
-            let remedy = format!("this build leaves that store out; build with the feature {}", scheme.feature);
+            let remedy = format!("this build does not include that store; build with the feature {}", scheme.feature);
             assert!(refusal(scheme.form).ends_with(&remedy), "{}", scheme.form);
         }
         assert_eq!(SCHEMES[0].parse.is_none(), !cfg!(feature = "sqlite"));

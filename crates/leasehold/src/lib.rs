@@ -63,7 +63,7 @@
 //! [`BackendConfig::from_url`] lists all forms.
 //!
 //! No store is on by default: enable the features of those that you use, such as
-//! `leasehold = { version = "0.1", features = ["sqlite"] }`. A URL of a store that is left out is refused with an error that
+//! `leasehold = { version = "0.1", features = ["sqlite"] }`. The URL of any other store is refused with an error that
 //! names its feature.
 //!
 //! # Checking the token in SQL

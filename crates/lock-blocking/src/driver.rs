@@ -97,7 +97,7 @@ pub(crate) fn verdict(site: &Site, turn: TurnId) -> Verdict {
     verdict
 }
 
-/// Ends the turn and waits until the store was told; `None` if it was over before.
+/// Ends the turn and waits until the store has answered; `None` if it had already ended.
 pub(crate) fn leave(site: &Site, turn: TurnId) -> End {
     let mut inner = site.lock();
     inner.waiters.get_mut(turn)?.presence = Presence::Here;

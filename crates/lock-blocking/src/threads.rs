@@ -12,14 +12,14 @@ use crate::sync::{Arc, Condvar};
 /// The station's answer to a waiter.
 pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
 
-/// What the store answered as a turn ended; nothing where its hold had been lost before.
+/// The store's answer to the end of a turn; `None` if its hold had already been lost.
 pub(crate) type End = Option<Result<Released, BackendError>>;
 
 /// The threads that wait or hold at a site, and what is to be run there.
 #[derive(Default)]
 pub(crate) struct Threads {
     pub(crate) by_turn: BTreeMap<TurnId, Box<Thread>>,
-    /// The owner of the last claim, while nobody was admitted by it and somebody still waits.
+    /// The owner of the last claim, until it admits a waiter or no waiter is left.
     asked: Option<Owner>,
     /// Actions that no thread runs yet.
     pub(crate) pending: VecDeque<Action>,
@@ -43,7 +43,7 @@ pub(crate) struct Thread {
     part: Part,
 }
 
-/// What a thread is to the lock.
+/// The part that a thread plays for the lock.
 #[derive(Default)]
 enum Part {
     /// It waits for its turn.
@@ -51,7 +51,7 @@ enum Part {
     Waits,
     /// It holds or held, and its guard knows this.
     Holds(Arc<Hold>),
-    /// It was refused, and clears what the last claim that it waited for has left at the store.
+    /// It was refused, and releases what the last claim for which it waited has left at the store.
     Refused(Option<Owner>),
 }
 

@@ -19,7 +19,7 @@ pub enum Need {
     Inspect,
     /// That other processes reach the store.
     Processes,
-    /// That the store's capabilities say so. A harness need not list what they do not say.
+    /// That the store's capabilities include this. A harness need not list what they do not include.
     Ability(Ability),
 }
 

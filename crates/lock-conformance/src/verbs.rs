@@ -157,7 +157,7 @@ impl Verbs {
         self.try_release(claim, Certainty::Answered).unwrap()
     }
 
-    /// Releases a lock that is to be free only after so long.
+    /// Releases a lock that is to become free only after this time.
     #[track_caller]
     pub(crate) fn keep(&self, claim: &Claim, keep: Duration) -> Released {
         let request = ReleaseRequest { keep: Some(keep), ..release_of(claim, Certainty::Answered) };

@@ -72,7 +72,7 @@ pub enum Ability {
 }
 
 impl Ability {
-    /// What of the four verbs it changes, and what a store without it cannot do.
+    /// Which verb it affects, and what a store without it cannot do.
     const fn described(self) -> (Operation, &'static str) {
         match self {
             Self::Keep => (Operation::Release, "keep a released lock for a while"),
@@ -98,7 +98,7 @@ pub struct Capabilities {
     pub counter: Counter,
     /// The modes that it can grant. A station refuses any other mode without sending a request.
     pub modes: &'static [ModeKind],
-    /// What else it can do. A station refuses anything else before anything is sent.
+    /// What else it can do. A station refuses anything else without sending a request.
     pub abilities: &'static [Ability],
 }
 
@@ -159,10 +159,10 @@ impl Capabilities {
         Err(self.unsupported(Operation::Acquire, &what).with_remedy("choose another store, or an exclusive lock"))
     }
 
-    /// Refuses what the store has not said that it can do.
+    /// Refuses an ability that the store does not declare.
     ///
     /// # Errors
-    /// `Unsupported`, of effect `None`: nothing was sent.
+    /// `Unsupported`, with effect `None`: nothing was sent.
     pub fn check_ability(&self, ability: Ability) -> Result<(), BackendError> {
         if self.abilities.contains(&ability) {
             return Ok(());

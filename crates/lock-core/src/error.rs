@@ -86,8 +86,8 @@ impl fmt::Display for Operation {
 /// Says what went wrong (`kind`), whether anything may have happened (`effect`), and what to do (`remedy`). Its text
 /// never holds a secret. Cloning is cheap.
 ///
-/// Two of them are equal if all that they say is equal: kind, effect, backend, operation, message and remedy. The errors
-/// underneath are not compared, because most cannot be.
+/// Two errors are equal if kind, effect, backend, operation, message and remedy are equal. The errors underneath are
+/// not compared, because most cannot be.
 #[derive(Clone, Debug)]
 pub struct BackendError(Arc<Detail>);
 

@@ -62,13 +62,13 @@ impl Query {
         Self { pattern: pattern.into(), cursor: None, limit: Self::LIMIT_DEFAULT }
     }
 
-    /// Returns about so many entries at a time.
+    /// Returns about this many entries at a time.
     pub fn limit(mut self, limit: u32) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Goes on where a page ended.
+    /// Continues where a page ended.
     pub fn after(mut self, cursor: Cursor) -> Self {
         self.cursor = Some(cursor);
         self

@@ -16,7 +16,7 @@ macro_rules! option_setters {
     () => {
         /// How long the store keeps the lease when nobody renews it: 100 ms to 365 days, 30 s if not set.
         ///
-        /// The client renews the lease whatever the ttl is. After a holder has died, others wait for so long.
+        /// The client renews the lease whatever the ttl is. If a holder dies, others wait until its ttl has passed.
         pub fn ttl(self, ttl: ::std::time::Duration) -> Self {
             self.set(|options| options.set_ttl(ttl))
         }
@@ -40,7 +40,7 @@ macro_rules! option_setters {
 
 /// How a lock is requested and held. Reading it from a configuration refuses unknown fields.
 ///
-/// The setters are those of a mutex. Like there, a value that is not valid is an error of the acquire.
+/// The setters are those of a mutex. As there, an invalid value is an error of the acquire.
 ///
 /// ```
 /// use std::time::Duration;

@@ -48,7 +48,7 @@ fn holder_text(holder: Option<&Holder>) -> String {
     holder.map_or_else(|| "somebody".to_owned(), ToString::to_string)
 }
 
-/// The store said that somebody else holds the lock. An answer to a call that does not wait.
+/// Somebody else holds the lock, according to the store. The answer to a call that does not wait.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the lock \"{name}\" is held by {}", holder_text(holder.as_ref()))]
 pub struct Busy {
@@ -74,7 +74,7 @@ pub enum Refusal {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReleaseError {
-    /// The lock had been lost before: part of the work may have been done without it.
+    /// The lock had already been lost: part of the work may have been done without it.
     #[error(transparent)]
     Lost(#[from] crate::Lost),
     /// The lock was held until it was released, but the store did not confirm the release. The client repeats it in the

@@ -12,7 +12,7 @@ const THREADS_MAX: usize = 4;
 
 /// Something to do.
 pub trait Work: Send + Sized + 'static {
-    /// Does a part of it. What is left is given back, and goes to the end of the queue.
+    /// Does a part of it. The rest is returned, and goes to the end of the queue.
     fn run(self) -> Option<Self>;
 }
 
@@ -37,7 +37,7 @@ impl<W> fmt::Debug for Pool<W> {
 }
 
 impl<W: Work> Pool<W> {
-    /// Has work done by a thread of the pool. Tells whether there is one.
+    /// Has work done by a thread of the pool. Returns whether there is one.
     pub fn hand_in(&self, work: W) -> bool {
         let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if queue.threads < THREADS_MAX {
