@@ -1,9 +1,9 @@
 //! Distributed locks with leases, loss signals and fencing tokens.
 //!
-//! A lock that other processes respect is a *lease*: it expires by itself when its holder dies. So a holder needs to know
-//! how long it may rely on the lease, and needs to be told when the lease is lost. It also passes a *fencing token* to the
-//! resource that the lock protects, so that the resource can refuse a write that comes too late. All three are the default
-//! here.
+//! A lock that other processes respect is a *lease*: it expires by itself when its holder dies. So a holder needs to
+//! know how long it may rely on the lease, and must find out when the lease is lost. It also passes a *fencing token*
+//! to the resource that the lock protects, so that the resource can refuse a write that comes too late. All three are
+//! the default here.
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "sqlite"))]
@@ -63,7 +63,7 @@
 //! [`BackendConfig::from_url`] lists all forms.
 //!
 //! No store is on by default: enable the features of those that you use, such as
-//! `leasehold = { version = "0.1", features = ["sqlite"] }`. A URL of a store that is left out is refused with an error that
+//! `leasehold = { version = "0.1", features = ["sqlite"] }`. The URL of any other store is refused with an error that
 //! names its feature.
 //!
 //! # Checking the token in SQL
@@ -110,10 +110,10 @@
 //!
 //! # Shutting down
 //!
-//! `Client::close` ends all holds and waits of a client and of its clones, and waits until the store has been told. Waiters
-//! get [`AcquireError::Closed`], guards are lost with [`LossReason::Closed`]. Without it, locks that are still held when the
-//! process ends stay locked until their ttl is over. A process that is killed leaves its locks to the ttl as well, so choose
-//! a ttl that others can wait for; renewal keeps the lease for as long as the work takes.
+//! `Client::close` ends all holds and waits of a client and its clones, and waits until the store has answered their
+//! releases. Waiters get [`AcquireError::Closed`], guards are lost with [`LossReason::Closed`]. Without it, locks that
+//! are still held when the process ends stay locked until their ttl is over. A process that is killed leaves its locks
+//! to the ttl as well, so choose a ttl that others can wait for; renewal keeps the lease for as long as the work takes.
 //!
 //! # Passing in your own Redis client
 //!
@@ -135,8 +135,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! A client can acquire locks through a pool, and open connections of its own for what a pool cannot do: to notify waiters, and
-//! to renew leases and release locks however busy the pool is.
+//! A client can acquire locks through a pool, and open connections of its own for what a pool cannot do: notify
+//! waiters, and renew leases and release locks however busy the pool is.
 //!
 //! ```no_run
 //! # #[cfg(feature = "deadpool")]
@@ -224,7 +224,8 @@
 //! # Features
 //!
 //! `async` (default) and `blocking` are the two APIs; `sqlite`, `redis`, `redlock` and `memory` the stores. `tls` adds
-//! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `full` is everything.
+//! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `full` enables
+//! everything.
 
 #[cfg(feature = "blocking")]
 pub mod blocking;

@@ -72,7 +72,7 @@ pub(crate) fn acquire(
     }
 }
 
-/// A thread that waits for the lock, since a blocking wait does not hear signals.
+/// A thread that waits for the lock, since a blocking wait does not notice signals.
 struct Asking {
     stage: Arc<Mutex<Stage>>,
     warnings: Receiver<String>,
