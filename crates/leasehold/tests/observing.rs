@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use leasehold::memory::MemoryStore;
 use leasehold::observe::{Observer, Occurrence};
-use leasehold::{BackendConfig, BackendError, Ended, LossReason, ManualClock, blocking};
+use leasehold::{BackendConfig, LossReason, ManualClock, ReleaseError, blocking};
 use test_support::RedisServer;
 use test_support::bounds::{Watchdog, wait_for};
 use tokio::runtime::Runtime;
@@ -78,7 +78,7 @@ impl Client {
 }
 
 impl Guard<'_> {
-    fn release(self) -> Result<Ended, BackendError> {
+    fn release(self) -> Result<(), ReleaseError> {
         match self {
             Self::Async(runtime, guard) => runtime.block_on(guard.release()),
             Self::Blocking(guard) => guard.release(),
@@ -123,7 +123,7 @@ fn play(connect: Connect) -> Vec<Occurrence> {
     thread::sleep(Duration::from_millis(1500));
     server.resume();
     log.ends_with("store available");
-    assert!(matches!(guard.release(), Ok(Ended::AlreadyLost(_))));
+    assert!(matches!(guard.release(), Err(ReleaseError::Lost(_))));
 
     let guard = client.acquire("released late");
     log.ends_with("acquired");

@@ -85,6 +85,9 @@ impl fmt::Display for Operation {
 ///
 /// Says what went wrong (`kind`), whether anything may have happened (`effect`), and what to do (`remedy`). Its text
 /// never holds a secret. Cloning is cheap.
+///
+/// Two of them are equal if all that they say is equal: kind, effect, backend, operation, message and remedy. The errors
+/// underneath are not compared, because most cannot be.
 #[derive(Clone, Debug)]
 pub struct BackendError(Arc<Detail>);
 
@@ -155,6 +158,22 @@ impl BackendError {
     }
 }
 
+impl PartialEq for BackendError {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.said() == other.0.said()
+    }
+}
+
+impl Eq for BackendError {}
+
+impl Detail {
+    /// All of it but the error underneath.
+    fn said(&self) -> (ErrorKind, Effect, &str, Operation, &str, Option<&str>) {
+        let Self { kind, effect, backend, operation, message, remedy, source: _ } = self;
+        (*kind, *effect, backend, *operation, message, remedy.as_deref())
+    }
+}
+
 impl fmt::Display for BackendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let detail = &self.0;
@@ -187,6 +206,19 @@ mod tests {
         let error =
             BackendError::new("redis", Operation::Acquire, ErrorKind::Timeout, Effect::None, "no answer within 1s");
         assert_eq!(error.effect(), Effect::Unknown);
+    }
+
+    #[test]
+    fn errors_that_say_the_same_are_equal_whatever_is_underneath() {
+        let error = |message: &str| {
+            BackendError::new("redis", Operation::Acquire, ErrorKind::Denied, Effect::None, message)
+                .with_source(std::io::Error::other(message.len().to_string()))
+        };
+        assert_eq!(error("no right"), error("no right").with_source(std::io::Error::other("another")));
+        assert_ne!(error("no right"), error("no left"));
+        assert_ne!(error("no right"), error("no right").with_remedy("grant it"));
+        let unsure = BackendError::new("redis", Operation::Acquire, ErrorKind::Denied, Effect::Unknown, "no right");
+        assert_ne!(error("no right"), unsure);
     }
 
     #[test]

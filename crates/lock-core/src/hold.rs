@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::{BackendError, FencingToken, Lease, LockName, Moment};
 
 /// Why a hold ended before it was given up.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossReason {
     /// Its validity ended without a renewal that the store confirmed; with the last error, if there was one.
@@ -36,7 +36,7 @@ impl fmt::Display for LossReason {
 }
 
 /// The lock is not held any more: stop what it protects.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("lost the lock \"{name}\" (token {token}): {reason}")]
 pub struct Lost {
     /// The lock.
@@ -160,7 +160,7 @@ mod tests {
         assert!(hold.check(Moment::from_nanos(99)).is_ok());
         assert_eq!(hold.remaining(Moment::from_nanos(99)), Duration::from_nanos(1));
         let lost = hold.check(Moment::from_nanos(100)).unwrap_err();
-        assert!(matches!(lost.reason, LossReason::Expired(None)));
+        assert_eq!(lost.reason, LossReason::Expired(None));
         assert_eq!(lost.to_string(), "lost the lock \"a\" (token 7): its lease ended before a renewal was confirmed");
         assert_eq!(hold.token().get(), 7);
         assert!(hold.lost().is_none());
@@ -175,8 +175,8 @@ mod tests {
         assert!(hold.check(Moment::from_nanos(150)).is_ok());
         hold.lose(LossReason::NotHeld);
         hold.lose(LossReason::MaxHold);
-        assert!(matches!(hold.check(Moment::from_nanos(0)).unwrap_err().reason, LossReason::NotHeld));
-        assert!(matches!(hold.lost().unwrap().reason, LossReason::NotHeld));
+        assert_eq!(hold.check(Moment::from_nanos(0)).unwrap_err().reason, LossReason::NotHeld);
+        assert_eq!(hold.lost().unwrap().reason, LossReason::NotHeld);
         assert_eq!(hold.remaining(Moment::from_nanos(0)), Duration::ZERO);
     }
 
@@ -188,10 +188,10 @@ mod tests {
         assert!(hold.check(Moment::from_nanos(199)).is_ok(), "nobody was told otherwise");
         assert!(hold.check(Moment::from_nanos(200)).is_err());
         hold.extend(Moment::from_nanos(300));
-        assert!(matches!(hold.check(Moment::from_nanos(250)).unwrap_err().reason, LossReason::Expired(None)));
+        assert_eq!(hold.check(Moment::from_nanos(250)).unwrap_err().reason, LossReason::Expired(None));
         assert_eq!(hold.remaining(Moment::from_nanos(250)), Duration::ZERO);
         hold.lose(LossReason::NotHeld);
-        assert!(matches!(hold.check(Moment::from_nanos(250)).unwrap_err().reason, LossReason::NotHeld));
+        assert_eq!(hold.check(Moment::from_nanos(250)).unwrap_err().reason, LossReason::NotHeld);
     }
 
     #[test]

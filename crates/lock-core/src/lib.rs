@@ -36,7 +36,7 @@ mod token;
 mod verbs;
 
 pub use backend::{AsyncBackend, AsyncInspect, Backend, BlockingBackend, BlockingInspect};
-pub use capabilities::{Capabilities, Counter, Durability, Isolation, RequestOrder, Waiting};
+pub use capabilities::{Ability, Capabilities, Counter, Durability, Isolation, RequestOrder, Waiting};
 pub use error::{BackendError, Effect, ErrorKind, Operation};
 pub use event::{Event, EventSink, Heard, Listener, Listeners};
 pub use hold::{Hold, LossReason, Lost};
@@ -45,7 +45,7 @@ pub use keeper::{BATCH_MAX, Batch, Keeper, Lateness, Renewal};
 pub use name::LockName;
 pub use note::Note;
 pub use options::{LockOptions, Patience};
-pub use outcome::{AcquireError, Ended, Refusal, VerifyError, WhileHeldError};
+pub use outcome::{AcquireError, Busy, Refusal, ReleaseError, VerifyError, WhileHeldError};
 pub use owner::Owner;
 pub use policy::{CHAIN_DEFAULT, FLUSH_WITHIN, Policy, drift};
 pub use prefix::Prefix;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::{BackendError, FencingToken, Holder, Invalid, LockName, LossReason};
+use crate::{BackendError, FencingToken, Holder, Invalid, LockName};
 
 /// Why a lock was not acquired. Nothing is left behind at the store, or it is being cleared.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
     /// The name or an option is not valid; nothing was asked.
@@ -47,8 +47,18 @@ fn holder_text(holder: Option<&Holder>) -> String {
     holder.map_or_else(|| "somebody".to_owned(), ToString::to_string)
 }
 
+/// The store said that somebody else holds the lock. An answer to a call that does not wait.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the lock \"{name}\" is held by {}", holder_text(holder.as_ref()))]
+pub struct Busy {
+    /// The lock.
+    pub name: LockName,
+    /// Who holds it, as far as is known.
+    pub holder: Option<Holder>,
+}
+
 /// Why a waiter was rejected.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It would not wait, and the lock is held: an answer, not an error.
     Busy {
@@ -59,17 +69,21 @@ pub enum Refusal {
     Error(AcquireError),
 }
 
-/// How giving up a lock ended.
-#[derive(Clone, Debug)]
-pub enum Ended {
-    /// The lock was held until now, and was released or passed on.
-    Released,
-    /// The hold had been lost before.
-    AlreadyLost(LossReason),
+/// Why a release failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReleaseError {
+    /// The lock had been lost before: part of the work may have been done without it.
+    #[error(transparent)]
+    Lost(#[from] crate::Lost),
+    /// The lock was held until it was released, but the store did not confirm the release. The client repeats it in the
+    /// background until the lease ends.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
 }
 
 /// Why a hold could not be verified at the store.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
     /// The lock is not held any more.
@@ -81,7 +95,7 @@ pub enum VerifyError {
 }
 
 /// Why work under a lock did not come to its end.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WhileHeldError {
     /// The lock was not acquired; the work was not begun.
@@ -109,5 +123,7 @@ mod tests {
         assert_eq!(text(Some(Holder::Foreign)), format!("{waited}something other than leasehold"));
         assert_eq!(text(Some(Holder::Leasehold { tokens, note: note.clone() })), format!("{waited}{note}"));
         assert!(!note.to_string().is_empty());
+        let busy = Busy { name: "a".parse().unwrap(), holder: Some(Holder::Foreign) };
+        assert_eq!(busy.to_string(), "the lock \"a\" is held by something other than leasehold");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Output, Reply, Request, Station, TurnId};
-use lock_core::{Answer, BackendError, Ended, FencingToken, Hold, LossReason, Moment, Owner, Renewed};
+use lock_core::{Answer, BackendError, FencingToken, Hold, LossReason, Moment, Owner, Released, Renewed};
 
 use crate::observer::Occurrence;
 use crate::sync::Arc;
@@ -122,7 +122,7 @@ impl Diary {
         self.now = now;
         match input {
             Input::Join(join) => self.waits.begin(join.turn, now),
-            Input::Leave(turn) => _ = self.waits.end(*turn),
+            Input::Leave(leaving) => _ = self.waits.end(leaving.turn),
             Input::Reply(_, Reply::Acquire(result)) => {
                 self.store_said(result);
                 if let Ok(Answer::Queued { position, .. }) = result {
@@ -206,9 +206,14 @@ impl Diary {
         }
     }
 
-    fn ended(&mut self, turn: TurnId, result: &Result<Ended, BackendError>) {
-        if let Ok(Ended::AlreadyLost(reason)) = result {
-            return self.lost(turn, reason);
+    fn ended(&mut self, turn: TurnId, result: &Result<Released, BackendError>) {
+        if let Ok(Released::Left | Released::NotHeld) = result {
+            return self.lost(turn, &LossReason::NotHeld);
+        }
+        // A holder whose wish was refused holds on, and its lease is still renewed.
+        let holds_on = |holding: &Holding| result.is_err() && self.renews(holding.hold.lease().owner);
+        if self.holds.get(&turn).is_some_and(holds_on) {
+            return;
         }
         let Some(Holding { hold, since }) = self.holds.remove(&turn) else { return };
         let (lock, token, held) = (self.news.lock(), hold.token(), self.now.since(since));
@@ -220,6 +225,10 @@ impl Diary {
                 self.unreleased.push(Unreleased { owner: hold.lease().owner, token, held, request: None });
             }
         }
+    }
+
+    fn renews(&self, owner: Owner) -> bool {
+        self.renewal.as_ref().is_some_and(|due| due.owner == owner)
     }
 
     /// A release may repeat one that was not confirmed.

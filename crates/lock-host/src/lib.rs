@@ -11,6 +11,7 @@
 //! - Observing: `observer` (what is told), `diary` (from a station's inputs and outputs), `watch` (to whom), `locked` (when:
 //!   once the site is unlocked), `traced` (to `tracing`, where that feature is on; else `untraced`).
 //! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
+//! - Work that nobody waits for: `pool`.
 
 mod alarms;
 mod asking;
@@ -25,6 +26,7 @@ mod lock;
 mod locked;
 mod macros;
 mod observer;
+mod pool;
 mod ports;
 mod proof;
 #[cfg(test)]
@@ -46,13 +48,14 @@ pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
 pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::panicked;
+pub use errors::{counted, panicked};
 pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use lock::Lock;
 pub use locked::Telling;
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
+pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};

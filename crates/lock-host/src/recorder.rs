@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use lock_core::station::{Action, ActionId, Input, Join, Reply, Request, TurnId};
+use lock_core::station::{Action, ActionId, Input, Join, Leaving, Reply, Request, TurnId};
 use lock_core::{
-    Answer, BackendError, Capabilities, Claim, Ended, FencingToken, Hold, Lease, LossReason, Note, Owner, Patience,
-    Policy, Refusal, ReleaseRequest, Terms, TokenRange, Ttl,
+    Answer, BackendError, Capabilities, Claim, FencingToken, Hold, Lease, LossReason, Note, Owner, Patience, Policy,
+    Refusal, ReleaseRequest, Released, Terms, TokenRange, Ttl,
 };
 
 use crate::clock::SharedClock;
@@ -46,7 +46,7 @@ impl Driver for Recorder {
     fn leave(site: &Site<Self>, turn: TurnId) {
         let mut inner = site.lock();
         inner.waiters.here.remove(&turn);
-        site.feed(&mut inner, Input::Leave(turn));
+        site.feed(&mut inner, Input::Leave(Leaving::now(turn)));
     }
 
     fn release(&self, request: ReleaseRequest, _: Duration) {
@@ -59,7 +59,7 @@ impl Waiters for Recorded {
         self.here.insert(turn, Some(hold));
     }
 
-    fn refuse(&mut self, turn: TurnId, refusal: Refusal, _: Option<Owner>) {
+    fn refuse(&mut self, turn: TurnId, refusal: Refusal) {
         if let Some(left) = self.panics.checked_sub(1) {
             self.panics = left;
             panic!("on purpose");
@@ -73,7 +73,7 @@ impl Waiters for Recorded {
         self.lost.push(reason);
     }
 
-    fn end(&mut self, turn: TurnId, _: Result<Ended, BackendError>) {
+    fn end(&mut self, turn: TurnId, _: Result<Released, BackendError>) {
         self.here.remove(&turn);
     }
 

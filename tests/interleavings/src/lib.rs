@@ -38,6 +38,8 @@ mod locked;
 mod macros;
 #[path = "../../../crates/lock-host/src/observer.rs"]
 mod observer;
+#[path = "../../../crates/lock-host/src/pool.rs"]
+mod pool;
 #[path = "../../../crates/lock-host/src/ports.rs"]
 mod ports;
 #[path = "../../../crates/lock-host/src/proof.rs"]
@@ -72,8 +74,6 @@ mod guard;
 mod keeper;
 #[path = "../../../crates/lock-blocking/src/mutex.rs"]
 mod mutex;
-#[path = "../../../crates/lock-blocking/src/pool.rs"]
-mod pool;
 #[path = "../../../crates/lock-blocking/src/threads.rs"]
 mod threads;
 
@@ -85,7 +85,7 @@ pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::panicked;
+pub use errors::{counted, panicked};
 pub use guard::Guard;
 pub use host::{note, random_u64, secret};
 pub use inquiry::Inquiry;
@@ -94,6 +94,7 @@ pub use lock::Lock;
 pub use locked::Telling;
 pub use mutex::Mutex;
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
+pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};

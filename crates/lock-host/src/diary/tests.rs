@@ -1,7 +1,7 @@
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use lock_core::station::Join;
+use lock_core::station::{Join, Leaving};
 use lock_core::{
     Capabilities, Durability, Effect, ErrorKind, Holder, Lease, Note, Operation, Patience, Released, Terms, TokenRange,
     Ttl, Waiting, Width,
@@ -59,7 +59,7 @@ impl Rig {
     }
 
     fn leave(&self, turn: u64) {
-        self.site.feed(&mut self.site.lock(), Input::Leave(TurnId(turn)));
+        self.site.feed(&mut self.site.lock(), Input::Leave(Leaving::now(TurnId(turn))));
     }
 
     fn queued(&self, position: u32) {
@@ -230,6 +230,17 @@ fn a_release_that_was_not_confirmed_is_told_and_so_is_its_end() {
         ]
     );
     assert!(rig.diary_is_empty());
+}
+
+#[test]
+fn a_holder_whose_wish_is_refused_holds_on() {
+    let rig = Rig::new(|_| {});
+    let lease = rig.hold(1);
+    let leaving = Leaving { turn: TurnId(1), keep: Some(SECOND) };
+    rig.site.feed(&mut rig.site.lock(), Input::Leave(leaving));
+    rig.clock.advance(20 * SECOND);
+    rig.renewed(&lease);
+    assert_eq!(rig.names(), ["acquired", "renewed late"]);
 }
 
 #[test]
