@@ -108,6 +108,11 @@
 //! You never have to clean up: whatever a failed call may have left at the store is released in the background, or expires
 //! with the ttl. [`Effect`] says whether a failed request may have taken effect.
 //!
+//! # Observability
+//!
+//! The feature `tracing` emits an event when a lock is acquired, waited for long, renewed late, lost or released, and when the
+//! store is unavailable. For metrics, add an [`Observer`](observe::Observer). See [`observe`].
+//!
 //! # Shutting down
 //!
 //! `Client::close` ends all holds and waits of a client and its clones, and waits until the store has answered their
@@ -224,8 +229,8 @@
 //! # Features
 //!
 //! `async` (default) and `blocking` are the two APIs; `sqlite`, `redis`, `redlock` and `memory` the stores. `tls` adds
-//! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `full` enables
-//! everything.
+//! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `tracing` emits
+//! events. `full` enables everything.
 
 #[cfg(feature = "blocking")]
 pub mod blocking;
@@ -235,6 +240,7 @@ mod connect;
 mod from_redis;
 #[cfg(feature = "async")]
 mod nonblocking;
+pub mod observe;
 #[cfg(feature = "redlock")]
 pub mod redlock;
 
@@ -251,7 +257,7 @@ pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, LockName,
     LockOptions, LossReason, Lost, Note, ReleaseError, Ttl, VerifyError, WhileHeldError, inspect,
 };
-pub use lock_host::{Clock, HostClock, Level, ManualClock, Observer, Occurrence, Proof, SharedClock};
+pub use lock_host::{Clock, HostClock, ManualClock, Proof, SharedClock};
 #[cfg(feature = "memory")]
 pub use lock_memory as memory;
 #[cfg(feature = "redis")]
