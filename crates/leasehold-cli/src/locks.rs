@@ -6,8 +6,8 @@ use leasehold::BackendConfig;
 use leasehold::blocking::{self, Client, Guard};
 use lock_core::inspect::{Entry, Query};
 use lock_core::{
-    AcquireError, BackendError, BlockingInspect, Effect, Ended, ErrorKind, FencingToken, Holder, LockName, Moment,
-    Operation, Ttl,
+    AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, LockName, Moment, Operation,
+    ReleaseError, Ttl,
 };
 use lock_host::{Clock, HostClock};
 use rustix::io::Errno;
@@ -239,8 +239,8 @@ impl Hold {
     /// Releases the lock.
     pub(crate) fn release(self) -> Parted {
         match self.0.release() {
-            Ok(Ended::Released) => Parted::Released,
-            Ok(Ended::AlreadyLost(reason)) => Parted::AlreadyLost(reason.to_string()),
+            Ok(()) => Parted::Released,
+            Err(ReleaseError::Lost(lost)) => Parted::AlreadyLost(lost.reason.to_string()),
             Err(error) => Parted::Unknown(error.to_string()),
         }
     }

@@ -16,7 +16,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         () = pay(guard.fencing_token()) => println!("paid"),
         lost @ Lost { .. } = guard.lost() => return Err(lost.into()),
     }
-    println!("{:?}", guard.release().await?);
+    guard.release().await?; // an error if the lock was lost before
+    println!("released");
     Ok(())
 }
 

@@ -103,7 +103,8 @@
 //! | [`AcquireError::Invalid`] | fix the name or the option |
 //! | [`AcquireError::Closed`] | nothing: this client is shutting down |
 //! | [`ConnectError`] | `Backend` as above; otherwise fix the URL or the host as the error says |
-//! | [`Lost`], at any time while the lock is held | stop the work. Acquire again, and start from what the resource has stored |
+//! | [`Lost`], at any time while the lock is held, and from `release` | stop the work. Acquire again, and start from what the resource has stored |
+//! | [`ReleaseError::Backend`] | nothing: the lock was held until it was released, and the release is repeated in the background |
 //!
 //! You never have to clean up: whatever a failed call may have left at the store is released in the background, or expires
 //! with the ttl. [`Effect`] says whether a failed request may have taken effect.
@@ -249,8 +250,9 @@ pub use from_redis::PoolBuilder;
 #[cfg(feature = "async")]
 pub use lock_async::{Builder, Client, Guard, Mutex};
 pub use lock_core::{
-    AcquireError, BackendError, Capabilities, Effect, Ended, ErrorKind, FencingToken, Holder, Invalid, Lateness,
-    LockName, LockOptions, LossReason, Lost, Moment, Note, Operation, Ttl, VerifyError, WhileHeldError, inspect,
+    AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, Lateness,
+    LockName, LockOptions, LossReason, Lost, Moment, Note, Operation, ReleaseError, Ttl, VerifyError, WhileHeldError,
+    inspect,
 };
 pub use lock_host::{Clock, HostClock, ManualClock, Proof, SharedClock};
 #[cfg(feature = "memory")]

@@ -1,7 +1,7 @@
 //! Proof of holding a lock.
 
 use lock_core::station::Input;
-use lock_core::{BackendError, Ended, LossReason, Lost, VerifyError};
+use lock_core::{Lost, ReleaseError, VerifyError};
 use lock_host::{Held, NAP_MAX};
 use tokio::sync::oneshot;
 
@@ -66,19 +66,37 @@ impl Guard {
         }
     }
 
-    /// Releases the lock and waits for the store's answer.
+    /// Releases the lock and waits for the store's answer. A success means that the lock was held until now.
     ///
     /// # Errors
-    /// Those of the store. The client then repeats the release in the background until the lease ends.
+    /// `Lost` if the lock was lost before, also by `max_hold`: part of the work may have been done without it. `Backend` if
+    /// the store did not confirm the release; the client repeats it in the background until the lease ends.
     ///
     /// # Cancel safety
     /// The release is on its way when this is first polled; dropping it gives up the waiting only.
-    pub async fn release(self) -> Result<Ended, BackendError> {
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// use lock_core::ReleaseError;
+    ///
+    /// let guard = client.mutex("invoice:42").acquire().await?;
+    /// match guard.release().await {
+    ///     Ok(()) => println!("the lock was held until now"),
+    ///     Err(ReleaseError::Lost(lost)) => return Err(lost.into()), // the work does not count
+    ///     Err(error) => println!("the lock was held, but may not be free yet: {error}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn release(self) -> Result<(), ReleaseError> {
         let (sender, ended) = oneshot::channel();
         leave(self.0.site(), self.0.turn(), Some(sender));
-        // Nobody answers where the turn was over already: the hold had been lost.
-        let lost = |_| Ok(Ended::AlreadyLost(self.0.hold().lost().map_or(LossReason::Closed, |lost| lost.reason)));
-        ended.await.unwrap_or_else(lost)
+        // Nobody answers where the turn was over already.
+        self.0.ended(ended.await.ok())
     }
 }
 

@@ -4,7 +4,7 @@
 //! machine, and what is neither async nor blocking is in `lock-host`. `lock-blocking` is the same for plain threads.
 //!
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
-//! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held`.
+//! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
 //! - `tasks`: who waits or holds at a station. `driver`: has actions run, in order, by the loops of `work`
 //!   (`generations`: what a flush waits for). `keeper`: renews, on a thread of its own.

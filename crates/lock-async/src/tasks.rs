@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lock_core::station::TurnId;
-use lock_core::{BackendError, Ended, Hold, LossReason, Owner, Refusal};
+use lock_core::{BackendError, Hold, LossReason, Refusal, Released};
 use lock_host::Waiters;
 use tokio::sync::futures::OwnedNotified;
 use tokio::sync::{Notify, oneshot};
@@ -13,7 +13,7 @@ use tokio::sync::{Notify, oneshot};
 pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
 
 /// Who hears how a turn ended.
-pub(crate) type EndSender = oneshot::Sender<Result<Ended, BackendError>>;
+pub(crate) type EndSender = oneshot::Sender<Result<Released, BackendError>>;
 
 /// The tasks that wait or hold at a site.
 #[derive(Default)]
@@ -64,7 +64,7 @@ impl Waiters for Tasks {
         _ = task.verdict.take().map(|sender| sender.send(Ok(hold)));
     }
 
-    fn refuse(&mut self, turn: TurnId, refusal: Refusal, _: Option<Owner>) {
+    fn refuse(&mut self, turn: TurnId, refusal: Refusal) {
         _ = self.by_turn.remove(&turn).and_then(|task| task.verdict).map(|sender| sender.send(Err(refusal)));
     }
 
@@ -73,7 +73,7 @@ impl Waiters for Tasks {
         self.losses.notify_waiters();
     }
 
-    fn end(&mut self, turn: TurnId, result: Result<Ended, BackendError>) {
+    fn end(&mut self, turn: TurnId, result: Result<Released, BackendError>) {
         _ = self.by_turn.remove(&turn).and_then(|task| task.ended).map(|sender| sender.send(result));
     }
 

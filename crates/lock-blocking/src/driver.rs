@@ -4,12 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use lock_core::station::{Action, Input, Leaving, Reply, Request, TurnId};
-use lock_core::{BackendError, BlockingBackend, Ended, Operation, ReleaseRequest};
-use lock_host::{NAP_MAX, panicked};
+use lock_core::{BackendError, BlockingBackend, Operation, ReleaseRequest};
+use lock_host::{NAP_MAX, Pool, Work, panicked};
 
-use crate::pool::{Pool, Work};
 use crate::sync::{Arc, PoisonError};
-use crate::threads::{Presence, Thread, Threads, Verdict};
+use crate::threads::{End, Presence, Thread, Threads, Verdict};
 
 /// A station with the threads that wait or hold there.
 pub(crate) type Site = lock_host::Site<Driver>;
@@ -33,7 +32,7 @@ enum Left {
 
 impl Driver {
     pub(crate) fn new(backend: Arc<dyn BlockingBackend>) -> Self {
-        Self { backend, pool: Pool::new() }
+        Self { backend, pool: Pool::default() }
     }
 
     /// Asks the store; blocks for as long as it may take.
@@ -53,7 +52,7 @@ impl lock_host::Driver for Driver {
     type Waiters = Threads;
 
     fn run(_: &Site, threads: &mut Threads, action: Action) {
-        threads.pending.push_back(action);
+        threads.push(action);
     }
 
     fn attend(site: &Site, threads: &mut Threads) {
@@ -98,15 +97,15 @@ pub(crate) fn verdict(site: &Site, turn: TurnId) -> Verdict {
     verdict
 }
 
-/// Ends the turn and waits until the store was told; `None` if that was done before.
-pub(crate) fn leave(site: &Site, turn: TurnId) -> Option<Result<Ended, BackendError>> {
+/// Ends the turn and waits until the store was told; `None` if it was over before.
+pub(crate) fn leave(site: &Site, turn: TurnId) -> End {
     let mut inner = site.lock();
     inner.waiters.get_mut(turn)?.presence = Presence::Here;
     site.feed(&mut inner, Input::Leave(Leaving::now(turn)));
     let (mut inner, ended) = work(site, inner, turn, |thread| thread.ended.take());
     inner.waiters.by_turn.remove(&turn);
     find_hands(site, &mut inner.waiters);
-    Some(ended)
+    ended
 }
 
 /// Sleeps until the hold is lost, but for at most `nap`.

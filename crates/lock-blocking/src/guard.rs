@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::station::Input;
-use lock_core::{BackendError, Ended, LossReason, Lost, VerifyError};
+use lock_core::{Lost, ReleaseError, VerifyError};
 use lock_host::{Held, NAP_MAX};
 
 use crate::driver::{Driver, leave, nap_until_lost};
@@ -84,16 +84,33 @@ impl Guard {
         }
     }
 
-    /// Releases the lock and waits for the store's answer.
+    /// Releases the lock and waits for the store's answer. A success means that the lock was held until now.
     ///
     /// # Errors
-    /// Those of the store. The client then repeats the release in the background until the lease ends.
+    /// `Lost` if the lock was lost before, also by `max_hold`: part of the work may have been done without it. `Backend` if
+    /// the store did not confirm the release; the client repeats it in the background until the lease ends.
     ///
     /// # Blocking
     /// For an operation timeout.
-    pub fn release(self) -> Result<Ended, BackendError> {
-        let ended = leave(self.0.site(), self.0.turn());
-        ended.unwrap_or_else(|| Ok(Ended::AlreadyLost(LossReason::Closed)))
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// use lock_core::ReleaseError;
+    ///
+    /// let guard = client.mutex("invoice:42").acquire()?;
+    /// match guard.release() {
+    ///     Ok(()) => println!("the lock was held until now"),
+    ///     Err(ReleaseError::Lost(lost)) => return Err(lost.into()), // the work does not count
+    ///     Err(error) => println!("the lock was held, but may not be free yet: {error}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn release(self) -> Result<(), ReleaseError> {
+        self.0.ended(leave(self.0.site(), self.0.turn()))
     }
 }
 

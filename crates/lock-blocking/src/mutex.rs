@@ -1,7 +1,7 @@
 //! A lock by its name, and how to hold it.
 
-use lock_core::{AcquireError, BackendError, Refusal, WhileHeldError};
-use lock_host::{Asking, Held, Lock};
+use lock_core::{AcquireError, BackendError, Busy, Refusal, WhileHeldError};
+use lock_host::{Asking, Held, Lock, counted};
 
 use crate::driver::{Driver, verdict};
 use crate::guard::Guard;
@@ -32,7 +32,8 @@ impl Mutex {
         asking.waited(take_turn(&asking)).map(Guard)
     }
 
-    /// Takes the lock if it is free; `None` if it is held.
+    /// Takes the lock if it is free; `None` if it is held. [`try_acquire_or_holder`](Self::try_acquire_or_holder) also tells
+    /// who holds it.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire), without `TimedOut`: a busy lock is not an error.
@@ -40,8 +41,35 @@ impl Mutex {
     /// # Blocking
     /// For at most two operation timeouts.
     pub fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
+        Ok(self.try_acquire_or_holder()?.ok())
+    }
+
+    /// Takes the lock if it is free, and tells who holds it otherwise.
+    ///
+    /// The outer result is that of the store; the inner one says who has the lock: you, or the holder that [`Busy`] names.
+    ///
+    /// # Errors
+    /// As [`try_acquire`](Self::try_acquire).
+    ///
+    /// # Blocking
+    /// For at most two operation timeouts.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// let lock = client.mutex("import").why("nightly import");
+    /// match lock.try_acquire_or_holder()? {
+    ///     Ok(guard) => guard.release()?,
+    ///     Err(busy) => println!("{busy}"), // the lock "import" is held by ...
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn try_acquire_or_holder(&self) -> Result<Result<Guard, Busy>, AcquireError> {
         let asking = self.0.ask()?.at_once();
-        Ok(asking.tried(take_turn(&asking))?.map(Guard))
+        asking.tried(take_turn(&asking).map(Guard))
     }
 
     /// Why this client's waiters for the lock are still waiting, if the store fails: the error of the latest request.
@@ -58,17 +86,47 @@ impl Mutex {
     /// A thread cannot be stopped from outside: work that takes long should call [`Guard::check`](lock_host::Proof::check) between its steps.
     ///
     /// # Errors
-    /// `Acquire` if the lock was not acquired; `Lost` if it was lost before the work was done, whose result is dropped.
+    /// `Acquire` if the lock was not acquired; `Lost` if it was lost before it was released, whatever the work returned. A
+    /// release that the store does not confirm is no error here: the work was done under the lock.
     ///
     /// # Blocking
     /// As [`acquire`](Self::acquire), then for as long as the work takes, then for an operation timeout.
     pub fn run_while_held<T>(&self, work: impl FnOnce(&Guard) -> T) -> Result<T, WhileHeldError> {
         let guard = self.acquire()?;
         let done = work(&guard);
-        let held = guard.check();
-        // The work was done under the lock; a release that fails is repeated in the background.
-        _ = guard.release();
-        Ok(held.map(|()| done)?)
+        counted(Ok(done), guard.release())
+    }
+
+    /// The same for work that can fail. The work's own error type takes in the lock's.
+    ///
+    /// An error of the lock comes first: where the lock was lost, the work may have failed for that reason. For work whose error
+    /// type cannot take it in, use [`run_while_held`](Self::run_while_held), which returns the work's result inside of its own.
+    ///
+    /// # Errors
+    /// Those of [`run_while_held`](Self::run_while_held), and those of the work.
+    ///
+    /// # Blocking
+    /// As [`run_while_held`](Self::run_while_held).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// let lock = client.mutex("import");
+    /// let read = lock.try_run_while_held(|_guard| {
+    ///     let text = std::fs::read_to_string("/dev/null")?;
+    ///     Ok::<_, Box<dyn std::error::Error>>(text.len())
+    /// });
+    /// assert_eq!(read?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn try_run_while_held<T, E>(&self, work: impl FnOnce(&Guard) -> Result<T, E>) -> Result<T, E>
+    where
+        E: From<WhileHeldError>,
+    {
+        self.run_while_held(work)?
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::thread::JoinHandle as Thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{AcquireError, BackendError, Ended, FencingToken, LockOptions, Lost, VerifyError};
+use lock_core::{AcquireError, FencingToken, LockOptions, Lost, ReleaseError, VerifyError};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle as Task;
 
@@ -190,7 +190,7 @@ impl Guard {
         }
     }
 
-    pub(crate) fn release(self) -> Result<Ended, BackendError> {
+    pub(crate) fn release(self) -> Result<(), ReleaseError> {
         match self {
             Self::Nonblocking(guard, runtime) => runtime.block_on(guard.release()),
             Self::Blocking(guard) => guard.release(),

@@ -45,7 +45,7 @@ pub use keeper::{BATCH_MAX, Batch, Keeper, Lateness, Renewal};
 pub use name::LockName;
 pub use note::Note;
 pub use options::{LockOptions, Patience};
-pub use outcome::{AcquireError, Ended, Refusal, VerifyError, WhileHeldError};
+pub use outcome::{AcquireError, Busy, Refusal, ReleaseError, VerifyError, WhileHeldError};
 pub use owner::Owner;
 pub use policy::{CHAIN_DEFAULT, FLUSH_WITHIN, Policy, drift};
 pub use prefix::Prefix;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{BackendError, FencingToken, Holder, Invalid, LockName, LossReason};
+use crate::{BackendError, FencingToken, Holder, Invalid, LockName};
 
 /// Why a lock was not acquired. Nothing is left behind at the store, or it is being cleared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +47,16 @@ fn holder_text(holder: Option<&Holder>) -> String {
     holder.map_or_else(|| "somebody".to_owned(), ToString::to_string)
 }
 
+/// The store said that somebody else holds the lock. An answer to a call that does not wait.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the lock \"{name}\" is held by {}", holder_text(holder.as_ref()))]
+pub struct Busy {
+    /// The lock.
+    pub name: LockName,
+    /// Who holds it, as far as is known.
+    pub holder: Option<Holder>,
+}
+
 /// Why a waiter was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -59,13 +69,17 @@ pub enum Refusal {
     Error(AcquireError),
 }
 
-/// How giving up a lock ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// The lock was held until now, and was released or passed on.
-    Released,
-    /// The hold had been lost before.
-    AlreadyLost(LossReason),
+/// Why a release failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReleaseError {
+    /// The lock had been lost before: part of the work may have been done without it.
+    #[error(transparent)]
+    Lost(#[from] crate::Lost),
+    /// The lock was held until it was released, but the store did not confirm the release. The client repeats it in the
+    /// background until the lease ends.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
 }
 
 /// Why a hold could not be verified at the store.
@@ -109,5 +123,7 @@ mod tests {
         assert_eq!(text(Some(Holder::Foreign)), format!("{waited}something other than leasehold"));
         assert_eq!(text(Some(Holder::Leasehold { tokens, note: note.clone() })), format!("{waited}{note}"));
         assert!(!note.to_string().is_empty());
+        let busy = Busy { name: "a".parse().unwrap(), holder: Some(Holder::Foreign) };
+        assert_eq!(busy.to_string(), "the lock \"a\" is held by something other than leasehold");
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, TurnId};
-use lock_core::{AcquireError, Hold, LockName, LockOptions, Note, Patience, Refusal, Terms};
+use lock_core::{AcquireError, Busy, Hold, LockName, LockOptions, Note, Patience, Refusal, Terms};
 
 use crate::site::{Driver, Site};
 use crate::stations::Stations;
@@ -77,10 +77,10 @@ impl<'a, D: Driver> Asking<'a, D> {
     ///
     /// # Errors
     /// The refusal, where it is one.
-    pub fn tried<G>(&self, result: Result<G, Refusal>) -> Result<Option<G>, AcquireError> {
+    pub fn tried<G>(&self, result: Result<G, Refusal>) -> Result<Result<G, Busy>, AcquireError> {
         match result {
-            Ok(guard) => Ok(Some(guard)),
-            Err(Refusal::Busy { .. }) => Ok(None),
+            Ok(guard) => Ok(Ok(guard)),
+            Err(Refusal::Busy { holder }) => Ok(Err(Busy { name: self.name.clone(), holder })),
             Err(Refusal::Error(error)) => Err(error),
         }
     }

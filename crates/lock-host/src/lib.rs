@@ -9,6 +9,7 @@
 //! - One hold: `turn`, `proof`, `inquiry` (a request to the store about it).
 //! - `macros`: methods that the types of both facades have.
 //! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
+//! - Work that nobody waits for: `pool`.
 
 mod alarms;
 mod asking;
@@ -20,6 +21,7 @@ mod inquiry;
 mod keeping;
 mod lock;
 mod macros;
+mod pool;
 mod ports;
 mod proof;
 #[cfg(test)]
@@ -35,11 +37,12 @@ pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
 pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::panicked;
+pub use errors::{counted, panicked};
 pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use lock::Lock;
+pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Join, Leaving, Reply, Request, TurnId};
 use lock_core::{
-    Answer, BackendError, Capabilities, Claim, Ended, FencingToken, Hold, Lease, LossReason, Note, Owner, Patience,
-    Policy, Refusal, ReleaseRequest, Terms, TokenRange, Ttl,
+    Answer, BackendError, Capabilities, Claim, FencingToken, Hold, Lease, LossReason, Note, Owner, Patience, Policy,
+    Refusal, ReleaseRequest, Released, Terms, TokenRange, Ttl,
 };
 
 use crate::clock::SharedClock;
@@ -58,7 +58,7 @@ impl Waiters for Recorded {
         self.here.insert(turn, Some(hold));
     }
 
-    fn refuse(&mut self, turn: TurnId, refusal: Refusal, _: Option<Owner>) {
+    fn refuse(&mut self, turn: TurnId, refusal: Refusal) {
         if let Some(left) = self.panics.checked_sub(1) {
             self.panics = left;
             panic!("on purpose");
@@ -72,7 +72,7 @@ impl Waiters for Recorded {
         self.lost.push(reason);
     }
 
-    fn end(&mut self, turn: TurnId, _: Result<Ended, BackendError>) {
+    fn end(&mut self, turn: TurnId, _: Result<Released, BackendError>) {
         self.here.remove(&turn);
     }
 

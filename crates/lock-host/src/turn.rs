@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use lock_core::station::TurnId;
-use lock_core::{Hold, Lost};
+use lock_core::{BackendError, Hold, LossReason, Lost, ReleaseError, Released};
 
 use crate::inquiry::Inquiry;
 use crate::proof::Proof;
@@ -65,6 +65,20 @@ impl<D: Driver> Held<D> {
     /// What the station knows of the hold.
     pub fn hold(&self) -> &Hold {
         Proof::hold(&self.proof)
+    }
+
+    /// What came of ending the turn. `answer` is what the store said, nothing where the hold had been lost before.
+    ///
+    /// # Errors
+    /// `Lost` where the hold was lost, `Backend` where the store failed.
+    pub fn ended(&self, answer: Option<Result<Released, BackendError>>) -> Result<(), ReleaseError> {
+        let lost = |reason| Lost { name: self.name().clone(), token: self.fencing_token(), reason };
+        match answer {
+            Some(Ok(Released::Released)) => Ok(()),
+            Some(Ok(Released::Left | Released::NotHeld)) => Err(lost(LossReason::NotHeld).into()),
+            Some(Err(error)) => Err(error.into()),
+            None => Err(self.hold().lost().unwrap_or_else(|| lost(LossReason::Closed)).into()),
+        }
     }
 
     /// Begins to ask the store about the hold.

@@ -32,6 +32,8 @@ mod keeping;
 mod lock;
 #[path = "../../../crates/lock-host/src/macros.rs"]
 mod macros;
+#[path = "../../../crates/lock-host/src/pool.rs"]
+mod pool;
 #[path = "../../../crates/lock-host/src/ports.rs"]
 mod ports;
 #[path = "../../../crates/lock-host/src/proof.rs"]
@@ -62,8 +64,6 @@ mod guard;
 mod keeper;
 #[path = "../../../crates/lock-blocking/src/mutex.rs"]
 mod mutex;
-#[path = "../../../crates/lock-blocking/src/pool.rs"]
-mod pool;
 #[path = "../../../crates/lock-blocking/src/threads.rs"]
 mod threads;
 
@@ -75,13 +75,14 @@ pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::panicked;
+pub use errors::{counted, panicked};
 pub use guard::Guard;
 pub use host::{note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use lock::Lock;
 pub use mutex::Mutex;
+pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};

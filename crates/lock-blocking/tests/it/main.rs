@@ -6,6 +6,7 @@ mod holding;
 mod hung;
 mod keeping;
 mod panics;
+mod refused;
 mod sharing;
 mod support;
 mod waiting;

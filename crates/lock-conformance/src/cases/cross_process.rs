@@ -18,7 +18,7 @@ pub fn processes_exclude_each_other(bench: &Bench) {
     let client = here.client();
     assert!(client.try_acquire("a", &options(LONG)).unwrap().is_none(), "two processes hold it");
     assert_eq!(child.ask("check"), "held");
-    assert_eq!(child.ask("release"), "Released");
+    assert_eq!(child.ask("release"), "released");
     let guard = client.try_acquire("a", &options(LONG)).unwrap().expect("nobody holds it");
     assert!(guard.token().get() > held.token);
 }

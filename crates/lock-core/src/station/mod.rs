@@ -176,12 +176,6 @@ impl Station {
         self.tenure.as_ref().is_some_and(|tenure| tenure.wanted.is_some())
     }
 
-    /// Whose claim went out last, unless the station is idle or its release was answered.
-    #[must_use]
-    pub fn last_asked(&self) -> Option<Owner> {
-        self.last_asked
-    }
-
     fn on_join(&mut self, now: Moment, join: Join) {
         if self.phase == Phase::Closed {
             self.outbox.push_back(refused(join.turn, AcquireError::Closed));

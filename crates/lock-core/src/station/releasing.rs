@@ -6,7 +6,7 @@ use super::pending::{Of, PendingRelease, Progress};
 use super::phase::Phase;
 use super::quest::{Attempt, Quest};
 use crate::policy::pace;
-use crate::{BackendError, Certainty, Ended, LossReason, Moment, ReleaseRequest, Released};
+use crate::{BackendError, Certainty, Moment, ReleaseRequest, Released};
 
 impl Station {
     /// Whether the next claim would be a new owner's, and a release has to be answered first.
@@ -59,7 +59,7 @@ impl Station {
     pub(super) fn on_release_reply(&mut self, now: Moment, id: ActionId, result: Result<Released, BackendError>) {
         let Some(mut pending) = self.pending_releases.answered(id) else { return };
         if let Some(turn) = pending.turn.take() {
-            self.outbox.push_back(Output::Ended { turn, result: ended(&result) });
+            self.outbox.push_back(Output::Ended { turn, result: result.clone() });
         }
         match result {
             Ok(_) => self.last_asked = self.last_asked.filter(|owner| *owner != pending.request.owner),
@@ -82,14 +82,5 @@ impl Station {
         if self.is_held_back() {
             self.fail_impatient(&error);
         }
-    }
-}
-
-/// What a release says to the holder that left.
-fn ended(result: &Result<Released, BackendError>) -> Result<Ended, BackendError> {
-    match result {
-        Ok(Released::Released) => Ok(Ended::Released),
-        Ok(Released::Left | Released::NotHeld) => Ok(Ended::AlreadyLost(LossReason::NotHeld)),
-        Err(error) => Err(error.clone()),
     }
 }
