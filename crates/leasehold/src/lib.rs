@@ -13,7 +13,7 @@
 //! # std::env::set_current_dir(&folder)?;
 //! use std::time::Duration;
 //!
-//! let locks = leasehold::connect("sqlite:locks.db").await?; // needs no server
+//! let locks = leasehold::connect("sqlite:locks.db").await?; // feature `sqlite`; needs no server
 //! let guard = locks.mutex("invoice:42").ttl(Duration::from_secs(30)).wait(Duration::from_secs(5)).acquire().await?;
 //!
 //! let token = guard.fencing_token(); // goes with each write; the resource refuses lower ones
@@ -102,6 +102,7 @@
 //! | [`AcquireError::Forgotten`] | the store lost its data; the error says what to repair |
 //! | [`AcquireError::Invalid`] | fix the name or the option |
 //! | [`AcquireError::Closed`] | nothing: this client is shutting down |
+//! | [`ConnectError`] | `Backend` as above; otherwise fix the URL or the host as the error says |
 //! | [`Lost`], at any time while the lock is held, and from `release` | stop the work. Acquire again, and start from what the resource has stored |
 //! | [`ReleaseError::Backend`] | nothing: the lock was held until it was released, and the release is repeated in the background |
 //!
@@ -158,7 +159,7 @@
 //!
 //! # Testing your code
 //!
-//! A test needs no server and does not sleep: the in-memory store runs on a clock that the test moves.
+//! A test needs no server and does not sleep: the in-memory store (feature `memory`) runs on a clock that the test moves.
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "memory"))]
@@ -231,7 +232,10 @@
 //! `async` (default) and `blocking` are the two APIs; `sqlite`, `redis`, `redlock` and `memory` the stores. `tls` adds
 //! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `tracing` emits
 //! events. `full` enables everything.
+//!
+//! To keep locks in another store, write a [`backend`].
 
+pub mod backend;
 #[cfg(feature = "blocking")]
 pub mod blocking;
 mod config;
@@ -251,11 +255,11 @@ pub use from_redis::FromRedis;
 #[cfg(feature = "deadpool")]
 pub use from_redis::PoolBuilder;
 #[cfg(feature = "async")]
-pub use lock_async::{Builder, Client, Guard, Mutex};
-pub use lock_core as core;
+pub use lock_async::{Builder, Client, Guard, Mutex, SharedGuard};
 pub use lock_core::{
-    AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, LockName,
-    LockOptions, LossReason, Lost, Note, ReleaseError, Ttl, VerifyError, WhileHeldError, inspect,
+    AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, Lateness,
+    LockName, LockOptions, LossReason, Lost, Moment, Note, Operation, ReleaseError, Ttl, VerifyError, WhileHeldError,
+    inspect,
 };
 pub use lock_host::{Clock, HostClock, ManualClock, Proof, SharedClock};
 #[cfg(feature = "memory")]

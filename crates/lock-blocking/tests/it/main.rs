@@ -7,6 +7,7 @@ mod hung;
 mod keeping;
 mod panics;
 mod refused;
+mod shared;
 mod sharing;
 mod support;
 mod waiting;
