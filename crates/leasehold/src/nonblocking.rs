@@ -34,6 +34,8 @@ pub async fn connect(url: &str) -> Result<Client, ConnectError> {
 /// # Panics
 /// If called outside a tokio runtime.
 pub async fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> {
+    // Says what is missing before anything is opened.
+    _ = lock_async::runtime();
     let backend = open(config).await?;
     Ok(Client::builder(backend).op_timeout(config.op_timeout()).build()?)
 }

@@ -19,5 +19,6 @@ mod tasks;
 mod work;
 
 pub use client::{Builder, Client};
+pub use driver::runtime;
 pub use guard::Guard;
 pub use mutex::Mutex;

@@ -18,6 +18,7 @@ pub trait Build: Sized {
     ///
     /// # Errors
     /// Those of starting threads.
+    #[track_caller]
     fn build(settings: Settings<Self::Backend>) -> io::Result<Self>;
 }
 
@@ -69,7 +70,8 @@ impl<C: Build> Builder<C> {
     /// Those of starting two threads.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, where the client is async.
+    /// Outside of a tokio runtime, where the client is async. The panic points at the caller.
+    #[track_caller]
     pub fn build(self) -> io::Result<C> {
         C::build(self.0)
     }
