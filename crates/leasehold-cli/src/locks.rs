@@ -20,8 +20,6 @@ use crate::store::Store;
 
 /// How long a store may take to show its locks.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
-/// How many entries are asked for at a time.
-const PAGE: u32 = 500;
 
 /// The locks of one store.
 #[derive(Clone, Debug)]
@@ -89,7 +87,7 @@ impl Locks {
 
     /// Acquires a lock. Blocks for as long as the wish says.
     pub(crate) fn acquire(&self, wish: &Wish) -> Result<Hold, Failure> {
-        let mutex = self.client.mutex(wish.name.as_str()).ttl(wish.ttl.get()).why(wish.why.as_str());
+        let mutex = self.client.mutex(&wish.name).ttl(wish.ttl.get()).why(wish.why.as_str());
         let acquired = match wish.patience {
             Patience::None => mutex.try_acquire().map_err(|error| refused(error, wish))?,
             Patience::Until(limit) => Some(mutex.wait(limit).acquire().map_err(|error| refused(error, wish))?),
@@ -113,21 +111,19 @@ impl Locks {
 
     /// The store error that affects waiters for this lock, if any.
     pub(crate) fn store_error(&self, name: &LockName) -> Option<BackendError> {
-        self.client.mutex(name.as_str()).store_error()
+        self.client.mutex(name).store_error()
     }
 
     /// The held locks that match a glob, all of them.
     pub(crate) fn list(&self, pattern: &str) -> Result<Vec<Entry>, Failure> {
         let inspect = self.inspect()?;
-        let mut query = Query { pattern: pattern.to_owned(), cursor: None, limit: PAGE };
+        let mut query = Query::matching(pattern);
         let mut entries = Vec::new();
         loop {
             let page = inspect.list(&query, LOOK_WITHIN)?;
             entries.extend(page.entries);
-            if page.next.is_none() {
-                return Ok(entries);
-            }
-            query.cursor = page.next;
+            let Some(next) = page.next else { return Ok(entries) };
+            query = query.after(next);
         }
     }
 

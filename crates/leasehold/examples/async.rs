@@ -1,4 +1,4 @@
-//! A lock in async code: `cargo run -p leasehold --example async`.
+//! A lock in async code: `cargo run -p leasehold --features sqlite --example async`.
 #![expect(clippy::print_stdout, reason = "an example")]
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A lock in plain threads: `cargo run -p leasehold --features blocking --example blocking`.
+//! A lock in plain threads: `cargo run -p leasehold --features blocking,sqlite --example blocking`.
 #![expect(clippy::print_stdout, reason = "an example")]
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -62,16 +62,33 @@
 //! `memory:` without a name is a new store for each client: two clients that connect to it do **not** exclude each other.
 //! [`BackendConfig::from_url`] lists all forms.
 //!
+//! No store is on by default: enable the features of those that you use, such as
+//! `leasehold = { version = "0.1", features = ["sqlite"] }`. A URL of a store that is left out is refused with an error that
+//! names its feature.
+//!
 //! # Checking the token in SQL
 //!
-//! Store the highest token beside the data, and change both in one statement:
+//! Store the highest token beside the data, and change both in one statement. A token converts to `i64` without loss, so it
+//! fits into a `BIGINT`:
 //!
-//! ```sql
-//! UPDATE account SET balance = :new, fence = :token WHERE id = :id AND fence <= :token
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let db = rusqlite::Connection::open_in_memory()?;
+//! # db.execute_batch("CREATE TABLE account (id, balance, fence BIGINT); INSERT INTO account VALUES (1, 0, 7)")?;
+//! # let token = leasehold::FencingToken::try_from(7_i64)?;
+//! # let (id, balance) = (1, 50);
+//! let changed = db.execute(
+//!     "UPDATE account SET balance = ?1, fence = ?2 WHERE id = ?3 AND fence <= ?2",
+//!     (balance, i64::from(token), id), // token = guard.fencing_token()
+//! )?;
+//! if changed == 0 {
+//!     return Err("a later holder has written: stop".into());
+//! }
+//! # Ok(())
+//! # }
 //! ```
 //!
-//! If no row changed, a later holder has written: stop. Tokens are below 2^53, so they fit into a `BIGINT`, and
-//! `token.get()` converts to `i64` without loss. Equal tokens pass, because one holder may write several times.
+//! Equal tokens pass, because one holder may write several times.
 //!
 //! # Which errors to retry
 //!
@@ -200,14 +217,14 @@
 //! fields that they do not know. Pass the first to `connect_to`, the second to `mutex(name).options(...)`:
 //!
 //! ```toml
-//! store = { backend = "redis", url = "redis://db1", prefix = "shop" }
+//! store = { backend = "redis", url = "redis://db1", prefix = "shop" } # or "redis://db1?prefix=shop"
 //! lock = { ttl = "30s", wait = "5s", max_hold = "10m", why = "nightly report" }
 //! ```
 //!
 //! # Features
 //!
-//! `async` (default) and `blocking` are the two APIs; `sqlite` (default), `redis`, `redlock` and `memory` the stores. `tls`
-//! adds `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `full` is everything.
+//! `async` (default) and `blocking` are the two APIs; `sqlite`, `redis`, `redlock` and `memory` the stores. `tls` adds
+//! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `full` is everything.
 
 #[cfg(feature = "blocking")]
 pub mod blocking;

@@ -107,7 +107,33 @@ fn configurations_are_read_and_unknown_fields_refused() {
         let refusal = read(&format!(r#"{{ "backend": {backend}, "pht": "a" }}"#)).unwrap_err().to_string();
         assert!(refusal.contains("unknown field `pht`"), "{refusal}");
     }
-    assert!(read(r#"{ "backend": "zookeeper" }"#).is_err());
+}
+
+#[test]
+fn a_configuration_can_be_a_url() {
+    let read = |text: &str| serde_json::from_str::<BackendConfig>(text);
+    assert!(matches!(read(r#" "memory:jobs" "#), Ok(BackendConfig::Memory(_))));
+    let redis = read(r#" "redis://:sesame@h?op_timeout=200ms" "#).unwrap();
+    assert_eq!(redis.op_timeout(), Some(std::time::Duration::from_millis(200)));
+    assert!(matches!(redis, BackendConfig::Redis(_)) && !format!("{redis:?}").contains("sesame"));
+    let read_toml = |text: &str| text.parse::<toml::Table>().unwrap()["store"].clone().try_into::<BackendConfig>();
+    assert!(matches!(read_toml(r#"store = "redlock://a,b,c" "#), Ok(BackendConfig::Redlock(_))));
+}
+
+#[test]
+fn a_configuration_that_is_refused_tells_the_field_and_what_is_allowed_but_no_secret() {
+    for (text, told) in [
+        (r#" "redsi://:sesame@h" "#, "did you mean redis: ?"),
+        (r#" "redis://:sesame@h?x=1" "#, "redis URL"),
+        (r#" "sesame" "#, "store URL \"(hidden)\" is not valid: it has no scheme; write sqlite:PATH"),
+        (r#"{ "backend": "redis://:sesame@h" }"#, "field `backend`: expected one of memory, sqlite, redis, redlock"),
+        (r#"{ "backend": "redis", "url": "redsi://:sesame@h" }"#, "redis URL"),
+        (r#"{ "url": "redis://:sesame@h" }"#, "missing field `backend`"),
+        (r#"["redis://:sesame@h"]"#, "expected the URL of a store, or a table with the field `backend`"),
+    ] {
+        let refusal = serde_json::from_str::<BackendConfig>(text).unwrap_err().to_string();
+        assert!(refusal.contains(told) && !refusal.contains("sesame"), "{refusal}");
+    }
 }
 
 /// What the crate's documentation shows.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::station::{Action, Input, TurnId};
+use lock_core::station::{Action, Input, Leaving, TurnId};
 use lock_core::{AsyncBackend, ReleaseRequest};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
@@ -96,7 +96,7 @@ pub fn runtime() -> Handle {
 pub(crate) fn leave(site: &Site, turn: TurnId, ended: Option<EndSender>) {
     let mut inner = site.lock();
     if inner.waiters.hear_end(turn, ended) {
-        site.feed(&mut inner, Input::Leave(turn));
+        site.feed(&mut inner, Input::Leave(Leaving::now(turn)));
     }
     inner.waiters.forget_waiting(turn);
 }

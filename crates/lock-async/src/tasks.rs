@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lock_core::station::TurnId;
-use lock_core::{BackendError, Hold, LossReason, Owner, Refusal, Released};
+use lock_core::{BackendError, Hold, LossReason, Refusal, Released};
 use lock_host::Waiters;
 use tokio::sync::futures::OwnedNotified;
 use tokio::sync::{Notify, oneshot};
@@ -64,7 +64,7 @@ impl Waiters for Tasks {
         _ = task.verdict.take().map(|sender| sender.send(Ok(hold)));
     }
 
-    fn refuse(&mut self, turn: TurnId, refusal: Refusal, _: Option<Owner>) {
+    fn refuse(&mut self, turn: TurnId, refusal: Refusal) {
         _ = self.by_turn.remove(&turn).and_then(|task| task.verdict).map(|sender| sender.send(Err(refusal)));
     }
 

@@ -51,7 +51,8 @@ impl Client {
         Builder::new(backend)
     }
 
-    /// A lock by its name, to be acquired. The name is checked then.
+    /// A lock by its name, to be acquired. The name can be text or a [`LockName`](lock_core::LockName); text that is not a
+    /// valid name is an error of the acquire.
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
         Mutex(Lock::new(&self.0, name.as_ref()))
     }

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use lock_core::station::{Action, Input, Reply, Request, TurnId};
+use lock_core::station::{Action, Input, Leaving, Reply, Request, TurnId};
 use lock_core::{BackendError, BlockingBackend, Operation, ReleaseRequest};
 use lock_host::{NAP_MAX, Pool, Work, panicked};
 
@@ -52,7 +52,7 @@ impl lock_host::Driver for Driver {
     type Waiters = Threads;
 
     fn run(_: &Site, threads: &mut Threads, action: Action) {
-        threads.pending.push_back(action);
+        threads.push(action);
     }
 
     fn attend(site: &Site, threads: &mut Threads) {
@@ -101,7 +101,7 @@ pub(crate) fn verdict(site: &Site, turn: TurnId) -> Verdict {
 pub(crate) fn leave(site: &Site, turn: TurnId) -> End {
     let mut inner = site.lock();
     inner.waiters.get_mut(turn)?.presence = Presence::Here;
-    site.feed(&mut inner, Input::Leave(turn));
+    site.feed(&mut inner, Input::Leave(Leaving::now(turn)));
     let (mut inner, ended) = work(site, inner, turn, |thread| thread.ended.take());
     inner.waiters.by_turn.remove(&turn);
     find_hands(site, &mut inner.waiters);

@@ -15,6 +15,7 @@ impl Need {
             Self::Queue => keeps_a_queue(bench.capabilities()),
             Self::Inspect => bench.verbs().can_inspect(),
             Self::Processes => bench.has_address(),
+            Self::Ability(ability) => bench.capabilities().check_ability(ability).is_ok(),
         }
     }
 
@@ -24,7 +25,7 @@ impl Need {
             Self::Queue => a_wish_for_a_place_leaves_none(bench),
             Self::Processes | Self::Fault(Fault::RestartWithData) => ends_with_its_process(bench),
             // Its absence was seen, or it is the harness that cannot do it, as its list says.
-            Self::Nothing | Self::Inspect | Self::Fault(_) => {}
+            Self::Nothing | Self::Inspect | Self::Ability(_) | Self::Fault(_) => {}
         }
     }
 }

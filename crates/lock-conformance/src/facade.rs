@@ -4,7 +4,7 @@ use std::fmt;
 use std::thread::JoinHandle as Thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{AcquireError, FencingToken, LockOptions, Lost, ReleaseError, Ttl, VerifyError};
+use lock_core::{AcquireError, FencingToken, LockOptions, Lost, ReleaseError, VerifyError};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle as Task;
 
@@ -66,15 +66,7 @@ pub enum Waiter {
 
 /// Options for a hold: the ttl, and no other limit.
 pub(crate) fn options(ttl: Duration) -> LockOptions {
-    let mut options = LockOptions::default();
-    options.ttl = Ttl::new(ttl).unwrap();
-    options
-}
-
-/// The same with a limit to the waiting.
-pub(crate) fn waiting(wait: Duration, mut options: LockOptions) -> LockOptions {
-    options.wait = Some(wait);
-    options
+    LockOptions::default().ttl(ttl)
 }
 
 impl Client {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use lock_core::Ability;
+
 use crate::fault::Fault;
 
 /// What a case needs.
@@ -17,10 +19,12 @@ pub enum Need {
     Inspect,
     /// That other processes reach the store.
     Processes,
+    /// That the store's capabilities say so. A harness need not list what they do not say.
+    Ability(Ability),
 }
 
 impl Need {
-    /// Everything that may be absent.
+    /// Everything that may be absent, and is then listed with a reason.
     pub const ALL: [Self; 8] = [
         Self::Fault(Fault::Cut),
         Self::Fault(Fault::Hang),
@@ -57,6 +61,7 @@ impl fmt::Display for Need {
             Self::Queue => f.write_str("a queue"),
             Self::Inspect => f.write_str("a view for operators"),
             Self::Processes => f.write_str("a store shared between processes"),
+            Self::Ability(ability) => write!(f, "the ability {ability:?}"),
         }
     }
 }

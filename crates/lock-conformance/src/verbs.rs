@@ -46,6 +46,10 @@ pub(crate) fn lasting(ttl: Duration, claim: Claim) -> Claim {
     Claim { terms: Terms::exclusive(Ttl::new(ttl).unwrap()), ..claim }
 }
 
+fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
+    ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty, keep: None }
+}
+
 /// A client of the store, whose requests must succeed unless they begin with `try`.
 #[derive(Debug)]
 pub struct Verbs {
@@ -94,9 +98,7 @@ impl Verbs {
     }
 
     pub(crate) fn try_release(&self, claim: &Claim, certainty: Certainty) -> Result<Released, BackendError> {
-        let Claim { name, owner, terms, .. } = claim;
-        let request = ReleaseRequest { name: name.clone(), owner: *owner, terms: *terms, certainty };
-        self.backend.release(&request, self.within)
+        self.backend.release(&release_of(claim, certainty), self.within)
     }
 
     pub(crate) fn try_fence(&self, lease: &Lease) -> Result<Fenced, BackendError> {
@@ -153,6 +155,13 @@ impl Verbs {
     #[track_caller]
     pub(crate) fn release(&self, claim: &Claim) -> Released {
         self.try_release(claim, Certainty::Answered).unwrap()
+    }
+
+    /// Releases a lock that is to be free only after so long.
+    #[track_caller]
+    pub(crate) fn keep(&self, claim: &Claim, keep: Duration) -> Released {
+        let request = ReleaseRequest { keep: Some(keep), ..release_of(claim, Certainty::Answered) };
+        self.backend.release(&request, self.within).unwrap()
     }
 
     /// Releases while a claim may still be under way.

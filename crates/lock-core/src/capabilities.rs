@@ -62,6 +62,24 @@ pub enum Counter {
     Shared,
 }
 
+/// Something that a store may be able to do beyond the four verbs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Ability {
+    /// A release can keep the lock for a while: see [`ReleaseRequest::keep`](crate::ReleaseRequest::keep).
+    Keep,
+}
+
+impl Ability {
+    /// What of the four verbs it changes, and what a store without it cannot do.
+    const fn described(self) -> (Operation, &'static str) {
+        match self {
+            Self::Keep => (Operation::Release, "keep a released lock for a while"),
+        }
+    }
+}
+
 /// What a store can do, known once it is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -80,14 +98,16 @@ pub struct Capabilities {
     pub counter: Counter,
     /// The modes that it can grant. A station refuses any other before anything is sent.
     pub modes: &'static [ModeKind],
+    /// What else it can do. A station refuses anything else before anything is sent.
+    pub abilities: &'static [Ability],
 }
 
 impl Capabilities {
     /// Describes a store; the most modest of everything but what is named here is assumed.
     pub const fn new(backend: &'static str, waiting: Waiting, durability: Durability) -> Self {
         let (ordering, isolation, counter) = (RequestOrder::Unordered, Isolation::Shared, Counter::PerName);
-        let modes = &[ModeKind::Exclusive];
-        Self { backend, waiting, ordering, isolation, durability, counter, modes }
+        let (modes, abilities): (&[ModeKind], &[Ability]) = (&[ModeKind::Exclusive], &[]);
+        Self { backend, waiting, ordering, isolation, durability, counter, modes, abilities }
     }
 
     /// With this order of requests.
@@ -111,6 +131,13 @@ impl Capabilities {
         self
     }
 
+    /// With these abilities.
+    #[must_use]
+    pub const fn with_abilities(mut self, abilities: &'static [Ability]) -> Self {
+        self.abilities = abilities;
+        self
+    }
+
     /// With this isolation of the keeper.
     #[must_use]
     pub const fn with_isolation(mut self, isolation: Isolation) -> Self {
@@ -128,9 +155,25 @@ impl Capabilities {
         if self.modes.contains(&mode.kind()) {
             return Ok(());
         }
-        let message = format!("{} cannot grant locks of mode \"{}\"", self.backend, mode.kind());
-        let error = BackendError::new(self.backend, Operation::Acquire, ErrorKind::Unsupported, Effect::None, message);
-        Err(error.with_remedy("choose another store, or an exclusive lock"))
+        let what = format!("grant locks of mode \"{}\"", mode.kind());
+        Err(self.unsupported(Operation::Acquire, &what).with_remedy("choose another store, or an exclusive lock"))
+    }
+
+    /// Refuses what the store has not said that it can do.
+    ///
+    /// # Errors
+    /// `Unsupported`, of effect `None`: nothing was sent.
+    pub fn check_ability(&self, ability: Ability) -> Result<(), BackendError> {
+        if self.abilities.contains(&ability) {
+            return Ok(());
+        }
+        let (operation, what) = ability.described();
+        Err(self.unsupported(operation, what).with_remedy("choose another store"))
+    }
+
+    fn unsupported(&self, operation: Operation, what: &str) -> BackendError {
+        let message = format!("{} cannot {what}", self.backend);
+        BackendError::new(self.backend, operation, ErrorKind::Unsupported, Effect::None, message)
     }
 }
 

@@ -22,7 +22,23 @@ pub struct Entry {
 pub struct Cursor(pub String);
 
 /// Which locks to list, and how many at a time.
+///
+/// ```
+/// use lock_core::inspect::{Page, Query};
+///
+/// fn names(list: impl Fn(&Query) -> Page) -> Vec<String> {
+///     let (mut query, mut names) = (Query::matching("invoice:*").limit(100), Vec::new());
+///     loop {
+///         let page = list(&query);
+///         names.extend(page.entries.iter().map(|entry| entry.name.to_string()));
+///         let Some(next) = page.next else { return names };
+///         query = query.after(next);
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "a query does nothing until a store lists its locks by it"]
+#[non_exhaustive]
 pub struct Query {
     /// A glob over names: `*` for any text, `?` for one character. Everything else stands for itself.
     pub pattern: String,
@@ -30,6 +46,33 @@ pub struct Query {
     pub cursor: Option<Cursor>,
     /// About how many entries to return at most; a store may return fewer, even none, before the end.
     pub limit: u32,
+}
+
+impl Query {
+    /// The limit of a query that sets none. Chosen: a page that a store lists in milliseconds.
+    pub const LIMIT_DEFAULT: u32 = 500;
+
+    /// All held locks.
+    pub fn all() -> Self {
+        Self::matching("*")
+    }
+
+    /// The held locks whose names match a glob: `*` for any text, `?` for one character. Everything else stands for itself.
+    pub fn matching(pattern: impl Into<String>) -> Self {
+        Self { pattern: pattern.into(), cursor: None, limit: Self::LIMIT_DEFAULT }
+    }
+
+    /// Returns about so many entries at a time.
+    pub fn limit(mut self, limit: u32) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Goes on where a page ended.
+    pub fn after(mut self, cursor: Cursor) -> Self {
+        self.cursor = Some(cursor);
+        self
+    }
 }
 
 /// Some held locks.

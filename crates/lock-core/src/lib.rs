@@ -36,7 +36,7 @@ mod token;
 mod verbs;
 
 pub use backend::{AsyncBackend, AsyncInspect, Backend, BlockingBackend, BlockingInspect};
-pub use capabilities::{Capabilities, Counter, Durability, Isolation, RequestOrder, Waiting};
+pub use capabilities::{Ability, Capabilities, Counter, Durability, Isolation, RequestOrder, Waiting};
 pub use error::{BackendError, Effect, ErrorKind, Operation};
 pub use event::{Event, EventSink, Heard, Listener, Listeners};
 pub use hold::{Hold, LossReason, Lost};

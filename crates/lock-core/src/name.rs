@@ -62,6 +62,12 @@ impl FromStr for LockName {
     }
 }
 
+impl AsRef<str> for LockName {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
 impl Borrow<str> for LockName {
     fn borrow(&self) -> &str {
         &self.0

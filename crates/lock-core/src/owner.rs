@@ -18,6 +18,13 @@ impl Owner {
         Self(bytes)
     }
 
+    /// The owner under which a store keeps a lock that this owner has released for later. It is derived, so that a repeated
+    /// release finds the lock again, and nothing else that this owner asks for does.
+    #[must_use]
+    pub fn kept(self) -> Self {
+        Self(self.0.map(|byte| !byte))
+    }
+
     /// Writes the owner in full as 32 hexadecimal digits, for the wire only.
     pub fn to_wire(self) -> String {
         format!("{:032x}", u128::from_be_bytes(self.0))
@@ -57,6 +64,13 @@ mod tests {
         assert_eq!(owner.to_wire().parse::<Owner>().unwrap(), owner);
         assert!("+b".repeat(16).parse::<Owner>().is_err());
         assert!("ab".parse::<Owner>().is_err());
+    }
+
+    #[test]
+    fn a_lock_is_kept_under_another_owner_which_always_is_the_same() {
+        let owner = Owner::from_random([0xab; 16]);
+        assert_ne!(owner.kept(), owner);
+        assert_eq!(owner.kept(), Owner::from_random([0xab; 16]).kept());
     }
 
     #[test]

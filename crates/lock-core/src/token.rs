@@ -10,7 +10,15 @@ use crate::Invalid;
 /// A number that is higher than that of every earlier holder of the lock.
 ///
 /// The protected resource remembers the highest token it has seen and refuses anything lower: so a holder that was
-/// paused past its lease can do no harm. From 1 to 2^53 - 1, so that it survives JSON, Lua and doubles.
+/// paused past its lease can do no harm. From 1 to 2^53 - 1, so that it survives JSON, Lua and doubles. SQL has no unsigned
+/// integers, so a token also converts to `i64`, without loss:
+///
+/// ```
+/// use lock_core::FencingToken;
+/// let token = FencingToken::MAX;
+/// assert_eq!(FencingToken::try_from(i64::from(token))?, token);
+/// # Ok::<(), lock_core::Invalid>(())
+/// ```
 ///
 /// # Source
 /// M. Kleppmann, "How to do distributed locking" (2016); sequencers in M. Burrows, "The Chubby lock service" (2006).
@@ -27,10 +35,7 @@ impl FencingToken {
     /// # Errors
     /// `Invalid` outside of that range.
     pub fn new(number: u64) -> Result<Self, Invalid> {
-        if (1..=Self::MAX.0).contains(&number) {
-            return Ok(Self(number));
-        }
-        Err(Invalid::new("fencing token", number, "it is not between 1 and 2^53 - 1", "pass on the token of a guard"))
+        if (1..=Self::MAX.0).contains(&number) { Ok(Self(number)) } else { Err(out_of_range(number)) }
     }
 
     /// The number itself, as the resource stores it.
@@ -57,6 +62,24 @@ impl TryFrom<u64> for FencingToken {
     fn try_from(number: u64) -> Result<Self, Invalid> {
         Self::new(number)
     }
+}
+
+impl From<FencingToken> for i64 {
+    fn from(token: FencingToken) -> Self {
+        token.0.cast_signed() // far below the sign
+    }
+}
+
+impl TryFrom<i64> for FencingToken {
+    type Error = Invalid;
+
+    fn try_from(number: i64) -> Result<Self, Invalid> {
+        u64::try_from(number).map_err(|_| out_of_range(number)).and_then(Self::new)
+    }
+}
+
+fn out_of_range(number: impl fmt::Display) -> Invalid {
+    Invalid::new("fencing token", number, "it is not between 1 and 2^53 - 1", "pass on the token of a guard")
 }
 
 impl FromStr for FencingToken {
@@ -167,6 +190,12 @@ mod tests {
         assert!(FencingToken::new(1 << 53).is_err());
         assert_eq!("17".parse::<FencingToken>().unwrap().get(), 17);
         assert!("x".parse::<FencingToken>().is_err());
+        assert_eq!(i64::from(FencingToken::MAX), (1 << 53) - 1);
+        assert_eq!(FencingToken::try_from(17_i64).unwrap().get(), 17);
+        for number in [i64::MIN, -1, 0, 1 << 53] {
+            let text = FencingToken::try_from(number).unwrap_err().to_string();
+            assert!(text.contains(&format!("fencing token \"{number}\"")), "{text}");
+        }
         assert_eq!(serde_json::to_string(&FencingToken::MAX).unwrap(), "9007199254740991");
         assert!(serde_json::from_str::<FencingToken>("0").is_err());
     }

@@ -149,13 +149,19 @@ pub struct ReleaseRequest {
     pub terms: Terms,
     /// Whether a claim of this owner may still be under way.
     pub certainty: Certainty,
+    /// Do not free a held lock now: end it by itself after so long, and hand it over then. Only where the store's
+    /// capabilities say [`Ability::Keep`](crate::Ability::Keep).
+    ///
+    /// The owner holds nothing from now on: no renewal and no claim of it extends or revives the lock, which is kept under
+    /// [`Owner::kept`]. Asking again never lengthens the time; a release without `keep` ends it.
+    pub keep: Option<Duration>,
 }
 
 /// What a release answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
-    /// The lock was held by the owner and is free, or was handed to the next in line. Also where the backend had to ask
-    /// twice, the answer to the first time was lost, and the second found nothing.
+    /// The lock was held by the owner and is free, was handed to the next in line, or is kept as the request asked. Also
+    /// where the backend had to ask twice, the answer to the first time was lost, and the second found nothing.
     Released,
     /// The owner left the queue.
     Left,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use lock_core::station::{Action, ActionId, Input, Join, Reply, Request, TurnId};
+use lock_core::station::{Action, ActionId, Input, Join, Leaving, Reply, Request, TurnId};
 use lock_core::{
     Answer, BackendError, Capabilities, Claim, FencingToken, Hold, Lease, LossReason, Note, Owner, Patience, Policy,
     Refusal, ReleaseRequest, Released, Terms, TokenRange, Ttl,
@@ -45,7 +45,7 @@ impl Driver for Recorder {
     fn leave(site: &Site<Self>, turn: TurnId) {
         let mut inner = site.lock();
         inner.waiters.here.remove(&turn);
-        site.feed(&mut inner, Input::Leave(turn));
+        site.feed(&mut inner, Input::Leave(Leaving::now(turn)));
     }
 
     fn release(&self, request: ReleaseRequest, _: Duration) {
@@ -58,7 +58,7 @@ impl Waiters for Recorded {
         self.here.insert(turn, Some(hold));
     }
 
-    fn refuse(&mut self, turn: TurnId, refusal: Refusal, _: Option<Owner>) {
+    fn refuse(&mut self, turn: TurnId, refusal: Refusal) {
         if let Some(left) = self.panics.checked_sub(1) {
             self.panics = left;
             panic!("on purpose");

@@ -35,9 +35,8 @@ pub trait Waiters: Default + Send + 'static {
     /// The waiter has its turn.
     fn admit(&mut self, turn: TurnId, hold: Arc<Hold>);
 
-    /// The waiter is refused. `last_asked` is the owner of the last claim before the present input, if the
-    /// store may still know it.
-    fn refuse(&mut self, turn: TurnId, refusal: Refusal, last_asked: Option<Owner>);
+    /// The waiter is refused.
+    fn refuse(&mut self, turn: TurnId, refusal: Refusal);
 
     /// The holder has lost its hold, which says so already.
     fn lose(&mut self, turn: TurnId, reason: LossReason);
@@ -154,10 +153,9 @@ impl<D: Driver> Site<D> {
     }
 
     fn feed_unguarded(&self, inner: &mut Inner<D::Waiters>, now: Moment, input: Input) {
-        let last_asked = inner.station.last_asked();
         inner.station.handle_input(now, input);
         while let Some(output) = inner.station.poll_output() {
-            self.carry_out(inner, output, last_asked);
+            self.carry_out(inner, output);
         }
         let wake = inner.station.next_wake();
         if let Some(at) = wake.filter(|wake| inner.alarm_at.is_none_or(|set| *wake < set)) {
@@ -167,11 +165,11 @@ impl<D: Driver> Site<D> {
         }
     }
 
-    fn carry_out(&self, inner: &mut Inner<D::Waiters>, output: Output, last_asked: Option<Owner>) {
+    fn carry_out(&self, inner: &mut Inner<D::Waiters>, output: Output) {
         let waiters = &mut inner.waiters;
         match output {
             Output::Admit { turn, hold } => waiters.admit(turn, hold),
-            Output::Refuse { turn, refusal } => waiters.refuse(turn, refusal, last_asked),
+            Output::Refuse { turn, refusal } => waiters.refuse(turn, refusal),
             Output::Lose { turn, reason } => waiters.lose(turn, reason),
             Output::Ended { turn, result } => waiters.end(turn, result),
             Output::Run(action) => D::run(self, waiters, action),
@@ -188,7 +186,7 @@ impl<D: Driver> Site<D> {
                 self.ports.renewals.forget(hold.lease().owner);
                 inner.waiters.lose(turn, LossReason::Closed);
             } else {
-                inner.waiters.refuse(turn, Refusal::Error(AcquireError::Closed), None);
+                inner.waiters.refuse(turn, Refusal::Error(AcquireError::Closed));
             }
         }
     }

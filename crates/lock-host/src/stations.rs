@@ -119,7 +119,7 @@ impl<D: Driver> Listener for Stations<D> {
 
     fn release_unknown(&self, lease: Lease) {
         let Lease { name, owner, terms, .. } = lease;
-        let request = ReleaseRequest { name, owner, terms, certainty: Certainty::Answered };
+        let request = ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None };
         self.ports.driver.release(request, self.ports.policy.within(terms.ttl));
     }
 }

@@ -78,8 +78,7 @@ fn fresh_grant(claim: &Claim, low: i64) -> Option<Answer> {
 }
 
 fn granted(claim: &Claim, low: i64, high: i64) -> Option<Answer> {
-    let token = |number: i64| FencingToken::new(u64::try_from(number).ok()?).ok();
-    let tokens = TokenRange::new(token(low)?, token(high)?).ok()?;
+    let tokens = TokenRange::new(low.try_into().ok()?, high.try_into().ok()?).ok()?;
     let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
     Some(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false })
 }

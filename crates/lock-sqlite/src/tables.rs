@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension, Params, Row, named_params};
 use crate::error::{Fault, refusal};
 use crate::timing::wall_micros;
 use crate::transaction::Transaction;
-use crate::wire::{self, Hold, Place, count, nanos, signed, tombstone_for, unsigned};
+use crate::wire::{self, Hold, Place, count, nanos, tombstone_for, unsigned};
 
 impl Transaction<'_> {
     pub(crate) fn hold(&self, key: &str) -> Result<Option<Hold>, Fault> {
@@ -60,7 +60,7 @@ impl Transaction<'_> {
             wire::SET_HOLD,
             named_params! {
                 ":name": key, ":owner": owner.to_wire(),
-                ":low": signed(tokens.low().get()), ":high": signed(tokens.high().get()),
+                ":low": i64::from(tokens.low()), ":high": i64::from(tokens.high()),
                 ":note": note.to_wire(), ":boot": self.boot(), ":until": nanos(self.now + valid_for),
             },
         )?;
@@ -88,7 +88,7 @@ impl Transaction<'_> {
                 .with_source(invalid)
                 .with_remedy("set the clock right, start a new file, and let the resource forget the old one's tokens")
         })?;
-        self.run(wire::SET_LAST_TOKEN, named_params! { ":last": signed(tokens.high().get()) })?;
+        self.run(wire::SET_LAST_TOKEN, named_params! { ":last": i64::from(tokens.high()) })?;
         Ok(tokens)
     }
 

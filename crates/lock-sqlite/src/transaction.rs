@@ -52,7 +52,7 @@ impl<'a> Transaction<'a> {
             wire::RENEW,
             named_params! {
                 ":name": self.key(&lease.name), ":owner": lease.owner.to_wire(),
-                ":low": signed(lease.tokens.low().get()), ":high": signed(lease.tokens.high().get()),
+                ":low": i64::from(lease.tokens.low()), ":high": i64::from(lease.tokens.high()),
                 ":boot": self.boot(), ":now": nanos(self.now), ":until": nanos(self.now + valid_for),
             },
         )?;

@@ -101,7 +101,7 @@ pub(crate) struct Hold {
 
 impl Hold {
     pub(crate) fn from_row(row: &Row<'_>) -> Result<Self, SqlError> {
-        let token = |column| parsed(column, FencingToken::new(unsigned(row.get(column)?)));
+        let token = |column| parsed(column, FencingToken::try_from(row.get::<_, i64>(column)?));
         Ok(Self {
             owner: owner(row, 0)?,
             tokens: parsed(1, TokenRange::new(token(1)?, token(2)?))?,

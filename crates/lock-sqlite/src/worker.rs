@@ -160,6 +160,8 @@ impl fmt::Debug for Worker {
 
 #[cfg(test)]
 mod tests {
+    use lock_core::inspect::Query;
+
     use super::*;
     use crate::{SqliteConfig, Timing};
 
@@ -198,14 +200,10 @@ mod tests {
     fn a_request_whose_time_was_over_in_the_line_is_not_begun() {
         let directory = tempfile::tempdir().unwrap();
         let worker = worker(&directory);
-        let answer = worker.ask(Operation::Renew, LONG, |store, _| store.list(&all(), HostClock.now()));
+        let answer = worker.ask(Operation::Renew, LONG, |store, _| store.list(&Query::all(), HostClock.now()));
         let error = block_on(answer).unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None));
         assert!(!directory.path().join("locks.db").exists());
-    }
-
-    fn all() -> lock_core::inspect::Query {
-        lock_core::inspect::Query { pattern: "*".into(), cursor: None, limit: 1 }
     }
 
     #[test]

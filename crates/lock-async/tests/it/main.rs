@@ -1,6 +1,7 @@
 //! The tokio facade over the reference backend.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
 
+mod asking;
 mod cancellation;
 mod holding;
 mod hung;

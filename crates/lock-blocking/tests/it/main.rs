@@ -1,10 +1,12 @@
 //! The blocking facade over the reference backend.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
 
+mod asking;
 mod holding;
 mod hung;
 mod keeping;
 mod panics;
+mod refused;
 mod sharing;
 mod support;
 mod waiting;

@@ -8,6 +8,7 @@ pub mod exclusion;
 pub mod facades;
 pub mod failure;
 pub mod fencing;
+pub mod keeping;
 pub mod ownership;
 pub mod time;
 pub mod truth;

@@ -142,7 +142,7 @@ pub fn listings_are_complete(bench: &Bench) {
 /// Nothing changes hands meanwhile, so nothing may be missed.
 fn expect_listing(verbs: &Verbs, pattern: &str, limit: u32, expected: &[&str]) {
     let mut seen: BTreeMap<String, Entry> = BTreeMap::new();
-    let mut query = Query { pattern: pattern.to_owned(), cursor: None, limit };
+    let mut query = Query::matching(pattern).limit(limit);
     for _ in 0..1000 {
         let page = verbs.list(&query);
         seen.extend(page.entries.into_iter().map(|entry| (entry.name.to_string(), entry)));

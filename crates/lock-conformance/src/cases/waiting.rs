@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::{AcquireError, Holder, Released};
 
-use crate::facade::{options, waiting};
+use crate::facade::options;
 use crate::verbs::{BRIEF, LONG, claim, lasting, waiting_claim};
 use crate::{Bench, Waiter};
 
@@ -77,10 +77,8 @@ pub fn a_release_wakes_a_waiter_long_before_the_ttl(bench: &Bench) {
 /// Who has waited for as long as it wanted is told who holds the lock, and leaves nothing.
 pub fn a_wait_that_is_over_names_the_holder(bench: &Bench) {
     let (one, two, three) = (bench.client(), bench.client(), bench.client());
-    let mut nightly = options(LONG);
-    nightly.why = "nightly report".into();
-    let guard = one.acquire("a", &nightly).unwrap();
-    let waiter = two.wait_for("a", &waiting(BRIEF / 2, options(LONG)));
+    let guard = one.acquire("a", &options(LONG).why("nightly report")).unwrap();
+    let waiter = two.wait_for("a", &options(LONG).wait(BRIEF / 2));
     bench.until("the wait is over", || waiter.is_finished());
     let error = waiter.outcome().unwrap_err();
     assert!(matches!(error, AcquireError::TimedOut { holder: Some(_), .. }), "{error:?}");

@@ -32,13 +32,31 @@ pub struct Join {
     pub note: Note,
 }
 
+/// How a turn ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaving {
+    /// Its turn.
+    pub turn: TurnId,
+    /// How long nobody may have the lock after it: see [`ReleaseRequest::keep`]. It is for the last turn under a lease; a
+    /// waiter just leaves.
+    pub keep: Option<Duration>,
+}
+
+impl Leaving {
+    /// The turn ends, and the next one may begin.
+    pub const fn now(turn: TurnId) -> Self {
+        Self { turn, keep: None }
+    }
+}
+
 /// Something happened.
 #[derive(Debug)]
 pub enum Input {
     /// A local waiter joins.
     Join(Join),
-    /// A waiter gives up, or a holder is done. For a turn that is over already, nothing happens.
-    Leave(TurnId),
+    /// A waiter gives up, or a holder is done. For a turn that is over already, nothing happens. A holder that wants the lock
+    /// kept where the store cannot do that hears `Unsupported` in [`Output::Ended`], and holds on.
+    Leave(Leaving),
     /// An action was answered.
     Reply(ActionId, Reply),
     /// The store said how a lease stands, in a renewal or a fence.

@@ -32,6 +32,7 @@
 
 mod asking;
 mod floor;
+mod holding;
 mod io;
 mod line;
 mod owners;
@@ -39,6 +40,7 @@ mod pending;
 mod phase;
 mod quest;
 mod refusing;
+mod releasing;
 mod tenure;
 
 #[cfg(test)]
@@ -50,7 +52,7 @@ use std::time::Duration;
 pub use floor::Floor;
 use floor::Floors;
 use io::refused;
-pub use io::{Action, ActionId, Input, Join, Output, Reply, Request, TurnId};
+pub use io::{Action, ActionId, Input, Join, Leaving, Output, Reply, Request, TurnId};
 use line::Line;
 use owners::Owners;
 use pending::PendingReleases;
@@ -120,7 +122,7 @@ impl Station {
         self.refuse_overdue(now);
         match input {
             Input::Join(join) => self.on_join(now, join),
-            Input::Leave(turn) => self.on_leave(now, turn),
+            Input::Leave(leaving) => self.on_leave(now, leaving),
             Input::Reply(id, Reply::Acquire(result)) => self.on_acquire_reply(now, id, result),
             Input::Reply(id, Reply::Release(result)) => self.on_release_reply(now, id, result),
             Input::Renewal { owner, asked_at, answer } => self.on_renewal(now, owner, asked_at, answer),
@@ -174,12 +176,6 @@ impl Station {
         self.tenure.as_ref().is_some_and(|tenure| tenure.wanted.is_some())
     }
 
-    /// Whose claim went out last, unless the station is idle or its release was answered.
-    #[must_use]
-    pub fn last_asked(&self) -> Option<Owner> {
-        self.last_asked
-    }
-
     fn on_join(&mut self, now: Moment, join: Join) {
         if self.phase == Phase::Closed {
             self.outbox.push_back(refused(join.turn, AcquireError::Closed));
@@ -200,9 +196,9 @@ impl Station {
         self.line.join(now, join);
     }
 
-    fn on_leave(&mut self, now: Moment, turn: TurnId) {
-        self.line.leave(turn);
-        self.end_turn(now, turn);
+    fn on_leave(&mut self, now: Moment, leaving: Leaving) {
+        self.line.leave(leaving.turn);
+        self.end_turn(now, leaving);
     }
 
     fn on_close(&mut self, now: Moment) {

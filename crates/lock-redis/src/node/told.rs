@@ -38,7 +38,7 @@ fn acquired(wish: FencingToken, reply: &Value) -> Option<Told> {
     }
     let Value::Array(parts) = reply else { return None };
     match parts.as_slice() {
-        [Value::Int(token), Value::Int(clock)] => granted(FencingToken::new(u64::try_from(*token).ok()?).ok()?, *clock),
+        [Value::Int(token), Value::Int(clock)] => granted(FencingToken::try_from(*token).ok()?, *clock),
         [Value::BulkString(value), Value::Int(pttl)] => {
             Some(Told::Held { holder: Stored::holder(value), remaining: remaining(*pttl) })
         }

@@ -252,6 +252,7 @@ fn release_of(nodes: &Nodes, claim: &Claim, certainty: Certainty) -> ReleaseRequ
         owner: claim.owner,
         terms: Terms { ttl: nodes.max_ttl, ..claim.terms },
         certainty,
+        keep: None,
     }
 }
 

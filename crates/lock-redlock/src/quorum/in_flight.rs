@@ -198,3 +198,52 @@ fn no_randomness(error: &io::Error) -> BackendError {
     let told = format!("this host has no randomness: {error}");
     BackendError::new(BACKEND, Operation::Connect, ErrorKind::Config, Effect::None, told)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HostEpochs;
+
+    fn quorum() -> Quorum {
+        Quorum::new(&["a".into(), "b".into(), "c".into()], Ttl::DEFAULT, Box::new(HostEpochs)).unwrap()
+    }
+
+    fn take_sent(quorum: &mut Quorum) -> Vec<Outgoing> {
+        let sent = |output| match output {
+            Output::Send(sent) => Some(sent),
+            Output::Done(..) => None,
+        };
+        std::iter::from_fn(|| quorum.poll()).filter_map(sent).collect()
+    }
+
+    #[test]
+    fn a_request_is_kept_until_its_last_outcome() {
+        type Report = fn(&mut Quorum, Outgoing);
+        let heard: Report = |quorum, sent| {
+            let away = BackendError::new("a", Operation::Connect, ErrorKind::Unreachable, Effect::None, "away");
+            quorum.heard(Moment::ORIGIN, sent, Err(away));
+        };
+        let forgotten: Report = |quorum, sent| quorum.forget(Moment::ORIGIN, sent);
+        for reports in [[heard; 3], [forgotten; 3], [heard, forgotten, heard], [heard, heard, forgotten]] {
+            let mut quorum = quorum();
+            quorum.begin(Moment::ORIGIN, Request::Pass(Purpose::Watch), PASS_WITHIN);
+            let sent = take_sent(&mut quorum);
+            assert_eq!(sent.len(), 3);
+            for (report, sent) in reports.into_iter().zip(sent) {
+                assert_eq!(quorum.in_flight.len(), 1);
+                report(&mut quorum, sent);
+            }
+            assert!(quorum.in_flight.is_empty());
+        }
+    }
+
+    #[test]
+    fn requests_have_different_ids_and_those_that_ask_nobody_are_not_kept() {
+        let mut quorum = quorum();
+        let mut begin = |request| quorum.begin(Moment::ORIGIN, request, PASS_WITHIN);
+        let ids: Vec<_> = (0..3).map(|_| begin(Request::Renew(Vec::new()))).collect();
+        assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{ids:?}");
+        let kept: Vec<_> = quorum.in_flight.values().map(|kept| matches!(kept.running, Running::Pass(_))).collect();
+        assert_eq!(kept, [true], "only the pass that follows the first");
+    }
+}

@@ -190,6 +190,7 @@ mod tests {
             owner: owner(number),
             terms: Terms::exclusive(Ttl::DEFAULT),
             certainty: Certainty::Answered,
+            keep: None,
         };
         (0..MANY).map(|number| Arc::new(request(number))).collect()
     }

@@ -57,7 +57,9 @@ fn run(action: &Action) -> String {
             format!("run #{id}: acquire {whose}, ttl {ttl}, width {width}{floor}, {queueing}, within {within}ms")
         }
         Request::Release(request) => {
-            format!("run #{id}: release {}, {}, within {within}ms", owner(request.owner), certainty(request.certainty))
+            let keep = request.keep.map_or_else(String::new, |keep| format!(", keep for {}ms", keep.as_millis()));
+            let (whose, certainty) = (owner(request.owner), certainty(request.certainty));
+            format!("run #{id}: release {whose}, {certainty}{keep}, within {within}ms")
         }
     }
 }
