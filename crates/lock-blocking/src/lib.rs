@@ -21,4 +21,5 @@ mod threads;
 
 pub use client::{Builder, Client};
 pub use guard::Guard;
+pub use lock_host::CancelToken;
 pub use mutex::Mutex;

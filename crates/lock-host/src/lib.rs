@@ -5,7 +5,8 @@
 //!
 //! - This host: `clock`, `alarms`, `host`.
 //! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`.
-//! - One lock: `lock` (a name with its options), `asking`, `site` (a station with its waiters).
+//! - One lock: `lock` (a name with its options), `asking`, `cancel` (ends a wait), `site` (a station with its
+//!   waiters).
 //! - One hold: `turn`, `proof`, `inquiry` (a request to the store about it).
 //! - `macros`: methods that the types of both facades have.
 //! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
@@ -14,6 +15,7 @@
 mod alarms;
 mod asking;
 mod builder;
+mod cancel;
 mod clock;
 mod errors;
 mod host;
@@ -36,6 +38,7 @@ mod turn;
 pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
 pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
+pub use cancel::CancelToken;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use errors::{counted, panicked};
 pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
