@@ -57,6 +57,15 @@ pub enum Input {
     /// A waiter gives up, or a holder is done. For a turn that is over already, nothing happens. A holder that wants the lock
     /// kept where the store cannot do that hears `Unsupported` in [`Output::Ended`], and holds on.
     Leave(Leaving),
+    /// A holder wants to go on under other terms: its lease is replaced in one step, past the queue. Only for the one turn
+    /// under a lease, at a store whose capabilities say [`Ability::Replace`](crate::Ability::Replace), and for a ttl that is
+    /// at least as long. For a turn that is over already, nothing happens.
+    Replace {
+        /// Whose turn.
+        turn: TurnId,
+        /// What it wants.
+        terms: Terms,
+    },
     /// An action was answered.
     Reply(ActionId, Reply),
     /// The store said how a lease stands, in a renewal or a fence.
@@ -121,6 +130,14 @@ pub enum Output {
         turn: TurnId,
         /// Why.
         refusal: Refusal,
+    },
+    /// The holder's wish for other terms was granted or refused. If its turn ends first, only that is told.
+    Replaced {
+        /// Whose turn.
+        turn: TurnId,
+        /// What its guard knows from now on, in place of the hold before, which is no longer extended. Or why nothing
+        /// changed.
+        result: Result<Arc<Hold>, Refusal>,
     },
     /// The holder lost its hold, which says so already: wake the code that waits for that.
     Lose {

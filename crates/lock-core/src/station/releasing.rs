@@ -59,7 +59,7 @@ impl Station {
     pub(super) fn on_release_reply(&mut self, now: Moment, id: ActionId, result: Result<Released, BackendError>) {
         let Some(mut pending) = self.pending_releases.answered(id) else { return };
         if let Some(turn) = pending.turn.take() {
-            self.outbox.push_back(Output::Ended { turn, result: ended(&result) });
+            self.outbox.push_back(Output::Ended { turn, result: ended(pending.of, &result) });
         }
         match result {
             Ok(_) => self.last_asked = self.last_asked.filter(|owner| *owner != pending.request.owner),
@@ -86,8 +86,10 @@ impl Station {
 }
 
 /// What a release says to the holder that left.
-fn ended(result: &Result<Released, BackendError>) -> Result<Ended, BackendError> {
+fn ended(of: Of, result: &Result<Released, BackendError>) -> Result<Ended, BackendError> {
     match result {
+        // It held when it left. The other release may be the one that found the lease.
+        Ok(_) if of == Of::OneOfTwo => Ok(Ended::Released),
         Ok(Released::Released) => Ok(Ended::Released),
         Ok(Released::Left | Released::NotHeld) => Ok(Ended::AlreadyLost(LossReason::NotHeld)),
         Err(error) => Err(error.clone()),

@@ -21,6 +21,8 @@ enum Step {
     Join { client: usize, wait: Wait, ttl: &'static str, max_hold: Option<Duration> },
     /// Somebody gives up or is done, and may want the lock kept.
     Leave { client: usize, pick: usize, keep: Option<Duration> },
+    /// A holder wants to go on for another ttl.
+    Replace { client: usize, ttl: &'static str },
     /// A request reaches the store.
     Carry { pick: usize },
     /// An answer reaches its client.
@@ -63,6 +65,7 @@ fn step() -> impl Strategy<Value = Step> {
     let pick = any::<usize>();
     let wait = prop_oneof![Just(Wait::Not), (1..5_000_u64).prop_map(Wait::For), Just(Wait::Forever)];
     let ttls = prop_oneof![4 => Just("3s"), 1 => Just("30s")];
+    let longer = prop_oneof![Just("3s"), Just("4s"), Just("30s")];
     let max_hold = proptest::option::weighted(0.2, (1..5_000_u64).prop_map(millis));
     let keep = proptest::option::weighted(0.3, (1..10_000_u64).prop_map(millis));
     let again = prop_oneof![3 => Just(Again::Never), 1 => Just(Again::Later)];
@@ -72,6 +75,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (client.clone(), wait, ttls, max_hold)
             .prop_map(|(client, wait, ttl, max_hold)| Step::Join { client, wait, ttl, max_hold }),
         3 => (client.clone(), pick, keep).prop_map(|(client, pick, keep)| Step::Leave { client, pick, keep }),
+        2 => (client.clone(), longer).prop_map(|(client, ttl)| Step::Replace { client, ttl }),
         5 => pick.prop_map(|pick| Step::Carry { pick }),
         5 => pick.prop_map(|pick| Step::Answer { pick }),
         1 => pick.prop_map(|pick| Step::Lose { pick }),
@@ -98,6 +102,7 @@ impl World {
                     self.leave(client, Leaving { turn, keep });
                 }
             }
+            Step::Replace { client, ttl: length } => self.replace(client, Terms::exclusive(ttl(length))),
             Step::Carry { pick } => _ = self.pick(pick, under_way).map(|index| self.carry(index)),
             Step::Answer { pick } => _ = self.pick(pick, answered).map(|index| self.answer(index)),
             Step::Fail { pick } => {
@@ -188,7 +193,7 @@ fn answered(way: &Way) -> bool {
 
 fn policy(waiting: Waiting, ordering: RequestOrder, chain: u32) -> Policy {
     let capabilities = Capabilities::new("model", waiting, Durability::Process).with_ordering(ordering);
-    let mut policy = Policy::new(capabilities.with_abilities(&[Ability::Keep]));
+    let mut policy = Policy::new(capabilities.with_abilities(&[Ability::Keep, Ability::Replace]));
     policy.chain = chain;
     policy
 }
