@@ -21,7 +21,7 @@ usage: cargo xtask COMMAND
 
   test     run all tests, getting the servers that they need
   servers  get the servers that the tests need
-  sim      many runs of the simulator: [--seeds N] [--first S] [--half redis|quorum]
+  sim      many runs of the simulator: [--seeds N] [--first S] [--half redis|memory|quorum]
   model    every order of events of the quorum's protocol; --help tells the bounds
   chaos    many processes while everything breaks: --minutes N [--seed S]
   mutants  changes of a crate's code that its tests do not notice: CRATE [ARGUMENTS]...

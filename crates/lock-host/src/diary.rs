@@ -141,7 +141,7 @@ impl Diary {
                     self.renewed(*owner, *asked_at, *valid_for);
                 }
             }
-            Input::Cancel(_) | Input::Event(_) | Input::Tick | Input::Close => {}
+            Input::Cancel(_) | Input::Replace { .. } | Input::Event(_) | Input::Tick | Input::Close => {}
         }
     }
 
@@ -150,6 +150,12 @@ impl Diary {
         match output {
             Output::Admit { turn, hold } => self.admitted(*turn, hold),
             Output::Refuse { turn, .. } => _ = self.waits.end(*turn),
+            Output::Replaced { turn, result: Ok(hold) } => {
+                if let Some(holding) = self.holds.get_mut(turn) {
+                    holding.hold = Arc::clone(hold);
+                }
+            }
+            Output::Replaced { result: Err(_), .. } => {}
             Output::Lose { turn, reason } => self.lost(*turn, reason),
             Output::Ended { turn, result } => self.ended(*turn, result),
             Output::Run(action) => self.repeated(action),

@@ -193,6 +193,8 @@ impl<D: Driver> Site<D> {
         match output {
             Output::Admit { turn, hold } => waiters.admit(turn, hold),
             Output::Refuse { turn, refusal } => waiters.refuse(turn, refusal),
+            // No guard asks for other terms yet.
+            Output::Replaced { .. } => {}
             Output::Lose { turn, reason } => waiters.lose(turn, reason),
             Output::Ended { turn, result } => waiters.end(turn, result),
             Output::Run(action) => D::run(self, waiters, action),

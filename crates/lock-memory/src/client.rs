@@ -17,7 +17,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting
     .with_shared_counter()
     .with_ordering(RequestOrder::InOrder)
     .with_isolation(Isolation::Isolated)
-    .with_abilities(&[Ability::Keep]);
+    .with_abilities(&[Ability::Keep, Ability::Replace]);
 
 /// A store that any number of async and blocking clients contend for. Cloning gives another handle on the same store.
 #[derive(Clone, Debug)]

@@ -21,6 +21,7 @@
 //!     floor: None,
 //!     note: Note::from_wire("1@here"),
 //!     queueing: Queueing::Unwanted,
+//!     replaces: None,
 //! };
 //! assert!(matches!(one.acquire(&claim(1), Ttl::DEFAULT.get())?, Answer::Granted { .. }));
 //! assert!(matches!(other.acquire(&claim(2), Ttl::DEFAULT.get())?, Answer::Busy { .. }));

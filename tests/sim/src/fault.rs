@@ -92,11 +92,15 @@ pub enum Fault {
     Lost,
     /// The resource refused a write for its old token.
     WriteRefused,
+    /// Somebody left and wanted the lock kept.
+    Kept,
+    /// A lease was replaced by another one.
+    Replaced,
 }
 
 impl Fault {
     /// How many there are.
-    const COUNT: usize = Self::WriteRefused as usize + 1;
+    const COUNT: usize = Self::Replaced as usize + 1;
 
     /// What can go wrong with one Redis.
     pub const WITH_ONE_REDIS: [Self; 29] = [
@@ -129,6 +133,32 @@ impl Fault {
         Self::Cancelled,
         Self::Lost,
         Self::WriteRefused,
+    ];
+
+    /// What can go wrong with a store in memory.
+    pub const WITH_A_STORE_IN_MEMORY: [Self; 22] = [
+        Self::RequestLost,
+        Self::AnswerLost,
+        Self::RequestDoubled,
+        Self::AnswerDoubled,
+        Self::PushLost,
+        Self::PushDoubled,
+        Self::PushOvertook,
+        Self::Delayed,
+        Self::Cut,
+        Self::HalfOpen,
+        Self::Ghost,
+        Self::Paused,
+        Self::Suspended,
+        Self::Killed,
+        Self::HandedToTheDead,
+        Self::Buried,
+        Self::AdmittedByPush,
+        Self::Cancelled,
+        Self::Lost,
+        Self::WriteRefused,
+        Self::Kept,
+        Self::Replaced,
     ];
 
     /// What goes wrong in the plots of a quorum.

@@ -1,7 +1,8 @@
 //! The machine against models of its stores, in virtual time.
 //!
-//! The stations and the keeper are the real ones. There are two kinds of store: [`redis`] is one Redis with our scripts, as
-//! `docs/wire.md` describes them, and [`quorum`] is the real code of a quorum over the model nodes of `lock-memory`.
+//! The stations and the keeper are the real ones. There are three kinds of store: [`redis`] is one Redis with our scripts, as
+//! `docs/wire.md` describes them, [`quorum`] is the real code of a quorum over the model nodes of `lock-memory`, and
+//! [`memory`] is the reference store of `lock-memory`, for what only that can do.
 //! Between processes and stores is a network that delays, loses, doubles and reorders, cuts, and has gaps. Processes stand
 //! still, end and come back, and so do stores, with their data, without, or with old ones. Every clock shows something else.
 //!
@@ -26,6 +27,7 @@ mod fault;
 mod invariants;
 mod ledger;
 mod letter;
+pub mod memory;
 mod network;
 pub mod quorum;
 pub mod redis;

@@ -36,6 +36,12 @@ pub(crate) enum Act {
         site: usize,
         turn: TurnId,
     },
+    /// A holder wants another ttl.
+    Replace {
+        site: usize,
+        turn: TurnId,
+        ttl: Ttl,
+    },
     /// Everybody gives up who waits there.
     GiveUp {
         site: usize,

@@ -10,14 +10,14 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use lock_sim::{Fault, Report, Tally, quorum, redis};
+use lock_sim::{Fault, Report, Tally, memory, quorum, redis};
 
 const USAGE: &str = "\
-usage: sim [--seeds N] [--first S] [--half redis|quorum|plots] [--mistake NAME]
+usage: sim [--seeds N] [--first S] [--half redis|memory|quorum|plots] [--mistake NAME]
 
   --seeds N   how many seeds are played, 1000 where nothing is said
   --first S   the first of them, 0 where nothing is said
-  --half H    only with one Redis, only with a quorum, or only the plots of a quorum
+  --half H    only with one Redis, a store in memory, a quorum, or only the plots of a quorum
   --mistake M with one rule of the quorum turned off; tells which seeds find out
 
 LEASEHOLD_SEED=S plays that one alone, and tells what happened in it.";
@@ -30,12 +30,18 @@ struct Half {
     faults: &'static [Fault],
 }
 
-const HALVES: [Half; 3] = [
+const HALVES: [Half; 4] = [
     Half {
         name: "redis",
         play: |seed| redis::play(seed, None),
         tell: |seed| redis::tell(seed, None),
         faults: &Fault::WITH_ONE_REDIS,
+    },
+    Half {
+        name: "memory",
+        play: |seed| memory::play(seed, None),
+        tell: |seed| memory::tell(seed, None),
+        faults: &Fault::WITH_A_STORE_IN_MEMORY,
     },
     Half {
         name: "quorum",

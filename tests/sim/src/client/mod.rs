@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use backend::{Backend, Heard};
-use lock_core::station::{Action, Floor, Input, Output, Station, TurnId};
-use lock_core::{Event, Hold, Keeper, LockName, Moment, Policy};
+use lock_core::station::{Action, Floor, Input, Output, Request, Station, TurnId};
+use lock_core::{Ability, Claim, Event, Hold, Keeper, LockName, Moment, Owner, Policy};
 use user::User;
 
 use crate::clock::{Clock, Time};
@@ -46,6 +46,8 @@ pub(crate) struct Site {
     pub(crate) station: Station,
     users: BTreeMap<TurnId, User>,
     holder: Option<(TurnId, Arc<Hold>)>,
+    /// The owner that was last asked for in place of the holder's.
+    replacing: Option<Owner>,
     pub(crate) ledger: Ledger,
 }
 
@@ -55,6 +57,8 @@ pub(crate) struct Process<B: Backend> {
     pub(crate) clock: Clock,
     pub(crate) sites: Vec<Site>,
     pub(crate) motion: Motion,
+    /// What users may ask for beyond the four verbs.
+    abilities: &'static [Ability],
     keeper: Keeper,
     pub(crate) backend: B,
     backlog: VecDeque<News<B>>,
@@ -82,7 +86,7 @@ impl<B: Backend> Process<B> {
         let mut site = |name: &LockName| {
             let station = Station::new(name.clone(), policy, env.dice.secret()).sharing(&floor);
             let ledger = Ledger::new(policy.store.waiting);
-            Site { name: name.clone(), station, users: BTreeMap::new(), holder: None, ledger }
+            Site { name: name.clone(), station, users: BTreeMap::new(), holder: None, replacing: None, ledger }
         };
         let sites = names.iter().map(&mut site).collect();
         Self {
@@ -90,6 +94,7 @@ impl<B: Backend> Process<B> {
             clock,
             sites,
             motion: Motion::Running,
+            abilities: policy.store.abilities,
             keeper: Keeper::new(policy, env.dice.number()),
             backend,
             backlog: VecDeque::new(),
@@ -264,7 +269,8 @@ impl<B: Backend> Process<B> {
                 site.users.remove(&turn);
                 site.holder.take_if(|(holder, _)| *holder == turn);
             }
-            Output::Ended { .. } => {}
+            Output::Replaced { turn, result: Ok(hold) } => self.go_on(env, now, index, turn, &hold),
+            Output::Replaced { result: Err(_), .. } | Output::Ended { .. } => {}
             Output::Run(action) => self.run(env, now, index, action),
             Output::Keep { lease, asked_at, valid_for } => self.keeper.keep(lease, asked_at, valid_for),
             Output::Forget(owner) => self.keeper.forget(owner),
@@ -272,8 +278,11 @@ impl<B: Backend> Process<B> {
     }
 
     fn run(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, action: Action) {
-        let ledger = &mut self.sites[index].ledger;
+        let Site { ledger, replacing, .. } = &mut self.sites[index];
         ledger.ran(now, &action);
+        if let Request::Acquire(Claim { replaces: Some(_), owner, .. }) = &action.request {
+            *replacing = Some(*owner);
+        }
         env.watch.report(Rule::BoundedDebt, invariants::bounded_debt(ledger, now, &action));
         let heard = self.backend.run(env, now, index, action);
         self.all_heard(now, heard);

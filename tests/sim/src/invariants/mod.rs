@@ -3,6 +3,7 @@
 mod bounded_debt;
 mod everybody;
 mod fencing;
+mod kept;
 mod refusals;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,7 @@ use lock_core::{Hold, Lease, LockName, Owner, TokenRange};
 pub(crate) use bounded_debt::check as bounded_debt;
 pub(crate) use everybody::check as everybody;
 use fencing::Fencing;
+use kept::Kept;
 
 use crate::clock::Time;
 use crate::fault::{Fault, Tally};
@@ -53,6 +55,8 @@ pub enum Rule {
     Ghosts,
     /// What a station owes its store is bounded, and does not stand in the way of what it asks for.
     BoundedDebt,
+    /// A lock that is kept after its release is admitted to nobody before its time.
+    Kept,
     /// One input has an end of outputs.
     Endless,
 }
@@ -79,6 +83,8 @@ pub(crate) type Admitted = Vec<Arc<Hold>>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Holding<'a> {
     pub(crate) hold: &'a Hold,
+    /// The owner that was last asked for in place of this one.
+    pub(crate) replacing: Option<Owner>,
     pub(crate) until: Time,
 }
 
@@ -106,6 +112,7 @@ pub(crate) struct Watch {
     fencing: Fencing,
     /// Owners of which something may be left that they cannot help: the store forgot their release.
     excused: BTreeSet<Owner>,
+    kept: Kept,
     /// Whether tokens may have fallen, and nobody promised that they would not.
     tokens_fell: bool,
     /// Whether something is wrong that only an operator can put right.
@@ -186,6 +193,22 @@ impl Watch {
         if !remaining.is_zero() && !self.tokens_fell && self.epoch_of(lease) == Some(self.epoch()) {
             self.report(Rule::Fencing, Err(format!("the write of a valid holder was refused: {hold:?}")));
         }
+    }
+
+    /// Somebody who held as one of these owners left, and wants the lock kept until then.
+    pub(crate) fn keeping(&mut self, owners: impl Iterator<Item = Owner>, until: Time) {
+        self.kept.wanted(owners, until);
+    }
+
+    /// The store took in that a lock is to be kept.
+    pub(crate) fn kept(&mut self, name: &LockName, owner: Owner) {
+        self.kept.begun(name, owner);
+    }
+
+    /// A turn begins at a lock.
+    pub(crate) fn begun(&mut self, now: Time, name: &LockName) {
+        let result = self.kept.check(now, name);
+        self.report(Rule::Kept, result);
     }
 
     pub(crate) fn admitted(&mut self, hold: &Arc<Hold>) {

@@ -92,7 +92,16 @@ impl Node {
         }
         let Lease { name, owner, terms, tokens } = lease.clone();
         let (width, queueing) = (Width::ONE, Queueing::Unwanted);
-        let claim = Arc::new(Claim { name, owner, terms, width, floor: None, note: Note::from_wire(""), queueing });
+        let claim = Arc::new(Claim {
+            name,
+            owner,
+            terms,
+            width,
+            floor: None,
+            note: Note::from_wire(""),
+            queueing,
+            replaces: None,
+        });
         _ = self.store.ask(self.clock.read(at), None, &self.run, &Ask::Acquire { claim, wish: tokens.high(), epoch });
         Fenced::Acknowledged
     }

@@ -115,6 +115,7 @@ fn a_counter_that_was_lost_is_raised_to_the_clock() {
             floor: None,
             note: Note::from_wire("1@here"),
             queueing: Queueing::Wanted,
+            replaces: None,
         };
         let before = real.now();
         server.command::<()>(&["DEL", "leasehold:counter"]);

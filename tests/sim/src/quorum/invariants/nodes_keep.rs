@@ -12,7 +12,7 @@ pub(crate) fn check<'a>(
     majority: usize,
     now: Time,
 ) -> Result<(), String> {
-    for Holding { hold, until } in holdings {
+    for Holding { hold, until, .. } in holdings {
         let lease = hold.lease();
         if watch.epoch_of(lease) != Some(watch.epoch()) {
             continue;

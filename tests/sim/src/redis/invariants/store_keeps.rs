@@ -6,7 +6,7 @@ use crate::redis::server::{Server, millis};
 
 /// Stricter than that there is one holder: it sees the gap, whether or not somebody steps into it.
 pub(crate) fn check(watch: &Watch, holdings: &[Holding<'_>], server: &Server, clock: Clock) -> Result<(), String> {
-    for Holding { hold, until } in holdings {
+    for Holding { hold, until, .. } in holdings {
         let lease = hold.lease();
         if watch.epoch_of(lease) != Some(watch.epoch()) {
             continue;

@@ -161,6 +161,7 @@ impl Author {
             floor: None,
             note: Note::from_wire("4711@here why not"),
             queueing,
+            replaces: None,
         };
         Some((claim, seat))
     }
