@@ -105,7 +105,13 @@ impl Line {
             Step::Acquire => self.scripts.acquire(&self.claim(owner)),
             Step::Release => {
                 let (name, ttl, certainty) = (self.name.clone(), self.ttl, Certainty::Answered);
-                self.scripts.release(&ReleaseRequest { name, owner, terms: Terms::exclusive(ttl), certainty })
+                self.scripts.release(&ReleaseRequest {
+                    name,
+                    owner,
+                    terms: Terms::exclusive(ttl),
+                    certainty,
+                    keep: None,
+                })
             }
         }
     }

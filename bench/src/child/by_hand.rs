@@ -46,6 +46,7 @@ impl Commands {
             owner,
             terms: Terms::exclusive(self.ttl),
             certainty: Certainty::Answered,
+            keep: None,
         };
         self.scripts.release(&request).context("the release cannot be sent")
     }

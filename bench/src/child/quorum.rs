@@ -197,6 +197,7 @@ impl Lock for HandLock {
             owner,
             terms: Terms::exclusive(self.ttl),
             certainty: Certainty::Answered,
+            keep: None,
         };
         self.nodes.release(Arc::new(request)).await
     }

@@ -1,6 +1,8 @@
-//! What a case needs of a store and its harness.
+//! What a case needs from a store and its harness.
 
 use std::fmt;
+
+use lock_core::Ability;
 
 use crate::fault::Fault;
 
@@ -17,10 +19,12 @@ pub enum Need {
     Inspect,
     /// That other processes reach the store.
     Processes,
+    /// That the store's capabilities include this. A harness need not list what they do not include.
+    Ability(Ability),
 }
 
 impl Need {
-    /// Everything that may be absent.
+    /// Everything that may be absent, and is then listed with a reason.
     pub const ALL: [Self; 8] = [
         Self::Fault(Fault::Cut),
         Self::Fault(Fault::Hang),
@@ -33,12 +37,12 @@ impl Need {
     ];
 }
 
-/// Something of the suite that does not apply, and why.
+/// A part of the suite that does not apply, and why.
 #[derive(Clone, Copy, Debug)]
 pub struct Exemption {
     /// What is absent.
     pub need: Need,
-    /// Why; for people.
+    /// Why, as text for display.
     pub reason: &'static str,
 }
 
@@ -57,6 +61,7 @@ impl fmt::Display for Need {
             Self::Queue => f.write_str("a queue"),
             Self::Inspect => f.write_str("a view for operators"),
             Self::Processes => f.write_str("a store shared between processes"),
+            Self::Ability(ability) => write!(f, "the ability {ability:?}"),
         }
     }
 }

@@ -5,35 +5,35 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What went wrong, for programs.
+/// What went wrong, in a form that programs can match on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The configuration cannot work: a bad URL, a TLS mismatch, a directory that is not there.
+    /// The configuration cannot work: an invalid URL, a TLS mismatch, a missing directory.
     Config,
-    /// The store refuses this client: wrong password, missing right, read-only file.
+    /// The store refuses this client: wrong password, missing permission, read-only file.
     Denied,
-    /// No connection, or it broke.
+    /// There is no connection, or it broke.
     Unreachable,
     /// No answer in time.
     Timeout,
-    /// The store is there but cannot serve now: disk full, out of memory, still loading.
+    /// The store is reachable but cannot serve now: disk full, out of memory, still loading.
     Unavailable,
-    /// The store answered something that the protocol does not allow.
+    /// The store's answer violates the protocol.
     Protocol,
-    /// The store cannot do what was asked.
+    /// The store does not support the request.
     Unsupported,
     /// The name is in use by another kind of lock or value, which was left untouched.
     OtherKind,
 }
 
 impl ErrorKind {
-    /// Whether the store said it itself, and so is there.
+    /// Whether the store reported the error itself, and so is reachable.
     pub fn is_an_answer(self) -> bool {
         !matches!(self, Self::Timeout | Self::Unreachable)
     }
 
-    /// Whether the same request may succeed later without anybody changing anything.
+    /// Whether the same request may succeed later without any repair.
     pub fn is_transient(self) -> bool {
         match self {
             Self::Unreachable | Self::Timeout | Self::Unavailable => true,
@@ -45,7 +45,7 @@ impl ErrorKind {
 /// Whether the failed request took effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// Surely nothing happened.
+    /// Nothing happened at the store.
     None,
     /// It was sent and not answered: it may have taken effect, or still may.
     Unknown,
@@ -86,6 +86,9 @@ impl fmt::Display for Operation {
 ///
 /// Says what went wrong (`kind`), whether anything may have happened (`effect`), and what to do (`remedy`). Its text
 /// never holds a secret. Cloning is cheap.
+///
+/// Two errors are equal if kind, effect, backend, operation, message and remedy are equal. The errors underneath are
+/// not compared, because most cannot be.
 #[derive(Clone, Debug)]
 pub struct BackendError(Arc<Detail>);
 
@@ -104,7 +107,8 @@ struct Detail {
 impl BackendError {
     /// Describes a failure. `message` is lower case, without a full stop and without secrets.
     ///
-    /// A [`ErrorKind::Timeout`] is always of unknown effect, whatever is passed: a request that timed out still runs.
+    /// The effect of an [`ErrorKind::Timeout`] is always unknown, whatever is passed: a request that timed out may
+    /// still run.
     pub fn new(
         backend: &'static str,
         operation: Operation,
@@ -170,6 +174,22 @@ impl BackendError {
     }
 }
 
+impl PartialEq for BackendError {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.said() == other.0.said()
+    }
+}
+
+impl Eq for BackendError {}
+
+impl Detail {
+    /// All of it but the error underneath.
+    fn said(&self) -> (ErrorKind, Effect, &str, Operation, &str, Option<&str>, Option<Duration>) {
+        let Self { kind, effect, backend, operation, message, remedy, lasts, source: _ } = self;
+        (*kind, *effect, backend, *operation, message, remedy.as_deref(), *lasts)
+    }
+}
+
 impl fmt::Display for BackendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.text(self.0.lasts))
@@ -206,6 +226,19 @@ mod tests {
         let error =
             BackendError::new("redis", Operation::Acquire, ErrorKind::Timeout, Effect::None, "no answer within 1s");
         assert_eq!(error.effect(), Effect::Unknown);
+    }
+
+    #[test]
+    fn errors_that_say_the_same_are_equal_whatever_is_underneath() {
+        let error = |message: &str| {
+            BackendError::new("redis", Operation::Acquire, ErrorKind::Denied, Effect::None, message)
+                .with_source(std::io::Error::other(message.len().to_string()))
+        };
+        assert_eq!(error("no right"), error("no right").with_source(std::io::Error::other("another")));
+        assert_ne!(error("no right"), error("no left"));
+        assert_ne!(error("no right"), error("no right").with_remedy("grant it"));
+        let unsure = BackendError::new("redis", Operation::Acquire, ErrorKind::Denied, Effect::Unknown, "no right");
+        assert_ne!(error("no right"), unsure);
     }
 
     #[test]

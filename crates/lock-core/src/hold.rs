@@ -8,16 +8,16 @@ use std::time::Duration;
 use crate::{BackendError, FencingToken, Lease, LockName, Moment};
 
 /// Why a hold ended before it was given up.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossReason {
-    /// Its validity ended without a renewal that the store confirmed; with the last error, if there was one.
+    /// Its validity ended before the store confirmed a renewal; with the last error, if there was one.
     Expired(Option<BackendError>),
-    /// The store says that it holds the lock no more: it expired there, was revoked, or the store lost it.
+    /// The store says that the lease no longer exists: it expired there, was revoked, or the store lost it.
     NotHeld,
-    /// It was held for as long as `max_hold` allows.
+    /// It lasted for as long as `max_hold` allows.
     MaxHold,
-    /// The client was closed, or whatever renewed its leases ended.
+    /// The client was closed, or the thread that renewed its leases ended.
     Closed,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for LossReason {
 }
 
 /// The lock is not held any more: stop what it protects.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("lost the lock \"{name}\" (token {token}): {reason}")]
 pub struct Lost {
     /// The lock.
@@ -57,7 +57,7 @@ pub struct Hold {
     valid_until: AtomicU64,
     /// When `max_hold` ends the turn.
     hold_until: Option<Moment>,
-    /// Whether anybody was told that it ended: from then on no renewal helps.
+    /// Whether it was ever reported as ended: from then on no renewal can revive it.
     over: AtomicBool,
     lost: OnceLock<LossReason>,
 }
@@ -92,8 +92,8 @@ impl Hold {
         if self.ended(now).is_some() { Duration::ZERO } else { self.valid_until().since(now) }
     }
 
-    /// Whether the lock is still held. Local and cheap: compares the deadline with `now`. A no is final: no renewal that
-    /// is confirmed later makes it a yes again.
+    /// Whether the lock is still held. Local and cheap: compares the deadline with `now`. An error is final: no renewal
+    /// that is confirmed later revives the hold.
     ///
     /// # Errors
     /// `Lost`, with the reason as far as it is known here; [`lost`](Self::lost) may know more a moment later.
@@ -124,7 +124,7 @@ impl Hold {
         self.lost.get().map(|reason| self.loss(reason.clone()))
     }
 
-    /// Moves the end of the validity. Revives no hold that anybody was told is over.
+    /// Moves the end of the validity. A hold that was reported as ended is not revived.
     pub fn extend(&self, valid_until: Moment) {
         self.valid_until.fetch_max(valid_until.as_nanos(), Ordering::Release);
     }
@@ -160,7 +160,7 @@ mod tests {
         assert!(hold.check(Moment::from_nanos(99)).is_ok());
         assert_eq!(hold.remaining(Moment::from_nanos(99)), Duration::from_nanos(1));
         let lost = hold.check(Moment::from_nanos(100)).unwrap_err();
-        assert!(matches!(lost.reason, LossReason::Expired(None)));
+        assert_eq!(lost.reason, LossReason::Expired(None));
         assert_eq!(lost.to_string(), "lost the lock \"a\" (token 7): its lease ended before a renewal was confirmed");
         assert_eq!(hold.token().get(), 7);
         assert!(hold.lost().is_none());
@@ -175,8 +175,8 @@ mod tests {
         assert!(hold.check(Moment::from_nanos(150)).is_ok());
         hold.lose(LossReason::NotHeld);
         hold.lose(LossReason::MaxHold);
-        assert!(matches!(hold.check(Moment::from_nanos(0)).unwrap_err().reason, LossReason::NotHeld));
-        assert!(matches!(hold.lost().unwrap().reason, LossReason::NotHeld));
+        assert_eq!(hold.check(Moment::from_nanos(0)).unwrap_err().reason, LossReason::NotHeld);
+        assert_eq!(hold.lost().unwrap().reason, LossReason::NotHeld);
         assert_eq!(hold.remaining(Moment::from_nanos(0)), Duration::ZERO);
     }
 
@@ -188,10 +188,10 @@ mod tests {
         assert!(hold.check(Moment::from_nanos(199)).is_ok(), "nobody was told otherwise");
         assert!(hold.check(Moment::from_nanos(200)).is_err());
         hold.extend(Moment::from_nanos(300));
-        assert!(matches!(hold.check(Moment::from_nanos(250)).unwrap_err().reason, LossReason::Expired(None)));
+        assert_eq!(hold.check(Moment::from_nanos(250)).unwrap_err().reason, LossReason::Expired(None));
         assert_eq!(hold.remaining(Moment::from_nanos(250)), Duration::ZERO);
         hold.lose(LossReason::NotHeld);
-        assert!(matches!(hold.check(Moment::from_nanos(250)).unwrap_err().reason, LossReason::NotHeld));
+        assert_eq!(hold.check(Moment::from_nanos(250)).unwrap_err().reason, LossReason::NotHeld);
     }
 
     #[test]

@@ -13,9 +13,16 @@ use crate::Invalid;
 pub struct Owner([u8; 16]);
 
 impl Owner {
-    /// Makes an owner of bytes that come from a cryptographic random source.
+    /// Makes an owner from bytes of a cryptographic random source.
     pub fn from_random(bytes: [u8; 16]) -> Self {
         Self(bytes)
+    }
+
+    /// The owner under which a store keeps a lock that this owner has released for later. It is derived, so that a repeated
+    /// release finds the lock again, and nothing else that this owner asks for does.
+    #[must_use]
+    pub fn kept(self) -> Self {
+        Self(self.0.map(|byte| !byte))
     }
 
     /// Writes the owner in full as 32 hexadecimal digits, for the wire only.
@@ -57,6 +64,13 @@ mod tests {
         assert_eq!(owner.to_wire().parse::<Owner>().unwrap(), owner);
         assert!("+b".repeat(16).parse::<Owner>().is_err());
         assert!("ab".parse::<Owner>().is_err());
+    }
+
+    #[test]
+    fn a_lock_is_kept_under_another_owner_which_always_is_the_same() {
+        let owner = Owner::from_random([0xab; 16]);
+        assert_ne!(owner.kept(), owner);
+        assert_eq!(owner.kept(), Owner::from_random([0xab; 16]).kept());
     }
 
     #[test]

@@ -9,8 +9,16 @@ use crate::Invalid;
 
 /// A number that is higher than that of every earlier holder of the lock.
 ///
-/// The protected resource remembers the highest token it has seen and refuses anything lower: so a holder that was
-/// paused past its lease can do no harm. From 1 to 2^53 - 1, so that it survives JSON, Lua and doubles.
+/// The protected resource remembers the highest token it has seen and refuses any lower one, so a holder that was
+/// paused past its lease can do no harm. From 1 to 2^53 - 1, so that it survives JSON, Lua and doubles. SQL has no
+/// unsigned integers, so a token also converts to `i64`, without loss:
+///
+/// ```
+/// use lock_core::FencingToken;
+/// let token = FencingToken::MAX;
+/// assert_eq!(FencingToken::try_from(i64::from(token))?, token);
+/// # Ok::<(), lock_core::Invalid>(())
+/// ```
 ///
 /// # Source
 /// M. Kleppmann, "How to do distributed locking" (2016); sequencers in M. Burrows, "The Chubby lock service" (2006).
@@ -22,15 +30,12 @@ impl FencingToken {
     /// The highest token: 2^53 - 1. Counted in microseconds since 1970 it is reached in the year 2255.
     pub const MAX: Self = Self((1 << 53) - 1);
 
-    /// Takes a number from 1 to [`FencingToken::MAX`].
+    /// The token with this number, from 1 to [`FencingToken::MAX`].
     ///
     /// # Errors
-    /// `Invalid` outside of that range.
+    /// `Invalid` outside that range.
     pub fn new(number: u64) -> Result<Self, Invalid> {
-        if (1..=Self::MAX.0).contains(&number) {
-            return Ok(Self(number));
-        }
-        Err(Invalid::new("fencing token", number, "it is not between 1 and 2^53 - 1", "pass on the token of a guard"))
+        if (1..=Self::MAX.0).contains(&number) { Ok(Self(number)) } else { Err(out_of_range(number)) }
     }
 
     /// The number itself, as the resource stores it.
@@ -59,6 +64,24 @@ impl TryFrom<u64> for FencingToken {
     }
 }
 
+impl From<FencingToken> for i64 {
+    fn from(token: FencingToken) -> Self {
+        token.0.cast_signed() // far below the sign
+    }
+}
+
+impl TryFrom<i64> for FencingToken {
+    type Error = Invalid;
+
+    fn try_from(number: i64) -> Result<Self, Invalid> {
+        u64::try_from(number).map_err(|_| out_of_range(number)).and_then(Self::new)
+    }
+}
+
+fn out_of_range(number: impl fmt::Display) -> Invalid {
+    Invalid::new("fencing token", number, "it is not between 1 and 2^53 - 1", "pass on the token of a guard")
+}
+
 impl FromStr for FencingToken {
     type Err = Invalid;
 
@@ -80,7 +103,7 @@ impl Width {
     /// The most tokens that one lease spans.
     pub const MAX: Self = Self(64);
 
-    /// The width for so many local waiters: at least 1, at most 64.
+    /// The width for this many local waiters: at least 1, at most 64.
     pub fn for_waiters(count: usize) -> Self {
         let bounded = count.clamp(1, usize::from(Self::MAX.0));
         Self(u8::try_from(bounded).unwrap_or(Self::MAX.0))
@@ -103,7 +126,7 @@ impl TokenRange {
     /// Takes both ends.
     ///
     /// # Errors
-    /// `Invalid` where `high` is below `low`.
+    /// `Invalid` if `high` is below `low`.
     pub fn new(low: FencingToken, high: FencingToken) -> Result<Self, Invalid> {
         if low <= high {
             return Ok(Self { low, high });
@@ -119,7 +142,7 @@ impl TokenRange {
     /// The `width` tokens that begin above `last`.
     ///
     /// # Errors
-    /// `Invalid` where they would end above [`FencingToken::MAX`].
+    /// `Invalid` if they would end above [`FencingToken::MAX`].
     pub fn above(last: u64, width: Width) -> Result<Self, Invalid> {
         let low = FencingToken::new(last.saturating_add(1))?;
         let high = FencingToken::new(last.saturating_add(width.get()))?;
@@ -136,13 +159,13 @@ impl TokenRange {
         self.high
     }
 
-    /// How many tokens it spans; [`Width::MAX`] where it is longer.
+    /// How many tokens it spans; at most [`Width::MAX`].
     pub fn width(self) -> Width {
         let beyond_the_first = self.high.0.saturating_sub(self.low.0);
         Width::for_waiters(usize::try_from(beyond_the_first).unwrap_or(usize::MAX).saturating_add(1))
     }
 
-    /// The token of the `turn`-th turn, counted from 0; none when the range is used up.
+    /// The token of the `turn`-th turn, counted from 0; `None` when the range is used up.
     pub fn nth(self, turn: u64) -> Option<FencingToken> {
         let token = FencingToken(self.low.0.saturating_add(turn));
         (token <= self.high).then_some(token)
@@ -167,6 +190,12 @@ mod tests {
         assert!(FencingToken::new(1 << 53).is_err());
         assert_eq!("17".parse::<FencingToken>().unwrap().get(), 17);
         assert!("x".parse::<FencingToken>().is_err());
+        assert_eq!(i64::from(FencingToken::MAX), (1 << 53) - 1);
+        assert_eq!(FencingToken::try_from(17_i64).unwrap().get(), 17);
+        for number in [i64::MIN, -1, 0, 1 << 53] {
+            let text = FencingToken::try_from(number).unwrap_err().to_string();
+            assert!(text.contains(&format!("fencing token \"{number}\"")), "{text}");
+        }
         assert_eq!(serde_json::to_string(&FencingToken::MAX).unwrap(), "9007199254740991");
         assert!(serde_json::from_str::<FencingToken>("0").is_err());
     }

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use lock_core::station::{Action, ActionId, Input, Join, Reply, Request, TurnId};
+use lock_core::station::{Action, ActionId, Input, Join, Leaving, Reply, Request, TurnId};
 use lock_core::{
-    Answer, BackendError, Capabilities, Claim, Ended, FencingToken, Hold, Lease, LossReason, Note, Owner, Patience,
-    Policy, Refusal, ReleaseRequest, Terms, TokenRange, Ttl,
+    Answer, BackendError, Capabilities, Claim, FencingToken, Hold, Lease, LossReason, Note, Owner, Patience, Policy,
+    Refusal, ReleaseRequest, Released, Terms, TokenRange, Ttl,
 };
 
 use crate::clock::SharedClock;
+use crate::observer::SharedObserver;
 use crate::ports::Ports;
 use crate::site::{Driver, Site, Waiters};
 use crate::stations::Stations;
@@ -45,7 +46,7 @@ impl Driver for Recorder {
     fn leave(site: &Site<Self>, turn: TurnId) {
         let mut inner = site.lock();
         inner.waiters.here.remove(&turn);
-        site.feed(&mut inner, Input::Leave(turn));
+        site.feed(&mut inner, Input::Leave(Leaving::now(turn)));
     }
 
     fn release(&self, request: ReleaseRequest, _: Duration) {
@@ -72,7 +73,7 @@ impl Waiters for Recorded {
         self.lost.push(reason);
     }
 
-    fn end(&mut self, turn: TurnId, _: Result<Ended, BackendError>) {
+    fn end(&mut self, turn: TurnId, _: Result<Released, BackendError>) {
         self.here.remove(&turn);
     }
 
@@ -86,7 +87,16 @@ impl Waiters for Recorded {
 }
 
 pub(crate) fn stations(capabilities: Capabilities, clock: SharedClock) -> Arc<Stations<Recorder>> {
-    Stations::new(Ports::new(Recorder::default(), Policy::new(capabilities), clock, || {}).unwrap())
+    observed(capabilities, clock, Vec::new())
+}
+
+pub(crate) fn observed(
+    capabilities: Capabilities,
+    clock: SharedClock,
+    observers: Vec<SharedObserver>,
+) -> Arc<Stations<Recorder>> {
+    let ports = Ports::new(Recorder::default(), Policy::new(capabilities), clock, || {}).unwrap();
+    Stations::new(ports.observed_by(observers))
 }
 
 /// Somebody who waits without limit joins the line.

@@ -3,18 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lock_core::{Capabilities, Durability, Event, EventSink, Isolation, Listeners, Moment, RequestOrder, Waiting};
+use lock_core::{
+    Ability, Capabilities, Durability, Event, EventSink, Isolation, Listeners, Moment, RequestOrder, Waiting,
+};
 use lock_host::{HostClock, SharedClock};
 
 use crate::BACKEND;
 use crate::config::{MemoryConfig, StoreName};
-use crate::hand_over::{ClientId, HandOver, Wanted};
+use crate::hand_over::{ClientId, HandOver, Hint};
 use crate::store::Store;
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Process)
     .with_shared_counter()
     .with_ordering(RequestOrder::InOrder)
-    .with_isolation(Isolation::Isolated);
+    .with_isolation(Isolation::Isolated)
+    .with_abilities(&[Ability::Keep]);
 
 /// A store that any number of async and blocking clients contend for. Cloning gives another handle on the same store.
 #[derive(Clone, Debug)]
@@ -109,10 +112,9 @@ impl State {
             self.store.take_hand_overs().into_iter().map(|HandOver { client, lease, valid_for, wanted }| {
                 (client, Event::Granted { lease, valid_for, wanted })
             });
-        let wanted =
-            self.store.take_wanted().into_iter().map(|Wanted { client, name }| (client, Event::Wanted { name }));
+        let hints = self.store.take_hints().into_iter().map(|Hint { client, event }| (client, event));
         let listeners = |(client, event)| Some((Arc::clone(self.listeners.get(&client)?), event));
-        granted.chain(wanted).filter_map(listeners).collect()
+        granted.chain(hints).filter_map(listeners).collect()
     }
 }
 

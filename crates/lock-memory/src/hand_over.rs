@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::{Lease, LockName};
+use lock_core::{Event, Lease};
 
 /// Which client asks. Told apart only so that a hand-over reaches the one whose claim queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,11 +28,11 @@ pub struct HandOver {
     pub wanted: bool,
 }
 
-/// A lock that somebody began to wait for.
+/// A hint for one client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// The client whose claim holds it.
+pub struct Hint {
+    /// Who is told.
     pub client: ClientId,
-    /// Which one.
-    pub name: LockName,
+    /// What it is told.
+    pub event: Event,
 }

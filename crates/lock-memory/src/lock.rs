@@ -39,6 +39,13 @@ impl Hold {
         now < self.until
     }
 
+    /// Ends by itself after so long, as nobody's lease. A lock that is kept already is kept for no longer than before.
+    pub(crate) fn keep(&mut self, now: Moment, owner: Owner, keep: Duration) {
+        let (kept, until) = (owner.kept(), now + keep);
+        self.until = if self.owner == kept { self.until.min(until) } else { until };
+        (self.owner, self.client) = (kept, None);
+    }
+
     pub(crate) fn is(&self, lease: &Lease) -> bool {
         self.owner == lease.owner && self.tokens == lease.tokens
     }
@@ -53,7 +60,7 @@ impl Hold {
 pub(crate) struct Place {
     pub(crate) owner: Owner,
     until: Moment,
-    client: ClientId,
+    pub(crate) client: ClientId,
     terms: Terms,
     width: Width,
     note: Note,

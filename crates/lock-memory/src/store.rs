@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fenced, FencingToken, Invalid, Lease, LockName, Moment,
-    Operation, ReleaseRequest, Released, Renewed, TokenRange, Width,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Fenced, FencingToken, Invalid, Lease, LockName,
+    Moment, Operation, ReleaseRequest, Released, Renewed, TokenRange, Width,
 };
 
 use crate::BACKEND;
-pub use crate::hand_over::{ClientId, HandOver, Wanted};
+pub use crate::hand_over::{ClientId, HandOver, Hint};
 use crate::lock::{Hold, Lock};
 
 /// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl.
@@ -28,7 +28,7 @@ pub struct Store {
     last_token: LastToken,
     locks: BTreeMap<LockName, Lock>,
     hand_overs: Vec<HandOver>,
-    wanted: Vec<Wanted>,
+    hints: Vec<Hint>,
 }
 
 /// The highest token that was ever drawn; 0 before the first.
@@ -78,8 +78,8 @@ impl Store {
             Some(hold) => {
                 let (hold, was_wanted) = (hold.clone(), lock.is_wanted_at(now));
                 let answer = lock.put_off(now, client, claim, &hold, self.last_token.get());
-                let tell = |client| Wanted { client, name: claim.name.clone() };
-                self.wanted.extend(hold.client.filter(|_| !was_wanted && lock.is_wanted_at(now)).map(tell));
+                let tell = |client| Hint { client, event: Event::Wanted { name: claim.name.clone() } };
+                self.hints.extend(hold.client.filter(|_| !was_wanted && lock.is_wanted_at(now)).map(tell));
                 Ok(answer)
             }
         }
@@ -102,7 +102,8 @@ impl Store {
         }
     }
 
-    /// Ends the owner's hold and passes the lock on, or drops the owner's place; touches nobody else's.
+    /// Ends the owner's hold and passes the lock on, now or after the time for which the lock is to be kept; or drops the
+    /// owner's place. Touches nobody else's.
     ///
     /// Where a claim of the owner may still be under way, it will be refused for the ttl, but at least a second.
     ///
@@ -111,11 +112,19 @@ impl Store {
     pub fn release(&mut self, now: Moment, request: &ReleaseRequest) -> Result<Released, BackendError> {
         let lock = self.locks.entry(request.name.clone()).or_default();
         lock.forget_what_is_over(now);
-        let released = match &lock.hold {
-            Some(hold) if hold.owner == request.owner => {
+        let released = match &mut lock.hold {
+            Some(hold) if [request.owner, request.owner.kept()].contains(&hold.owner) => {
                 let answer = if hold.lives_at(now) { Released::Released } else { Released::NotHeld };
-                let draw = |width| self.last_token.draw(Operation::Release, width);
-                self.hand_overs.extend(lock.hand_over(now, &request.name, draw)?);
+                if let Some(keep) = request.keep.filter(|_| hold.lives_at(now)) {
+                    hold.keep(now, request.owner, keep);
+                    // It asks when the lock will be free, and then asks again.
+                    let next = lock.queue.first().map(|place| place.client);
+                    let event = Event::Freed { name: request.name.clone() };
+                    self.hints.extend(next.map(|client| Hint { client, event }));
+                } else {
+                    let draw = |width| self.last_token.draw(Operation::Release, width);
+                    self.hand_overs.extend(lock.hand_over(now, &request.name, draw)?);
+                }
                 answer
             }
             Some(_) | None => match lock.drop_place(request.owner) {
@@ -185,9 +194,10 @@ impl Store {
         std::mem::take(&mut self.hand_overs)
     }
 
-    /// The locks that somebody began to wait for since this was last asked, for their holders to be told.
-    pub fn take_wanted(&mut self) -> Vec<Wanted> {
-        std::mem::take(&mut self.wanted)
+    /// The hints since this was last asked: for holders, that somebody began to wait, and for the head of a queue, that it should
+    /// ask how long the lock is kept.
+    pub fn take_hints(&mut self) -> Vec<Hint> {
+        std::mem::take(&mut self.hints)
     }
 
     fn forget_if_empty(&mut self, name: &LockName) {

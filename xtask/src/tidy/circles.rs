@@ -7,13 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 
 use super::modules::{Meaning, Modules, Segments};
 use super::sources;
-
-/// Crates that still have circles. This list only shrinks.
-const NOT_YET: &[&str] = &["lock-core"];
 
 /// How many re-exports a name may pass through. An import of a crate's item of the same name leads back to itself.
 const REEXPORTS: u8 = 16;
@@ -22,18 +19,8 @@ const REEXPORTS: u8 = 16;
 pub(super) fn run() -> Result<()> {
     let mut found = Vec::new();
     for package in sources::packages()? {
-        let mut circles = Vec::new();
         for root in package.roots() {
-            circles.extend(circles_of(&Modules::read(&root)?));
-        }
-        if NOT_YET.contains(&package.name.as_str()) {
-            ensure!(
-                !circles.is_empty(),
-                "{} has no circles any more: strike it from NOT_YET in {}",
-                package.name,
-                file!()
-            );
-        } else {
+            let circles = circles_of(&Modules::read(&root)?);
             found.extend(circles.into_iter().map(|circle| format!("\n  {}: {circle}", package.name)));
         }
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    AcquireError, Answer, BackendError, Claim, Ended, Event, Hold, Lease, LossReason, Moment, Note, Owner, Patience,
-    Refusal, ReleaseRequest, Released, Renewed, Terms,
+    AcquireError, Answer, BackendError, Claim, Event, Hold, Lease, LossReason, Moment, Note, Owner, Patience, Refusal,
+    ReleaseRequest, Released, Renewed, Terms,
 };
 
 /// Names one turn at a station, from joining the line to the end of the hold. Made by the facade: unique per station, and rising,
@@ -32,13 +32,33 @@ pub struct Join {
     pub note: Note,
 }
 
+/// How a turn ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaving {
+    /// Its turn.
+    pub turn: TurnId,
+    /// How long nobody may have the lock after it: see [`ReleaseRequest::keep`]. It is for the last turn under a lease; a
+    /// waiter just leaves.
+    pub keep: Option<Duration>,
+}
+
+impl Leaving {
+    /// The turn ends, and the next one may begin.
+    pub const fn now(turn: TurnId) -> Self {
+        Self { turn, keep: None }
+    }
+}
+
 /// Something happened.
 #[derive(Debug)]
 pub enum Input {
     /// A local waiter joins.
     Join(Join),
-    /// A waiter gives up, or a holder is done. For a turn that is over already, nothing happens.
-    Leave(TurnId),
+    /// A waiter gives up, or a holder is done. For a turn that is over already, nothing happens. A holder that wants the lock
+    /// kept where the store cannot do that hears `Unsupported` in [`Output::Ended`], and holds on.
+    Leave(Leaving),
+    /// A waiter is told to give up. For a turn that does not wait any more, nothing happens.
+    Cancel(TurnId),
     /// An action was answered.
     Reply(ActionId, Reply),
     /// The store said how a lease stands, in a renewal or a fence.
@@ -115,8 +135,9 @@ pub enum Output {
     Ended {
         /// Whose turn.
         turn: TurnId,
-        /// How. After an error the station goes on trying in the background until the lease is over.
-        result: Result<Ended, BackendError>,
+        /// What the store said, `Released` where it was not asked because the lease was passed on. After an error the
+        /// station goes on trying in the background until the lease is over.
+        result: Result<Released, BackendError>,
     },
     /// Run this, off the user's own thread of control.
     Run(Action),

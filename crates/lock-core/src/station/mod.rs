@@ -32,6 +32,7 @@
 
 mod asking;
 mod floor;
+mod holding;
 mod io;
 mod line;
 mod owners;
@@ -39,6 +40,7 @@ mod pending;
 mod phase;
 mod quest;
 mod refusing;
+mod releasing;
 mod tenure;
 
 #[cfg(test)]
@@ -50,7 +52,7 @@ use std::time::Duration;
 pub use floor::Floor;
 use floor::Floors;
 use io::refused;
-pub use io::{Action, ActionId, Input, Join, Output, Reply, Request, TurnId};
+pub use io::{Action, ActionId, Input, Join, Leaving, Output, Reply, Request, TurnId};
 use line::Line;
 use owners::Owners;
 use pending::PendingReleases;
@@ -112,6 +114,12 @@ impl Station {
         self
     }
 
+    /// The lock.
+    #[must_use]
+    pub fn name(&self) -> &LockName {
+        &self.name
+    }
+
     /// Takes in what happened. A `now` before an earlier one counts as that one.
     pub fn handle_input(&mut self, now: Moment, input: Input) {
         let now = now.max(self.last_now);
@@ -120,7 +128,8 @@ impl Station {
         self.refuse_overdue(now);
         match input {
             Input::Join(join) => self.on_join(now, join),
-            Input::Leave(turn) => self.on_leave(now, turn),
+            Input::Leave(leaving) => self.on_leave(now, leaving),
+            Input::Cancel(turn) => self.on_cancel(turn),
             Input::Reply(id, Reply::Acquire(result)) => self.on_acquire_reply(now, id, result),
             Input::Reply(id, Reply::Release(result)) => self.on_release_reply(now, id, result),
             Input::Renewal { owner, asked_at, answer } => self.on_renewal(now, owner, asked_at, answer),
@@ -194,9 +203,14 @@ impl Station {
         self.line.join(now, join);
     }
 
-    fn on_leave(&mut self, now: Moment, turn: TurnId) {
-        self.line.leave(turn);
-        self.end_turn(now, turn);
+    fn on_leave(&mut self, now: Moment, leaving: Leaving) {
+        self.line.leave(leaving.turn);
+        self.end_turn(now, leaving);
+    }
+
+    fn on_cancel(&mut self, turn: TurnId) {
+        let waiter = self.line.leave(turn);
+        self.outbox.extend(waiter.map(|_| refused(turn, AcquireError::Cancelled)));
     }
 
     fn on_close(&mut self, now: Moment) {

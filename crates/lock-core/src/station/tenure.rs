@@ -1,33 +1,24 @@
-//! Holding: admission, renewal, local hand-over, loss, the end of a turn.
+//! A station's time with one lease, and the turns under it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Station;
-use super::io::{Join, Output, TurnId};
-use super::line::Waiter;
-use super::pending::Of;
-use super::quest::{Grant, validity};
-use crate::{
-    Answer, BackendError, Certainty, Effect, Ended, FencingToken, Hold, Holder, Lease, LossReason, Moment, Note, Owner,
-    ReleaseRequest, Released, Renewed,
-};
-
-/// A turn is at least this long, so that it is over only once it has begun.
-const SHORTEST_HOLD: Duration = Duration::from_nanos(1);
+use super::io::TurnId;
+use super::quest::Grant;
+use crate::{BackendError, Certainty, Hold, Holder, Lease, LossReason, Moment, Note};
 
 /// A station's time with one lease. It ends with its last turn.
 #[derive(Debug)]
 pub(super) struct Tenure {
     pub(super) lease: Lease,
     /// End of the lease as this client may rely on it.
-    until: Moment,
+    pub(super) until: Moment,
     /// How long the grant or renewal lasts that `until` is of.
-    valid_for: Duration,
+    pub(super) valid_for: Duration,
     /// Whether a claim of this owner went unanswered and so may still arrive.
     pub(super) certainty: Certainty,
     /// How many turns the lease has had before the present ones.
-    passes: u32,
+    pub(super) passes: u32,
     pub(super) last_error: Option<BackendError>,
     /// When others were last known to wait for the lock, unless a later answer said that nobody does.
     pub(super) wanted: Option<Moment>,
@@ -40,11 +31,11 @@ pub(super) struct Tenure {
 pub(super) struct Turn {
     pub(super) id: TurnId,
     pub(super) hold: Arc<Hold>,
-    note: Note,
+    pub(super) note: Note,
 }
 
 impl Tenure {
-    fn new(grant: Grant, certainty: Certainty) -> Self {
+    pub(super) fn new(grant: Grant, certainty: Certainty) -> Self {
         let (until, wanted) = (grant.until(), grant.wanted.then_some(grant.basis));
         let Grant { lease, valid_for, .. } = grant;
         Self { lease, until, valid_for, certainty, passes: 0, last_error: None, wanted, turns: Vec::with_capacity(1) }
@@ -57,24 +48,28 @@ impl Tenure {
 
     /// Whether enough of the lease is left for another local turn. A lease that was handed over lasts for a place at first,
     /// which may be less than half of the ttl.
-    fn has_half_left(&self, now: Moment) -> bool {
+    pub(super) fn has_half_left(&self, now: Moment) -> bool {
         self.until.since(now) >= self.valid_for / 2
     }
 
-    fn extend(&mut self, until: Moment, valid_for: Duration) {
+    pub(super) fn extend(&mut self, until: Moment, valid_for: Duration) {
         if self.until < until {
             (self.until, self.valid_for) = (until, valid_for);
         }
         self.turns.iter().for_each(|turn| turn.hold.extend(self.until));
     }
 
-    fn take(&mut self, id: TurnId) -> Option<Turn> {
+    pub(super) fn has(&self, id: TurnId) -> bool {
+        self.turns.iter().any(|turn| turn.id == id)
+    }
+
+    pub(super) fn take(&mut self, id: TurnId) -> Option<Turn> {
         let index = self.turns.iter().position(|turn| turn.id == id)?;
         Some(self.turns.remove(index))
     }
 
     /// The turns whose time is over, and why.
-    fn ended(&self, now: Moment) -> Vec<(TurnId, LossReason)> {
+    pub(super) fn ended(&self, now: Moment) -> Vec<(TurnId, LossReason)> {
         let reason = |turn: &Turn| match turn.hold.ended(now)? {
             LossReason::Expired(_) => Some((turn.id, LossReason::Expired(self.last_error.clone()))),
             reason @ (LossReason::NotHeld | LossReason::MaxHold | LossReason::Closed) => Some((turn.id, reason)),
@@ -86,152 +81,5 @@ impl Tenure {
     pub(super) fn as_holder(&self) -> Option<Holder> {
         let note = self.turns.first()?.note.clone();
         Some(Holder::Leasehold { tokens: self.lease.tokens, note })
-    }
-}
-
-impl Station {
-    /// Admits the first waiter under a fresh grant, and has the lease kept.
-    pub(super) fn admit_first(&mut self, now: Moment, grant: Grant, certainty: Certainty) {
-        let Some(waiter) = self.line.admit(grant.lease.terms) else { return };
-        let (lease, token) = (grant.lease.clone(), grant.lease.tokens.low());
-        self.outbox.push_back(Output::Keep { lease, asked_at: grant.basis, valid_for: grant.valid_for });
-        self.admit(now, Tenure::new(grant, certainty), waiter, token);
-    }
-
-    /// Gives a waiter its turn.
-    fn admit(&mut self, now: Moment, mut tenure: Tenure, waiter: Waiter, token: FencingToken) {
-        let Join { turn: id, max_hold, note, .. } = waiter.join;
-        let hold_until = max_hold.map(|most| now + most.max(SHORTEST_HOLD));
-        let hold = Arc::new(Hold::new(tenure.lease.clone(), token, tenure.until, hold_until));
-        assert!(now < hold.valid_until(), "a turn is admitted only while it is valid");
-        self.floor.raise(token);
-        self.outbox.push_back(Output::Admit { turn: id, hold: Arc::clone(&hold) });
-        tenure.turns.push(Turn { id, hold, note });
-        self.tenure = Some(tenure);
-    }
-
-    /// The holder is done: the lease is passed on to the next local waiter, or given up after its last turn.
-    pub(super) fn end_turn(&mut self, now: Moment, id: TurnId) {
-        let Some(mut tenure) = self.tenure.take() else { return };
-        match tenure.take(id) {
-            Some(_) if tenure.turns.is_empty() => self.pass_on(now, tenure, id),
-            Some(_) => {
-                self.outbox.push_back(Output::Ended { turn: id, result: Ok(Ended::Released) });
-                self.tenure = Some(tenure);
-            }
-            None => self.tenure = Some(tenure),
-        }
-    }
-
-    /// Local hand-over, if the rules allow it: bounded in number, half of what was granted left, a token left, a next waiter
-    /// that fits.
-    fn pass_on(&mut self, now: Moment, mut tenure: Tenure, after: TurnId) {
-        tenure.passes = tenure.passes.saturating_add(1);
-        let may_pass = tenure.passes <= self.policy.chain && tenure.has_half_left(now);
-        let token = tenure.lease.tokens.nth(u64::from(tenure.passes)).filter(|_| may_pass);
-        match token.and_then(|token| Some((token, self.line.admit(tenure.lease.terms)?))) {
-            Some((token, waiter)) => {
-                self.outbox.push_back(Output::Ended { turn: after, result: Ok(Ended::Released) });
-                self.admit(now, tenure, waiter, token);
-            }
-            None => self.give_up(now, tenure, Some(after)),
-        }
-    }
-
-    /// What the clock ends: the lease, or a turn by its `max_hold`. Comes before everything else that happens.
-    pub(super) fn expire(&mut self, now: Moment) {
-        let ended = self.tenure.as_ref().map_or_else(Vec::new, |tenure| tenure.ended(now));
-        for (turn, reason) in ended {
-            self.lose(now, turn, reason);
-        }
-    }
-
-    /// All holders lose their hold.
-    pub(super) fn lose_all(&mut self, now: Moment, reason: &LossReason) {
-        while let Some(id) = self.tenure.as_ref().and_then(|tenure| Some(tenure.turns.first()?.id)) {
-            self.lose(now, id, reason.clone());
-        }
-    }
-
-    /// A holder loses its hold: it is told first, and what may be left at the store is released with the last turn.
-    fn lose(&mut self, now: Moment, id: TurnId, reason: LossReason) {
-        let Some(mut tenure) = self.tenure.take() else { return };
-        if let Some(turn) = tenure.take(id) {
-            turn.hold.lose(reason.clone());
-            self.outbox.push_back(Output::Lose { turn: id, reason });
-        }
-        if tenure.turns.is_empty() {
-            self.give_up(now, tenure, None);
-        } else {
-            self.tenure = Some(tenure);
-        }
-    }
-
-    /// The lease is renewed no more, and released; `turn` hears what came of that.
-    fn give_up(&mut self, now: Moment, tenure: Tenure, turn: Option<TurnId>) {
-        let Lease { name, owner, terms, .. } = tenure.lease;
-        self.outbox.push_back(Output::Forget(owner));
-        // A claim that the hand-over overtook ends with the lease.
-        let certainty = self.take_quest_of(owner).map_or(tenure.certainty, |quest| quest.certainty());
-        self.release(now, ReleaseRequest { name, owner, terms, certainty }, Of::Lease, turn);
-    }
-
-    /// The store said how a lease stands.
-    pub(super) fn on_renewal(
-        &mut self,
-        now: Moment,
-        owner: Owner,
-        asked_at: Moment,
-        answer: Result<Renewed, BackendError>,
-    ) {
-        let Some(tenure) = self.tenure.as_mut().filter(|tenure| tenure.lease.owner == owner) else { return };
-        match answer {
-            Ok(Renewed::Renewed { valid_for, wanted }) => {
-                tenure.last_error = None;
-                if wanted {
-                    tenure.wanted = tenure.wanted.max(Some(asked_at));
-                } else {
-                    // What was heard since is newer than this answer.
-                    tenure.wanted.take_if(|last| *last <= asked_at);
-                }
-                tenure.extend(validity(asked_at, valid_for), valid_for);
-            }
-            Ok(Renewed::NotHeld) => self.lose_all(now, &LossReason::NotHeld),
-            Ok(Renewed::Unsure) => {}
-            Err(error) => tenure.last_error = Some(error),
-        }
-    }
-
-    /// Somebody elsewhere began to wait.
-    pub(super) fn on_wanted(&mut self, now: Moment) {
-        if let Some(tenure) = &mut self.tenure {
-            tenure.wanted = tenure.wanted.max(Some(now));
-        }
-    }
-
-    /// The answer to a claim that the hand-over of the lease overtook: it says how the lease stands, as a renewal does.
-    pub(super) fn on_overtaken(&mut self, now: Moment, asked_at: Moment, result: Result<Answer, BackendError>) {
-        let Some(tenure) = &mut self.tenure else { return };
-        let answer = match result {
-            Ok(Answer::Granted { lease, valid_for, wanted }) if lease == tenure.lease => {
-                Renewed::Renewed { valid_for, wanted }
-            }
-            Ok(Answer::Granted { .. }) => Renewed::NotHeld,
-            // It was answered before the hand-over, or is of no account now: renewal tells how the lease stands.
-            Ok(Answer::Queued { .. } | Answer::Busy { .. }) => return,
-            Err(error) if error.effect() == Effect::Unknown => return tenure.certainty = Certainty::Unknown,
-            Err(_) => return,
-        };
-        let owner = tenure.lease.owner;
-        self.on_renewal(now, owner, asked_at, Ok(answer));
-    }
-}
-
-/// What a release says to the holder that left.
-pub(super) fn ended(result: &Result<Released, BackendError>) -> Result<Ended, BackendError> {
-    match result {
-        Ok(Released::Released) => Ok(Ended::Released),
-        Ok(Released::Left | Released::NotHeld) => Ok(Ended::AlreadyLost(LossReason::NotHeld)),
-        Err(error) => Err(error.clone()),
     }
 }

@@ -7,6 +7,8 @@ mod faults;
 #[cfg(test)]
 mod inspecting;
 #[cfg(test)]
+mod keeping;
+#[cfg(test)]
 mod node;
 #[cfg(test)]
 mod queueing;

@@ -1,7 +1,7 @@
 //! Places, hand-overs, and what becomes of waiters that have stopped.
 
-use lock_core::{Answer, Claim, Holder, Lease, Queueing, Released, Renewed, Terms, Ttl, Width};
-use lock_memory::store::{HandOver, Store, Wanted};
+use lock_core::{Answer, Claim, Event, Holder, Lease, Queueing, Released, Renewed, Terms, Ttl, Width};
+use lock_memory::store::{HandOver, Hint, Store};
 
 use crate::support::*;
 
@@ -190,15 +190,15 @@ fn a_holder_is_told_that_others_wait() {
     };
     assert!(!renewed(&mut store, at(1)));
     store.acquire(at(1), TWO, &try_claim(2)).unwrap();
-    assert_eq!(store.take_wanted(), [], "that one does not wait");
+    assert_eq!(store.take_hints(), [], "that one does not wait");
     for waiter in [2, 3, 2] {
         store.acquire(at(1), TWO, &claim(waiter)).unwrap();
     }
-    assert_eq!(store.take_wanted(), [Wanted { client: ONE, name: name("invoice:42") }]);
+    assert_eq!(store.take_hints(), [Hint { client: ONE, event: Event::Wanted { name: name("invoice:42") } }]);
     assert!(renewed(&mut store, at(2)));
     assert!(!renewed(&mut store, at(20)), "their places are over");
     store.acquire(at(20), TWO, &claim(4)).unwrap();
-    assert_eq!(store.take_wanted().len(), 1, "and there is another one");
+    assert_eq!(store.take_hints().len(), 1, "and there is another one");
     let again = store.acquire(at(20), ONE, &claim(1)).unwrap();
     assert!(matches!(again, Answer::Granted { wanted: true, .. }), "{again:?}");
     store.release(at(21), &release_of(1)).unwrap();

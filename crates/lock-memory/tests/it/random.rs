@@ -19,7 +19,7 @@ use crate::support::{ONE, claim, name, owner};
 enum Step {
     Acquire(Asking),
     Renew(usize),
-    Release(u8, u8, Certainty),
+    Release(u8, u8, Certainty, Option<Duration>),
     Revoke(usize),
     Pass(Duration),
 }
@@ -37,13 +37,15 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let queueing = prop_oneof![Just(Queueing::Wanted), Just(Queueing::Unwanted)];
     let certainty = prop_oneof![4 => Just(Certainty::Answered), 1 => Just(Certainty::Unknown)];
     let ttl = (1_u64..40).prop_map(|count| Duration::from_millis(count * 500));
+    let keep = prop::option::weighted(0.3, (1_u64..20).prop_map(|count| Duration::from_millis(count * 500)));
     let asking = (0_u8..2, 1_u8..5, ttl, 1_usize..4, queueing).prop_map(|(lock, owner, ttl, waiters, queueing)| {
         Step::Acquire(Asking { lock, owner, ttl, waiters, queueing })
     });
     let step = prop_oneof![
         6 => asking,
         2 => any::<usize>().prop_map(Step::Renew),
-        3 => (0_u8..2, 1_u8..5, certainty).prop_map(|(lock, owner, certainty)| Step::Release(lock, owner, certainty)),
+        3 => (0_u8..2, 1_u8..5, certainty, keep)
+            .prop_map(|(lock, owner, certainty, keep)| Step::Release(lock, owner, certainty, keep)),
         1 => any::<usize>().prop_map(Step::Revoke),
         3 => (1_u64..30).prop_map(|count| Step::Pass(Duration::from_millis(count * 250))),
     ];
@@ -59,6 +61,8 @@ fn lock_name(lock: u8) -> LockName {
 struct Belief {
     grants: Vec<Lease>,
     relied_on: BTreeMap<(LockName, Owner), Moment>,
+    /// Until when locks are kept that these owners have left.
+    kept: BTreeMap<(LockName, Owner), Moment>,
     highest: Option<FencingToken>,
 }
 
@@ -71,6 +75,8 @@ impl Belief {
                 lease.owner
             );
         }
+        let kept = self.kept.iter().find(|((lock, _), until)| *lock == lease.name && now < **until);
+        prop_assert!(kept.is_none(), "{:?} gets what is kept: {kept:?}", lease.owner);
         self.relied_on.insert((lease.name.clone(), lease.owner), now + valid_for);
         if !self.grants.iter().any(|known| known.tokens == lease.tokens) {
             prop_assert!(self.highest < Some(lease.tokens.low()), "{} after {:?}", lease.tokens, self.highest);
@@ -87,7 +93,11 @@ fn play(steps: Vec<Step>) -> Result<(), TestCaseError> {
         match step {
             Step::Acquire(asking) => acquire(&mut store, &mut belief, now, &asking)?,
             Step::Renew(index) => renew(&mut store, &mut belief, now, index),
-            Step::Release(lock, byte, certainty) => release(&mut store, &mut belief, now, (lock, byte), certainty)?,
+            Step::Release(lock, byte, certainty, keep) => {
+                let (name, ttl) = (lock_name(lock), Ttl::new(Duration::from_secs(20)).unwrap());
+                let (owner, terms) = (owner(byte), Terms::exclusive(ttl));
+                release(&mut store, &mut belief, now, &ReleaseRequest { name, owner, terms, certainty, keep })?;
+            }
             Step::Revoke(index) => revoke(&mut store, &mut belief, now, index)?,
             Step::Pass(time) => now = now + time,
         }
@@ -123,26 +133,25 @@ fn renew(store: &mut Store, belief: &mut Belief, now: Moment, index: usize) {
     }
 }
 
-fn release(
-    store: &mut Store,
-    belief: &mut Belief,
-    now: Moment,
-    (lock, byte): (u8, u8),
-    certainty: Certainty,
-) -> Result<(), TestCaseError> {
-    let ttl = Ttl::new(Duration::from_secs(20)).unwrap();
-    let request = ReleaseRequest { name: lock_name(lock), owner: owner(byte), terms: Terms::exclusive(ttl), certainty };
-    let relied_on = belief.relied_on.remove(&(request.name.clone(), request.owner));
-    let held = relied_on.is_some_and(|until| now < until);
-    let released = store.release(now, &request).unwrap();
-    prop_assert_eq!(held, released == Released::Released, "released exactly what was held");
+fn release(store: &mut Store, belief: &mut Belief, now: Moment, request: &ReleaseRequest) -> Result<(), TestCaseError> {
+    let lock = (request.name.clone(), request.owner);
+    let relied_on = belief.relied_on.remove(&lock).filter(|until| now < *until);
+    let kept = belief.kept.remove(&lock).filter(|until| now < *until);
+    let held = relied_on.or(kept).is_some();
+    if let Some(end) = request.keep.filter(|_| held).map(|keep| now + keep) {
+        belief.kept.insert(lock, kept.map_or(end, |until| until.min(end)));
+    }
+    let released = store.release(now, request).unwrap();
+    prop_assert_eq!(held, released == Released::Released, "released exactly what was held or kept");
     Ok(())
 }
 
 fn revoke(store: &mut Store, belief: &mut Belief, now: Moment, index: usize) -> Result<(), TestCaseError> {
     let Some(lease) = pick(&belief.grants, index) else { return Ok(()) };
     if store.revoke(now, &lease.name, lease.tokens.high()).unwrap() == lock_core::inspect::Revoked::Revoked {
-        prop_assert!(belief.relied_on.remove(&(lease.name, lease.owner)).is_some(), "revoked what nobody held");
+        let lock = (lease.name, lease.owner);
+        let ended = belief.relied_on.remove(&lock).or(belief.kept.remove(&lock));
+        prop_assert!(ended.is_some(), "revoked what nobody held");
     }
     Ok(())
 }

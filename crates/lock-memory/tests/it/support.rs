@@ -50,7 +50,7 @@ pub(crate) fn try_claim(byte: u8) -> Claim {
 
 pub(crate) fn release_of(byte: u8) -> ReleaseRequest {
     let Claim { name, owner, terms, .. } = claim(byte);
-    ReleaseRequest { name, owner, terms, certainty: Certainty::Answered }
+    ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None }
 }
 
 pub(crate) fn unsure_release(byte: u8) -> ReleaseRequest {

@@ -108,7 +108,7 @@ pub(crate) fn claim(name: &str) -> Claim {
 }
 
 pub(crate) fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
-    ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty }
+    ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty, keep: None }
 }
 
 #[track_caller]

@@ -43,11 +43,11 @@ impl Silence<'_> {
         let wait = watch.wait.as_ref().filter(|_| !abstain.is_empty());
         let kind = if abstain.is_empty() { ErrorKind::Unreachable } else { ErrorKind::Unavailable };
         let remedy = if watch.is_blank {
-            "wait; only if this deployment never granted a lock, run: leasehold redlock init URL"
+            "wait; only if this deployment has never granted a lock, run: leasehold redlock init URL"
         } else if away.is_empty() && wrong.is_empty() {
             "wait until they vote again"
         } else {
-            "see that a majority of the nodes runs"
+            "check that a majority of the nodes runs"
         };
         let error = BackendError::new(BACKEND, operation, kind, Effect::None, self.told(wait)).with_remedy(remedy);
         match wait {
@@ -86,5 +86,5 @@ fn listed(nodes: &[&Node]) -> String {
 
 fn unknown_end(why: Option<&BackendError>) -> String {
     let why = why.map_or_else(String::new, |why| format!(": {why}"));
-    format!(" (too few nodes could note since when{why}; only a client that keeps running can see the end)")
+    format!(" (too few nodes could note the time{why}; only a client that keeps running can see the end)")
 }

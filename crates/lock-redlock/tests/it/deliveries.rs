@@ -323,7 +323,7 @@ fn a_claim_that_is_forgotten_may_still_arrive() {
     }
     assert!(client.quorum.is_quiet(), "nothing is waited for");
     let Claim { name, owner, terms, .. } = claim(1);
-    let request = ReleaseRequest { name, owner, terms, certainty: Certainty::Answered };
+    let request = ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None };
     let release = client.begin(Request::Release(request), WITHIN);
     for sent in client.take(release) {
         let Ask::Release(told) = &sent.ask else { panic!("{sent:?}") };

@@ -12,7 +12,7 @@ use crate::support::{MAX_TTL, claim};
 
 fn release(script: &mut Script, owner: u8) {
     let Claim { name, owner, terms, .. } = claim(owner);
-    script.begin(Request::Release(ReleaseRequest { name, owner, terms, certainty: Certainty::Answered }));
+    script.begin(Request::Release(ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None }));
 }
 
 /// These nodes did not answer a claim, and nothing is under way.

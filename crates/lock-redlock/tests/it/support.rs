@@ -153,7 +153,7 @@ pub(crate) fn granted(answer: Result<Answer, BackendError>) -> Lease {
 
 pub(crate) fn release(client: &Redlock<Node>, lease: &Lease) -> Result<Released, BackendError> {
     let Lease { name, owner, terms, .. } = lease.clone();
-    client.release(&ReleaseRequest { name, owner, terms, certainty: Certainty::Answered }, WITHIN)
+    client.release(&ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None }, WITHIN)
 }
 
 /// Waits for what the nodes' threads still have to do.

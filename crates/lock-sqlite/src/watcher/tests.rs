@@ -41,7 +41,8 @@ impl Client {
 
     fn leave(&mut self, claim: &Claim) {
         let certainty = Certainty::Answered;
-        let request = ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty };
+        let request =
+            ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty, keep: None };
         self.store.release(&request, HostClock.now() + WITHIN).unwrap();
     }
 

@@ -88,7 +88,13 @@ pub(crate) fn impatient(name: &str) -> Claim {
 }
 
 pub(crate) fn release_of(claim: &Claim) -> ReleaseRequest {
-    ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty: Certainty::Answered }
+    ReleaseRequest {
+        name: claim.name.clone(),
+        owner: claim.owner,
+        terms: claim.terms,
+        certainty: Certainty::Answered,
+        keep: None,
+    }
 }
 
 /// The verbs with what the tests do not care about left out.

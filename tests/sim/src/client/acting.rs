@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::station::{Input, Join, TurnId};
+use lock_core::station::{Input, Join, Leaving, TurnId};
 use lock_core::{Hold, Moment, Note, Patience, Terms};
 
 use super::user::User;
@@ -51,7 +51,7 @@ impl<B: Backend> Process<B> {
             env.fired(Fault::Cancelled);
         }
         here.holder.take_if(|(holder, _)| *holder == turn);
-        self.soon.push_back((site, Input::Leave(turn)));
+        self.soon.push_back((site, Input::Leave(Leaving::now(turn))));
     }
 
     fn join(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish) {

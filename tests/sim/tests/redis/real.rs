@@ -240,8 +240,7 @@ fn handed_over(message: &str) -> Event {
 }
 
 fn range(low: i64, high: i64) -> TokenRange {
-    let token = |number| FencingToken::new(u64::try_from(number).unwrap()).unwrap();
-    TokenRange::new(token(low), token(high)).unwrap()
+    TokenRange::new(low.try_into().unwrap(), high.try_into().unwrap()).unwrap()
 }
 
 fn millis(number: i64) -> Duration {

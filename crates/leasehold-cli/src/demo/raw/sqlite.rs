@@ -72,7 +72,7 @@ impl Raw for File {
                     DO UPDATE SET value = excluded.value WHERE value <= excluded.value";
         let write = "INSERT OR REPLACE INTO raw VALUES (?1, ?2, NULL)";
         let both = self.0.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let accepted = both.execute(keep, (fence.key, fence.token.get().cast_signed()))? > 0;
+        let accepted = both.execute(keep, (fence.key, i64::from(fence.token)))? > 0;
         if accepted {
             both.execute(write, (key, value.cast_signed()))?;
         }

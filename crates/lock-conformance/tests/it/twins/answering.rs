@@ -306,7 +306,8 @@ impl Breakage for KeepsNoPlaces {
         let answer = store.acquire(claim, WITHIN)?;
         if matches!(answer, Answer::Queued { .. }) {
             let Claim { name, owner, terms, .. } = claim.clone();
-            store.release(&ReleaseRequest { name, owner, terms, certainty: Certainty::Answered }, WITHIN)?;
+            store
+                .release(&ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None }, WITHIN)?;
         }
         Ok(answer)
     }

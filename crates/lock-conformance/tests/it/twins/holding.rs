@@ -211,7 +211,7 @@ pub(crate) struct DrawsAnew;
 impl Breakage for DrawsAnew {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
         let Claim { name, owner, terms, .. } = claim.clone();
-        store.release(&ReleaseRequest { name, owner, terms, certainty: Certainty::Answered }, WITHIN)?;
+        store.release(&ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None }, WITHIN)?;
         store.acquire(claim, WITHIN)
     }
 }

@@ -6,6 +6,7 @@
 mod answering;
 mod cover;
 mod holding;
+mod keeping;
 mod lasting;
 mod processes;
 mod telling;
@@ -77,7 +78,7 @@ fn a_twin_without_a_fault_passes() {
 fn suits_memory(case: &Case) -> bool {
     match case.need {
         Need::Fault(fault) => matches!(fault, Fault::Cut | Fault::LoseReplies),
-        Need::Nothing | Need::Queue | Need::Inspect | Need::Processes => true,
+        Need::Nothing | Need::Queue | Need::Inspect | Need::Processes | Need::Ability(_) => true,
     }
 }
 
@@ -89,7 +90,9 @@ const UNTRIED: [(&str, &str); 2] = [
 
 #[test]
 fn every_case_catches_a_twin() {
-    let caught = [answering::CAUGHT, holding::CAUGHT, lasting::CAUGHT, telling::CAUGHT, processes::CAUGHT].concat();
+    let caught =
+        [answering::CAUGHT, holding::CAUGHT, keeping::CAUGHT, lasting::CAUGHT, telling::CAUGHT, processes::CAUGHT]
+            .concat();
     for case in CASES {
         let untried = UNTRIED.iter().any(|(path, _)| *path == case.path);
         assert_ne!(caught.contains(&case.path), untried, "{}: catches a twin, or says why not", case.path);

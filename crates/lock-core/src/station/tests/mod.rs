@@ -3,6 +3,7 @@
 mod edges;
 mod floor;
 mod inputs;
+mod keeping;
 mod late;
 mod model;
 mod owing;

@@ -114,9 +114,16 @@ impl Store {
         }
         let places = self.queue.len();
         self.queue.retain(|place| place.claim.owner != request.owner);
-        if self.hold.as_ref().is_some_and(|(lease, ..)| lease.owner == request.owner) {
-            self.hold = None;
-            self.hand_over(now);
+        let (owner, kept) = (request.owner, request.owner.kept());
+        if let Some((lease, _, ends)) = self.hold.as_mut().filter(|(lease, ..)| [owner, kept].contains(&lease.owner)) {
+            if let Some(keep) = request.keep {
+                let until = clock(now) + keep;
+                *ends = if lease.owner == kept { until.min(*ends) } else { until };
+                lease.owner = kept;
+            } else {
+                self.hold = None;
+                self.hand_over(now);
+            }
             return Released::Released;
         }
         if self.queue.len() < places { Released::Left } else { Released::NotHeld }

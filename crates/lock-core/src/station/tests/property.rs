@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::Join;
+use super::super::{Join, Leaving, TurnId};
 use super::rig::{millis, ttl};
 use super::world::{CLIENTS, Way, World};
-use crate::{Capabilities, Durability, Event, Note, Patience, Policy, RequestOrder, Terms, Waiting};
+use crate::{Ability, Capabilities, Durability, Event, Note, Patience, Policy, RequestOrder, Terms, Waiting};
 
 /// Every way in which a store wakes those who wait.
 const WAITINGS: [Waiting; 3] = [Waiting::QueueWithPush, Waiting::Queue, Waiting::Poll];
@@ -19,8 +19,10 @@ const WAITINGS: [Waiting; 3] = [Waiting::QueueWithPush, Waiting::Queue, Waiting:
 enum Step {
     /// Somebody wants the lock.
     Join { client: usize, wait: Wait, ttl: &'static str, max_hold: Option<Duration> },
-    /// Somebody gives up or is done.
-    Leave { client: usize, pick: usize },
+    /// Somebody gives up or is done, and may want the lock kept.
+    Leave { client: usize, pick: usize, keep: Option<Duration> },
+    /// Somebody is told to give up, or was and holds by now.
+    Cancel { client: usize, pick: usize },
     /// A request reaches the store.
     Carry { pick: usize },
     /// An answer reaches its client.
@@ -64,13 +66,15 @@ fn step() -> impl Strategy<Value = Step> {
     let wait = prop_oneof![Just(Wait::Not), (1..5_000_u64).prop_map(Wait::For), Just(Wait::Forever)];
     let ttls = prop_oneof![4 => Just("3s"), 1 => Just("30s")];
     let max_hold = proptest::option::weighted(0.2, (1..5_000_u64).prop_map(millis));
+    let keep = proptest::option::weighted(0.3, (1..10_000_u64).prop_map(millis));
     let again = prop_oneof![3 => Just(Again::Never), 1 => Just(Again::Later)];
     let hints = prop_oneof![Just(Event::RecheckAll), Just(Event::Freed { name: "a".parse().unwrap() })];
     let long = prop_oneof![4 => 0..200_u64, 2 => 200..2_000_u64, 1 => 2_000..40_000_u64];
     prop_oneof![
         4 => (client.clone(), wait, ttls, max_hold)
             .prop_map(|(client, wait, ttl, max_hold)| Step::Join { client, wait, ttl, max_hold }),
-        3 => (client.clone(), pick).prop_map(|(client, pick)| Step::Leave { client, pick }),
+        3 => (client.clone(), pick, keep).prop_map(|(client, pick, keep)| Step::Leave { client, pick, keep }),
+        1 => (client.clone(), pick).prop_map(|(client, pick)| Step::Cancel { client, pick }),
         5 => pick.prop_map(|pick| Step::Carry { pick }),
         5 => pick.prop_map(|pick| Step::Answer { pick }),
         1 => pick.prop_map(|pick| Step::Lose { pick }),
@@ -89,12 +93,14 @@ impl World {
     fn play(&mut self, step: Step) {
         match step {
             Step::Join { client, wait, ttl, max_hold } => self.play_join(client, wait, ttl, max_hold),
-            Step::Leave { client, pick } => {
-                let there = &self.clients[client];
-                let mut turns = there.waiters.keys().copied().chain(there.holder.as_ref().map(|(turn, _)| *turn));
-                let among = there.waiters.len() + usize::from(there.holder.is_some());
-                if let Some(turn) = turns.nth(pick % among.max(1)) {
-                    self.leave(client, turn);
+            Step::Leave { client, pick, keep } => {
+                if let Some(turn) = self.pick_turn(client, pick) {
+                    self.leave(client, Leaving { turn, keep });
+                }
+            }
+            Step::Cancel { client, pick } => {
+                if let Some(turn) = self.pick_turn(client, pick) {
+                    self.cancel(client, turn);
                 }
             }
             Step::Carry { pick } => _ = self.pick(pick, under_way).map(|index| self.carry(index)),
@@ -114,6 +120,14 @@ impl World {
             Step::Pass { millis: time } => self.pass(millis(time), None),
             Step::Sleep { client, millis: time } => self.pass(millis(time), Some(client)),
         }
+    }
+
+    /// One of those who wait or hold at a client.
+    fn pick_turn(&self, client: usize, pick: usize) -> Option<TurnId> {
+        let there = &self.clients[client];
+        let mut turns = there.waiters.keys().copied().chain(there.holder.as_ref().map(|(turn, _)| *turn));
+        let among = there.waiters.len() + usize::from(there.holder.is_some());
+        turns.nth(pick % among.max(1))
     }
 
     fn play_join(&mut self, client: usize, wait: Wait, ttl_text: &str, max_hold: Option<Duration>) {
@@ -186,7 +200,8 @@ fn answered(way: &Way) -> bool {
 }
 
 fn policy(waiting: Waiting, ordering: RequestOrder, chain: u32) -> Policy {
-    let mut policy = Policy::new(Capabilities::new("model", waiting, Durability::Process).with_ordering(ordering));
+    let capabilities = Capabilities::new("model", waiting, Durability::Process).with_ordering(ordering);
+    let mut policy = Policy::new(capabilities.with_abilities(&[Ability::Keep]));
     policy.chain = chain;
     policy
 }
@@ -233,7 +248,7 @@ fn late_news_of_a_lease_that_is_over_admit_nobody() {
         world.flow(1);
     }
     let (first, _) = world.clients[0].holder.clone().unwrap();
-    world.leave(0, first);
+    world.leave(0, Leaving::now(first));
     world.carry(0);
     // The lock was handed over to the second client, which sleeps until that is over and the third one holds.
     world.pass(millis(4_000), Some(1));

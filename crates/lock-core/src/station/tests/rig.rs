@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{ActionId, Input, Join, Output, Reply, Request, Station, TurnId};
+use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Station, TurnId};
 use super::words;
 use crate::{
-    Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Event, FencingToken, Hold, Holder, Lease,
-    Moment, Note, Operation, Owner, Patience, Policy, Released, Renewed, RequestOrder, Terms, TokenRange, Ttl, Waiting,
+    Ability, Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Event, FencingToken, Hold,
+    Holder, Lease, Moment, Note, Operation, Owner, Patience, Policy, Released, Renewed, RequestOrder, Terms,
+    TokenRange, Ttl, Waiting,
 };
 
 /// A store with a queue that tells those who wait, and keeps the order of requests.
 pub(super) fn told_in_order() -> Policy {
     let capabilities = Capabilities::new("test", Waiting::QueueWithPush, Durability::Process);
-    Policy::new(capabilities.with_ordering(RequestOrder::InOrder))
+    Policy::new(capabilities.with_ordering(RequestOrder::InOrder).with_abilities(&[Ability::Keep]))
 }
 
 pub(super) fn ttl(text: &str) -> Ttl {
@@ -119,7 +120,17 @@ impl Rig {
     }
 
     pub(super) fn leave(&mut self, turn: u8) -> Vec<String> {
-        self.feed(Input::Leave(TurnId(u64::from(turn))))
+        self.feed(Input::Leave(Leaving::now(TurnId(u64::from(turn)))))
+    }
+
+    pub(super) fn cancel(&mut self, turn: u8) -> Vec<String> {
+        self.feed(Input::Cancel(TurnId(u64::from(turn))))
+    }
+
+    /// Leaves, and wants the lock kept for a minute.
+    pub(super) fn leave_and_keep(&mut self, turn: u8) -> Vec<String> {
+        let (turn, keep) = (TurnId(u64::from(turn)), Some(Duration::from_secs(60)));
+        self.feed(Input::Leave(Leaving { turn, keep }))
     }
 
     /// Answers the latest claim.
@@ -138,6 +149,12 @@ impl Rig {
     pub(super) fn queue(&mut self) -> Vec<String> {
         let (position, valid_for) = (1, Duration::from_secs(10));
         self.answer(Ok(Answer::Queued { position, remaining: None, valid_for, holder: somebody(8, 8), drawn: None }))
+    }
+
+    /// Answers the latest claim with the first place, behind a lease that ends after so long.
+    pub(super) fn queue_for(&mut self, remaining: Duration) -> Vec<String> {
+        let (remaining, valid_for) = (Some(remaining), Duration::from_secs(10));
+        self.answer(Ok(Answer::Queued { position: 1, remaining, valid_for, holder: somebody(8, 8), drawn: None }))
     }
 
     pub(super) fn fail(&mut self, kind: ErrorKind, effect: Effect) -> Vec<String> {

@@ -10,7 +10,7 @@ use super::super::tenure::{Tenure, Turn};
 use super::super::{Action, Output, Request, Station};
 use super::rig::SECRET;
 use crate::{
-    AcquireError, BackendError, Certainty, Ended, Holder, LossReason, Moment, Owner, Queueing, Refusal, TokenRange,
+    AcquireError, BackendError, Certainty, Holder, LossReason, Moment, Owner, Queueing, Refusal, Released, TokenRange,
 };
 
 /// `o1` for the first owner that a station draws, `o2` for the next.
@@ -31,9 +31,9 @@ pub(super) fn output(now: Moment, output: &Output) -> String {
         }
         Output::Refuse { turn, refusal } => format!("refuse {}: {}", turn.0, refused(refusal)),
         Output::Lose { turn, reason } => format!("lose {}: {}", turn.0, loss(reason)),
-        Output::Ended { turn, result: Ok(Ended::Released) } => format!("ended {}: released", turn.0),
-        Output::Ended { turn, result: Ok(Ended::AlreadyLost(reason)) } => {
-            format!("ended {}: lost before, {}", turn.0, loss(reason))
+        Output::Ended { turn, result: Ok(Released::Released) } => format!("ended {}: released", turn.0),
+        Output::Ended { turn, result: Ok(Released::Left | Released::NotHeld) } => {
+            format!("ended {}: lost before, not held", turn.0)
         }
         Output::Ended { turn, result: Err(error) } => format!("ended {}: {}", turn.0, failed(error)),
         Output::Run(action) => run(action),
@@ -57,7 +57,9 @@ fn run(action: &Action) -> String {
             format!("run #{id}: acquire {whose}, ttl {ttl}, width {width}{floor}, {queueing}, within {within}ms")
         }
         Request::Release(request) => {
-            format!("run #{id}: release {}, {}, within {within}ms", owner(request.owner), certainty(request.certainty))
+            let keep = request.keep.map_or_else(String::new, |keep| format!(", keep for {}ms", keep.as_millis()));
+            let (whose, certainty) = (owner(request.owner), certainty(request.certainty));
+            format!("run #{id}: release {whose}, {certainty}{keep}, within {within}ms")
         }
     }
 }
@@ -80,6 +82,7 @@ fn refused(refusal: &Refusal) -> String {
         }
         Refusal::Error(AcquireError::Backend(error)) => failed(error),
         Refusal::Error(AcquireError::Closed) => "closed".to_owned(),
+        Refusal::Error(AcquireError::Cancelled) => "cancelled".to_owned(),
         Refusal::Error(AcquireError::Invalid(invalid)) => invalid.to_string(),
     }
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::quest::Quest;
-use super::super::{ActionId, Input, Join, Output, Reply, Request, Station, TurnId};
+use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Station, TurnId};
 use super::model::Store;
 use crate::{
     BackendError, Batch, Certainty, Effect, ErrorKind, Event, Hold, Keeper, Moment, Operation, Owner, Patience, Policy,
-    ReleaseRequest, Renewed, Waiting,
+    ReleaseRequest, Released, Renewed, Waiting,
 };
 
 /// How many clients there are.
@@ -33,6 +33,8 @@ pub(super) struct World {
     turns: u64,
     /// The highest token that anybody was admitted with.
     admitted: u64,
+    /// Until when the lock is kept for nobody, as the one who left sees it.
+    kept_until: Moment,
 }
 
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub(super) struct Client {
     pub(super) holder: Option<(TurnId, Arc<Hold>)>,
     /// The owners whose releases said that a claim may still arrive.
     parted: BTreeSet<Owner>,
+    /// Until when the locks are kept that were left so.
+    keeping: BTreeMap<Owner, Moment>,
 }
 
 /// A request and, once the store has seen it, its answer.
@@ -87,10 +91,18 @@ impl World {
             secret[..8].copy_from_slice(&seed.to_be_bytes());
             let station = Station::new("a".parse().unwrap(), policy, secret);
             let (waiters, keeper) = (BTreeMap::new(), Keeper::new(policy, seed));
-            Client { station, keeper, waiters, holder: None, parted: BTreeSet::new() }
+            Client { station, keeper, waiters, holder: None, parted: BTreeSet::new(), keeping: BTreeMap::new() }
         };
         let (now, store) = (Moment::from_nanos(1_000_000_000_000), Store::new(policy.store.waiting));
-        Self { now, store, clients: (0..CLIENTS).map(client).collect(), net: Vec::new(), turns: 0, admitted: 0 }
+        Self {
+            now,
+            store,
+            clients: (0..CLIENTS).map(client).collect(),
+            net: Vec::new(),
+            turns: 0,
+            admitted: 0,
+            kept_until: Moment::ORIGIN,
+        }
     }
 
     pub(super) fn next_turn(&mut self) -> TurnId {
@@ -103,12 +115,30 @@ impl World {
         self.feed(client, Input::Join(join));
     }
 
-    pub(super) fn leave(&mut self, client: usize, turn: TurnId) {
-        self.clients[client].holder.take_if(|(holder, _)| *holder == turn);
-        self.feed(client, Input::Leave(turn));
+    pub(super) fn leave(&mut self, client: usize, leaving: Leaving) {
+        let turn = leaving.turn;
+        let held = self.clients[client].holder.take_if(|(holder, _)| *holder == turn);
+        if let (Some((_, hold)), Some(keep)) = (held, leaving.keep) {
+            // The store's clock may be as much too fast as the drift allows for.
+            let end = self.now + keep.saturating_sub(crate::drift(keep));
+            self.clients[client].keeping.insert(hold.lease().owner, end);
+        }
+        self.feed(client, Input::Leave(leaving));
         let left = &mut self.clients[client];
         left.waiters.remove(&turn);
         assert!(left.holder.as_ref().is_none_or(|(holder, _)| *holder != turn), "who leaves is not admitted");
+    }
+
+    pub(super) fn cancel(&mut self, client: usize, turn: TurnId) {
+        let now = self.now;
+        let holds = |there: &Client| {
+            there.holder.as_ref().is_some_and(|(holder, hold)| *holder == turn && hold.check(now).is_ok())
+        };
+        let held = holds(&self.clients[client]);
+        self.feed(client, Input::Cancel(turn));
+        let there = &self.clients[client];
+        assert!(!there.waiters.contains_key(&turn), "who is cancelled does not wait");
+        assert_eq!(holds(there), held, "who is cancelled is not admitted, and who holds goes on");
     }
 
     pub(super) fn feed(&mut self, client: usize, input: Input) {
@@ -136,6 +166,7 @@ impl World {
                     assert!(self.now < end, "turn {} was admitted after its wait", turn.0);
                 }
                 assert!(hold.check(self.now).is_ok(), "turn {} was admitted too late", turn.0);
+                assert!(self.now >= self.kept_until, "turn {} was admitted while the lock is kept", turn.0);
                 let token = hold.token().get();
                 assert!(token > self.admitted, "token {token} was admitted after {}", self.admitted);
                 self.admitted = token;
@@ -208,7 +239,11 @@ impl World {
                 Told::Action(Reply::Acquire(Ok(self.store.acquire(self.now, letter.client, claim))))
             }
             Content::Action(_, Request::Release(request)) => {
-                Told::Action(Reply::Release(Ok(self.store.release(self.now, request))))
+                let released = self.store.release(self.now, request);
+                if let (Released::Released, Some(_)) = (released, request.keep) {
+                    self.kept_until = self.kept_until.max(self.clients[letter.client].keeping[&request.owner]);
+                }
+                Told::Action(Reply::Release(Ok(released)))
             }
             Content::Renewal(batch) => Told::Renewal(Ok(self.store.renew(self.now, &batch.leases))),
         };
@@ -305,7 +340,7 @@ impl World {
             }
             for client in 0..CLIENTS {
                 if let Some((turn, _)) = self.clients[client].holder {
-                    self.leave(client, turn);
+                    self.leave(client, Leaving::now(turn));
                 }
             }
             let quiet = self.net.is_empty() && self.store.news.is_empty();

@@ -200,7 +200,13 @@ impl Author {
     fn release(&mut self) -> Option<Ask> {
         let (claim, _) = self.dice.pick(&self.claims)?;
         let certainty = if self.dice.chance(200) { Certainty::Unknown } else { Certainty::Answered };
-        Some(Ask::Release(ReleaseRequest { name: claim.name, owner: claim.owner, terms: claim.terms, certainty }))
+        Some(Ask::Release(ReleaseRequest {
+            name: claim.name,
+            owner: claim.owner,
+            terms: claim.terms,
+            certainty,
+            keep: None,
+        }))
     }
 
     fn lease(&mut self) -> Option<Lease> {

@@ -181,6 +181,7 @@ impl Author {
             owner: claim.owner,
             terms: Terms::exclusive(self.ttl()),
             certainty,
+            keep: None,
         }))
     }
 

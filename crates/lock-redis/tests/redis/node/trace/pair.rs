@@ -96,6 +96,7 @@ impl Pair {
             owner,
             terms: Terms::exclusive(Ttl::MIN),
             certainty: Certainty::Answered,
+            keep: None,
         };
         self.reference.ask(now, None, &self.run, &Ask::Release(request.into())).unwrap();
     }

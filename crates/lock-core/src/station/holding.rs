@@ -1,0 +1,164 @@
+//! Holding: admission, renewal, local hand-over, loss, the end of a turn.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Station;
+use super::io::{Join, Leaving, Output, TurnId};
+use super::line::Waiter;
+use super::pending::Of;
+use super::quest::{Grant, validity};
+use super::tenure::{Tenure, Turn};
+use crate::{
+    Ability, Answer, BackendError, Certainty, Effect, FencingToken, Hold, Lease, LossReason, Moment, Owner,
+    ReleaseRequest, Released, Renewed,
+};
+
+/// A turn is at least this long, so that it is over only once it has begun.
+const SHORTEST_HOLD: Duration = Duration::from_nanos(1);
+
+impl Station {
+    /// Admits the first waiter under a fresh grant, and has the lease kept.
+    pub(super) fn admit_first(&mut self, now: Moment, grant: Grant, certainty: Certainty) {
+        let Some(waiter) = self.line.admit(grant.lease.terms) else { return };
+        let (lease, token) = (grant.lease.clone(), grant.lease.tokens.low());
+        self.outbox.push_back(Output::Keep { lease, asked_at: grant.basis, valid_for: grant.valid_for });
+        self.admit(now, Tenure::new(grant, certainty), waiter, token);
+    }
+
+    /// Gives a waiter its turn.
+    fn admit(&mut self, now: Moment, mut tenure: Tenure, waiter: Waiter, token: FencingToken) {
+        let Join { turn: id, max_hold, note, .. } = waiter.join;
+        let hold_until = max_hold.map(|most| now + most.max(SHORTEST_HOLD));
+        let hold = Arc::new(Hold::new(tenure.lease.clone(), token, tenure.until, hold_until));
+        assert!(now < hold.valid_until(), "a turn is admitted only while it is valid");
+        self.floor.raise(token);
+        self.outbox.push_back(Output::Admit { turn: id, hold: Arc::clone(&hold) });
+        tenure.turns.push(Turn { id, hold, note });
+        self.tenure = Some(tenure);
+    }
+
+    /// The holder is done: the lease is passed on to the next local waiter, or given up after its last turn.
+    pub(super) fn end_turn(&mut self, now: Moment, leaving: Leaving) {
+        let Leaving { turn, keep } = leaving;
+        let keep = keep.filter(|keep| !keep.is_zero());
+        let Some(mut tenure) = self.tenure.take_if(|tenure| tenure.has(turn)) else { return };
+        if let Some(error) = keep.and_then(|_| self.policy.store.check_ability(Ability::Keep).err()) {
+            self.outbox.push_back(Output::Ended { turn, result: Err(error) });
+            self.tenure = Some(tenure);
+            return;
+        }
+        tenure.take(turn);
+        if !tenure.turns.is_empty() {
+            self.outbox.push_back(Output::Ended { turn, result: Ok(Released::Released) });
+            self.tenure = Some(tenure);
+        } else if keep.is_some() {
+            self.give_up(now, tenure, Some(turn), keep);
+        } else {
+            self.pass_on(now, tenure, turn);
+        }
+    }
+
+    /// Local hand-over, if the rules allow it: bounded in number, half of what was granted left, a token left, a next waiter
+    /// that fits.
+    fn pass_on(&mut self, now: Moment, mut tenure: Tenure, after: TurnId) {
+        tenure.passes = tenure.passes.saturating_add(1);
+        let may_pass = tenure.passes <= self.policy.chain && tenure.has_half_left(now);
+        let token = tenure.lease.tokens.nth(u64::from(tenure.passes)).filter(|_| may_pass);
+        match token.and_then(|token| Some((token, self.line.admit(tenure.lease.terms)?))) {
+            Some((token, waiter)) => {
+                self.outbox.push_back(Output::Ended { turn: after, result: Ok(Released::Released) });
+                self.admit(now, tenure, waiter, token);
+            }
+            None => self.give_up(now, tenure, Some(after), None),
+        }
+    }
+
+    /// What the clock ends: the lease, or a turn by its `max_hold`. Comes before everything else that happens.
+    pub(super) fn expire(&mut self, now: Moment) {
+        let ended = self.tenure.as_ref().map_or_else(Vec::new, |tenure| tenure.ended(now));
+        for (turn, reason) in ended {
+            self.lose(now, turn, reason);
+        }
+    }
+
+    /// All holders lose their hold.
+    pub(super) fn lose_all(&mut self, now: Moment, reason: &LossReason) {
+        while let Some(id) = self.tenure.as_ref().and_then(|tenure| Some(tenure.turns.first()?.id)) {
+            self.lose(now, id, reason.clone());
+        }
+    }
+
+    /// A holder loses its hold: it is told first, and what may be left at the store is released with the last turn.
+    fn lose(&mut self, now: Moment, id: TurnId, reason: LossReason) {
+        let Some(mut tenure) = self.tenure.take() else { return };
+        if let Some(turn) = tenure.take(id) {
+            turn.hold.lose(reason.clone());
+            self.outbox.push_back(Output::Lose { turn: id, reason });
+        }
+        if tenure.turns.is_empty() {
+            self.give_up(now, tenure, None, None);
+        } else {
+            self.tenure = Some(tenure);
+        }
+    }
+
+    /// The lease is renewed no more, and released; `turn` hears what came of that.
+    fn give_up(&mut self, now: Moment, tenure: Tenure, turn: Option<TurnId>, keep: Option<Duration>) {
+        let Lease { name, owner, terms, .. } = tenure.lease;
+        self.outbox.push_back(Output::Forget(owner));
+        // A claim that the hand-over overtook ends with the lease.
+        let certainty = self.take_quest_of(owner).map_or(tenure.certainty, |quest| quest.certainty());
+        self.release(now, ReleaseRequest { name, owner, terms, certainty, keep }, Of::Lease, turn);
+    }
+
+    /// The store said how a lease stands.
+    pub(super) fn on_renewal(
+        &mut self,
+        now: Moment,
+        owner: Owner,
+        asked_at: Moment,
+        answer: Result<Renewed, BackendError>,
+    ) {
+        let Some(tenure) = self.tenure.as_mut().filter(|tenure| tenure.lease.owner == owner) else { return };
+        match answer {
+            Ok(Renewed::Renewed { valid_for, wanted }) => {
+                tenure.last_error = None;
+                if wanted {
+                    tenure.wanted = tenure.wanted.max(Some(asked_at));
+                } else {
+                    // What was heard since is newer than this answer.
+                    tenure.wanted.take_if(|last| *last <= asked_at);
+                }
+                tenure.extend(validity(asked_at, valid_for), valid_for);
+            }
+            Ok(Renewed::NotHeld) => self.lose_all(now, &LossReason::NotHeld),
+            Ok(Renewed::Unsure) => {}
+            Err(error) => tenure.last_error = Some(error),
+        }
+    }
+
+    /// Somebody elsewhere began to wait.
+    pub(super) fn on_wanted(&mut self, now: Moment) {
+        if let Some(tenure) = &mut self.tenure {
+            tenure.wanted = tenure.wanted.max(Some(now));
+        }
+    }
+
+    /// The answer to a claim that the hand-over of the lease overtook: it says how the lease stands, as a renewal does.
+    pub(super) fn on_overtaken(&mut self, now: Moment, asked_at: Moment, result: Result<Answer, BackendError>) {
+        let Some(tenure) = &mut self.tenure else { return };
+        let answer = match result {
+            Ok(Answer::Granted { lease, valid_for, wanted }) if lease == tenure.lease => {
+                Renewed::Renewed { valid_for, wanted }
+            }
+            Ok(Answer::Granted { .. }) => Renewed::NotHeld,
+            // It was answered before the hand-over, or is of no account now: renewal tells how the lease stands.
+            Ok(Answer::Queued { .. } | Answer::Busy { .. }) => return,
+            Err(error) if error.effect() == Effect::Unknown => return tenure.certainty = Certainty::Unknown,
+            Err(_) => return,
+        };
+        let owner = tenure.lease.owner;
+        self.on_renewal(now, owner, asked_at, Ok(answer));
+    }
+}

@@ -1,0 +1,84 @@
+//! Stories of a lock that is kept for a while after its last turn.
+
+use std::time::Duration;
+
+use super::super::{Input, Join, Leaving, TurnId};
+use super::rig::{Rig, error, holding, join, millis, none, told_in_order};
+use crate::{Effect, ErrorKind, Event, Patience, Released};
+
+fn lost() -> crate::BackendError {
+    error(ErrorKind::Timeout, Effect::Unknown)
+}
+
+#[test]
+fn a_kept_lock_is_not_passed_on_to_local_waiters() {
+    let mut rig = holding(told_in_order(), 7, 8, 1);
+    let asked = [
+        "forget o1",
+        "run #2: release o1, all answered, keep for 60000ms, within 1000ms",
+        "run #3: acquire o2, ttl 30s, width 1, above 7, place wanted, within 1000ms",
+    ];
+    assert_eq!(rig.leave_and_keep(1), asked);
+    assert_eq!(rig.release(Ok(Released::Released)), ["ended 1: released"]);
+}
+
+#[test]
+fn a_repeated_release_names_the_time_that_is_left_and_then_none() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    let keep = Some(millis(1_500));
+    rig.feed(Input::Leave(Leaving { turn: TurnId(1), keep }));
+    let end = rig.now + millis(1_500);
+    rig.pass(millis(1_000));
+    assert_eq!(rig.release(Err(lost())), ["ended 1: error Timeout, effect Unknown"]);
+    let [again] = &rig.wake()[..] else { panic!("it is asked again") };
+    let remaining = end.since(rig.now).as_millis();
+    assert!(again.contains(&format!("release o1, all answered, keep for {remaining}ms,")), "{again}");
+    rig.pass(millis(1_000));
+    rig.release(Err(lost()));
+    assert_eq!(rig.wake(), ["run #4: release o1, all answered, within 1000ms"]);
+}
+
+#[test]
+fn a_lock_that_is_kept_for_no_time_is_released() {
+    let mut rig = holding(told_in_order(), 7, 8, 1);
+    let leaving = Leaving { turn: TurnId(1), keep: Some(Duration::ZERO) };
+    assert_eq!(rig.feed(Input::Leave(leaving)), ["ended 1: released", "admit 2: token 8, valid for 29698ms"]);
+}
+
+#[test]
+fn where_the_store_cannot_keep_a_lock_the_holder_holds_on() {
+    let mut policy = told_in_order();
+    policy.store.abilities = &[];
+    let mut rig = holding(policy, 7, 7, 0);
+    assert_eq!(rig.leave_and_keep(1), ["ended 1: error Unsupported, effect None"]);
+    rig.hold().check(rig.now).unwrap();
+    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1, all answered, within 1000ms"]);
+}
+
+#[test]
+fn a_waiter_that_leaves_keeps_nothing() {
+    let mut rig = Rig::new(told_in_order());
+    rig.join(1);
+    rig.queue();
+    assert_eq!(rig.leave_and_keep(1), ["run #2: release o1, all answered, within 1000ms"]);
+}
+
+#[test]
+fn the_end_of_a_lost_hold_keeps_nothing() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    rig.pass(Duration::from_secs(30));
+    let lost = ["lose 1: expired", "forget o1", "run #2: release o1, all answered, within 1000ms"];
+    assert_eq!(rig.leave_and_keep(1), lost);
+}
+
+/// The next in line hears that it should ask, is told how long the lock is kept, and asks at the end of that.
+#[test]
+fn the_head_of_the_queue_asks_when_the_lock_is_no_longer_kept() {
+    let mut rig = Rig::new(told_in_order());
+    rig.feed(Input::Join(Join { patience: Patience::Forever, ..join(1) }));
+    rig.queue();
+    let claim = ["run #2: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"];
+    assert_eq!(rig.feed(Input::Event(Event::Freed { name: "a".parse().unwrap() })), claim);
+    assert_eq!(rig.queue_for(millis(700)), none());
+    assert_eq!(rig.station.next_wake().unwrap().since(rig.now), millis(710));
+}
