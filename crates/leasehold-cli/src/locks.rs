@@ -31,7 +31,7 @@ pub(crate) struct Locks {
     warnings: Vec<String>,
 }
 
-/// Which lock is asked for, and how.
+/// Which lock to ask for, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
     pub(crate) name: LockName,
@@ -154,7 +154,7 @@ impl Locks {
             Some(Some(left)) => {
                 format!(", for {} unless renewed; {WAIT}", whole_seconds(left))
             }
-            Some(None) => " and never expires; if nothing uses it any more, delete it from the store".to_owned(),
+            Some(None) => " and never expires; if nothing uses it any more, delete its key from the store".to_owned(),
         };
         busy(wish, &format!("{} is held by {holder}{rest}", wish.name))
     }
@@ -229,14 +229,14 @@ impl Hold {
         self.0.fencing_token()
     }
 
-    /// When the hold ends, unless it is renewed before.
+    /// When the hold ends, unless it is renewed first.
     pub(crate) fn deadline(&self) -> Moment {
         // Read first, so that a pause between the two makes the deadline early, not late.
         let now = HostClock.now();
         now + self.0.remaining()
     }
 
-    /// Renews the lease now, if the store does it.
+    /// Renews the lease now, if the store accepts it.
     pub(crate) fn renew(&self) {
         // A loss shows in `lost`, and after any other failure the regular renewals continue.
         let _ = self.0.renew();

@@ -1,4 +1,4 @@
-//! The `leasehold` command: distributed locks for shell scripts and for people.
+//! The `leasehold` command: distributed locks for shell scripts and interactive use.
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
 //! (who holds what) · `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are) · `log` (what happens to them).

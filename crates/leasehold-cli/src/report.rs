@@ -86,7 +86,7 @@ impl Voice {
         self.warn(&message);
     }
 
-    /// Prints a message that is no warning.
+    /// Prints a message that is not a warning.
     pub(crate) fn tell(&self, text: &str) {
         if matches!(self.tone, Tone::Normal | Tone::Verbose) {
             say(PLAIN, text);
@@ -174,24 +174,24 @@ pub(crate) enum CommandEnd {
     Signal(i32),
 }
 
-/// A duration for people, to the millisecond.
+/// A duration for display, to the millisecond.
 pub(crate) fn human(duration: Duration) -> FormattedDuration {
     format_duration(Duration::from_millis(millis(duration)))
 }
 
-/// How long something took, for people: to a tenth of a second, and shorter times to a hundredth.
+/// How long something took, for display: to a tenth of a second, and below a second to a hundredth.
 pub(crate) fn rough(duration: Duration) -> FormattedDuration {
     let nearest = |step: u64| (millis(duration).saturating_add(step / 2) / step).saturating_mul(step);
     let hundredths = nearest(10);
     human(Duration::from_millis(if hundredths < 1000 { hundredths } else { nearest(100) }))
 }
 
-/// A duration for people, to the second, at least one.
+/// A duration for display, in whole seconds rounded down, at least one.
 pub(crate) fn whole_seconds(duration: Duration) -> FormattedDuration {
     human(Duration::from_secs(duration.as_secs().max(1)))
 }
 
-/// A duration for people, to the next full second.
+/// A duration for display, in whole seconds rounded up.
 pub(crate) fn whole_seconds_up(duration: Duration) -> FormattedDuration {
     human(Duration::from_millis(millis(duration).div_ceil(1000) * 1000))
 }

@@ -244,7 +244,7 @@ impl<'a> Session<'a> {
             Verdict::Lost(reason) => Err(lost(&reason)),
             Verdict::Unreported => Err(Failure::new(
                 Exit::Lost,
-                "the lease was lost and the command was killed, but its end was not seen in time; check with ps whether it runs",
+                "the lease was lost and the command was killed, but its end was not seen in time; check with ps whether it still runs",
             )),
             Verdict::Refused(error) => {
                 let program = self.args.command.first().map_or_else(|| OsStr::new(""), OsString::as_os_str);

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::locks::{Patience, Wish};
 use crate::report::{Tone, Voice, human};
 
-/// How long a wait is not mentioned.
+/// How long a wait must last before it is mentioned.
 const PATIENCE: Duration = Duration::from_millis(300);
 /// The same in a log. Chosen: a shorter wait is not worth a line.
 const LOG_PATIENCE: Duration = Duration::from_secs(3);
