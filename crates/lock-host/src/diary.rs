@@ -1,6 +1,6 @@
 //! What observers are told of one lock, worked out from what goes into its station and what comes out.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Output, Reply, Request, Station, TurnId};
@@ -22,7 +22,8 @@ pub(crate) struct Diary {
     news: Arc<News>,
     now: Moment,
     waits: Waits,
-    holds: HashMap<TurnId, Holding>,
+    /// Those who hold, the first one first.
+    holds: BTreeMap<TurnId, Holding>,
     renewal: Option<Due>,
     /// The answer of the present input, if it came late.
     late: Option<Late>,
@@ -105,7 +106,7 @@ impl Diary {
             news,
             now: Moment::ORIGIN,
             waits: Waits::default(),
-            holds: HashMap::new(),
+            holds: BTreeMap::new(),
             renewal: None,
             late: None,
             unreleased: Vec::new(),

@@ -8,12 +8,14 @@ use lock_core::{BackendError, FencingToken, Holder, LockName, LossReason};
 
 /// Is told what happens to the locks of a client: for logs and metrics.
 ///
-/// It is called by the threads that run the client: those of its users, the one that renews, and the one that watches
-/// deadlines. So it must return soon, and must not wait for a lock. None of the client's mutexes is held meanwhile, so it
-/// may use the client otherwise. Calls may overlap, and come shortly before or after the call of the user returns.
+/// It is called on the threads that run the client: those of its users, the one that renews, and the one that watches
+/// deadlines. So it must return quickly, and must not wait for a lock. No mutex of the client is locked during the call, so
+/// it may use the client otherwise.
 ///
-/// If it panics, that occurrence counts as told: the panic goes no further, no lock is lost, and the next occurrence is
-/// told as usual.
+/// Each thread tells what it has caused, in order. Calls on two threads may overlap; the tokens of a lock rise, so they tell
+/// which hold was earlier. A call may come shortly before or after the user's own call returns.
+///
+/// If an observer panics, the panic ends with its call: no lock is lost, and it is told of the next occurrence as usual.
 pub trait Observer: Send + Sync + 'static {
     /// This happened.
     fn observe(&self, occurrence: &Occurrence);
