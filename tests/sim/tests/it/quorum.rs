@@ -5,7 +5,7 @@ use lock_sim::{Fault, Rule};
 
 use crate::seeds;
 
-/// How many seeds are played where nothing else is said.
+/// How many seeds are played by default.
 const SEEDS: u64 = 800;
 const PLOTS: u64 = 400;
 
@@ -19,7 +19,7 @@ fn a_seed_decides_everything() {
     seeds::decides_everything(|seed| tell(seed, None));
 }
 
-/// Whether a mistake is found within so many seeds, by one of these rules.
+/// Checks that a mistake is found within this many seeds, by one of these rules.
 #[track_caller]
 fn finds(mistake: Mistake, within: u64, rules: &[Rule]) {
     let rule = seeds::found(within, |seed| play(seed, Some(mistake)));
