@@ -43,7 +43,7 @@ impl Client {
     /// Those of starting two threads.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// Outside a tokio runtime.
     pub fn new(backend: Arc<dyn AsyncBackend>) -> io::Result<Self> {
         Self::builder(backend).build()
     }

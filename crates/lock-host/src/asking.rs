@@ -53,8 +53,8 @@ impl<'a, D: Driver> Asking<'a, D> {
         (turn, begun)
     }
 
-    /// Checks the hold of an admitted turn a last time. `None` if this process was suspended for so long that the hold
-    /// has ended; then join the line again.
+    /// Checks the hold of an admitted turn one last time. `None` if this process was suspended for so long that the
+    /// hold has ended; then join the line again.
     pub fn held(&self, turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D>> {
         let held = Held::new(turn, hold, Arc::clone(self.stations));
         held.check().is_ok().then_some(held)

@@ -78,7 +78,7 @@ enum Condition {
     Broken,
 }
 
-/// The inside of a locked site.
+/// The contents of a locked site.
 pub type Locked<'a, D> = MutexGuard<'a, Inner<<D as Driver>::Waiters>>;
 
 impl<D: Driver> Site<D> {

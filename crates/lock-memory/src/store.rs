@@ -60,7 +60,7 @@ impl Store {
     /// wants to queue takes or refreshes its place, and one that does not loses the place it may have.
     ///
     /// # Errors
-    /// `Protocol` where the claim was given up by a release of unknown certainty, or where the tokens are used up. Neither
+    /// `Protocol` if the claim was given up by a release of unknown certainty, or where the tokens are used up. Neither
     /// changes anything.
     pub fn acquire(&mut self, now: Moment, client: ClientId, claim: &Claim) -> Result<Answer, BackendError> {
         let lock = self.locks.entry(claim.name.clone()).or_default();
@@ -108,7 +108,7 @@ impl Store {
     /// Where a claim of the owner may still be under way, it will be refused for the ttl, but at least a second.
     ///
     /// # Errors
-    /// `Protocol` where the tokens are used up; then nothing was changed.
+    /// `Protocol` if the tokens are used up; then nothing was changed.
     pub fn release(&mut self, now: Moment, request: &ReleaseRequest) -> Result<Released, BackendError> {
         let lock = self.locks.entry(request.name.clone()).or_default();
         lock.forget_what_is_over(now);
@@ -142,7 +142,7 @@ impl Store {
         Ok(released)
     }
 
-    /// Says whether the lease is still the stored grant.
+    /// Returns whether the lease is still the stored grant.
     pub fn fence(&self, now: Moment, lease: &Lease) -> Fenced {
         match self.locks.get(&lease.name).and_then(|lock| lock.hold_at(now)) {
             Some(hold) if hold.is(lease) => Fenced::Acknowledged,
@@ -175,7 +175,7 @@ impl Store {
     /// Ends the lease that spans `token`, for any owner, and passes the lock on.
     ///
     /// # Errors
-    /// `Protocol` where the tokens are used up; then nothing was changed.
+    /// `Protocol` if the tokens are used up; then nothing was changed.
     pub fn revoke(&mut self, now: Moment, name: &LockName, token: FencingToken) -> Result<Revoked, BackendError> {
         let Some(lock) = self.locks.get_mut(name) else { return Ok(Revoked::NotHeld) };
         let spans = |hold: &Hold| (hold.tokens.low()..=hold.tokens.high()).contains(&token);

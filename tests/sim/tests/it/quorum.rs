@@ -62,7 +62,7 @@ fn a_node_that_counts_on_from_its_own_counter_is_found() {
 }
 
 #[test]
-fn plots_come_to_nothing_with_all_rules() {
+fn plots_do_no_harm_with_all_rules() {
     seeds::play_all("plots", PLOTS, &Fault::IN_A_PLOT, |seed| play_plot(seed, None), |seed| tell_plot(seed, None));
 }
 

@@ -49,7 +49,7 @@ fn an_unwanted_grant_that_is_kept_is_found() {
 }
 
 #[test]
-fn debt_without_a_bound_is_found() {
+fn unbounded_pending_releases_are_found() {
     assert_eq!(found(Mistake::UnboundedDebt), Rule::BoundedDebt);
 }
 
