@@ -45,7 +45,7 @@ const EDGES: [(&str, &[&str]); 11] = [
 const NOT_IN_CORE: [&str; 4] = ["Instant::now", "SystemTime", "thread::", ".await"];
 
 /// Client libraries of which there must be one version, because types of two versions do not fit together.
-const ONE_VERSION: [&str; 7] = ["redis", "r2d2", "deadpool", "tokio", "rusqlite", "serde", "rustls"];
+const ONE_VERSION: [&str; 8] = ["redis", "r2d2", "deadpool", "tokio", "rusqlite", "serde", "rustls", "tracing"];
 
 /// Checks the rules.
 pub(crate) fn run() -> Result<()> {

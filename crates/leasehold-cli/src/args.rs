@@ -12,6 +12,7 @@ use leasehold::redlock::RedlockConfig;
 use lock_core::{Invalid, LockName, Note, Ttl, parse_duration};
 
 use crate::demo::args::DemoArgs;
+use crate::log::LogLevel;
 use crate::redlock::args::RedlockArgs;
 use crate::report::whole_seconds_up;
 
@@ -139,6 +140,11 @@ pub(crate) struct RunArgs {
     /// writes to standard error, use --report.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Log events of the lock on standard error: off, error, warn, info or debug. Each level includes those before it.
+    ///
+    /// With --json, each line is JSON with the outcome "log"; with --quiet nothing is logged.
+    #[arg(long, value_name = "LEVEL", env = "LEASEHOLD_LOG", hide_env_values = true, default_value = "off")]
+    pub(crate) log: LogLevel,
     /// Write the outcome as one line of JSON to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
@@ -11,6 +12,7 @@ use lock_core::LockName;
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
+use crate::log::Log;
 
 /// How much is printed on standard error, and in which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +35,20 @@ const PLAIN: Style = Style::new();
 #[derive(Debug)]
 pub(crate) struct Voice {
     tone: Tone,
+    log: Option<Arc<Log>>,
     file: Option<ReportFile>,
     warnings: Vec<String>,
 }
 
 impl Voice {
-    /// A voice in this tone.
-    pub(crate) fn new(tone: Tone) -> Self {
-        Self { tone, file: None, warnings: Vec::new() }
+    /// A voice in this tone, next to a log.
+    pub(crate) fn new(tone: Tone, log: Option<Arc<Log>>) -> Self {
+        Self { tone, log, file: None, warnings: Vec::new() }
+    }
+
+    /// The log, if there is one.
+    pub(crate) fn log(&self) -> Option<Arc<Log>> {
+        self.log.clone()
     }
 
     /// Writes the report to this file, too.
@@ -92,6 +100,9 @@ impl Voice {
         report.exit = exit.code();
         if let Some(file) = self.file {
             file.fill(&report);
+        }
+        if let Some(log) = self.log {
+            log.close();
         }
         match self.tone {
             Tone::Quiet => {}

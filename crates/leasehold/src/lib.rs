@@ -13,7 +13,7 @@
 //! # std::env::set_current_dir(&folder)?;
 //! use std::time::Duration;
 //!
-//! let locks = leasehold::connect("sqlite:locks.db").await?; // needs no server
+//! let locks = leasehold::connect("sqlite:locks.db").await?; // feature `sqlite`; needs no server
 //! let guard = locks.mutex("invoice:42").ttl(Duration::from_secs(30)).wait(Duration::from_secs(5)).acquire().await?;
 //!
 //! let token = guard.fencing_token(); // goes with each write; the resource refuses lower ones
@@ -102,11 +102,18 @@
 //! | [`AcquireError::Forgotten`] | the store lost its data; the error says what to repair |
 //! | [`AcquireError::Invalid`] | fix the name or the option |
 //! | [`AcquireError::Closed`] | nothing: this client is shutting down |
+//! | [`AcquireError::Cancelled`] | nothing: another thread cancelled the wait |
+//! | [`ConnectError`] | `Backend` as above; otherwise fix the URL or the host as the error says |
 //! | [`Lost`], at any time while the lock is held, and from `release` | stop the work. Acquire again, and start from what the resource has stored |
 //! | [`ReleaseError::Backend`] | nothing: the lock was held until it was released, and the release is repeated in the background |
 //!
 //! You never have to clean up: whatever a failed call may have left at the store is released in the background, or expires
 //! with the ttl. [`Effect`] says whether a failed request may have taken effect.
+//!
+//! # Observability
+//!
+//! The feature `tracing` emits an event when a lock is acquired, waited for long, renewed late, lost or released, and when the
+//! store is unavailable. For metrics, add an [`Observer`](observe::Observer). See [`observe`].
 //!
 //! # Shutting down
 //!
@@ -153,7 +160,7 @@
 //!
 //! # Testing your code
 //!
-//! A test needs no server and does not sleep: the in-memory store runs on a clock that the test moves.
+//! A test needs no server and does not sleep: the in-memory store (feature `memory`) runs on a clock that the test moves.
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "memory"))]
@@ -224,9 +231,12 @@
 //! # Features
 //!
 //! `async` (default) and `blocking` are the two APIs; `sqlite`, `redis`, `redlock` and `memory` the stores. `tls` adds
-//! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `full` enables
-//! everything.
+//! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `tracing` emits
+//! events. `full` enables everything.
+//!
+//! To keep locks in another store, write a [`backend`].
 
+pub mod backend;
 #[cfg(feature = "blocking")]
 pub mod blocking;
 mod config;
@@ -235,6 +245,7 @@ mod connect;
 mod from_redis;
 #[cfg(feature = "async")]
 mod nonblocking;
+pub mod observe;
 #[cfg(feature = "redlock")]
 pub mod redlock;
 
@@ -245,11 +256,11 @@ pub use from_redis::FromRedis;
 #[cfg(feature = "deadpool")]
 pub use from_redis::PoolBuilder;
 #[cfg(feature = "async")]
-pub use lock_async::{Builder, Client, Guard, Mutex};
-pub use lock_core as core;
+pub use lock_async::{Builder, Client, Guard, Mutex, SharedGuard};
 pub use lock_core::{
-    AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, LockName,
-    LockOptions, LossReason, Lost, Note, ReleaseError, Ttl, VerifyError, WhileHeldError, inspect,
+    AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, Lateness,
+    LockName, LockOptions, LossReason, Lost, Moment, Note, Operation, ReleaseError, Ttl, VerifyError, WhileHeldError,
+    inspect,
 };
 pub use lock_host::{Clock, HostClock, ManualClock, Proof, SharedClock};
 #[cfg(feature = "memory")]
@@ -259,4 +270,4 @@ pub use lock_redis as redis;
 #[cfg(feature = "sqlite")]
 pub use lock_sqlite as sqlite;
 #[cfg(feature = "async")]
-pub use nonblocking::{connect, connect_to};
+pub use nonblocking::{builder, connect, connect_to};

@@ -101,4 +101,4 @@ impl Guard {
     }
 }
 
-lock_host::deref_to_proof!(Guard);
+lock_host::deref_guard!(Guard => lock_host::Proof);

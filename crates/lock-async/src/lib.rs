@@ -6,6 +6,7 @@
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
+//! - [`SharedGuard`] (`shared`): a guard with clones, the last of which releases the lock.
 //! - `tasks`: the tasks that wait or hold at a station. `driver`: has actions run, in order, by the loops of `work`
 //!   (`generations`: what a flush waits for). `keeper`: renews, on a thread of its own.
 
@@ -15,9 +16,12 @@ mod generations;
 mod guard;
 mod keeper;
 mod mutex;
+mod shared;
 mod tasks;
 mod work;
 
 pub use client::{Builder, Client};
+pub use driver::runtime;
 pub use guard::Guard;
 pub use mutex::Mutex;
+pub use shared::SharedGuard;

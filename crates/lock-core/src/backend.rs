@@ -1,17 +1,4 @@
 //! What a store has to offer: the four verbs, async and blocking.
-//!
-//! The contract of the verbs, the same for both forms:
-//!
-//! - Each call returns within `within`, give or take scheduling; a call that runs out of time fails with an error of
-//!   kind `Timeout`, whose effect is unknown.
-//! - An acquire is idempotent for its owner: asking again gives the same tokens and re-arms the ttl. If the store has a
-//!   queue, the machine asks again in this way after an unknown outcome. A backend never resends an unanswered acquire
-//!   by itself.
-//! - A renewal never creates anything. A release touches only the owner's own hold or place.
-//! - A backend may send a renewal or a release once more if its connection broke, within the same `within`. A release
-//!   that then finds nothing at the same server is answered `Released`, since the first attempt may have done it. The
-//!   machine sends a release while the hold is valid, or ignores the answer.
-//! - An error with effect `None` means that nothing happened at the store.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +13,19 @@ use crate::{
 };
 
 /// What the async and the blocking form of a store share.
+///
+/// The contract of the verbs is the same for both forms:
+///
+/// - Each call returns within `within`, give or take scheduling; a call that runs out of time fails with an error of
+///   kind `Timeout`, whose effect is unknown.
+/// - An acquire is idempotent for its owner: asking again gives the same tokens and re-arms the ttl. If the store has a
+///   queue, the machine asks again in this way after an unknown outcome. A backend never resends an unanswered acquire
+///   by itself.
+/// - A renewal never creates anything. A release touches only the owner's own hold or place.
+/// - A backend may send a renewal or a release once more if its connection broke, within the same `within`. A release
+///   that then finds nothing at the same server is answered `Released`, since the first attempt may have done it. The
+///   machine sends a release while the hold is valid, or ignores the answer.
+/// - An error with effect `None` means that nothing happened at the store.
 pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// What the store can do. Known once connected, and constant from then on.
     fn capabilities(&self) -> Capabilities;
@@ -97,7 +97,7 @@ pub trait BlockingBackend: Backend {
     /// Asks for a lease, or asks again.
     ///
     /// # Errors
-    /// Those of the store; see the contract in the module's header.
+    /// Those of the store; see the contract of [`Backend`].
     fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError>;
 
     /// Renews leases. Returns one answer for each, in their order.

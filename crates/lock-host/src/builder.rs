@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use lock_core::{Backend, Policy};
 
-use crate::{HostClock, SharedClock};
+use crate::clock::{HostClock, SharedClock};
+use crate::observer::SharedObserver;
+use crate::traced;
 
 /// A client that a [`Builder`] can make.
 pub trait Build: Sized {
@@ -18,6 +20,7 @@ pub trait Build: Sized {
     ///
     /// # Errors
     /// Those of starting threads.
+    #[track_caller]
     fn build(settings: Settings<Self::Backend>) -> io::Result<Self>;
 }
 
@@ -30,6 +33,8 @@ pub struct Settings<B: ?Sized> {
     pub policy: Policy,
     /// What it reads the time from.
     pub clock: SharedClock,
+    /// The observers of its locks.
+    pub observers: Vec<SharedObserver>,
 }
 
 /// Configures a client.
@@ -39,13 +44,21 @@ impl<C: Build> Builder<C> {
     /// The defaults for a store.
     pub fn new(backend: Arc<C::Backend>) -> Self {
         let policy = Policy::new(backend.capabilities());
-        Self(Settings { backend, policy, clock: Arc::new(HostClock) })
+        let observers = traced::observers(policy.store.backend);
+        Self(Settings { backend, policy, clock: Arc::new(HostClock), observers })
     }
 
     /// Uses another clock, such as the store's manual clock in a test.
     #[must_use]
     pub fn clock(mut self, clock: SharedClock) -> Self {
         self.0.clock = clock;
+        self
+    }
+
+    /// Adds an observer, which is called for every event of this client's locks. Every observer gets all events.
+    #[must_use]
+    pub fn observer(mut self, observer: SharedObserver) -> Self {
+        self.0.observers.push(observer);
         self
     }
 
@@ -70,7 +83,8 @@ impl<C: Build> Builder<C> {
     /// Those of starting two threads.
     ///
     /// # Panics
-    /// If the client is async and this is called outside a tokio runtime.
+    /// If the client is async and this is called outside a tokio runtime. The panic points at the caller.
+    #[track_caller]
     pub fn build(self) -> io::Result<C> {
         C::build(self.0)
     }

@@ -42,7 +42,10 @@ impl<'a> Spinner<'a> {
         let since = HostClock.now();
         let (form, patience) = match voice.tone() {
             Tone::Quiet | Tone::Json => (Form::Nothing, PATIENCE),
-            Tone::Normal | Tone::Verbose if stderr().is_terminal() => (Form::Turning(hidden()), PATIENCE),
+            // The spinner would overwrite the lines of a log.
+            Tone::Normal | Tone::Verbose if stderr().is_terminal() && voice.log().is_none() => {
+                (Form::Turning(hidden()), PATIENCE)
+            }
             Tone::Normal if Exit::Busy(wish.busy_code).goes_without_saying() => (Form::Nothing, PATIENCE),
             Tone::Normal => (Form::Line, LOG_PATIENCE),
             Tone::Verbose => (Form::Line, PATIENCE),

@@ -2,11 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
 
 mod asking;
+mod cancelling;
 mod holding;
 mod hung;
 mod keeping;
 mod panics;
 mod refused;
+mod shared;
 mod sharing;
 mod support;
 mod waiting;
