@@ -41,7 +41,7 @@ Examples:
 The command receives LEASEHOLD_NAME, LEASEHOLD_FENCE (the fencing token), LEASEHOLD_TTL_MS and LEASEHOLD_HELD in its \
 environment.
 
-It runs in its own process group. The group is dead before the lease can expire, even if leasehold is killed or stopped: \
+It runs in its own process group. The group has ended before the lease can expire, even if leasehold is killed or stopped: \
 it gets SIGTERM, and SIGKILL after the grace period. Processes that the command leaves running in its group are ended \
 with it. Processes that left the group (setsid, daemons, jobs of an interactive shell) or run as another user are not \
 ended. If leasehold and its guard process are killed at the same moment, only the command itself is killed, not the \
