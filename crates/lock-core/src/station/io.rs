@@ -152,7 +152,7 @@ pub enum Output {
     Ended {
         /// Whose turn.
         turn: TurnId,
-        /// What the store said, `Released` where it was not asked because the lease was passed on. After an error the
+        /// What the store said, `Released` if it was not asked because the lease was passed on. After an error the
         /// station goes on trying in the background until the lease is over.
         result: Result<Released, BackendError>,
     },

@@ -136,7 +136,7 @@ fn a_dwell_is_over_to_the_nanosecond_when_a_majority_has_noted_so() {
     }
 }
 
-/// A dwell is over when either says so.
+/// A dwell is over once this client has watched it for long enough or the notes are old enough.
 #[test]
 fn the_longer_of_what_was_watched_and_what_was_noted_counts() {
     for noted in [SECOND, 3 * SECOND] {
