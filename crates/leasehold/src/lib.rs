@@ -251,7 +251,7 @@ pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, LockName,
     LockOptions, LossReason, Lost, Note, ReleaseError, Ttl, VerifyError, WhileHeldError, inspect,
 };
-pub use lock_host::{Clock, HostClock, ManualClock, Proof, SharedClock};
+pub use lock_host::{Clock, HostClock, Level, ManualClock, Observer, Occurrence, Proof, SharedClock};
 #[cfg(feature = "memory")]
 pub use lock_memory as memory;
 #[cfg(feature = "redis")]
@@ -259,4 +259,4 @@ pub use lock_redis as redis;
 #[cfg(feature = "sqlite")]
 pub use lock_sqlite as sqlite;
 #[cfg(feature = "async")]
-pub use nonblocking::{connect, connect_to};
+pub use nonblocking::{builder, connect, connect_to};

@@ -25,11 +25,12 @@ impl Build for Client {
     type Backend = dyn AsyncBackend;
 
     fn build(settings: Settings<Self::Backend>) -> io::Result<Self> {
-        let Settings { backend, policy, clock } = settings;
+        let Settings { backend, policy, clock, observers } = settings;
         let (driver, left_over) = Driver::spawn(Arc::clone(&backend));
         let changed = Arc::new(Notify::new());
         let wake = Arc::clone(&changed);
-        let stations = Stations::new(Ports::new(driver, policy, clock, move || wake.notify_one())?);
+        let ports = Ports::new(driver, policy, clock, move || wake.notify_one())?;
+        let stations = Stations::new(ports.observed_by(observers));
         keeper::start(&stations, Arc::clone(&backend).for_keeper(), changed, left_over)?;
         backend.listen(stations.sink());
         Ok(Self(stations))

@@ -24,13 +24,14 @@ impl Build for Client {
     type Backend = dyn BlockingBackend;
 
     fn build(settings: Settings<Self::Backend>) -> io::Result<Self> {
-        let Settings { backend, mut policy, clock } = settings;
+        let Settings { backend, mut policy, clock, observers } = settings;
         // Each thread runs its own actions, so none is sure to come before another.
         policy.store.ordering = RequestOrder::Unordered;
         let changed = Arc::new(Condvar::new());
         let woken = Arc::clone(&changed);
         let driver = Driver::new(Arc::clone(&backend));
-        let stations = Stations::new(Ports::new(driver, policy, clock, move || woken.notify_one())?);
+        let ports = Ports::new(driver, policy, clock, move || woken.notify_one())?;
+        let stations = Stations::new(ports.observed_by(observers));
         keeper::start(&stations, Arc::clone(&backend).for_keeper(), changed)?;
         backend.listen(stations.sink());
         Ok(Self(stations))

@@ -76,7 +76,7 @@ impl Open {
             if left.is_zero() {
                 break;
             }
-            inner = quiet.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0;
+            inner = inner.sleep(&quiet, left);
         }
         inner.waiters.settling -= 1;
     }

@@ -7,7 +7,7 @@ use lock_core::station::{Action, Input, Leaving, Reply, Request, TurnId};
 use lock_core::{BackendError, BlockingBackend, Operation, ReleaseRequest};
 use lock_host::{NAP_MAX, Pool, Work, panicked};
 
-use crate::sync::{Arc, PoisonError};
+use crate::sync::Arc;
 use crate::threads::{End, Presence, Thread, Threads, Verdict};
 
 /// A station with the threads that wait or hold there.
@@ -113,7 +113,7 @@ pub(crate) fn nap_until_lost(site: &Site, turn: TurnId, nap: Duration) {
     let mut inner = site.lock();
     if let Some(thread) = inner.waiters.get_mut(turn).filter(|thread| thread.ended.is_none()) {
         let bell = Arc::clone(&thread.bell);
-        drop(bell.wait_timeout(inner, nap).unwrap_or_else(PoisonError::into_inner));
+        drop(inner.sleep(&bell, nap));
     }
 }
 
@@ -140,7 +140,7 @@ fn sleep<'a>(site: &'a Site, mut inner: Locked<'a>, turn: TurnId) -> Locked<'a> 
     let Some(thread) = inner.waiters.get_mut(turn) else { return inner };
     thread.presence = Presence::Asleep;
     let bell = Arc::clone(&thread.bell);
-    let mut inner = bell.wait_timeout(inner, NAP_MAX).unwrap_or_else(PoisonError::into_inner).0;
+    let mut inner = inner.sleep(&bell, NAP_MAX);
     inner.waiters.be(turn, Presence::Here);
     inner
 }

@@ -9,6 +9,7 @@ use crate::cancel::CancelToken;
 use crate::site::{Driver, Site};
 use crate::stations::Stations;
 use crate::sync::Arc;
+use crate::traced::Acquisition;
 use crate::turn::{Held, Turn};
 
 /// One call that asks for a lock.
@@ -20,6 +21,7 @@ pub struct Asking<'a, D: Driver> {
     note: Note,
     patience: Patience,
     cancel: Option<CancelToken>,
+    acquisition: Acquisition,
 }
 
 impl<'a, D: Driver> Asking<'a, D> {
@@ -32,7 +34,8 @@ impl<'a, D: Driver> Asking<'a, D> {
         note: Note,
     ) -> Self {
         let patience = options.patience(stations.ports().clock.now());
-        Self { stations, site, name, options, note, patience, cancel: None }
+        let acquisition = Acquisition::begin(&name, stations.ports().policy.store.backend);
+        Self { stations, site, name, options, note, patience, cancel: None, acquisition }
     }
 
     /// Takes the first answer of the store, whatever wait was set.
@@ -73,7 +76,9 @@ impl<'a, D: Driver> Asking<'a, D> {
     pub fn held(&self, mut turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D>> {
         turn.watch = None;
         let held = Held::new(turn, hold, Arc::clone(self.stations));
-        held.check().is_ok().then_some(held)
+        held.check().ok()?;
+        self.acquisition.succeeded(held.fencing_token());
+        Some(held)
     }
 
     /// What a call that waits answers.

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use lock_core::{Backend, Policy};
 
-use crate::{HostClock, SharedClock};
+use crate::clock::{HostClock, SharedClock};
+use crate::observer::SharedObserver;
+use crate::traced;
 
 /// A client that a [`Builder`] can make.
 pub trait Build: Sized {
@@ -31,6 +33,8 @@ pub struct Settings<B: ?Sized> {
     pub policy: Policy,
     /// What it reads the time from.
     pub clock: SharedClock,
+    /// Who is told what happens to its locks.
+    pub observers: Vec<SharedObserver>,
 }
 
 /// Makes a client with other settings than the defaults.
@@ -40,13 +44,21 @@ impl<C: Build> Builder<C> {
     /// The defaults for a store.
     pub fn new(backend: Arc<C::Backend>) -> Self {
         let policy = Policy::new(backend.capabilities());
-        Self(Settings { backend, policy, clock: Arc::new(HostClock) })
+        let observers = traced::observers(policy.store.backend);
+        Self(Settings { backend, policy, clock: Arc::new(HostClock), observers })
     }
 
     /// Uses another clock: the one of the store, where a test moves that by hand.
     #[must_use]
     pub fn clock(mut self, clock: SharedClock) -> Self {
         self.0.clock = clock;
+        self
+    }
+
+    /// Adds an observer, which is told what happens to the locks of this client. Each one is told everything.
+    #[must_use]
+    pub fn observer(mut self, observer: SharedObserver) -> Self {
+        self.0.observers.push(observer);
         self
     }
 

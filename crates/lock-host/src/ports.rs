@@ -9,9 +9,11 @@ use lock_core::{Keeper, Policy};
 use crate::alarms::Alarms;
 use crate::clock::SharedClock;
 use crate::host::random_u64;
+use crate::observer::SharedObserver;
 use crate::renewals::RenewalQueue;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::watch::Watch;
 
 /// What the stations of a client share, and where their outputs go. Its alarms and its keeper end with it.
 pub struct Ports<D> {
@@ -24,6 +26,7 @@ pub struct Ports<D> {
     /// What the keeper renews.
     pub renewals: Arc<RenewalQueue>,
     pub(crate) alarms: Alarms,
+    pub(crate) watch: Option<Arc<Watch>>,
     turns: AtomicU64,
 }
 
@@ -40,7 +43,14 @@ impl<D> Ports<D> {
     ) -> io::Result<Self> {
         let alarms = Alarms::start(Arc::clone(&clock))?;
         let renewals = RenewalQueue::new(Keeper::new(policy, random_u64()?), Arc::clone(&clock), wake);
-        Ok(Self { driver, policy, clock, renewals, alarms, turns: AtomicU64::new(0) })
+        Ok(Self { driver, policy, clock, renewals, alarms, watch: None, turns: AtomicU64::new(0) })
+    }
+
+    /// The same, with observers of what happens to the locks.
+    #[must_use]
+    pub fn observed_by(mut self, observers: Vec<SharedObserver>) -> Self {
+        self.watch = Watch::new(observers);
+        self
     }
 
     /// A turn that no other had.
