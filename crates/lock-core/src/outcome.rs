@@ -11,7 +11,7 @@ pub enum AcquireError {
     /// The name or an option is not valid; nothing was asked.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The wait was over before the lock was free. Where the store had not said that it is held, it is `Backend` instead.
+    /// The wait or its attempts were over before the lock was free. Where the store had not said that it is held, it is `Backend` instead.
     #[error("waited {} for the lock \"{name}\"; it is held by {}", humantime::format_duration(*waited), holder_text(holder.as_ref()))]
     TimedOut {
         /// The lock.

@@ -69,7 +69,10 @@ impl Station {
 
     pub(super) fn on_acquire_reply(&mut self, now: Moment, id: ActionId, result: Result<Answer, BackendError>) {
         match self.quest.take() {
-            Some(Quest::Asking(attempt, asked)) if asked.id == id => self.on_answer(now, attempt, asked, result),
+            Some(Quest::Asking(attempt, asked)) if asked.id == id => {
+                self.on_answer(now, attempt, asked, result);
+                self.refuse_exhausted(now);
+            }
             other @ (Some(Quest::Asking(..) | Quest::Waiting(..)) | None) => self.quest = other,
         }
     }

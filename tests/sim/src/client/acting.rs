@@ -67,7 +67,10 @@ impl<B: Backend> Process<B> {
         }
         self.sites[site].users.insert(turn, User { wish, hold: None });
         let note = Note::from_wire("1@sim");
-        self.soon.push_back((site, Input::Join(Join { turn, terms: Terms::exclusive(ttl), patience, max_hold, note })));
+        self.soon.push_back((
+            site,
+            Input::Join(Join { turn, terms: Terms::exclusive(ttl), patience, attempts: None, max_hold, note }),
+        ));
     }
 
     /// Somebody has its turn.
