@@ -13,7 +13,7 @@ use crate::{BackendConfig, ConnectError};
 pub use from_redis::FromRedis;
 #[cfg(feature = "r2d2")]
 pub use from_redis::PoolBuilder;
-pub use lock_blocking::{Builder, CancelToken, Client, Guard, Mutex};
+pub use lock_blocking::{Builder, CancelToken, Client, Guard, Mutex, SharedGuard};
 
 /// Connects to the store that a URL names, for plain threads. See [`BackendConfig::from_url`] for the forms.
 ///
@@ -40,7 +40,7 @@ pub fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> {
 }
 
 /// Opens the store of a configuration, and begins a client of it with other settings than the defaults: with an
-/// [`Observer`](crate::Observer), for instance.
+/// [`Observer`](crate::observe::Observer), for instance.
 ///
 /// # Errors
 /// `Backend` if the store cannot be opened.

@@ -38,7 +38,7 @@ pub async fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> 
 }
 
 /// Opens the store of a configuration, and begins a client of it with other settings than the defaults: with an
-/// [`Observer`](crate::Observer), for instance.
+/// [`Observer`](crate::observe::Observer), for instance.
 ///
 /// # Errors
 /// `Backend` if the store cannot be opened.

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use leasehold::memory::MemoryStore;
-use leasehold::{BackendConfig, LossReason, ManualClock, Observer, Occurrence, ReleaseError, blocking};
+use leasehold::observe::{Observer, Occurrence};
+use leasehold::{BackendConfig, LossReason, ManualClock, ReleaseError, blocking};
 use test_support::RedisServer;
 use test_support::bounds::{Watchdog, wait_for};
 use tokio::runtime::Runtime;

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use leasehold::core::Waiting;
+use leasehold::backend::Waiting;
 use leasehold::{ConnectError, FromRedis, blocking};
 use test_support::RedisServer;
 

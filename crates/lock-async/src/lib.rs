@@ -6,7 +6,8 @@
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
-//! - `tasks`: who waits or holds at a station. `driver`: has actions run, in order, by the loops of `work`
+//! - [`SharedGuard`] (`shared`): a guard with clones, of which the last releases the lock.
+//! - `tasks`: the tasks that wait or hold at a station. `driver`: has actions run, in order, by the loops of `work`
 //!   (`generations`: what a flush waits for). `keeper`: renews, on a thread of its own.
 
 mod client;
@@ -15,6 +16,7 @@ mod generations;
 mod guard;
 mod keeper;
 mod mutex;
+mod shared;
 mod tasks;
 mod work;
 
@@ -22,3 +24,4 @@ pub use client::{Builder, Client};
 pub use driver::runtime;
 pub use guard::Guard;
 pub use mutex::Mutex;
+pub use shared::SharedGuard;

@@ -20,12 +20,12 @@ pub struct Asking<'a, D: Driver> {
     options: LockOptions,
     note: Note,
     patience: Patience,
-    cancel: Option<CancelToken>,
     acquisition: Acquisition,
+    cancel: Option<CancelToken>,
 }
 
 impl<'a, D: Driver> Asking<'a, D> {
-    /// Asks for a lock by options that are valid. The wait that they set begins now.
+    /// Asks for a lock with valid options. The wait that they set begins now.
     pub(crate) fn new(
         stations: &'a Arc<Stations<D>>,
         site: Arc<Site<D>>,
@@ -35,10 +35,10 @@ impl<'a, D: Driver> Asking<'a, D> {
     ) -> Self {
         let patience = options.patience(stations.ports().clock.now());
         let acquisition = Acquisition::begin(&name, stations.ports().policy.store.backend);
-        Self { stations, site, name, options, note, patience, cancel: None, acquisition }
+        Self { stations, site, name, options, note, patience, acquisition, cancel: None }
     }
 
-    /// Takes the first answer of the store, whatever wait was set.
+    /// Accepts the first answer of the store, whatever wait was set.
     #[must_use]
     pub fn at_once(mut self) -> Self {
         self.patience = Patience::Never;
@@ -71,8 +71,8 @@ impl<'a, D: Driver> Asking<'a, D> {
         (turn, begun)
     }
 
-    /// Checks the hold of an admitted turn a last time. `None` if this process was suspended for so long that the hold is
-    /// over; join the line again then.
+    /// Checks the hold of an admitted turn a last time. `None` if this process was suspended for so long that the hold
+    /// has ended; then join the line again.
     pub fn held(&self, mut turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D>> {
         turn.watch = None;
         let held = Held::new(turn, hold, Arc::clone(self.stations));
@@ -81,7 +81,7 @@ impl<'a, D: Driver> Asking<'a, D> {
         Some(held)
     }
 
-    /// What a call that waits answers.
+    /// What a call that waits returns.
     ///
     /// # Errors
     /// The refusal.
@@ -94,10 +94,10 @@ impl<'a, D: Driver> Asking<'a, D> {
         })
     }
 
-    /// What a call that does not wait answers: being busy is no error.
+    /// What a call that does not wait returns: "busy" is not an error.
     ///
     /// # Errors
-    /// The refusal, where it is one.
+    /// The refusal, unless it is "busy".
     pub fn tried<G>(&self, result: Result<G, Refusal>) -> Result<Result<G, Busy>, AcquireError> {
         match result {
             Ok(guard) => Ok(Ok(guard)),

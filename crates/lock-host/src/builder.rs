@@ -37,7 +37,7 @@ pub struct Settings<B: ?Sized> {
     pub observers: Vec<SharedObserver>,
 }
 
-/// Makes a client with other settings than the defaults.
+/// Configures a client.
 pub struct Builder<C: Build>(Settings<C::Backend>);
 
 impl<C: Build> Builder<C> {
@@ -48,7 +48,7 @@ impl<C: Build> Builder<C> {
         Self(Settings { backend, policy, clock: Arc::new(HostClock), observers })
     }
 
-    /// Uses another clock: the one of the store, where a test moves that by hand.
+    /// Uses another clock, such as the store's manual clock in a test.
     #[must_use]
     pub fn clock(mut self, clock: SharedClock) -> Self {
         self.0.clock = clock;
@@ -62,14 +62,15 @@ impl<C: Build> Builder<C> {
         self
     }
 
-    /// How long one request may take; a sixth of the ttl but at most a second where nothing is set.
+    /// How long one request may take. The default is a sixth of the ttl, but at most a second.
     #[must_use]
     pub fn op_timeout(mut self, op_timeout: Option<Duration>) -> Self {
         self.0.policy.op_timeout = op_timeout;
         self
     }
 
-    /// How many times a lease is passed on between local waiters before other processes get their turn; 0 for never.
+    /// How many times a lease is passed on between local waiters before other processes get their turn; 0 disables
+    /// passing on.
     #[must_use]
     pub fn chain(mut self, chain: u32) -> Self {
         self.0.policy.chain = chain;
@@ -82,7 +83,7 @@ impl<C: Build> Builder<C> {
     /// Those of starting two threads.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, where the client is async. The panic points at the caller.
+    /// If the client is async and this is called outside a tokio runtime. The panic points at the caller.
     #[track_caller]
     pub fn build(self) -> io::Result<C> {
         C::build(self.0)

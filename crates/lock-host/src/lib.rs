@@ -1,5 +1,5 @@
-//! What the core refuses to know: a clock that counts suspend, alarms by it, randomness, and this host. Beside it, the
-//! half of a client that is the same in both facades.
+//! What the core must not know: a clock that counts suspend, alarms on that clock, randomness, and this host. It also
+//! holds the half of a client that is the same in both facades.
 //!
 //! Nothing here is async or waits for a store, and nothing here decides anything about leases.
 //!

@@ -45,14 +45,14 @@ macro_rules! client_queries {
     };
 }
 
-/// Makes a guard, a tuple struct around [`Held`](crate::Held), deref to its [`Proof`](crate::Proof).
+/// Makes a guard, which is a tuple struct, deref to a target that its field derefs to.
 #[macro_export]
-macro_rules! deref_to_proof {
-    ($guard:ty) => {
+macro_rules! deref_guard {
+    ($guard:ty => $target:ty) => {
         impl ::std::ops::Deref for $guard {
-            type Target = $crate::Proof;
+            type Target = $target;
 
-            fn deref(&self) -> &$crate::Proof {
+            fn deref(&self) -> &$target {
                 &self.0
             }
         }

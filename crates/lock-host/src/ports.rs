@@ -19,7 +19,7 @@ use crate::watch::Watch;
 pub struct Ports<D> {
     /// What runs requests.
     pub driver: D,
-    /// The numbers that the stations decide by.
+    /// The settings that the stations use.
     pub policy: Policy,
     /// What the client reads the time from.
     pub clock: SharedClock,
@@ -34,7 +34,7 @@ impl<D> Ports<D> {
     /// Starts the alarms. `wake` wakes the keeper, which is for the facade to start.
     ///
     /// # Errors
-    /// Those of starting a thread, and of the system's random source.
+    /// If a thread cannot be started, or if the system's random source fails.
     pub fn new(
         driver: D,
         policy: Policy,
@@ -53,7 +53,7 @@ impl<D> Ports<D> {
         self
     }
 
-    /// A turn that no other had.
+    /// A turn with a new number.
     pub(crate) fn next_turn(&self) -> TurnId {
         TurnId(self.turns.fetch_add(1, Ordering::Relaxed))
     }

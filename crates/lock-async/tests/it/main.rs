@@ -7,6 +7,7 @@ mod holding;
 mod hung;
 mod keeping;
 mod panics;
+mod shared;
 mod sharing;
 mod support;
 mod waiting;

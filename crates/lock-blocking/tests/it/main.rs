@@ -8,6 +8,7 @@ mod hung;
 mod keeping;
 mod panics;
 mod refused;
+mod shared;
 mod sharing;
 mod support;
 mod waiting;
