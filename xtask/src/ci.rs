@@ -5,25 +5,37 @@ use anyhow::Result;
 use crate::{package, sim, step, test, tidy};
 
 /// Sets of features that have to build alone.
-const FEATURES: [(&str, &[&str]); 4] = [
+const FEATURES: [(&str, &[&str]); 5] = [
     (
         "leasehold",
         &[
             "",
             "async",
             "blocking",
+            "memory",
             "async,memory",
             "blocking,memory",
+            "sqlite",
+            "async,sqlite",
+            "blocking,sqlite",
+            "redis",
             "async,redis",
             "blocking,redis",
+            "redlock",
             "async,redlock",
             "blocking,redlock",
             "tls",
-            "r2d2",
+            "async,tls",
+            "blocking,tls",
+            "connection-manager",
             "deadpool",
+            "tracing",
+            "r2d2",
+            "async,blocking",
             "full",
         ],
     ),
+    ("lock-host", &["", "tracing"]),
     ("lock-redis", &["", "async", "tls", "r2d2"]),
     ("lock-redlock", &["", "async", "twins"]),
     ("lock-sqlite", &["", "async"]),

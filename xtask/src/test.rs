@@ -8,5 +8,7 @@ use crate::{services, step};
 pub(crate) fn run() -> Result<()> {
     services::all()?;
     step::cargo(&["test", "--workspace", "--all-features"])?;
+    // The default features include no store, and its absence has tests, too.
+    step::cargo(&["test", "--package", "leasehold", "--lib"])?;
     step::cargo(&["test", "--manifest-path", "tests/peers/Cargo.toml"])
 }

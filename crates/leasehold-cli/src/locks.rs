@@ -1,27 +1,27 @@
 //! The library as this program uses it: answers become failures with exit codes, durations become moments.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::BackendConfig;
-use leasehold::blocking::{self, Client, Guard};
+use leasehold::blocking::{self, Builder, Client, Guard};
 use lock_core::inspect::{Entry, Query};
 use lock_core::{
-    AcquireError, BackendError, BlockingInspect, Effect, Ended, ErrorKind, FencingToken, Holder, LockName, Moment,
-    Operation, Ttl,
+    AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, LockName, Moment, Operation,
+    ReleaseError, Ttl,
 };
 use lock_host::{Clock, HostClock};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::exit::{Exit, Failure};
+use crate::log::Log;
 use crate::quorum::{Quorum, failure};
 use crate::report::{rough, whole_seconds};
 use crate::store::Store;
 
 /// How long a store may take to show its locks.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
-/// How many entries are asked for at a time.
-const PAGE: u32 = 500;
 
 /// The locks of one store.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct Locks {
     warnings: Vec<String>,
 }
 
-/// Which lock is asked for, and how.
+/// Which lock to ask for, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
     pub(crate) name: LockName,
@@ -55,14 +55,18 @@ pub(crate) enum Patience {
 impl Locks {
     /// Opens the store.
     pub(crate) fn connect(store: &Store) -> Result<Self, Failure> {
+        Self::connect_logged(store, None)
+    }
+
+    /// Opens the store, and logs what happens to the locks.
+    pub(crate) fn connect_logged(store: &Store, log: Option<Arc<Log>>) -> Result<Self, Failure> {
         let config = store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
         if let BackendConfig::Redlock(redlock) = &config {
             let (quorum, warnings) = Quorum::connect(redlock)?;
-            let client = Client::builder(quorum.backend()).op_timeout(redlock.op_timeout()).build();
-            let client = client.map_err(|error| failure(error.into()))?;
+            let client = build(Client::builder(quorum.backend()).op_timeout(redlock.op_timeout()), log)?;
             return Ok(Self { client, quorum: Some(quorum), warnings });
         }
-        let client = blocking::connect_to(&config).map_err(failure)?;
+        let client = build(blocking::builder(&config).map_err(failure)?, log)?;
         let warnings = client.warnings();
         Ok(Self { client, quorum: None, warnings })
     }
@@ -119,15 +123,13 @@ impl Locks {
     /// The held locks that match a glob, all of them.
     pub(crate) fn list(&self, pattern: &str) -> Result<Vec<Entry>, Failure> {
         let inspect = self.inspect()?;
-        let mut query = Query { pattern: pattern.to_owned(), cursor: None, limit: PAGE };
+        let mut query = Query::matching(pattern);
         let mut entries = Vec::new();
         loop {
             let page = inspect.list(&query, LOOK_WITHIN)?;
             entries.extend(page.entries);
-            if page.next.is_none() {
-                return Ok(entries);
-            }
-            query.cursor = page.next;
+            let Some(next) = page.next else { return Ok(entries) };
+            query = query.after(next);
         }
     }
 
@@ -152,10 +154,15 @@ impl Locks {
             Some(Some(left)) => {
                 format!(", for {} unless renewed; {WAIT}", whole_seconds(left))
             }
-            Some(None) => " and never expires; if nothing uses it any more, delete it from the store".to_owned(),
+            Some(None) => " and never expires; if nothing uses it any more, delete its key from the store".to_owned(),
         };
         busy(wish, &format!("{} is held by {holder}{rest}", wish.name))
     }
+}
+
+fn build(builder: Builder, log: Option<Arc<Log>>) -> Result<Client, Failure> {
+    let builder = log.into_iter().fold(builder, |builder, log| builder.observer(log));
+    builder.build().map_err(|error| failure(error.into()))
 }
 
 const WAIT: &str = "to wait, use -w 30s instead of -n, or omit both";
@@ -222,14 +229,14 @@ impl Hold {
         self.0.fencing_token()
     }
 
-    /// When the hold ends, unless it is renewed before.
+    /// When the hold ends, unless it is renewed first.
     pub(crate) fn deadline(&self) -> Moment {
         // Read first, so that a pause between the two makes the deadline early, not late.
         let now = HostClock.now();
         now + self.0.remaining()
     }
 
-    /// Renews the lease now, if the store does it.
+    /// Renews the lease now, if the store accepts it.
     pub(crate) fn renew(&self) {
         // A loss shows in `lost`, and after any other failure the regular renewals continue.
         let _ = self.0.renew();
@@ -243,8 +250,8 @@ impl Hold {
     /// Releases the lock.
     pub(crate) fn release(self) -> Parted {
         match self.0.release() {
-            Ok(Ended::Released) => Parted::Released,
-            Ok(Ended::AlreadyLost(reason)) => Parted::AlreadyLost(reason.to_string()),
+            Ok(()) => Parted::Released,
+            Err(ReleaseError::Lost(lost)) => Parted::AlreadyLost(lost.reason.to_string()),
             Err(error) => Parted::Unknown(error.to_string()),
         }
     }

@@ -1,4 +1,4 @@
-//! A lock in async code: `cargo run -p leasehold --example async`.
+//! A lock in async code: `cargo run -p leasehold --features sqlite --example async`.
 #![expect(clippy::print_stdout, reason = "an example")]
 
 use std::time::Duration;
@@ -16,7 +16,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         () = pay(guard.fencing_token()) => println!("paid"),
         lost @ Lost { .. } = guard.lost() => return Err(lost.into()),
     }
-    println!("{:?}", guard.release().await?);
+    guard.release().await?; // an error if the lock was lost before
+    println!("released");
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! A lock in plain threads: `cargo run -p leasehold --features blocking --example blocking`.
+//! A lock in plain threads: `cargo run -p leasehold --features blocking,sqlite --example blocking`.
 #![expect(clippy::print_stdout, reason = "an example")]
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -12,6 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         guard.check()?;
         println!("batch {batch} with token {}", guard.fencing_token());
     }
-    println!("{:?}", guard.release()?);
+    guard.release()?; // an error if the lock was lost before
+    println!("released");
     Ok(())
 }

@@ -1,23 +1,29 @@
 //! Which store to use: a URL, or a table of a configuration file.
 
+use std::fmt;
 use std::time::Duration;
 
 use lock_core::Invalid;
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
-/// Which store to use, and how. Unknown fields are refused when it is read from a configuration.
+/// Which store to use, and how. Reading it from a configuration refuses unknown fields.
 ///
-/// In a configuration file it is a table with the name of the backend and the fields of that backend:
+/// In a configuration file it is a URL, or a table with the name of the backend and the fields of that backend:
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")] {
-/// let config: leasehold::BackendConfig =
-///     serde_json::from_str(r#"{ "backend": "sqlite", "path": "/var/lib/shop/locks.db" }"#)?;
+/// # use leasehold::BackendConfig;
+/// let config: BackendConfig = serde_json::from_str(r#" "sqlite:/var/lib/shop/locks.db" "#)?;
+/// let config: BackendConfig = serde_json::from_str(r#"{ "backend": "sqlite", "path": "/var/lib/shop/locks.db" }"#)?;
 /// # }
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "backend", rename_all = "kebab-case")]
+///
+/// Neither `Debug` nor an error of this crate shows a password. A parser may quote the line of the file in an error;
+/// the TOML parser does.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum BackendConfig {
     /// An in-memory store in this process.
@@ -32,6 +38,75 @@ pub enum BackendConfig {
     /// A quorum of independent Redis servers.
     #[cfg(feature = "redlock")]
     Redlock(lock_redlock::RedlockConfig),
+}
+
+/// The form of a table.
+#[derive(Deserialize)]
+#[serde(tag = "backend", rename_all = "kebab-case")]
+enum Table {
+    #[cfg(feature = "memory")]
+    Memory(lock_memory::MemoryConfig),
+    #[cfg(feature = "sqlite")]
+    Sqlite(lock_sqlite::SqliteConfig),
+    #[cfg(feature = "redis")]
+    Redis(Box<lock_redis::RedisConfig>),
+    #[cfg(feature = "redlock")]
+    Redlock(lock_redlock::RedlockConfig),
+    /// Not kept, because it may be a URL with a password in the wrong field.
+    #[serde(other)]
+    Unknown,
+}
+
+/// The backends, and whether this build includes them.
+const BACKENDS: [(&str, bool); 4] = [
+    ("memory", cfg!(feature = "memory")),
+    ("sqlite", cfg!(feature = "sqlite")),
+    ("redis", cfg!(feature = "redis")),
+    ("redlock", cfg!(feature = "redlock")),
+];
+
+impl<'de> Deserialize<'de> for BackendConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UrlOrTable)
+    }
+}
+
+struct UrlOrTable;
+
+impl<'de> Visitor<'de> for UrlOrTable {
+    type Value = BackendConfig;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the URL of a store, or a table with the field `backend`")
+    }
+
+    fn visit_str<E: Error>(self, url: &str) -> Result<BackendConfig, E> {
+        BackendConfig::from_url(url).map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<BackendConfig, A::Error> {
+        match Table::deserialize(MapAccessDeserializer::new(map))? {
+            #[cfg(feature = "memory")]
+            Table::Memory(config) => Ok(BackendConfig::Memory(config)),
+            #[cfg(feature = "sqlite")]
+            Table::Sqlite(config) => Ok(BackendConfig::Sqlite(config)),
+            #[cfg(feature = "redis")]
+            Table::Redis(config) => Ok(BackendConfig::Redis(config)),
+            #[cfg(feature = "redlock")]
+            Table::Redlock(config) => Ok(BackendConfig::Redlock(config)),
+            Table::Unknown => Err(A::Error::custom(unknown_backend())),
+        }
+    }
+}
+
+fn unknown_backend() -> String {
+    let all = BACKENDS.map(|(name, _)| name).join(", ");
+    let left_out: Vec<_> = BACKENDS.iter().filter(|(_, included)| !included).map(|(name, _)| *name).collect();
+    if left_out.is_empty() {
+        return format!("field `backend`: expected one of {all}");
+    }
+    let left_out = left_out.join(", ");
+    format!("field `backend`: expected one of {all}; to use {left_out}, build with the feature of the same name")
 }
 
 type Parse = fn(&str) -> Result<BackendConfig, Invalid>;
@@ -96,7 +171,7 @@ impl BackendConfig {
             return Err(unknown(given));
         };
         let missing = || {
-            let problem = "this build leaves that store out";
+            let problem = "this build does not include that store";
             Invalid::new(
                 "store URL",
                 format!("{given}:..."),
@@ -122,7 +197,7 @@ impl BackendConfig {
     }
 }
 
-/// Does not repeat what may be a secret. The name of a store or a file is not one.
+/// Does not repeat what may be a secret. The name of a store or a file is not a secret.
 fn no_scheme(given: &str) -> Invalid {
     let (shown, remedy) = if let Some(scheme) = SCHEMES.iter().find(|scheme| scheme.name.eq_ignore_ascii_case(given)) {
         (given, format!("write {}", scheme.form))
@@ -162,6 +237,25 @@ fn forms() -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_backend_that_this_build_leaves_out_is_named_with_its_feature() {
+        let text = serde_json::from_str::<BackendConfig>(r#"{ "backend": "x" }"#).unwrap_err().to_string();
+        assert!(text.contains("expected one of memory, sqlite, redis, redlock"), "{text}");
+        for (name, included) in BACKENDS {
+            let left_out = text.split("to use ").nth(1).is_some_and(|names| names.contains(name));
+            assert_eq!(left_out, !included, "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_url_of_a_store_that_this_build_leaves_out_is_refused_with_the_feature() {
+        for scheme in SCHEMES.iter().filter(|scheme| scheme.parse.is_none()) {
+            let remedy = format!("this build does not include that store; build with the feature {}", scheme.feature);
+            assert!(refusal(scheme.form).ends_with(&remedy), "{}", scheme.form);
+        }
+        assert_eq!(SCHEMES[0].parse.is_none(), !cfg!(feature = "sqlite"));
+    }
 
     fn refusal(url: &str) -> String {
         BackendConfig::from_url(url).unwrap_err().to_string()

@@ -1,9 +1,9 @@
 //! Distributed locks with leases, loss signals and fencing tokens.
 //!
-//! A lock that other processes respect is a *lease*: it expires by itself when its holder dies. So a holder needs to know
-//! how long it may rely on the lease, and needs to be told when the lease is lost. It also passes a *fencing token* to the
-//! resource that the lock protects, so that the resource can refuse a write that comes too late. All three are the default
-//! here.
+//! A lock that other processes respect is a *lease*: it expires by itself when its holder dies. So a holder needs to
+//! know how long it may rely on the lease, and must find out when the lease is lost. It also passes a *fencing token*
+//! to the resource that the lock protects, so that the resource can refuse a write that comes too late. All three are
+//! the default here.
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "sqlite"))]
@@ -13,7 +13,7 @@
 //! # std::env::set_current_dir(&folder)?;
 //! use std::time::Duration;
 //!
-//! let locks = leasehold::connect("sqlite:locks.db").await?; // needs no server
+//! let locks = leasehold::connect("sqlite:locks.db").await?; // feature `sqlite`; needs no server
 //! let guard = locks.mutex("invoice:42").ttl(Duration::from_secs(30)).wait(Duration::from_secs(5)).acquire().await?;
 //!
 //! let token = guard.fencing_token(); // goes with each write; the resource refuses lower ones
@@ -62,6 +62,10 @@
 //! `memory:` without a name is a new store for each client: two clients that connect to it do **not** exclude each other.
 //! [`BackendConfig::from_url`] lists all forms.
 //!
+//! No store is on by default: enable the features of those that you use, such as
+//! `leasehold = { version = "0.1", features = ["sqlite"] }`. The URL of any other store is refused with an error that
+//! names its feature.
+//!
 //! # Checking the token in SQL
 //!
 //! Store the highest token beside the data, and change both in one statement. A token converts to `i64` without loss, so it
@@ -98,17 +102,25 @@
 //! | [`AcquireError::Forgotten`] | the store lost its data; the error says what to repair |
 //! | [`AcquireError::Invalid`] | fix the name or the option |
 //! | [`AcquireError::Closed`] | nothing: this client is shutting down |
-//! | [`Lost`], at any time while the lock is held | stop the work. Acquire again, and start from what the resource has stored |
+//! | [`AcquireError::Cancelled`] | nothing: another thread cancelled the wait |
+//! | [`ConnectError`] | `Backend` as above; otherwise fix the URL or the host as the error says |
+//! | [`Lost`], at any time while the lock is held, and from `release` | stop the work. Acquire again, and start from what the resource has stored |
+//! | [`ReleaseError::Backend`] | nothing: the lock was held until it was released, and the release is repeated in the background |
 //!
 //! You never have to clean up: whatever a failed call may have left at the store is released in the background, or expires
 //! with the ttl. [`Effect`] says whether a failed request may have taken effect.
 //!
+//! # Observability
+//!
+//! The feature `tracing` emits an event when a lock is acquired, waited for long, renewed late, lost or released, and when the
+//! store is unavailable. For metrics, add an [`Observer`](observe::Observer). See [`observe`].
+//!
 //! # Shutting down
 //!
-//! `Client::close` ends all holds and waits of a client and of its clones, and waits until the store has been told. Waiters
-//! get [`AcquireError::Closed`], guards are lost with [`LossReason::Closed`]. Without it, locks that are still held when the
-//! process ends stay locked until their ttl is over. A process that is killed leaves its locks to the ttl as well, so choose
-//! a ttl that others can wait for; renewal keeps the lease for as long as the work takes.
+//! `Client::close` ends all holds and waits of a client and its clones, and waits until the store has answered their
+//! releases. Waiters get [`AcquireError::Closed`], guards are lost with [`LossReason::Closed`]. Without it, locks that
+//! are still held when the process ends stay locked until their ttl is over. A process that is killed leaves its locks
+//! to the ttl as well, so choose a ttl that others can wait for; renewal keeps the lease for as long as the work takes.
 //!
 //! # Passing in your own Redis client
 //!
@@ -130,8 +142,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! A client can acquire locks through a pool, and open connections of its own for what a pool cannot do: to notify waiters, and
-//! to renew leases and release locks however busy the pool is.
+//! A client can acquire locks through a pool, and open connections of its own for what a pool cannot do: notify
+//! waiters, and renew leases and release locks however busy the pool is.
 //!
 //! ```no_run
 //! # #[cfg(feature = "deadpool")]
@@ -148,7 +160,7 @@
 //!
 //! # Testing your code
 //!
-//! A test needs no server and does not sleep: the in-memory store runs on a clock that the test moves.
+//! A test needs no server and does not sleep: the in-memory store (feature `memory`) runs on a clock that the test moves.
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "memory"))]
@@ -212,15 +224,19 @@
 //! fields that they do not know. Pass the first to `connect_to`, the second to `mutex(name).options(...)`:
 //!
 //! ```toml
-//! store = { backend = "redis", url = "redis://db1", prefix = "shop" }
+//! store = { backend = "redis", url = "redis://db1", prefix = "shop" } # or "redis://db1?prefix=shop"
 //! lock = { ttl = "30s", wait = "5s", max_hold = "10m", why = "nightly report" }
 //! ```
 //!
 //! # Features
 //!
-//! `async` (default) and `blocking` are the two APIs; `sqlite` (default), `redis`, `redlock` and `memory` the stores. `tls`
-//! adds `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `full` is everything.
+//! `async` (default) and `blocking` are the two APIs; `sqlite`, `redis`, `redlock` and `memory` the stores. `tls` adds
+//! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `tracing` emits
+//! events. `full` enables everything.
+//!
+//! To keep locks in another store, write a [`backend`].
 
+pub mod backend;
 #[cfg(feature = "blocking")]
 pub mod blocking;
 mod config;
@@ -229,6 +245,7 @@ mod connect;
 mod from_redis;
 #[cfg(feature = "async")]
 mod nonblocking;
+pub mod observe;
 #[cfg(feature = "redlock")]
 pub mod redlock;
 
@@ -239,11 +256,11 @@ pub use from_redis::FromRedis;
 #[cfg(feature = "deadpool")]
 pub use from_redis::PoolBuilder;
 #[cfg(feature = "async")]
-pub use lock_async::{Builder, Client, Guard, Mutex};
-pub use lock_core as core;
+pub use lock_async::{Builder, Client, Guard, Mutex, SharedGuard};
 pub use lock_core::{
-    AcquireError, BackendError, Capabilities, Effect, Ended, ErrorKind, FencingToken, Holder, Invalid, LockName,
-    LockOptions, LossReason, Lost, Note, Ttl, VerifyError, WhileHeldError, inspect,
+    AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, Lateness,
+    LockName, LockOptions, LossReason, Lost, Moment, Note, Operation, ReleaseError, Ttl, VerifyError, WhileHeldError,
+    inspect,
 };
 pub use lock_host::{Clock, HostClock, ManualClock, Proof, SharedClock};
 #[cfg(feature = "memory")]
@@ -253,4 +270,4 @@ pub use lock_redis as redis;
 #[cfg(feature = "sqlite")]
 pub use lock_sqlite as sqlite;
 #[cfg(feature = "async")]
-pub use nonblocking::{connect, connect_to};
+pub use nonblocking::{builder, connect, connect_to};

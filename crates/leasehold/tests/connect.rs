@@ -2,6 +2,10 @@
 #![cfg(feature = "full")]
 #![allow(clippy::unwrap_used, reason = "tests may")]
 
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
+
 use leasehold::redlock::{Purpose, RedlockConfig};
 use leasehold::{BackendConfig, ConnectError, ErrorKind};
 use test_support::RedisServer;
@@ -103,7 +107,33 @@ fn configurations_are_read_and_unknown_fields_refused() {
         let refusal = read(&format!(r#"{{ "backend": {backend}, "pht": "a" }}"#)).unwrap_err().to_string();
         assert!(refusal.contains("unknown field `pht`"), "{refusal}");
     }
-    assert!(read(r#"{ "backend": "zookeeper" }"#).is_err());
+}
+
+#[test]
+fn a_configuration_can_be_a_url() {
+    let read = |text: &str| serde_json::from_str::<BackendConfig>(text);
+    assert!(matches!(read(r#" "memory:jobs" "#), Ok(BackendConfig::Memory(_))));
+    let redis = read(r#" "redis://:sesame@h?op_timeout=200ms" "#).unwrap();
+    assert_eq!(redis.op_timeout(), Some(std::time::Duration::from_millis(200)));
+    assert!(matches!(redis, BackendConfig::Redis(_)) && !format!("{redis:?}").contains("sesame"));
+    let read_toml = |text: &str| text.parse::<toml::Table>().unwrap()["store"].clone().try_into::<BackendConfig>();
+    assert!(matches!(read_toml(r#"store = "redlock://a,b,c" "#), Ok(BackendConfig::Redlock(_))));
+}
+
+#[test]
+fn a_configuration_that_is_refused_tells_the_field_and_what_is_allowed_but_no_secret() {
+    for (text, told) in [
+        (r#" "redsi://:sesame@h" "#, "did you mean redis: ?"),
+        (r#" "redis://:sesame@h?x=1" "#, "redis URL"),
+        (r#" "sesame" "#, "store URL \"(hidden)\" is not valid: it has no scheme; write sqlite:PATH"),
+        (r#"{ "backend": "redis://:sesame@h" }"#, "field `backend`: expected one of memory, sqlite, redis, redlock"),
+        (r#"{ "backend": "redis", "url": "redsi://:sesame@h" }"#, "redis URL"),
+        (r#"{ "url": "redis://:sesame@h" }"#, "missing field `backend`"),
+        (r#"["redis://:sesame@h"]"#, "expected the URL of a store, or a table with the field `backend`"),
+    ] {
+        let refusal = serde_json::from_str::<BackendConfig>(text).unwrap_err().to_string();
+        assert!(refusal.contains(told) && !refusal.contains("sesame"), "{refusal}");
+    }
 }
 
 /// What the crate's documentation shows.
@@ -119,6 +149,16 @@ fn the_documented_configuration_is_read() {
     let settings: Settings = toml::from_str(text).unwrap();
     assert!(matches!(settings.store, BackendConfig::Redis(config) if config.prefix() == Some("shop")));
     assert_eq!(settings.lock.why, "nightly report");
+}
+
+#[test]
+fn connecting_without_a_runtime_says_what_to_do() {
+    for url in ["memory:", "sqlite:locks.db", "redis://127.0.0.1"] {
+        let connect = || drop(pin!(leasehold::connect(url)).poll(&mut Context::from_waker(Waker::noop())));
+        let panic = std::panic::catch_unwind(connect).unwrap_err();
+        let message = panic.downcast_ref::<&str>().unwrap();
+        assert!(message.contains("needs a tokio runtime") && message.contains("tokio::main"), "{url}: {message}");
+    }
 }
 
 #[tokio::test]

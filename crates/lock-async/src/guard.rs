@@ -1,7 +1,7 @@
 //! Proof of holding a lock.
 
 use lock_core::station::Input;
-use lock_core::{BackendError, Ended, LossReason, Lost, VerifyError};
+use lock_core::{Lost, ReleaseError, VerifyError};
 use lock_host::{Held, NAP_MAX};
 use tokio::sync::oneshot;
 
@@ -18,10 +18,10 @@ use crate::driver::{Driver, leave};
 pub struct Guard(pub(crate) Held<Driver>);
 
 impl Guard {
-    /// Asks the store whether this is still the stored grant.
+    /// Asks the store whether the lock is still held under this grant.
     ///
     /// # Errors
-    /// `Lost` if it is not, `Backend` if the store did not answer.
+    /// `Lost` if it is not held any more, `Backend` if the store did not answer.
     ///
     /// # Cancel safety
     /// Changes nothing at the store; can be dropped at any point.
@@ -46,7 +46,7 @@ impl Guard {
         Ok(inquiry.renewed(answers)?)
     }
 
-    /// Waits until the hold is lost, and tells why: at the latest at its local deadline.
+    /// Waits until the hold is lost, and returns the reason. This is at the local deadline at the latest.
     ///
     /// # Cancel safety
     /// Changes nothing; can be dropped and called again.
@@ -60,26 +60,45 @@ impl Guard {
             if remaining.is_zero() {
                 self.0.site().handle(Input::Tick);
             } else {
-                // Told by the alarms, or by our own timer should they be late.
+                // Woken by the alarms, or by our own timer if they are late.
                 _ = tokio::time::timeout(remaining.min(NAP_MAX), told).await;
             }
         }
     }
 
-    /// Releases the lock and waits for the store's answer.
+    /// Releases the lock and waits for the store's answer. Success means that the lock was held until now.
     ///
     /// # Errors
-    /// Those of the store. The client then repeats the release in the background until the lease ends.
+    /// `Lost` if the lock had already been lost, also to `max_hold`: part of the work may have been done without it.
+    /// `Backend` if the store did not confirm the release; the client repeats it in the background until the lease
+    /// ends.
     ///
     /// # Cancel safety
-    /// The release is on its way when this is first polled; dropping it gives up the waiting only.
-    pub async fn release(self) -> Result<Ended, BackendError> {
+    /// The release is sent when the future is first polled; dropping the future only stops the waiting.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// use lock_core::ReleaseError;
+    ///
+    /// let guard = client.mutex("invoice:42").acquire().await?;
+    /// match guard.release().await {
+    ///     Ok(()) => println!("the lock was held until now"),
+    ///     Err(ReleaseError::Lost(lost)) => return Err(lost.into()), // the work does not count
+    ///     Err(error) => println!("the lock was held, but may not be free yet: {error}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn release(self) -> Result<(), ReleaseError> {
         let (sender, ended) = oneshot::channel();
         leave(self.0.site(), self.0.turn(), Some(sender));
-        // Nobody answers where the turn was over already: the hold had been lost.
-        let lost = |_| Ok(Ended::AlreadyLost(self.0.hold().lost().map_or(LossReason::Closed, |lost| lost.reason)));
-        ended.await.unwrap_or_else(lost)
+        // Nobody answers if the turn had already ended.
+        self.0.ended(ended.await.ok())
     }
 }
 
-lock_host::deref_to_proof!(Guard);
+lock_host::deref_guard!(Guard => lock_host::Proof);

@@ -4,9 +4,10 @@
 //! machine, and what is neither async nor blocking is in `lock-host`. `lock-blocking` is the same for plain threads.
 //!
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
-//! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held`.
+//! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
-//! - `tasks`: who waits or holds at a station. `driver`: has actions run, in order, by the loops of `work`
+//! - [`SharedGuard`] (`shared`): a guard with clones, of which the last releases the lock.
+//! - `tasks`: the tasks that wait or hold at a station. `driver`: has actions run, in order, by the loops of `work`
 //!   (`generations`: what a flush waits for). `keeper`: renews, on a thread of its own.
 
 mod client;
@@ -15,9 +16,12 @@ mod generations;
 mod guard;
 mod keeper;
 mod mutex;
+mod shared;
 mod tasks;
 mod work;
 
 pub use client::{Builder, Client};
+pub use driver::runtime;
 pub use guard::Guard;
 pub use mutex::Mutex;
+pub use shared::SharedGuard;

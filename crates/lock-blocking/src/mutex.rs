@@ -1,7 +1,7 @@
 //! A lock by its name, and how to hold it.
 
-use lock_core::{AcquireError, BackendError, Refusal, WhileHeldError};
-use lock_host::{Asking, Held, Lock};
+use lock_core::{AcquireError, BackendError, Busy, Refusal, WhileHeldError};
+use lock_host::{Asking, CancelToken, Held, Lock, counted};
 
 use crate::driver::{Driver, verdict};
 use crate::guard::Guard;
@@ -9,8 +9,8 @@ use crate::threads::Threads;
 
 /// A lock by its name, and how to hold it. Made by [`Client::mutex`](crate::Client::mutex).
 ///
-/// No request is sent before [`acquire`](Self::acquire) or one of the other methods that acquire. An invalid name or
-/// option is reported there. A mutex can be acquired any number of times.
+/// No request is sent before [`acquire`](Self::acquire) or another method that acquires, which also reports an invalid
+/// name or option. A mutex can be acquired any number of times.
 #[derive(Clone, Debug)]
 #[must_use = "a mutex does nothing until it is acquired"]
 pub struct Mutex(pub(crate) Lock<Driver>);
@@ -21,7 +21,7 @@ impl Mutex {
     /// Waits for the lock.
     ///
     /// # Errors
-    /// `Invalid` for an invalid name or option; `TimedOut` after the wait that was set; `Forgotten` if the store lost its
+    /// `Invalid` for an invalid name or option; `TimedOut` when the wait is over; `Forgotten` if the store lost its
     /// memory; `Backend` for errors that are permanent or outlast the wait; `Closed`.
     ///
     /// # Blocking
@@ -32,7 +32,42 @@ impl Mutex {
         asking.waited(take_turn(&asking)).map(Guard)
     }
 
-    /// Takes the lock if it is free; `None` if it is held.
+    /// Waits for the lock until another thread cancels the wait.
+    ///
+    /// A token that is cancelled already ends the call before the store is asked. Where the lock was acquired before the token
+    /// was cancelled, it stays acquired.
+    ///
+    /// # Errors
+    /// `Cancelled`, or those of [`acquire`](Self::acquire). A cancelled wait leaves nothing behind at the store.
+    ///
+    /// # Blocking
+    /// As [`acquire`](Self::acquire), and for at most two operation timeouts after the token was cancelled. A wait without
+    /// a request under way ends at once.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// # let _held = client.mutex("import").acquire()?;
+    /// use lock_blocking::CancelToken;
+    /// use lock_core::AcquireError;
+    ///
+    /// let shutdown = CancelToken::new();
+    /// let (lock, cancel) = (client.mutex("import"), shutdown.clone());
+    /// let waiting = std::thread::spawn(move || lock.acquire_with(&cancel).map(drop));
+    /// shutdown.cancel();
+    /// assert_eq!(waiting.join().unwrap(), Err(AcquireError::Cancelled));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn acquire_with(&self, cancel: &CancelToken) -> Result<Guard, AcquireError> {
+        let asking = self.0.ask()?.cancelled_by(cancel)?;
+        asking.waited(take_turn(&asking)).map(Guard)
+    }
+
+    /// Takes the lock if it is free; `None` if it is held. [`try_acquire_or_holder`](Self::try_acquire_or_holder) also
+    /// says who holds it.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire), without `TimedOut`: a busy lock is not an error.
@@ -40,35 +75,94 @@ impl Mutex {
     /// # Blocking
     /// For at most two operation timeouts.
     pub fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
+        Ok(self.try_acquire_or_holder()?.ok())
+    }
+
+    /// Takes the lock if it is free, and otherwise says who holds it.
+    ///
+    /// The outer result is that of the store; the inner one says who has the lock: you, or the holder that [`Busy`] names.
+    ///
+    /// # Errors
+    /// As [`try_acquire`](Self::try_acquire).
+    ///
+    /// # Blocking
+    /// For at most two operation timeouts.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// let lock = client.mutex("import").why("nightly import");
+    /// match lock.try_acquire_or_holder()? {
+    ///     Ok(guard) => guard.release()?,
+    ///     Err(busy) => println!("{busy}"), // the lock "import" is held by ...
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn try_acquire_or_holder(&self) -> Result<Result<Guard, Busy>, AcquireError> {
         let asking = self.0.ask()?.at_once();
-        Ok(asking.tried(take_turn(&asking))?.map(Guard))
+        asking.tried(take_turn(&asking).map(Guard))
     }
 
     /// Why this client's waiters for the lock are still waiting, if the store fails: the error of the latest request.
     /// `None` while the store answers, and if there are no waiters.
     ///
-    /// A wait outlasts transient errors, and some of those end only when somebody acts: a full disk, a primary that became
-    /// a replica. Check this from time to time during long waits, and show it.
+    /// A wait outlasts transient errors, and some of them end only when an operator acts: a full disk, a primary that
+    /// became a replica. Check this from time to time during long waits, and show it.
     pub fn store_error(&self) -> Option<BackendError> {
         self.0.trouble()
     }
 
     /// Waits for the lock, works while it is held, and releases it.
     ///
-    /// A thread cannot be stopped from outside: work that takes long should call [`Guard::check`](lock_host::Proof::check) between its steps.
+    /// A thread cannot be stopped from outside, so long work should call [`Guard::check`](lock_host::Proof::check)
+    /// between its steps.
     ///
     /// # Errors
-    /// `Acquire` if the lock was not acquired; `Lost` if it was lost before the work was done, whose result is dropped.
+    /// `Acquire` if the lock was not acquired; `Lost` if it was lost before it was released, whatever the work
+    /// returned. A release that the store does not confirm is not an error here: the work was done under the lock.
     ///
     /// # Blocking
     /// As [`acquire`](Self::acquire), then for as long as the work takes, then for an operation timeout.
     pub fn run_while_held<T>(&self, work: impl FnOnce(&Guard) -> T) -> Result<T, WhileHeldError> {
         let guard = self.acquire()?;
         let done = work(&guard);
-        let held = guard.check();
-        // The work was done under the lock; a release that fails is repeated in the background.
-        _ = guard.release();
-        Ok(held.map(|()| done)?)
+        counted(Ok(done), guard.release())
+    }
+
+    /// The same for work that can fail. Errors of the lock are converted to the work's error type.
+    ///
+    /// An error of the lock takes precedence: if the lock was lost, the work may have failed for that reason. If the
+    /// work's error type has no such conversion, use [`run_while_held`](Self::run_while_held), which returns the work's
+    /// result inside its own.
+    ///
+    /// # Errors
+    /// Those of [`run_while_held`](Self::run_while_held), and those of the work.
+    ///
+    /// # Blocking
+    /// As [`run_while_held`](Self::run_while_held).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// let lock = client.mutex("import");
+    /// let read = lock.try_run_while_held(|_guard| {
+    ///     let text = std::fs::read_to_string("/dev/null")?;
+    ///     Ok::<_, Box<dyn std::error::Error>>(text.len())
+    /// });
+    /// assert_eq!(read?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn try_run_while_held<T, E>(&self, work: impl FnOnce(&Guard) -> Result<T, E>) -> Result<T, E>
+    where
+        E: From<WhileHeldError>,
+    {
+        self.run_while_held(work)?
     }
 }
 

@@ -4,27 +4,32 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Request, TurnId};
-use lock_core::{BackendError, Ended, Hold, LossReason, Owner, Refusal};
+use lock_core::{BackendError, Hold, LossReason, Owner, Refusal, Released};
 use lock_host::Waiters;
 
 use crate::sync::{Arc, Condvar};
 
-/// What the station's answer to a waiter is.
+/// The station's answer to a waiter.
 pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
+
+/// The store's answer to the end of a turn; `None` if its hold had already been lost.
+pub(crate) type End = Option<Result<Released, BackendError>>;
 
 /// The threads that wait or hold at a site, and what is to be run there.
 #[derive(Default)]
 pub(crate) struct Threads {
     pub(crate) by_turn: BTreeMap<TurnId, Box<Thread>>,
-    /// Actions that nobody runs yet.
+    /// The owner of the last claim, until it admits a waiter or no waiter is left.
+    asked: Option<Owner>,
+    /// Actions that no thread runs yet.
     pub(crate) pending: VecDeque<Action>,
     /// Actions that are being run, and how long each may take.
     pub(crate) running: Vec<(ActionId, Duration)>,
-    /// Whether the pool knows that something is left for them here.
+    /// Whether the pool knows that it has something to run here.
     pub(crate) attended: bool,
-    /// How many threads wait until something has been run ...
+    /// How many threads wait until something has been run.
     pub(crate) settling: usize,
-    /// ... and hear of it here.
+    /// Where those threads are notified.
     pub(crate) quiet: Arc<Condvar>,
 }
 
@@ -32,14 +37,22 @@ pub(crate) struct Threads {
 #[derive(Default)]
 pub(crate) struct Thread {
     pub(crate) verdict: Option<Verdict>,
-    pub(crate) ended: Option<Result<Ended, BackendError>>,
+    pub(crate) ended: Option<End>,
     pub(crate) bell: Arc<Condvar>,
     pub(crate) presence: Presence,
-    /// Whose release is for this thread to run: its lease's, or the last claim's if it was rejected and nobody
-    /// here holds by it.
-    owner: Option<Owner>,
-    /// What its guard knows, once it holds.
-    hold: Option<Arc<Hold>>,
+    part: Part,
+}
+
+/// The part that a thread plays for the lock.
+#[derive(Default)]
+enum Part {
+    /// It waits for its turn.
+    #[default]
+    Waits,
+    /// It holds or held, and its guard knows this.
+    Holds(Arc<Hold>),
+    /// It was refused, and releases what the last claim for which it waited has left at the store.
+    Refused(Option<Owner>),
 }
 
 /// Where a thread is.
@@ -55,14 +68,23 @@ pub(crate) enum Presence {
 }
 
 impl Thread {
-    /// Whether this thread will run a request. A waiter runs the claims that it waits for, and everybody its own release;
-    /// what others leave behind must not delay it.
+    /// Whether this thread will run a request. A waiter runs the claims that it waits for, and each thread its own
+    /// release; what others leave behind must not delay it.
     fn runs(&self, request: &Request) -> bool {
-        let own = match request {
-            Request::Acquire(_) => self.owner.is_none(),
-            Request::Release(request) => self.owner == Some(request.owner),
+        let own = match (&self.part, request) {
+            (Part::Waits, Request::Acquire(_)) => true,
+            (Part::Holds(hold), Request::Release(request)) => hold.lease().owner == request.owner,
+            (Part::Refused(owner), Request::Release(request)) => *owner == Some(request.owner),
+            (Part::Waits, Request::Release(_)) | (Part::Holds(_) | Part::Refused(_), Request::Acquire(_)) => false,
         };
         own && self.presence != Presence::Away
+    }
+
+    fn hold(&self) -> Option<&Arc<Hold>> {
+        match &self.part {
+            Part::Holds(hold) => Some(hold),
+            Part::Waits | Part::Refused(_) => None,
+        }
     }
 }
 
@@ -70,6 +92,14 @@ impl Threads {
     /// A thread begins to wait.
     pub(crate) fn begin(&mut self, turn: TurnId) {
         self.by_turn.insert(turn, Box::new(Thread { presence: Presence::Here, ..Thread::default() }));
+    }
+
+    /// Something is to be run.
+    pub(crate) fn push(&mut self, action: Action) {
+        if let Request::Acquire(claim) = &action.request {
+            self.asked = Some(claim.owner);
+        }
+        self.pending.push_back(action);
     }
 
     /// The thread of a turn.
@@ -87,7 +117,7 @@ impl Threads {
         self.take(|threads, action| threads.by_turn.get(&turn).is_some_and(|thread| thread.runs(&action.request)))
     }
 
-    /// What no thread here will run.
+    /// The next action that no thread here will run.
     pub(crate) fn take_left(&mut self) -> Option<Action> {
         self.take(Self::is_left)
     }
@@ -114,16 +144,12 @@ impl Threads {
 
     /// Wakes a thread that waits for its turn, unless all are awake.
     pub(crate) fn wake_a_waiter(&mut self) {
-        let waits = |thread: &&mut Box<Thread>| thread.presence == Presence::Asleep && thread.owner.is_none();
+        let waits =
+            |thread: &&mut Box<Thread>| thread.presence == Presence::Asleep && matches!(thread.part, Part::Waits);
         if let Some(thread) = self.by_turn.values_mut().find(waits) {
             thread.presence = Presence::Here;
             thread.bell.notify_all();
         }
-    }
-
-    /// Whether somebody here holds, or held, by this owner.
-    fn is_a_holders(&self, owner: Owner) -> bool {
-        self.by_turn.values().any(|thread| thread.hold.as_ref().is_some_and(|hold| hold.lease().owner == owner))
     }
 
     fn tell(&mut self, turn: TurnId, what: impl FnOnce(&mut Thread)) {
@@ -136,31 +162,34 @@ impl Threads {
 
 impl Waiters for Threads {
     fn admit(&mut self, turn: TurnId, hold: Arc<Hold>) {
+        self.asked = None;
         self.tell(turn, |thread| {
-            thread.owner = Some(hold.lease().owner);
-            thread.hold = Some(Arc::clone(&hold));
+            thread.part = Part::Holds(Arc::clone(&hold));
             thread.verdict = Some(Ok(hold));
         });
     }
 
-    fn refuse(&mut self, turn: TurnId, refusal: Refusal, last_asked: Option<Owner>) {
-        let own = last_asked.filter(|owner| !self.is_a_holders(*owner));
+    fn refuse(&mut self, turn: TurnId, refusal: Refusal) {
+        let asked = self.asked;
         self.tell(turn, |thread| {
-            thread.owner = own;
+            thread.part = Part::Refused(asked);
             thread.verdict.get_or_insert(Err(refusal));
         });
+        if !self.by_turn.values().any(|thread| matches!(thread.part, Part::Waits)) {
+            self.asked = None;
+        }
     }
 
-    fn lose(&mut self, turn: TurnId, reason: LossReason) {
-        self.tell(turn, |thread| _ = thread.ended.get_or_insert(Ok(Ended::AlreadyLost(reason))));
+    fn lose(&mut self, turn: TurnId, _: LossReason) {
+        self.tell(turn, |thread| _ = thread.ended.get_or_insert(None));
     }
 
-    fn end(&mut self, turn: TurnId, result: Result<Ended, BackendError>) {
-        self.tell(turn, |thread| thread.ended = Some(result));
+    fn end(&mut self, turn: TurnId, result: Result<Released, BackendError>) {
+        self.tell(turn, |thread| thread.ended = Some(Some(result)));
     }
 
     fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)> {
-        self.by_turn.iter().map(|(turn, thread)| (*turn, thread.hold.clone())).collect()
+        self.by_turn.iter().map(|(turn, thread)| (*turn, thread.hold().cloned())).collect()
     }
 
     fn is_empty(&self) -> bool {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::thread::JoinHandle as Thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{AcquireError, BackendError, Ended, FencingToken, LockOptions, Lost, Ttl, VerifyError};
+use lock_core::{AcquireError, FencingToken, LockOptions, Lost, ReleaseError, VerifyError};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle as Task;
 
@@ -55,7 +55,7 @@ pub enum Guard {
     Blocking(lock_blocking::Guard),
 }
 
-/// Somebody who waits for a lock meanwhile.
+/// A waiter in the background.
 #[derive(Debug)]
 pub enum Waiter {
     /// A task.
@@ -66,15 +66,7 @@ pub enum Waiter {
 
 /// Options for a hold: the ttl, and no other limit.
 pub(crate) fn options(ttl: Duration) -> LockOptions {
-    let mut options = LockOptions::default();
-    options.ttl = Ttl::new(ttl).unwrap();
-    options
-}
-
-/// The same with a limit to the waiting.
-pub(crate) fn waiting(wait: Duration, mut options: LockOptions) -> LockOptions {
-    options.wait = Some(wait);
-    options
+    LockOptions::default().ttl(ttl)
 }
 
 impl Client {
@@ -123,7 +115,7 @@ impl Waiter {
         }
     }
 
-    /// What came of the waiting; waits for it.
+    /// Waits for the outcome of the wait.
     pub(crate) fn outcome(self) -> Result<Guard, AcquireError> {
         end_of(|| self.is_finished());
         match self {
@@ -154,7 +146,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn end_of(is_finished: impl Fn() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !is_finished() {
-        assert!(Instant::now() < until, "waited {PATIENCE:?} in vain for the end of a wait");
+        assert!(Instant::now() < until, "a wait did not end within {PATIENCE:?}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -188,7 +180,7 @@ impl Guard {
         }
     }
 
-    /// The notice of loss, if it has come.
+    /// The notice of loss, if it has arrived.
     pub(crate) fn lost(&self) -> Option<Lost> {
         match self {
             Self::Nonblocking(guard, runtime) => {
@@ -198,7 +190,7 @@ impl Guard {
         }
     }
 
-    pub(crate) fn release(self) -> Result<Ended, BackendError> {
+    pub(crate) fn release(self) -> Result<(), ReleaseError> {
         match self {
             Self::Nonblocking(guard, runtime) => runtime.block_on(guard.release()),
             Self::Blocking(guard) => guard.release(),

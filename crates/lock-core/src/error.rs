@@ -3,36 +3,37 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-/// What went wrong, for programs.
+/// What went wrong, in a form that programs can match on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The configuration cannot work: a bad URL, a TLS mismatch, a directory that is not there.
+    /// The configuration cannot work: an invalid URL, a TLS mismatch, a missing directory.
     Config,
-    /// The store refuses this client: wrong password, missing right, read-only file.
+    /// The store refuses this client: wrong password, missing permission, read-only file.
     Denied,
-    /// No connection, or it broke.
+    /// There is no connection, or it broke.
     Unreachable,
     /// No answer in time.
     Timeout,
-    /// The store is there but cannot serve now: disk full, out of memory, still loading.
+    /// The store is reachable but cannot serve now: disk full, out of memory, still loading.
     Unavailable,
-    /// The store answered something that the protocol does not allow.
+    /// The store's answer violates the protocol.
     Protocol,
-    /// The store cannot do what was asked.
+    /// The store does not support the request.
     Unsupported,
     /// The name is in use by another kind of lock or value, which was left untouched.
     OtherKind,
 }
 
 impl ErrorKind {
-    /// Whether the store said it itself, and so is there.
+    /// Whether the store reported the error itself, and so is reachable.
     pub fn is_an_answer(self) -> bool {
         !matches!(self, Self::Timeout | Self::Unreachable)
     }
 
-    /// Whether the same request may succeed later without anybody changing anything.
+    /// Whether the same request may succeed later without any repair.
     pub fn is_transient(self) -> bool {
         match self {
             Self::Unreachable | Self::Timeout | Self::Unavailable => true,
@@ -44,7 +45,7 @@ impl ErrorKind {
 /// Whether the failed request took effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// Surely nothing happened.
+    /// Nothing happened at the store.
     None,
     /// It was sent and not answered: it may have taken effect, or still may.
     Unknown,
@@ -86,8 +87,8 @@ impl fmt::Display for Operation {
 /// Says what went wrong (`kind`), whether anything may have happened (`effect`), and what to do (`remedy`). Its text
 /// never holds a secret. Cloning is cheap.
 ///
-/// Two of them are equal if all that they say is equal: kind, effect, backend, operation, message and remedy. The errors
-/// underneath are not compared, because most cannot be.
+/// Two errors are equal if kind, effect, backend, operation, message and remedy are equal. The errors underneath are
+/// not compared, because most cannot be.
 #[derive(Clone, Debug)]
 pub struct BackendError(Arc<Detail>);
 
@@ -98,6 +99,7 @@ struct Detail {
     backend: &'static str,
     operation: Operation,
     message: String,
+    lasts: Option<Duration>,
     remedy: Option<String>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
@@ -105,7 +107,8 @@ struct Detail {
 impl BackendError {
     /// Describes a failure. `message` is lower case, without a full stop and without secrets.
     ///
-    /// A [`ErrorKind::Timeout`] is always of unknown effect, whatever is passed: a request that timed out still runs.
+    /// The effect of an [`ErrorKind::Timeout`] is always unknown, whatever is passed: a request that timed out may
+    /// still run.
     pub fn new(
         backend: &'static str,
         operation: Operation,
@@ -114,7 +117,14 @@ impl BackendError {
         message: impl Into<String>,
     ) -> Self {
         let effect = if kind == ErrorKind::Timeout { Effect::Unknown } else { effect };
-        Self(Arc::new(Detail { kind, effect, backend, operation, message: message.into(), remedy: None, source: None }))
+        let message = message.into();
+        Self(Arc::new(Detail { kind, effect, backend, operation, message, lasts: None, remedy: None, source: None }))
+    }
+
+    /// Adds how long it lasts at most, which the text says after the message.
+    #[must_use]
+    pub fn with_end(self, lasts: Duration) -> Self {
+        self.changed(|detail| detail.lasts = Some(lasts))
     }
 
     /// Adds what the user can do about it.
@@ -152,6 +162,12 @@ impl BackendError {
         self.0.operation
     }
 
+    /// The text without how long it lasts: the same as long as the failure is. A program that reports each failure once
+    /// compares this.
+    pub fn gist(&self) -> String {
+        self.0.text(None)
+    }
+
     /// What the user can do about it.
     pub fn remedy(&self) -> Option<&str> {
         self.0.remedy.as_deref()
@@ -168,20 +184,24 @@ impl Eq for BackendError {}
 
 impl Detail {
     /// All of it but the error underneath.
-    fn said(&self) -> (ErrorKind, Effect, &str, Operation, &str, Option<&str>) {
-        let Self { kind, effect, backend, operation, message, remedy, source: _ } = self;
-        (*kind, *effect, backend, *operation, message, remedy.as_deref())
+    fn said(&self) -> (ErrorKind, Effect, &str, Operation, &str, Option<&str>, Option<Duration>) {
+        let Self { kind, effect, backend, operation, message, remedy, lasts, source: _ } = self;
+        (*kind, *effect, backend, *operation, message, remedy.as_deref(), *lasts)
     }
 }
 
 impl fmt::Display for BackendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let detail = &self.0;
-        write!(f, "{} {}: {}", detail.backend, detail.operation, detail.message)?;
-        match &detail.remedy {
-            Some(remedy) => write!(f, "; {remedy}"),
-            None => Ok(()),
-        }
+        f.write_str(&self.0.text(self.0.lasts))
+    }
+}
+
+impl Detail {
+    fn text(&self, lasts: Option<Duration>) -> String {
+        let Self { backend, operation, message, .. } = self;
+        let lasts = lasts.map(|lasts| format!(", for {} at most", humantime::format_duration(lasts)));
+        let remedy = self.remedy.as_ref().map(|remedy| format!("; {remedy}"));
+        format!("{backend} {operation}: {message}{}{}", lasts.unwrap_or_default(), remedy.unwrap_or_default())
     }
 }
 
@@ -222,12 +242,25 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_with_an_end_says_the_same_until_then_but_for_the_end() {
+        let error = |left| {
+            BackendError::new("redlock", Operation::Acquire, ErrorKind::Unavailable, Effect::None, "nodes abstain")
+                .with_remedy("wait")
+                .with_end(Duration::from_secs(left))
+        };
+        assert_eq!(error(61).to_string(), "redlock acquire: nodes abstain, for 1m 1s at most; wait");
+        assert_eq!(error(61).gist(), "redlock acquire: nodes abstain; wait");
+        assert_eq!(error(61).gist(), error(60).gist());
+    }
+
+    #[test]
     fn the_text_names_backend_operation_and_remedy_and_keeps_the_source() {
         let error =
             BackendError::new("sqlite", Operation::Connect, ErrorKind::Denied, Effect::None, "the file is read-only")
                 .with_source(std::io::Error::other("errno 30"))
                 .with_remedy("make it writable");
         assert_eq!(error.to_string(), "sqlite connect: the file is read-only; make it writable");
+        assert_eq!(error.gist(), error.to_string());
         assert_eq!(error.source().unwrap().to_string(), "errno 30");
         assert_eq!(error.remedy(), Some("make it writable"));
     }

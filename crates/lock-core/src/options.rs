@@ -6,60 +6,116 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Invalid, Moment, Ttl, human_duration};
 
-/// The shortest `max_hold`: a shorter one is most likely over before the waiter is even told of its turn.
+/// The shortest `max_hold`: a shorter one would most likely end before the waiter is even notified of its turn.
 const MAX_HOLD_MIN: Duration = Duration::from_millis(1);
 
-/// How a lock is asked for and held. Unknown fields are refused when it is read from a configuration.
+/// The setters of [`LockOptions`], for itself and for every type that holds options, such as a mutex. The type has a method
+/// `set`, which calls [`LockOptions::change`].
+#[macro_export]
+macro_rules! option_setters {
+    () => {
+        /// How long the store keeps the lease when nobody renews it: 100 ms to 365 days, 30 s if not set.
+        ///
+        /// The client renews the lease whatever the ttl is. If a holder dies, others wait until its ttl has passed.
+        pub fn ttl(self, ttl: ::std::time::Duration) -> Self {
+            self.set(|options| options.set_ttl(ttl))
+        }
+
+        /// How long an acquire waits; without limit if not set.
+        pub fn wait(self, wait: ::std::time::Duration) -> Self {
+            self.set(|options| Ok(options.wait = Some(wait)))
+        }
+
+        /// Why the lock is held, shown to waiters and operators: at most 200 bytes.
+        pub fn why(self, why: impl Into<String>) -> Self {
+            self.set(|options| Ok(options.why = why.into()))
+        }
+
+        /// How long the lock is held at most, renewals included; then the guard is lost. No limit if not set.
+        pub fn max_hold(self, max_hold: ::std::time::Duration) -> Self {
+            self.set(|options| Ok(options.max_hold = Some(max_hold)))
+        }
+    };
+}
+
+/// How a lock is requested and held. Reading it from a configuration refuses unknown fields.
+///
+/// The setters are those of a mutex. As there, an invalid value is an error of the acquire.
 ///
 /// ```
-/// let options: lock_core::LockOptions = serde_json::from_str(r#"{ "ttl": "10s", "wait": "5s", "why": "nightly" }"#)?;
-/// assert_eq!(options.ttl.to_string(), "10s");
+/// use std::time::Duration;
+/// use lock_core::LockOptions;
+///
+/// let options = LockOptions::default().ttl(Duration::from_secs(10)).wait(Duration::from_secs(5)).why("nightly");
+/// let read: LockOptions = serde_json::from_str(r#"{ "ttl": "10s", "wait": "5s", "why": "nightly" }"#)?;
+/// assert_eq!(options, read);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[must_use = "options do nothing until a lock is acquired with them"]
 #[non_exhaustive]
 pub struct LockOptions {
-    /// How long the store keeps the lease when nobody renews it: 30 s. Renewal goes on whatever it is.
+    /// How long the store keeps the lease when nobody renews it. The default is 30 s. The client renews the lease
+    /// whatever the ttl is.
     pub ttl: Ttl,
     /// How long to wait for the lock; `None` for as long as it takes.
     #[serde(with = "human_duration::option")]
     pub wait: Option<Duration>,
-    /// Why the lock is held, for people who look: at most 200 bytes.
+    /// Why the lock is held, shown to waiters and operators: at most 200 bytes.
     pub why: String,
-    /// How long the lock is held at most, renewals included: a millisecond or more; `None` for as long as the holder
-    /// likes.
+    /// How long the lock is held at most, renewals included: a millisecond or more; `None` for no limit.
     #[serde(with = "human_duration::option")]
     pub max_hold: Option<Duration>,
+    /// The first change that failed.
+    #[serde(skip)]
+    mistake: Option<Invalid>,
 }
 
 impl LockOptions {
+    option_setters!();
+
+    fn set(mut self, change: impl FnOnce(&mut Self) -> Result<(), Invalid>) -> Self {
+        self.change(change);
+        self
+    }
+
+    /// Changes the options. The first change that fails is what [`validate`](Self::validate) reports.
+    pub fn change(&mut self, change: impl FnOnce(&mut Self) -> Result<(), Invalid>) {
+        if let Err(invalid) = change(self) {
+            self.mistake.get_or_insert(invalid);
+        }
+    }
+
     /// Sets the ttl from a duration.
     ///
     /// # Errors
-    /// `Invalid` where the duration is not a [`Ttl`].
+    /// `Invalid` if the duration is not a valid [`Ttl`].
     pub fn set_ttl(&mut self, ttl: Duration) -> Result<(), Invalid> {
         self.ttl = Ttl::new(ttl)?;
         Ok(())
     }
 
-    /// Refuses what no lock can be held by.
+    /// Refuses options with which no lock can be held.
     ///
     /// # Errors
-    /// `Invalid` for a `max_hold` under a millisecond.
+    /// `Invalid` for the first change that failed, and for a `max_hold` under a millisecond.
     pub fn validate(&self) -> Result<(), Invalid> {
+        if let Some(mistake) = &self.mistake {
+            return Err(mistake.clone());
+        }
         match self.max_hold {
             Some(most) if most < MAX_HOLD_MIN => Err(Invalid::new(
                 "max_hold",
                 humantime::format_duration(most),
-                "it is under 1ms, and nothing can be done in it",
+                "it is less than 1ms, which is too short for any work",
                 "give a longer duration, or leave it out",
             )),
             Some(_) | None => Ok(()),
         }
     }
 
-    /// How patient a waiter is that begins to wait `now`.
+    /// The patience of a waiter that begins to wait `now`.
     pub fn patience(&self, now: Moment) -> Patience {
         match self.wait {
             None => Patience::Forever,
@@ -93,27 +149,31 @@ mod tests {
 
     #[test]
     fn options_have_a_human_form() {
-        let mut options = LockOptions { wait: Some(Duration::from_secs(5)), ..LockOptions::default() };
-        options.set_ttl(Duration::from_secs(10)).unwrap();
+        let options = LockOptions::default().ttl(Duration::from_secs(10)).wait(Duration::from_secs(5));
         let text = serde_json::to_string(&options).unwrap();
         assert_eq!(text, r#"{"ttl":"10s","wait":"5s","why":"","max_hold":null}"#);
-        assert!(options.set_ttl(Duration::ZERO).is_err());
+    }
+
+    #[test]
+    fn the_first_mistake_of_a_setter_is_told() {
+        let options = LockOptions::default().ttl(Duration::ZERO).ttl(Duration::MAX).max_hold(Duration::ZERO);
+        assert_eq!(options.validate().unwrap_err(), Ttl::new(Duration::ZERO).unwrap_err());
+        assert_eq!(options.ttl(Duration::from_secs(1)).validate().unwrap_err(), Ttl::new(Duration::ZERO).unwrap_err());
     }
 
     #[test]
     fn patience_counts_from_now() {
         let now = Moment::from_nanos(5);
         assert_eq!(LockOptions::default().patience(now), Patience::Forever);
-        let options = LockOptions { wait: Some(Duration::from_nanos(2)), ..LockOptions::default() };
+        let options = LockOptions::default().wait(Duration::from_nanos(2));
         assert_eq!(options.patience(now), Patience::Until(Moment::from_nanos(7)));
-        let options = LockOptions { wait: Some(Duration::ZERO), ..LockOptions::default() };
+        let options = LockOptions::default().wait(Duration::ZERO);
         assert_eq!(options.patience(now), Patience::Never);
     }
 
     #[test]
     fn a_hold_of_no_length_is_refused() {
-        let validated =
-            |most| LockOptions { max_hold: Some(Duration::from_micros(most)), ..LockOptions::default() }.validate();
+        let validated = |most| LockOptions::default().max_hold(Duration::from_micros(most)).validate();
         assert!(validated(0).is_err());
         let text = validated(999).unwrap_err().to_string();
         assert!(

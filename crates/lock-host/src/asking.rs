@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, TurnId};
-use lock_core::{AcquireError, Hold, LockName, LockOptions, Note, Patience, Refusal, Terms};
+use lock_core::{AcquireError, Busy, Hold, LockName, LockOptions, Note, Patience, Refusal, Terms};
 
+use crate::cancel::CancelToken;
 use crate::site::{Driver, Site};
 use crate::stations::Stations;
 use crate::sync::Arc;
+use crate::traced::Acquisition;
 use crate::turn::{Held, Turn};
 
 /// One call that asks for a lock.
@@ -18,10 +20,12 @@ pub struct Asking<'a, D: Driver> {
     options: LockOptions,
     note: Note,
     patience: Patience,
+    acquisition: Acquisition,
+    cancel: Option<CancelToken>,
 }
 
 impl<'a, D: Driver> Asking<'a, D> {
-    /// Asks for a lock by options that are valid. The wait that they set begins now.
+    /// Asks for a lock with valid options. The wait that they set begins now.
     pub(crate) fn new(
         stations: &'a Arc<Stations<D>>,
         site: Arc<Site<D>>,
@@ -30,14 +34,24 @@ impl<'a, D: Driver> Asking<'a, D> {
         note: Note,
     ) -> Self {
         let patience = options.patience(stations.ports().clock.now());
-        Self { stations, site, name, options, note, patience }
+        let acquisition = Acquisition::begin(&name, stations.ports().policy.store.backend);
+        Self { stations, site, name, options, note, patience, acquisition, cancel: None }
     }
 
-    /// Takes the first answer of the store, whatever wait was set.
+    /// Accepts the first answer of the store, whatever wait was set.
     #[must_use]
     pub fn at_once(mut self) -> Self {
         self.patience = Patience::Never;
         self
+    }
+
+    /// Ends the wait when the token is cancelled.
+    ///
+    /// # Errors
+    /// `Cancelled` where it was before; nothing is asked then.
+    pub fn cancelled_by(mut self, token: &CancelToken) -> Result<Self, AcquireError> {
+        self.cancel = Some(token.clone());
+        if token.is_cancelled() { Err(AcquireError::Cancelled) } else { Ok(self) }
     }
 
     /// Joins the line with a new turn. `begin` puts it among the waiters of the site.
@@ -45,22 +59,29 @@ impl<'a, D: Driver> Asking<'a, D> {
         let id = self.site.ports().next_turn();
         let LockOptions { ttl, max_hold, .. } = self.options;
         let (terms, patience, note) = (Terms::exclusive(ttl), self.patience, self.note.clone());
-        let turn = Turn::new(Arc::clone(&self.site), id);
+        let mut turn = Turn::new(Arc::clone(&self.site), id);
         let mut inner = self.site.lock();
         let begun = begin(&mut inner.waiters, id);
         self.site.feed(&mut inner, Input::Join(Join { turn: id, terms, patience, max_hold, note }));
         drop(inner);
+        turn.watch = self.cancel.as_ref().map(|token| {
+            let site = Arc::clone(&self.site);
+            token.watch(move || site.handle(Input::Cancel(id)))
+        });
         (turn, begun)
     }
 
-    /// Checks the hold of an admitted turn a last time. `None` if this process was suspended for so long that the hold is
-    /// over; join the line again then.
-    pub fn held(&self, turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D>> {
+    /// Checks the hold of an admitted turn a last time. `None` if this process was suspended for so long that the hold
+    /// has ended; then join the line again.
+    pub fn held(&self, mut turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D>> {
+        turn.watch = None;
         let held = Held::new(turn, hold, Arc::clone(self.stations));
-        held.check().is_ok().then_some(held)
+        held.check().ok()?;
+        self.acquisition.succeeded(held.fencing_token());
+        Some(held)
     }
 
-    /// What a call that waits answers.
+    /// What a call that waits returns.
     ///
     /// # Errors
     /// The refusal.
@@ -73,14 +94,14 @@ impl<'a, D: Driver> Asking<'a, D> {
         })
     }
 
-    /// What a call that does not wait answers: being busy is no error.
+    /// What a call that does not wait returns: "busy" is not an error.
     ///
     /// # Errors
-    /// The refusal, where it is one.
-    pub fn tried<G>(&self, result: Result<G, Refusal>) -> Result<Option<G>, AcquireError> {
+    /// The refusal, unless it is "busy".
+    pub fn tried<G>(&self, result: Result<G, Refusal>) -> Result<Result<G, Busy>, AcquireError> {
         match result {
-            Ok(guard) => Ok(Some(guard)),
-            Err(Refusal::Busy { .. }) => Ok(None),
+            Ok(guard) => Ok(Ok(guard)),
+            Err(Refusal::Busy { holder }) => Ok(Err(Busy { name: self.name.clone(), holder })),
             Err(Refusal::Error(error)) => Err(error),
         }
     }

@@ -2,14 +2,26 @@
 
 use std::io;
 
-use lock_core::{AcquireError, BackendError, Effect, ErrorKind, Operation};
+use lock_core::{AcquireError, BackendError, Effect, ErrorKind, Lost, Operation, ReleaseError, WhileHeldError};
 
 /// The answer of a backend that panicked: its effect is unknown.
 pub fn panicked(operation: Operation) -> BackendError {
     BackendError::new("client", operation, ErrorKind::Protocol, Effect::Unknown, "the backend panicked")
 }
 
-/// The system's random source failed, so nothing was asked.
+/// The outcome of work under a lock. The work counts if the lock was held until the release, even if the store did not
+/// confirm the release.
+///
+/// # Errors
+/// `Lost`, if either of the two says so.
+pub fn counted<T>(done: Result<T, Lost>, released: Result<(), ReleaseError>) -> Result<T, WhileHeldError> {
+    match released {
+        Err(ReleaseError::Lost(lost)) => Err(lost.into()),
+        Ok(()) | Err(_) => Ok(done?),
+    }
+}
+
+/// The system's random source failed, so no request was sent.
 pub(crate) fn no_randomness(error: io::Error) -> AcquireError {
     BackendError::new("host", Operation::Acquire, ErrorKind::Unavailable, Effect::None, "the random source failed")
         .with_source(error)

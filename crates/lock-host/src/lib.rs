@@ -1,25 +1,34 @@
-//! What the core refuses to know: a clock that counts suspend, alarms by it, randomness, and this host. Beside it, the
-//! half of a client that is the same in both facades.
+//! What the core must not know: a clock that counts suspend, alarms on that clock, randomness, and this host. It also
+//! holds the half of a client that is the same in both facades.
 //!
 //! Nothing here is async or waits for a store, and nothing here decides anything about leases.
 //!
 //! - This host: `clock`, `alarms`, `host`.
 //! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`.
-//! - One lock: `lock` (a name with its options), `asking`, `site` (a station with its waiters).
+//! - One lock: `lock` (a name with its options), `asking`, `cancel` (ends a wait), `site` (a station with its
+//!   waiters).
 //! - One hold: `turn`, `proof`, `inquiry` (a request to the store about it).
 //! - `macros`: methods that the types of both facades have.
+//! - Observing: `observer` (what is told), `diary` (from a station's inputs and outputs), `watch` (to whom), `locked` (when:
+//!   once the site is unlocked), `traced` (to `tracing`, where that feature is on; else `untraced`).
 //! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
+//! - Work that nobody waits for: `pool`.
 
 mod alarms;
 mod asking;
 mod builder;
+mod cancel;
 mod clock;
+mod diary;
 mod errors;
 mod host;
 mod inquiry;
 mod keeping;
 mod lock;
+mod locked;
 mod macros;
+mod observer;
+mod pool;
 mod ports;
 mod proof;
 #[cfg(test)]
@@ -29,17 +38,27 @@ mod sharded;
 mod site;
 mod stations;
 mod sync;
+#[cfg(feature = "tracing")]
+mod traced;
+#[cfg(not(feature = "tracing"))]
+#[path = "untraced.rs"]
+mod traced;
 mod turn;
+mod watch;
 
 pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
 pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
+pub use cancel::CancelToken;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::panicked;
+pub use errors::{counted, panicked};
 pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use lock::Lock;
+pub use locked::Telling;
+pub use observer::{Level, Observer, Occurrence, SharedObserver};
+pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};

@@ -11,51 +11,38 @@ use crate::site::Driver;
 use crate::stations::Stations;
 use crate::sync::Arc;
 
-/// The name of a lock and how to hold it, as a user gave them. Errors in them are reported when the lock is asked for.
+/// The name of a lock and how to hold it, as a user gave them. Errors in them are reported when the lock is requested.
 pub struct Lock<D: Driver> {
     stations: Arc<Stations<D>>,
     name: Result<LockName, Invalid>,
-    options: Result<LockOptions, Invalid>,
+    options: LockOptions,
 }
 
 impl<D: Driver> Lock<D> {
     /// A name, with the default options.
     pub fn new(stations: &Arc<Stations<D>>, name: &str) -> Self {
-        Self { stations: Arc::clone(stations), name: name.parse(), options: Ok(LockOptions::default()) }
+        Self { stations: Arc::clone(stations), name: name.parse(), options: LockOptions::default() }
     }
 
     /// Replaces all options.
     pub fn replace(&mut self, options: LockOptions) {
-        self.options = Ok(options);
-    }
-
-    /// Changes the options.
-    pub fn set(&mut self, change: impl FnOnce(&mut LockOptions)) {
-        self.try_set(|options| {
-            change(options);
-            Ok(())
-        });
+        self.options = options;
     }
 
     /// Changes the options. The first change that fails is the error that the user gets.
-    pub fn try_set(&mut self, change: impl FnOnce(&mut LockOptions) -> Result<(), Invalid>) {
-        if let Ok(options) = &mut self.options
-            && let Err(invalid) = change(options)
-        {
-            self.options = Err(invalid);
-        }
+    pub fn change(&mut self, change: impl FnOnce(&mut LockOptions) -> Result<(), Invalid>) {
+        self.options.change(change);
     }
 
     /// Begins to ask for the lock.
     ///
     /// # Errors
-    /// `Invalid` for a name or an option that is not valid; `Backend` where the system's random source fails.
+    /// `Invalid` for an invalid name or option; `Backend` if the system's random source fails.
     pub fn ask(&self) -> Result<Asking<'_, D>, AcquireError> {
-        let options = self.options.clone()?;
-        options.validate()?;
-        let (name, note) = (self.name.clone()?, note(&options.why)?);
+        self.options.validate()?;
+        let (name, note) = (self.name.clone()?, note(&self.options.why)?);
         let site = self.stations.site(&name).map_err(no_randomness)?;
-        Ok(Asking::new(&self.stations, site, name, options, note))
+        Ok(Asking::new(&self.stations, site, name, self.options.clone(), note))
     }
 
     /// Why waiters for the lock still wait, if the store fails.
@@ -80,7 +67,7 @@ impl<D: Driver> fmt::Debug for Lock<D> {
 mod tests {
     use std::time::Duration;
 
-    use lock_core::{Capabilities, Durability, Waiting};
+    use lock_core::{Capabilities, Durability, Ttl, Waiting};
 
     use super::*;
     use crate::clock::HostClock;
@@ -102,14 +89,13 @@ mod tests {
     fn the_first_mistake_is_told_when_the_lock_is_asked_for() {
         let mut lock_a = lock("a");
         assert_eq!(told(&lock_a), "nothing");
-        lock_a.try_set(|options| options.set_ttl(Duration::ZERO));
-        lock_a.try_set(|options| options.set_ttl(Duration::MAX));
-        assert_eq!(told(&lock_a), LockOptions::default().set_ttl(Duration::ZERO).unwrap_err().to_string());
+        lock_a.change(|options| options.set_ttl(Duration::ZERO));
+        lock_a.change(|options| options.set_ttl(Duration::MAX));
+        assert_eq!(told(&lock_a), Ttl::new(Duration::ZERO).unwrap_err().to_string());
         lock_a.replace(LockOptions::default());
         assert_eq!(told(&lock_a), "nothing", "all options are replaced");
-        let mut brief = lock("a");
-        brief.set(|options| options.max_hold = Some(Duration::ZERO));
-        assert!(told(&brief).contains("max_hold"));
+        lock_a.replace(LockOptions::default().max_hold(Duration::ZERO));
+        assert!(told(&lock_a).contains("max_hold"));
         assert!(lock("").ask().is_err() && lock("").trouble().is_none());
     }
 }

@@ -1,40 +1,23 @@
 //! Methods and impls that are the same for the types of both facades, which Rust has no other way to share: what users
 //! call has to be on the facade's own type.
 
-/// The setters of [`LockOptions`](lock_core::LockOptions), for a tuple struct around a [`Lock`](crate::Lock) that has a
-/// method `acquire`.
+/// Sets the options of a tuple struct around a [`Lock`](crate::Lock): all at once, or each by its setter.
 #[macro_export]
 macro_rules! option_setters {
     () => {
-        /// Takes all options at once, for instance from a configuration.
+        /// Replaces all options, for instance by those of a configuration.
         pub fn options(mut self, options: ::lock_core::LockOptions) -> Self {
             self.0.replace(options);
             self
         }
 
-        /// How long the store keeps the lease when nobody renews it: 100 ms to 365 days, 30 s if not set.
-        ///
-        /// The client renews the lease whatever the ttl is. After a holder has died, others wait for so long.
-        pub fn ttl(mut self, ttl: ::std::time::Duration) -> Self {
-            self.0.try_set(|options| options.set_ttl(ttl));
-            self
-        }
+        ::lock_core::option_setters!();
 
-        /// How long [`acquire`](Self::acquire) waits; without limit if not set.
-        pub fn wait(mut self, wait: ::std::time::Duration) -> Self {
-            self.0.set(|options| options.wait = Some(wait));
-            self
-        }
-
-        /// Why the lock is held, for people who look: at most 200 bytes.
-        pub fn why(mut self, why: impl Into<String>) -> Self {
-            self.0.set(|options| options.why = why.into());
-            self
-        }
-
-        /// How long the lock is held at most, renewals included; then the guard is lost. No limit if not set.
-        pub fn max_hold(mut self, max_hold: ::std::time::Duration) -> Self {
-            self.0.set(|options| options.max_hold = Some(max_hold));
+        fn set(
+            mut self,
+            change: impl FnOnce(&mut ::lock_core::LockOptions) -> Result<(), ::lock_core::Invalid>,
+        ) -> Self {
+            self.0.change(change);
             self
         }
     };
@@ -62,14 +45,14 @@ macro_rules! client_queries {
     };
 }
 
-/// Makes a guard, a tuple struct around [`Held`](crate::Held), deref to its [`Proof`](crate::Proof).
+/// Makes a guard, which is a tuple struct, deref to a target that its field derefs to.
 #[macro_export]
-macro_rules! deref_to_proof {
-    ($guard:ty) => {
+macro_rules! deref_guard {
+    ($guard:ty => $target:ty) => {
         impl ::std::ops::Deref for $guard {
-            type Target = $crate::Proof;
+            type Target = $target;
 
-            fn deref(&self) -> &$crate::Proof {
+            fn deref(&self) -> &$target {
                 &self.0
             }
         }

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Join, Leaving, Reply, Request, TurnId};
 use lock_core::{
-    Answer, BackendError, Capabilities, Claim, Ended, FencingToken, Hold, Lease, LossReason, Note, Owner, Patience,
-    Policy, Refusal, ReleaseRequest, Terms, TokenRange, Ttl,
+    Answer, BackendError, Capabilities, Claim, FencingToken, Hold, Lease, LossReason, Note, Owner, Patience, Policy,
+    Refusal, ReleaseRequest, Released, Terms, TokenRange, Ttl,
 };
 
 use crate::clock::SharedClock;
+use crate::observer::SharedObserver;
 use crate::ports::Ports;
 use crate::site::{Driver, Site, Waiters};
 use crate::stations::Stations;
@@ -58,7 +59,7 @@ impl Waiters for Recorded {
         self.here.insert(turn, Some(hold));
     }
 
-    fn refuse(&mut self, turn: TurnId, refusal: Refusal, _: Option<Owner>) {
+    fn refuse(&mut self, turn: TurnId, refusal: Refusal) {
         if let Some(left) = self.panics.checked_sub(1) {
             self.panics = left;
             panic!("on purpose");
@@ -72,7 +73,7 @@ impl Waiters for Recorded {
         self.lost.push(reason);
     }
 
-    fn end(&mut self, turn: TurnId, _: Result<Ended, BackendError>) {
+    fn end(&mut self, turn: TurnId, _: Result<Released, BackendError>) {
         self.here.remove(&turn);
     }
 
@@ -86,7 +87,16 @@ impl Waiters for Recorded {
 }
 
 pub(crate) fn stations(capabilities: Capabilities, clock: SharedClock) -> Arc<Stations<Recorder>> {
-    Stations::new(Ports::new(Recorder::default(), Policy::new(capabilities), clock, || {}).unwrap())
+    observed(capabilities, clock, Vec::new())
+}
+
+pub(crate) fn observed(
+    capabilities: Capabilities,
+    clock: SharedClock,
+    observers: Vec<SharedObserver>,
+) -> Arc<Stations<Recorder>> {
+    let ports = Ports::new(Recorder::default(), Policy::new(capabilities), clock, || {}).unwrap();
+    Stations::new(ports.observed_by(observers))
 }
 
 /// Somebody who waits without limit joins the line.

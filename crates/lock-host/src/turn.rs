@@ -4,8 +4,9 @@ use std::fmt;
 use std::ops::Deref;
 
 use lock_core::station::TurnId;
-use lock_core::{Hold, Lost};
+use lock_core::{BackendError, Hold, LossReason, Lost, ReleaseError, Released};
 
+use crate::cancel::Watch;
 use crate::inquiry::Inquiry;
 use crate::proof::Proof;
 use crate::site::{Driver, Site};
@@ -16,11 +17,13 @@ use crate::sync::Arc;
 pub struct Turn<D: Driver> {
     site: Arc<Site<D>>,
     id: TurnId,
+    /// What may cancel it while it waits.
+    pub(crate) watch: Option<Watch>,
 }
 
 impl<D: Driver> Turn<D> {
     pub(crate) fn new(site: Arc<Site<D>>, id: TurnId) -> Self {
-        Self { site, id }
+        Self { site, id, watch: None }
     }
 
     /// Where it is.
@@ -65,6 +68,20 @@ impl<D: Driver> Held<D> {
     /// What the station knows of the hold.
     pub fn hold(&self) -> &Hold {
         Proof::hold(&self.proof)
+    }
+
+    /// What came of ending the turn. `answer` is what the store said, nothing where the hold had been lost before.
+    ///
+    /// # Errors
+    /// `Lost` where the hold was lost, `Backend` where the store failed.
+    pub fn ended(&self, answer: Option<Result<Released, BackendError>>) -> Result<(), ReleaseError> {
+        let lost = |reason| Lost { name: self.name().clone(), token: self.fencing_token(), reason };
+        match answer {
+            Some(Ok(Released::Released)) => Ok(()),
+            Some(Ok(Released::Left | Released::NotHeld)) => Err(lost(LossReason::NotHeld).into()),
+            Some(Err(error)) => Err(error.into()),
+            None => Err(self.hold().lost().unwrap_or_else(|| lost(LossReason::Closed)).into()),
+        }
     }
 
     /// Begins to ask the store about the hold.

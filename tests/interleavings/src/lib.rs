@@ -19,8 +19,12 @@ mod alarms;
 mod asking;
 #[path = "../../../crates/lock-host/src/builder.rs"]
 mod builder;
+#[path = "../../../crates/lock-host/src/cancel.rs"]
+mod cancel;
 #[path = "../../../crates/lock-host/src/clock.rs"]
 mod clock;
+#[path = "../../../crates/lock-host/src/diary.rs"]
+mod diary;
 #[path = "../../../crates/lock-host/src/errors.rs"]
 mod errors;
 mod host;
@@ -30,8 +34,14 @@ mod inquiry;
 mod keeping;
 #[path = "../../../crates/lock-host/src/lock.rs"]
 mod lock;
+#[path = "../../../crates/lock-host/src/locked.rs"]
+mod locked;
 #[path = "../../../crates/lock-host/src/macros.rs"]
 mod macros;
+#[path = "../../../crates/lock-host/src/observer.rs"]
+mod observer;
+#[path = "../../../crates/lock-host/src/pool.rs"]
+mod pool;
 #[path = "../../../crates/lock-host/src/ports.rs"]
 mod ports;
 #[path = "../../../crates/lock-host/src/proof.rs"]
@@ -47,8 +57,12 @@ mod sharded;
 mod site;
 #[path = "../../../crates/lock-host/src/stations.rs"]
 mod stations;
+#[path = "../../../crates/lock-host/src/untraced.rs"]
+mod traced;
 #[path = "../../../crates/lock-host/src/turn.rs"]
 mod turn;
+#[path = "../../../crates/lock-host/src/watch.rs"]
+mod watch;
 
 #[path = "../../../crates/lock-blocking/src/client.rs"]
 mod client;
@@ -62,8 +76,6 @@ mod guard;
 mod keeper;
 #[path = "../../../crates/lock-blocking/src/mutex.rs"]
 mod mutex;
-#[path = "../../../crates/lock-blocking/src/pool.rs"]
-mod pool;
 #[path = "../../../crates/lock-blocking/src/threads.rs"]
 mod threads;
 
@@ -73,15 +85,19 @@ mod store;
 pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
 pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
+pub use cancel::CancelToken;
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::panicked;
+pub use errors::{counted, panicked};
 pub use guard::Guard;
 pub use host::{note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use lock::Lock;
+pub use locked::Telling;
 pub use mutex::Mutex;
+pub use observer::{Level, Observer, Occurrence, SharedObserver};
+pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use interleavings::{Alarms, Client, Clock, ManualClock, Ring, Store};
+use interleavings::{Alarms, CancelToken, Client, Clock, ManualClock, Ring, Store};
 use lock_core::{
-    AcquireError, Capabilities, Durability, Ended, Keeper, Lease, Owner, Policy, Terms, TokenRange, Ttl, Waiting, Width,
+    AcquireError, Capabilities, Durability, Keeper, Lease, Owner, Policy, Terms, TokenRange, Ttl, Waiting, Width,
 };
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::{Arc, Condvar, Mutex};
@@ -75,10 +75,31 @@ fn a_waiter_that_gives_up_while_it_is_admitted_leaves_nothing() {
         });
         let clock = bench.clock.clone();
         let time = thread::spawn(move || clock.advance(SECOND));
-        assert!(matches!(guard.release(), Ok(Ended::Released)));
+        assert_eq!(guard.release(), Ok(()));
         time.join().unwrap();
         // It may have begun to wait only now.
         bench.clock.advance(SECOND);
+        waiter.join().unwrap();
+        bench.client.close();
+        assert_eq!(bench.store.holder(), None);
+    });
+}
+
+#[test]
+fn a_waiter_that_is_cancelled_while_it_is_admitted_leaves_nothing() {
+    schedules(|| {
+        let bench = bench();
+        let guard = bench.client.mutex("a").acquire().unwrap();
+        let (mutex, shutdown) = (bench.client.mutex("a"), CancelToken::new());
+        let cancel = shutdown.clone();
+        let waiter = thread::spawn(move || match mutex.acquire_with(&cancel) {
+            Ok(guard) => assert_eq!(guard.release(), Ok(())),
+            Err(AcquireError::Cancelled) => {}
+            Err(other) => panic!("{other}"),
+        });
+        let stopping = thread::spawn(move || shutdown.cancel());
+        assert_eq!(guard.release(), Ok(()));
+        stopping.join().unwrap();
         waiter.join().unwrap();
         bench.client.close();
         assert_eq!(bench.store.holder(), None);
@@ -130,11 +151,11 @@ fn a_renewal_that_meets_the_end_of_a_turn_harms_nobody() {
         let guard = bench.client.mutex("a").acquire().unwrap();
         let clock = bench.clock.clone();
         let time = thread::spawn(move || clock.advance(10 * SECOND));
-        assert!(matches!(guard.release(), Ok(Ended::Released)));
+        assert_eq!(guard.release(), Ok(()));
         let next = bench.client.mutex("a").acquire().unwrap();
         time.join().unwrap();
         assert!(next.check().is_ok() && bench.store.holder().is_some());
-        assert!(matches!(next.release(), Ok(Ended::Released)));
+        assert_eq!(next.release(), Ok(()));
         assert!(bench.store.renewals() <= 2);
     });
 }

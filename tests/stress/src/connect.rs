@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leasehold::core::BackendError;
 use leasehold::redis::RedisConfig;
 use leasehold::redlock::RedlockConfig;
-use leasehold::{ConnectError, redlock};
+use leasehold::{BackendError, ConnectError, redlock};
 
 /// How long each step of the first check of the nodes may take.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use lock_core::{AcquireError, Ended, ErrorKind, LossReason, Operation, WhileHeldError};
+use lock_async::{Client, Guard};
+use lock_core::{AcquireError, ErrorKind, LossReason, Operation, ReleaseError, WhileHeldError};
 use lock_memory::faults::Fault;
 
 use crate::support::{Bench, PATIENCE, until};
@@ -15,7 +16,7 @@ async fn a_lock_is_held_and_released() {
     assert!(guard.check().is_ok() && guard.remaining() > 29 * SECOND);
     assert!(guard.verify().await.is_ok());
     assert!(!bench.is_free("a").await);
-    assert!(matches!(guard.release().await, Ok(Ended::Released)));
+    assert_eq!(guard.release().await, Ok(()));
     assert!(bench.is_free("a").await);
 }
 
@@ -54,7 +55,34 @@ async fn loss_is_told_at_the_deadline_with_the_last_error() {
     assert!(guard.check().is_err());
     let lost = tokio::time::timeout(PATIENCE, guard.lost()).await.unwrap();
     assert!(matches!(lost.reason, LossReason::Expired(Some(_))), "{lost}");
-    assert!(matches!(guard.release().await, Ok(Ended::AlreadyLost(LossReason::Expired(_)))));
+    assert_eq!(guard.release().await, Err(ReleaseError::Lost(lost)));
+}
+
+/// Nobody has noticed any of the losses before.
+#[tokio::test]
+async fn a_release_tells_whether_the_lock_was_held_until_then() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let guard = client.mutex("a").max_hold(SECOND).acquire().await.unwrap();
+    bench.faults.hold(Operation::Release);
+    bench.clock.advance(SECOND);
+    let outcome = guard.release().await;
+    assert!(matches!(&outcome, Err(ReleaseError::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
+    bench.faults.let_go(Operation::Release);
+    bench.becomes_free("a").await;
+    let guard = client.mutex("a").acquire().await.unwrap();
+    revoke(&client, &guard).await;
+    let outcome = guard.release().await;
+    assert!(matches!(&outcome, Err(ReleaseError::Lost(lost)) if lost.reason == LossReason::NotHeld), "{outcome:?}");
+    let guard = client.mutex("a").acquire().await.unwrap();
+    bench.faults.fail_next(Operation::Release, Fault::Refused(ErrorKind::Unreachable));
+    let outcome = guard.release().await;
+    assert!(matches!(&outcome, Err(ReleaseError::Backend(error)) if error.operation() == Operation::Release));
+}
+
+/// As an operator does, behind the client's back.
+async fn revoke(client: &Client, guard: &Guard) {
+    client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), SECOND).await.unwrap();
 }
 
 #[tokio::test]
@@ -109,6 +137,64 @@ async fn work_stops_when_the_lock_is_lost() {
 }
 
 #[tokio::test]
+async fn work_counts_if_the_lock_was_held_until_its_release() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let outcome = client.mutex("a").max_hold(SECOND).run_while_held(async |_| bench.clock.advance(SECOND)).await;
+    assert!(matches!(&outcome, Err(WhileHeldError::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
+    let outcome = client
+        .mutex("a")
+        .run_while_held(async |guard| {
+            revoke(&client, guard).await;
+            "done"
+        })
+        .await;
+    assert!(matches!(&outcome, Err(WhileHeldError::Lost(lost)) if lost.reason == LossReason::NotHeld), "{outcome:?}");
+    let outcome = client
+        .mutex("b")
+        .run_while_held(async |_| {
+            bench.faults.fail_next(Operation::Release, Fault::Refused(ErrorKind::Unreachable));
+            "done"
+        })
+        .await;
+    assert_eq!(outcome, Ok("done"), "the release is repeated");
+}
+
+/// What work under a lock may fail with.
+#[derive(Debug, PartialEq)]
+enum Failed {
+    Lock(WhileHeldError),
+    Work(&'static str),
+}
+
+impl From<WhileHeldError> for Failed {
+    fn from(error: WhileHeldError) -> Self {
+        Self::Lock(error)
+    }
+}
+
+#[tokio::test]
+async fn work_that_fails_says_why_unless_the_lock_was_lost() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let mutex = client.mutex("a").max_hold(SECOND);
+    let fails = async |_: &Guard| Err::<(), _>(Failed::Work("no such file"));
+    assert_eq!(mutex.try_run_while_held(fails).await, Err(Failed::Work("no such file")));
+    assert!(bench.is_free("a").await);
+    let token = mutex.try_run_while_held(async |guard: &Guard| Ok::<_, Failed>(guard.fencing_token().get())).await;
+    assert!(token.is_ok_and(|token| token > 1));
+    let fails_late = async |_: &Guard| {
+        bench.clock.advance(SECOND);
+        Err::<(), _>(Failed::Work("too late"))
+    };
+    let outcome = mutex.try_run_while_held(fails_late).await;
+    assert!(matches!(outcome, Err(Failed::Lock(WhileHeldError::Lost(_)))), "{outcome:?}");
+    bench.becomes_free("a").await;
+    let outcome = client.mutex("").try_run_while_held(async |_: &Guard| Ok::<_, Failed>(())).await;
+    assert!(matches!(outcome, Err(Failed::Lock(WhileHeldError::Acquire(AcquireError::Invalid(_))))), "{outcome:?}");
+}
+
+#[tokio::test]
 async fn closing_ends_holds_and_refuses_what_comes() {
     let bench = Bench::new();
     let client = bench.client();
@@ -143,7 +229,7 @@ fn a_blocked_runtime_does_not_delay_renewal() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let store = lock_memory::MemoryStore::default();
-        let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking())).unwrap();
+        let client = Client::new(std::sync::Arc::new(store.nonblocking())).unwrap();
         let guard = client.mutex("a").ttl(SECOND).acquire().await.unwrap();
         let blocked: Vec<_> = (0..2).map(|_| tokio::spawn(async { std::thread::sleep(3 * SECOND) })).collect();
         std::thread::sleep(3 * SECOND);

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use lock_core::{AcquireError, ErrorKind, Operation};
+use lock_core::{AcquireError, ErrorKind, Holder, Operation};
 use lock_memory::faults::Fault;
 
 use crate::support::{Bench, PATIENCE, until};
@@ -62,6 +62,23 @@ async fn many_waiters_of_several_clients_all_get_their_turn_alone() {
         }
     }
     tokio::time::timeout(PATIENCE, running.join_all()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_try_tells_who_holds_the_lock() {
+    let bench = Bench::new();
+    let (one, two) = (bench.client(), bench.client());
+    let guard = one.mutex("a").why("the nightly import").acquire().await.unwrap();
+    for client in [&one, &two] {
+        let busy = client.mutex("a").try_acquire_or_holder().await.unwrap().unwrap_err();
+        let Some(Holder::Leasehold { tokens, note }) = &busy.holder else { panic!("{busy:?}") };
+        assert_eq!((tokens.low(), note.why()), (guard.fencing_token(), "the nightly import"));
+        assert!(busy.to_string().starts_with("the lock \"a\" is held by ") && busy.to_string().contains(note.host()));
+    }
+    guard.release().await.unwrap();
+    assert!(two.mutex("a").try_acquire_or_holder().await.unwrap().is_ok());
+    bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Denied));
+    assert!(one.mutex("a").try_acquire_or_holder().await.is_err(), "the store did not say");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use lock_core::{AcquireError, Ended, ErrorKind, LossReason, Operation, WhileHeldError};
+use lock_blocking::{Client, Guard};
+use lock_core::{AcquireError, ErrorKind, LossReason, Operation, ReleaseError, WhileHeldError};
 use lock_memory::faults::Fault;
 
 use crate::support::{Bench, PATIENCE, until};
@@ -15,7 +16,7 @@ fn a_lock_is_held_and_released() {
     assert!(guard.check().is_ok() && guard.remaining() > 29 * SECOND);
     assert!(guard.verify().is_ok());
     assert!(!bench.is_free("a"));
-    assert!(matches!(guard.release(), Ok(Ended::Released)));
+    assert_eq!(guard.release(), Ok(()));
     assert!(bench.is_free("a"));
 }
 
@@ -54,7 +55,34 @@ fn loss_is_told_at_the_deadline_with_the_last_error() {
     assert!(guard.check().is_err());
     let lost = guard.lost_within(PATIENCE).unwrap();
     assert!(matches!(lost.reason, LossReason::Expired(Some(_))), "{lost}");
-    assert!(matches!(guard.release(), Ok(Ended::AlreadyLost(LossReason::Expired(_)))));
+    assert_eq!(guard.release(), Err(ReleaseError::Lost(lost)));
+}
+
+/// Nobody has noticed any of the losses before.
+#[test]
+fn a_release_tells_whether_the_lock_was_held_until_then() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let guard = client.mutex("a").max_hold(SECOND).acquire().unwrap();
+    bench.faults.hold(Operation::Release);
+    bench.clock.advance(SECOND);
+    let outcome = guard.release();
+    assert!(matches!(&outcome, Err(ReleaseError::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
+    bench.faults.let_go(Operation::Release);
+    bench.becomes_free("a");
+    let guard = client.mutex("a").acquire().unwrap();
+    revoke(&client, &guard);
+    let outcome = guard.release();
+    assert!(matches!(&outcome, Err(ReleaseError::Lost(lost)) if lost.reason == LossReason::NotHeld), "{outcome:?}");
+    let guard = client.mutex("a").acquire().unwrap();
+    bench.faults.fail_next(Operation::Release, Fault::Refused(ErrorKind::Unreachable));
+    let outcome = guard.release();
+    assert!(matches!(&outcome, Err(ReleaseError::Backend(error)) if error.operation() == Operation::Release));
+}
+
+/// As an operator does, behind the client's back.
+fn revoke(client: &Client, guard: &Guard) {
+    client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), SECOND).unwrap();
 }
 
 #[test]
@@ -105,6 +133,58 @@ fn work_that_outlasts_the_lock_does_not_count() {
     });
     assert!(matches!(outcome, Err(WhileHeldError::Lost(_))));
     bench.becomes_free("a");
+}
+
+#[test]
+fn work_counts_if_the_lock_was_held_until_its_release() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let outcome = client.mutex("a").max_hold(SECOND).run_while_held(|_| bench.clock.advance(SECOND));
+    assert!(matches!(&outcome, Err(WhileHeldError::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
+    let outcome = client.mutex("a").run_while_held(|guard| {
+        revoke(&client, guard);
+        "done"
+    });
+    assert!(matches!(&outcome, Err(WhileHeldError::Lost(lost)) if lost.reason == LossReason::NotHeld), "{outcome:?}");
+    let outcome = client.mutex("b").run_while_held(|_| {
+        bench.faults.fail_next(Operation::Release, Fault::Refused(ErrorKind::Unreachable));
+        "done"
+    });
+    assert_eq!(outcome, Ok("done"), "the release is repeated");
+}
+
+/// What work under a lock may fail with.
+#[derive(Debug, PartialEq)]
+enum Failed {
+    Lock(WhileHeldError),
+    Work(&'static str),
+}
+
+impl From<WhileHeldError> for Failed {
+    fn from(error: WhileHeldError) -> Self {
+        Self::Lock(error)
+    }
+}
+
+#[test]
+fn work_that_fails_says_why_unless_the_lock_was_lost() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let mutex = client.mutex("a").max_hold(SECOND);
+    let fails = |_: &Guard| Err::<(), _>(Failed::Work("no such file"));
+    assert_eq!(mutex.try_run_while_held(fails), Err(Failed::Work("no such file")));
+    assert!(bench.is_free("a"));
+    let token = mutex.try_run_while_held(|guard: &Guard| Ok::<_, Failed>(guard.fencing_token().get()));
+    assert!(token.is_ok_and(|token| token > 1));
+    let fails_late = |_: &Guard| {
+        bench.clock.advance(SECOND);
+        Err::<(), _>(Failed::Work("too late"))
+    };
+    let outcome = mutex.try_run_while_held(fails_late);
+    assert!(matches!(outcome, Err(Failed::Lock(WhileHeldError::Lost(_)))), "{outcome:?}");
+    bench.becomes_free("a");
+    let outcome = client.mutex("").try_run_while_held(|_: &Guard| Ok::<_, Failed>(()));
+    assert!(matches!(outcome, Err(Failed::Lock(WhileHeldError::Acquire(AcquireError::Invalid(_))))), "{outcome:?}");
 }
 
 #[test]

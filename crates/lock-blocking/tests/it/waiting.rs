@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use lock_blocking::Client;
-use lock_core::{AcquireError, ErrorKind, Moment, Operation};
+use lock_core::{AcquireError, ErrorKind, Holder, Moment, Operation};
 use lock_host::{Clock, ManualClock};
 use lock_memory::faults::Fault;
 
@@ -107,6 +107,23 @@ fn many_waiters_of_several_clients_all_get_their_turn_alone() {
             }
         }
     });
+}
+
+#[test]
+fn a_try_tells_who_holds_the_lock() {
+    let bench = Bench::new();
+    let (one, two) = (bench.client(), bench.client());
+    let guard = one.mutex("a").why("the nightly import").acquire().unwrap();
+    for client in [&one, &two] {
+        let busy = client.mutex("a").try_acquire_or_holder().unwrap().unwrap_err();
+        let Some(Holder::Leasehold { tokens, note }) = &busy.holder else { panic!("{busy:?}") };
+        assert_eq!((tokens.low(), note.why()), (guard.fencing_token(), "the nightly import"));
+        assert!(busy.to_string().starts_with("the lock \"a\" is held by ") && busy.to_string().contains(note.host()));
+    }
+    guard.release().unwrap();
+    assert!(two.mutex("a").try_acquire_or_holder().unwrap().is_ok());
+    bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Denied));
+    assert!(one.mutex("a").try_acquire_or_holder().is_err(), "the store did not say");
 }
 
 #[test]

@@ -11,8 +11,8 @@ use super::quest::{Grant, validity};
 use super::replacement::{Old, Replacement};
 use super::tenure::{Tenure, Turn};
 use crate::{
-    Ability, Answer, BackendError, Certainty, Effect, Ended, FencingToken, Hold, Lease, LossReason, Moment, Owner,
-    ReleaseRequest, Renewed,
+    Ability, Answer, BackendError, Certainty, Effect, FencingToken, Hold, Lease, LossReason, Moment, Owner,
+    ReleaseRequest, Released, Renewed,
 };
 
 /// A turn is at least this long, so that it is over only once it has begun.
@@ -51,7 +51,7 @@ impl Station {
         }
         tenure.take(turn);
         if !tenure.turns.is_empty() {
-            self.outbox.push_back(Output::Ended { turn, result: Ok(Ended::Released) });
+            self.outbox.push_back(Output::Ended { turn, result: Ok(Released::Released) });
             self.tenure = Some(tenure);
         } else if keep.is_some() || tenure.may_be_replaced() {
             self.give_up(now, tenure, Some(turn), keep);
@@ -69,7 +69,7 @@ impl Station {
         let token = tenure.lease.tokens.nth(u64::from(tenure.passes)).filter(|_| may_pass);
         match token.and_then(|token| Some((token, self.line.admit(tenure.lease.terms)?))) {
             Some((token, waiter)) => {
-                self.outbox.push_back(Output::Ended { turn: after, result: Ok(Ended::Released) });
+                self.outbox.push_back(Output::Ended { turn: after, result: Ok(Released::Released) });
                 self.admit(now, tenure, waiter, token);
             }
             None => self.give_up(now, tenure, Some(after), None),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    AcquireError, Answer, BackendError, Claim, Ended, Event, Hold, Lease, LossReason, Moment, Note, Owner, Patience,
-    Refusal, ReleaseRequest, Released, Renewed, Terms,
+    AcquireError, Answer, BackendError, Claim, Event, Hold, Lease, LossReason, Moment, Note, Owner, Patience, Refusal,
+    ReleaseRequest, Released, Renewed, Terms,
 };
 
 /// Names one turn at a station, from joining the line to the end of the hold. Made by the facade: unique per station, and rising,
@@ -66,6 +66,8 @@ pub enum Input {
         /// What it wants.
         terms: Terms,
     },
+    /// A waiter is told to give up. For a turn that does not wait any more, nothing happens.
+    Cancel(TurnId),
     /// An action was answered.
     Reply(ActionId, Reply),
     /// The store said how a lease stands, in a renewal or a fence.
@@ -150,8 +152,9 @@ pub enum Output {
     Ended {
         /// Whose turn.
         turn: TurnId,
-        /// How. After an error the station goes on trying in the background until the lease is over.
-        result: Result<Ended, BackendError>,
+        /// What the store said, `Released` where it was not asked because the lease was passed on. After an error the
+        /// station goes on trying in the background until the lease is over.
+        result: Result<Released, BackendError>,
     },
     /// Run this, off the user's own thread of control.
     Run(Action),

@@ -117,6 +117,12 @@ impl Station {
         self
     }
 
+    /// The lock.
+    #[must_use]
+    pub fn name(&self) -> &LockName {
+        &self.name
+    }
+
     /// Takes in what happened. A `now` before an earlier one counts as that one.
     pub fn handle_input(&mut self, now: Moment, input: Input) {
         let now = now.max(self.last_now);
@@ -127,6 +133,7 @@ impl Station {
             Input::Join(join) => self.on_join(now, join),
             Input::Leave(leaving) => self.on_leave(now, leaving),
             Input::Replace { turn, terms } => self.on_replace(now, turn, terms),
+            Input::Cancel(turn) => self.on_cancel(turn),
             Input::Reply(id, Reply::Acquire(result)) => self.on_acquire_reply(now, id, result),
             Input::Reply(id, Reply::Release(result)) => self.on_release_reply(now, id, result),
             Input::Renewal { owner, asked_at, answer } => self.on_renewal(now, owner, asked_at, answer),
@@ -182,12 +189,6 @@ impl Station {
         self.tenure.as_ref().is_some_and(|tenure| tenure.wanted.is_some())
     }
 
-    /// Whose claim went out last, unless the station is idle or its release was answered.
-    #[must_use]
-    pub fn last_asked(&self) -> Option<Owner> {
-        self.last_asked
-    }
-
     fn on_join(&mut self, now: Moment, join: Join) {
         if self.phase == Phase::Closed {
             self.outbox.push_back(refused(join.turn, AcquireError::Closed));
@@ -211,6 +212,11 @@ impl Station {
     fn on_leave(&mut self, now: Moment, leaving: Leaving) {
         self.line.leave(leaving.turn);
         self.end_turn(now, leaving);
+    }
+
+    fn on_cancel(&mut self, turn: TurnId) {
+        let waiter = self.line.leave(turn);
+        self.outbox.extend(waiter.map(|_| refused(turn, AcquireError::Cancelled)));
     }
 
     fn on_close(&mut self, now: Moment) {

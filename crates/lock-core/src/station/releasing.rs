@@ -6,7 +6,7 @@ use super::pending::{Of, PendingRelease, Progress};
 use super::phase::Phase;
 use super::quest::{Attempt, Quest};
 use crate::policy::pace;
-use crate::{BackendError, Certainty, Ended, LossReason, Moment, ReleaseRequest, Released};
+use crate::{BackendError, Certainty, Moment, ReleaseRequest, Released};
 
 impl Station {
     /// Whether the next claim would be a new owner's, and a release has to be answered first.
@@ -59,7 +59,10 @@ impl Station {
     pub(super) fn on_release_reply(&mut self, now: Moment, id: ActionId, result: Result<Released, BackendError>) {
         let Some(mut pending) = self.pending_releases.answered(id) else { return };
         if let Some(turn) = pending.turn.take() {
-            self.outbox.push_back(Output::Ended { turn, result: ended(pending.of, &result) });
+            // Whoever held one of two leases held it when it left, and the other release may be the one that found it.
+            let is_one_of_two = pending.of == Of::OneOfTwo;
+            let result = result.clone().map(|released| if is_one_of_two { Released::Released } else { released });
+            self.outbox.push_back(Output::Ended { turn, result });
         }
         match result {
             Ok(_) => self.last_asked = self.last_asked.filter(|owner| *owner != pending.request.owner),
@@ -82,16 +85,5 @@ impl Station {
         if self.is_held_back() {
             self.fail_impatient(&error);
         }
-    }
-}
-
-/// What a release says to the holder that left.
-fn ended(of: Of, result: &Result<Released, BackendError>) -> Result<Ended, BackendError> {
-    match result {
-        // It held when it left. The other release may be the one that found the lease.
-        Ok(_) if of == Of::OneOfTwo => Ok(Ended::Released),
-        Ok(Released::Released) => Ok(Ended::Released),
-        Ok(Released::Left | Released::NotHeld) => Ok(Ended::AlreadyLost(LossReason::NotHeld)),
-        Err(error) => Err(error.clone()),
     }
 }

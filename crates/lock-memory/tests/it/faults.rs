@@ -107,7 +107,7 @@ async fn the_keeper_and_the_view_for_operators_are_covered_too() {
     let (faults, backend) = asynchronous();
     faults.fail_all(Operation::Renew, Fault::Refused(ErrorKind::Unreachable));
     faults.fail_all(Operation::Inspect, Fault::Refused(ErrorKind::Denied));
-    let query = Query { pattern: "*".into(), cursor: None, limit: 1 };
+    let query = Query::all();
     assert_eq!(backend.inspect().unwrap().list(&query, TTL).await.unwrap_err().kind(), ErrorKind::Denied);
     let keeper = Arc::new(backend).for_keeper();
     assert_eq!(keeper.capabilities().backend, "memory");

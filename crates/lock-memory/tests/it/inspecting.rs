@@ -14,10 +14,6 @@ fn names(page: &Page) -> Vec<&str> {
     page.entries.iter().map(|entry| entry.name.as_str()).collect()
 }
 
-fn query(pattern: &str, cursor: Option<Cursor>, limit: u32) -> Query {
-    Query { pattern: pattern.to_owned(), cursor, limit }
-}
-
 #[test]
 fn the_holder_is_shown_with_its_time_and_its_live_waiters() {
     let mut store = Store::new();
@@ -42,13 +38,13 @@ fn a_listing_goes_through_the_held_locks_page_by_page() {
     for (byte, text) in [(1, "b"), (2, "a"), (3, "c"), (4, "other"), (5, "d")] {
         store.acquire(at(u64::from(byte)), ONE, &Claim { name: name(text), ..claim(byte) }).unwrap();
     }
-    let first = store.list(at(31), &query("?", None, 2));
+    let first = store.list(at(31), &Query::matching("?").limit(2));
     assert_eq!((names(&first), first.next.clone()), (vec!["a", "c"], Some(Cursor("c".into()))), "b has expired");
-    let second = store.list(at(31), &query("?", first.next, 2));
+    let second = store.list(at(31), &Query::matching("?").limit(2).after(first.next.unwrap()));
     assert_eq!((names(&second), &second.next), (vec!["d"], &None));
-    let exact = store.list(at(31), &query("?", None, 3));
+    let exact = store.list(at(31), &Query::matching("?").limit(3));
     assert_eq!((exact.entries.len(), exact.next), (3, None), "a full last page is the last");
-    assert_eq!(names(&store.list(at(31), &query("*", None, 0))).len(), 1, "a listing always goes on");
+    assert_eq!(names(&store.list(at(31), &Query::all().limit(0))).len(), 1, "a listing always goes on");
 }
 
 #[test]

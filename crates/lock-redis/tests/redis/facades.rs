@@ -6,7 +6,7 @@ use std::process::{self, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::{AcquireError, AsyncBackend, BackendError, BlockingBackend, Capabilities, Ended, FencingToken};
+use lock_core::{AcquireError, AsyncBackend, BlockingBackend, Capabilities, FencingToken, ReleaseError};
 use lock_redis::{RedisConfig, blocking, nonblocking};
 use test_support::bounds::within;
 use test_support::{RedisServer, signals};
@@ -153,7 +153,7 @@ impl Held<'_> {
     }
 
     /// Gives the lock back, and tells what the first try said.
-    pub(crate) fn end(self) -> Result<Ended, BackendError> {
+    pub(crate) fn end(self) -> Result<(), ReleaseError> {
         match self {
             Self::Async(runtime, guard) => runtime.block_on(guard.release()),
             Self::Blocking(guard) => guard.release(),

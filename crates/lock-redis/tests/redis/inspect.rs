@@ -38,13 +38,13 @@ fn client(url: &str) -> Client {
 
 /// All names that match, page by page.
 fn names(inspect: &dyn BlockingInspect, pattern: &str, limit: u32) -> BTreeSet<String> {
-    let mut query = Query { pattern: pattern.to_owned(), cursor: None, limit };
+    let mut query = Query::matching(pattern).limit(limit);
     let mut names = BTreeSet::new();
     loop {
         let page = inspect.list(&query, SOON).unwrap();
         names.extend(page.entries.iter().map(|entry| entry.name.as_str().to_owned()));
         match page.next {
-            Some(next) => query.cursor = Some(next),
+            Some(next) => query = query.after(next),
             None => return names,
         }
     }
@@ -92,7 +92,7 @@ fn a_listing_finds_every_lock_of_ours_and_nothing_else() {
         assert_eq!(names(&*inspect, "inv[3]", 100), BTreeSet::from(["inv[3]".to_owned()]));
         assert_eq!(names(&*inspect, "sp?te", 100), BTreeSet::from(["späte".to_owned()]));
         assert_eq!(names(&*inspect, "leasehold*", 100), BTreeSet::new());
-        let query = Query { pattern: "*".to_owned(), cursor: None, limit: 50 };
+        let query = Query::all().limit(50);
         let page = inspect.list(&query, SOON).unwrap();
         assert!((1..400).contains(&page.entries.len()), "{}", page.entries.len());
     }
@@ -140,7 +140,7 @@ fn the_dead_are_not_counted_as_waiters() {
         let entry = format!("{over} 30000 1 0 - n1 1@here dead");
         server.command::<()>(&["HSET", "leasehold:{job}:w", &owner.repeat(16), &entry]);
     }
-    let query = Query { pattern: "*".to_owned(), cursor: None, limit: 50 };
+    let query = Query::all().limit(50);
     for (facade, inspect) in [("async", on_tokio), ("blocking", plain)] {
         assert_eq!(waiters(&*inspect), 1, "{facade}");
         let listed: Vec<u32> = inspect.list(&query, SOON).unwrap().entries.iter().map(|entry| entry.waiters).collect();

@@ -48,7 +48,7 @@ impl Shared {
             Facade::Async(runtime, _, clients) => runtime.block_on(async {
                 clients[client].mutex(name).acquire().await.unwrap().release().await.unwrap();
             }),
-            Facade::Blocking(_, clients) => drop(clients[client].mutex(name).acquire().unwrap().release().unwrap()),
+            Facade::Blocking(_, clients) => clients[client].mutex(name).acquire().unwrap().release().unwrap(),
         }
     }
 

@@ -5,6 +5,7 @@
 mod blocking;
 mod counting;
 mod deliveries;
+mod dwells;
 mod minority;
 mod moving;
 mod nonblocking;
@@ -13,5 +14,7 @@ mod recovery;
 mod reports;
 mod rounds;
 mod script;
+mod strangers;
+mod successors;
 mod support;
 mod verbs;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, NodeState, Noting, Told};
-use lock_core::{Certainty, Claim, ErrorKind, FencingToken, ReleaseRequest, Released};
-use lock_redlock::quorum::{Purpose, Request};
+use lock_core::node::{Ask, Membership, NodeState, Noting, Told};
+use lock_core::{BackendError, Certainty, Claim, Effect, ErrorKind, FencingToken, Operation, ReleaseRequest, Released};
+use lock_redlock::quorum::{Outgoing, Purpose, Request};
 
-use crate::script::{Script, failure, is_claim, is_fence, is_release};
+use crate::script::{Script, failure, is_claim, is_fence, is_install, is_look, is_release};
 use crate::support::{MAX_TTL, claim};
 
 fn release(script: &mut Script, owner: u8) {
@@ -74,41 +74,16 @@ fn a_refused_release_rests_for_a_second_and_a_lost_one_does_not() {
     }
 }
 
-/// Node 0 has waited for long enough when it is looked at again: what it is installed with.
-fn installed(script: &mut Script) -> Option<Ask> {
-    let epoch = Epoch::from_random(77);
-    script.views[0].state = NodeState::Abstaining { epoch, since: MAX_TTL };
-    script.pass(Purpose::Watch).unwrap();
-    script.advance(MAX_TTL * 10);
-    script.begin(Request::Pass(Purpose::Watch));
-    while let Some(sent) = script.sent.first() {
-        let told = if matches!(sent.ask, Ask::Note { .. }) {
-            Told::Noted(vec![None; script.views.len()])
-        } else if matches!(sent.ask, Ask::Look) {
-            Told::View(Box::new(script.views[sent.node.0].clone()))
-        } else {
-            return Some(sent.ask.clone());
-        };
-        script.answer(sent.node.0, |_| true, Ok(told));
-    }
-    None
-}
-
 #[test]
 fn a_node_is_installed_with_the_highest_counter_that_is_a_token() {
     let most = FencingToken::MAX.get();
     for (counters, expected) in [([1, 7, 5], 7), ([1, most, 5], most), ([1, most + 1, 5], 5)] {
         let mut script = Script::new(3);
         script.views.iter_mut().zip(counters).for_each(|(view, counter)| view.counter = counter);
-        let install = installed(&mut script);
-        assert!(matches!(install, Some(Ask::Install { counter, .. }) if counter == expected), "{install:?}");
-    }
-}
-
-fn look(script: &mut Script) {
-    for node in 0..script.views.len() {
-        let view = Box::new(script.views[node].clone());
-        script.answer(node, |ask| matches!(ask, Ask::Look), Ok(Told::View(view)));
+        script.noted(0, 2, MAX_TTL * 2);
+        script.pass(Purpose::Watch).unwrap();
+        let install = script.steps.iter().find(|(_, ask)| is_install(ask));
+        assert!(matches!(install, Some((0, Ask::Install { counter, .. })) if *counter == expected), "{install:?}");
     }
 }
 
@@ -116,11 +91,10 @@ fn look(script: &mut Script) {
 fn a_look_reads_the_notes_and_makes_none() {
     let mut script = Script::new(3);
     script.views[0].state = NodeState::Forgetful;
-    script.begin(Request::Pass(Purpose::Look));
-    look(&mut script);
-    assert_eq!(script.asked(|ask| matches!(ask, Ask::Note { .. })), [0, 1, 2]);
-    for sent in &script.sent {
-        let Ask::Note { seen, .. } = &sent.ask else { continue };
+    script.pass(Purpose::Look).unwrap();
+    assert_eq!(script.stepped(|ask| matches!(ask, Ask::Note { .. })), [0, 1, 2]);
+    for (_, ask) in &script.steps {
+        let Ask::Note { seen, .. } = ask else { continue };
         assert!(seen.iter().all(|seen| matches!(seen.noting, Noting::Nothing)), "{seen:?}");
     }
 }
@@ -133,10 +107,7 @@ fn a_move_needs_as_many_nodes_as_leave_no_majority() {
         [(3, 1, false), (3, 2, true), (4, 1, false), (4, 2, true), (5, 2, false), (5, 3, true)]
     {
         let mut script = Script::new(nodes);
-        script.views[known..].iter_mut().for_each(|view| {
-            view.membership = None;
-            view.state = NodeState::Forgetful;
-        });
+        (known..nodes).for_each(|node| script.is_blank(node));
         let moved = script.pass(Purpose::Move(Arc::clone(&to)));
         assert_eq!(moved.is_ok(), may_move, "{known} of {nodes}: {moved:?}");
     }
@@ -146,22 +117,107 @@ fn a_move_needs_as_many_nodes_as_leave_no_majority() {
 fn a_node_that_a_pass_could_not_reach_keeps_its_vote_and_one_that_is_wrong_does_not() {
     for (kind, asked) in [(ErrorKind::Unreachable, &[0, 1, 2, 3][..]), (ErrorKind::Denied, &[1, 2, 3])] {
         let mut script = Script::voting(4);
-        script.begin(Request::Pass(Purpose::Watch));
-        script.answer(0, |ask| matches!(ask, Ask::Look), failure(kind));
         // Two of four answer in time, so a claim needs all that may vote.
-        script.answer(1, |ask| matches!(ask, Ask::Look), failure(ErrorKind::Unreachable));
-        while let Some(sent) = script.sent.first() {
-            let told = if matches!(sent.ask, Ask::Note { .. }) {
-                Told::Noted(vec![None; 4])
-            } else {
-                Told::View(Box::new(script.views[sent.node.0].clone()))
-            };
-            script.answer(sent.node.0, |_| true, Ok(told));
-        }
-        script.verdicts.clear();
+        script.failing.extend([(0, kind), (1, ErrorKind::Unreachable)]);
+        script.pass(Purpose::Watch).unwrap();
         script.begin(Request::Acquire(Claim { terms: lock_core::Terms::exclusive(lock_core::Ttl::MIN), ..claim(1) }));
         let mut nodes = script.asked(|ask| matches!(ask, Ask::Acquire { .. } | Ask::Fence { .. }));
         nodes.dedup();
         assert_eq!(nodes, asked, "{kind:?}");
+    }
+}
+
+/// What the quorum begins by itself, once a verb has its verdict.
+fn looks_after_a_release(script: &mut Script) -> bool {
+    script.sent.clear();
+    release(script, 1);
+    (0..script.views.len()).for_each(|node| script.answer(node, is_release, Ok(Told::Released(Released::Released))));
+    !script.asked(is_look).is_empty()
+}
+
+#[test]
+fn a_pass_follows_a_verb_if_a_node_does_not_vote_and_the_last_pass_was_a_while_ago() {
+    type Change = fn(&mut Script);
+    let abstains: Change = |script| script.abstains(0);
+    let fails: Change = |script| script.failing.extend([(0, ErrorKind::Denied)]);
+    let refuses: Change = |script| script.failing.extend([(0, ErrorKind::Config), (1, ErrorKind::Config)]);
+    for (change, purpose, after, looks) in [
+        (abstains, Purpose::Watch, 249, false),
+        (abstains, Purpose::Watch, 250, true),
+        (fails, Purpose::Watch, 999, false),
+        (fails, Purpose::Watch, 1000, true),
+        // Its votes stay what they were, but nothing is granted until a pass has a better answer.
+        (refuses, Purpose::Watch, 999, false),
+        (refuses, Purpose::Watch, 1000, true),
+        ((|_| {}) as Change, Purpose::Watch, 3_600_000, false),
+        // Another purpose does not put it off.
+        (abstains, Purpose::Look, 0, true),
+    ] {
+        let mut script = Script::voting(3);
+        script.advance(Duration::from_secs(1));
+        change(&mut script);
+        drop(script.pass(purpose.clone()));
+        script.advance(Duration::from_millis(after));
+        assert_eq!(looks_after_a_release(&mut script), looks, "{purpose:?} {after} ms ago");
+    }
+}
+
+#[test]
+fn one_pass_is_under_way_at_a_time_unless_it_takes_longer_than_any() {
+    for (since, looks) in [(9_999, false), (10_000, true)] {
+        let mut script = Script::voting(3);
+        script.abstains(0);
+        script.pass(Purpose::Watch).unwrap();
+        script.advance(Duration::from_secs(1));
+        script.begin(Request::Pass(Purpose::Watch));
+        script.advance(Duration::from_millis(since));
+        assert_eq!(looks_after_a_release(&mut script), looks, "{since} ms");
+    }
+}
+
+#[test]
+fn a_refusal_of_a_pass_that_watches_stops_grants_until_a_pass_succeeds() {
+    let refusal = |script: &mut Script| {
+        script.verdicts.clear();
+        script.begin(Request::Acquire(claim(1)));
+        script.verdicts.pop().map(|verdict| format!("{verdict:?}").contains("Config"))
+    };
+    for (purpose, stops) in [(Purpose::Watch, Some(true)), (Purpose::Look, None), (Purpose::Init, None)] {
+        let mut script = Script::voting(3);
+        script.failing.extend([(0, ErrorKind::Config), (1, ErrorKind::Config)]);
+        script.pass(purpose.clone()).unwrap_err();
+        assert_eq!(refusal(&mut script), stops, "{purpose:?}");
+        script.failing.clear();
+        script.pass(Purpose::Watch).unwrap();
+        assert_eq!(refusal(&mut script), None, "{purpose:?}");
+    }
+}
+
+fn released(sent: &Outgoing) -> (usize, Certainty) {
+    let Ask::Release(request) = &sent.ask else { panic!("{sent:?}") };
+    (sent.node.0, request.certainty)
+}
+
+/// A claim that was answered is over. Any other may arrive after the release.
+#[test]
+fn a_release_leaves_a_tombstone_only_where_the_claim_was_not_answered() {
+    let lost = |kind| Err(BackendError::new("memory", Operation::Acquire, kind, Effect::Unknown, "as the test says"));
+    for (outcome, certainty) in [
+        (failure(ErrorKind::Unreachable), Certainty::Answered),
+        (lost(ErrorKind::Unreachable), Certainty::Unknown),
+        (failure(ErrorKind::Timeout), Certainty::Unknown),
+        (failure(ErrorKind::Unavailable), Certainty::Answered),
+        (Ok(Told::Abstains), Certainty::Answered),
+    ] {
+        let mut script = Script::voting(3);
+        script.begin(Request::Acquire(claim(1)));
+        let told = format!("{outcome:?}");
+        script.answer(0, is_claim, outcome);
+        (1..3).for_each(|node| script.grant(node, 10));
+        script.sent.clear();
+        release(&mut script, 1);
+        let certainties: Vec<_> = script.sent.iter().map(released).collect();
+        let expected = [(0, certainty), (1, Certainty::Answered), (2, Certainty::Answered)];
+        assert_eq!(certainties, expected, "{told}");
     }
 }

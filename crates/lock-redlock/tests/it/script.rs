@@ -1,11 +1,12 @@
 //! A quorum whose nodes answer what a test says.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Membership, NodeState, NodeTime, Noted, RunId, Told, View};
 use lock_core::{BackendError, Effect, ErrorKind, Fenced, FencingToken, Moment, Operation, Ttl};
 use lock_redlock::HostEpochs;
-use lock_redlock::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Request, Verdict};
+use lock_redlock::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Report, Request, Verdict};
 
 use crate::support::{MAX_TTL, WITHIN};
 
@@ -16,6 +17,12 @@ pub(crate) struct Script {
     quorum: Quorum,
     pub(crate) now: Moment,
     pub(crate) views: Vec<View>,
+    /// What each node has noted of each.
+    pub(crate) notes: Vec<Vec<Option<Noted>>>,
+    /// The nodes that fail in a pass, and how.
+    pub(crate) failing: BTreeMap<usize, ErrorKind>,
+    /// What the last pass asked which node.
+    pub(crate) steps: Vec<(usize, Ask)>,
     /// What has no outcome yet.
     pub(crate) sent: Vec<Outgoing>,
     pub(crate) verdicts: Vec<Verdict>,
@@ -37,8 +44,16 @@ impl Script {
             evicts: None,
         };
         let quorum = Quorum::new(&addresses, Ttl::new(MAX_TTL).unwrap(), Box::new(HostEpochs)).unwrap();
-        let views = (0..count).map(view).collect();
-        Self { quorum, now: Moment::ORIGIN, views, sent: Vec::new(), verdicts: Vec::new() }
+        Self {
+            quorum,
+            now: Moment::ORIGIN,
+            views: (0..count).map(view).collect(),
+            notes: vec![vec![None; count]; count],
+            failing: BTreeMap::new(),
+            steps: Vec::new(),
+            sent: Vec::new(),
+            verdicts: Vec::new(),
+        }
     }
 
     /// All nodes vote, and know of the usual ttl.
@@ -53,20 +68,61 @@ impl Script {
         self.take_outputs();
     }
 
-    /// A pass in which each node answers by its view, and has no notes.
-    pub(crate) fn pass(&mut self, purpose: Purpose) -> Result<lock_redlock::quorum::Report, BackendError> {
+    /// A pass in which each node answers by its view and its notes, and votes once it is installed.
+    pub(crate) fn pass(&mut self, purpose: Purpose) -> Result<Report, BackendError> {
+        self.slow_pass(purpose, Duration::ZERO)
+    }
+
+    /// The same, where the nodes take so long to answer the first look.
+    pub(crate) fn slow_pass(&mut self, purpose: Purpose, takes: Duration) -> Result<Report, BackendError> {
         self.begin(Request::Pass(purpose));
-        let blank: Vec<Option<Noted>> = vec![None; self.views.len()];
-        while let Some(sent) = self.sent.pop() {
-            let told = if matches!(sent.ask, Ask::Note { .. }) {
-                Told::Noted(blank.clone())
-            } else {
-                Told::View(Box::new(self.views[sent.node.0].clone()))
-            };
-            self.hear(sent, Ok(told));
+        self.advance(takes);
+        self.steps.clear();
+        while !self.sent.is_empty() {
+            let sent = self.sent.remove(0);
+            self.steps.push((sent.node.0, sent.ask.clone()));
+            let told = self.told(&sent);
+            self.hear(sent, told);
         }
         let Some(Verdict::Pass(verdict)) = self.verdicts.pop() else { panic!("the pass has not ended") };
         verdict
+    }
+
+    fn told(&mut self, sent: &Outgoing) -> Outcome {
+        let node = sent.node.0;
+        if let Ask::Install { epoch, .. } = sent.ask {
+            self.views[node].state = NodeState::Voting(epoch);
+        }
+        if let Some(kind) = self.failing.get(&node) {
+            failure(*kind)
+        } else if matches!(sent.ask, Ask::Note { .. }) {
+            Ok(Told::Noted(self.notes[node].clone()))
+        } else {
+            Ok(Told::View(Box::new(self.views[node].clone())))
+        }
+    }
+
+    /// The nodes that the last pass asked this, in order.
+    pub(crate) fn stepped(&self, is_it: fn(&Ask) -> bool) -> Vec<usize> {
+        let mut nodes: Vec<_> = self.steps.iter().filter(|(_, ask)| is_it(ask)).map(|(node, _)| *node).collect();
+        nodes.sort_unstable();
+        nodes
+    }
+
+    /// The node abstains.
+    pub(crate) fn abstains(&mut self, node: usize) {
+        self.views[node].state = NodeState::Abstaining { epoch: epoch_of(node), since: Duration::ZERO };
+    }
+
+    /// The node abstains, and so many nodes have noted for how long.
+    pub(crate) fn noted(&mut self, node: usize, noting: usize, age: Duration) {
+        self.abstains(node);
+        self.notes[..noting].iter_mut().for_each(|notes| notes[node] = Some(Noted { epoch: epoch_of(node), age }));
+    }
+
+    /// The node knows no deployment.
+    pub(crate) fn is_blank(&mut self, node: usize) {
+        (self.views[node].membership, self.views[node].state) = (None, NodeState::Forgetful);
     }
 
     fn hear(&mut self, sent: Outgoing, outcome: Outcome) {
@@ -110,6 +166,11 @@ impl Script {
     }
 }
 
+/// The epoch that begins when the node abstains no longer.
+fn epoch_of(node: usize) -> Epoch {
+    Epoch::from_random(u64::try_from(node).unwrap() + 70)
+}
+
 pub(crate) fn is_claim(ask: &Ask) -> bool {
     matches!(ask, Ask::Acquire { .. })
 }
@@ -120,6 +181,22 @@ pub(crate) fn is_fence(ask: &Ask) -> bool {
 
 pub(crate) fn is_release(ask: &Ask) -> bool {
     matches!(ask, Ask::Release(_))
+}
+
+pub(crate) fn is_look(ask: &Ask) -> bool {
+    matches!(ask, Ask::Look)
+}
+
+pub(crate) fn is_mark(ask: &Ask) -> bool {
+    matches!(ask, Ask::Mark { .. })
+}
+
+pub(crate) fn is_move(ask: &Ask) -> bool {
+    matches!(ask, Ask::Move { .. })
+}
+
+pub(crate) fn is_install(ask: &Ask) -> bool {
+    matches!(ask, Ask::Install { .. })
 }
 
 pub(crate) fn failure(kind: ErrorKind) -> Outcome {

@@ -6,9 +6,8 @@ use lock_sqlite::blocking::Sqlite;
 
 use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, position, secs};
 
-fn list(client: &Sqlite, pattern: &str, limit: u32, after: Option<&Page>) -> Page {
-    let cursor = after.and_then(|page| page.next.clone());
-    client.inspect().unwrap().list(&Query { pattern: pattern.to_owned(), cursor, limit }, WITHIN).unwrap()
+fn list(client: &Sqlite, query: &Query) -> Page {
+    client.inspect().unwrap().list(query, WITHIN).unwrap()
 }
 
 fn names(page: &Page) -> Vec<&str> {
@@ -42,7 +41,7 @@ fn waiters_that_died_are_not_counted() {
     }
     let waiters = || {
         let holder = client.inspect().unwrap().holder(&mine.name, WITHIN).unwrap().unwrap();
-        (holder.waiters, list(&client, "*", 10, None).entries[0].waiters)
+        (holder.waiters, list(&client, &Query::all()).entries[0].waiters)
     };
     assert_eq!(waiters(), (3, 3));
     rig.clock.advance(secs(6));
@@ -59,14 +58,14 @@ fn listings_go_on_page_by_page() {
     for name in ["a:1", "a:2", "a:3", "b:1", "c:1"] {
         granted(client.ask(&claim(name)));
     }
-    let first = list(&client, "*:1", 2, None);
+    let first = list(&client, &Query::matching("*:1").limit(2));
     assert_eq!(names(&first), ["a:1", "b:1"]);
-    let second = list(&client, "*:1", 2, Some(&first));
+    let second = list(&client, &Query::matching("*:1").limit(2).after(first.next.clone().unwrap()));
     assert_eq!((names(&second), &second.next), (vec!["c:1"], &None));
-    assert_eq!(list(&client, "?:2", 10, None).entries.len(), 1);
-    assert_eq!(names(&list(&client, "nothing*", 10, None)), Vec::<&str>::new());
+    assert_eq!(list(&client, &Query::matching("?:2")).entries.len(), 1);
+    assert_eq!(names(&list(&client, &Query::matching("nothing*"))), Vec::<&str>::new());
     rig.clock.advance(secs(30));
-    assert_eq!(names(&list(&client, "*", 10, None)), Vec::<&str>::new());
+    assert_eq!(names(&list(&client, &Query::all())), Vec::<&str>::new());
 }
 
 #[test]
@@ -80,9 +79,9 @@ fn a_page_looks_at_a_bounded_number_of_locks() {
              INSERT INTO locks SELECT 'lock:' || i, owner, low, high, note, boot, expires_ns FROM n, locks",
         )
         .unwrap();
-    let first = list(&client, "z*", 10, None);
-    let second = list(&client, "z*", 10, Some(&first));
-    let third = list(&client, "z*", 10, Some(&second));
+    let first = list(&client, &Query::matching("z*"));
+    let second = list(&client, &Query::matching("z*").after(first.next.clone().unwrap()));
+    let third = list(&client, &Query::matching("z*").after(second.next.clone().unwrap()));
     assert_eq!([&first, &second, &third].map(|page| names(page).len()), [0, 0, 1]);
     assert_eq!(third.next, None);
 }
@@ -112,6 +111,6 @@ fn prefixes_keep_applications_apart_and_are_taken_off_again() {
     granted(bare.ask(&claim("a")));
     busy(shop.ask(&impatient("a")));
     busy(bare.ask(&impatient("shop:a")));
-    assert_eq!(names(&list(&shop, "*", 10, None)), ["a"]);
-    assert_eq!(names(&list(&bare, "*", 10, None)), ["a", "shop2:a", "shop:a"]);
+    assert_eq!(names(&list(&shop, &Query::all())), ["a"]);
+    assert_eq!(names(&list(&bare, &Query::all())), ["a", "shop2:a", "shop:a"]);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use leasehold::core::node::{NodeState, View};
+use leasehold::backend::node::{NodeState, View};
 use leasehold::redlock::Purpose;
 use leasehold::redlock::blocking::Quorum;
 use stress::connect::observer;

@@ -11,7 +11,7 @@ use super::super::tenure::{Tenure, Turn};
 use super::super::{Action, Output, Request, Station};
 use super::rig::SECRET;
 use crate::{
-    AcquireError, BackendError, Certainty, Ended, Holder, LossReason, Moment, Owner, Queueing, Refusal, TokenRange,
+    AcquireError, BackendError, Certainty, Holder, LossReason, Moment, Owner, Queueing, Refusal, Released, TokenRange,
 };
 
 /// `o1` for the first owner that a station draws, `o2` for the next.
@@ -37,9 +37,9 @@ pub(super) fn output(now: Moment, output: &Output) -> String {
         }
         Output::Replaced { turn, result: Err(refusal) } => format!("replaced {}: {}", turn.0, refused(refusal)),
         Output::Lose { turn, reason } => format!("lose {}: {}", turn.0, loss(reason)),
-        Output::Ended { turn, result: Ok(Ended::Released) } => format!("ended {}: released", turn.0),
-        Output::Ended { turn, result: Ok(Ended::AlreadyLost(reason)) } => {
-            format!("ended {}: lost before, {}", turn.0, loss(reason))
+        Output::Ended { turn, result: Ok(Released::Released) } => format!("ended {}: released", turn.0),
+        Output::Ended { turn, result: Ok(Released::Left | Released::NotHeld) } => {
+            format!("ended {}: lost before, not held", turn.0)
         }
         Output::Ended { turn, result: Err(error) } => format!("ended {}: {}", turn.0, failed(error)),
         Output::Run(action) => run(action),
@@ -89,6 +89,7 @@ fn refused(refusal: &Refusal) -> String {
         }
         Refusal::Error(AcquireError::Backend(error)) => failed(error),
         Refusal::Error(AcquireError::Closed) => "closed".to_owned(),
+        Refusal::Error(AcquireError::Cancelled) => "cancelled".to_owned(),
         Refusal::Error(AcquireError::Invalid(invalid)) => invalid.to_string(),
     }
 }

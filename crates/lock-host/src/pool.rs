@@ -1,35 +1,44 @@
 //! Threads for what nobody waits for.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::sync::{Arc, Mutex, PoisonError, thread};
 
-/// How many threads there are at most. Chosen: as many locks can hang at the store, less one, before the others are held
-/// up.
+/// How many threads there are at most. Chosen: requests for all but one of as many locks can hang without delaying the
+/// others.
 const THREADS_MAX: usize = 4;
 
 /// Something to do.
-pub(crate) trait Work: Send + Sized + 'static {
-    /// Does a part of it. What is left is given back, and goes to the end of the queue.
+pub trait Work: Send + Sized + 'static {
+    /// Does a part of it. The rest is returned, and goes to the end of the queue.
     fn run(self) -> Option<Self>;
 }
 
-/// A queue of work, and the threads that do it.
-pub(crate) struct Pool<W>(Arc<Mutex<Queue<W>>>);
+/// A queue of work, and the threads that do it: none while there is nothing to do, and a few at most.
+pub struct Pool<W>(Arc<Mutex<Queue<W>>>);
 
 struct Queue<W> {
     work: VecDeque<W>,
     threads: usize,
 }
 
-impl<W: Work> Pool<W> {
-    pub(crate) fn new() -> Self {
+impl<W> Default for Pool<W> {
+    fn default() -> Self {
         Self(Arc::new(Mutex::new(Queue { work: VecDeque::new(), threads: 0 })))
     }
+}
 
-    /// Has work done by a thread of the pool. Tells whether there is one.
-    pub(crate) fn hand_in(&self, work: W) -> bool {
+impl<W> fmt::Debug for Pool<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").finish_non_exhaustive()
+    }
+}
+
+impl<W: Work> Pool<W> {
+    /// Has work done by a thread of the pool. Returns whether there is one.
+    pub fn hand_in(&self, work: W) -> bool {
         let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if queue.threads < THREADS_MAX {
             let shared = Arc::clone(&self.0);
@@ -53,7 +62,7 @@ fn work_through<W: Work>(shared: &Mutex<Queue<W>>) {
             return;
         };
         drop(queue);
-        // Whatever happens to one piece of work, the thread is there for the next, and counted.
+        // Whatever happens to one piece of work, the thread stays available for the next, and counted.
         let more = catch_unwind(AssertUnwindSafe(|| work.run())).unwrap_or(None);
         lock().work.extend(more);
     }

@@ -1,0 +1,61 @@
+//! A hold that several tasks share.
+
+use std::sync::Arc;
+
+use lock_core::ReleaseError;
+
+use crate::guard::Guard;
+
+/// A guard with clones: the lock is held until the last of them is dropped or released.
+///
+/// Made by [`Guard::share`], and used like the [`Guard`]. All clones have the same fencing token, so what the lock protects
+/// cannot tell them apart.
+#[must_use = "the lock is released when the last clone is dropped"]
+#[derive(Clone, Debug)]
+pub struct SharedGuard(Arc<Guard>);
+
+impl Guard {
+    /// Makes a guard that can be cloned, for instance to give one to each of several tasks.
+    pub fn share(self) -> SharedGuard {
+        SharedGuard(Arc::new(self))
+    }
+}
+
+impl SharedGuard {
+    /// Gives up this clone. The last clone releases the lock and waits for the store's answer. A success means that the lock
+    /// was held until now.
+    ///
+    /// # Errors
+    /// `Lost` if the lock was lost before. `Backend` from the last clone, as in [`Guard::release`].
+    ///
+    /// # Cancel safety
+    /// As [`Guard::release`].
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// let guard = client.mutex("import").acquire().await?.share();
+    /// let part = guard.clone();
+    /// let task = tokio::spawn(async move {
+    ///     // ... one half of the import
+    ///     part.release().await
+    /// });
+    /// // ... the other half
+    /// guard.release().await?;
+    /// task.await??;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn release(self) -> Result<(), ReleaseError> {
+        let checked = self.check();
+        match Arc::into_inner(self.0) {
+            Some(guard) => guard.release().await,
+            None => Ok(checked?),
+        }
+    }
+}
+
+lock_host::deref_guard!(SharedGuard => Guard);

@@ -1,0 +1,42 @@
+//! A hold that several tasks share.
+
+use std::time::Duration;
+
+use lock_core::{LossReason, ReleaseError};
+
+use crate::support::{Bench, PATIENCE};
+
+#[tokio::test]
+async fn the_last_clone_releases_the_lock() {
+    let bench = Bench::new();
+    let mutex = bench.client().mutex("a");
+    let [one, two, three] = {
+        let guard = mutex.acquire().await.unwrap().share();
+        [guard.clone(), guard.clone(), guard]
+    };
+    assert_eq!(one.fencing_token(), two.fencing_token());
+    one.release().await.unwrap();
+    drop(two);
+    assert!(three.verify().await.is_ok() && !bench.is_free("a").await);
+    three.release().await.unwrap();
+    assert!(bench.is_free("a").await);
+    drop(mutex.acquire().await.unwrap().share());
+    bench.becomes_free("a").await;
+}
+
+#[tokio::test]
+async fn every_clone_is_told_of_a_loss() {
+    let bench = Bench::new();
+    let most = Duration::from_secs(5);
+    let one = bench.client().mutex("a").max_hold(most).acquire().await.unwrap().share();
+    let two = one.clone();
+    let told = [one.clone(), two.clone()].map(|guard| tokio::spawn(async move { guard.lost().await.reason }));
+    bench.clock.advance(most);
+    for task in told {
+        assert_eq!(tokio::time::timeout(PATIENCE, task).await.unwrap().unwrap(), LossReason::MaxHold);
+    }
+    for guard in [one, two] {
+        let outcome = guard.release().await;
+        assert!(matches!(&outcome, Err(ReleaseError::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
+    }
+}

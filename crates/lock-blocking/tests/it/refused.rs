@@ -1,0 +1,148 @@
+//! What a refused waiter runs on its own thread: what it has left at the store itself, and nothing of others.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use lock_blocking::Client;
+use lock_core::{
+    Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, EventSink, Fenced, Lease, ReleaseRequest,
+    Released, Renewed, Waiting,
+};
+
+use crate::support::{Ask, Bench, Hooked, unanswered, until};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What the store was asked for, and the name of the thread.
+type Asked = (&'static str, Option<String>);
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<Asked>>>);
+
+impl Log {
+    fn add(&self, ask: &Ask<'_>) {
+        let what = match ask {
+            Ask::Acquire(_) => "acquire",
+            Ask::Renew(_) => "renew",
+            Ask::Release(..) => "release",
+        };
+        self.0.lock().unwrap().push((what, thread::current().name().map(str::to_owned)));
+    }
+
+    /// How often a thread asked for this.
+    fn count(&self, what: &str, by: &str) -> usize {
+        let log = self.0.lock().unwrap();
+        log.iter().filter(|(asked, thread)| *asked == what && thread.as_deref() == Some(by)).count()
+    }
+}
+
+fn named<T: Send + 'static>(name: &str, run: impl FnOnce() -> T + Send + 'static) -> thread::JoinHandle<T> {
+    thread::Builder::new().name(name.into()).spawn(run).unwrap()
+}
+
+/// A store without a queue: the next claim waits for releases whose claims were not answered.
+#[derive(Debug)]
+struct Polled<B>(B);
+
+impl<B: Backend> Backend for Polled<B> {
+    fn capabilities(&self) -> Capabilities {
+        let mut capabilities = self.0.capabilities();
+        capabilities.waiting = Waiting::Poll;
+        capabilities
+    }
+
+    fn listen(&self, sink: EventSink) {
+        self.0.listen(sink);
+    }
+}
+
+impl<B: BlockingBackend> BlockingBackend for Polled<B> {
+    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
+        self
+    }
+
+    fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        self.0.acquire(claim, within)
+    }
+
+    fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        self.0.renew(leases, within)
+    }
+
+    fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        self.0.release(request, within)
+    }
+
+    fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
+        self.0.fence(lease, within)
+    }
+}
+
+#[test]
+fn a_refused_waiter_does_not_repeat_the_release_of_one_that_is_gone() {
+    let bench = Bench::new();
+    let log = Log::default();
+    let asked = log.clone();
+    let backend = Hooked(bench.store.blocking(), move |ask: Ask<'_>| {
+        asked.add(&ask);
+        Err(unanswered())
+    });
+    let client = Client::builder(Arc::new(Polled(backend))).clock(Arc::new(bench.clock.clone())).build().unwrap();
+    let wait = |name: &str| {
+        let mutex = client.mutex("a").ttl(3600 * SECOND).wait(5 * SECOND);
+        named(name, move || mutex.acquire().is_err())
+    };
+    let first = wait("first");
+    until(|| {
+        bench.clock.advance(SECOND / 10);
+        first.is_finished()
+    });
+    assert!(first.join().unwrap());
+    for _ in 0..5 {
+        let before = log.count("release", "leasehold-driver");
+        let next = wait("next");
+        // When it joins, the release is repeated at once.
+        until(|| log.count("release", "leasehold-driver") > before);
+        // The wait ends when the release is due again.
+        until(|| {
+            bench.clock.advance(10 * SECOND);
+            next.is_finished()
+        });
+        assert!(next.join().unwrap());
+    }
+    assert_eq!((log.count("acquire", "next"), log.count("release", "next")), (0, 0));
+}
+
+#[test]
+fn a_refused_waiter_does_not_ask_for_another_one() {
+    let bench = Bench::new();
+    let log = Log::default();
+    let asked = log.clone();
+    let backend = Hooked(bench.store.blocking(), move |ask: Ask<'_>| {
+        asked.add(&ask);
+        Ok(())
+    });
+    let client = Client::builder(Arc::new(backend)).clock(Arc::new(bench.clock.clone())).build().unwrap();
+    for round in 1..=5 {
+        let guard = client.mutex("a").max_hold(5 * SECOND).acquire().unwrap();
+        let wait = |name: &str, wait| {
+            let mutex = client.mutex("a").wait(wait);
+            let join = named(name, move || mutex.acquire().is_ok());
+            // It sleeps behind the holder: there is nothing to run.
+            thread::sleep(SECOND / 20);
+            join
+        };
+        let (refused, admitted) = (wait("refused", 5 * SECOND), wait("admitted", 50 * SECOND));
+        bench.clock.advance(5 * SECOND);
+        until(|| {
+            bench.clock.advance(SECOND / 100);
+            refused.is_finished() && admitted.is_finished()
+        });
+        assert!(!refused.join().unwrap() && admitted.join().unwrap(), "round {round}");
+        drop(guard);
+        bench.becomes_free("a");
+    }
+    assert_eq!(log.count("acquire", "refused"), 0);
+    assert!(log.count("acquire", "admitted") > 0);
+}

@@ -1,0 +1,43 @@
+//! A hold that several threads share.
+
+use std::time::Duration;
+
+use lock_core::{LossReason, ReleaseError};
+
+use crate::support::{Bench, PATIENCE};
+
+#[test]
+fn the_last_clone_releases_the_lock() {
+    let bench = Bench::new();
+    let mutex = bench.client().mutex("a");
+    let [one, two, three] = {
+        let guard = mutex.acquire().unwrap().share();
+        [guard.clone(), guard.clone(), guard]
+    };
+    assert_eq!(one.fencing_token(), two.fencing_token());
+    one.release().unwrap();
+    drop(two);
+    assert!(three.verify().is_ok() && !bench.is_free("a"));
+    three.release().unwrap();
+    assert!(bench.is_free("a"));
+    drop(mutex.acquire().unwrap().share());
+    bench.becomes_free("a");
+}
+
+#[test]
+fn every_clone_is_told_of_a_loss() {
+    let bench = Bench::new();
+    let most = Duration::from_secs(5);
+    let one = bench.client().mutex("a").max_hold(most).acquire().unwrap().share();
+    let two = one.clone();
+    let told =
+        [one.clone(), two.clone()].map(|guard| std::thread::spawn(move || guard.lost_within(PATIENCE).unwrap().reason));
+    bench.clock.advance(most);
+    for thread in told {
+        assert_eq!(thread.join().unwrap(), LossReason::MaxHold);
+    }
+    for guard in [one, two] {
+        let outcome = guard.release();
+        assert!(matches!(&outcome, Err(ReleaseError::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
+    }
+}

@@ -1,0 +1,192 @@
+//! What a pass moves to this deployment, and what it leaves where it is.
+
+use std::sync::Arc;
+
+use lock_core::node::{Ask, Membership};
+use lock_redlock::quorum::{Purpose, Recovery};
+
+use crate::script::{Script, is_install, is_mark, is_move};
+use crate::support::MAX_TTL;
+
+/// The deployment of the first so many nodes.
+fn first(nodes: usize) -> Membership {
+    Membership::new((0..nodes).map(|node| format!("node-{node}")).collect(), MAX_TTL)
+}
+
+/// The first ones were moved here from a deployment of the first `old`. The last node of that one was left behind.
+fn moved(nodes: usize, old: usize, heirs: usize) -> Script {
+    let mut script = Script::new(nodes);
+    script.views[..heirs].iter_mut().for_each(|view| view.predecessor = Some(first(old)));
+    script.views[old - 1].membership = Some(first(old));
+    script
+}
+
+#[test]
+fn a_node_is_fetched_if_a_majority_says_that_it_was_left_behind() {
+    for (nodes, old, heirs, fetched) in
+        [(5, 4, 3, true), (5, 4, 2, false), (4, 3, 2, false), (6, 5, 4, true), (6, 5, 3, false)]
+    {
+        let mut script = moved(nodes, old, heirs);
+        script.pass(Purpose::Watch).unwrap();
+        let expected = if fetched { vec![old - 1] } else { vec![] };
+        assert_eq!(script.stepped(is_move), expected, "{heirs} of {nodes} were moved from {old}");
+    }
+}
+
+#[test]
+fn a_fetched_node_is_told_what_it_was_part_of() {
+    let mut script = moved(5, 4, 3);
+    script.pass(Purpose::Watch).unwrap();
+    let told = script.steps.iter().find(|(_, ask)| is_move(ask));
+    let Some((_, Ask::Move { membership, predecessor, .. })) = told else { panic!("{told:?}") };
+    assert_eq!((&**membership, &**predecessor), (&first(5), &first(4)));
+}
+
+#[test]
+fn a_node_that_was_only_marked_there_is_fetched_too() {
+    let mut script = moved(5, 4, 3);
+    script.is_blank(3);
+    script.views[3].marked_for = Some(first(4));
+    script.pass(Purpose::Watch).unwrap();
+    assert_eq!(script.stepped(is_move), [3]);
+}
+
+#[test]
+fn only_nodes_of_this_deployment_say_what_it_succeeds() {
+    let mut script = moved(6, 5, 4);
+    script.views[0].membership = Some(first(5));
+    script.pass(Purpose::Watch).unwrap();
+    assert!(script.stepped(is_move).is_empty(), "three of six say so");
+    let mut script = moved(6, 5, 4);
+    script.views[0].predecessor = Some(first(3));
+    script.pass(Purpose::Watch).unwrap();
+    assert!(script.stepped(is_move).is_empty(), "the first says that it was moved from another one");
+}
+
+#[test]
+fn a_look_and_a_move_fetch_nobody() {
+    let mut script = moved(5, 4, 3);
+    assert!(script.pass(Purpose::Look).unwrap().nodes[3].view.is_err());
+    assert!(script.stepped(is_move).is_empty());
+    script.pass(Purpose::Move(Arc::new(first(3)))).unwrap();
+    assert_eq!(script.stepped(is_move), [0, 1, 2, 4]);
+}
+
+/// A deployment whose list was "moved" to itself stays as it is.
+#[test]
+fn a_node_of_this_deployment_was_not_left_behind() {
+    let mut script = Script::new(3);
+    script.views.iter_mut().for_each(|view| view.predecessor = Some(first(3)));
+    script.pass(Purpose::Watch).unwrap();
+    assert!(script.stepped(is_move).is_empty());
+}
+
+/// The operator says which deployment it was. So it is enough that no majority is left there.
+#[test]
+fn a_takeover_fetches_nodes_if_no_majority_is_left_where_they_were() {
+    for (nodes, old, heirs, fetched) in
+        [(5, 3, 2, true), (5, 3, 1, false), (6, 4, 2, true), (6, 4, 1, false), (7, 5, 3, true), (7, 5, 2, false)]
+    {
+        let mut script = moved(nodes, old, heirs);
+        script.pass(Purpose::TakeOver(Arc::new(first(old)))).unwrap();
+        let expected = if fetched { vec![old - 1] } else { vec![] };
+        assert_eq!(script.stepped(is_move), expected, "{heirs} of {old} were moved");
+        // Of another predecessor the operator has said nothing.
+        script.pass(Purpose::TakeOver(Arc::new(first(2)))).unwrap();
+        assert!(script.stepped(is_move).is_empty(), "{heirs} of {old} were moved");
+    }
+}
+
+/// Nodes that were not part of it make no majority smaller.
+#[test]
+fn new_nodes_do_not_count_as_moved() {
+    let mut script = moved(5, 3, 1);
+    script.views[3].predecessor = Some(first(3));
+    script.views[4].predecessor = Some(first(3));
+    script.views[2] = Script::new(5).views[2].clone();
+    script.is_blank(1);
+    script.pass(Purpose::TakeOver(Arc::new(first(3)))).unwrap();
+    assert_eq!((script.stepped(is_move), script.stepped(is_mark)), (vec![], vec![1]));
+}
+
+/// A blank node is moved as well, so that it can say what it succeeds.
+#[test]
+fn a_takeover_moves_blank_nodes_after_the_deployment_was_moved() {
+    for (heirs, step) in [(2, is_move as fn(&Ask) -> bool), (1, is_mark)] {
+        let mut script = moved(5, 3, heirs);
+        script.views[2] = Script::new(5).views[2].clone();
+        script.is_blank(4);
+        script.pass(Purpose::TakeOver(Arc::new(first(3)))).unwrap();
+        assert_eq!((script.stepped(step), script.steps.len() > 10), (vec![4], true), "{heirs} were moved");
+        assert_eq!(script.stepped(is_mark).len() + script.stepped(is_move).len(), 1);
+    }
+}
+
+#[test]
+fn a_repeated_move_asks_only_the_nodes_that_are_not_there() {
+    let to = Arc::new(first(2));
+    for (there, asked) in [(0, &[0, 1, 2][..]), (1, &[1, 2]), (2, &[2]), (3, &[])] {
+        let mut script = Script::new(3);
+        script.views[..there].iter_mut().for_each(|view| view.membership = Some(Membership::clone(&to)));
+        script.pass(Purpose::Move(Arc::clone(&to))).unwrap();
+        assert_eq!(script.stepped(is_move), asked);
+    }
+}
+
+#[test]
+fn a_move_to_the_same_max_ttl_is_one_and_to_a_shorter_is_not() {
+    for (max_ttl, may_move) in [(MAX_TTL, true), (MAX_TTL - std::time::Duration::from_nanos(1), false)] {
+        let to = Membership { max_ttl, ..first(2) };
+        assert_eq!(Script::new(3).pass(Purpose::Move(Arc::new(to))).is_ok(), may_move);
+    }
+}
+
+/// Five nodes that abstain since a move from three, of which so many kept their counters.
+fn waiting(kept: usize) -> Script {
+    let mut script = Script::new(5);
+    (0..5).for_each(|node| {
+        script.noted(node, 5, MAX_TTL * 2);
+        script.views[node].predecessor = Some(first(3));
+        script.views[node].counter = u64::from(node < kept);
+    });
+    script
+}
+
+#[test]
+fn after_a_move_the_nodes_that_were_moved_remember_if_they_are_enough() {
+    type Change = fn(&mut Script);
+    let same: Change = |_| {};
+    let in_use: Change = |script| {
+        (2..5).for_each(|node| script.views[node] = Script::new(5).views[node].clone());
+        script.notes.iter_mut().for_each(|notes| notes[2..].fill(None));
+    };
+    for (kept, change, recovery, why) in [
+        (3, same, Recovery::FromOthers, "all of them"),
+        (2, same, Recovery::FromOthers, "every majority of three includes one of two"),
+        (1, same, Recovery::ByClock, "two others may have had a higher token"),
+        (2, |script| script.is_blank(4), Recovery::FromOthers, "four of five abstain since the move"),
+        (2, |script| script.views[0].counter = 0, Recovery::ByClock, "one has forgotten"),
+        (2, |script| script.views[0].marked_for = Some(first(5)), Recovery::ByClock, "one was marked, so it forgot"),
+        (2, |script| script.views[0].predecessor = Some(first(2)), Recovery::ByClock, "it was moved from elsewhere"),
+        (1, |script| script.views[4].counter = 1, Recovery::ByClock, "the fifth was not part of the three"),
+        (2, in_use, Recovery::FromOthers, "three others vote"),
+    ] {
+        let mut script = waiting(kept);
+        change(&mut script);
+        let report = script.pass(Purpose::Watch).unwrap();
+        assert_eq!(report.nodes[1].recovery, Some(recovery), "{why}");
+        assert_eq!(report.warnings().is_empty(), recovery == Recovery::FromOthers, "{why}");
+        assert!(script.stepped(is_install).contains(&1));
+    }
+}
+
+/// A majority may have voted, and granted, and forgotten.
+#[test]
+fn nodes_that_were_moved_do_not_know_what_was_granted_since() {
+    for (forgot, recovery) in [(2, Recovery::FromOthers), (3, Recovery::ByClock)] {
+        let mut script = waiting(2);
+        (5 - forgot..5).for_each(|node| script.views[node].marked_for = Some(first(5)));
+        let report = script.pass(Purpose::Watch).unwrap();
+        assert_eq!(report.nodes[1].recovery, Some(recovery), "{forgot} forgot");
+    }
+}
