@@ -131,9 +131,12 @@ impl Station {
         self.refuse_overdue(now);
         match input {
             Input::Join(join) => self.on_join(now, join),
-            Input::Leave(leaving) => self.on_leave(now, leaving),
-            Input::Cancel(turn) => self.on_cancel(turn),
+            Input::Leave(leaving) => {
+                self.line.leave(leaving.turn);
+                self.end_turn(now, leaving);
+            }
             Input::Replace { turn, terms } => self.on_replace(now, turn, terms),
+            Input::Cancel(turn) => self.on_cancel(turn),
             Input::Reply(id, Reply::Acquire(result)) => self.on_acquire_reply(now, id, result),
             Input::Reply(id, Reply::Release(result)) => self.on_release_reply(now, id, result),
             Input::Renewal { owner, asked_at, answer } => self.on_renewal(now, owner, asked_at, answer),
@@ -171,7 +174,7 @@ impl Station {
     /// not shared.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.tenure.is_none() && self.quest.is_none() && self.line.is_empty() && self.pending_releases.is_empty()
+        self.tenure.is_none() && self.quest.is_none() && self.line.is_empty() && self.pending_releases.0.is_empty()
     }
 
     /// Whether the store may know this owner from here: it asks or holds, or its release was not answered yet.
@@ -207,11 +210,6 @@ impl Station {
             self.pending_releases.hasten_before_claims(now, &self.policy);
         }
         self.line.join(now, join);
-    }
-
-    fn on_leave(&mut self, now: Moment, leaving: Leaving) {
-        self.line.leave(leaving.turn);
-        self.end_turn(now, leaving);
     }
 
     fn on_cancel(&mut self, turn: TurnId) {

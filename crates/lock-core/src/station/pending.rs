@@ -66,14 +66,6 @@ pub(super) enum Progress {
 pub(super) struct PendingReleases(pub(super) Vec<PendingRelease>);
 
 impl PendingReleases {
-    pub(super) fn push(&mut self, pending: PendingRelease) {
-        self.0.push(pending);
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Whether a release of this owner was not answered yet.
     pub(super) fn has(&self, owner: Owner) -> bool {
         self.0.iter().any(|pending| pending.request.owner == owner)

@@ -36,8 +36,7 @@ pub(super) enum Old {
 
 impl Replacement {
     pub(super) fn new(owner: Owner, terms: Terms, now: Moment) -> Self {
-        let (progress, old) = (Asking::At(now), Old::Held);
-        Self { owner, terms, progress, floor: None, tries: 0, unanswered_until: None, old }
+        Self { owner, terms, progress: Asking::At(now), floor: None, tries: 0, unanswered_until: None, old: Old::Held }
     }
 
     /// Whether the store may hold the new lease instead of the old one.

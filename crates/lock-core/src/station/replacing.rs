@@ -13,39 +13,21 @@ use super::replacement::{Asking, Old, Replacement};
 use super::tenure::Tenure;
 use crate::policy::pace;
 use crate::{
-    Ability, AcquireError, Answer, BackendError, Certainty, Claim, Effect, Hold, Invalid, LossReason, Moment, Queueing,
-    Refusal, Terms, Width,
+    Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Claim, Effect, Hold, Invalid, LossReason,
+    Moment, Queueing, Refusal, Terms, Width,
 };
 
 impl Station {
     /// A holder wants other terms.
     pub(super) fn on_replace(&mut self, now: Moment, turn: TurnId, terms: Terms) {
-        let Some(tenure) = self.tenure.as_ref().filter(|tenure| tenure.has(turn)) else { return };
+        let Some(tenure) = self.tenure.as_mut().filter(|tenure| tenure.has(turn)) else { return };
         let busy = tenure.turns.len() > 1 || tenure.replacement.is_some();
-        let refusal = match self.check_replacement(tenure, terms) {
-            Err(error) => Some(Refusal::Error(error)),
-            Ok(()) => busy.then(|| Refusal::Busy { holder: tenure.as_holder() }),
+        let refusal = match check(&self.policy.store, tenure.lease.terms, terms) {
+            Err(error) => Refusal::Error(error),
+            Ok(()) if busy => Refusal::Busy { holder: tenure.as_holder() },
+            Ok(()) => return tenure.replacement = Some(Replacement::new(self.owners.draw(), terms, now)),
         };
-        if let Some(refusal) = refusal {
-            self.outbox.push_back(Output::Replaced { turn, result: Err(refusal) });
-            return;
-        }
-        let replacement = Replacement::new(self.owners.draw(), terms, now);
-        if let Some(tenure) = &mut self.tenure {
-            tenure.replacement = Some(replacement);
-        }
-    }
-
-    fn check_replacement(&self, tenure: &Tenure, terms: Terms) -> Result<(), AcquireError> {
-        let (store, ttl) = (&self.policy.store, tenure.lease.terms.ttl);
-        store.check_ability(Ability::Replace)?;
-        store.check_mode(terms.mode)?;
-        if terms.ttl < ttl {
-            // If the answer is lost, the holder relies on the old lease, and the new one must not end before that.
-            let problem = format!("it is shorter than the {ttl} that the lock is held with");
-            return Err(Invalid::new("ttl", terms.ttl, problem, "give one that is at least as long").into());
-        }
-        Ok(())
+        self.outbox.push_back(Output::Replaced { turn, result: Err(refusal) });
     }
 
     /// When the claim is to go out, unless something else has to be answered first: a claim of the old owner, or releases,
@@ -165,4 +147,15 @@ impl Station {
         tenure.turns.push(turn);
         self.tenure = Some(tenure);
     }
+}
+
+fn check(store: &Capabilities, old: Terms, new: Terms) -> Result<(), AcquireError> {
+    store.check_ability(Ability::Replace)?;
+    store.check_mode(new.mode)?;
+    if old.ttl <= new.ttl {
+        return Ok(());
+    }
+    // If the answer is lost, the holder relies on the old lease, and the new one must not end before that.
+    let problem = format!("it is shorter than the {} that the lock is held with", old.ttl);
+    Err(Invalid::new("ttl", new.ttl, problem, "give one that is at least as long").into())
 }
