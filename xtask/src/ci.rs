@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::{package, sim, step, test, tidy};
 
 /// Sets of features that have to build alone.
-const FEATURES: [(&str, &[&str]); 4] = [
+const FEATURES: [(&str, &[&str]); 5] = [
     (
         "leasehold",
         &[
@@ -29,11 +29,13 @@ const FEATURES: [(&str, &[&str]); 4] = [
             "blocking,tls",
             "connection-manager",
             "deadpool",
+            "tracing",
             "r2d2",
             "async,blocking",
             "full",
         ],
     ),
+    ("lock-host", &["", "tracing"]),
     ("lock-redis", &["", "async", "tls", "r2d2"]),
     ("lock-redlock", &["", "async", "twins"]),
     ("lock-sqlite", &["", "async"]),

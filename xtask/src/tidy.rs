@@ -45,7 +45,7 @@ const EDGES: [(&str, &[&str]); 11] = [
 const NOT_IN_CORE: [&str; 4] = ["Instant::now", "SystemTime", "thread::", ".await"];
 
 /// Client libraries of which two versions would be two worlds.
-const ONE_VERSION: [&str; 7] = ["redis", "r2d2", "deadpool", "tokio", "rusqlite", "serde", "rustls"];
+const ONE_VERSION: [&str; 8] = ["redis", "r2d2", "deadpool", "tokio", "rusqlite", "serde", "rustls", "tracing"];
 
 /// Checks the rules.
 pub(crate) fn run() -> Result<()> {

@@ -12,13 +12,14 @@ use leasehold::redlock::RedlockConfig;
 use lock_core::{Invalid, LockName, Note, Ttl, parse_duration};
 
 use crate::demo::args::DemoArgs;
+use crate::log::LogLevel;
 use crate::redlock::args::RedlockArgs;
 use crate::report::whole_seconds_up;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  the command's own code, or 128+n if signal n ended it; if leasehold received that signal, too, it
-       dies of it as well, so that Ctrl-C ends a shell loop
+  the command's own code, or 128+n if signal n ended it; if leasehold received that signal too, it
+       ends by the same signal, so that Ctrl-C ends a shell loop
   75   the lock is held, or the wait timed out (see --busy-code)
   76   the lease was lost before the command ended, whatever its own code
   69   the store is unreachable, does not answer in time or has a full disk, or too few nodes of a
@@ -71,7 +72,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// List the locks that are held.
     ///
-    /// In Redis, a lock of another library is listed while somebody waits for it; `leasehold show NAME` always shows it.
+    /// In Redis, a lock of another library is listed only while a leasehold client waits for it; `leasehold show NAME`
+    /// always shows it.
     Ls(LsArgs),
     /// Show who holds a lock.
     Show(ShowArgs),
@@ -114,7 +116,7 @@ pub(crate) struct RunArgs {
     /// Exit code when the lock is busy or the wait times out; 0 also suppresses the message.
     #[arg(short = 'E', long, value_name = "CODE", default_value_t = crate::exit::BUSY)]
     pub(crate) busy_code: u8,
-    /// How long the store keeps the lock if this machine falls silent.
+    /// How long the store keeps the lock if this machine stops renewing it.
     #[arg(long, value_name = "DURATION", default_value_t = Ttl::DEFAULT, value_parser = ttl, help = ttl_help())]
     pub(crate) ttl: Ttl,
     /// How long the command has between SIGTERM and SIGKILL when the lease is lost [default: a sixth of the ttl, at most
@@ -132,12 +134,17 @@ pub(crate) struct RunArgs {
     /// Print what is being done.
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// Print JSON on standard error in place of messages; the last line is the outcome.
+    /// Print JSON instead of messages on standard error; the last line is the outcome.
     ///
-    /// Each store error during the wait is reported by a line before it, whose outcome is "waiting". The command may write
-    /// to standard error as well: see --report.
+    /// Each store error during the wait is reported on an earlier line with the outcome "waiting". If the command also
+    /// writes to standard error, use --report.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Log what happens to the lock on standard error: off, error, warn, info or debug. Each level includes those before it.
+    ///
+    /// With --json, each line is JSON, whose outcome is "log"; with --quiet nothing is logged.
+    #[arg(long, value_name = "LEVEL", env = "LEASEHOLD_LOG", hide_env_values = true, default_value = "off")]
+    pub(crate) log: LogLevel,
     /// Write the outcome as one line of JSON to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
@@ -154,7 +161,7 @@ pub(crate) struct RunArgs {
 pub(crate) struct LsArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Print one JSON array in place of the table.
+    /// Print a JSON array instead of the table.
     #[arg(long)]
     pub(crate) json: bool,
     /// Names to list: `*` matches any text, `?` matches one character.
@@ -167,7 +174,7 @@ pub(crate) struct LsArgs {
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Print one JSON object in place of the table; its `held` tells whether the lock is held.
+    /// Print a JSON object instead of the table; its field `held` says whether the lock is held.
     #[arg(long)]
     pub(crate) json: bool,
     /// The name of the lock.
@@ -175,7 +182,7 @@ pub(crate) struct ShowArgs {
     pub(crate) name: LockName,
 }
 
-/// Parses a command line, its first word being the program.
+/// Parses a command line, which begins with the name of the program.
 pub(crate) fn parse(line: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = Cli::command().try_get_matches_from(line)?;
     let mut cli = Cli::from_arg_matches(&matches)?;
@@ -191,9 +198,9 @@ pub(crate) fn asks_for_json(line: &[OsString]) -> bool {
     line.iter().take_while(|word| *word != OsStr::new("--")).any(|word| word == OsStr::new("--json"))
 }
 
-/// The file that a command line asks to report to, even if it is invalid otherwise.
+/// The report file that a command line names, even if it is invalid otherwise.
 ///
-/// Only what is certainly our own option counts: the file is overwritten.
+/// Counts only what is certainly our own option, because the file is overwritten.
 pub(crate) fn report_file(line: &[OsString]) -> Option<PathBuf> {
     let mut line = line.to_vec();
     let lenient = || Cli::command().mut_subcommand("run", |run| run.mut_args(accept_anything));
@@ -270,7 +277,7 @@ fn ttl(text: &str) -> Result<Ttl, Invalid> {
 
 fn ttl_help() -> String {
     format!(
-        "How long the store keeps the lock if this machine falls silent; {} or more, unless --grace is given; the lease \
+        "How long the store keeps the lock if this machine stops renewing it; {} or more, unless --grace is given; the lease \
          is renewed, so the command may run longer",
         whole_seconds_up(smallest_ttl().get())
     )

@@ -64,7 +64,7 @@ impl Exit {
         }
     }
 
-    /// The signal that this process dies of: from an exit code, a shell cannot tell that its loop was interrupted.
+    /// The signal by which this process ends itself: an exit code would not tell a shell that its loop was interrupted.
     pub(crate) fn signal(self) -> Option<i32> {
         match self {
             Self::SignalledAlike(signal) | Self::Interrupted(signal) => Some(signal),

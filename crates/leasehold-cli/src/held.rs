@@ -10,10 +10,10 @@ pub(crate) const HELD: &str = "LEASEHOLD_HELD";
 /// Everything else is encoded, so `:` and `@` are unambiguous.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
-/// The locks that this process's ancestors held by `leasehold run`.
+/// The locks that this process's ancestors held through `leasehold run`.
 ///
-/// Processes that a job leaves running inherit the variable and outlive the lock. So the name alone proves nothing: the lock
-/// is held above if the store still shows the token. That also covers different spellings of one store's URL.
+/// Processes that a job leaves running inherit the variable and outlive the lock. So the name alone proves nothing: an
+/// ancestor holds the lock if the store still shows the token. That also covers different spellings of one store's URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Held(Vec<String>);
 

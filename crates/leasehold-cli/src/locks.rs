@@ -1,9 +1,10 @@
 //! The library as this program uses it: answers become failures with exit codes, durations become moments.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::BackendConfig;
-use leasehold::blocking::{self, Client, Guard};
+use leasehold::blocking::{self, Builder, Client, Guard};
 use lock_core::inspect::{Entry, Query};
 use lock_core::{
     AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, LockName, Moment, Operation,
@@ -14,6 +15,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::exit::{Exit, Failure};
+use crate::log::Log;
 use crate::quorum::{Quorum, failure};
 use crate::report::{rough, whole_seconds};
 use crate::store::Store;
@@ -29,7 +31,7 @@ pub(crate) struct Locks {
     warnings: Vec<String>,
 }
 
-/// Which lock is asked for, and how.
+/// Which lock to ask for, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
     pub(crate) name: LockName,
@@ -53,14 +55,18 @@ pub(crate) enum Patience {
 impl Locks {
     /// Opens the store.
     pub(crate) fn connect(store: &Store) -> Result<Self, Failure> {
+        Self::connect_logged(store, None)
+    }
+
+    /// Opens the store, and logs what happens to the locks.
+    pub(crate) fn connect_logged(store: &Store, log: Option<Arc<Log>>) -> Result<Self, Failure> {
         let config = store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
         if let BackendConfig::Redlock(redlock) = &config {
             let (quorum, warnings) = Quorum::connect(redlock)?;
-            let client = Client::builder(quorum.backend()).op_timeout(redlock.op_timeout()).build();
-            let client = client.map_err(|error| failure(error.into()))?;
+            let client = build(Client::builder(quorum.backend()).op_timeout(redlock.op_timeout()), log)?;
             return Ok(Self { client, quorum: Some(quorum), warnings });
         }
-        let client = blocking::connect_to(&config).map_err(failure)?;
+        let client = build(blocking::builder(&config).map_err(failure)?, log)?;
         let warnings = client.warnings();
         Ok(Self { client, quorum: None, warnings })
     }
@@ -148,10 +154,15 @@ impl Locks {
             Some(Some(left)) => {
                 format!(", for {} unless renewed; {WAIT}", whole_seconds(left))
             }
-            Some(None) => " and never expires; if nothing uses it any more, delete it from the store".to_owned(),
+            Some(None) => " and never expires; if nothing uses it any more, delete its key from the store".to_owned(),
         };
         busy(wish, &format!("{} is held by {holder}{rest}", wish.name))
     }
+}
+
+fn build(builder: Builder, log: Option<Arc<Log>>) -> Result<Client, Failure> {
+    let builder = log.into_iter().fold(builder, |builder, log| builder.observer(log));
+    builder.build().map_err(|error| failure(error.into()))
 }
 
 const WAIT: &str = "to wait, use -w 30s instead of -n, or omit both";
@@ -218,14 +229,14 @@ impl Hold {
         self.0.fencing_token()
     }
 
-    /// When the hold ends, unless it is renewed before.
+    /// When the hold ends, unless it is renewed first.
     pub(crate) fn deadline(&self) -> Moment {
         // Read first, so that a pause between the two makes the deadline early, not late.
         let now = HostClock.now();
         now + self.0.remaining()
     }
 
-    /// Renews the lease now, if the store does it.
+    /// Renews the lease now, if the store accepts it.
     pub(crate) fn renew(&self) {
         // A loss shows in `lost`, and after any other failure the regular renewals continue.
         let _ = self.0.renew();

@@ -1,13 +1,14 @@
-//! The `leasehold` command: distributed locks for shell scripts and for people.
+//! The `leasehold` command: distributed locks for shell scripts and interactive use.
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
-//! (who holds what) · `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are).
+//! (who holds what) · `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are) · `log` (what happens to them).
 
 mod args;
 mod demo;
 mod exit;
 mod held;
 mod locks;
+mod log;
 mod look;
 mod quorum;
 mod redlock;

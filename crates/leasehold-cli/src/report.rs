@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
@@ -11,6 +12,7 @@ use lock_core::LockName;
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
+use crate::log::Log;
 
 /// How much is printed on standard error, and in which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +35,20 @@ const PLAIN: Style = Style::new();
 #[derive(Debug)]
 pub(crate) struct Voice {
     tone: Tone,
+    log: Option<Arc<Log>>,
     file: Option<ReportFile>,
     warnings: Vec<String>,
 }
 
 impl Voice {
-    /// A voice in this tone.
-    pub(crate) fn new(tone: Tone) -> Self {
-        Self { tone, file: None, warnings: Vec::new() }
+    /// A voice in this tone, beside a log.
+    pub(crate) fn new(tone: Tone, log: Option<Arc<Log>>) -> Self {
+        Self { tone, log, file: None, warnings: Vec::new() }
+    }
+
+    /// The log, if there is one.
+    pub(crate) fn log(&self) -> Option<Arc<Log>> {
+        self.log.clone()
     }
 
     /// Writes the report to this file, too.
@@ -78,7 +86,7 @@ impl Voice {
         self.warn(&message);
     }
 
-    /// Prints a message that is no warning.
+    /// Prints a message that is not a warning.
     pub(crate) fn tell(&self, text: &str) {
         if matches!(self.tone, Tone::Normal | Tone::Verbose) {
             say(PLAIN, text);
@@ -92,6 +100,9 @@ impl Voice {
         report.exit = exit.code();
         if let Some(file) = self.file {
             file.fill(&report);
+        }
+        if let Some(log) = self.log {
+            log.close();
         }
         match self.tone {
             Tone::Quiet => {}
@@ -163,24 +174,24 @@ pub(crate) enum CommandEnd {
     Signal(i32),
 }
 
-/// A duration for people, to the millisecond.
+/// A duration for display, to the millisecond.
 pub(crate) fn human(duration: Duration) -> FormattedDuration {
     format_duration(Duration::from_millis(millis(duration)))
 }
 
-/// How long something took, for people: to a tenth of a second, and shorter times to a hundredth.
+/// How long something took, for display: to a tenth of a second, and below a second to a hundredth.
 pub(crate) fn rough(duration: Duration) -> FormattedDuration {
     let nearest = |step: u64| (millis(duration).saturating_add(step / 2) / step).saturating_mul(step);
     let hundredths = nearest(10);
     human(Duration::from_millis(if hundredths < 1000 { hundredths } else { nearest(100) }))
 }
 
-/// A duration for people, to the second, at least one.
+/// A duration for display, in whole seconds rounded down, at least one.
 pub(crate) fn whole_seconds(duration: Duration) -> FormattedDuration {
     human(Duration::from_secs(duration.as_secs().max(1)))
 }
 
-/// A duration for people, to the next full second.
+/// A duration for display, in whole seconds rounded up.
 pub(crate) fn whole_seconds_up(duration: Duration) -> FormattedDuration {
     human(Duration::from_millis(millis(duration).div_ceil(1000) * 1000))
 }

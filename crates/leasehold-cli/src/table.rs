@@ -1,4 +1,4 @@
-//! Tables for people. A table that is wider than the terminal loses columns; its cells are never split.
+//! Tables for the terminal. A table that is wider than the terminal loses columns; its cells are never split.
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 

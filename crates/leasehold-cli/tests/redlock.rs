@@ -53,7 +53,7 @@ fn only_what_nobody_used_can_be_declared_new() {
     nodes.servers[1].restart_empty();
     let output = nodes.redlock("init", &[nodes.url()]);
     assert_eq!(code(output.status), 78);
-    assert!(text(&output.stderr).contains(&format!("{} knows this deployment", nodes.address(2))));
+    assert!(text(&output.stderr).contains(&format!("{} already knows this deployment", nodes.address(2))));
     let mut nodes = Nodes::blank(3);
     nodes.servers[2].kill();
     let output = nodes.redlock("init", &[nodes.url()]);
@@ -178,15 +178,15 @@ fn what_is_no_deployment_is_refused() {
     let said = nodes.refused(&format!("-n {RUN} {} a", nodes.url_of(0..3)), 78);
     assert!(said.contains("belongs to a deployment of other nodes"), "{said}");
     let longer = nodes.url().replace(MAX_TTL, "5s");
-    assert!(nodes.refused(&format!("-n {RUN} {longer} a"), 78).contains("write ?max_ttl=4s"));
+    assert!(nodes.refused(&format!("-n {RUN} {longer} a"), 78).contains("set ?max_ttl=4s"));
     let blank = Nodes::blank(2);
     let twice = format!("{},localhost:{}", blank.url().split('?').next().unwrap(), blank.servers[0].port());
-    assert!(nodes.refused(&format!("-n {RUN} {twice} a"), 69).contains("one and the same server"));
+    assert!(nodes.refused(&format!("-n {RUN} {twice} a"), 69).contains("are the same server"));
     let mixed = format!("{},db3", blank.url().split('?').next().unwrap());
-    assert!(nodes.refused(&format!("-n {RUN} {mixed} a"), 78).contains("means another server on each host"));
+    assert!(nodes.refused(&format!("-n {RUN} {mixed} a"), 78).contains("means a different server on each host"));
     let even = nodes.leasehold.run(&format!("-n {RUN} {} a", nodes.url()), "true");
     assert_eq!(code(even.status), 0);
-    assert_eq!(text(&even.stderr).matches("an odd number is better").count(), 1, "{}", text(&even.stderr));
+    assert_eq!(text(&even.stderr).matches("use an odd number").count(), 1, "{}", text(&even.stderr));
     for (url, words) in [
         ("redlock://:sesame@a,b", "2 node(s)"),
         ("redlock://?node=redis://:sesame@a/x&node=redis://b&node=redis://c", "not a number"),

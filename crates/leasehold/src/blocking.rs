@@ -36,8 +36,19 @@ pub fn connect(url: &str) -> Result<Client, ConnectError> {
 /// # Blocking
 /// As [`connect`].
 pub fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> {
-    let backend = open(config)?;
-    Ok(Client::builder(backend).op_timeout(config.op_timeout()).build()?)
+    Ok(builder(config)?.build()?)
+}
+
+/// Opens the store of a configuration, and begins a client of it with other settings than the defaults: with an
+/// [`Observer`](crate::observe::Observer), for instance.
+///
+/// # Errors
+/// `Backend` if the store cannot be opened.
+///
+/// # Blocking
+/// As [`connect`].
+pub fn builder(config: &BackendConfig) -> Result<Builder, ConnectError> {
+    Ok(Client::builder(open(config)?).op_timeout(config.op_timeout()))
 }
 
 fn open(config: &BackendConfig) -> Result<Arc<dyn BlockingBackend>, ConnectError> {

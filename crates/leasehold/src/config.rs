@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Which store to use, and how. Unknown fields are refused when it is read from a configuration.
+/// Which store to use, and how. Reading it from a configuration refuses unknown fields.
 ///
 /// In a configuration file it is a URL, or a table with the name of the backend and the fields of that backend:
 ///
@@ -21,8 +21,8 @@ use serde::{Deserialize, Deserializer};
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// Neither `Debug` nor an error of this crate shows a password. A parser may add the line of the file to an error; that of
-/// TOML does.
+/// Neither `Debug` nor an error of this crate shows a password. A parser may quote the line of the file in an error;
+/// the TOML parser does.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum BackendConfig {
@@ -52,7 +52,7 @@ enum Table {
     Redis(Box<lock_redis::RedisConfig>),
     #[cfg(feature = "redlock")]
     Redlock(lock_redlock::RedlockConfig),
-    /// Not kept, because it may be a URL with a password that was put into the wrong field.
+    /// Not kept, because it may be a URL with a password in the wrong field.
     #[serde(other)]
     Unknown,
 }
@@ -171,7 +171,7 @@ impl BackendConfig {
             return Err(unknown(given));
         };
         let missing = || {
-            let problem = "this build leaves that store out";
+            let problem = "this build does not include that store";
             Invalid::new(
                 "store URL",
                 format!("{given}:..."),
@@ -197,7 +197,7 @@ impl BackendConfig {
     }
 }
 
-/// Does not repeat what may be a secret. The name of a store or a file is not one.
+/// Does not repeat what may be a secret. The name of a store or a file is not a secret.
 fn no_scheme(given: &str) -> Invalid {
     let (shown, remedy) = if let Some(scheme) = SCHEMES.iter().find(|scheme| scheme.name.eq_ignore_ascii_case(given)) {
         (given, format!("write {}", scheme.form))
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn a_url_of_a_store_that_this_build_leaves_out_is_refused_with_the_feature() {
         for scheme in SCHEMES.iter().filter(|scheme| scheme.parse.is_none()) {
-            let remedy = format!("this build leaves that store out; build with the feature {}", scheme.feature);
+            let remedy = format!("this build does not include that store; build with the feature {}", scheme.feature);
             assert!(refusal(scheme.form).ends_with(&remedy), "{}", scheme.form);
         }
         assert_eq!(SCHEMES[0].parse.is_none(), !cfg!(feature = "sqlite"));

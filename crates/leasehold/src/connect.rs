@@ -14,7 +14,7 @@ pub enum ConnectError {
     /// The store could not be opened.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// This host could not start a thread, or has no source of randomness.
+    /// This host could not start a thread, or its random source failed.
     #[error("this host cannot run a client: {0}")]
     Host(#[from] io::Error),
 }

@@ -1,9 +1,9 @@
 //! Distributed locks with leases, loss signals and fencing tokens.
 //!
-//! A lock that other processes respect is a *lease*: it expires by itself when its holder dies. So a holder needs to know
-//! how long it may rely on the lease, and needs to be told when the lease is lost. It also passes a *fencing token* to the
-//! resource that the lock protects, so that the resource can refuse a write that comes too late. All three are the default
-//! here.
+//! A lock that other processes respect is a *lease*: it expires by itself when its holder dies. So a holder needs to
+//! know how long it may rely on the lease, and must find out when the lease is lost. It also passes a *fencing token*
+//! to the resource that the lock protects, so that the resource can refuse a write that comes too late. All three are
+//! the default here.
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "sqlite"))]
@@ -63,7 +63,7 @@
 //! [`BackendConfig::from_url`] lists all forms.
 //!
 //! No store is on by default: enable the features of those that you use, such as
-//! `leasehold = { version = "0.1", features = ["sqlite"] }`. A URL of a store that is left out is refused with an error that
+//! `leasehold = { version = "0.1", features = ["sqlite"] }`. The URL of any other store is refused with an error that
 //! names its feature.
 //!
 //! # Checking the token in SQL
@@ -109,12 +109,17 @@
 //! You never have to clean up: whatever a failed call may have left at the store is released in the background, or expires
 //! with the ttl. [`Effect`] says whether a failed request may have taken effect.
 //!
+//! # Observability
+//!
+//! The feature `tracing` emits an event when a lock is acquired, waited for long, renewed late, lost or released, and when the
+//! store is unavailable. For metrics, add an [`Observer`](observe::Observer). See [`observe`].
+//!
 //! # Shutting down
 //!
-//! `Client::close` ends all holds and waits of a client and of its clones, and waits until the store has been told. Waiters
-//! get [`AcquireError::Closed`], guards are lost with [`LossReason::Closed`]. Without it, locks that are still held when the
-//! process ends stay locked until their ttl is over. A process that is killed leaves its locks to the ttl as well, so choose
-//! a ttl that others can wait for; renewal keeps the lease for as long as the work takes.
+//! `Client::close` ends all holds and waits of a client and its clones, and waits until the store has answered their
+//! releases. Waiters get [`AcquireError::Closed`], guards are lost with [`LossReason::Closed`]. Without it, locks that
+//! are still held when the process ends stay locked until their ttl is over. A process that is killed leaves its locks
+//! to the ttl as well, so choose a ttl that others can wait for; renewal keeps the lease for as long as the work takes.
 //!
 //! # Passing in your own Redis client
 //!
@@ -136,8 +141,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! A client can acquire locks through a pool, and open connections of its own for what a pool cannot do: to notify waiters, and
-//! to renew leases and release locks however busy the pool is.
+//! A client can acquire locks through a pool, and open connections of its own for what a pool cannot do: notify
+//! waiters, and renew leases and release locks however busy the pool is.
 //!
 //! ```no_run
 //! # #[cfg(feature = "deadpool")]
@@ -225,7 +230,8 @@
 //! # Features
 //!
 //! `async` (default) and `blocking` are the two APIs; `sqlite`, `redis`, `redlock` and `memory` the stores. `tls` adds
-//! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `full` is everything.
+//! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `tracing` emits
+//! events. `full` enables everything.
 //!
 //! To keep locks in another store, write a [`backend`].
 
@@ -238,6 +244,7 @@ mod connect;
 mod from_redis;
 #[cfg(feature = "async")]
 mod nonblocking;
+pub mod observe;
 #[cfg(feature = "redlock")]
 pub mod redlock;
 
@@ -262,4 +269,4 @@ pub use lock_redis as redis;
 #[cfg(feature = "sqlite")]
 pub use lock_sqlite as sqlite;
 #[cfg(feature = "async")]
-pub use nonblocking::{connect, connect_to};
+pub use nonblocking::{builder, connect, connect_to};

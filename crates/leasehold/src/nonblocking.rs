@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lock_async::Client;
+use lock_async::{Builder, Client};
 use lock_core::AsyncBackend;
 
 use crate::{BackendConfig, ConnectError};
@@ -34,8 +34,19 @@ pub async fn connect(url: &str) -> Result<Client, ConnectError> {
 /// # Panics
 /// If called outside a tokio runtime.
 pub async fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> {
-    let backend = open(config).await?;
-    Ok(Client::builder(backend).op_timeout(config.op_timeout()).build()?)
+    Ok(builder(config).await?.build()?)
+}
+
+/// Opens the store of a configuration, and begins a client of it with other settings than the defaults: with an
+/// [`Observer`](crate::observe::Observer), for instance.
+///
+/// # Errors
+/// `Backend` if the store cannot be opened.
+///
+/// # Cancel safety
+/// As [`connect`].
+pub async fn builder(config: &BackendConfig) -> Result<Builder, ConnectError> {
+    Ok(Client::builder(open(config).await?).op_timeout(config.op_timeout()))
 }
 
 #[cfg_attr(not(feature = "redis"), expect(clippy::unused_async, reason = "opening a Redis awaits"))]

@@ -1,7 +1,7 @@
 //! A quorum of independent Redis servers: `redlock://HOST,HOST,HOST`.
 //!
-//! Most programs only need [`connect`](crate::connect). This module is for operators: a quorum that can run a
-//! [pass](lock_redlock::nonblocking::Redlock::pass) that brings restarted nodes back, and what such a pass found.
+//! Most programs only need [`connect`](crate::connect). This module is for operators: a quorum that can run a [recovery
+//! pass](lock_redlock::nonblocking::Redlock::pass), which restores restarted nodes, and the report of such a pass.
 
 pub use lock_redlock::quorum::{NodeReport, Purpose, Recovery, Report};
 pub use lock_redlock::{NodeUrl, RedlockConfig};
@@ -46,16 +46,16 @@ pub mod blocking {
     /// The quorum of a configuration. Nothing is connected, and no node votes, before its first recovery pass.
     ///
     /// # Errors
-    /// As [`nodes`]; `Backend` where this host cannot start threads.
+    /// As [`nodes`]; `Backend` if this host cannot start threads.
     pub fn open(config: &RedlockConfig) -> Result<Quorum, ConnectError> {
         Ok(Quorum::of(nodes(config)?, config.max_ttl())?)
     }
 
-    /// The quorum of a configuration after a first recovery pass, and what that found. A quorum that does not vote yet
-    /// is no error: what is asked of it says so.
+    /// The quorum of a configuration after a first recovery pass, and its report. A quorum that does not vote yet is
+    /// not an error here: its answers to requests say so.
     ///
     /// # Errors
-    /// `Invalid` before anything was touched; `Backend` where nodes are not what they should be, or most cannot be reached.
+    /// `Invalid` before anything was changed; `Backend` if nodes are misconfigured, or if most cannot be reached.
     ///
     /// # Blocking
     /// Until all nodes have answered, for some seconds at most.
@@ -90,14 +90,14 @@ pub mod nonblocking {
         Ok(Quorum::of(nodes(config)?, config.max_ttl())?)
     }
 
-    /// The quorum of a configuration after a first recovery pass, and what that found. A quorum that does not vote yet
-    /// is no error: what is asked of it says so.
+    /// The quorum of a configuration after a first recovery pass, and its report. A quorum that does not vote yet is
+    /// not an error here: its answers to requests say so.
     ///
     /// # Errors
-    /// `Invalid` before anything was touched; `Backend` where nodes are not what they should be, or most cannot be reached.
+    /// `Invalid` before anything was changed; `Backend` if nodes are misconfigured, or if most cannot be reached.
     ///
     /// # Cancel safety
-    /// Harmless when dropped: each step of a pass may be the last.
+    /// Can be dropped at any point: a pass may stop after any step.
     pub async fn connect(config: &RedlockConfig) -> Result<(Quorum, Report), ConnectError> {
         Ok(Quorum::connect(nodes(config)?, config.max_ttl(), CONNECT_WITHIN).await?)
     }

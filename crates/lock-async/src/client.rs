@@ -13,23 +13,24 @@ use crate::mutex::Mutex;
 
 /// A client of one store. Cheap to clone; all clones share their stations, one keeper and one driver.
 ///
-/// Made on a tokio runtime, which has to live as long as the client. The locks of a client exclude each other as they
-/// exclude those of other processes.
+/// Must be created on a tokio runtime, which has to live as long as the client. Within one client, two holds of a lock
+/// exclude each other just as they exclude other processes.
 #[derive(Clone, Debug)]
 pub struct Client(pub(crate) Arc<Stations<Driver>>);
 
-/// Makes a [`Client`] with other settings than the defaults.
+/// Configures a [`Client`].
 pub type Builder = lock_host::Builder<Client>;
 
 impl Build for Client {
     type Backend = dyn AsyncBackend;
 
     fn build(settings: Settings<Self::Backend>) -> io::Result<Self> {
-        let Settings { backend, policy, clock } = settings;
+        let Settings { backend, policy, clock, observers } = settings;
         let (driver, left_over) = Driver::spawn(Arc::clone(&backend));
         let changed = Arc::new(Notify::new());
         let wake = Arc::clone(&changed);
-        let stations = Stations::new(Ports::new(driver, policy, clock, move || wake.notify_one())?);
+        let ports = Ports::new(driver, policy, clock, move || wake.notify_one())?;
+        let stations = Stations::new(ports.observed_by(observers));
         keeper::start(&stations, Arc::clone(&backend).for_keeper(), changed, left_over)?;
         backend.listen(stations.sink());
         Ok(Self(stations))
@@ -48,13 +49,13 @@ impl Client {
         Self::builder(backend).build()
     }
 
-    /// Begins a client with other settings.
+    /// Begins to configure a client.
     pub fn builder(backend: Arc<dyn AsyncBackend>) -> Builder {
         Builder::new(backend)
     }
 
-    /// A lock by its name, to be acquired. The name can be text or a [`LockName`](lock_core::LockName); text that is not a
-    /// valid name is an error of the acquire.
+    /// A lock by its name, which can be text or a [`LockName`](lock_core::LockName). Text is checked when the lock is
+    /// acquired.
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
         Mutex(Lock::new(&self.0, name.as_ref()))
     }
@@ -66,13 +67,13 @@ impl Client {
 
     lock_host::client_queries!();
 
-    /// Ends all holds and waits of this client and of its clones, and waits until the store knows.
+    /// Ends all holds and waits of this client and its clones, and waits until the store has answered their releases.
     ///
-    /// Waiters are refused, guards are lost with [`lock_core::LossReason::Closed`]. Each release is sent once; if the
-    /// store does not answer within the operation timeout, the lease ends by its ttl.
+    /// Waiters are refused, and guards are lost with [`lock_core::LossReason::Closed`]. Each release is sent once; if
+    /// the store does not answer within the operation timeout, the lease expires with its ttl.
     ///
     /// # Cancel safety
-    /// The client is closed when this is first polled; dropping it gives up the waiting only.
+    /// The client is closed when the future is first polled; dropping the future only stops the waiting.
     pub async fn close(&self) {
         self.0.close();
         self.0.ports().driver.flush().await;

@@ -1,9 +1,9 @@
 //! Runs actions against the backend, off the users' futures, in the order in which they came.
 //!
 //! Two loops of the same kind: one on the runtime that the client was made on, and one beside the keeper, on the
-//! keeper's runtime and connection. The second one runs what the first one cannot any more because its runtime has
-//! ended: so a guard that is dropped at the end of `main` is released all the same. (Not one that a task still holds
-//! when the runtime drops that task after the driver: its release is sent, but the process may end before.)
+//! keeper's runtime and connection. The second one runs what the first one no longer can because its runtime has ended:
+//! so a guard that is dropped at the end of `main` is still released. (Except for a guard in a task that the runtime
+//! drops after the driver: its release is sent, but the process may end first.)
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,8 +27,8 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Spawns the loop on the present runtime, and gives what the one beside the keeper needs. Both end once the client
-    /// and everything it set going are gone.
+    /// Spawns the loop on the present runtime, and returns what the one beside the keeper needs. Both end once the
+    /// client and everything that it started are gone.
     pub(crate) fn spawn(backend: Arc<dyn AsyncBackend>) -> (Self, WorkQueue<Self>) {
         let (here, queue) = mpsc::unbounded_channel();
         let (beside_keeper, other_queue) = mpsc::unbounded_channel();
@@ -62,7 +62,7 @@ impl lock_host::Driver for Driver {
     }
 
     fn attend(_: &Site, _: &mut Tasks) {
-        // Everything was sent to a loop when it came out of the station.
+        // Everything was sent to a loop when the station returned it.
     }
 
     fn leave(site: &Site, turn: TurnId) {
@@ -74,7 +74,7 @@ impl lock_host::Driver for Driver {
     }
 }
 
-/// Leaves the line, or ends the hold; `ended` hears how that went, if the turn is still on.
+/// Leaves the line, or ends the hold; `ended` gets the outcome, if the turn has not ended yet.
 pub(crate) fn leave(site: &Site, turn: TurnId, ended: Option<EndSender>) {
     let mut inner = site.lock();
     if inner.waiters.hear_end(turn, ended) {

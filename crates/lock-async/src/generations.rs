@@ -56,7 +56,7 @@ impl Generations {
         self.answer();
     }
 
-    /// Answers the flushes that nothing is under way for any more, by dropping them.
+    /// Answers, by dropping them, the flushes that have nothing left to wait for.
     fn answer(&mut self) {
         while let Some((0, Some(_))) = self.counts.front() {
             self.counts.pop_front();

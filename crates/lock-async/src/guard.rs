@@ -18,10 +18,10 @@ use crate::driver::{Driver, leave};
 pub struct Guard(pub(crate) Held<Driver>);
 
 impl Guard {
-    /// Asks the store whether this is still the stored grant.
+    /// Asks the store whether the lock is still held under this grant.
     ///
     /// # Errors
-    /// `Lost` if it is not, `Backend` if the store did not answer.
+    /// `Lost` if it is not held any more, `Backend` if the store did not answer.
     ///
     /// # Cancel safety
     /// Changes nothing at the store; can be dropped at any point.
@@ -46,7 +46,7 @@ impl Guard {
         Ok(inquiry.renewed(answers)?)
     }
 
-    /// Waits until the hold is lost, and tells why: at the latest at its local deadline.
+    /// Waits until the hold is lost, and returns the reason. This is at the local deadline at the latest.
     ///
     /// # Cancel safety
     /// Changes nothing; can be dropped and called again.
@@ -60,20 +60,21 @@ impl Guard {
             if remaining.is_zero() {
                 self.0.site().handle(Input::Tick);
             } else {
-                // Told by the alarms, or by our own timer should they be late.
+                // Woken by the alarms, or by our own timer if they are late.
                 _ = tokio::time::timeout(remaining.min(NAP_MAX), told).await;
             }
         }
     }
 
-    /// Releases the lock and waits for the store's answer. A success means that the lock was held until now.
+    /// Releases the lock and waits for the store's answer. Success means that the lock was held until now.
     ///
     /// # Errors
-    /// `Lost` if the lock was lost before, also by `max_hold`: part of the work may have been done without it. `Backend` if
-    /// the store did not confirm the release; the client repeats it in the background until the lease ends.
+    /// `Lost` if the lock had already been lost, also to `max_hold`: part of the work may have been done without it.
+    /// `Backend` if the store did not confirm the release; the client repeats it in the background until the lease
+    /// ends.
     ///
     /// # Cancel safety
-    /// The release is on its way when this is first polled; dropping it gives up the waiting only.
+    /// The release is sent when the future is first polled; dropping the future only stops the waiting.
     ///
     /// # Examples
     /// ```
@@ -95,7 +96,7 @@ impl Guard {
     pub async fn release(self) -> Result<(), ReleaseError> {
         let (sender, ended) = oneshot::channel();
         leave(self.0.site(), self.0.turn(), Some(sender));
-        // Nobody answers where the turn was over already.
+        // Nobody answers if the turn had already ended.
         self.0.ended(ended.await.ok())
     }
 }

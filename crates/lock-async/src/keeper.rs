@@ -13,8 +13,8 @@ use tokio::sync::Notify;
 use crate::driver::Driver;
 use crate::work::{WorkQueue, caught, drive};
 
-/// Starts the thread, which also does the work that the client's runtime has left over. It ends with the client; if it
-/// ends before, every hold of the client is lost.
+/// Starts the thread, which also does the work that the client's runtime has left. It ends with the client; if it ends
+/// earlier, every hold of the client is lost.
 pub(crate) fn start(
     stations: &Arc<Stations<Driver>>,
     backend: Arc<dyn AsyncBackend>,
@@ -28,7 +28,7 @@ pub(crate) fn start(
     };
     let (tell, told) = mpsc::channel();
     std::thread::Builder::new().name("leasehold-keeper".into()).spawn(move || {
-        // Made here: where a thread cannot be started, a runtime must not be dropped inside of another one.
+        // Created on the thread: if the thread cannot be started, a runtime must not be dropped inside another one.
         match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => {
                 _ = tell.send(Ok(()));
@@ -59,7 +59,7 @@ impl Keeper {
         }
     }
 
-    /// Sends what is due, and tells how long to sleep; `None` when all is over.
+    /// Sends what is due, and returns how long to sleep; `None` when the keeper has to end.
     fn send_due<'a>(&'a self, under_way: &mut FuturesUnordered<BoxFuture<'a, ()>>) -> Option<Duration> {
         let queue = self.keeping.queue();
         let mut book = queue.lock();

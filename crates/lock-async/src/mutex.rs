@@ -9,8 +9,8 @@ use crate::tasks::Tasks;
 
 /// A lock by its name, and how to hold it. Made by [`Client::mutex`](crate::Client::mutex).
 ///
-/// No request is sent before [`acquire`](Self::acquire) or one of the other methods that acquire. An invalid name or
-/// option is reported there. A mutex can be acquired any number of times.
+/// No request is sent before [`acquire`](Self::acquire) or another method that acquires, which also reports an invalid
+/// name or option. A mutex can be acquired any number of times.
 #[derive(Clone, Debug)]
 #[must_use = "a mutex does nothing until it is acquired"]
 pub struct Mutex(pub(crate) Lock<Driver>);
@@ -21,19 +21,19 @@ impl Mutex {
     /// Waits for the lock.
     ///
     /// # Errors
-    /// `Invalid` for an invalid name or option; `TimedOut` after the wait that was set; `Forgotten` if the store lost its
+    /// `Invalid` for an invalid name or option; `TimedOut` when the wait is over; `Forgotten` if the store lost its
     /// memory; `Backend` for errors that are permanent or outlast the wait; `Closed`.
     ///
     /// # Cancel safety
-    /// Dropping the future leaves the line. Its lease or place at the store is released in the background, at once if
+    /// Dropping the future gives up the wait. Its lease or place at the store is released in the background, at once if
     /// the store answers.
     pub async fn acquire(&self) -> Result<Guard, AcquireError> {
         let asking = self.0.ask()?;
         asking.waited(take_turn(&asking).await).map(Guard)
     }
 
-    /// Takes the lock if it is free; `None` if it is held. [`try_acquire_or_holder`](Self::try_acquire_or_holder) also tells
-    /// who holds it.
+    /// Takes the lock if it is free; `None` if it is held. [`try_acquire_or_holder`](Self::try_acquire_or_holder) also
+    /// says who holds it.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire), without `TimedOut`: a busy lock is not an error.
@@ -44,7 +44,7 @@ impl Mutex {
         Ok(self.try_acquire_or_holder().await?.ok())
     }
 
-    /// Takes the lock if it is free, and tells who holds it otherwise.
+    /// Takes the lock if it is free, and otherwise says who holds it.
     ///
     /// The outer result is that of the store; the inner one says who has the lock: you, or the holder that [`Busy`] names.
     ///
@@ -76,8 +76,8 @@ impl Mutex {
     /// Why this client's waiters for the lock are still waiting, if the store fails: the error of the latest request.
     /// `None` while the store answers, and if there are no waiters.
     ///
-    /// A wait outlasts transient errors, and some of those end only when somebody acts: a full disk, a primary that became
-    /// a replica. Check this from time to time during long waits, and show it.
+    /// A wait outlasts transient errors, and some of them end only when an operator acts: a full disk, a primary that
+    /// became a replica. Check this from time to time during long waits, and show it.
     pub fn store_error(&self) -> Option<BackendError> {
         self.0.trouble()
     }
@@ -87,8 +87,8 @@ impl Mutex {
     /// The work is stopped (dropped at its next await point) when the lock is lost.
     ///
     /// # Errors
-    /// `Acquire` if the lock was not acquired; `Lost` if it was lost before it was released, whatever the work returned. A
-    /// release that the store does not confirm is no error here: the work was done under the lock.
+    /// `Acquire` if the lock was not acquired; `Lost` if it was lost before it was released, whatever the work
+    /// returned. A release that the store does not confirm is not an error here: the work was done under the lock.
     ///
     /// # Cancel safety
     /// Dropping the future drops the work and releases the lock in the background.
@@ -102,10 +102,11 @@ impl Mutex {
         counted(done, guard.release().await)
     }
 
-    /// The same for work that can fail. The work's own error type takes in the lock's.
+    /// The same for work that can fail. Errors of the lock are converted to the work's error type.
     ///
-    /// An error of the lock comes first: where the lock was lost, the work may have failed for that reason. For work whose error
-    /// type cannot take it in, use [`run_while_held`](Self::run_while_held), which returns the work's result inside of its own.
+    /// An error of the lock takes precedence: if the lock was lost, the work may have failed for that reason. If the
+    /// work's error type has no such conversion, use [`run_while_held`](Self::run_while_held), which returns the work's
+    /// result inside its own.
     ///
     /// # Errors
     /// Those of [`run_while_held`](Self::run_while_held), and those of the work.

@@ -9,10 +9,10 @@ use lock_host::Waiters;
 use tokio::sync::futures::OwnedNotified;
 use tokio::sync::{Notify, oneshot};
 
-/// What the station's answer to a waiter is.
+/// The station's answer to a waiter.
 pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
 
-/// Who hears how a turn ended.
+/// Gets the outcome of a turn.
 pub(crate) type EndSender = oneshot::Sender<Result<Released, BackendError>>;
 
 /// The tasks that wait or hold at a site.
@@ -31,19 +31,19 @@ struct Task {
 }
 
 impl Tasks {
-    /// A task begins to wait. The sender lives until the station has spoken.
+    /// A task begins to wait. The sender lives until the station has answered.
     pub(crate) fn begin(&mut self, turn: TurnId) -> oneshot::Receiver<Verdict> {
         let (sender, verdict) = oneshot::channel();
         self.by_turn.insert(turn, Task { verdict: Some(sender), ..Task::default() });
         verdict
     }
 
-    /// Sets who hears how a turn ends. Tells whether the turn is still on.
+    /// Sets who gets the outcome of a turn. Returns whether the turn has not ended yet.
     pub(crate) fn hear_end(&mut self, turn: TurnId, ended: Option<EndSender>) -> bool {
         self.by_turn.get_mut(&turn).map(|task| task.ended = ended).is_some()
     }
 
-    /// A task that waits hears no more of its turn.
+    /// A task that waits gets no more news of its turn.
     pub(crate) fn forget_waiting(&mut self, turn: TurnId) {
         if self.by_turn.get(&turn).is_some_and(|task| task.verdict.is_some()) {
             self.by_turn.remove(&turn);
@@ -60,7 +60,7 @@ impl Waiters for Tasks {
     fn admit(&mut self, turn: TurnId, hold: Arc<Hold>) {
         let Some(task) = self.by_turn.get_mut(&turn) else { return };
         task.hold = Some(Arc::clone(&hold));
-        // Nobody listens any more where the acquire was dropped, which leaves its turn itself.
+        // Nobody listens any more if the acquire was dropped, which ends its turn itself.
         _ = task.verdict.take().map(|sender| sender.send(Ok(hold)));
     }
 

@@ -15,10 +15,10 @@ use tokio::sync::mpsc;
 
 use crate::generations::{Flushed, Generation, Generations};
 
-/// How long a runtime that ends is held up for releases. Chosen: the longest time that one request takes by default.
+/// How long a runtime that ends waits for releases. Chosen: the longest time that one request takes by default.
 const FINAL_FLUSH_MAX: Duration = Duration::from_secs(1);
 
-/// How much work is taken in at once. Chosen: a few dozen share one look into the queue and cost no memory.
+/// How much work is received at a time. Chosen: a few dozen share one access to the queue and cost no memory.
 const AT_ONCE: usize = 64;
 
 /// A driver with two loops.
@@ -33,10 +33,10 @@ pub(crate) type WorkSender<D> = mpsc::UnboundedSender<Work<D>>;
 /// Where a loop finds its work.
 pub(crate) type WorkQueue<D> = mpsc::UnboundedReceiver<Work<D>>;
 
-/// Something to do. It does not get lost: when the runtime ends before it is done, the other loop has it.
+/// Something to do. It does not get lost: if the runtime ends before it is done, the other loop gets it.
 pub(crate) enum Work<D: Loops> {
     Run(Job<D>),
-    /// A release that no station is told of.
+    /// A release whose answer no station needs.
     Release(ReleaseRequest, Duration),
     /// Answered by being dropped, when everything before it is done.
     Flush(Flushed),
@@ -64,7 +64,7 @@ pub(crate) enum Runtime {
     Keeper,
 }
 
-/// Does work until nobody can send any more and all is done.
+/// Does work until no more can be sent and all of it is done.
 pub(crate) async fn drive<D: Loops>(backend: Arc<dyn AsyncBackend>, queue: WorkQueue<D>, last: Option<FinalFlush<D>>) {
     // Dropped in the reverse order when the runtime ends: no more work comes in, what is under way goes to the other
     // loop, and that is waited for.
@@ -116,7 +116,7 @@ pub(crate) async fn caught<T>(
     AssertUnwindSafe(asked).catch_unwind().await.unwrap_or_else(|_| Err(panicked(operation)))
 }
 
-/// Waits, when it is dropped, until the loop beside the keeper has done what it was left, but not for long.
+/// When dropped, waits until the loop beside the keeper has done what was left to it, but not for long.
 pub(crate) struct FinalFlush<D: Loops>(pub(crate) Option<WorkSender<D>>);
 
 impl<D: Loops> FinalFlush<D> {
@@ -163,7 +163,7 @@ impl<D: Loops> Drop for Job<D> {
     fn drop(&mut self) {
         let Some(action) = self.action.take() else { return };
         match (&action.request, &self.progress, &self.runtime) {
-            // A claim is never sent twice: its outcome is not known now, and the station has it released.
+            // A claim is never sent twice: its outcome is unknown now, and the station releases its owner.
             (Request::Acquire(_), Progress::Sent, _) => {
                 let message = "the runtime ended before the answer came";
                 let error =

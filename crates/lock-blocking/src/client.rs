@@ -13,24 +13,25 @@ use crate::sync::{Arc, Condvar};
 
 /// A client of one store. Cheap to clone; all clones share their stations and one keeper.
 ///
-/// The locks of a client exclude each other as they exclude those of other processes.
+/// Within one client, two holds of a lock exclude each other just as they exclude other processes.
 #[derive(Clone, Debug)]
 pub struct Client(pub(crate) Arc<Stations<Driver>>);
 
-/// Makes a [`Client`] with other settings than the defaults.
+/// Configures a [`Client`].
 pub type Builder = lock_host::Builder<Client>;
 
 impl Build for Client {
     type Backend = dyn BlockingBackend;
 
     fn build(settings: Settings<Self::Backend>) -> io::Result<Self> {
-        let Settings { backend, mut policy, clock } = settings;
-        // Each thread runs its own actions, so none is sure to come before another.
+        let Settings { backend, mut policy, clock, observers } = settings;
+        // Each thread runs its own actions, so their order is not certain.
         policy.store.ordering = RequestOrder::Unordered;
         let changed = Arc::new(Condvar::new());
         let woken = Arc::clone(&changed);
         let driver = Driver::new(Arc::clone(&backend));
-        let stations = Stations::new(Ports::new(driver, policy, clock, move || woken.notify_one())?);
+        let ports = Ports::new(driver, policy, clock, move || woken.notify_one())?;
+        let stations = Stations::new(ports.observed_by(observers));
         keeper::start(&stations, Arc::clone(&backend).for_keeper(), changed)?;
         backend.listen(stations.sink());
         Ok(Self(stations))
@@ -46,13 +47,13 @@ impl Client {
         Self::builder(backend).build()
     }
 
-    /// Begins a client with other settings.
+    /// Begins to configure a client.
     pub fn builder(backend: Arc<dyn BlockingBackend>) -> Builder {
         Builder::new(backend)
     }
 
-    /// A lock by its name, to be acquired. The name can be text or a [`LockName`](lock_core::LockName); text that is not a
-    /// valid name is an error of the acquire.
+    /// A lock by its name, which can be text or a [`LockName`](lock_core::LockName). Text is checked when the lock is
+    /// acquired.
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
         Mutex(Lock::new(&self.0, name.as_ref()))
     }
@@ -64,10 +65,10 @@ impl Client {
 
     lock_host::client_queries!();
 
-    /// Ends all holds and waits of this client and of its clones, and waits until the store knows.
+    /// Ends all holds and waits of this client and its clones, and waits until the store has answered their releases.
     ///
-    /// Waiters are refused, guards are lost with [`lock_core::LossReason::Closed`]. Each release is sent once; if the
-    /// store does not answer within the operation timeout, the lease ends by its ttl.
+    /// Waiters are refused, and guards are lost with [`lock_core::LossReason::Closed`]. Each release is sent once; if
+    /// the store does not answer within the operation timeout, the lease expires with its ttl.
     ///
     /// # Blocking
     /// For at most two operation timeouts, however many locks are in use.

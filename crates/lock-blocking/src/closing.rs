@@ -12,7 +12,7 @@ use crate::sync::{Arc, Mutex, PoisonError, thread};
 /// request takes a few milliseconds.
 const THREADS_MAX: usize = 16;
 
-/// What a site has to tell the store as the client closes.
+/// What a site still has to send to the store as the client closes.
 struct Open {
     site: Arc<Site>,
     /// The last action of all.
@@ -21,8 +21,8 @@ struct Open {
     longest: Duration,
 }
 
-/// Tells the store what closed sites have left, once: begins nothing after the longest time that a request may take, and
-/// waits as long again for the answers. Returns how long is left of that.
+/// Sends the store what closed sites have left, once: begins nothing after the longest time that a request may take,
+/// and waits as long again for the answers. Returns how long is left of that.
 pub(crate) fn finish(sites: Vec<Arc<Site>>) -> Duration {
     let open: Vec<_> = sites.into_iter().filter_map(Open::of).collect();
     let longest = open.iter().map(|open| open.longest).max().unwrap_or(FLUSH_WITHIN);
@@ -76,7 +76,7 @@ impl Open {
             if left.is_zero() {
                 break;
             }
-            inner = quiet.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0;
+            inner = inner.sleep(&quiet, left);
         }
         inner.waiters.settling -= 1;
     }

@@ -1,4 +1,4 @@
-//! Runs actions against the backend: on the thread that asks, or by the pool where nobody else is there to.
+//! Runs actions against the backend: on the thread that asks, or on the pool if no such thread is there.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use lock_core::station::{Action, Input, Leaving, Reply, Request, TurnId};
 use lock_core::{BackendError, BlockingBackend, Operation, ReleaseRequest};
 use lock_host::{NAP_MAX, Pool, Work, panicked};
 
-use crate::sync::{Arc, PoisonError};
+use crate::sync::Arc;
 use crate::threads::{End, Presence, Thread, Threads, Verdict};
 
 /// A station with the threads that wait or hold there.
@@ -26,7 +26,7 @@ pub(crate) struct Driver {
 enum Left {
     /// The next action at a site. A site is in the queue once.
     Site(Arc<Site>),
-    /// A release that no station is told of.
+    /// A release whose answer no station needs.
     Release(Arc<dyn BlockingBackend>, ReleaseRequest, Duration),
 }
 
@@ -69,7 +69,7 @@ impl lock_host::Driver for Driver {
 }
 
 impl Work for Left {
-    /// One action of a site after one of another: where a store does not answer for one lock, the others go on.
+    /// Sites take turns, one action each: if the store does not answer for one lock, the others continue.
     fn run(self) -> Option<Self> {
         match self {
             Self::Site(site) => run_one(&site).then(|| Self::Site(site)),
@@ -87,7 +87,7 @@ pub(crate) fn verdict(site: &Site, turn: TurnId) -> Verdict {
     if verdict.is_ok() {
         inner.waiters.be(turn, Presence::Away);
     } else {
-        // A waiter that is refused clears what it has left at the store itself: its process may end now.
+        // A waiter that is refused releases what it has left at the store itself, because its process may end now.
         if let Some(release) = inner.waiters.take_own(turn) {
             inner = run(site, inner, release);
         }
@@ -97,7 +97,7 @@ pub(crate) fn verdict(site: &Site, turn: TurnId) -> Verdict {
     verdict
 }
 
-/// Ends the turn and waits until the store was told; `None` if it was over before.
+/// Ends the turn and waits until the store has answered; `None` if it had already ended.
 pub(crate) fn leave(site: &Site, turn: TurnId) -> End {
     let mut inner = site.lock();
     inner.waiters.get_mut(turn)?.presence = Presence::Here;
@@ -113,11 +113,11 @@ pub(crate) fn nap_until_lost(site: &Site, turn: TurnId, nap: Duration) {
     let mut inner = site.lock();
     if let Some(thread) = inner.waiters.get_mut(turn).filter(|thread| thread.ended.is_none()) {
         let bell = Arc::clone(&thread.bell);
-        drop(bell.wait_timeout(inner, nap).unwrap_or_else(PoisonError::into_inner));
+        drop(inner.sleep(&bell, nap));
     }
 }
 
-/// Runs what is for this thread to run and sleeps by turns, until `done` has something.
+/// Alternates between running what this thread has to run and sleeping, until `done` returns something.
 fn work<'a, T>(
     site: &'a Site,
     mut inner: Locked<'a>,
@@ -140,13 +140,13 @@ fn sleep<'a>(site: &'a Site, mut inner: Locked<'a>, turn: TurnId) -> Locked<'a> 
     let Some(thread) = inner.waiters.get_mut(turn) else { return inner };
     thread.presence = Presence::Asleep;
     let bell = Arc::clone(&thread.bell);
-    let mut inner = bell.wait_timeout(inner, NAP_MAX).unwrap_or_else(PoisonError::into_inner).0;
+    let mut inner = inner.sleep(&bell, NAP_MAX);
     inner.waiters.be(turn, Presence::Here);
     inner
 }
 
-/// Has what is pending run: claims by a thread that waits for its turn, what nobody here will run by the pool. The
-/// present thread does no I/O.
+/// Has what is pending run: claims by a thread that waits for its turn, and by the pool what no thread here will run.
+/// The present thread does no I/O.
 pub(crate) fn find_hands(site: &Site, threads: &mut Threads) {
     if threads.pending.iter().any(|action| matches!(action.request, Request::Acquire(_))) {
         threads.wake_a_waiter();
@@ -155,7 +155,7 @@ pub(crate) fn find_hands(site: &Site, threads: &mut Threads) {
         && threads.has_left()
         && let Some(this) = site.this()
     {
-        // Without a thread it stays until the station hears of something else; the ttl bounds what that can cost.
+        // Without a thread it stays until the station gets its next input; the ttl bounds what that can cost.
         threads.attended = site.ports().driver.pool.hand_in(Left::Site(this));
     }
 }
@@ -177,7 +177,7 @@ fn run<'a>(site: &'a Site, mut inner: Locked<'a>, action: Action) -> Locked<'a> 
     inner
 }
 
-/// Runs one action that no thread of a user will run. Tells whether there is another one.
+/// Runs one action that no thread of a user will run. Returns whether there is another one.
 pub(crate) fn run_one(site: &Site) -> bool {
     let mut inner = site.lock();
     let action = inner.waiters.take_left();

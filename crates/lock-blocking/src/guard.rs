@@ -19,13 +19,13 @@ use crate::driver::{Driver, leave, nap_until_lost};
 pub struct Guard(pub(crate) Held<Driver>);
 
 impl Guard {
-    /// Asks the store whether this is still the stored grant.
+    /// Asks the store whether the lock is still held under this grant.
     ///
     /// # Errors
-    /// `Lost` if it is not, `Backend` if the store did not answer.
+    /// `Lost` if it is not held any more, `Backend` if the store did not answer.
     ///
     /// # Blocking
-    /// For an operation timeout.
+    /// For at most an operation timeout.
     pub fn verify(&self) -> Result<(), VerifyError> {
         let inquiry = self.0.inquire()?;
         let answer = inquiry.driver().backend.fence(inquiry.lease(), inquiry.within())?;
@@ -39,7 +39,7 @@ impl Guard {
     /// `Lost` if it is no longer held, `Backend` if the store did not renew it; the regular renewals continue.
     ///
     /// # Blocking
-    /// For an operation timeout.
+    /// For at most an operation timeout.
     pub fn renew(&self) -> Result<(), VerifyError> {
         let inquiry = self.0.inquire()?;
         let leases = std::slice::from_ref(inquiry.lease());
@@ -47,10 +47,10 @@ impl Guard {
         Ok(inquiry.renewed(answers)?)
     }
 
-    /// Waits until the hold is lost, and tells why: at the latest at its local deadline.
+    /// Waits until the hold is lost, and returns the reason. This is at the local deadline at the latest.
     ///
     /// # Blocking
-    /// For as long as the lock is held: call it from another thread than the one that works.
+    /// For as long as the lock is held, so do not call it from the thread that does the work.
     pub fn lost(&self) -> Lost {
         loop {
             if let Some(lost) = self.lost_within(NAP_MAX) {
@@ -62,7 +62,7 @@ impl Guard {
     /// Waits until the hold is lost, but for at most `patience`.
     ///
     /// # Blocking
-    /// For as long as `patience`.
+    /// For at most `patience`.
     pub fn lost_within(&self, patience: Duration) -> Option<Lost> {
         let clock = &self.0.site().ports().clock;
         let end = clock.now() + patience;
@@ -78,20 +78,21 @@ impl Guard {
             if remaining.is_zero() {
                 self.0.site().handle(Input::Tick);
             } else {
-                // Told by the alarms, or looking ourselves should they be late.
+                // Woken by the alarms, or by our own check if they are late.
                 nap_until_lost(self.0.site(), self.0.turn(), left.min(remaining).min(NAP_MAX));
             }
         }
     }
 
-    /// Releases the lock and waits for the store's answer. A success means that the lock was held until now.
+    /// Releases the lock and waits for the store's answer. Success means that the lock was held until now.
     ///
     /// # Errors
-    /// `Lost` if the lock was lost before, also by `max_hold`: part of the work may have been done without it. `Backend` if
-    /// the store did not confirm the release; the client repeats it in the background until the lease ends.
+    /// `Lost` if the lock had already been lost, also to `max_hold`: part of the work may have been done without it.
+    /// `Backend` if the store did not confirm the release; the client repeats it in the background until the lease
+    /// ends.
     ///
     /// # Blocking
-    /// For an operation timeout.
+    /// For at most an operation timeout.
     ///
     /// # Examples
     /// ```

@@ -9,10 +9,10 @@ use crate::driver::{Driver, caught};
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Condvar, PoisonError, thread};
 
-/// How many batches are under way at most. Chosen: as many can hang, less one, before the others are held up.
+/// How many batches are under way at most. Chosen: all but one of them can hang without delaying the others.
 const UNDER_WAY_MAX: usize = 4;
 
-/// Starts the thread. It ends with the client; if it ends before, every hold of the client is lost.
+/// Starts the thread. It ends with the client; if it ends earlier, every hold of the client is lost.
 pub(crate) fn start(
     stations: &Arc<Stations<Driver>>,
     backend: Arc<dyn BlockingBackend>,
@@ -44,7 +44,7 @@ impl Keeper {
         let queue = self.renewing.keeping.queue();
         let mut book = queue.lock();
         loop {
-            // Where no more can be under way, the end of one of them wakes this thread.
+            // If no more can be under way, the end of one of them wakes this thread.
             let is_full = self.renewing.under_way.load(Ordering::SeqCst) == UNDER_WAY_MAX;
             match if is_full { Next::Sleep(NAP_MAX) } else { queue.next(&mut book) } {
                 Next::Send(batch) => {
@@ -60,7 +60,7 @@ impl Keeper {
         }
     }
 
-    /// Renews on a thread of its own, so that a batch that is not answered holds up no other.
+    /// Renews on a thread of its own, so that an unanswered batch delays no other.
     fn send(&self, batch: Batch) {
         self.renewing.under_way.fetch_add(1, Ordering::SeqCst);
         let batch = Arc::new(batch);

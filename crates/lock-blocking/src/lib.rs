@@ -7,9 +7,10 @@
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
 //! - [`SharedGuard`] (`shared`): a guard with clones, of which the last releases the lock.
-//! - `threads`: who waits or holds at a station, and who runs what: the threads that wait run claims, and those that
-//!   leave their own release. `driver`: runs actions, with a pool of threads for what is left. `keeper`: renews, on a
-//!   thread of its own. `closing`: what a client that closes has left. `sync`: the primitives that threads share.
+//! - `threads`: the threads that wait or hold at a station, and which runs what: threads that wait run claims, and
+//!   threads that leave run their own release. `driver`: runs actions, with a pool of threads for what is left.
+//!   `keeper`: renews, on a thread of its own. `closing`: runs what is left when a client closes. `sync`: the
+//!   primitives that threads share.
 
 mod client;
 mod closing;

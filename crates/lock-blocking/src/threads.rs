@@ -9,27 +9,27 @@ use lock_host::Waiters;
 
 use crate::sync::{Arc, Condvar};
 
-/// What the station's answer to a waiter is.
+/// The station's answer to a waiter.
 pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
 
-/// What the store answered as a turn ended; nothing where its hold had been lost before.
+/// The store's answer to the end of a turn; `None` if its hold had already been lost.
 pub(crate) type End = Option<Result<Released, BackendError>>;
 
 /// The threads that wait or hold at a site, and what is to be run there.
 #[derive(Default)]
 pub(crate) struct Threads {
     pub(crate) by_turn: BTreeMap<TurnId, Box<Thread>>,
-    /// The owner of the last claim, while nobody was admitted by it and somebody still waits.
+    /// The owner of the last claim, until it admits a waiter or no waiter is left.
     asked: Option<Owner>,
-    /// Actions that nobody runs yet.
+    /// Actions that no thread runs yet.
     pub(crate) pending: VecDeque<Action>,
     /// Actions that are being run, and how long each may take.
     pub(crate) running: Vec<(ActionId, Duration)>,
-    /// Whether the pool knows that something is left for them here.
+    /// Whether the pool knows that it has something to run here.
     pub(crate) attended: bool,
-    /// How many threads wait until something has been run ...
+    /// How many threads wait until something has been run.
     pub(crate) settling: usize,
-    /// ... and hear of it here.
+    /// Where those threads are notified.
     pub(crate) quiet: Arc<Condvar>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Thread {
     part: Part,
 }
 
-/// What a thread is to the lock.
+/// The part that a thread plays for the lock.
 #[derive(Default)]
 enum Part {
     /// It waits for its turn.
@@ -51,7 +51,7 @@ enum Part {
     Waits,
     /// It holds or held, and its guard knows this.
     Holds(Arc<Hold>),
-    /// It was refused, and clears what the last claim that it waited for has left at the store.
+    /// It was refused, and releases what the last claim for which it waited has left at the store.
     Refused(Option<Owner>),
 }
 
@@ -68,8 +68,8 @@ pub(crate) enum Presence {
 }
 
 impl Thread {
-    /// Whether this thread will run a request. A waiter runs the claims that it waits for, and everybody its own release;
-    /// what others leave behind must not delay it.
+    /// Whether this thread will run a request. A waiter runs the claims that it waits for, and each thread its own
+    /// release; what others leave behind must not delay it.
     fn runs(&self, request: &Request) -> bool {
         let own = match (&self.part, request) {
             (Part::Waits, Request::Acquire(_)) => true,
@@ -117,7 +117,7 @@ impl Threads {
         self.take(|threads, action| threads.by_turn.get(&turn).is_some_and(|thread| thread.runs(&action.request)))
     }
 
-    /// What no thread here will run.
+    /// The next action that no thread here will run.
     pub(crate) fn take_left(&mut self) -> Option<Action> {
         self.take(Self::is_left)
     }

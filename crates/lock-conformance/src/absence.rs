@@ -1,4 +1,4 @@
-//! Whether a store has what a case needs, and what is checked where it has not.
+//! Whether a store has what a case needs, and what is checked if it has not.
 
 use lock_core::{Capabilities, Durability, Released, Waiting};
 
@@ -19,12 +19,12 @@ impl Need {
         }
     }
 
-    /// Shows that what is said to be absent is not there by another name.
+    /// Shows that what is listed as absent is really absent.
     pub(crate) fn check_absence(self, bench: &Bench) {
         match self {
             Self::Queue => a_wish_for_a_place_leaves_none(bench),
             Self::Processes | Self::Fault(Fault::RestartWithData) => ends_with_its_process(bench),
-            // Its absence was seen, or it is the harness that cannot do it, as its list says.
+            // Its absence was observed, or the harness cannot do it, as its list says.
             Self::Nothing | Self::Inspect | Self::Ability(_) | Self::Fault(_) => {}
         }
     }

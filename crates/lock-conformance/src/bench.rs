@@ -1,4 +1,4 @@
-//! What a case gets: a store of its own, clients of its facade, time and faults.
+//! What a case gets: its own store, clients of its facade, time and faults.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::child::{Child, Play};
 use crate::verbs::claim;
 use crate::{Client, Exemption, Facade, Fault, Faults, Guard, Harness, Verbs};
 
-/// How much time passes between two looks of somebody who waits: where the clock is moved by hand, a few times more
-/// than really passes, so that clients keep up with it.
+/// How much time passes between two looks of a waiter. With a manual clock it is a few times more than really passes,
+/// so that clients keep up with it.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// How much later than a lease's end it may be seen to be over: the looks of a busy machine are far between.
+/// How much later than its end a lease may be seen to have ended: on a busy machine looks are far apart.
 const LATE: Duration = Duration::from_secs(5);
 
-/// One case's store, and the way to it through one facade.
+/// One case's store, accessed through one facade.
 pub struct Bench {
     facade: Facade,
-    /// Ends before the harness: what runs on it still uses the store.
+    /// Dropped before the harness, because what runs on it still uses the store.
     runtime: Runtime,
     harness: Box<dyn Harness>,
     attach: fn(&str) -> Box<dyn Harness>,
@@ -30,7 +30,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A bench with a store that nobody has used, for tests in the module that `suite!` stands in.
+    /// A bench with an unused store, for tests in the module that calls `suite!`.
     pub fn new<H: Harness>(facade: Facade, module: &'static str) -> Self {
         Self::of::<H>(H::new(), facade, module)
     }
@@ -47,7 +47,7 @@ impl Bench {
         self.facade
     }
 
-    /// A new backend, of this facade's kind.
+    /// A new backend of this facade's kind.
     pub(crate) fn verbs(&self) -> Verbs {
         match self.facade {
             Facade::Nonblocking => {
@@ -105,13 +105,13 @@ impl Bench {
         Client::Blocking(lock_blocking::Client::builder(backend).clock(self.harness.clock()).build().unwrap())
     }
 
-    /// The same store as other processes see it, on the host's clock. This bench has to outlive it.
+    /// The same store as other processes see it, on the host's clock. This bench must outlive it.
     pub(crate) fn shared(&self) -> Self {
         let (attach, module) = (self.attach, self.module);
         Self { facade: self.facade, runtime: runtime(), harness: attach(&self.address()), attach, module }
     }
 
-    /// Starts another process that plays a part at this store.
+    /// Starts another process that plays a part with this store.
     pub(crate) fn child(&self, name: &str, ttl: Duration) -> Child {
         let play = Play { facade: self.facade, name: name.into(), ttl, address: self.address() };
         Child::start(&play, self.module, self.harness.patience())
@@ -137,12 +137,12 @@ impl Bench {
         self.harness.faults()
     }
 
-    /// Does something while a fault lasts, which must strike.
+    /// Does something during a fault, which must take effect.
     pub(crate) fn during<T>(&self, fault: Fault, act: impl FnOnce() -> T) -> T {
         self.faults().begin(fault);
         let _end = EndOfFault(self.faults());
         let done = act();
-        assert!(self.faults().fired() > 0, "the fault never struck: {fault}");
+        assert!(self.faults().fired() > 0, "the fault never took effect: {fault}");
         done
     }
 
@@ -158,12 +158,12 @@ impl Bench {
         self.harness.elapse(by);
     }
 
-    /// Waits in small steps until it is so.
+    /// Waits in small steps until the condition holds.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, mut so: impl FnMut() -> bool) {
         let begin = Instant::now();
         while !so() {
-            assert!(begin.elapsed() < self.harness.patience(), "it never came true: {what}");
+            assert!(begin.elapsed() < self.harness.patience(), "it never became true: {what}");
             self.pause();
         }
     }
@@ -174,7 +174,7 @@ impl Bench {
         thread::sleep(Duration::from_millis(1));
     }
 
-    /// Asks again and again until it does not fail with an error that passes.
+    /// Repeats a request until it no longer fails with a transient error.
     #[track_caller]
     pub(crate) fn insist<T>(&self, mut ask: impl FnMut() -> Result<T, BackendError>) -> T {
         let begin = Instant::now();
@@ -190,17 +190,17 @@ impl Bench {
         }
     }
 
-    /// Asks for a lock until it is granted, and tells when that was.
+    /// Asks for a lock until it is granted, and returns when that was.
     #[track_caller]
     pub(crate) fn taken_over(&self, by: &Verbs, name: &str, no_later_than: Moment) -> Moment {
         loop {
-            // Who was answered with no is another owner the next time.
+            // After a negative answer, the next claim has another owner.
             let answer = self.insist(|| by.try_acquire(&claim(name)));
             let now = self.now();
             match answer {
                 Answer::Granted { .. } => return now,
                 Answer::Busy { .. } | Answer::Queued { .. } => {
-                    assert!(now < no_later_than + LATE, "{name} is still held, long after it had to be free");
+                    assert!(now < no_later_than + LATE, "{name} is still held, long after it should be free");
                 }
             }
             self.pause();
@@ -222,7 +222,7 @@ impl Bench {
     }
 }
 
-/// The earliest moment at which a lease can be over that was granted at some time after `asked_at`.
+/// The earliest moment at which a lease that was requested at `asked_at` can end.
 pub(crate) fn earliest_end(asked_at: Moment, valid_for: Duration) -> Moment {
     asked_at + valid_for.saturating_sub(drift(valid_for))
 }

@@ -1,4 +1,4 @@
-//! Holders and waiters in other processes: the test program itself, started again for one test that plays the part.
+//! Holders and waiters in other processes: the test program, started again to run only the test that plays this part.
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -12,9 +12,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::facade::Facade;
 
-/// Tells the test program that it is a child, and which part it plays.
+/// The environment variable that makes the test program a child, and says which part it plays.
 pub(crate) const VARIABLE: &str = "LEASEHOLD_CONFORMANCE_PLAY";
-/// How a child's words begin, among what its test program prints.
+/// The prefix of a child's messages in the output of its test program.
 pub(crate) const WORD: &str = "@child ";
 
 /// What a child does: it waits for a lock, holds it, and answers questions about it until its input ends.
@@ -54,13 +54,13 @@ pub(crate) struct Child {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     pub(crate) token: u64,
-    /// Until when it may rely on it, by the host's clock.
+    /// Until when it may rely on the lock, by the host's clock.
     pub(crate) until: Moment,
 }
 
 impl Child {
     pub(crate) fn start(play: &Play, module: &str, patience: Duration) -> Self {
-        // The tests of a program are named without the program.
+        // Names of tests do not include the program.
         let test = match module.split_once("::") {
             Some((_, path)) => format!("{path}::child_process"),
             None => "child_process".to_owned(),
@@ -84,7 +84,7 @@ impl Child {
         Self { process, words, patience }
     }
 
-    /// The next thing that the child says.
+    /// The next message of the child.
     #[track_caller]
     fn hear(&self) -> String {
         self.words.recv_timeout(self.patience).expect("the child says something in time")
@@ -105,7 +105,7 @@ impl Child {
         assert_eq!(self.hear(), "waiting");
     }
 
-    /// Tells the child something and gives its answer back.
+    /// Sends the child a question and returns its answer.
     #[track_caller]
     pub(crate) fn ask(&mut self, question: &str) -> String {
         let input = self.process.stdin.as_mut().unwrap();
@@ -113,7 +113,7 @@ impl Child {
         self.hear()
     }
 
-    /// Ends the child at once: it can say goodbye to nobody.
+    /// Kills the child, so it can release nothing.
     pub(crate) fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();

@@ -55,7 +55,7 @@ pub enum Guard {
     Blocking(lock_blocking::Guard),
 }
 
-/// Somebody who waits for a lock meanwhile.
+/// A waiter in the background.
 #[derive(Debug)]
 pub enum Waiter {
     /// A task.
@@ -115,7 +115,7 @@ impl Waiter {
         }
     }
 
-    /// What came of the waiting; waits for it.
+    /// Waits for the outcome of the wait.
     pub(crate) fn outcome(self) -> Result<Guard, AcquireError> {
         end_of(|| self.is_finished());
         match self {
@@ -146,7 +146,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn end_of(is_finished: impl Fn() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !is_finished() {
-        assert!(Instant::now() < until, "waited {PATIENCE:?} in vain for the end of a wait");
+        assert!(Instant::now() < until, "a wait did not end within {PATIENCE:?}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -180,7 +180,7 @@ impl Guard {
         }
     }
 
-    /// The notice of loss, if it has come.
+    /// The notice of loss, if it has arrived.
     pub(crate) fn lost(&self) -> Option<Lost> {
         match self {
             Self::Nonblocking(guard, runtime) => {

@@ -9,11 +9,11 @@ pub enum Fault {
     Cut,
     /// Nothing answers. Requests may take effect later.
     Hang,
-    /// The store does what it is asked; its answers are lost.
+    /// The store carries out requests; its answers are lost.
     LoseReplies,
     /// The store restarts with its data.
     RestartWithData,
-    /// The store restarts with nothing.
+    /// The store restarts without its data.
     RestartEmpty,
 }
 
@@ -22,15 +22,15 @@ impl Fault {
     pub const ALL: [Self; 5] = [Self::Cut, Self::Hang, Self::LoseReplies, Self::RestartWithData, Self::RestartEmpty];
 }
 
-/// Breaks a store on command. Faults strike all clients but the bystanders; one at a time.
+/// Breaks a store on command, with one fault at a time. Faults affect all clients except bystanders.
 pub trait Faults: Sync {
-    /// What can be done.
+    /// The faults that it can cause.
     fn offers(&self) -> &[Fault];
 
     /// Begins a fault. A restart is over when this returns.
     fn begin(&self, fault: Fault);
 
-    /// How many requests, connections or servers the present or last fault has struck.
+    /// How many requests, connections or servers the present or last fault has affected.
     fn fired(&self) -> u64;
 
     /// Ends the present fault.

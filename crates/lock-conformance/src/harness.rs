@@ -11,20 +11,20 @@ use crate::facade::Facade;
 use crate::fault::{Faults, NoFaults};
 use crate::need::Exemption;
 
-/// One store for one test: how to reach it, let time pass for it, and break it. Dropping it clears everything away.
+/// One store for one test: how to reach it, let time pass for it, and break it. Dropping it removes everything.
 pub trait Harness: Send + Sync + 'static {
-    /// A store that nobody has used.
+    /// An unused store.
     fn new() -> Self
     where
         Self: Sized;
 
-    /// A new client for tokio, with connections of its own. Called outside of the runtime, which may be blocked on.
+    /// A new client for tokio, with its own connections. Called outside the runtime, so it may block on it.
     fn async_backend(&self, runtime: &Handle) -> Arc<dyn AsyncBackend>;
 
     /// A new client for plain threads, with connections of its own.
     fn blocking_backend(&self) -> Arc<dyn BlockingBackend>;
 
-    /// A new client that faults do not strike, to see what the store really did.
+    /// A new client that faults do not affect, to see what the store really did.
     fn bystander(&self) -> Arc<dyn BlockingBackend> {
         self.blocking_backend()
     }
@@ -32,15 +32,15 @@ pub trait Harness: Send + Sync + 'static {
     /// The clock of the clients.
     fn clock(&self) -> SharedClock;
 
-    /// Lets time pass: moves the clock where it can be moved, else sleeps.
+    /// Lets time pass: moves the clock if it can be moved, and otherwise sleeps.
     fn elapse(&self, by: Duration);
 
-    /// What can be broken.
+    /// How to break the store.
     fn faults(&self) -> &dyn Faults {
         &NoFaults
     }
 
-    /// What of the suite does not apply, and why: exactly what this store or its harness cannot do.
+    /// The parts of the suite that do not apply, and why: exactly what this store or its harness cannot do.
     fn exempt(&self, facade: Facade) -> Vec<Exemption>;
 
     /// Where another process finds this store, if it can: [`Harness::attach`] reads it there.
@@ -48,10 +48,10 @@ pub trait Harness: Send + Sync + 'static {
         None
     }
 
-    /// The store of another process's harness, on the host's clock. Clears nothing away.
+    /// The store of another process's harness, on the host's clock. Removes nothing.
     ///
     /// # Panics
-    /// Where the store is not shared between processes.
+    /// If the store is not shared between processes.
     fn attach(address: &str) -> Self
     where
         Self: Sized,

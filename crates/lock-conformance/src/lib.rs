@@ -1,12 +1,12 @@
 //! The suite that every backend runs, in both facades.
 //!
-//! A backend describes how its stores are made, watched and broken by a [`Harness`], and writes one line in its tests:
-//! [`suite!`]`(MyHarness)`. That makes one test for each case and facade, named `<facade>::<group>::<case>`, where the facade
-//! is `nonblocking` (tokio) or `blocking`. Each test gets a store of its own.
+//! A backend describes with a [`Harness`] how its stores are made, watched and broken, and writes one line in its
+//! tests: [`suite!`]`(MyHarness)`. That makes one test for each case and facade, named `<facade>::<group>::<case>`,
+//! where the facade is `nonblocking` (tokio) or `blocking`. Each test gets a store of its own.
 //!
-//! Nothing is skipped in silence. What a store cannot do selects a case that shows that it truly does not; what a
-//! harness cannot break has to be listed with its reason ([`Harness::exempt`]), and the tests `<facade>::account` hold
-//! the list against the store and print it.
+//! Nothing is skipped silently. If a store lacks something, a case shows that it really does. What a harness cannot
+//! break must be listed with a reason ([`Harness::exempt`]); the tests `<facade>::account` compare the list with the
+//! store and print it.
 //!
 //! Reading order: `harness` (what a backend gives) · `suite` (the list of cases, the macro) · `bench` (what a case
 //! gets) · `verbs`, `facade` (the two layers, each for async and blocking) · `cases` (what must be true) · `child` (other

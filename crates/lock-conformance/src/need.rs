@@ -1,4 +1,4 @@
-//! What a case needs of a store and its harness.
+//! What a case needs from a store and its harness.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub enum Need {
     Inspect,
     /// That other processes reach the store.
     Processes,
-    /// That the store's capabilities say so. A harness need not list what they do not say.
+    /// That the store's capabilities include this. A harness need not list what they do not include.
     Ability(Ability),
 }
 
@@ -37,12 +37,12 @@ impl Need {
     ];
 }
 
-/// Something of the suite that does not apply, and why.
+/// A part of the suite that does not apply, and why.
 #[derive(Clone, Copy, Debug)]
 pub struct Exemption {
     /// What is absent.
     pub need: Need,
-    /// Why; for people.
+    /// Why, as text for display.
     pub reason: &'static str,
 }
 

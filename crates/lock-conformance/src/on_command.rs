@@ -1,4 +1,4 @@
-//! Faults for stores that cannot be broken for real: a cover round their clients.
+//! Faults for stores that cannot really be broken: a wrapper around their clients.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,8 +11,8 @@ use crate::{Fault, Faults};
 const OPERATIONS: [Operation; 5] =
     [Operation::Acquire, Operation::Renew, Operation::Release, Operation::Fence, Operation::Inspect];
 
-/// Cuts and lost replies at the border of the backend: shows what the suite and the facades make of them, not what the
-/// backend does when its file or its connection really breaks.
+/// Broken connections and lost replies, simulated in front of the backend. They show how the suite and the facades
+/// react, not what the backend does when its file or connection really breaks.
 #[derive(Default)]
 pub struct OnCommand {
     switches: Switches,
@@ -20,7 +20,7 @@ pub struct OnCommand {
 }
 
 impl OnCommand {
-    /// Covers a client.
+    /// Wraps a client.
     pub fn cover<B: Backend>(&self, backend: B) -> Faulty<B> {
         Faulty::new(backend, &self.switches)
     }
@@ -39,7 +39,7 @@ impl Faults for OnCommand {
         let cover = match fault {
             Fault::Cut => Cover::Refused(ErrorKind::Unreachable),
             Fault::LoseReplies => Cover::LostReply,
-            Fault::Hang | Fault::RestartWithData | Fault::RestartEmpty => panic!("no cover does this: {fault}"),
+            Fault::Hang | Fault::RestartWithData | Fault::RestartEmpty => panic!("the wrapper cannot cause {fault}"),
         };
         self.calls_before.store(self.calls(), Ordering::SeqCst);
         for operation in OPERATIONS {

@@ -24,7 +24,7 @@ pub fn play_child<H: Harness>() {
                 guard.release().unwrap();
                 return say("released");
             }
-            unknown => panic!("a child does not know what this means: {unknown}"),
+            unknown => panic!("a child does not know this command: {unknown}"),
         }
     }
 }

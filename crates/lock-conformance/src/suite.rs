@@ -1,4 +1,4 @@
-//! The list of all cases, and the tests that are made of it.
+//! The list of all cases, and the tests that are made from it.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ pub struct Case {
     pub path: &'static str,
     /// What the store or its harness must have.
     pub need: Need,
-    /// Panics where it is not true.
+    /// Panics if it is not true.
     pub check: fn(&Bench),
 }
 
@@ -143,10 +143,10 @@ macro_rules! table {
 
 __cases!(table []);
 
-/// Makes one test for each case and facade, of a [`Harness`]; in a module of a test program, once.
+/// Makes one test of a [`Harness`] for each case and facade. Call it once, in a module of a test program.
 ///
-/// Beside them, `<facade>::account` holds the list of what does not apply against the store, and `child_process` plays
-/// the other processes. The names `nonblocking`, `blocking` and `child_process` are taken by it.
+/// Besides, `<facade>::account` compares the list of what does not apply with the store, and `child_process` plays the
+/// other processes. The macro defines the names `nonblocking`, `blocking` and `child_process`.
 #[macro_export]
 macro_rules! suite {
     ($harness:ty) => {
@@ -156,11 +156,11 @@ macro_rules! suite {
     };
 }
 
-/// Makes the test that plays the other processes of a [`Harness`], where the suite is not run as a whole.
+/// Makes the test that plays the other processes of a [`Harness`], for programs that do not run the whole suite.
 #[macro_export]
 macro_rules! child_process {
     ($harness:ty) => {
-        /// Where `child_process` stands.
+        /// The path of `child_process`.
         const SUITE_MODULE: &str = module_path!();
 
         /// Does nothing, unless this process was started to play a part.
@@ -199,15 +199,15 @@ macro_rules! __tests {
 /// The case with this path, such as `exclusion::names_are_independent`.
 ///
 /// # Panics
-/// Where there is none.
+/// If there is none.
 pub fn case(path: &str) -> &'static Case {
     CASES.iter().find(|case| case.path == path).unwrap_or_else(|| panic!("there is no case {path}"))
 }
 
-/// Runs a case on a store of its own; where the store lacks what it needs, shows that it lacks it.
+/// Runs a case on its own store, or, if the store lacks what the case needs, shows that it does.
 ///
 /// # Panics
-/// Where the case is not true, or something is absent without having been listed.
+/// If the case is not true, or if something is absent without being listed.
 pub fn run<H: Harness>(facade: Facade, case: &Case, module: &'static str) {
     let bench = Bench::new::<H>(facade, module);
     if case.need.is_met(&bench) {
@@ -222,24 +222,24 @@ pub fn run<H: Harness>(facade: Facade, case: &Case, module: &'static str) {
     case.need.check_absence(&bench);
 }
 
-/// Holds what the harness says does not apply against what its store can do, and prints it.
+/// Compares what the harness lists as not applicable with what its store can do, and prints it.
 ///
 /// # Panics
-/// Where something is absent and not listed, or listed and not absent.
+/// If something is absent and not listed, or listed and not absent.
 pub fn account<H: Harness>(facade: Facade) {
     let bench = Bench::new::<H>(facade, "");
     let exempt = bench.exempt();
     for need in Need::ALL {
         let listed = exempt.iter().any(|exemption| exemption.need == need);
-        assert_ne!(need.is_met(&bench), listed, "{need}: there, and listed as absent, or neither");
+        assert_ne!(need.is_met(&bench), listed, "{need}: present but listed as absent, or absent but not listed");
     }
     let mut out = io::stderr().lock();
     writeln!(out, "{}", bench.capabilities()).ok();
     for exemption in exempt {
         let cases: Vec<_> = CASES.iter().filter(|case| case.need == exemption.need).map(|case| case.path).collect();
         let (absent, reason) = (exemption.need, exemption.reason);
-        // Not by a macro, whose text would be shown on failure only.
-        writeln!(out, "{facade}: not applicable, for want of {absent} ({reason}): {}", cases.join(", ")).ok();
+        // Not with `print!`, whose text would be shown only on failure.
+        writeln!(out, "{facade}: not applicable, for lack of {absent} ({reason}): {}", cases.join(", ")).ok();
     }
 }
 

@@ -16,14 +16,14 @@ use tokio::runtime::Handle;
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 /// A ttl that cases wait for.
 pub(crate) const BRIEF: Duration = Duration::from_millis(1500);
-/// How long a request may take where that is not the question.
+/// How long a request may take if that does not matter.
 const WITHIN: Duration = Duration::from_secs(3);
 
 pub(crate) fn lock_name(name: &str) -> LockName {
     name.parse().unwrap()
 }
 
-/// A claim of an owner of its own, for a long ttl, that wants no place.
+/// A claim with a new owner and a long ttl that wants no place.
 pub(crate) fn claim(name: &str) -> Claim {
     Claim {
         name: lock_name(name),
@@ -36,7 +36,7 @@ pub(crate) fn claim(name: &str) -> Claim {
     }
 }
 
-/// One that would like a place.
+/// A claim that wants a place.
 pub(crate) fn waiting_claim(name: &str) -> Claim {
     Claim { queueing: Queueing::Wanted, ..claim(name) }
 }
@@ -57,7 +57,7 @@ pub struct Verbs {
     within: Duration,
 }
 
-/// What somebody hears who is put off.
+/// The answer to a claim that is refused or queued.
 #[derive(Debug)]
 pub(crate) struct PutOff {
     pub(crate) remaining: Option<Duration>,
@@ -115,7 +115,7 @@ impl Verbs {
         self.granted(claim).0
     }
 
-    /// Acquires; the lock must be granted. Answers for how long, too.
+    /// Acquires; the lock must be granted. Also returns for how long.
     #[track_caller]
     pub(crate) fn granted(&self, claim: &Claim) -> (Lease, Duration) {
         match self.try_acquire(claim).unwrap() {
@@ -148,7 +148,7 @@ impl Verbs {
     #[track_caller]
     pub(crate) fn renew(&self, lease: &Lease) -> Renewed {
         let answers = self.try_renew(std::slice::from_ref(lease)).unwrap();
-        assert_eq!(answers.len(), 1, "one lease, other answers");
+        assert_eq!(answers.len(), 1, "a request for one lease got other answers than one");
         answers[0]
     }
 
@@ -157,7 +157,7 @@ impl Verbs {
         self.try_release(claim, Certainty::Answered).unwrap()
     }
 
-    /// Releases a lock that is to be free only after so long.
+    /// Releases a lock that is to become free only after this time.
     #[track_caller]
     pub(crate) fn keep(&self, claim: &Claim, keep: Duration) -> Released {
         let request = ReleaseRequest { keep: Some(keep), ..release_of(claim, Certainty::Answered) };

@@ -11,7 +11,7 @@ use crate::{BackendError, Effect, ErrorKind, Mode, ModeKind, Operation};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Waiting {
-    /// First come, first served, and the store tells the next in line.
+    /// First come, first served, and the store notifies the next in line.
     QueueWithPush,
     /// First come, first served; the next in line finds out when it asks again.
     Queue,
@@ -19,7 +19,7 @@ pub enum Waiting {
     Poll,
 }
 
-/// What the client's requests can rely on about their order.
+/// Whether the client's requests take effect in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestOrder {
@@ -33,13 +33,13 @@ pub enum RequestOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
-    /// The keeper has a connection of its own: nothing the user does can starve a renewal.
+    /// The keeper has its own connection: nothing that the user does can starve a renewal.
     Isolated,
-    /// Renewals share the client that the user handed in.
+    /// Renewals share the client that the user passed in.
     Shared,
 }
 
-/// What remains of the tokens when the store starts again.
+/// Whether tokens still rise after the store restarts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -58,7 +58,7 @@ pub enum Durability {
 pub enum Counter {
     /// Each lock may have a counter of its own.
     PerName,
-    /// All locks draw from one counter, so a token of any of them is above all that were drawn before.
+    /// All locks draw from one counter, so each token is above all that were drawn before it, for any lock.
     Shared,
 }
 
@@ -72,7 +72,7 @@ pub enum Ability {
 }
 
 impl Ability {
-    /// What of the four verbs it changes, and what a store without it cannot do.
+    /// Which verb it affects, and what a store without it cannot do.
     const fn described(self) -> (Operation, &'static str) {
         match self {
             Self::Keep => (Operation::Release, "keep a released lock for a while"),
@@ -88,22 +88,22 @@ pub struct Capabilities {
     pub backend: &'static str,
     /// How waiters are woken.
     pub waiting: Waiting,
-    /// What may overtake what.
+    /// Whether requests may overtake each other.
     pub ordering: RequestOrder,
     /// Whether renewals are isolated.
     pub isolation: Isolation,
-    /// What remains of the tokens.
+    /// Whether tokens survive a restart.
     pub durability: Durability,
     /// Where the tokens come from.
     pub counter: Counter,
-    /// The modes that it can grant. A station refuses any other before anything is sent.
+    /// The modes that it can grant. A station refuses any other mode without sending a request.
     pub modes: &'static [ModeKind],
-    /// What else it can do. A station refuses anything else before anything is sent.
+    /// What else it can do. A station refuses anything else without sending a request.
     pub abilities: &'static [Ability],
 }
 
 impl Capabilities {
-    /// Describes a store; the most modest of everything but what is named here is assumed.
+    /// Describes a store, with the weakest of everything that is not given here.
     pub const fn new(backend: &'static str, waiting: Waiting, durability: Durability) -> Self {
         let (ordering, isolation, counter) = (RequestOrder::Unordered, Isolation::Shared, Counter::PerName);
         let (modes, abilities): (&[ModeKind], &[Ability]) = (&[ModeKind::Exclusive], &[]);
@@ -150,7 +150,7 @@ impl Capabilities {
     /// Refuses a mode that the store cannot grant.
     ///
     /// # Errors
-    /// `Unsupported`, of effect `None`: nothing was sent.
+    /// `Unsupported`, with effect `None`: nothing was sent.
     pub fn check_mode(&self, mode: Mode) -> Result<(), BackendError> {
         if self.modes.contains(&mode.kind()) {
             return Ok(());
@@ -159,10 +159,10 @@ impl Capabilities {
         Err(self.unsupported(Operation::Acquire, &what).with_remedy("choose another store, or an exclusive lock"))
     }
 
-    /// Refuses what the store has not said that it can do.
+    /// Refuses an ability that the store does not declare.
     ///
     /// # Errors
-    /// `Unsupported`, of effect `None`: nothing was sent.
+    /// `Unsupported`, with effect `None`: nothing was sent.
     pub fn check_ability(&self, ability: Ability) -> Result<(), BackendError> {
         if self.abilities.contains(&ability) {
             return Ok(());

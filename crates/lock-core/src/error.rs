@@ -4,35 +4,35 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
-/// What went wrong, for programs.
+/// What went wrong, in a form that programs can match on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The configuration cannot work: a bad URL, a TLS mismatch, a directory that is not there.
+    /// The configuration cannot work: an invalid URL, a TLS mismatch, a missing directory.
     Config,
-    /// The store refuses this client: wrong password, missing right, read-only file.
+    /// The store refuses this client: wrong password, missing permission, read-only file.
     Denied,
-    /// No connection, or it broke.
+    /// There is no connection, or it broke.
     Unreachable,
     /// No answer in time.
     Timeout,
-    /// The store is there but cannot serve now: disk full, out of memory, still loading.
+    /// The store is reachable but cannot serve now: disk full, out of memory, still loading.
     Unavailable,
-    /// The store answered something that the protocol does not allow.
+    /// The store's answer violates the protocol.
     Protocol,
-    /// The store cannot do what was asked.
+    /// The store does not support the request.
     Unsupported,
     /// The name is in use by another kind of lock or value, which was left untouched.
     OtherKind,
 }
 
 impl ErrorKind {
-    /// Whether the store said it itself, and so is there.
+    /// Whether the store reported the error itself, and so is reachable.
     pub fn is_an_answer(self) -> bool {
         !matches!(self, Self::Timeout | Self::Unreachable)
     }
 
-    /// Whether the same request may succeed later without anybody changing anything.
+    /// Whether the same request may succeed later without any repair.
     pub fn is_transient(self) -> bool {
         match self {
             Self::Unreachable | Self::Timeout | Self::Unavailable => true,
@@ -44,7 +44,7 @@ impl ErrorKind {
 /// Whether the failed request took effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// Surely nothing happened.
+    /// Nothing happened at the store.
     None,
     /// It was sent and not answered: it may have taken effect, or still may.
     Unknown,
@@ -86,8 +86,8 @@ impl fmt::Display for Operation {
 /// Says what went wrong (`kind`), whether anything may have happened (`effect`), and what to do (`remedy`). Its text
 /// never holds a secret. Cloning is cheap.
 ///
-/// Two of them are equal if all that they say is equal: kind, effect, backend, operation, message and remedy. The errors
-/// underneath are not compared, because most cannot be.
+/// Two errors are equal if kind, effect, backend, operation, message and remedy are equal. The errors underneath are
+/// not compared, because most cannot be.
 #[derive(Clone, Debug)]
 pub struct BackendError(Arc<Detail>);
 
@@ -105,7 +105,8 @@ struct Detail {
 impl BackendError {
     /// Describes a failure. `message` is lower case, without a full stop and without secrets.
     ///
-    /// A [`ErrorKind::Timeout`] is always of unknown effect, whatever is passed: a request that timed out still runs.
+    /// The effect of an [`ErrorKind::Timeout`] is always unknown, whatever is passed: a request that timed out may
+    /// still run.
     pub fn new(
         backend: &'static str,
         operation: Operation,

@@ -1,4 +1,4 @@
-//! What a store tells a client unasked.
+//! What a store sends a client without being asked: events.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{Lease, LockName};
 
-/// A hint from the store. It may be lost, doubled, late or early; nothing depends on it but speed.
+/// A hint from the store. It may be lost, duplicated, late or early; only speed depends on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
@@ -29,28 +29,28 @@ pub enum Event {
         /// Which one.
         name: LockName,
     },
-    /// Hints may have been missed: everybody who waits should ask again.
+    /// Hints may have been missed: all waiters should ask again.
     RecheckAll,
 }
 
-/// What a listener says to an event.
+/// A listener's reply to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// It was taken in. A grant is for an owner of this listener's, or it cannot tell.
+    /// The event was accepted. If it is a grant, its owner belongs to this listener, or the listener cannot tell.
     Taken,
-    /// It is a grant for an owner that this listener does not know.
+    /// The event is a grant for an owner that this listener does not know.
     Unknown,
-    /// The listener is gone and need not be told anything again.
+    /// The listener is gone and needs no more events.
     Gone,
 }
 
-/// A client as its backend sees it: who is told what the store says unasked.
+/// A client as its backend sees it: the recipient of the store's events.
 pub trait Listener: Send + Sync + 'static {
-    /// Takes an event in. Never blocks for long and never calls back into the backend.
+    /// Processes an event. Never blocks for long and never calls back into the backend.
     fn hear(&self, event: Event) -> Heard;
 
-    /// Has a lease released in the background, once, that was granted to an owner that no listener knows: nobody would
-    /// use it or give it up. Does not block.
+    /// Releases once, in the background, a lease that was granted to an owner that no listener knows: nobody would use
+    /// it or give it up. Does not block.
     fn release_unknown(&self, lease: Lease);
 }
 
@@ -59,12 +59,13 @@ pub trait Listener: Send + Sync + 'static {
 pub struct EventSink(Arc<dyn Listener>);
 
 impl EventSink {
-    /// Wraps a callback for each event. It cannot tell which waiter a grant is for, and so counts as its recipient.
+    /// Wraps a callback for each event. A callback cannot tell which waiter a grant is for, so it counts as the
+    /// recipient of every grant.
     pub fn new(deliver: impl Fn(Event) + Send + Sync + 'static) -> Self {
         Self::of(Told(deliver))
     }
 
-    /// Leads to a listener; to one behind a [`Weak`] for as long as it is there.
+    /// Delivers to a listener, for as long as the listener exists.
     pub fn of(listener: impl Listener) -> Self {
         Self(Arc::new(listener))
     }
@@ -74,7 +75,7 @@ impl EventSink {
         self.0.hear(event)
     }
 
-    /// Has a lease released that no listener knows.
+    /// Releases a lease that no listener knows.
     pub fn release_unknown(&self, lease: Lease) {
         self.0.release_unknown(lease);
     }
@@ -103,24 +104,24 @@ impl<L: Listener> Listener for Weak<L> {
     }
 }
 
-/// All who listen to one backend, for backends to keep.
+/// The listeners of one backend, kept by the backend.
 #[derive(Debug, Default)]
 pub struct Listeners(Mutex<Vec<EventSink>>);
 
 impl Listeners {
-    /// Adds one.
+    /// Adds a listener.
     pub fn add(&self, sink: EventSink) {
         self.lock().push(sink);
     }
 
-    /// Whether nobody listens.
+    /// Whether there are no listeners.
     pub fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }
 
-    /// Tells everybody. A grant for an owner that nobody here knows is released by one of those who said so.
+    /// Delivers an event to all listeners. A grant for an owner that none of them knows is released by one of them.
     pub fn deliver(&self, event: &Event) {
-        // Told outside of the mutex: what a listener does may lead back here, and what it owns may end here.
+        // Delivered outside the mutex: a listener may call back into this list, or be dropped here.
         let sinks = self.lock().clone();
         let heard: Vec<Heard> = sinks.iter().map(|sink| sink.deliver(event.clone())).collect();
         let with =

@@ -11,13 +11,13 @@ use crate::{BackendError, FencingToken, Lease, LockName, Moment};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossReason {
-    /// Its validity ended without a renewal that the store confirmed; with the last error, if there was one.
+    /// Its validity ended before the store confirmed a renewal; with the last error, if there was one.
     Expired(Option<BackendError>),
-    /// The store says that it holds the lock no more: it expired there, was revoked, or the store lost it.
+    /// The store says that the lease no longer exists: it expired there, was revoked, or the store lost it.
     NotHeld,
-    /// It was held for as long as `max_hold` allows.
+    /// It lasted for as long as `max_hold` allows.
     MaxHold,
-    /// The client was closed, or whatever renewed its leases ended.
+    /// The client was closed, or the thread that renewed its leases ended.
     Closed,
 }
 
@@ -57,7 +57,7 @@ pub struct Hold {
     valid_until: AtomicU64,
     /// When `max_hold` ends the turn.
     hold_until: Option<Moment>,
-    /// Whether anybody was told that it ended: from then on no renewal helps.
+    /// Whether it was ever reported as ended: from then on no renewal can revive it.
     over: AtomicBool,
     lost: OnceLock<LossReason>,
 }
@@ -92,8 +92,8 @@ impl Hold {
         if self.ended(now).is_some() { Duration::ZERO } else { self.valid_until().since(now) }
     }
 
-    /// Whether the lock is still held. Local and cheap: compares the deadline with `now`. A no is final: no renewal that
-    /// is confirmed later makes it a yes again.
+    /// Whether the lock is still held. Local and cheap: compares the deadline with `now`. An error is final: no renewal
+    /// that is confirmed later revives the hold.
     ///
     /// # Errors
     /// `Lost`, with the reason as far as it is known here; [`lost`](Self::lost) may know more a moment later.
@@ -124,7 +124,7 @@ impl Hold {
         self.lost.get().map(|reason| self.loss(reason.clone()))
     }
 
-    /// Moves the end of the validity. Revives no hold that anybody was told is over.
+    /// Moves the end of the validity. A hold that was reported as ended is not revived.
     pub fn extend(&self, valid_until: Moment) {
         self.valid_until.fetch_max(valid_until.as_nanos(), Ordering::Release);
     }

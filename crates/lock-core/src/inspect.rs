@@ -1,4 +1,4 @@
-//! Looking at locks from outside, for people and operators.
+//! Inspecting locks from outside, for operators.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ pub struct Entry {
     pub holder: Holder,
     /// How long until the lease ends if nobody renews it; `None` if it never expires.
     pub remaining: Option<Duration>,
-    /// How many wait in the store's queue; 0 where it has none.
+    /// How many waiters are in the store's queue; 0 if it has no queue.
     pub waiters: u32,
 }
 
-/// Where a listing goes on. Opaque; made by the backend that reads it.
+/// Where a listing continues. Opaque; only the backend that made it can read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor(pub String);
 
@@ -42,7 +42,7 @@ pub struct Cursor(pub String);
 pub struct Query {
     /// A glob over names: `*` for any text, `?` for one character. Everything else stands for itself.
     pub pattern: String,
-    /// Where to go on, from the page before; `None` to begin.
+    /// Where to continue, from the previous page; `None` to begin.
     pub cursor: Option<Cursor>,
     /// About how many entries to return at most; a store may return fewer, even none, before the end.
     pub limit: u32,
@@ -62,13 +62,13 @@ impl Query {
         Self { pattern: pattern.into(), cursor: None, limit: Self::LIMIT_DEFAULT }
     }
 
-    /// Returns about so many entries at a time.
+    /// Returns about this many entries at a time.
     pub fn limit(mut self, limit: u32) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Goes on where a page ended.
+    /// Continues where a page ended.
     pub fn after(mut self, cursor: Cursor) -> Self {
         self.cursor = Some(cursor);
         self
@@ -78,18 +78,18 @@ impl Query {
 /// Some held locks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// The entries, in the store's order; a lock that changes hands meanwhile may be missed or come twice.
+    /// The entries, in the store's order. A lock that changes hands during the listing may be missed or appear twice.
     pub entries: Vec<Entry>,
-    /// Where to go on; `None` at the end.
+    /// Where to continue; `None` at the end.
     pub next: Option<Cursor>,
 }
 
-/// What a revocation answers.
+/// The answer to a revocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Revoked {
     /// The lease was ended.
     Revoked,
-    /// Another lease holds the lock than the one named by its token, or none does. Nothing was changed.
+    /// The lease with this token does not hold the lock. Nothing was changed.
     NotHeld,
 }
 
@@ -97,7 +97,7 @@ pub enum Revoked {
 pub fn glob_matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Where the pattern goes on after its last `*`, and how far into the name that one reaches.
+    // Where the pattern continues after its last `*`, and how far into the name that `*` reaches.
     let mut retry: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {

@@ -1,10 +1,10 @@
-//! The one error for input that never became a value.
+//! The one error for input that cannot be parsed.
 
 use std::fmt;
 
-/// Input that was refused before anything was touched.
+/// Input that was refused before anything was done with it.
 ///
-/// Names what was given, what is allowed and what to do, so that it can be shown to a person as it is.
+/// Says what was given, what is wrong with it and what to do. Its text can be shown to users as is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {given} is not valid: {problem}; {remedy}")]
 pub struct Invalid {
@@ -23,7 +23,7 @@ const GIVEN_CHARS_MAX: usize = 60;
 impl Invalid {
     /// Describes a refused input: the thing's name, what was given, what is wrong, and what to do instead.
     ///
-    /// Pass a redacted `given` where the input may hold a secret.
+    /// Pass a redacted `given` if the input may contain a secret.
     pub fn new(
         what: &'static str,
         given: impl fmt::Display,

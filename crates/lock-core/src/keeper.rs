@@ -1,7 +1,7 @@
 //! The pure part of the keeper: which leases are renewed when, and in which batch.
 //!
 //! One keeper serves all leases of a client. A facade runs it on a thread and a connection of its own: it sleeps until
-//! [`Keeper::next_due`], takes a [`Batch`], sends it as one renewal, and gives the answers back.
+//! [`Keeper::next_due`], takes a [`Batch`], sends it as one renewal, and reports the answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use crate::policy::Dice;
 use crate::{BackendError, Lease, LockName, Moment, Owner, Policy, Renewed};
 
-/// The most leases in one renewal. Chosen: a script of so many keeps a Redis busy for well under a millisecond.
+/// The most leases in one renewal. Chosen: a script for this many keeps a Redis busy for well under a millisecond.
 pub const BATCH_MAX: usize = 100;
 
-/// Renewals that are due within so much of each other go out together.
+/// Renewals that are due within this time of each other are sent together.
 const TOGETHER: Duration = Duration::from_millis(50);
 
 /// The leases that have to be renewed.
@@ -25,15 +25,16 @@ pub struct Keeper {
     lateness: Lateness,
 }
 
-/// How late renewals go out: the time from when the first of a batch was due to when the batch was handed out.
+/// How late renewals are sent: the time from when the first of a batch was due until the batch was handed out.
 ///
 /// A keeper that is starved, by a busy machine or by a store that answers slowly while it waits, shows here long before
-/// a lease is lost: a renewal is due at a third of the validity. How long the store then takes to answer is not in it.
+/// a lease is lost: a renewal is due at a third of the validity. It does not include how long the store then takes to
+/// answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
-    /// Of the batch that went out last.
+    /// The lateness of the last batch.
     pub last: Duration,
-    /// Of the batch that was the latest of all.
+    /// The greatest lateness of any batch so far.
     pub max: Duration,
 }
 
@@ -56,7 +57,7 @@ pub struct Batch {
     pub within: Duration,
 }
 
-/// What a renewal said of one lease, for its station.
+/// The answer of a renewal for one lease, for its station.
 #[derive(Clone, Debug)]
 pub struct Renewal {
     /// The lock.
@@ -85,24 +86,24 @@ impl Keeper {
         self.schedule(owner, due);
     }
 
-    /// No lease that was asked for then and granted for so long is due before this.
+    /// No lease that was requested then and granted for that long is due before this.
     pub fn soonest_due(asked_at: Moment, valid_for: Duration) -> Moment {
         asked_at + soonest(valid_for).max(PAUSE_MIN)
     }
 
-    /// Lets a lease go.
+    /// Stops renewing a lease.
     pub fn forget(&mut self, owner: Owner) {
         if let Some(Kept { due: Some(due), .. }) = self.kept.remove(&owner) {
             self.due.remove(&(due, owner));
         }
     }
 
-    /// How many leases are kept.
+    /// How many leases are renewed.
     pub fn len(&self) -> usize {
         self.kept.len()
     }
 
-    /// Whether nothing is kept.
+    /// Whether there are no leases to renew.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
@@ -112,15 +113,15 @@ impl Keeper {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// How late renewals go out.
+    /// How late renewals are sent.
     pub fn lateness(&self) -> Lateness {
         self.lateness
     }
 
     /// Takes the next batch that is due, if one is. Call again until it is `None`.
     ///
-    /// Leases that allow a renewal the same time share a batch: a short one would have all others give up early, and a
-    /// long one would have a short one end before its renewal is tried again.
+    /// Leases share a batch only if their renewals may take equally long. Otherwise a short lease would make the
+    /// renewal of all others time out early, or a long one would let a short one end before its renewal is retried.
     pub fn take_due(&mut self, now: Moment) -> Option<Batch> {
         let first = self.next_due().filter(|due| *due <= now)?;
         let last = now.since(first);
@@ -144,9 +145,9 @@ impl Keeper {
         self.kept.get(owner).map(|kept| self.policy.within(kept.lease.terms.ttl))
     }
 
-    /// Takes the answer to a batch in, and tells what each station has to know.
+    /// Processes the answer to a batch, and returns what each station has to know.
     ///
-    /// An answer of another length than the batch counts as none: all its leases are tried again.
+    /// An answer whose length differs from the batch's counts as missing: all its leases are tried again.
     pub fn answered(&mut self, now: Moment, batch: Batch, result: Result<Vec<Renewed>, BackendError>) -> Vec<Renewal> {
         let answers: Vec<_> = match result {
             Ok(answers) if answers.len() == batch.leases.len() => {
@@ -171,7 +172,7 @@ impl Keeper {
         asked_at: Moment,
         answer: Option<&Result<Renewed, BackendError>>,
     ) {
-        // A lease that was kept anew meanwhile has its next renewal already.
+        // A lease that was added again meanwhile already has its next renewal.
         let Some(kept) = self.kept.get_mut(&owner).filter(|kept| kept.due.is_none()) else { return };
         match answer {
             Some(Ok(Renewed::Renewed { valid_for, .. })) => {
@@ -205,12 +206,12 @@ fn soonest(valid_for: Duration) -> Duration {
     valid_for / 3 - valid_for / 30
 }
 
-/// A renewal that failed is tried again after this part of the validity ...
+/// A renewal that failed is retried after this part of the validity.
 const RETRY_PART: u32 = 30;
-/// ... but at least so often.
+/// It is retried after this time at the latest.
 const RETRY_MAX: Duration = Duration::from_millis(500);
-/// No lease is renewed or tried again sooner than this, whatever the store says of times: a validity of nothing would
-/// have the keeper ask without a pause.
+/// No lease is renewed or retried sooner than this, whatever times the store reports: with a validity of zero the
+/// keeper would ask without a pause.
 const PAUSE_MIN: Duration = Duration::from_millis(5);
 
 #[cfg(test)]

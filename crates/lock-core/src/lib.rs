@@ -1,17 +1,18 @@
 //! The lock itself, without I/O.
 //!
-//! A lock that other processes respect is a *lease* in a store: it ends by itself, so that a holder that dies is in the
-//! way for its ttl only. A holder therefore has to know until when it may rely on its lease: its *validity* counts from
-//! when it asked, not from the answer, and ends before the lease does. The *keeper* asks for more in time; if that
-//! fails, the hold is *lost*, and the holder is told why. Since nobody can stop a process that was paused past its
-//! lease, every turn has a *fencing token*, higher than all before, which what the lock protects can check.
+//! A lock that other processes respect is a *lease* in a store: it ends by itself, so that a holder that dies blocks
+//! others only for its ttl. A holder therefore has to know until when it may rely on its lease: its *validity* counts
+//! from the request, not from the answer, and ends before the lease does. The *keeper* renews it in time; if that
+//! fails, the hold is *lost*, and the holder learns why. Since nothing can stop a process that was paused past its
+//! lease, every turn has a *fencing token*, higher than all before it, which the protected resource can check.
 //!
-//! The machine that decides all this is the [`station`](station::Station): begin there. What it decides, a facade
-//! (`lock-async`, `lock-blocking`) carries out, and a backend translates for its store. So this crate reads no clock,
+//! The machine that decides all this is the [`station`](station::Station): begin there. A facade (`lock-async`,
+//! `lock-blocking`) carries out its decisions, and a backend translates them for its store. This crate reads no clock,
 //! starts no thread, awaits nothing and knows no client library.
 //!
-//! Then: `verbs` and `backend` (what is said to a store), `node` (to one of several) · `hold` (what a guard knows) · `keeper` (who is renewed when) ·
-//! `policy` (the numbers, with their reasons) · `name`, `owner`, `token`, `time`, `note` (the words).
+//! Then: `verbs` and `backend` (the requests to a store), `node` (those to one node of a quorum) · `hold` (what a guard
+//! knows) · `keeper` (which lease is renewed when) · `policy` (the numbers, with their reasons) · `name`, `owner`,
+//! `token`, `time`, `note` (the values).
 
 mod backend;
 mod capabilities;

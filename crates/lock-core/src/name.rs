@@ -10,7 +10,7 @@ use crate::Invalid;
 /// The name of a lock: 1 to 512 bytes of UTF-8 without control characters or blanks at either end, not beginning with
 /// `leasehold:`.
 ///
-/// Everything that holds a `LockName` may rely on that; no layer checks it again. Cloning is cheap.
+/// Code that has a `LockName` may rely on that; no layer checks it again. Cloning is cheap.
 ///
 /// ```
 /// use lock_core::LockName;
@@ -26,7 +26,7 @@ impl LockName {
     /// The longest name, in bytes. Chosen: long enough for a path, short enough for every store's key.
     pub const BYTES_MAX: usize = 512;
 
-    /// The beginning that names of the library's own keys have, and that no lock may have.
+    /// The prefix of the library's own keys, which no lock name may have.
     pub const RESERVED_PREFIX: &'static str = "leasehold:";
 
     /// Shows the name as it was given.
@@ -50,13 +50,16 @@ impl FromStr for LockName {
             );
         }
         if text.chars().any(char::is_control) {
-            return refuse("it holds a control character", "leave out line ends, tabs and other control characters");
+            return refuse("it contains a control character", "remove line ends, tabs and other control characters");
         }
         if text.trim() != text {
-            return refuse("it begins or ends with a blank", "leave out blanks at the beginning and the end");
+            return refuse("it begins or ends with whitespace", "remove whitespace at the beginning and the end");
         }
         if text.starts_with(Self::RESERVED_PREFIX) {
-            return refuse("names that begin with \"leasehold:\" are reserved", "choose another beginning");
+            return refuse(
+                "names that begin with \"leasehold:\" are reserved",
+                "choose a name that begins differently",
+            );
         }
         Ok(Self(text.into()))
     }
@@ -106,7 +109,7 @@ mod tests {
         let refusal = "a\nb".parse::<LockName>().unwrap_err().to_string();
         assert_eq!(
             refusal,
-            "lock name \"a\\nb\" is not valid: it holds a control character; leave out line ends, tabs and other control characters"
+            "lock name \"a\\nb\" is not valid: it contains a control character; remove line ends, tabs and other control characters"
         );
     }
 }

@@ -1,25 +1,27 @@
-//! What one node of a quorum is asked, and what it answers.
+//! The requests to one node of a quorum, and its answers.
 //!
 //! A node is an ordinary store that also counts: it has one counter F for all its locks, keeps with every grant the token
 //! f that it drew for it, and knows whether it may vote. The contract of [`AsyncQuorumNode::ask`] and
 //! [`BlockingQuorumNode::ask`]:
 //!
-//! - Each request runs alone and to its end. Requests take effect in the order in which they were handed over, as far as
-//!   one connection lasts; each returns within `within`, and a [`Timeout`](crate::ErrorKind::Timeout) is of unknown effect.
-//! - **Acquire.** Where the owner holds already: its stored token, and the ttl is re-armed. Where nobody holds and the owner
-//!   was not given up: f = max(F + width, wish, floor + width), where the wish counts for at most a second more than the
-//!   node's own clock, and the floor for at most a day more; F becomes f, f is kept with the grant. Either
-//!   raises the longest ttl.
-//! - **Fence**, of each lease: acknowledged if its owner still holds and the grant's own f is not above the lease's highest token,
-//!   which then is the token that is kept; the ttl is re-armed. `Higher` names the own grant's token that is above, or the
-//!   first one of somebody who came after. F and the longest ttl are raised to the highest of all these leases, whatever
-//!   the answers. Nothing is created. So a ttl can be announced before anything is granted for it.
-//! - Both only under the epoch that the node votes in at this run; otherwise [`Told::Abstains`], and nothing was changed.
-//! - **Release** always works: it ends the owner's hold, and leaves a tombstone where a claim may still arrive.
-//! - A node that lost its memory has no epoch. It is **marked** with a fresh one and abstains until that is **installed**;
-//!   both compare before they set, so that any number of clients may do it together. A mark says which deployment it is
-//!   for; the node belongs to it once it was installed. A **move** does nothing where the node has its epoch already;
-//!   otherwise the node belongs to the new deployment at once, and remembers the one before it.
+//! - Each request runs alone and to its end. Requests take effect in the order in which they were handed over, as long
+//!   as one connection lasts; each returns within `within`, and a [`Timeout`](crate::ErrorKind::Timeout) is of unknown
+//!   effect.
+//! - **Acquire.** If the owner already holds: its stored token, and the ttl is re-armed. If nobody holds and the owner
+//!   was not given up: f = max(F + width, wish, floor + width), where the wish counts for at most a second more than
+//!   the node's own clock, and the floor for at most a day more; F becomes f, f is kept with the grant. Either raises
+//!   the longest ttl.
+//! - **Fence**, of each lease: acknowledged if its owner still holds and the grant's own f is not above the lease's
+//!   highest token, which then replaces the stored token; the ttl is re-armed. `Higher` names the own grant's token if
+//!   that is above, or the first token of a later holder. F and the longest ttl are raised to the highest of all these
+//!   leases, whatever the answers are. Nothing is created. So a ttl can be announced before anything is granted for it.
+//! - Both work only under the epoch in which the node votes at this run; otherwise [`Told::Abstains`], and nothing was
+//!   changed.
+//! - **Release** always works: it ends the owner's hold, and leaves a tombstone if a claim may still arrive.
+//! - A node that lost its memory has no epoch. It is **marked** with a fresh one and abstains until that is
+//!   **installed**; both compare before they set, so that any number of clients may do it together. A mark says which
+//!   deployment it is for; the node belongs to it once it was installed. A **move** does nothing if the node already
+//!   has its epoch; otherwise the node belongs to the new deployment at once, and remembers the one before it.
 //! - A **note** keeps for each member of the deployment the last epoch that was seen to begin there, and since when.
 //!
 //! # Source
@@ -38,7 +40,7 @@ use crate::{BackendError, Claim, EventSink, Fenced, FencingToken, Holder, Lease,
 
 pub use epoch::Epoch;
 
-/// Which run of which server answered; another after each start of it.
+/// Which run of which server answered. It changes with every start of the server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub String);
 
@@ -51,18 +53,19 @@ pub struct NodeTime(pub u64);
 pub enum NodeState {
     /// It remembers everything since this epoch began.
     Voting(Epoch),
-    /// It was seen to have forgotten, so long ago by its own clock, and waits until what it may have granted is over.
+    /// It was seen to have forgotten, this long ago by its own clock, and waits until everything that it may have
+    /// granted has expired.
     Abstaining {
         /// The epoch that will begin then.
         epoch: Epoch,
         /// How long it has abstained.
         since: Duration,
     },
-    /// It has forgotten, and nobody has said so yet.
+    /// It has forgotten, and no client has marked it yet.
     Forgetful,
 }
 
-/// What all clients of a deployment have to agree on.
+/// What all clients of a deployment must agree on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Membership {
     /// The addresses of all nodes, sorted.
@@ -72,14 +75,14 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// Of nodes in any order.
+    /// A deployment of these nodes, in any order.
     pub fn new(mut members: Vec<String>, max_ttl: Duration) -> Self {
         members.sort_unstable();
         Self { members, max_ttl }
     }
 }
 
-/// What a node knows of itself.
+/// What a node knows about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
     /// The run that answered.
@@ -88,9 +91,9 @@ pub struct View {
     pub state: NodeState,
     /// Its counter F: no grant of a voting node had a higher token.
     pub counter: u64,
-    /// The longest ttl that it granted, armed again, or was told of.
+    /// The longest ttl that it granted, renewed, or learned from an announcement.
     pub longest: Duration,
-    /// The deployment it belongs to, where it was ever installed or moved.
+    /// The deployment to which it belongs, if it was ever installed or moved.
     pub membership: Option<Membership>,
     /// The deployment whose client marked it, while it abstains.
     pub marked_for: Option<Membership>,
@@ -98,48 +101,48 @@ pub struct View {
     pub predecessor: Option<Membership>,
     /// Its clock.
     pub clock: NodeTime,
-    /// How it makes room when its memory is full, where that may drop locks.
+    /// Its `maxmemory-policy`, if that may drop locks when its memory is full.
     pub evicts: Option<String>,
 }
 
 /// A request to a node.
 #[derive(Clone, Debug)]
 pub enum Ask {
-    /// A grant. It counts as acknowledged where the answer is the wish itself.
+    /// Asks for a grant. If the answer is the wish itself, it also counts as acknowledged.
     Acquire {
-        /// Who wants what. An owner asks once.
+        /// The claim. An owner asks once.
         claim: Arc<Claim>,
         /// The highest token that it would like to have.
         wish: FencingToken,
-        /// The epoch in which the node is thought to vote.
+        /// The epoch in which the client believes the node to vote.
         epoch: Epoch,
     },
-    /// Acknowledgements of leases, and renewals: the test is the same.
+    /// Asks for acknowledgements or renewals of leases: the check is the same.
     Fence {
         /// What was granted, under the tokens that its owner holds it with.
         leases: Arc<[Lease]>,
-        /// The epoch in which the node is thought to vote.
+        /// The epoch in which the client believes the node to vote.
         epoch: Epoch,
     },
-    /// The end of a hold, or of a claim.
+    /// Ends a hold or a claim.
     Release(Arc<ReleaseRequest>),
-    /// What it knows of itself.
+    /// Asks what it knows about itself.
     Look,
-    /// To abstain under this epoch, unless it votes or abstains already.
+    /// Makes it abstain under this epoch, unless it already votes or abstains.
     Mark {
         /// The epoch that will begin.
         epoch: Epoch,
         /// The deployment that will install it.
         membership: Arc<Membership>,
     },
-    /// What is noted here of some members, after what was seen of them is noted.
+    /// Notes what was seen of some members, and asks what is then noted about them.
     Note {
         /// What was seen.
         seen: Arc<[Sighting]>,
-        /// How long to keep what is written.
+        /// How long to keep the notes.
         keep: Duration,
     },
-    /// To vote from now on, if it still abstains under this epoch.
+    /// Makes it vote from now on, if it still abstains under this epoch.
     Install {
         /// The epoch that begins.
         epoch: Epoch,
@@ -150,7 +153,7 @@ pub enum Ask {
         /// The deployment.
         membership: Arc<Membership>,
     },
-    /// To belong to another deployment, and to abstain under this epoch.
+    /// Makes it belong to another deployment, and abstain under this epoch.
     Move {
         /// The epoch that will begin there.
         epoch: Epoch,
@@ -164,33 +167,33 @@ pub enum Ask {
 /// What a client saw of a member of its deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sighting {
-    /// Whose address.
+    /// The address of the member.
     pub member: String,
-    /// What to note of it.
+    /// What to note about it.
     pub noting: Noting,
 }
 
-/// What is to be noted of a member.
+/// What to note about a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noting {
     /// Nothing.
     Nothing,
-    /// It abstains under this epoch: since now, unless that is what is noted already.
+    /// It abstains under this epoch. The time is now, unless this epoch is already noted.
     Begins(Epoch),
-    /// It abstains under this epoch, since now whatever is noted.
+    /// It abstains under this epoch. The time is now, whatever is noted.
     BeginsAnew(Epoch),
 }
 
-/// What is noted of a member.
+/// What is noted about a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Noted {
     /// The last epoch that was seen to begin there.
     pub epoch: Epoch,
-    /// How long ago that was, by the clock of the node that noted it.
+    /// How long ago that was noted, by the clock of the node that noted it.
     pub age: Duration,
 }
 
-/// What a node answers.
+/// The answer of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     /// The owner holds here.
@@ -200,7 +203,7 @@ pub enum Told {
         /// The node's clock.
         clock: NodeTime,
     },
-    /// Somebody else holds here.
+    /// Another owner holds here.
     Held {
         /// Who.
         holder: Holder,
@@ -213,9 +216,9 @@ pub enum Told {
     Fenced(Vec<Fenced>),
     /// The answer to a release.
     Released(Released),
-    /// The answer to looking, marking, installing and moving: what is true now.
+    /// The answer to looking, marking, installing and moving: the present state.
     View(Box<View>),
-    /// What is noted of each member that was asked about.
+    /// What is noted about each member in the request.
     Noted(Vec<Option<Noted>>),
 }
 
@@ -228,10 +231,10 @@ impl View {
 
 /// What the async and the blocking form of a node share.
 pub trait QuorumNode: fmt::Debug + Send + Sync + 'static {
-    /// The node as its deployment lists it, without secrets. Two nodes never have the same.
+    /// The address under which its deployment lists the node, without secrets. No two nodes share one.
     fn address(&self) -> &str;
 
-    /// Sends hints that locks were freed to `sink` as well, from now on and until it says that its listener is gone.
+    /// Also sends hints about freed locks to `sink`, from now on until the sink says that its listener is gone.
     fn listen(&self, sink: EventSink);
 }
 

@@ -1,4 +1,4 @@
-//! Who holds a lock, for people.
+//! Who holds a lock, as text for display.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::Invalid;
 
-/// What a holder says of itself: host, process and why. For people only; it carries no authority.
+/// What a holder says about itself: host, process and reason. For display only; it carries no authority.
 ///
 /// Cloning is cheap. In a store it is one line, `PID@HOST WHY`, and whatever a store answers is read without trust.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -23,14 +23,14 @@ impl Note {
     /// A note for this process on `host`, with the reason it holds the lock (may be empty).
     ///
     /// # Errors
-    /// `Invalid` where `why` is over 200 bytes or holds a control character. A host name is cut and cleaned instead,
-    /// since nobody chose it for us.
+    /// `Invalid` if `why` is over 200 bytes or contains a control character. A host name is cut and cleaned instead,
+    /// since the caller did not choose it.
     pub fn new(host: &str, pid: u32, why: &str) -> Result<Self, Invalid> {
         if why.len() > Self::WHY_BYTES_MAX || why.chars().any(char::is_control) {
             return Err(Invalid::new(
                 "reason (why)",
                 why,
-                "it has over 200 bytes or a control character",
+                "it has more than 200 bytes or contains a control character",
                 "give a short line of text",
             ));
         }
@@ -51,12 +51,12 @@ impl Note {
         &self.line
     }
 
-    /// The reason, empty where none was given.
+    /// The reason, empty if none was given.
     pub fn why(&self) -> &str {
         self.line.split_once(' ').map_or("", |(_, why)| why)
     }
 
-    /// The host of the holder, empty where the note does not say.
+    /// The host of the holder, empty if the note does not name it.
     pub fn host(&self) -> &str {
         self.place().split_once('@').map_or("", |(_, host)| host)
     }

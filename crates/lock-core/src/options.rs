@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Invalid, Moment, Ttl, human_duration};
 
-/// The shortest `max_hold`: a shorter one is most likely over before the waiter is even told of its turn.
+/// The shortest `max_hold`: a shorter one would most likely end before the waiter is even notified of its turn.
 const MAX_HOLD_MIN: Duration = Duration::from_millis(1);
 
 /// The setters of [`LockOptions`], for itself and for every type that holds options, such as a mutex. The type has a method
@@ -16,7 +16,7 @@ macro_rules! option_setters {
     () => {
         /// How long the store keeps the lease when nobody renews it: 100 ms to 365 days, 30 s if not set.
         ///
-        /// The client renews the lease whatever the ttl is. After a holder has died, others wait for so long.
+        /// The client renews the lease whatever the ttl is. If a holder dies, others wait until its ttl has passed.
         pub fn ttl(self, ttl: ::std::time::Duration) -> Self {
             self.set(|options| options.set_ttl(ttl))
         }
@@ -26,7 +26,7 @@ macro_rules! option_setters {
             self.set(|options| Ok(options.wait = Some(wait)))
         }
 
-        /// Why the lock is held, for people who look: at most 200 bytes.
+        /// Why the lock is held, shown to waiters and operators: at most 200 bytes.
         pub fn why(self, why: impl Into<String>) -> Self {
             self.set(|options| Ok(options.why = why.into()))
         }
@@ -38,9 +38,9 @@ macro_rules! option_setters {
     };
 }
 
-/// How a lock is asked for and held. Unknown fields are refused when it is read from a configuration.
+/// How a lock is requested and held. Reading it from a configuration refuses unknown fields.
 ///
-/// The setters are those of a mutex. Like there, a value that is not valid is an error of the acquire.
+/// The setters are those of a mutex. As there, an invalid value is an error of the acquire.
 ///
 /// ```
 /// use std::time::Duration;
@@ -56,15 +56,15 @@ macro_rules! option_setters {
 #[must_use = "options do nothing until a lock is acquired with them"]
 #[non_exhaustive]
 pub struct LockOptions {
-    /// How long the store keeps the lease when nobody renews it: 30 s. Renewal goes on whatever it is.
+    /// How long the store keeps the lease when nobody renews it. The default is 30 s. The client renews the lease
+    /// whatever the ttl is.
     pub ttl: Ttl,
     /// How long to wait for the lock; `None` for as long as it takes.
     #[serde(with = "human_duration::option")]
     pub wait: Option<Duration>,
-    /// Why the lock is held, for people who look: at most 200 bytes.
+    /// Why the lock is held, shown to waiters and operators: at most 200 bytes.
     pub why: String,
-    /// How long the lock is held at most, renewals included: a millisecond or more; `None` for as long as the holder
-    /// likes.
+    /// How long the lock is held at most, renewals included: a millisecond or more; `None` for no limit.
     #[serde(with = "human_duration::option")]
     pub max_hold: Option<Duration>,
     /// The first change that failed.
@@ -90,13 +90,13 @@ impl LockOptions {
     /// Sets the ttl from a duration.
     ///
     /// # Errors
-    /// `Invalid` where the duration is not a [`Ttl`].
+    /// `Invalid` if the duration is not a valid [`Ttl`].
     pub fn set_ttl(&mut self, ttl: Duration) -> Result<(), Invalid> {
         self.ttl = Ttl::new(ttl)?;
         Ok(())
     }
 
-    /// Refuses what no lock can be held by.
+    /// Refuses options with which no lock can be held.
     ///
     /// # Errors
     /// `Invalid` for the first change that failed, and for a `max_hold` under a millisecond.
@@ -108,14 +108,14 @@ impl LockOptions {
             Some(most) if most < MAX_HOLD_MIN => Err(Invalid::new(
                 "max_hold",
                 humantime::format_duration(most),
-                "it is under 1ms, and nothing can be done in it",
+                "it is less than 1ms, which is too short for any work",
                 "give a longer duration, or leave it out",
             )),
             Some(_) | None => Ok(()),
         }
     }
 
-    /// How patient a waiter is that begins to wait `now`.
+    /// The patience of a waiter that begins to wait `now`.
     pub fn patience(&self, now: Moment) -> Patience {
         match self.wait {
             None => Patience::Forever,

@@ -1,29 +1,30 @@
-//! How asking for a lock and giving it up can end.
+//! The outcomes of acquiring and releasing a lock.
 
 use std::time::Duration;
 
 use crate::{BackendError, FencingToken, Holder, Invalid, LockName};
 
-/// Why a lock was not acquired. Nothing is left behind at the store, or it is being cleared.
+/// Why a lock was not acquired. Nothing is left at the store, or it is being released in the background.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// The name or an option is not valid; nothing was asked.
+    /// The name or an option is invalid; no request was sent.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The wait was over before the lock was free. Where the store had not said that it is held, it is `Backend` instead.
+    /// The wait ended before the lock was free. If the store had not said that the lock is held, the error is `Backend`
+    /// instead.
     #[error("waited {} for the lock \"{name}\"; it is held by {}", humantime::format_duration(*waited), holder_text(holder.as_ref()))]
     TimedOut {
         /// The lock.
         name: LockName,
-        /// How long was waited, in whole milliseconds.
+        /// How long the wait lasted, in whole milliseconds.
         waited: Duration,
-        /// Who held it when the store last said.
+        /// Who held it, as the store last reported.
         holder: Option<Holder>,
     },
-    /// The store granted a token that is not above one that this client has had: it lost its memory.
+    /// The store granted a token that is not above one that this client has had, so the store lost its memory.
     ///
-    /// The grant was given back: its token would lock every writer out that checks tokens.
+    /// The grant was given back: a resource that checks tokens would refuse its writes.
     #[error(
         "the store forgot the lock \"{name}\": it granted token {token}, but {floor} was granted before; restore the store's token counter, or wait until its clock is past that"
     )]
@@ -47,22 +48,22 @@ fn holder_text(holder: Option<&Holder>) -> String {
     holder.map_or_else(|| "somebody".to_owned(), ToString::to_string)
 }
 
-/// The store said that somebody else holds the lock. An answer to a call that does not wait.
+/// Somebody else holds the lock, according to the store. The answer to a call that does not wait.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the lock \"{name}\" is held by {}", holder_text(holder.as_ref()))]
 pub struct Busy {
     /// The lock.
     pub name: LockName,
-    /// Who holds it, as far as is known.
+    /// Who holds it, if known.
     pub holder: Option<Holder>,
 }
 
 /// Why a waiter was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It would not wait, and the lock is held: an answer, not an error.
+    /// The lock is held, and the caller did not want to wait: an answer, not an error.
     Busy {
-        /// Who holds it, as far as is known.
+        /// Who holds it, if known.
         holder: Option<Holder>,
     },
     /// An error.
@@ -73,7 +74,7 @@ pub enum Refusal {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReleaseError {
-    /// The lock had been lost before: part of the work may have been done without it.
+    /// The lock had already been lost: part of the work may have been done without it.
     #[error(transparent)]
     Lost(#[from] crate::Lost),
     /// The lock was held until it was released, but the store did not confirm the release. The client repeats it in the
@@ -86,19 +87,19 @@ pub enum ReleaseError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
-    /// The lock is not held any more.
+    /// The lock is no longer held.
     #[error(transparent)]
     Lost(#[from] crate::Lost),
-    /// The store failed; the hold may or may not be good.
+    /// The store failed; the lock may or may not still be held.
     #[error(transparent)]
     Backend(#[from] BackendError),
 }
 
-/// Why work under a lock did not come to its end.
+/// Why work under a lock was not completed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WhileHeldError {
-    /// The lock was not acquired; the work was not begun.
+    /// The lock was not acquired; the work was not started.
     #[error(transparent)]
     Acquire(#[from] AcquireError),
     /// The lock was lost; the work was stopped, or its result came too late to count.

@@ -13,7 +13,7 @@ use crate::Invalid;
 pub struct Owner([u8; 16]);
 
 impl Owner {
-    /// Makes an owner of bytes that come from a cryptographic random source.
+    /// Makes an owner from bytes of a cryptographic random source.
     pub fn from_random(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }

@@ -4,28 +4,28 @@ use std::time::Duration;
 
 use crate::{Capabilities, Ttl};
 
-/// The longest time that one request to the store may take, unless it is set: a second.
+/// The longest time that one request to the store may take by default.
 const OP_TIMEOUT_MAX: Duration = Duration::from_secs(1);
-/// ... and at most this part of the ttl, so that several tries fit into a lease.
+/// The default is also at most this part of the ttl, so that several attempts fit into a lease.
 const OP_TIMEOUT_PART: u32 = 6;
-/// A timeout that is set is at most this part of the ttl: a grant that takes longer is hardly worth having.
+/// A configured timeout is limited to this part of the ttl: a grant that takes longer is hardly useful.
 const OP_TIMEOUT_PART_MAX: u32 = 3;
 /// No timeout is shorter, so that every request has a chance.
 const OP_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
 /// How many times a lease is passed on locally before other processes get their turn.
 ///
-/// Chosen: it divides the store's work by about ten. Where the store has a queue, a waiter elsewhere waits for at most
-/// so many turns more. Where it has none, nobody elsewhere is sure of a turn: after so many the lock is free for a
+/// Chosen: it divides the store's work by about ten. If the store has a queue, a waiter elsewhere waits for at most
+/// this many extra turns. If it has none, no waiter elsewhere is sure of a turn: after this many the lock is free for a
 /// moment, and the first to ask gets it.
 pub const CHAIN_DEFAULT: u32 = 16;
 
-/// How many releases a station owes at most. Chosen: enough that an outage of a moment holds nobody up, and so few that
-/// a store that hangs hardly notices them.
+/// How many unanswered releases a station has at most. Chosen: enough that a momentary outage delays no waiter, and so
+/// few that they hardly burden a store that hangs.
 const OWED_MAX: usize = 4;
 
-/// How long a client that ends waits for what it left to be done in the background. Chosen: the longest time that one
-/// request takes by default.
+/// How long a client that ends waits for its background work. Chosen: the longest time that one request takes by
+/// default.
 pub const FLUSH_WITHIN: Duration = OP_TIMEOUT_MAX;
 
 /// How a station behaves at one store: what may be tuned, and what follows from the store's capabilities.
@@ -33,13 +33,13 @@ pub const FLUSH_WITHIN: Duration = OP_TIMEOUT_MAX;
 #[non_exhaustive]
 pub struct Policy {
     /// How long one request may take: at least a millisecond, and at most a third of the ttl, whatever is set here.
-    /// `None` for a sixth of the ttl, at most a second.
+    /// `None` means a sixth of the ttl, at most a second.
     pub op_timeout: Option<Duration>,
-    /// How many times a lease is passed on locally since it was taken from the store; 0 turns it off.
+    /// How many times a lease from the store is passed on locally; 0 disables passing on.
     pub chain: u32,
     /// What the store can do.
     pub store: Capabilities,
-    /// How many releases may go unanswered before nothing new is asked: 4.
+    /// With this many unanswered releases, no new claim is sent: 4.
     pub owed_max: usize,
 }
 
@@ -57,7 +57,7 @@ impl Policy {
     }
 }
 
-/// What is taken off a lease because two clocks may not run at the same rate: a hundredth and two milliseconds.
+/// What is subtracted from a lease because two clocks may run at different rates: 1 % and 2 ms.
 ///
 /// # Source
 /// Redis manual, "Distributed locks with Redis", on clock drift; the same allowance as the implementations listed there.
@@ -72,21 +72,21 @@ pub(crate) mod pace {
     /// Polls begin at this distance and double up to [`POLL_MAX`].
     const POLL_MIN: Duration = Duration::from_millis(10);
     const POLL_MAX: Duration = Duration::from_millis(250);
-    /// Tries after an error begin at this distance and double up to [`RETRY_MAX`].
+    /// Retries after an error begin at this distance and double up to [`RETRY_MAX`].
     const RETRY_MIN: Duration = Duration::from_millis(50);
     const RETRY_MAX: Duration = Duration::from_secs(1);
-    /// ... and up to this where nobody waits for the answer.
+    /// If nobody waits for the answer, they double up to this.
     const UNATTENDED_MAX: Duration = Duration::from_secs(5);
-    /// How long after a lease's presumed end it is asked for, times the place in the queue ...
+    /// How long after a lease's presumed end a waiter asks for the lock, multiplied by its place in the queue.
     const EXPIRY_SLACK: Duration = Duration::from_millis(10);
-    /// ... up to so many places.
+    /// The largest factor in that.
     const EXPIRY_PLACES_MAX: u32 = 8;
-    /// No answer makes a waiter ask again sooner, whatever the store says of times.
+    /// A waiter never asks again sooner than this, whatever times the store reports.
     pub(crate) const SOONEST: Duration = Duration::from_millis(5);
-    /// How often a waiter asks again that is queued where nobody tells it its turn: at this distance times its position, so
-    /// that a store is hardly asked more often, the longer its queue ...
+    /// A queued waiter that cannot be notified asks again after this time, multiplied by its position, so that the load
+    /// on the store hardly grows with the length of its queue.
     const SILENT_STEP: Duration = Duration::from_millis(10);
-    /// ... but no more often than this, near the head.
+    /// It waits at least this long, even near the head.
     const SILENT_MIN: Duration = Duration::from_millis(100);
 
     pub(crate) fn poll(tries: u32) -> Duration {
@@ -140,7 +140,7 @@ impl Dice {
         Duration::from_nanos(half + self.roll() % (half + 1))
     }
 
-    /// A duration up to `duration`: those who were refused together come back one by one.
+    /// A duration up to `duration`, so that waiters that were refused together return one by one.
     pub(crate) fn spread(&mut self, duration: Duration) -> Duration {
         let all = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         Duration::from_nanos(self.roll() % all.saturating_add(1))

@@ -1,4 +1,4 @@
-//! What stands before the names of locks in a store that is shared.
+//! The prefix of lock names in a shared store.
 
 use std::str::FromStr;
 
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Invalid, LockName};
 
-/// What stands before the names of locks in a store, with a colon between: 1 to 100 bytes, or nothing.
+/// The prefix of lock names in a store, separated by a colon: 1 to 100 bytes, or nothing.
 ///
-/// Applications that share a store can so use the same names without meeting.
+/// It lets applications that share a store use the same names without conflict.
 ///
 /// ```
 /// let prefix: lock_core::Prefix = "shop".parse()?;
@@ -24,7 +24,7 @@ impl Prefix {
     /// The longest prefix, in bytes. Chosen: as short as any sensible one, so that keys stay short.
     pub const BYTES_MAX: usize = 100;
 
-    /// Whether names stand alone.
+    /// Whether there is no prefix.
     pub fn is_none(&self) -> bool {
         self.0.is_none()
     }
@@ -34,7 +34,7 @@ impl Prefix {
         self.0.as_deref()
     }
 
-    /// What every key of this prefix begins with.
+    /// The beginning of every key with this prefix.
     pub fn beginning(&self) -> String {
         self.0.as_ref().map_or_else(String::new, |prefix| format!("{prefix}:"))
     }
@@ -44,7 +44,7 @@ impl Prefix {
         self.beginning() + name
     }
 
-    /// The lock of a key; `None` for a key that is no lock under this prefix.
+    /// The lock of a key; `None` if the key is not a lock under this prefix.
     pub fn name(&self, key: &str) -> Option<LockName> {
         key.strip_prefix(self.beginning().as_str())?.parse().ok()
     }
@@ -57,7 +57,7 @@ impl FromStr for Prefix {
         let problem = if text.is_empty() || text.len() > Self::BYTES_MAX {
             "it does not have 1 to 100 bytes"
         } else if text.chars().any(char::is_control) {
-            "it holds a control character"
+            "it contains a control character"
         } else if text == "leasehold" || text.starts_with(LockName::RESERVED_PREFIX) {
             "keys that begin with \"leasehold:\" are reserved"
         } else {

@@ -1,4 +1,4 @@
-//! What kind of lease is asked for: who else may hold the lock meanwhile, and for how long the store keeps it.
+//! What kind of lease is wanted: who else may hold the lock at the same time, and how long the store keeps the lease.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::Ttl;
 
-/// Who else may hold the lock meanwhile.
+/// Who else may hold the lock at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {
@@ -16,7 +16,7 @@ pub enum Mode {
     Exclusive,
     /// Everybody else who asks for this mode.
     Shared,
-    /// As many as there are permits for.
+    /// As many others as there are permits for.
     Permits {
         /// How many permits this lease takes: at most `limit`.
         count: NonZeroU32,
@@ -59,17 +59,17 @@ impl fmt::Display for ModeKind {
     }
 }
 
-/// What kind of lease is asked for. Turns share a lease only if their terms are equal.
+/// What kind of lease is wanted. Turns share a lease only if their terms are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
-    /// Who else may hold the lock meanwhile.
+    /// Who else may hold the lock at the same time.
     pub mode: Mode,
     /// How long the store keeps the lease when nobody renews it.
     pub ttl: Ttl,
 }
 
 impl Terms {
-    /// A lease of this ttl that nobody else holds meanwhile.
+    /// An exclusive lease with this ttl.
     pub const fn exclusive(ttl: Ttl) -> Self {
         Self { mode: Mode::Exclusive, ttl }
     }

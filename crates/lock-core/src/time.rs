@@ -1,4 +1,4 @@
-//! Time as the core sees it: instants that somebody else reads, and durations.
+//! Time as the core sees it: instants that the caller reads from a clock, and durations.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -19,7 +19,7 @@ impl Moment {
     /// The origin of the clock.
     pub const ORIGIN: Self = Self(0);
 
-    /// A moment so many nanoseconds after the clock's origin.
+    /// The moment this many nanoseconds after the clock's origin.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
@@ -61,15 +61,15 @@ pub struct Ttl(u64);
 impl Ttl {
     /// The shortest ttl. Chosen: below it, drift and one slow request leave nothing to work with.
     pub const MIN: Self = Self(100);
-    /// The longest ttl: 365 days. Renewal makes long ones needless.
+    /// The longest ttl: 365 days. Renewal makes long ttls unnecessary.
     pub const MAX: Self = Self(365 * 24 * 60 * 60 * 1000);
-    /// What is asked where nothing else is said: 30 s.
+    /// The default: 30 s.
     pub const DEFAULT: Self = Self(30_000);
 
     /// Takes a duration, rounded down to whole milliseconds.
     ///
     /// # Errors
-    /// `Invalid` outside of [`Ttl::MIN`] to [`Ttl::MAX`].
+    /// `Invalid` outside the range from [`Ttl::MIN`] to [`Ttl::MAX`].
     pub fn new(duration: Duration) -> Result<Self, Invalid> {
         match u64::try_from(duration.as_millis()) {
             Ok(millis) if (Self::MIN.0..=Self::MAX.0).contains(&millis) => Ok(Self(millis)),
@@ -130,10 +130,10 @@ impl From<Ttl> for String {
     }
 }
 
-/// Parses a duration that a person wrote, such as `30s`, `5m` or `1h 30m`.
+/// Parses a duration such as `30s`, `5m` or `1h 30m`.
 ///
 /// # Errors
-/// `Invalid`, naming `what` was to be read.
+/// `Invalid`, which calls the input `what`.
 pub fn parse_duration(what: &'static str, text: &str) -> Result<Duration, Invalid> {
     humantime::parse_duration(text.trim()).map_err(|error| {
         Invalid::new(what, text, error.to_string(), "give a number with a unit, such as 500ms, 30s or 5m")
@@ -142,13 +142,13 @@ pub fn parse_duration(what: &'static str, text: &str) -> Result<Duration, Invali
 
 /// Rounds a limit to whole milliseconds, at least one, for a message.
 ///
-/// So it is shown as a person would have written it: what is left of one by the time it is used has crooked microseconds.
+/// The remainder of a limit at the time of use has odd microseconds; this shows it as a user would have written it.
 pub fn to_the_millisecond(limit: Duration) -> Duration {
     let millis = (limit + Duration::from_micros(500)).as_millis();
     Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX).max(1))
 }
 
-/// A serde form for durations that people write: `#[serde(with = "lock_core::human_duration")]`.
+/// A serde form for durations that users write: `#[serde(with = "lock_core::human_duration")]`.
 pub mod human_duration {
     use std::time::Duration;
 

@@ -9,9 +9,9 @@ use crate::Invalid;
 
 /// A number that is higher than that of every earlier holder of the lock.
 ///
-/// The protected resource remembers the highest token it has seen and refuses anything lower: so a holder that was
-/// paused past its lease can do no harm. From 1 to 2^53 - 1, so that it survives JSON, Lua and doubles. SQL has no unsigned
-/// integers, so a token also converts to `i64`, without loss:
+/// The protected resource remembers the highest token it has seen and refuses any lower one, so a holder that was
+/// paused past its lease can do no harm. From 1 to 2^53 - 1, so that it survives JSON, Lua and doubles. SQL has no
+/// unsigned integers, so a token also converts to `i64`, without loss:
 ///
 /// ```
 /// use lock_core::FencingToken;
@@ -30,10 +30,10 @@ impl FencingToken {
     /// The highest token: 2^53 - 1. Counted in microseconds since 1970 it is reached in the year 2255.
     pub const MAX: Self = Self((1 << 53) - 1);
 
-    /// Takes a number from 1 to [`FencingToken::MAX`].
+    /// The token with this number, from 1 to [`FencingToken::MAX`].
     ///
     /// # Errors
-    /// `Invalid` outside of that range.
+    /// `Invalid` outside that range.
     pub fn new(number: u64) -> Result<Self, Invalid> {
         if (1..=Self::MAX.0).contains(&number) { Ok(Self(number)) } else { Err(out_of_range(number)) }
     }
@@ -103,7 +103,7 @@ impl Width {
     /// The most tokens that one lease spans.
     pub const MAX: Self = Self(64);
 
-    /// The width for so many local waiters: at least 1, at most 64.
+    /// The width for this many local waiters: at least 1, at most 64.
     pub fn for_waiters(count: usize) -> Self {
         let bounded = count.clamp(1, usize::from(Self::MAX.0));
         Self(u8::try_from(bounded).unwrap_or(Self::MAX.0))
@@ -126,7 +126,7 @@ impl TokenRange {
     /// Takes both ends.
     ///
     /// # Errors
-    /// `Invalid` where `high` is below `low`.
+    /// `Invalid` if `high` is below `low`.
     pub fn new(low: FencingToken, high: FencingToken) -> Result<Self, Invalid> {
         if low <= high {
             return Ok(Self { low, high });
@@ -142,7 +142,7 @@ impl TokenRange {
     /// The `width` tokens that begin above `last`.
     ///
     /// # Errors
-    /// `Invalid` where they would end above [`FencingToken::MAX`].
+    /// `Invalid` if they would end above [`FencingToken::MAX`].
     pub fn above(last: u64, width: Width) -> Result<Self, Invalid> {
         let low = FencingToken::new(last.saturating_add(1))?;
         let high = FencingToken::new(last.saturating_add(width.get()))?;
@@ -159,13 +159,13 @@ impl TokenRange {
         self.high
     }
 
-    /// How many tokens it spans; [`Width::MAX`] where it is longer.
+    /// How many tokens it spans; at most [`Width::MAX`].
     pub fn width(self) -> Width {
         let beyond_the_first = self.high.0.saturating_sub(self.low.0);
         Width::for_waiters(usize::try_from(beyond_the_first).unwrap_or(usize::MAX).saturating_add(1))
     }
 
-    /// The token of the `turn`-th turn, counted from 0; none when the range is used up.
+    /// The token of the `turn`-th turn, counted from 0; `None` when the range is used up.
     pub fn nth(self, turn: u64) -> Option<FencingToken> {
         let token = FencingToken(self.low.0.saturating_add(turn));
         (token <= self.high).then_some(token)

@@ -1,4 +1,4 @@
-//! What is said to a store, and what it answers: the words of acquire, renew, release and fence.
+//! The requests to a store and its answers: acquire, renew, release and fence.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use crate::{FencingToken, LockName, Note, Owner, Terms, TokenRange, Width};
 
 /// Whether a claim would like a place in the store's queue if the lock is held.
 ///
-/// A wish: a store without a queue answers [`Answer::Busy`] all the same.
+/// Only a wish: a store without a queue answers [`Answer::Busy`] regardless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Queueing {
-    /// Take a place, or refresh the one this owner has.
+    /// Take a place, or refresh the one that this owner has.
     Wanted,
     /// Answer at once and keep nothing.
     Unwanted,
@@ -19,7 +19,7 @@ pub enum Queueing {
 /// A request for a lease.
 ///
 /// Asking again with the same owner gives the same tokens **and re-arms the ttl**; asking again from the queue
-/// refreshes the place. That one re-ask is refresh, safety poll and re-check after a reconnect.
+/// refreshes the place. The same request serves as refresh, as poll and as check after a reconnect.
 #[derive(Clone, Debug)]
 pub struct Claim {
     /// The lock.
@@ -30,16 +30,16 @@ pub struct Claim {
     pub terms: Terms,
     /// How many tokens to draw. A claim that repeats one that was granted names the width of that grant.
     pub width: Width,
-    /// The highest token that this client had when it first asked as this owner, for the name, or for any where all names share a
-    /// counter: a grant has to be above it.
+    /// The highest token that this client had had when it first asked as this owner, for this name, or for any name if
+    /// all names share a counter. The token of a grant must be above it.
     pub floor: Option<FencingToken>,
-    /// Who asks, for people.
+    /// Who asks, for display.
     pub note: Note,
     /// Whether to take a place in the queue.
     pub queueing: Queueing,
 }
 
-/// What the store granted to an owner: a range of tokens, under the terms that were asked for.
+/// What the store granted to an owner: a range of tokens, under the requested terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The lock.
@@ -48,59 +48,60 @@ pub struct Lease {
     pub owner: Owner,
     /// The tokens of the turns under this lease.
     pub tokens: TokenRange,
-    /// What a renewal asks the store for.
+    /// The terms for which a renewal asks the store.
     pub terms: Terms,
 }
 
-/// What an acquire answers.
+/// The answer to an acquire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The owner holds the lock, for `valid_for` from when the store said so.
+    /// The owner holds the lock for `valid_for`, counted from the store's answer.
     Granted {
         /// The grant.
         lease: Lease,
-        /// How long the store keeps it, at most the ttl asked for.
+        /// How long the store keeps it; at most the requested ttl.
         valid_for: Duration,
         /// Whether others are known to wait for the lock. A hint.
         wanted: bool,
     },
     /// The owner has a place in the queue, for `valid_for`, unless it asks again.
     Queued {
-        /// Its place, 1 for the next in line. It may be nearer to the head than that: places that were given up may count.
+        /// Its position, 1 for the next in line. It may be nearer to the head, because places that were given up may
+        /// count.
         position: u32,
-        /// How long until the present lease ends, if nobody renews it and the store can tell.
+        /// How long until the present lease ends unless it is renewed; `None` if the store cannot tell.
         remaining: Option<Duration>,
         /// How long the store keeps the place.
         valid_for: Duration,
         /// Who holds the lock now.
         holder: Holder,
-        /// The highest token that was drawn for the name before this answer, or for any name where all share a counter; `None`
-        /// where the store does not say. A grant of a higher token came later than this answer.
+        /// The highest token that was drawn for the name before this answer, or for any name if all share a counter;
+        /// `None` if the store does not report it. A grant with a higher token is later than this answer.
         drawn: Option<FencingToken>,
     },
-    /// Somebody else holds the lock, and nothing was kept.
+    /// Another owner holds the lock, and the store keeps no place for this one.
     Busy {
-        /// How long until the present lease ends, if nobody renews it and the store can tell.
+        /// How long until the present lease ends unless it is renewed; `None` if the store cannot tell.
         remaining: Option<Duration>,
         /// Who holds the lock now.
         holder: Holder,
-        /// The highest token that was drawn for the name before this answer, or for any name where all share a counter; `None`
-        /// where the store does not say. A grant of a higher token came later than this answer.
+        /// The highest token that was drawn for the name before this answer, or for any name if all share a counter;
+        /// `None` if the store does not report it. A grant with a higher token is later than this answer.
         drawn: Option<FencingToken>,
     },
 }
 
-/// Who holds a lock, as far as the store can tell. For people; it carries no authority.
+/// Who holds a lock, as far as the store can tell. For display; it carries no authority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// A holder of this library's.
+    /// A holder that uses this library.
     Leasehold {
         /// The tokens of its lease.
         tokens: TokenRange,
-        /// What it says of itself.
+        /// What it says about itself.
         note: Note,
     },
-    /// Something that keeps a lock in a layout we respect but did not write.
+    /// A holder that does not use this library, with a lock in a layout that the backend respects.
     Foreign,
 }
 
@@ -113,23 +114,23 @@ impl fmt::Display for Holder {
     }
 }
 
-/// What a renewal answers for one lease. A renewal never creates anything.
+/// The answer of a renewal for one lease. A renewal never creates anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewed {
-    /// The lease runs for `valid_for` from when the store said so.
+    /// The lease lasts for `valid_for`, counted from the store's answer.
     Renewed {
         /// How long the store keeps it.
         valid_for: Duration,
         /// Whether others are known to wait for the lock. A hint.
         wanted: bool,
     },
-    /// The store knows no such lease any more.
+    /// The store no longer knows the lease.
     NotHeld,
-    /// The store cannot tell now, as with an error, but of this lease alone: it is asked again.
+    /// The store cannot tell now. This is like an error, but for this lease only, which is then asked for again.
     Unsure,
 }
 
-/// Whether everything that was asked for an owner has been answered.
+/// Whether every request of an owner was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Certainty {
     /// Every request of this owner was answered.
@@ -138,30 +139,30 @@ pub enum Certainty {
     Unknown,
 }
 
-/// A request to give up an owner's lease or its place in the queue, whichever there is.
+/// A request to give up an owner's lease or its place in the queue, whichever exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseRequest {
     /// The lock.
     pub name: LockName,
-    /// Whose hold or place; never anybody else's.
+    /// The owner of the hold or place. Nobody else's is touched.
     pub owner: Owner,
-    /// The terms of its claims: a late one could do harm for their ttl.
+    /// The terms of its claims: a late claim could do harm for their ttl.
     pub terms: Terms,
     /// Whether a claim of this owner may still be under way.
     pub certainty: Certainty,
-    /// Do not free a held lock now: end it by itself after so long, and hand it over then. Only where the store's
-    /// capabilities say [`Ability::Keep`](crate::Ability::Keep).
+    /// Do not free a held lock now: let it expire after this time, and hand it over then. Only if the store's
+    /// capabilities include [`Ability::Keep`](crate::Ability::Keep).
     ///
-    /// The owner holds nothing from now on: no renewal and no claim of it extends or revives the lock, which is kept under
-    /// [`Owner::kept`]. Asking again never lengthens the time; a release without `keep` ends it.
+    /// The owner holds nothing from now on: none of its renewals or claims extends or revives the lock, which is kept
+    /// under [`Owner::kept`]. Asking again never lengthens the time; a release without `keep` ends it.
     pub keep: Option<Duration>,
 }
 
-/// What a release answers.
+/// The answer to a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
-    /// The lock was held by the owner and is free, was handed to the next in line, or is kept as the request asked. Also
-    /// where the backend had to ask twice, the answer to the first time was lost, and the second found nothing.
+    /// The lock was held by the owner and is free, was handed to the next in line, or is kept as requested. Also the
+    /// answer if the backend had to ask twice, because the first answer was lost, and the second request found nothing.
     Released,
     /// The owner left the queue.
     Left,
@@ -169,12 +170,12 @@ pub enum Released {
     NotHeld,
 }
 
-/// What a fence answers.
+/// The answer to a fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fenced {
     /// This is still the stored grant.
     Acknowledged,
-    /// The owner holds the lock no more.
+    /// The owner no longer holds the lock.
     NotHeld,
     /// A higher token is known.
     Higher(FencingToken),

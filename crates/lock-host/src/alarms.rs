@@ -89,7 +89,7 @@ impl Alarms {
         Ringer(self.0.ringers.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Rings `whom` at a moment, once, unless it was dropped by then. Replaces the ringer's earlier alarm.
+    /// Rings `whom` once at the given moment, unless it has been dropped by then. Replaces the ringer's earlier alarm.
     pub fn set(&self, ringer: Ringer, at: Moment, whom: Weak<dyn Ring>) {
         let mut schedule = self.0.lock();
         let next = schedule.next();
@@ -122,7 +122,7 @@ impl Clockwork {
             let now = catch_unwind(AssertUnwindSafe(|| self.clock.now())).ok();
             if let Some(whom) = now.and_then(|now| schedule.take_due(now)) {
                 drop(schedule);
-                // After a panic this alarm is over, and all others still ring.
+                // After a panic this alarm is gone, and all others still ring.
                 _ = catch_unwind(AssertUnwindSafe(|| whom.upgrade().iter().for_each(|whom| whom.ring())));
                 schedule = self.lock();
             } else {

@@ -8,6 +8,7 @@ use lock_core::{AcquireError, Busy, Hold, LockName, LockOptions, Note, Patience,
 use crate::site::{Driver, Site};
 use crate::stations::Stations;
 use crate::sync::Arc;
+use crate::traced::Acquisition;
 use crate::turn::{Held, Turn};
 
 /// One call that asks for a lock.
@@ -18,10 +19,11 @@ pub struct Asking<'a, D: Driver> {
     options: LockOptions,
     note: Note,
     patience: Patience,
+    acquisition: Acquisition,
 }
 
 impl<'a, D: Driver> Asking<'a, D> {
-    /// Asks for a lock by options that are valid. The wait that they set begins now.
+    /// Asks for a lock with valid options. The wait that they set begins now.
     pub(crate) fn new(
         stations: &'a Arc<Stations<D>>,
         site: Arc<Site<D>>,
@@ -30,10 +32,11 @@ impl<'a, D: Driver> Asking<'a, D> {
         note: Note,
     ) -> Self {
         let patience = options.patience(stations.ports().clock.now());
-        Self { stations, site, name, options, note, patience }
+        let acquisition = Acquisition::begin(&name, stations.ports().policy.store.backend);
+        Self { stations, site, name, options, note, patience, acquisition }
     }
 
-    /// Takes the first answer of the store, whatever wait was set.
+    /// Accepts the first answer of the store, whatever wait was set.
     #[must_use]
     pub fn at_once(mut self) -> Self {
         self.patience = Patience::Never;
@@ -53,14 +56,16 @@ impl<'a, D: Driver> Asking<'a, D> {
         (turn, begun)
     }
 
-    /// Checks the hold of an admitted turn a last time. `None` if this process was suspended for so long that the hold is
-    /// over; join the line again then.
+    /// Checks the hold of an admitted turn a last time. `None` if this process was suspended for so long that the hold
+    /// has ended; then join the line again.
     pub fn held(&self, turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D>> {
         let held = Held::new(turn, hold, Arc::clone(self.stations));
-        held.check().is_ok().then_some(held)
+        held.check().ok()?;
+        self.acquisition.succeeded(held.fencing_token());
+        Some(held)
     }
 
-    /// What a call that waits answers.
+    /// What a call that waits returns.
     ///
     /// # Errors
     /// The refusal.
@@ -73,10 +78,10 @@ impl<'a, D: Driver> Asking<'a, D> {
         })
     }
 
-    /// What a call that does not wait answers: being busy is no error.
+    /// What a call that does not wait returns: "busy" is not an error.
     ///
     /// # Errors
-    /// The refusal, where it is one.
+    /// The refusal, unless it is "busy".
     pub fn tried<G>(&self, result: Result<G, Refusal>) -> Result<Result<G, Busy>, AcquireError> {
         match result {
             Ok(guard) => Ok(Ok(guard)),

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use lock_core::{Backend, Policy};
 
-use crate::{HostClock, SharedClock};
+use crate::clock::{HostClock, SharedClock};
+use crate::observer::SharedObserver;
+use crate::traced;
 
 /// A client that a [`Builder`] can make.
 pub trait Build: Sized {
@@ -30,33 +32,44 @@ pub struct Settings<B: ?Sized> {
     pub policy: Policy,
     /// What it reads the time from.
     pub clock: SharedClock,
+    /// Who is told what happens to its locks.
+    pub observers: Vec<SharedObserver>,
 }
 
-/// Makes a client with other settings than the defaults.
+/// Configures a client.
 pub struct Builder<C: Build>(Settings<C::Backend>);
 
 impl<C: Build> Builder<C> {
     /// The defaults for a store.
     pub fn new(backend: Arc<C::Backend>) -> Self {
         let policy = Policy::new(backend.capabilities());
-        Self(Settings { backend, policy, clock: Arc::new(HostClock) })
+        let observers = traced::observers(policy.store.backend);
+        Self(Settings { backend, policy, clock: Arc::new(HostClock), observers })
     }
 
-    /// Uses another clock: the one of the store, where a test moves that by hand.
+    /// Uses another clock, such as the store's manual clock in a test.
     #[must_use]
     pub fn clock(mut self, clock: SharedClock) -> Self {
         self.0.clock = clock;
         self
     }
 
-    /// How long one request may take; a sixth of the ttl but at most a second where nothing is set.
+    /// Adds an observer, which is told what happens to the locks of this client. Each one is told everything.
+    #[must_use]
+    pub fn observer(mut self, observer: SharedObserver) -> Self {
+        self.0.observers.push(observer);
+        self
+    }
+
+    /// How long one request may take. The default is a sixth of the ttl, but at most a second.
     #[must_use]
     pub fn op_timeout(mut self, op_timeout: Option<Duration>) -> Self {
         self.0.policy.op_timeout = op_timeout;
         self
     }
 
-    /// How many times a lease is passed on between local waiters before other processes get their turn; 0 for never.
+    /// How many times a lease is passed on between local waiters before other processes get their turn; 0 disables
+    /// passing on.
     #[must_use]
     pub fn chain(mut self, chain: u32) -> Self {
         self.0.policy.chain = chain;
@@ -69,7 +82,7 @@ impl<C: Build> Builder<C> {
     /// Those of starting two threads.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, where the client is async.
+    /// If the client is async and this is called outside a tokio runtime.
     pub fn build(self) -> io::Result<C> {
         C::build(self.0)
     }

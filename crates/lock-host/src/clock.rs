@@ -1,4 +1,4 @@
-//! Clocks: the host's, and one that tests move by hand.
+//! Clocks: the host's, and one that tests move.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The present moment.
     fn now(&self) -> Moment;
 
-    /// Calls `wake` whenever the clock leaps, so that sleepers can look again. A clock that just runs never does.
+    /// Calls `wake` whenever the clock leaps, so that sleepers can check it again. A real clock never leaps.
     fn on_leap(&self, _wake: Box<dyn Fn() + Send + Sync>) {}
 }
 
@@ -65,7 +65,7 @@ impl ManualClock {
         clock
     }
 
-    /// Moves the clock forward and wakes everything that sleeps by it.
+    /// Moves the clock forward and wakes everything that sleeps on it.
     pub fn advance(&self, by: Duration) {
         *lock(&self.0.now) += by;
         for wake in lock(&self.0.sleepers).iter() {

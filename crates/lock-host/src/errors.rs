@@ -9,11 +9,11 @@ pub fn panicked(operation: Operation) -> BackendError {
     BackendError::new("client", operation, ErrorKind::Protocol, Effect::Unknown, "the backend panicked")
 }
 
-/// What came of work under a lock: it counts if the lock was held until the release, even where the store did not
-/// confirm that.
+/// The outcome of work under a lock. The work counts if the lock was held until the release, even if the store did not
+/// confirm the release.
 ///
 /// # Errors
-/// `Lost`, whichever of the two says it.
+/// `Lost`, if either of the two says so.
 pub fn counted<T>(done: Result<T, Lost>, released: Result<(), ReleaseError>) -> Result<T, WhileHeldError> {
     match released {
         Err(ReleaseError::Lost(lost)) => Err(lost.into()),
@@ -21,7 +21,7 @@ pub fn counted<T>(done: Result<T, Lost>, released: Result<(), ReleaseError>) -> 
     }
 }
 
-/// The system's random source failed, so nothing was asked.
+/// The system's random source failed, so no request was sent.
 pub(crate) fn no_randomness(error: io::Error) -> AcquireError {
     BackendError::new("host", Operation::Acquire, ErrorKind::Unavailable, Effect::None, "the random source failed")
         .with_source(error)

@@ -8,7 +8,7 @@ use lock_core::{Invalid, Note, Owner};
 /// A fresh owner from the operating system's random source.
 ///
 /// # Errors
-/// The random source failing, which no working system does.
+/// If the random source fails, which does not happen on a working system.
 pub fn new_owner() -> io::Result<Owner> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
@@ -17,11 +17,11 @@ pub fn new_owner() -> io::Result<Owner> {
 
 /// A secret for one station, from the operating system's random source: the owners of its leases are drawn from it.
 ///
-/// A copy of this process that goes on after a `fork` would draw the same ones; it has none of the client's threads and
-/// must not use it anyway.
+/// A copy of this process that continues after a `fork` would draw the same owners; it has none of the client's threads
+/// and must not use the client anyway.
 ///
 /// # Errors
-/// The random source failing, which no working system does.
+/// If the random source fails, which does not happen on a working system.
 pub fn secret() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)?;
@@ -31,7 +31,7 @@ pub fn secret() -> io::Result<[u8; 32]> {
 /// A random number, for jitter.
 ///
 /// # Errors
-/// The random source failing, which no working system does.
+/// If the random source fails, which does not happen on a working system.
 pub fn random_u64() -> io::Result<u64> {
     Ok(getrandom::u64()?)
 }
@@ -44,9 +44,9 @@ pub fn host_name() -> String {
 /// A note for this process, with the reason it holds a lock (may be empty).
 ///
 /// # Errors
-/// `Invalid` where the reason is too long or holds a control character.
+/// `Invalid` if the reason is too long or contains a control character.
 pub fn note(why: &str) -> Result<Note, Invalid> {
-    // Most give no reason, and to ask the system who we are costs as much as half an acquisition.
+    // Most callers give no reason, and asking the system for host and process costs as much as half an acquisition.
     static WITHOUT_REASON: OnceLock<Note> = OnceLock::new();
     if let Some(note) = WITHOUT_REASON.get().filter(|_| why.is_empty()) {
         return Ok(note.clone());
@@ -58,7 +58,7 @@ pub fn note(why: &str) -> Result<Note, Invalid> {
     Ok(note)
 }
 
-/// An identity of this boot of the machine: another one after each reboot. `None` where the system has none.
+/// An identifier of this boot of the machine, new after each reboot. `None` if the system has none.
 pub fn boot_id() -> Option<String> {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(id.trim().to_owned())

@@ -16,10 +16,10 @@ pub struct Inquiry<'a, D: Driver> {
 }
 
 impl<'a, D: Driver> Inquiry<'a, D> {
-    /// Begins to ask. The request is to be sent right after.
+    /// Begins to ask. Send the request right after this.
     ///
     /// # Errors
-    /// `Lost` where the hold is over already.
+    /// `Lost` if the hold has already ended.
     pub(crate) fn new(site: &'a Site<D>, proof: &'a Proof) -> Result<Self, Lost> {
         proof.check()?;
         Ok(Self { site, proof, asked_at: site.ports().clock.now() })
@@ -43,7 +43,7 @@ impl<'a, D: Driver> Inquiry<'a, D> {
     /// Gives the answer to a fence to the station.
     ///
     /// # Errors
-    /// `Lost` where the hold is over now.
+    /// `Lost` if the hold has ended.
     pub fn fenced(self, answer: &Fenced) -> Result<(), Lost> {
         match answer {
             Fenced::Acknowledged => {}
@@ -55,7 +55,7 @@ impl<'a, D: Driver> Inquiry<'a, D> {
     /// Gives the answer to a renewal to the station.
     ///
     /// # Errors
-    /// `Lost` where the hold is over now.
+    /// `Lost` if the hold has ended.
     pub fn renewed(self, answers: Vec<Renewed>) -> Result<(), Lost> {
         answers.into_iter().for_each(|answer| self.tell(answer));
         self.proof.check()

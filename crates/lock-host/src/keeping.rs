@@ -36,7 +36,7 @@ impl<D: Driver> Keeping<D> {
         }
     }
 
-    /// Closes the client when the keeper ends, for whatever reason: its leases would not be renewed any more.
+    /// Closes the client when the keeper ends, for whatever reason, because its leases would no longer be renewed.
     pub fn net(&self) -> Net<D> {
         Net(Weak::clone(&self.stations))
     }

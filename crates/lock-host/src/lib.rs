@@ -1,5 +1,5 @@
-//! What the core refuses to know: a clock that counts suspend, alarms by it, randomness, and this host. Beside it, the
-//! half of a client that is the same in both facades.
+//! What the core must not know: a clock that counts suspend, alarms on that clock, randomness, and this host. It also
+//! holds the half of a client that is the same in both facades.
 //!
 //! Nothing here is async or waits for a store, and nothing here decides anything about leases.
 //!
@@ -8,6 +8,8 @@
 //! - One lock: `lock` (a name with its options), `asking`, `site` (a station with its waiters).
 //! - One hold: `turn`, `proof`, `inquiry` (a request to the store about it).
 //! - `macros`: methods that the types of both facades have.
+//! - Observing: `observer` (what is told), `diary` (from a station's inputs and outputs), `watch` (to whom), `locked` (when:
+//!   once the site is unlocked), `traced` (to `tracing`, where that feature is on; else `untraced`).
 //! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
 //! - Work that nobody waits for: `pool`.
 
@@ -15,12 +17,15 @@ mod alarms;
 mod asking;
 mod builder;
 mod clock;
+mod diary;
 mod errors;
 mod host;
 mod inquiry;
 mod keeping;
 mod lock;
+mod locked;
 mod macros;
+mod observer;
 mod pool;
 mod ports;
 mod proof;
@@ -31,7 +36,13 @@ mod sharded;
 mod site;
 mod stations;
 mod sync;
+#[cfg(feature = "tracing")]
+mod traced;
+#[cfg(not(feature = "tracing"))]
+#[path = "untraced.rs"]
+mod traced;
 mod turn;
+mod watch;
 
 pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
 pub use asking::Asking;
@@ -42,6 +53,8 @@ pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use lock::Lock;
+pub use locked::Telling;
+pub use observer::{Level, Observer, Occurrence, SharedObserver};
 pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;

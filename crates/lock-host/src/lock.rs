@@ -11,7 +11,7 @@ use crate::site::Driver;
 use crate::stations::Stations;
 use crate::sync::Arc;
 
-/// The name of a lock and how to hold it, as a user gave them. Errors in them are reported when the lock is asked for.
+/// The name of a lock and how to hold it, as a user gave them. Errors in them are reported when the lock is requested.
 pub struct Lock<D: Driver> {
     stations: Arc<Stations<D>>,
     name: Result<LockName, Invalid>,
@@ -37,7 +37,7 @@ impl<D: Driver> Lock<D> {
     /// Begins to ask for the lock.
     ///
     /// # Errors
-    /// `Invalid` for a name or an option that is not valid; `Backend` where the system's random source fails.
+    /// `Invalid` for an invalid name or option; `Backend` if the system's random source fails.
     pub fn ask(&self) -> Result<Asking<'_, D>, AcquireError> {
         self.options.validate()?;
         let (name, note) = (self.name.clone()?, note(&self.options.why)?);

@@ -6,13 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::sync::{Arc, Mutex, PoisonError, thread};
 
-/// How many threads there are at most. Chosen: as many locks can hang at the store, less one, before the others are held
-/// up.
+/// How many threads there are at most. Chosen: requests for all but one of as many locks can hang without delaying the
+/// others.
 const THREADS_MAX: usize = 4;
 
 /// Something to do.
 pub trait Work: Send + Sized + 'static {
-    /// Does a part of it. What is left is given back, and goes to the end of the queue.
+    /// Does a part of it. The rest is returned, and goes to the end of the queue.
     fn run(self) -> Option<Self>;
 }
 
@@ -37,7 +37,7 @@ impl<W> fmt::Debug for Pool<W> {
 }
 
 impl<W: Work> Pool<W> {
-    /// Has work done by a thread of the pool. Tells whether there is one.
+    /// Has work done by a thread of the pool. Returns whether there is one.
     pub fn hand_in(&self, work: W) -> bool {
         let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if queue.threads < THREADS_MAX {
@@ -62,7 +62,7 @@ fn work_through<W: Work>(shared: &Mutex<Queue<W>>) {
             return;
         };
         drop(queue);
-        // Whatever happens to one piece of work, the thread is there for the next, and counted.
+        // Whatever happens to one piece of work, the thread stays available for the next, and counted.
         let more = catch_unwind(AssertUnwindSafe(|| work.run())).unwrap_or(None);
         lock().work.extend(more);
     }

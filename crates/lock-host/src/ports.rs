@@ -9,21 +9,24 @@ use lock_core::{Keeper, Policy};
 use crate::alarms::Alarms;
 use crate::clock::SharedClock;
 use crate::host::random_u64;
+use crate::observer::SharedObserver;
 use crate::renewals::RenewalQueue;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::watch::Watch;
 
 /// What the stations of a client share, and where their outputs go. Its alarms and its keeper end with it.
 pub struct Ports<D> {
     /// What runs requests.
     pub driver: D,
-    /// The numbers that the stations decide by.
+    /// The settings that the stations use.
     pub policy: Policy,
     /// What the client reads the time from.
     pub clock: SharedClock,
     /// What the keeper renews.
     pub renewals: Arc<RenewalQueue>,
     pub(crate) alarms: Alarms,
+    pub(crate) watch: Option<Arc<Watch>>,
     turns: AtomicU64,
 }
 
@@ -31,7 +34,7 @@ impl<D> Ports<D> {
     /// Starts the alarms. `wake` wakes the keeper, which is for the facade to start.
     ///
     /// # Errors
-    /// Those of starting a thread, and of the system's random source.
+    /// If a thread cannot be started, or if the system's random source fails.
     pub fn new(
         driver: D,
         policy: Policy,
@@ -40,10 +43,17 @@ impl<D> Ports<D> {
     ) -> io::Result<Self> {
         let alarms = Alarms::start(Arc::clone(&clock))?;
         let renewals = RenewalQueue::new(Keeper::new(policy, random_u64()?), Arc::clone(&clock), wake);
-        Ok(Self { driver, policy, clock, renewals, alarms, turns: AtomicU64::new(0) })
+        Ok(Self { driver, policy, clock, renewals, alarms, watch: None, turns: AtomicU64::new(0) })
     }
 
-    /// A turn that no other had.
+    /// The same, with observers of what happens to the locks.
+    #[must_use]
+    pub fn observed_by(mut self, observers: Vec<SharedObserver>) -> Self {
+        self.watch = Watch::new(observers);
+        self
+    }
+
+    /// A turn with a new number.
     pub(crate) fn next_turn(&self) -> TurnId {
         TurnId(self.turns.fetch_add(1, Ordering::Relaxed))
     }

@@ -1,4 +1,4 @@
-//! What every guard can tell of its hold.
+//! What every guard knows about its hold.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use lock_core::{FencingToken, Hold, LockName, Lost};
 
 use crate::SharedClock;
 
-/// Proof that a lock is held: a hold, and the clock that its deadline is compared with. Every guard derefs to it.
+/// Proof that a lock is held: a hold, and the clock to compare its deadline with. Every guard derefs to it.
 pub struct Proof {
     hold: Arc<Hold>,
     clock: SharedClock,
@@ -30,7 +30,7 @@ impl Proof {
         self.hold.token()
     }
 
-    /// When the hold ends, unless it is renewed before; each renewal moves it.
+    /// When the hold ends unless it is renewed first. Each renewal moves it.
     ///
     /// An [`Instant`] stands still while the machine is suspended, so ask again after a pause; [`check`](Self::check)
     /// and [`remaining`](Self::remaining) count suspend.
@@ -45,7 +45,7 @@ impl Proof {
 
     /// Whether the lock is still held. Local and cheap: compares the deadline with the clock.
     ///
-    /// A yes may be out of date when you act on it; the fencing token covers that gap.
+    /// `Ok` may be out of date by the time you act on it; the fencing token covers that gap.
     ///
     /// # Errors
     /// `Lost`, with the reason.

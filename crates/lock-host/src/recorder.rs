@@ -10,6 +10,7 @@ use lock_core::{
 };
 
 use crate::clock::SharedClock;
+use crate::observer::SharedObserver;
 use crate::ports::Ports;
 use crate::site::{Driver, Site, Waiters};
 use crate::stations::Stations;
@@ -86,7 +87,16 @@ impl Waiters for Recorded {
 }
 
 pub(crate) fn stations(capabilities: Capabilities, clock: SharedClock) -> Arc<Stations<Recorder>> {
-    Stations::new(Ports::new(Recorder::default(), Policy::new(capabilities), clock, || {}).unwrap())
+    observed(capabilities, clock, Vec::new())
+}
+
+pub(crate) fn observed(
+    capabilities: Capabilities,
+    clock: SharedClock,
+    observers: Vec<SharedObserver>,
+) -> Arc<Stations<Recorder>> {
+    let ports = Ports::new(Recorder::default(), Policy::new(capabilities), clock, || {}).unwrap();
+    Stations::new(ports.observed_by(observers))
 }
 
 /// Somebody who waits without limit joins the line.

@@ -12,10 +12,10 @@ use crate::sharded::Sharded;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The wake-up time of a keeper that is taking leases in: it has to be woken for each new one.
+/// The wake-up time of a keeper that is reading the queue: it has to be woken for each new lease.
 const LOOKING: u64 = u64::MAX;
 
-/// How much room each part of the queue keeps, for the leases that come and go.
+/// How much capacity each part of the queue keeps for leases that come and go.
 const KEPT_MIN: usize = 16;
 
 /// The leases of one client that have to be renewed. Stations add and remove leases; one thread, the keeper, takes what
@@ -49,7 +49,7 @@ enum Phase {
 pub enum Next {
     /// Renew these leases.
     Send(Batch),
-    /// Sleep for so long, or until it is woken.
+    /// Sleep for this long, or until woken.
     Sleep(Duration),
     /// The client is gone.
     End,
@@ -83,7 +83,7 @@ impl RenewalQueue {
         queue
     }
 
-    /// Has a lease renewed that was asked for at `asked_at` and granted for `valid_for`.
+    /// Has a lease renewed that was requested at `asked_at` and granted for `valid_for`.
     pub fn keep(&self, lease: Lease, asked_at: Moment, valid_for: Duration) {
         let due = Keeper::soonest_due(asked_at, valid_for).as_nanos();
         self.changes.of(&lease.owner).kept.insert(lease.owner, Kept { lease, asked_at, valid_for });
@@ -101,7 +101,7 @@ impl RenewalQueue {
         }
     }
 
-    /// How late renewals go out.
+    /// How late renewals are sent.
     pub fn lateness(&self) -> Lateness {
         self.lock().keeper.lateness()
     }
@@ -134,7 +134,7 @@ impl RenewalQueue {
         book.keeper.take_due(now).map_or_else(|| Next::Sleep(self.sleep(&book.keeper, now)), Next::Send)
     }
 
-    /// Takes the answer to a batch in, and tells what each station has to know.
+    /// Processes the answer to a batch, and returns what each station has to know.
     pub fn answered(&self, batch: Batch, result: Result<Vec<Renewed>, BackendError>) -> Vec<Renewal> {
         self.lock().keeper.answered(self.clock.now(), batch, result)
     }
@@ -148,7 +148,7 @@ impl RenewalQueue {
         }
     }
 
-    /// How long the keeper sleeps if nobody wakes it.
+    /// How long the keeper sleeps unless it is woken.
     fn sleep(&self, keeper: &Keeper, now: Moment) -> Duration {
         let nap = keeper.next_due().map_or(NAP_MAX, |due| due.since(now).min(NAP_MAX));
         self.asleep_until.store((now + nap).as_nanos(), Ordering::SeqCst);

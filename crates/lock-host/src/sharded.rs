@@ -1,4 +1,4 @@
-//! State that all stations of a client share, spread over many mutexes so that two stations rarely meet at one.
+//! State that all stations of a client share, spread over many mutexes so that two stations rarely contend for one.
 
 use std::fmt;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
@@ -11,7 +11,7 @@ const SHARDS: usize = 32;
 /// Many values of a kind, each behind a mutex. A key always leads to the same one.
 pub(crate) struct Sharded<T> {
     shards: [Shard<T>; SHARDS],
-    /// An attacker who picks names that all meet in one shard only slows that shard down.
+    /// An attacker who picks names that all fall into one shard only slows that shard down.
     hasher: BuildHasherDefault<DefaultHasher>,
 }
 

@@ -8,8 +8,11 @@ use lock_core::station::{Action, Input, Output, Station, TurnId};
 use lock_core::{AcquireError, BackendError, Hold, LossReason, Moment, Owner, Refusal, ReleaseRequest, Released};
 
 use crate::alarms::{Ring, Ringer};
+use crate::diary::Diary;
+use crate::locked::Telling;
 use crate::ports::Ports;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use crate::watch::News;
 
 /// How a facade runs the requests of stations. One for each client.
 pub trait Driver: Send + Sync + Sized + 'static {
@@ -56,6 +59,8 @@ pub struct Site<D: Driver> {
     ports: Arc<Ports<D>>,
     ringer: Ringer,
     inner: Mutex<Inner<D::Waiters>>,
+    /// What observers are to be told, if there are any.
+    news: Option<Arc<News>>,
     this: Weak<Self>,
 }
 
@@ -65,6 +70,7 @@ pub struct Inner<W> {
     pub waiters: W,
     station: Station,
     condition: Condition,
+    diary: Option<Box<Diary>>,
     /// The earliest alarm that is set. A later one is set when it rings.
     alarm_at: Option<Moment>,
 }
@@ -79,14 +85,16 @@ enum Condition {
 }
 
 /// The inside of a locked site.
-pub type Locked<'a, D> = MutexGuard<'a, Inner<<D as Driver>::Waiters>>;
+pub type Locked<'a, D> = Telling<'a, Inner<<D as Driver>::Waiters>>;
 
 impl<D: Driver> Site<D> {
     /// A site for a station, without turns.
     pub fn new(ports: Arc<Ports<D>>, station: Station) -> Arc<Self> {
         let (ringer, waiters, condition) = (ports.alarms.ringer(), D::Waiters::default(), Condition::default());
-        let inner = Mutex::new(Inner { waiters, station, condition, alarm_at: None });
-        Arc::new_cyclic(|this| Self { ports, ringer, inner, this: Weak::clone(this) })
+        let news = ports.watch.clone().map(|watch| Arc::new(News::new(station.name().clone(), watch)));
+        let diary = news.clone().map(|news| Box::new(Diary::new(news)));
+        let inner = Mutex::new(Inner { waiters, station, condition, diary, alarm_at: None });
+        Arc::new_cyclic(|this| Self { ports, ringer, inner, news, this: Weak::clone(this) })
     }
 
     /// What the stations of this client share.
@@ -99,9 +107,9 @@ impl<D: Driver> Site<D> {
         self.this.upgrade()
     }
 
-    /// Locks the site. Nothing blocks for long while it is locked.
+    /// Locks the site. Nothing blocks for long while it is locked. When it is unlocked, observers are told what happened.
     pub fn lock(&self) -> Locked<'_, D> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        Telling::lock(&self.inner, self.news.as_deref())
     }
 
     /// Gives an input of a waiter or holder to the station, and carries out its outputs.
@@ -138,26 +146,38 @@ impl<D: Driver> Site<D> {
 
     /// Why waiters still wait, if the store fails.
     pub fn trouble(&self) -> Option<BackendError> {
-        self.lock().station.trouble().cloned()
+        self.look().station.trouble().cloned()
     }
 
     /// Whether nothing is under way and there are no turns.
     pub fn is_idle(&self) -> bool {
-        let inner = self.lock();
+        let inner = self.look();
         inner.station.is_idle() && inner.waiters.is_empty()
     }
 
     /// Whether the store may know this owner from the station.
     pub fn knows(&self, owner: Owner) -> bool {
-        self.lock().station.knows(owner)
+        self.look().station.knows(owner)
+    }
+
+    /// Locks the site to look at it. Observers are told nothing afterwards: the map of the stations may be locked.
+    fn look(&self) -> MutexGuard<'_, Inner<D::Waiters>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn feed_unguarded(&self, inner: &mut Inner<D::Waiters>, now: Moment, input: Input) {
+        if let Some(diary) = &mut inner.diary {
+            diary.before(now, &input);
+        }
         inner.station.handle_input(now, input);
         while let Some(output) = inner.station.poll_output() {
             self.carry_out(inner, output);
         }
-        let wake = inner.station.next_wake();
+        let mut wake = inner.station.next_wake();
+        if let Some(diary) = &mut inner.diary {
+            diary.after(&inner.station);
+            wake = wake.into_iter().chain(diary.next_wake()).min();
+        }
         if let Some(at) = wake.filter(|wake| inner.alarm_at.is_none_or(|set| *wake < set)) {
             inner.alarm_at = Some(at);
             let this: Weak<Self> = Weak::clone(&self.this);
@@ -166,6 +186,9 @@ impl<D: Driver> Site<D> {
     }
 
     fn carry_out(&self, inner: &mut Inner<D::Waiters>, output: Output) {
+        if let Some(diary) = &mut inner.diary {
+            diary.output(&output);
+        }
         let waiters = &mut inner.waiters;
         match output {
             Output::Admit { turn, hold } => waiters.admit(turn, hold),
@@ -184,11 +207,22 @@ impl<D: Driver> Site<D> {
             if let Some(hold) = hold {
                 hold.lose(LossReason::Closed);
                 self.ports.renewals.forget(hold.lease().owner);
+                if let Some(diary) = &mut inner.diary {
+                    diary.lost(turn, &LossReason::Closed);
+                }
                 inner.waiters.lose(turn, LossReason::Closed);
             } else {
                 inner.waiters.refuse(turn, Refusal::Error(AcquireError::Closed));
             }
         }
+    }
+}
+
+#[cfg(test)]
+impl<W> Inner<W> {
+    /// What is noted for observers.
+    pub(crate) fn diary(&self) -> &Diary {
+        self.diary.as_ref().unwrap()
     }
 }
 
@@ -209,7 +243,7 @@ impl<D: Driver> Drop for Site<D> {
 
 impl<D: Driver> fmt::Debug for Site<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Site").field("station", &self.lock().station).finish_non_exhaustive()
+        f.debug_struct("Site").field("station", &self.look().station).finish_non_exhaustive()
     }
 }
 

@@ -14,7 +14,7 @@ use crate::sharded::Sharded;
 use crate::site::{Driver, Site};
 use crate::sync::Arc;
 
-/// The stations of a client. They are made when they are needed; idle ones are dropped when there are many.
+/// The stations of a client. They are created on demand; idle ones are dropped when there are many.
 pub struct Stations<D: Driver> {
     ports: Arc<Ports<D>>,
     floor: Floor,
@@ -57,7 +57,7 @@ impl<D: Driver> Stations<D> {
     /// The station of a lock, made if there is none.
     ///
     /// # Errors
-    /// The system's random source failing.
+    /// If the system's random source fails.
     pub fn site(&self, name: &LockName) -> io::Result<Arc<Site<D>>> {
         let mut sites = self.sites.of(name);
         if let Some(site) = sites.by_name.get(name) {
@@ -78,7 +78,7 @@ impl<D: Driver> Stations<D> {
         self.sites.of(name).by_name.get(name).cloned()
     }
 
-    /// Closes all stations, and those that will be made. Gives them back.
+    /// Closes all stations, including later ones, and returns them.
     pub fn close(&self) -> Vec<Arc<Site<D>>> {
         self.sites.all().for_each(|mut sites| sites.phase = Phase::Closed);
         let sites = self.all();

@@ -1,4 +1,4 @@
-//! What waits to be sent over one connection: all of it goes out in one write.
+//! The requests that wait to be sent over one connection: all of them leave in one write.
 
 use std::io;
 use std::sync::Arc;
@@ -10,13 +10,14 @@ use redis::{Cmd, Pipeline, RedisResult, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
 
-/// How many requests go out together at most, since the first of them waits for the answer to the last. Measured: with as
-/// many as 64 tasks have under way, client and server took turns, at half the rate.
+/// How many requests are sent together at most, since the first of them waits for the answer to the last. Measured:
+/// when all requests of 64 tasks were sent together, client and server took turns, at half the rate.
 pub(crate) const TOGETHER_MAX: usize = 32;
-/// The same for a node of a quorum. There the client has others to turn to meanwhile, and small parts cost all of them.
+/// The same for a node of a quorum. There the client can turn to other nodes meanwhile, and small batches cost all of
+/// them time.
 pub(crate) const TOGETHER_AT_NODES_MAX: usize = 128;
 
-/// The way out over one connection. Requests leave in the order in which they were handed over.
+/// Sends requests over one connection, in the order in which they were handed over.
 #[derive(Clone)]
 pub(crate) struct Batcher {
     connection: MultiplexedConnection,
@@ -33,7 +34,7 @@ struct Request {
 struct UnderWay<'a>(&'a AtomicUsize);
 
 impl<'a> UnderWay<'a> {
-    /// Begins a request, and tells how many others there are.
+    /// Begins a request, and returns how many others are under way.
     fn begin(count: &'a AtomicUsize) -> (Self, usize) {
         let others = count.fetch_add(1, Ordering::Relaxed);
         (Self(count), others)
@@ -47,7 +48,8 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Batcher {
-    /// Starts the task that sends, so many requests together at most. It ends with the last handle, once everything was answered.
+    /// Starts the task that sends, at most this many requests together. It ends with the last handle, once everything
+    /// was answered.
     pub(crate) fn new(connection: MultiplexedConnection, together: usize) -> Self {
         let (batcher, requests) = mpsc::unbounded_channel();
         tokio::spawn(send_all(requests, connection.clone(), together));
@@ -57,8 +59,8 @@ impl Batcher {
     /// Sends a command and waits for its answer.
     pub(crate) async fn ask(&self, command: Cmd) -> RedisResult<Value> {
         let (_under_way, others) = UnderWay::begin(&self.under_way);
-        // Nothing can be overtaken, and there is nothing to go out with. A task that has used up its share of time would
-        // lose its place here to what comes after it.
+        // Nothing can be overtaken, and there is nothing to send together with. A task that has used up its time slice
+        // would otherwise lose its place here to later requests.
         if others == 0 {
             let mut connection = self.connection.clone();
             return unconstrained(connection.req_packed_command(&command)).await?.extract_error();

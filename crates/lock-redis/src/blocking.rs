@@ -31,12 +31,12 @@ use self::source::{Handle, Source};
 #[cfg(feature = "r2d2")]
 pub use self::handed_in::{Pool, SocketTimeouts};
 
-/// A Redis, used from threads over a few connections of its own, or through a pool of the user's.
+/// A Redis, used from threads over a few connections of its own, or through the user's pool.
 ///
-/// Every thread that asks uses a connection for itself meanwhile; a few stay open for the next. A pool that is handed in
-/// is shared: the keeper's renewals go through it too, every grant also reads the server's clock, since nobody can tell
-/// when such a pool has connected anew, and its connections keep the socket timeouts of their last use here. Its waiters
-/// poll; they are notified if the pool comes with a URL (`Redis::pooled`).
+/// Each thread has exclusive use of a connection while it waits for an answer; a few connections stay open for later
+/// requests. A pool that is passed in is shared: the keeper's renewals go through it, too; every grant also reads the
+/// server's clock, since such a pool does not show when it has reconnected; and its connections keep the socket
+/// timeouts of their last use here. Its waiters poll; they are notified if the pool comes with a URL (`Redis::pooled`).
 pub struct Redis {
     wire: Wire,
     source: Source,
@@ -46,11 +46,11 @@ pub struct Redis {
 impl Redis {
     /// Connects to the Redis of `config`: the first contact is made now, and takes about a second at most.
     ///
-    /// The name of the host is looked up by the system, which may take longer.
+    /// The system's lookup of the host name may take longer.
     ///
     /// # Errors
-    /// Unreachable, refused, or something other than a Redis of the URL's kind. Nothing was changed, except that the
-    /// token counter may have been raised.
+    /// If the server cannot be reached, refuses the client, or is not a Redis as the URL describes. Nothing was
+    /// changed, except that the token counter may have been raised.
     pub fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
         let (stack, warnings) = Self::stack(config)?;
         Ok(Self { warnings, ..Self::own(stack).prefixed(config.own_prefix()) })
@@ -71,7 +71,7 @@ impl Redis {
     /// The same Redis with `PREFIX:` before the names of locks.
     ///
     /// # Errors
-    /// `Invalid` for a prefix that is empty, long, reserved, or holds a control character.
+    /// `Invalid` for a prefix that is empty, too long, reserved, or contains a control character.
     pub fn with_prefix(self, prefix: &str) -> Result<Self, Invalid> {
         Ok(self.prefixed(&prefix.parse()?))
     }
@@ -91,14 +91,14 @@ impl Redis {
         Self::own(Stack::new(client, Role::Node)).prefixed(prefix)
     }
 
-    /// Somebody waits, and would like to hear when to ask again.
+    /// Somebody waits, and wants to be notified when to ask again.
     pub(crate) fn listen_in_time(&self) {
         if let Some(stack) = self.source.stack() {
             stack.listen_in_time();
         }
     }
 
-    /// The same Redis over connections of its own, or over what was handed in.
+    /// The same Redis over connections of its own, or over what was passed in.
     pub(crate) fn another(&self) -> Self {
         Self { wire: self.wire.without_inbox(), source: self.source.another(), warnings: Vec::new() }
     }
@@ -108,8 +108,8 @@ impl Redis {
         answer.map_err(|failure| failure.into_error(question.operation()))
     }
 
-    /// Asks within a span of time that may be shared with other questions; what is idempotent, over another connection
-    /// once more where the first one broke.
+    /// Asks within a time limit that may be shared with other questions. An idempotent question is repeated once over
+    /// another connection if the first one broke.
     pub(crate) fn answer<Q: Question>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
         match (self.answer_once(question, span, None), question.retry()) {
             (Err(failure), Retry::Once) if failure.is_a_break() => {
@@ -134,7 +134,7 @@ impl Redis {
         answer?
     }
 
-    /// Sends a question; where the server has forgotten its script, on the same connection once more.
+    /// Sends a question; if the server has forgotten its script, sends it again on the same connection.
     fn evaluate<Q: Question>(
         &self,
         handle: &mut Handle,
@@ -186,7 +186,7 @@ impl BlockingBackend for Redis {
         if let (Some(stack), Queueing::Wanted) = (self.source.stack(), claim.queueing)
             && stack.hears_nothing()
         {
-            // Who takes a place should be told of its turn, and who takes none needs nobody to tell it.
+            // A claim that takes a place should be notified of its turn. A claim that takes none needs no notification.
             let at_once = Claim { queueing: Queueing::Unwanted, ..claim.clone() };
             let answer = self.answer(&&at_once, span).map_err(failed)?;
             if !matches!(answer, Answer::Busy { .. }) {

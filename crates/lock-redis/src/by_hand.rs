@@ -1,5 +1,5 @@
-//! The very commands and scripts of this backend, to be sent by hand: what a benchmark measures it against, and what a
-//! model of them is compared with. Not for users.
+//! The exact commands and scripts of this backend, to be sent directly: benchmarks measure against them, and models are
+//! compared with them. Not for users.
 
 use lock_core::node::Ask;
 use lock_core::{Claim, ReleaseRequest};
@@ -9,7 +9,7 @@ use crate::peer::{Peer, Place};
 use crate::script::{self, Counting, Script};
 use crate::wire::{Line, Question, Wire, load};
 
-/// The texts of the scripts that connections of ours use.
+/// The texts of the scripts that our connections use.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "each is named for its verb")]
 pub struct Texts {
@@ -80,7 +80,7 @@ pub struct NodeByHand {
 }
 
 impl NodeByHand {
-    /// For the server of this client, in the run that its `INFO` tells.
+    /// For the server of this client, in the run that its `INFO` reports.
     pub fn new(client: &Client, run_id: &str) -> Self {
         let peer = Peer { run_id: run_id.to_owned(), ..VERIFIED.clone() };
         Self { wire: Wire::own(client, None), peer }

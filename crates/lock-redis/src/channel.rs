@@ -1,4 +1,4 @@
-//! Where the server tells this client of the locks that were handed over to its waiters.
+//! Where the server notifies this client of locks that were handed over to its waiters.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use lock_core::{Event, EventSink, Lease, Listeners, Owner, Prefix, Terms, TokenR
 
 use crate::value::token;
 
-/// A channel of this client's own, which `docs/wire.md` calls its inbox, and who listens behind it.
+/// The client's own channel, which `docs/wire.md` calls its inbox, and its listeners.
 #[derive(Debug)]
 pub(crate) struct Channel {
     name: String,
@@ -24,10 +24,10 @@ pub(crate) struct Channel {
 pub(crate) struct Subscription(u64);
 
 impl Channel {
-    /// The address of a waiter that is not told.
+    /// The address of a waiter that cannot be notified.
     pub(crate) const NONE: &str = "-";
 
-    /// A channel that nobody else has; none where the system's random source fails.
+    /// A channel that no other client has.
     pub(crate) fn new() -> Option<Arc<Self>> {
         let name = format!("leasehold:inbox:{}", lock_host::new_owner().ok()?.to_wire());
         let (open, subscriptions) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -40,7 +40,7 @@ impl Channel {
         &self.name
     }
 
-    /// Where a waiter is told now.
+    /// The address at which a waiter is notified now.
     pub(crate) fn address(&self) -> &str {
         if self.is_open() { &self.name } else { Self::NONE }
     }
@@ -68,7 +68,7 @@ impl Channel {
         }
     }
 
-    /// The server that was asked knows of no subscription: whatever is open leads elsewhere.
+    /// The server that was asked knows no subscription, so an open one leads to another server.
     pub(crate) fn unheard(&self) {
         if self.open.swap(0, Ordering::AcqRel) != 0 {
             self.recheck();
@@ -88,7 +88,7 @@ impl Channel {
         *self.prefix() = prefix.clone();
     }
 
-    /// Passes a message on. What is not understood is ignored.
+    /// Passes on a message. A message that is not understood is ignored.
     pub(crate) fn receive(&self, message: &[u8]) {
         let event = read(&self.prefix(), message);
         if let Some(event) = event {
@@ -96,7 +96,7 @@ impl Channel {
         }
     }
 
-    /// Everybody who waits should ask again.
+    /// All waiters should ask again.
     fn recheck(&self) {
         self.listeners.deliver(&Event::RecheckAll);
     }

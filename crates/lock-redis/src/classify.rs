@@ -1,4 +1,4 @@
-//! What an error of Redis or of its client library means, in words of ours: the library's are for programmers.
+//! Translates errors of Redis and of its client library into our own words: the library's are for programmers.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use redis::{ErrorKind as RedisKind, RedisError};
 
 use crate::failure::{Failure, MISSING, SEE_THERE, Scene, Stage};
 
-/// What servers call the script that ran into an error.
+/// What servers call the script in which an error occurred.
 const SCRIPT: &str = "@user_script";
 
 /// How much of a server's error is repeated to the user.
@@ -22,7 +22,7 @@ const RIGHTS: &str = "give the user the rights that docs/wire.md lists: keys of 
                       +select for a database other than 0, and +lpos for a node of a quorum";
 
 /// Says what an error of the client library means.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the library's kinds grow; what is new is strange")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library's kinds grow; a new one counts as unexpected")]
 pub(crate) fn classify(scene: Scene<'_>, error: &RedisError) -> Failure {
     if let Some((_, told)) = error.clone().into_server_errors().as_deref().and_then(|errors| errors.first()) {
         return refusal(scene, told.code(), told.details().unwrap_or_default());
@@ -45,7 +45,7 @@ pub(crate) fn classify(scene: Scene<'_>, error: &RedisError) -> Failure {
     }
 }
 
-/// The code of a refusal to choose the database, of which the library passes on the rest alone.
+/// The code of a refusal to select the database. The library passes on the rest of the message only.
 fn lost_code(details: &str) -> &'static str {
     if details.contains("no permissions") {
         "NOPERM"
@@ -56,8 +56,9 @@ fn lost_code(details: &str) -> &'static str {
     }
 }
 
-/// The refusal inside of what Redis 6.2 makes of it where a script runs into one: `ERR Error running script (call to f_..):
-/// @user_script:7: @user_script: 7: -READONLY ..`, or from the second of these on where the script passes it on itself.
+/// The refusal inside the message that Redis 6.2 builds when a script runs into one:
+/// `ERR Error running script (call to f_..): @user_script:7: @user_script: 7: -READONLY ..`, or only from the second
+/// `@user_script` on if the script passes it on itself.
 fn unwrapped<'a>(code: &'a str, details: &'a str) -> (&'a str, &'a str) {
     if !details.starts_with("Error running script") && !code.starts_with(SCRIPT) {
         return (code, details);
@@ -72,8 +73,8 @@ fn unwrapped<'a>(code: &'a str, details: &'a str) -> (&'a str, &'a str) {
 
 /// What an error reply means.
 ///
-/// What a server refuses for its own state it refuses to a script's first write, before anything has happened; what is wrong
-/// with one command or one key may come after others were run.
+/// A refusal because of the server's state hits a script's first write, before anything has happened. A fault of one
+/// command or one key may come after other commands have run.
 fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
     let in_script = code.starts_with(SCRIPT) || details.contains(SCRIPT);
     let effect = if in_script { effect_at(scene.stage) } else { Effect::None };
@@ -87,15 +88,15 @@ fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
     match code {
         "READONLY" => unavailable(told).remedy("connect to the primary").dropping(),
         "OOM" => unavailable(told).remedy("raise maxmemory, or free memory"),
-        "MISCONF" => unavailable(told).remedy("free the disk, or see the server's log"),
+        "MISCONF" => unavailable(told).remedy("free disk space, or check the server's log"),
         "LOADING" | "BUSY" | "MASTERDOWN" | "NOREPLICAS" | "CLUSTERDOWN" | "TRYAGAIN" => unavailable(told),
         "NOPERM" => denied(told, effect).remedy(RIGHTS),
         "NOAUTH" => denied(told, Effect::None)
-            .remedy("put user and password into the URL, as in redis://USER:PASSWORD@HOST")
+            .remedy("put user and password in the URL, as in redis://USER:PASSWORD@HOST")
             .dropping(),
         "WRONGPASS" => wrong_password(scene),
         "DENIED" => denied(told, Effect::None),
-        // An error that a script raised, rather than answered, tells where: then it is a key of ours that is damaged.
+        // An error that a script raised, rather than returned, names the script: then one of our own keys is damaged.
         "WRONGTYPE" if !in_script => Failure::other_kind(),
         "MOVED" | "ASK" | "CROSSSLOT" => cluster(),
         "GIVENUP" => Failure::new(ErrorKind::Protocol, Effect::None, "this claim was given up"),
@@ -108,7 +109,7 @@ fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
 
 fn wrong_password(scene: Scene<'_>) -> Failure {
     denied(format!("{} refused user and password", scene.server), Effect::None)
-        .remedy("check both in the URL; a server without a password refuses any")
+        .remedy("check both in the URL; a server without a password refuses any password")
         .dropping()
 }
 
@@ -148,14 +149,14 @@ fn broken(scene: Scene<'_>, error: &RedisError) -> Failure {
         return Failure::speaks_no_tls(server);
     }
     if raw.contains("received fatal alert") || raw.contains("peer is incompatible") {
-        let message = format!("{server} and this client agree on no TLS");
+        let message = format!("{server} and this client have no TLS version in common");
         return Failure::new(ErrorKind::Config, effect_at(scene.stage), message)
-            .remedy("allow TLS 1.2 or 1.3 without certificates of clients at the server")
+            .remedy("allow TLS 1.2 or 1.3 without client certificates at the server")
             .dropping();
     }
     let unreachable = |message| Failure::new(ErrorKind::Unreachable, effect_at(scene.stage), message).dropping();
     if raw.contains("lookup address") || error.kind() == RedisKind::InvalidClientConfig {
-        return unreachable(format!("the name of the host of {server} has no address"))
+        return unreachable(format!("cannot resolve the host name of {server}"))
             .remedy("check the spelling of the host, and DNS on this machine");
     }
     let reason = system_words(&raw);
@@ -198,7 +199,7 @@ fn not_redis(scene: Scene<'_>) -> Failure {
 }
 
 fn cluster() -> Failure {
-    Failure::unsupported("this server is one of a cluster").remedy(STANDALONE)
+    Failure::unsupported("this server belongs to a cluster").remedy(STANDALONE)
 }
 
 fn denied(message: impl Into<Cow<'static, str>>, effect: Effect) -> Failure {
@@ -217,15 +218,15 @@ pub(crate) fn words(error: &RedisError) -> String {
     clean(&error.to_string().replace(&format!(" - {:?}", error.kind()), ""))
 }
 
-/// A pool that was handed in gave no connection. The library's name for the kind of error, at the end, is left out.
+/// A pool that was passed in provided no connection. The library's name for the kind of error, at the end, is left out.
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 pub(crate) fn pool_failure(error: &dyn std::fmt::Display) -> Failure {
     let told = clean(error);
     let told = system_words(&told).unwrap_or(&told).split(" - ").next().unwrap_or_default();
-    Failure::new(ErrorKind::Unreachable, Effect::None, format!("the pool gave no connection: {told}"))
+    Failure::new(ErrorKind::Unreachable, Effect::None, format!("the pool provided no connection: {told}"))
 }
 
-/// What the operating system says, where it says something.
+/// What the operating system says, if it says something.
 fn system_words(raw: &str) -> Option<&str> {
     raw.rsplit_once(" (os error ").map(|(words, _)| words)
 }
@@ -383,7 +384,7 @@ mod tests {
             (
                 io("failed to lookup address information: Name"),
                 ErrorKind::Unreachable,
-                "has no address; check the spelling",
+                "the host name of redis://127.0.0.1:7391; check the spelling",
             ),
             (io("invalid peer certificate: UnknownIssuer"), ErrorKind::Config, "does not trust; make the system"),
             (
@@ -392,7 +393,11 @@ mod tests {
                 "is for another name; use",
             ),
             (io("received corrupt message"), ErrorKind::Config, "TLS"),
-            (io("received fatal alert: HandshakeFailure"), ErrorKind::Config, "agree on no TLS; allow TLS 1.2"),
+            (
+                io("received fatal alert: HandshakeFailure"),
+                ErrorKind::Config,
+                "have no TLS version in common; allow TLS 1.2",
+            ),
             ((RedisKind::Parse, "no type byte").into(), ErrorKind::Config, "does not speak the Redis protocol; if it"),
             (
                 (RedisKind::AuthenticationFailed, "no").into(),
@@ -402,7 +407,7 @@ mod tests {
             (
                 (RedisKind::InvalidClientConfig, "no such address").into(),
                 ErrorKind::Unreachable,
-                "has no address; check",
+                "cannot resolve the host name of",
             ),
             ((RedisKind::InvalidClientConfig, "a strange choice").into(), ErrorKind::Config, "a strange choice"),
             (select("this user has no permissions"), ErrorKind::Denied, "7391 answered: NOPERM this user has no perm"),

@@ -12,7 +12,7 @@ use crate::classify::words;
 
 /// Which Redis to use, and how.
 ///
-/// Made of a URL, or of a table with `url`, `prefix` and `op_timeout`. `Debug` hides user and password.
+/// Read from a URL, or from a table with `url`, `prefix` and `op_timeout`. `Debug` hides user and password.
 ///
 /// ```
 /// # use lock_redis::RedisConfig;
@@ -32,12 +32,12 @@ pub struct RedisConfig {
     eviction: Eviction,
 }
 
-/// What to make of a server that may drop locks when its memory is full.
+/// How to treat a server that may drop locks when its memory is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Eviction {
-    /// Operators are warned of it.
+    /// Warn operators.
     Warned,
-    /// They know.
+    /// Do not warn: operators know about it.
     Allowed,
 }
 
@@ -54,13 +54,13 @@ struct Table {
 impl RedisConfig {
     /// Reads `redis://`, `rediss://`, `redis+unix://` or `unix://`, with `prefix` and `op_timeout` in the query.
     ///
-    /// `eviction=allow` there silences the warning about a server that may drop held locks, by its `maxmemory-policy`.
+    /// `eviction=allow` silences the warning about a server whose `maxmemory-policy` may drop held locks.
     ///
-    /// `protocol=resp2` there is for servers and proxies that do not speak RESP3 well: waiters of a tokio client then ask
-    /// every 50 to 100 ms for their turn instead of being told. A server that does not speak it at all is noticed. Plain
-    /// threads are told over a subscription of their own, for which RESP2 will do.
+    /// `protocol=resp2` is for servers and proxies whose support of RESP3 is faulty: waiters of a tokio client then
+    /// poll every 50 to 100 ms instead of being notified. A server without RESP3 is detected. Plain threads are
+    /// notified over a separate subscription, for which RESP2 is enough.
     ///
-    /// A socket takes `db`, `user` and `pass` there, too. `rediss://` needs the feature `tls`.
+    /// The URL of a socket may also have `db`, `user` and `pass` in its query. `rediss://` needs the feature `tls`.
     ///
     /// # Errors
     /// `Invalid`, without user and password, for anything else.
@@ -82,12 +82,12 @@ impl RedisConfig {
         Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)?, eviction })
     }
 
-    /// What stands before the names of locks, if anything.
+    /// The prefix of lock names, if there is one.
     pub fn prefix(&self) -> Option<&str> {
         self.prefix.as_deref()
     }
 
-    /// How long one request may take, where the URL says so.
+    /// How long one request may take, if the URL sets it.
     pub fn op_timeout(&self) -> Option<Duration> {
         self.op_timeout
     }
@@ -145,18 +145,18 @@ fn check_scheme(url: &Url, shown: &str) -> Result<(), Invalid> {
         "redis" | "unix" | "redis+unix" => {}
         "rediss" if cfg!(feature = "tls") => {}
         "rediss" => {
-            let remedy = "build with the feature \"tls\", or use redis:// on a network that you trust";
+            let remedy = "build with the feature \"tls\", or use redis:// on a trusted network";
             return Err(refuse(shown, "this build has no TLS", remedy));
         }
         _ => return Err(refuse(shown, "its scheme is unknown", "use redis://, rediss://, redis+unix:// or unix://")),
     }
     match url.fragment() {
         None => Ok(()),
-        Some(_) => Err(refuse(shown, "it has a fragment (#...)", "leave it out; write # in a password as %23")),
+        Some(_) => Err(refuse(shown, "it has a fragment (#...)", "remove it; write # in a password as %23")),
     }
 }
 
-/// Refuses, in our words, what the library would refuse in its own.
+/// Refuses, in our own words, what the library would refuse.
 fn check_parts(url: &Url, shown: &str) -> Result<(), Invalid> {
     let asked = url.query_pairs().find(|(key, _)| key == "db").map(|(_, db)| db.into_owned());
     let (database, remedy) = if is_socket(url) {
@@ -221,7 +221,7 @@ fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
                 rest.query_pairs_mut().append_pair(&key, &value);
                 continue;
             }
-            // Anything but a plain word may be the rest of a password with a bare "?" in it.
+            // Anything but a plain word may be the rest of a password that contains an unescaped "?".
             unknown if unknown.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
                 return Err(refuse(shown, format!("its option \"{key}\" is unknown"), format!("allowed: {allowed}")));
             }
@@ -234,13 +234,13 @@ fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
     Ok((own, rest))
 }
 
-/// Waiters are told of their turn in RESP3 only.
+/// Waiters are notified in RESP3 only.
 fn protocol(wanted: Option<&str>) -> Result<ProtocolVersion, Invalid> {
     match wanted {
         None | Some("resp3") => Ok(ProtocolVersion::RESP3),
         Some("resp2") => Ok(ProtocolVersion::RESP2),
         Some(other) => {
-            Err(Invalid::new("protocol", other, "Redis has no such protocol", "write resp2, or leave it out"))
+            Err(Invalid::new("protocol", other, "Redis has no such protocol", "write resp2, or omit the option"))
         }
     }
 }
@@ -249,15 +249,23 @@ fn eviction(wanted: Option<&str>) -> Result<Eviction, Invalid> {
     match wanted {
         None => Ok(Eviction::Warned),
         Some("allow") => Ok(Eviction::Allowed),
-        Some(other) => {
-            Err(Invalid::new("eviction", other, "there is no such choice", "write allow, or leave it out to be warned"))
-        }
+        Some(other) => Err(Invalid::new(
+            "eviction",
+            other,
+            "the only value is allow",
+            "write allow, or omit the option to be warned",
+        )),
     }
 }
 
 fn positive(timeout: Option<Duration>) -> Result<Option<Duration>, Invalid> {
     match timeout {
-        Some(Duration::ZERO) => Err(Invalid::new("op_timeout", "0s", "no request is that fast", "give 500ms or so")),
+        Some(Duration::ZERO) => Err(Invalid::new(
+            "op_timeout",
+            "0s",
+            "it is shorter than any request takes",
+            "use a longer time, such as 500ms",
+        )),
         other => Ok(other),
     }
 }
@@ -281,7 +289,7 @@ fn redacted(url: &Url) -> String {
     shown.into()
 }
 
-/// The scheme alone, of a URL that cannot be told apart into its parts.
+/// Only the scheme, for a URL that cannot be split into its parts.
 fn hidden(url: &str) -> String {
     url.split_once("://").map_or_else(|| "(hidden)".to_owned(), |(scheme, _)| format!("{scheme}://..."))
 }
@@ -359,7 +367,7 @@ mod tests {
         assert_eq!(
             refusal,
             "redis URL \"rediss://***@h\" is not valid: this build has no TLS; \
-             build with the feature \"tls\", or use redis:// on a network that you trust"
+             build with the feature \"tls\", or use redis:// on a trusted network"
         );
     }
 

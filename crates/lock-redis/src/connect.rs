@@ -1,4 +1,4 @@
-//! What every connection of ours has in common.
+//! What all our connections have in common.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -9,13 +9,13 @@ use redis::{Client, Connection, ConnectionAddr, ErrorKind, ProtocolVersion, Redi
 
 use crate::failure::{Failure, Scene, Stage};
 
-/// How long a new connection may take, greeting included.
+/// How long a new connection may take, including the greeting.
 ///
 /// # Source
 /// The default of redis-rs for asynchronous connections; a server that is further away is of no use for locks.
 pub(crate) const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 
-/// How soon an idle connection asks whether its peer still exists, and how often until it is given up.
+/// How soon an idle connection checks that its peer still exists, and how often before it is given up.
 const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(10), Duration::from_secs(5), 3);
 
 /// The shortest timeout of a socket: without one it would wait forever.
@@ -40,7 +40,7 @@ pub(crate) fn server_of(client: &Client) -> String {
     }
 }
 
-/// The scene of making a connection.
+/// The context of errors while a connection is made.
 pub(crate) fn connecting(server: &str, within: Duration) -> Scene<'_> {
     Scene { stage: Stage::Connecting, server, within }
 }
@@ -57,13 +57,13 @@ pub(crate) fn tuned(client: &Client) -> RedisResult<Client> {
     Client::open(info.set_tcp_settings(tcp).set_redis_settings(redis))
 }
 
-/// Whether a connection of this client can be told something unasked.
+/// Whether a connection of this client can receive pushed messages.
 #[cfg(feature = "async")]
 pub(crate) fn tells(client: &Client) -> bool {
     client.get_connection_info().redis_settings().protocol() == ProtocolVersion::RESP3
 }
 
-/// Whether a server refused the newer form of the protocol: it may lack it, or the command that asks for it.
+/// Whether a server refused the newer version of the protocol: it may lack it, or the command that selects it.
 #[cfg(feature = "async")]
 pub(crate) fn knows_no_resp3(error: &RedisError) -> bool {
     let told = error.to_string();
@@ -72,18 +72,18 @@ pub(crate) fn knows_no_resp3(error: &RedisError) -> bool {
         || (told.contains("unknown command") && told.contains("HELLO"))
 }
 
-/// The same client, speaking this form of the protocol.
+/// The same client with this version of the protocol.
 pub(crate) fn speaking(client: &Client, protocol: ProtocolVersion) -> RedisResult<Client> {
     let info = client.get_connection_info().clone();
     let redis = info.redis_settings().clone().set_protocol(protocol);
     Client::open(info.set_redis_settings(redis))
 }
 
-/// Chooses the cryptography where the program has not chosen any: without a choice, rustls panics.
+/// Chooses a cryptography provider if the program has not chosen one: without one, rustls panics.
 fn prepare_tls() {
     #[cfg(feature = "tls")]
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Lost races are won by somebody else's choice, which is as good.
+        // If another thread chooses at the same time, its choice is as good.
         rustls::crypto::ring::default_provider().install_default().ok();
     }
 }
@@ -93,15 +93,15 @@ pub(crate) fn has_forgotten_the_script(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
 }
 
-/// Makes a connection give up after so long.
+/// Makes a connection give up after this time.
 pub(crate) fn bound(connection: &Connection, patience: Duration) -> RedisResult<()> {
     let patience = patience.max(SOCKET_TIMEOUT_MIN);
     connection.set_read_timeout(Some(patience))?;
     connection.set_write_timeout(Some(patience))
 }
 
-/// Tells TLS where plain was expected, and the reverse, from a server that is just not there: a plain Redis waits in
-/// silence for the rest of a TLS greeting, and a TLS port only hangs up on a plain one.
+/// Distinguishes TLS where plain was expected, and the reverse, from a server that is not there: a plain Redis waits
+/// silently for the rest of a TLS greeting, and a TLS port only closes a plain connection.
 pub(crate) fn explain(client: &Client, failure: Failure) -> Failure {
     if failure.is_an_answer() {
         return failure;

@@ -1,4 +1,4 @@
-//! A request that failed: its kind, its effect, what it tells the user, and what becomes of the connection.
+//! A request that failed: its kind, its effect, its message, and whether the connection is still usable.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use lock_core::{BackendError, Effect, ErrorKind, Operation, to_the_millisecond};
 
 use crate::BACKEND;
 
-/// What to do where nobody answers.
-pub(crate) const SEE_THERE: &str = "see that the server runs at this address";
+/// What to do if no server answers.
+pub(crate) const SEE_THERE: &str = "check that the server runs at this address";
 
-/// What to use where the server lacks something.
+/// What to use if the server lacks something.
 pub(crate) const MISSING: &str = "use Redis 6.2 or later, or Valkey, without a proxy that hides commands or a configuration that renames \
                        them";
 
-/// How far a request had come.
+/// How far a request had got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// The connection was being made: no verb was sent.
@@ -33,16 +33,16 @@ pub(crate) struct Scene<'a> {
     pub(crate) within: Duration,
 }
 
-/// What becomes of a connection after an error.
+/// Whether a connection is still usable after an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// Its replies are still in step with its requests.
     Keep,
-    /// It is of no use any more.
+    /// It is no longer usable.
     Drop,
 }
 
-/// A failed request, before it is known in whose name it was made.
+/// A failed request, before it is known which operation and which server it belongs to.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     kind: ErrorKind,
@@ -50,7 +50,7 @@ pub(crate) struct Failure {
     message: Cow<'static, str>,
     remedy: Option<&'static str>,
     fate: Fate,
-    /// The incarnation of the server that the connection led to, where it broke under the request.
+    /// The incarnation of the server behind the connection, if the connection broke during the request.
     broke_at: Option<String>,
 }
 
@@ -69,7 +69,7 @@ impl Failure {
         self
     }
 
-    /// Over a connection to this incarnation of the server, which is asked for where the connection broke.
+    /// Adds the incarnation of the server behind the connection, which matters if the connection broke.
     pub(crate) fn at(mut self, incarnation: impl FnOnce() -> String) -> Self {
         self.broke_at = self.is_a_break().then(incarnation);
         self
@@ -86,14 +86,14 @@ impl Failure {
         Self { kind: ErrorKind::Unreachable, effect: Effect::None, ..Self::no_answer(server, within) }.remedy(SEE_THERE)
     }
 
-    /// The URL says plain, and the server speaks TLS.
+    /// The URL is for a plain connection, but the server speaks TLS.
     pub(crate) fn speaks_tls(server: &str) -> Self {
         Self::new(ErrorKind::Config, Effect::None, format!("the server at {server} speaks TLS on this port"))
             .remedy("use rediss:// instead of redis://, or the server's plain port")
             .dropping()
     }
 
-    /// The URL says TLS, and the server does not speak it.
+    /// The URL is for TLS, but the server does not speak it.
     pub(crate) fn speaks_no_tls(server: &str) -> Self {
         Self::new(ErrorKind::Config, Effect::None, format!("the server at {server} does not speak TLS on this port"))
             .remedy("use redis:// instead of rediss://, or the server's TLS port")
@@ -109,23 +109,27 @@ impl Failure {
     /// The pool and the URL that came with it lead to different databases.
     #[cfg(any(feature = "deadpool", feature = "r2d2"))]
     pub(crate) fn elsewhere(server: &str) -> Self {
-        Self::new(ErrorKind::Config, Effect::None, format!("the pool leads to another database than {server}"))
-            .remedy("give the URL of the pool's own server, with the number of its database")
+        Self::new(
+            ErrorKind::Config,
+            Effect::None,
+            format!("the pool leads to a different server or database from {server}"),
+        )
+        .remedy("give the URL of the pool's own server, with the number of its database")
     }
 
-    /// The server answered something that no script of ours answers.
+    /// The server's answer is none that our scripts give.
     pub(crate) fn strange_answer() -> Self {
-        Self::new(ErrorKind::Protocol, Effect::Unknown, "the server answered something unexpected")
+        Self::new(ErrorKind::Protocol, Effect::Unknown, "the server gave an unexpected answer")
     }
 
-    /// The server does not tell of itself what has to be known.
+    /// The server does not report a field that has to be known.
     pub(crate) fn tells_no(field: &str, server: &str) -> Self {
-        let message = format!("{server} tells no {field} in its INFO");
+        let message = format!("{server} reports no {field} in its INFO");
         Self::new(ErrorKind::Unsupported, Effect::None, message).remedy(MISSING)
     }
 
     pub(crate) fn other_kind() -> Self {
-        Self::new(ErrorKind::OtherKind, Effect::None, "the key holds another kind of value, which was left untouched")
+        Self::new(ErrorKind::OtherKind, Effect::None, "the key has a value of another type, which was left untouched")
             .remedy("use another name, or a prefix")
     }
 
@@ -139,7 +143,7 @@ impl Failure {
         self
     }
 
-    /// The same, said of a node of a quorum, unless its address is named anyway.
+    /// The same for a node of a quorum, with its address unless the message already names it.
     pub(crate) fn of_node(mut self, address: &str) -> Self {
         if !self.message.contains(address) {
             self.message = format!("{address}: {}", self.message).into();
@@ -151,18 +155,18 @@ impl Failure {
         self.fate
     }
 
-    /// Whether the connection broke under the request, so that nobody knows what became of it.
+    /// Whether the connection broke during the request, so that its outcome is unknown.
     pub(crate) fn is_a_break(&self) -> bool {
         self.kind == ErrorKind::Unreachable && self.effect == Effect::Unknown
     }
 
-    /// The incarnation of the server that the connection led to, if it broke under the request. Of connections that were
-    /// handed in it is unknown, and they are taken to lead to the same.
+    /// The incarnation of the server behind the connection, if it broke during the request. For connections that were
+    /// passed in it is unknown, and they are assumed to lead to the same.
     pub(crate) fn broke_at(&self) -> Option<&str> {
         self.broke_at.as_deref()
     }
 
-    /// Whether the server said it, and so is alive.
+    /// Whether the server reported it, and so is alive.
     pub(crate) fn is_an_answer(&self) -> bool {
         self.kind.is_an_answer()
     }

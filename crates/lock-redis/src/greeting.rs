@@ -1,4 +1,4 @@
-//! The first words on a new connection: who the server is, and whether it will do.
+//! The first exchange on a new connection: which server it is, and whether it is suitable.
 
 use lock_core::{Effect, ErrorKind};
 use redis::{Cmd, Pipeline, Value};
@@ -13,10 +13,10 @@ use crate::script::{self, Counting, Script};
 use crate::value::{COUNTER, INCARNATION, NODE};
 use crate::wire::{load, read};
 
-/// What a server is to us.
+/// The role of a server for this client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The one Redis of a client: its counter is verified.
+    /// The single Redis of a client: its counter is verified.
     Alone,
     /// A node of a quorum: each of its requests says which run it is meant for.
     Node,
@@ -39,22 +39,22 @@ impl Peer {
     fn read(server: &str, info: &str) -> Result<Self, Failure> {
         let run_id = field(info, "run_id:").ok_or_else(|| Failure::tells_no("run_id", server))?.to_owned();
         let replid = field(info, "master_replid:").unwrap_or_default().to_owned();
-        // What follows a promotion may lack the last draws, and connections live through promotions unseen.
+        // A promoted server may lack the last draws, and connections survive promotions unnoticed.
         let alone = field(info, "connected_slaves:") == Some("0") && !replid.is_empty();
         let counting = if alone { Counting::Stored } else { Counting::Clock };
         Ok(Self { run_id, replid, evicts: evicts(info), place: Place::OnItsOwn, counting })
     }
 
-    /// Whether what a server answers to [`again`] is what it said when it was greeted.
+    /// Whether a server's answer to [`again`] is the same as in its greeting.
     pub(crate) fn is_still(&self, answer: Value) -> bool {
         read::<String>(answer).is_ok_and(|info| field(&info, "master_replid:").unwrap_or_default() == self.replid)
     }
 }
 
-/// A server that was met.
+/// A server that was greeted.
 pub(crate) struct Met {
     pub(crate) peer: Peer,
-    /// What has to be sent before anything else; most often nothing.
+    /// What has to be sent before anything else; usually nothing.
     pub(crate) preparation: Option<Pipeline>,
 }
 
@@ -73,12 +73,12 @@ pub(crate) fn greeting(role: Role) -> Pipeline {
         greeting.cmd("GET").arg(INCARNATION);
         greeting.cmd("EXISTS").arg(NODE);
     }
-    // One of a cluster refuses the last one, and is to be told by what it says of itself.
+    // A server of a cluster refuses the last one, and is recognized by what it reports about itself.
     greeting.ignore_errors();
     greeting
 }
 
-/// Asks whether the server's data is still of the history that it was greeted in.
+/// Asks whether the server's data still has the history that the greeting found.
 pub(crate) fn again() -> Cmd {
     let mut again = redis::cmd("INFO");
     again.arg("replication");
@@ -99,7 +99,7 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     let verification = match role {
         Role::Alone => {
             let verification = verification(&peer, read(answer()?)?);
-            // It is only for a warning, so a client that may not ask goes without.
+            // It is needed only for a warning, so a client that may not ask goes without.
             if answer().and_then(read).is_ok_and(|is_node: bool| is_node) {
                 peer.place = Place::InQuorum;
             }
@@ -112,7 +112,7 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     Ok(Met { peer, preparation: (!preparation.is_empty()).then_some(preparation) })
 }
 
-/// Verifies the counter against the server that was met, unless it was so already.
+/// Verifies the counter against the server that was greeted, unless that was done before.
 fn verification(peer: &Peer, verified: Option<String>) -> Option<Cmd> {
     let incarnation = peer.incarnation();
     if verified.as_ref() == Some(&incarnation) {
@@ -124,7 +124,7 @@ fn verification(peer: &Peer, verified: Option<String>) -> Option<Cmd> {
     Some(verify)
 }
 
-/// Refuses what keeps no locks of its own: its data is somebody else's, or its keys are elsewhere.
+/// Refuses servers that keep no locks of their own: their data belongs to another server, or their keys are elsewhere.
 fn check(role: Role, server: &str, info: &str) -> Result<(), Failure> {
     if field(info, "role:") == Some("slave") {
         let (kind, remedy) = match role {
@@ -139,19 +139,19 @@ fn check(role: Role, server: &str, info: &str) -> Result<(), Failure> {
             Role::Alone => (ErrorKind::Unsupported, STANDALONE),
             Role::Node => (ErrorKind::Config, "use standalone servers as the nodes of a quorum"),
         };
-        return Err(Failure::new(kind, Effect::None, format!("{server} is one of a cluster")).remedy(remedy));
+        return Err(Failure::new(kind, Effect::None, format!("{server} belongs to a cluster")).remedy(remedy));
     }
     Ok(())
 }
 
-/// What operators should know of a server that was met.
+/// Warnings for operators about a server that was greeted.
 pub(crate) fn warnings(config: &RedisConfig, peer: &Peer) -> Vec<String> {
     let server = config.shown_url();
     let policy = peer.evicts.as_ref().filter(|_| config.eviction() == Eviction::Warned);
     let dropped = policy.map(|policy| {
         format!(
             "{server} may drop held locks when its memory is full: its maxmemory-policy is {policy}; \
-             set it to noeviction, or say ?eviction=allow in the URL"
+             set it to noeviction, or add ?eviction=allow to the URL"
         )
     });
     let alone = (peer.place == Place::InQuorum).then(|| {
@@ -215,10 +215,10 @@ mod tests {
                 "enabled:0",
                 "enabled:1",
                 ErrorKind::Unsupported,
-                "is one of a cluster; give the URL of a stand",
+                "belongs to a cluster; give the URL of a stand",
             ),
-            (Role::Node, "enabled:0", "enabled:1", ErrorKind::Config, "redis://h is one of a cluster; use standalone"),
-            (Role::Alone, "run_id", "id", ErrorKind::Unsupported, "redis://h tells no run_id in its INFO; use Redis"),
+            (Role::Node, "enabled:0", "enabled:1", ErrorKind::Config, "redis://h belongs to a cluster; use standalone"),
+            (Role::Alone, "run_id", "id", ErrorKind::Unsupported, "redis://h reports no run_id in its INFO; use Redis"),
         ] {
             let error = met_as(role, was, is).unwrap_err().into_error(Operation::Inspect);
             assert_eq!((error.kind(), error.effect()), (kind, Effect::None), "{error}");

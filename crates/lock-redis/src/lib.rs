@@ -1,22 +1,24 @@
 //! The backend for one standalone Redis, 6.2 or later, or Valkey.
 //!
 //! **Wire.** The key is the lock's name as given (or `PREFIX:NAME`), its value is
-//! `lh1:<owner, 32 hex digits>:<low token>:<high token>:<note>`, and its expiry is the lease's: for redis-py, redsync,
-//! node-redlock and rslock an opaque token in the layout of the Redis manual, so on the same key they exclude us and we
-//! them. A value that is not ours is [`Holder::Foreign`](lock_core::Holder::Foreign); a key of another type is an error
-//! of kind `OtherKind` and never touched. Keys of our own begin with `leasehold:` and are the same under every prefix.
+//! `lh1:<owner, 32 hex digits>:<low token>:<high token>:<note>`, and its expiry is the lease's: redis-py, redsync,
+//! node-redlock and rslock see an opaque token in the layout of the Redis manual, so on the same key they exclude us
+//! and we exclude them. A value that is not ours is [`Holder::Foreign`](lock_core::Holder::Foreign); a key of another
+//! type is an error of kind `OtherKind` and is never touched. Our own keys begin with `leasehold:` and are the same
+//! under every prefix.
 //!
 //! **Tokens** come from one counter for each database, raised to the server's clock in microseconds when it is missing,
-//! whenever the server or the history of its data is not the one it was last verified for, and in every draw while the
-//! server has replicas. They rise across restarts, losses of data and promotions as long as the server's clock is not set
-//! back by more than the outage; a claim's floor catches the rest.
+//! whenever the server or the history of its data is not the one for which it was last verified, and in every draw
+//! while the server has replicas. They rise across restarts, losses of data and promotions as long as the server's
+//! clock is not set back by more than the outage; the floor of each claim catches the remaining cases.
 //!
-//! **Not guaranteed:** a Redis that fails over, or restarts without its data, forgets who holds what, and so two owners
-//! may hold a lock at once. Their tokens differ, and the resource that checks them is safe.
+//! **Not guaranteed:** a Redis that fails over, or restarts without its data, forgets who holds what, so two owners may
+//! hold a lock at once. Their tokens differ, and a resource that checks them is safe.
 //!
-//! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `look` (questions, answers) · `channel`
-//! (what Redis tells) · `failure` (what an error means) · `connect`, `greeting` (what every connection has in common) ·
-//! `batcher`, `link`, `nonblocking` (tokio) · `stack`, `listener`, `blocking` (threads) · `node` (a Redis as a node of a quorum).
+//! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `look` (questions, answers)
+//! · `channel` (notifications from Redis) · `failure` (what an error means) · `connect`, `greeting` (what every
+//! connection has in common) · `batcher`, `link`, `nonblocking` (tokio) · `stack`, `listener`, `blocking` (threads) ·
+//! `node` (a Redis as a node of a quorum).
 
 #[cfg(feature = "async")]
 mod batcher;

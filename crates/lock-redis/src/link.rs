@@ -1,7 +1,7 @@
-//! One tokio connection that is made again when it broke.
+//! One tokio connection, which is replaced when it breaks.
 //!
-//! Not redis-rs' connection manager: that one sends the commands that wait as soon as it is connected again, and no
-//! command of a user's may leave before the counter was verified.
+//! This is not redis-rs' connection manager, which sends waiting commands as soon as it has reconnected: no user
+//! command may leave before the counter was verified.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,10 +24,10 @@ use crate::peer::Peer;
 
 /// How many writes may wait for the socket.
 const QUEUE: usize = 64;
-/// How many further timeouts a connection may be silent after the first before it is replaced.
+/// For how many further timeouts a connection may be silent after the first one before it is replaced.
 const SILENT_TIMEOUTS: u32 = 2;
 
-/// A connection to one server, made when first needed and again whenever it broke.
+/// A connection to one server, made when first needed and again whenever it has broken.
 pub(crate) struct Link {
     client: Client,
     role: Role,
@@ -37,7 +37,7 @@ pub(crate) struct Link {
 
 enum State {
     Down,
-    /// One attempt at a time, which all who need a connection wait for.
+    /// One attempt at a time; all requests that need a connection wait for it.
     Connecting(Attempt),
     Up(Live),
 }
@@ -58,7 +58,7 @@ struct Silence {
     opened: Instant,
     /// Milliseconds after `opened` plus one; 0 while answers come.
     since: AtomicU64,
-    /// It said so itself, as those do that tell things.
+    /// It reported its end itself, as connections with pushed messages do.
     ended: AtomicBool,
 }
 
@@ -74,7 +74,7 @@ impl Link {
         Self { client, role, channel, state: Arc::new(Mutex::new(State::Down)) }
     }
 
-    /// Another connection to the same server, on which nothing is told.
+    /// Another connection to the same server, without notifications.
     pub(crate) fn another(&self) -> Self {
         Self::new(self.client.clone(), self.role, None)
     }
@@ -103,7 +103,7 @@ impl Link {
         let mut state = lock(&self.state);
         let listens = match &*state {
             State::Up(live) => !live.silence.ended.load(Ordering::Acquire) && self.hears(live),
-            // An attempt has an outcome here only where its runtime ended first.
+            // An attempt has an outcome here only if its runtime ended first.
             State::Connecting(attempt) => attempt.clone().now_or_never().is_none(),
             State::Down => false,
         };
@@ -129,7 +129,7 @@ impl Link {
         outcome
     }
 
-    /// Connects in a task of its own, so that no caller's deadline undoes the work of the others.
+    /// Connects in a separate task, so that one caller's deadline does not undo the work of the others.
     fn attempt(&self) -> Attempt {
         let (client, role, channel, state) =
             (self.client.clone(), self.role, self.channel.clone(), Arc::clone(&self.state));
@@ -146,7 +146,7 @@ impl Link {
         async { task.await.unwrap_or_else(|_| Err(Failure::runtime_gone())) }.boxed().shared()
     }
 
-    /// Gives this connection up; the next request makes another.
+    /// Abandons this connection; the next request makes another.
     pub(crate) fn drop_connection(&self, broken: &Live) {
         let mut state = lock(&self.state);
         if matches!(&*state, State::Up(live) if Arc::ptr_eq(&live.silence, &broken.silence)) {
@@ -169,7 +169,7 @@ impl Live {
         self.batcher.ask(command).await
     }
 
-    /// The server answered something.
+    /// The server answered.
     pub(crate) fn answered(&self) {
         if self.silence.since.load(Ordering::Relaxed) != 0 {
             self.silence.since.store(0, Ordering::Relaxed);
@@ -210,13 +210,13 @@ async fn connect(client: &Client, role: Role, channel: Option<&Arc<Channel>>) ->
     Ok(Live { batcher: Batcher::new(connection, together), peer: Arc::new(peer), subscription, silence })
 }
 
-/// Opens a connection, and subscribes to the channel if the server tells clients of anything on connections like this one.
+/// Opens a connection, and subscribes to the channel if the server can push messages on this connection.
 async fn open(
     client: &Client,
     channel: Option<&Arc<Channel>>,
     silence: &Arc<Silence>,
 ) -> RedisResult<(MultiplexedConnection, Option<Subscription>)> {
-    // Our own deadlines stand round every call, so the library's would only blur who gave up.
+    // Every call has our own deadline; a second one from the library would only hide which of them expired.
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(None)
         .set_response_timeout(None)
@@ -232,7 +232,7 @@ async fn open(
     };
     match connection.subscribe(channel.name()).await {
         Ok(()) => Ok((connection, Some(subscription))),
-        // It may not subscribe, and so has to ask.
+        // It may not subscribe, so waiters have to poll.
         Err(error) if error.clone().into_server_errors().is_some() => Ok((connection, None)),
         Err(error) => Err(error),
     }

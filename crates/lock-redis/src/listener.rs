@@ -1,6 +1,6 @@
-//! The thread that hears what the server tells, over a connection of its own.
+//! The thread that receives the server's messages, over its own connection.
 //!
-//! It starts when a waiter first has to wait: who never waits pays for no thread and no connection.
+//! It starts when a waiter first has to wait: a program that never waits pays for no thread and no connection.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -14,11 +14,11 @@ use crate::connect::{CONNECT_WITHIN, bound, speaking, tuned};
 
 /// How long the thread may outlive its client.
 const BREATH: Duration = Duration::from_secs(1);
-/// How long after a subscription ended the next one is tried; meanwhile waiters have to ask. It doubles up to the second
-/// one while none can be made: most likely the right to subscribe is missing.
+/// How long after the end of a subscription the next one is tried; meanwhile waiters poll. It doubles up to the second
+/// value while none can be made: most likely the permission to subscribe is missing.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
-/// Has a channel listened to as soon as it is needed.
+/// Listens to a channel as soon as that is needed.
 pub(crate) struct Listener {
     client: Client,
     channel: Arc<Channel>,
@@ -36,14 +36,14 @@ impl Listener {
 
     /// Somebody waits. The first to do so opens the channel, within a time limit; from then on the thread sees to it.
     pub(crate) fn needed(&self, within: Duration) {
-        // Nobody waits for the first one: who comes meanwhile is asked to ask again.
+        // No one waits for the first subscription: waiters that arrive meanwhile are told to ask again.
         if self.started.swap(true, Ordering::Relaxed) {
             return;
         }
         self.spawn(Some(open(&self.client, &self.channel, within)));
     }
 
-    /// Somebody would like to hear, and does not wait for that.
+    /// A claim wants to be notified, but does not wait for the subscription.
     pub(crate) fn wished_for(&self) {
         if !self.started.swap(true, Ordering::Relaxed) {
             self.spawn(None);
@@ -55,23 +55,23 @@ impl Listener {
             opened.as_ref().and_then(|opened| opened.as_ref().ok()).map(|(_, subscription)| *subscription);
         let (client, channel) = (self.client.clone(), Arc::downgrade(&self.channel));
         let thread = thread::Builder::new().name("leasehold-push".into());
-        // Without the thread, waiters have to ask.
+        // Without the thread, waiters poll.
         if let (Err(_), Some(subscription)) = (thread.spawn(move || hear(opened, &client, &channel)), subscription) {
             self.channel.closed(subscription);
         }
     }
 }
 
-/// A connection that is for nothing else any more.
+/// A connection that is used for nothing else from now on.
 type Opened = RedisResult<(Connection, Subscription)>;
 
-/// Listens for as long as there is anybody to tell.
+/// Listens for as long as there are listeners.
 fn hear(opened: Option<Opened>, client: &Client, whom: &Weak<Channel>) {
     let (mut next, mut pause) = (opened, PAUSES.0);
     while let Some(channel) = whom.upgrade() {
         let opened = next.take().unwrap_or_else(|| open(client, &channel, CONNECT_WITHIN));
         drop(channel);
-        // Why none could be made does not matter: waiters ask, and get the error.
+        // The reason for a failure does not matter here: waiters poll, and get the error.
         pause = match opened {
             Ok((connection, subscription)) => {
                 listen(connection, subscription, whom);

@@ -21,9 +21,9 @@ pub(crate) const SCANS_PER_PAGE: u32 = 20;
 pub(crate) enum Seen {
     /// Nothing.
     Nothing,
-    /// A value that is no string.
+    /// A value that is not a string.
     OtherKind,
-    /// A string, perhaps cut, how long until it expires, and how many wait for it.
+    /// A string, perhaps truncated, how long until it expires, and how many wait for it.
     Value(Vec<u8>, Option<Duration>, u32),
 }
 
@@ -74,7 +74,7 @@ fn look_at_one(wire: &Wire, name: &LockName) -> Call {
     look_at(&[keys.lock(), keys.waiters()])
 }
 
-/// Looks at one lock, and not at who waits for it.
+/// Looks at one lock, without its waiters.
 pub(crate) fn look_at_holder(wire: &Wire, name: &LockName) -> Call {
     look_at(&[Keys::of(&wire.prefix, name).lock()])
 }
@@ -109,7 +109,7 @@ impl Question for WhoHolds<'_> {
     }
 }
 
-/// One step through all keys: the locks that match, and where to go on.
+/// One step through all keys: the locks that match, and where to continue.
 pub(crate) struct Scan<'a> {
     pub(crate) query: &'a Query,
     pub(crate) cursor: Option<&'a Cursor>,
@@ -142,8 +142,8 @@ impl Question for Scan<'_> {
     }
 }
 
-/// The locks among the keys that were looked at: ours, and those of other libraries that somebody waits for here. What else
-/// a string may be, it does not tell.
+/// The locks among the keys that were looked at: ours, and those of other libraries for which somebody waits here.
+/// Whether any other string is a lock cannot be told.
 pub(crate) fn entries(wire: &Wire, keys: &[Vec<u8>], seen: Vec<Seen>) -> Vec<Entry> {
     let entry = |(key, seen): (&Vec<u8>, Seen)| match seen {
         Seen::Value(value, remaining, waiters) if waiters > 0 || Stored::read(&value).is_some() => {

@@ -1,15 +1,15 @@
 //! A Redis as one node of a quorum: what it keeps is described in `docs/wire.md`, under "A node of a quorum".
 //!
-//! The contract is that of [`lock_core::node`]. Each request says for which run of the server it is meant: that of the very
-//! connection that carries it. The server compares that, and the history of its data. So one that was restarted, promoted, or
-//! demoted and promoted again never passes for the one before it.
+//! The contract is that of [`lock_core::node`]. Each request names the run of the server for which it is meant: the run
+//! that the connection found. The server compares that, and the history of its data. So a server that was restarted,
+//! promoted, or demoted and promoted again is never mistaken for the earlier one.
 //!
-//! **Not guaranteed:** a server that becomes a replica, loads somebody else's data, and becomes a primary again, all in one
-//! run, may have lost grants. It votes all the same if no client marks it until its replication backlog has expired
-//! (`repl-backlog-ttl`, an hour unless set). A node should have no replicas.
+//! **Not guaranteed:** a server that becomes a replica, loads somebody else's data, and becomes a primary again, all in
+//! one run, may have lost grants. It still votes if no client marks it before its replication backlog expires
+//! (`repl-backlog-ttl`, an hour by default). A node should have no replicas.
 //!
 //! A replica, and a server of a cluster, are refused with an error of kind `Config`. Errors name the node's address. A
-//! node is asked over connections of its own, which are made with the first request and again when they broke.
+//! node has its own connections, which are made with the first request and replaced when they break.
 
 mod ask;
 pub mod blocking;

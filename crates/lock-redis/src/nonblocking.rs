@@ -31,16 +31,16 @@ use crate::{BACKEND, RedisConfig};
 
 use self::source::{Handle, Source};
 
-/// A pool of the user's.
+/// The user's pool.
 #[cfg(feature = "deadpool")]
 pub use deadpool_redis::Pool;
 
-/// A Redis, used from tokio over one connection of its own, or through a client of the user's.
+/// A Redis, used from tokio over one connection of its own, or through the user's client.
 ///
-/// With its own connection, requests take effect in order, and tokens are drawn at the price of a counter. A connection,
-/// manager or pool that is handed in is shared: the keeper's renewals go through it too, and every grant also reads
-/// the server's clock, since nobody can tell when such a client has connected anew. Waiters poll; those of a pool are
-/// notified if the pool comes with a URL (`Redis::pooled`).
+/// With its own connection, requests take effect in order, and drawing a token costs one increment of a counter. A
+/// connection, manager or pool that is passed in is shared: the keeper's renewals go through it, too, and every grant
+/// also reads the server's clock, since such a client does not show when it has reconnected. Waiters poll; those of a
+/// pool are notified if the pool comes with a URL (`Redis::pooled`).
 pub struct Redis {
     wire: Wire,
     source: Source,
@@ -51,11 +51,11 @@ impl Redis {
     /// Connects to the Redis of `config`: the first contact is made now, and takes about a second at most.
     ///
     /// # Errors
-    /// Unreachable, refused, or something other than a Redis of the URL's kind. Nothing was changed, except that the
-    /// token counter may have been raised.
+    /// If the server cannot be reached, refuses the client, or is not a Redis as the URL describes. Nothing was
+    /// changed, except that the token counter may have been raised.
     ///
     /// # Cancel safety
-    /// Harmless when dropped.
+    /// Can be dropped at any point.
     pub async fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
         let (wire, link, warnings) = Self::link(config).await?;
         Ok(Self { wire, source: Source::Own(link), warnings })
@@ -76,7 +76,7 @@ impl Redis {
                 return Err(failed(explained.unwrap_or(unexplained)));
             }
         };
-        // Where the server would not tell anything, nobody is told.
+        // If the server cannot push messages, waiters are not notified.
         let channel = channel.filter(|channel| channel.is_open());
         let wire = Wire::own(link.client(), channel).with_prefix(config.own_prefix());
         Ok((wire, link, warnings))
@@ -85,7 +85,7 @@ impl Redis {
     /// The same Redis with `PREFIX:` before the names of locks.
     ///
     /// # Errors
-    /// `Invalid` for a prefix that is empty, long, reserved, or holds a control character.
+    /// `Invalid` for a prefix that is empty, too long, reserved, or contains a control character.
     pub fn with_prefix(mut self, prefix: &str) -> Result<Self, Invalid> {
         self.wire = self.wire.with_prefix(&prefix.parse()?);
         Ok(self)
@@ -98,7 +98,7 @@ impl Redis {
         Self { wire, source: Source::Own(Link::new(client, Role::Node, channel)), warnings: Vec::new() }
     }
 
-    /// The same Redis over a connection of its own, or over what was handed in.
+    /// The same Redis over a connection of its own, or over what was passed in.
     pub(crate) fn another(&self) -> Self {
         Self { wire: self.wire.without_inbox(), source: self.source.another(), warnings: Vec::new() }
     }
@@ -112,12 +112,12 @@ impl Redis {
         answer.map_err(|failure| failure.into_error(question.operation()))
     }
 
-    /// Asks within a span of time that may be shared with other questions; what is idempotent, over another connection
-    /// once more where the first one broke.
+    /// Asks within a time limit that may be shared with other questions. An idempotent question is repeated once over
+    /// another connection if the first one broke.
     pub(crate) async fn answer<Q: Question + Sync>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
         match (self.answer_once(question, span, None).await, question.retry()) {
             (Err(failure), Retry::Once) if failure.is_a_break() => {
-                // In room of its own, which most requests do not need.
+                // Boxed: most requests do not need this space.
                 let again = Box::pin(self.answer_once(question, span, Some(&failure)));
                 again.await.map_err(Failure::after_a_part)
             }
@@ -143,7 +143,7 @@ impl Redis {
         answer?
     }
 
-    /// Sends a question; where the server has forgotten its script, on the same connection once more.
+    /// Sends a question; if the server has forgotten its script, sends it again on the same connection.
     async fn evaluate<Q: Question + Sync>(
         &self,
         handle: &mut Handle,
@@ -155,7 +155,7 @@ impl Redis {
             return Ok(outcome);
         };
         let again = question.call(self.line(handle))?.command;
-        // In room of its own, which most requests do not need.
+        // Boxed: most requests do not need this space.
         Ok(Box::pin(async {
             handle.ask(load(script)).await?;
             handle.ask(again).await

@@ -1,26 +1,26 @@
-//! Who is at the other end of a connection.
+//! The server at the other end of a connection.
 
 use crate::script::Counting;
 
-/// What a server is to others.
+/// The role of a server for other clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Nothing that is known of.
+    /// None that is known.
     OnItsOwn,
     /// A node of a quorum.
     InQuorum,
 }
 
-/// Who is at the other end of a connection, as it said when it was greeted.
+/// The server at the other end of a connection, as its greeting described it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
-    /// The server's name for this run of it.
+    /// The server's identifier for this run.
     pub(crate) run_id: String,
-    /// The server's name for the history of its data; nothing where it has none. It is another after each promotion.
+    /// The server's identifier for the history of its data; empty if it has none. It changes with each promotion.
     pub(crate) replid: String,
-    /// How it makes room when its memory is full, where that may drop locks and it was asked.
+    /// Its `maxmemory-policy`, if that may drop locks and was asked for.
     pub(crate) evicts: Option<String>,
-    /// Whether it votes in a quorum, where it was met on its own.
+    /// Whether it is a node of a quorum, if it was greeted as a single Redis.
     pub(crate) place: Place,
     /// How tokens are drawn over this connection.
     pub(crate) counting: Counting,

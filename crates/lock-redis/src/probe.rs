@@ -6,25 +6,25 @@ use redis::Value;
 use crate::failure::Failure;
 use crate::wire::{Call, Line, Question, read};
 
-/// How long a key lives that is not found, in milliseconds.
+/// How long a key lives if it is not found, in milliseconds.
 const LIFE: u64 = 10_000;
 
-/// A key that one way leaves and the other way takes.
+/// A key that one way writes and the other way deletes.
 pub(crate) struct Probe(String);
 
 impl Probe {
-    /// A key that nobody else uses; none where the system's random source fails.
+    /// A key that nobody else uses.
     pub(crate) fn new() -> Result<Self, Failure> {
-        let random = lock_host::new_owner().map_err(|_| Failure::unsupported("this host has no random numbers"))?;
+        let random = lock_host::new_owner().map_err(|_| Failure::unsupported("the system's random source failed"))?;
         Ok(Self(format!("leasehold:probe:{}", random.to_wire())))
     }
 
-    /// Leaves the key.
+    /// Writes the key.
     pub(crate) fn leave(&self) -> Leave<'_> {
         Leave(&self.0)
     }
 
-    /// Takes the key, if it is there.
+    /// Deletes the key, and returns whether it was there.
     pub(crate) fn take(&self) -> Take<'_> {
         Take(&self.0)
     }

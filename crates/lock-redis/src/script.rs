@@ -2,13 +2,13 @@
 //! `docs/wire.md`.
 //!
 //! Rules of all scripts: every key is declared; the type of the lock's key is checked before anything is written; the
-//! token is drawn before the lock is set, since nothing is rolled back; expiries go with the same `SET`; numbers are
+//! token is drawn before the lock is set, since nothing is rolled back; expiries are set by the same `SET`; numbers are
 //! written with `%.0f`, which is exact below 2^53; the first write of a release is one that runs in a full server too
 //! (`LPOP`, `HDEL`, `DEL`) and lets what follows run.
 
 use std::sync::OnceLock;
 
-/// A script, known to the server by its hash once it was loaded.
+/// A script, known to the server by its hash once it is loaded.
 pub(crate) struct Script {
     text: &'static str,
     hash: OnceLock<String>,
@@ -28,12 +28,12 @@ impl Script {
     }
 }
 
-/// What a token is drawn above, beside the tokens drawn so far.
+/// What a token must be above, besides the tokens drawn so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counting {
-    /// Nothing: the connection verified the counter before it carried anything.
+    /// Nothing: the connection verified the counter first.
     Stored,
-    /// The server's clock: the connection is not ours and nobody verified anything, or the server has replicas.
+    /// The server's clock: the connection is not ours, so nothing was verified, or the server has replicas.
     Clock,
 }
 
@@ -73,14 +73,14 @@ macro_rules! drawing {
     };
 }
 
-/// Asks for a lease. Keys: lock, counter, tombstone, queue, waiters, numbers.
-/// Arguments: `lh1:OWNER:`, ttl (ms), width, floor, note, channel (nothing where the claim does not queue).
+/// Asks for a lease. Keys: lock, counter, tombstone, queue, waiters, numbers. Arguments: `lh1:OWNER:`, ttl (ms), width,
+/// floor, note, channel (empty if the claim does not queue).
 ///
-/// Answers the low token of a fresh grant, or `granted` and the tokens that the owner has already, or `held`, value,
-/// `PTTL`, or `queued`, value, `PTTL`, position, place (ms), and 1 where nobody listens behind the channel.
+/// Answers the low token of a fresh grant, or `granted` and the tokens that the owner already has, or `held`, value,
+/// `PTTL`, or `queued`, value, `PTTL`, position, place (ms), and 1 if nobody listens on the channel.
 pub(crate) static ACQUIRE: Drawing = drawing!("claim", "clock", "place", "queue", "sweep", "acquire");
 
-/// Gives up a hold or a place. Keys: lock, counter, queue, waiters and, where a claim may still arrive, tombstone.
+/// Gives up a hold or a place. Keys: lock, counter, queue, waiters and, if a claim may still arrive, tombstone.
 /// Arguments: `lh1:OWNER:`, life of the tombstone (ms). Answers 1 for a hold, 2 for a place, 0 for neither.
 pub(crate) static RELEASE: Drawing = drawing!("part", "clock", "place", "queue", "release");
 
@@ -91,61 +91,61 @@ pub(crate) static REVOKE: Drawing = drawing!("clock", "place", "queue", "revoke"
 /// Answers the numbers of those that are lost, from 1.
 pub(crate) static RENEW: Script = Script::new(text!("renew"));
 
-/// Looks at locks. Keys: locks, then what their waiters ask for; or one lock, whose waiters are not counted. Answers three
-/// for each: the value (nil for none, 0 for another type), `PTTL`, and how many waiters live.
+/// Looks at locks. Keys: locks, then what their waiters ask for; or one lock, whose waiters are not counted. Answers
+/// three values for each: the value (nil for none, 0 for another type), `PTTL`, and how many waiters live.
 pub(crate) static LOOK: Script = Script::new(text!("clock", "place", "look"));
 
-/// Verifies the counter for an incarnation of the server. Keys: counter, marker. Arguments: the incarnation, and the marker as
-/// it was seen, which alone is replaced. Answers 1 where the counter was raised to the clock.
+/// Verifies the counter for an incarnation of the server. Keys: counter, marker. Arguments: the incarnation, and the
+/// marker as it was read; only that one is replaced. Answers 1 if the counter was raised to the clock.
 pub(crate) static VERIFY: Script = Script::new(text!("clock", "verify"));
 
-/// The scripts that a connection of ours finds loaded: what it most likely needs.
+/// The scripts that our connections load on connecting: what they most likely need.
 pub(crate) static OWN: [&Script; 5] = [&ACQUIRE.stored, &RELEASE.stored, &REVOKE.stored, &RENEW, &LOOK];
 
-/// What is asked of a node of a quorum. A seal is `RUN_ID:EPOCH`. What depends on one takes it as its first argument, or the run
-/// alone as `RUN_ID:`, and is an error at a replica.
+/// The requests to a node of a quorum. A seal is `RUN_ID:EPOCH`. A script that depends on one takes it as its first
+/// argument, or only the run as `RUN_ID:`, and fails at a replica.
 pub(crate) mod node {
     use super::Script;
 
-    /// Asks for a grant. Keys: lock, node, tombstone, inboxes. Arguments: seal, `lh1:OWNER:`, ttl (ms), width, wish, floor,
-    /// note, channel (nothing where nobody would hear).
+    /// Asks for a grant. Keys: lock, node, tombstone, inboxes. Arguments: seal, `lh1:OWNER:`, ttl (ms), width, wish,
+    /// floor, note, channel (empty if no notification is wanted).
     ///
-    /// Answers the clock alone where the wish was granted, or token and clock, or value and `PTTL` of somebody else's
-    /// hold, or `abstains`.
+    /// Answers only the clock if the wish was granted, or token and clock, or value and `PTTL` of somebody else's hold,
+    /// or `abstains`.
     pub(crate) static ACQUIRE: Script = Script::new(text!("node/history", "node/acquire"));
 
-    /// Acknowledges and renews leases. Keys: node, locks. Arguments: seal, and four for each lease: `lh1:OWNER:`, low, high,
-    /// ttl (ms). Answers one for each: 1 for yes, 0 for not held, or a higher token, of its grant or the first of
-    /// somebody who came after; or `abstains`.
+    /// Acknowledges and renews leases. Keys: node, locks. Arguments: seal, and four for each lease: `lh1:OWNER:`, low,
+    /// high, ttl (ms). Answers one value for each: 1 for yes, 0 for not held, or a higher token: that of its grant, or
+    /// the first one of a later holder; or `abstains`.
     pub(crate) static FENCE: Script = Script::new(text!("node/history", "node/fence"));
 
-    /// Gives up a hold or a claim. Keys: lock, inboxes and, where a claim may still arrive, tombstone.
-    /// Arguments: `lh1:OWNER:`, life of the tombstone (ms). Answers 1 for a hold, or 0.
+    /// Gives up a hold or a claim. Keys: lock, inboxes and, if a claim may still arrive, tombstone. Arguments:
+    /// `lh1:OWNER:`, life of the tombstone (ms). Answers 1 for a hold, or 0.
     pub(crate) static RELEASE: Script = Script::new(text!("node/release"));
 
-    /// What the node knows of itself. Keys: node. Arguments: `RUN_ID:`. Answers seal and pending where they count, since (us),
-    /// fence, longest (ms), members and `max_ttl` (ms) of its deployment, of the one that marked it, and of the
-    /// predecessor, clock (us).
+    /// What the node knows about itself. Keys: node. Arguments: `RUN_ID:`. Answers seal and pending if they count,
+    /// since (us), fence, longest (ms), members and `max_ttl` (ms) of its deployment, of the one that marked it, and of
+    /// the predecessor, clock (us).
     pub(crate) static LOOK: Script = Script::new(text!("clock", "node/history", "node/view"));
 
-    /// To abstain, unless it votes or abstains already. Keys: node. Arguments: `RUN_ID:`, epoch, members, `max_ttl` (ms).
-    /// Answers as a look.
+    /// Makes it abstain, unless it already votes or abstains. Keys: node. Arguments: `RUN_ID:`, epoch, members,
+    /// `max_ttl` (ms). Answers as a look.
     pub(crate) static MARK: Script = Script::new(text!("clock", "node/history", "node/mark", "node/view"));
 
-    /// To vote, if it abstains under this seal. Keys: node. Arguments: seal, counter, longest (ms), members, `max_ttl` (ms).
-    /// Answers as a look.
+    /// Makes it vote, if it abstains under this seal. Keys: node. Arguments: seal, counter, longest (ms), members,
+    /// `max_ttl` (ms). Answers as a look.
     pub(crate) static INSTALL: Script = Script::new(text!("clock", "node/history", "node/install", "node/view"));
 
-    /// To abstain in another deployment. Keys: node. Arguments: seal, members and `max_ttl` (ms) of that one, and of the one
-    /// before. Answers as a look.
+    /// Makes it abstain in another deployment. Keys: node. Arguments: seal, members and `max_ttl` (ms) of that one, and
+    /// of the one before. Answers as a look.
     pub(crate) static MOVE: Script = Script::new(text!("clock", "node/history", "node/move", "node/view"));
 
-    /// What is noted of members. Keys: of the members. Arguments: how long to keep a note (ms), and for each member the epoch
-    /// that begins, with a `!` where that is to be noted anew, or nothing. Answers two for each: the epoch that is noted, or
-    /// nothing, and its age (us).
+    /// What is noted about members. Keys: those of the members. Arguments: how long to keep a note (ms), and for each
+    /// member the epoch that begins, with a `!` if the note is to start again, or nothing. Answers two values for each:
+    /// the epoch that is noted, or nothing, and its age (us).
     pub(crate) static NOTE: Script = Script::new(text!("clock", "node/note"));
 }
 
-/// The scripts that a connection to a node finds loaded.
+/// The scripts that a connection to a node loads on connecting.
 pub(crate) static NODE: [&Script; 8] =
     [&node::ACQUIRE, &node::FENCE, &node::RELEASE, &node::LOOK, &node::MARK, &node::INSTALL, &node::MOVE, &node::NOTE];

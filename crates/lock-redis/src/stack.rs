@@ -15,10 +15,10 @@ use crate::greeting::{Met, Role, again, greeting, meet};
 use crate::listener::Listener;
 use crate::peer::Peer;
 
-/// How many connections are kept while nobody uses them. Chosen: what a busy program uses at once.
+/// How many idle connections are kept. Chosen: as many as a busy program uses at once.
 const IDLE_MAX: usize = 8;
-/// How long a connection may be idle and still be trusted: servers and what lies between close those that idle for long, and
-/// a server that became a replica and a primary again meanwhile has other data. Chosen: that takes longer.
+/// How long a connection may be idle and still be trusted: servers and proxies close connections that are idle for
+/// long, and a server that became a replica and a primary again meanwhile has other data. Chosen: both take longer.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
 
 /// The time that a request may take.
@@ -51,7 +51,7 @@ pub(crate) struct Stack {
     listener: Option<Listener>,
 }
 
-/// A connection, and how long its socket waits at present: setting that costs two calls of the system.
+/// A connection, and the present timeout of its socket: setting that costs two system calls.
 pub(crate) struct Socket {
     connection: Connection,
     pub(crate) peer: Peer,
@@ -69,7 +69,7 @@ impl Stack {
         Self { client, role, idle: Mutex::new(Vec::new()), listener: None }
     }
 
-    /// With somebody who hears what the server tells.
+    /// Adds a listener for the server's messages.
     pub(crate) fn with_listener(self, channel: Option<Arc<Channel>>) -> Self {
         let listener = channel.map(|channel| Listener::new(self.client.clone(), channel));
         Self { listener, ..self }
@@ -83,12 +83,12 @@ impl Stack {
     /// Somebody waits to be told.
     pub(crate) fn listen(&self, span: Span) {
         if let Some(listener) = &self.listener {
-            // It takes two steps, and the claim is to be asked again.
+            // The subscription takes two steps; then the claim has to be sent again.
             listener.needed((span.at_most(CONNECT_WITHIN).left() / 3).max(SOCKET_TIMEOUT_MIN));
         }
     }
 
-    /// Somebody waits, and asks meanwhile.
+    /// Somebody waits, and polls meanwhile.
     pub(crate) fn listen_in_time(&self) {
         if let Some(listener) = &self.listener {
             listener.wished_for();
@@ -116,7 +116,7 @@ impl Stack {
         connect(&self.client, self.role, span)
     }
 
-    /// Puts a connection back that is still in step, or closes it where enough are idle.
+    /// Puts back a connection that is still in step, or closes it if enough are idle.
     pub(crate) fn put_back(&self, socket: Socket) {
         let mut idle = self.idle();
         if idle.len() < IDLE_MAX {
@@ -124,7 +124,7 @@ impl Stack {
         }
     }
 
-    /// Closes all idle connections: where one broke, the others most likely broke with it.
+    /// Closes all idle connections: if one broke, the others most likely broke, too.
     pub(crate) fn clear(&self) {
         let broken = std::mem::take(&mut *self.idle());
         drop(broken);
@@ -142,9 +142,10 @@ fn connect(client: &Client, role: Role, span: Span) -> Result<Socket, Failure> {
         return Err(Failure::no_connection(&server, span.within));
     }
     let failed = |error| classify(connecting(&server, span.within), &error);
-    // Nothing is told on these connections.
+    // These connections carry no notifications.
     let client = tuned(client).and_then(|client| speaking(&client, ProtocolVersion::RESP2)).map_err(failed)?;
-    // A server that hangs is waited for twice in there: for the answers to the library's two lines about itself.
+    // Connecting waits twice for a server that hangs: for the answers to the two commands in which the library
+    // describes itself.
     let mut connection = client.get_connection_with_timeout(left / 2).map_err(failed)?;
     bound(&connection, span.left()).map_err(failed)?;
     let greeted = greeting(role).query(&mut connection).map_err(failed)?;
@@ -163,14 +164,14 @@ impl Socket {
         command.query(&mut self.connection)
     }
 
-    /// Whether the server is still there, with the history that it was greeted in, found out in half of the time at most.
+    /// Whether the server is still there, with the history that the greeting found. Takes at most half of the time.
     fn is_still_good(&mut self, span: Span) -> bool {
         let answer = self.ask(&again(), span.at_most(span.left() / 2));
         answer.is_ok_and(|answer| self.peer.is_still(answer))
     }
 
-    /// Makes the socket give up when the time is over: by itself it waits forever. What it waits already is near enough
-    /// where less than a tenth is missing or in excess.
+    /// Makes the socket give up when the time is over; otherwise it would wait forever. The present timeout is close
+    /// enough if it differs by less than a tenth.
     fn bound(&mut self, span: Span) -> RedisResult<()> {
         let left = span.left();
         if self.patience.abs_diff(left) > left / 10 {

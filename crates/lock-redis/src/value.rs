@@ -5,7 +5,7 @@ use std::fmt;
 use lock_core::{FencingToken, Holder, Lease, LockName, Note, Owner, Prefix, TokenRange};
 use redis::{RedisWrite, ToRedisArgs};
 
-/// How every value of ours begins: the layout and its version.
+/// How each of our values begins: the layout and its version.
 const LAYOUT: &str = "lh1:";
 
 /// The one counter of fencing tokens of this database, the same under every prefix.
@@ -13,10 +13,10 @@ pub(crate) const COUNTER: &str = "leasehold:counter";
 /// The marker: the incarnation of the server that the counter was last verified for.
 pub(crate) const INCARNATION: &str = "leasehold:incarnation";
 
-/// What a node of a quorum knows of itself.
+/// What a node of a quorum knows about itself.
 pub(crate) const NODE: &str = "leasehold:node";
 
-/// The lock of a key; `None` for a key that is no lock under this prefix.
+/// The lock of a key; `None` if the key is not a lock under this prefix.
 pub(crate) fn name_of(prefix: &Prefix, key: &[u8]) -> Option<LockName> {
     prefix.name(std::str::from_utf8(key).ok()?)
 }
@@ -26,7 +26,7 @@ pub(crate) fn scan_pattern(prefix: &Prefix, glob: &str) -> String {
     let mut pattern = literal(&prefix.beginning());
     for c in glob.chars() {
         match c {
-            // Redis' `?` is one byte, ours one character.
+            // Redis' `?` matches one byte, ours one character.
             '*' | '?' => pattern.push('*'),
             other => pattern.push_str(&literal(other.encode_utf8(&mut [0; 4]))),
         }
@@ -49,7 +49,7 @@ fn literal(text: &str) -> String {
 #[derive(Clone, Copy)]
 pub(crate) struct Keys<'a>(&'a Prefix, &'a LockName);
 
-/// A key of a script. It is written straight into the command.
+/// A key of a script, written directly into the command.
 pub(crate) enum Key<'a> {
     /// The one counter of all locks.
     Counter,
@@ -61,13 +61,13 @@ pub(crate) enum Key<'a> {
     Waiters(Keys<'a>),
     /// The number of the last place.
     Numbers(Keys<'a>),
-    /// It says that an owner's claims were given up.
+    /// Marks that an owner's claims were given up.
     Tombstone(Keys<'a>, Owner),
-    /// What a node of a quorum knows of itself.
+    /// What a node of a quorum knows about itself.
     Node,
-    /// The inboxes that would like to hear when a node's lock is free.
+    /// The inboxes to notify when a node's lock is free.
     Inboxes(Keys<'a>),
-    /// What is noted of a member of the deployment.
+    /// What is noted about a member of the deployment.
     Seen(&'a str),
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn of_lease(lease: &Lease) -> String {
     format!("{}{}:{}:", of_owner(lease.owner), lease.tokens.low(), lease.tokens.high())
 }
 
-/// What a value of ours says.
+/// The contents of one of our values.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) owner: Owner,
@@ -168,7 +168,7 @@ impl Stored {
         Some(Self { owner, tokens: TokenRange::new(low, high).ok()?, note })
     }
 
-    /// Who holds the lock, for people.
+    /// Who holds the lock, for display.
     pub(crate) fn holder(value: &[u8]) -> Holder {
         Self::read(value).map_or(Holder::Foreign, |Self { tokens, note, .. }| Holder::Leasehold { tokens, note })
     }

@@ -1,4 +1,4 @@
-//! The verbs as questions, and what their answers say. No I/O.
+//! The verbs as questions, and the meaning of their answers. No I/O.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use crate::script;
 use crate::value::{Key, Keys, Stored, of_lease, of_owner};
 use crate::wire::{Call, Line, Question, Retry, read, remaining, to_millis};
 
-/// The shortest life of a tombstone. Chosen: longer than a network holds a request back, but for rare cases.
+/// The shortest life of a tombstone. Chosen: longer than a network delays a request, except in rare cases.
 const TOMBSTONE_MIN: Duration = Duration::from_secs(10);
 
-/// How long a place is said to last while the channel is closed, times its position, so that its owner asks again instead of
-/// waiting to be told: a third of it later.
+/// How long a place is reported to last while the channel is closed, multiplied by its position. Its owner then asks
+/// again after a third of that instead of waiting for a notification.
 const UNTOLD_STEP: Duration = Duration::from_millis(30);
-/// ... and no less, near the head of the queue.
+/// The least that is reported, near the head of the queue.
 const UNTOLD_MIN: Duration = Duration::from_millis(300);
 
 impl Question for &Claim {

@@ -12,7 +12,8 @@ use crate::failure::{Failure, Scene, Stage};
 use crate::peer::Peer;
 use crate::script::Script;
 
-/// How many leases one renewal script takes, so that nobody else waits for it longer than a fraction of a millisecond.
+/// How many leases one renewal script takes at most, so that other clients wait for it no longer than a fraction of a
+/// millisecond.
 pub(crate) const LEASES_PER_SCRIPT: usize = 100;
 /// What is the same for all questions of a client.
 #[derive(Clone, Debug)]
@@ -20,7 +21,7 @@ pub(crate) struct Wire {
     pub(crate) prefix: Prefix,
     /// The server as it is shown to users.
     pub(crate) server: String,
-    /// Where waiters are told of their grants; nowhere if they have to ask.
+    /// Where waiters are notified of their grants; `None` if they have to poll.
     pub(crate) channel: Option<Arc<Channel>>,
 }
 
@@ -30,7 +31,7 @@ impl Wire {
         Self { prefix: Prefix::default(), server: server_of(client), channel }
     }
 
-    /// To a server that only the connections know which were handed in.
+    /// To a server that is known only to the connections that were passed in.
     #[cfg(any(feature = "async", feature = "r2d2"))]
     pub(crate) fn handed_in() -> Self {
         Self { prefix: Prefix::default(), server: "the server".to_owned(), channel: None }
@@ -59,17 +60,17 @@ impl Wire {
         if self.channel.is_some() { Waiting::QueueWithPush } else { Waiting::Queue }
     }
 
-    /// The scene of a request over a connection that is there.
+    /// The context of errors of a request over an existing connection.
     pub(crate) fn asked(&self, within: Duration) -> Scene<'_> {
         Scene { stage: Stage::Asked, server: &self.server, within }
     }
 }
 
-/// What most commands need: room that is made once.
+/// The size of most commands, so that space is allocated once.
 const ARGS_ROUGHLY: usize = 16;
 const BYTES_ROUGHLY: usize = 512;
 
-/// One command, and the script to load where the server does not know it.
+/// One command, and the script to load if the server does not know it.
 pub(crate) struct Call {
     pub(crate) command: Cmd,
     pub(crate) script: Option<&'static Script>,
@@ -93,18 +94,19 @@ impl Call {
     }
 }
 
-/// What a question goes over: what is the same for all of a client's, and who is at the other end this time.
+/// What a question is sent over: what is the same for all questions of a client, and the server at the other end this
+/// time.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
     pub(crate) wire: &'a Wire,
     pub(crate) peer: &'a Peer,
-    /// How the first try failed, where this is the retry.
+    /// How the first attempt failed, if this is the retry.
     pub(crate) first: Option<&'a Failure>,
 }
 
 impl Line<'_> {
-    /// What the answer to a release says. Where a retry finds nothing, the first try may have ended the hold or the place;
-    /// not so where another incarnation answers: what broke the connection may have lost the lease as well.
+    /// The meaning of the answer to a release. If a retry finds nothing, the first attempt may have ended the hold or
+    /// the place. Not so if another incarnation answers: what broke the connection may have lost the lease as well.
     pub(crate) fn released(self, answer: Released) -> Released {
         match answer {
             Released::NotHeld if self.first.and_then(Failure::broke_at) == Some(&self.peer.incarnation()) => {
@@ -115,9 +117,9 @@ impl Line<'_> {
     }
 }
 
-/// A question to Redis: how it is asked, and how its answer is read.
+/// A question to Redis: how to ask it, and how to read its answer.
 pub(crate) trait Question {
-    /// What an answer says.
+    /// The decoded answer.
     type Answer;
 
     /// What is being done, for errors.
@@ -129,18 +131,18 @@ pub(crate) trait Question {
     /// Reads the reply.
     fn read(&self, line: Line<'_>, reply: Value) -> Result<Self::Answer, Failure>;
 
-    /// Whether it may be asked once more where the connection broke under it.
+    /// Whether it may be asked once more if its connection breaks.
     fn retry(&self) -> Retry {
         Retry::Never
     }
 }
 
-/// What becomes of a question whose connection broke before the answer.
+/// What to do with a question whose connection broke before the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retry {
     /// The error is the answer: an acquire that may have taken effect is followed by a release.
     Never,
-    /// It is idempotent, and asked again over another connection in what is left of its time.
+    /// It is idempotent, so it is asked again over another connection in the rest of its time.
     Once,
 }
 

@@ -42,7 +42,7 @@ struct Job<N> {
     sent: Option<Outgoing>,
     until: Instant,
     shared: Arc<Shared<N>>,
-    /// Dropped with the last job of a request, so that a caller does not wait when no verdict can fall any more.
+    /// Dropped with the last job of a request, so that a caller does not wait when no verdict is possible any more.
     caller: Sender<Verdict>,
 }
 
@@ -80,8 +80,8 @@ impl<N: BlockingQuorumNode> Redlock<N> {
     /// A quorum of these nodes, after a first recovery pass. Each step of that may take `within`.
     ///
     /// # Errors
-    /// `Config` if nodes are misconfigured; the error of the nodes if most of them cannot be reached. A quorum that does not
-    /// vote yet is no error here, but at each verb.
+    /// `Config` if nodes are misconfigured; the error of the nodes if most of them cannot be reached. A quorum that
+    /// does not vote yet is not an error here, but each verb reports it.
     pub fn connect(nodes: Vec<N>, max_ttl: Ttl, within: Duration) -> Result<(Self, Report), BackendError> {
         let quorum = Self::of(nodes, max_ttl)?;
         let report = quorum.pass(Purpose::Watch, within)?;
@@ -126,7 +126,7 @@ impl<N> Shared<N> {
 }
 
 impl<N: BlockingQuorumNode> Shared<N> {
-    /// Changes the quorum, and carries out what it wants done for the request of this caller. The quorum stays locked
+    /// Changes the quorum, and carries out its outputs for the request of this caller. The quorum stays locked
     /// meanwhile, so that each node's thread gets its jobs in order.
     fn update(self: &Arc<Self>, caller: &Sender<Verdict>, change: impl FnOnce(&mut Quorum, Moment)) {
         let now = self.clock.now();
@@ -175,7 +175,7 @@ impl<N: BlockingQuorumNode> Job<N> {
     }
 }
 
-/// A job of a thread that panicked has no outcome.
+/// A job has no outcome if its thread panicked.
 impl<N> Drop for Job<N> {
     fn drop(&mut self) {
         if let Some(sent) = self.sent.take() {
@@ -189,7 +189,7 @@ impl<N> Drop for Job<N> {
 
 /// Earlier jobs took all the time; nothing was sent.
 fn not_sent() -> BackendError {
-    let told = "the node answers too slowly for all that is asked of it";
+    let told = "the node answers too slowly for the number of requests";
     BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Unreachable, Effect::None, told)
 }
 

@@ -15,7 +15,8 @@ pub use node_url::NodeUrl;
 
 /// Which nodes, and how they are used.
 ///
-/// Made of a URL, or of a table with `nodes` (their URLs), `max_ttl`, `prefix` and `op_timeout`. `Debug` hides users and passwords.
+/// Read from a URL, or from a table with `nodes` (their URLs), `max_ttl`, `prefix` and `op_timeout`. `Debug` hides
+/// users and passwords.
 ///
 /// ```
 /// # use lock_redlock::RedlockConfig;
@@ -49,10 +50,11 @@ struct Table {
 }
 
 impl RedlockConfig {
-    /// Reads `redlock://HOST:PORT,HOST:PORT,HOST:PORT/DB`, or `redlock://?node=URL&node=URL&node=URL` where nodes differ in
-    /// their passwords, databases or TLS; with `max_ttl`, `prefix` and `op_timeout` in the query.
+    /// Reads `redlock://HOST:PORT,HOST:PORT,HOST:PORT/DB`, or `redlock://?node=URL&node=URL&node=URL` if nodes differ
+    /// in their passwords, databases or TLS; with `max_ttl`, `prefix` and `op_timeout` in the query.
     ///
-    /// A user and a password before the first host are those of all nodes. An `&` or `#` inside of a node's URL is written `%26` or `%23`.
+    /// A user and password before the first host apply to all nodes. In a node's URL, write `&` as `%26` and `#` as
+    /// `%23`.
     ///
     /// # Errors
     /// `Invalid`, without users and passwords, for anything else; also for fewer than three nodes, or for one that is listed
@@ -72,7 +74,7 @@ impl RedlockConfig {
         &self.nodes
     }
 
-    /// The longest ttl that may be asked for.
+    /// The longest ttl that clients may ask for.
     pub fn max_ttl(&self) -> Ttl {
         self.max_ttl
     }
@@ -82,7 +84,7 @@ impl RedlockConfig {
         self.prefix.as_deref()
     }
 
-    /// How long one request may take, if the URL says so.
+    /// How long one request may take, if the URL sets it.
     pub fn op_timeout(&self) -> Option<Duration> {
         self.op_timeout
     }
@@ -138,7 +140,10 @@ impl TryFrom<Table> for RedlockConfig {
             {
                 return Self::from_url(url);
             }
-            return Err(refuse("there are settings beside it", "write them all in the URL, or all beside `nodes`"));
+            return Err(refuse(
+                "there are settings next to it",
+                "write all of them in the URL, or all of them next to `nodes`",
+            ));
         }
         if let Some(prefix) = &table.prefix {
             prefix.parse::<Prefix>()?;
@@ -156,7 +161,12 @@ impl TryFrom<Table> for RedlockConfig {
         }
         check_hosts(&nodes)?;
         if table.op_timeout == Some(Duration::ZERO) {
-            return Err(Invalid::new("op_timeout", "0s", "no request is that fast", "give 500ms or so"));
+            return Err(Invalid::new(
+                "op_timeout",
+                "0s",
+                "it is shorter than any request takes",
+                "use a longer time, such as 500ms",
+            ));
         }
         let max_ttl = table.max_ttl.map_or_else(|| Ttl::new(DEFAULT_MAX_TTL), Ok)?;
         Ok(Self { nodes, max_ttl, prefix: table.prefix, op_timeout: table.op_timeout })

@@ -1,8 +1,9 @@
 //! A quorum of independent nodes as one backend: Redlock, with fencing tokens and recovery from restarts.
 //!
-//! Each node is asked in parallel, and the verdict falls as soon as it is certain. Tokens rise whatever clocks, pauses and
-//! messages do, as long as a node that two majorities share keeps its counter. A node that lost its memory abstains until
-//! everything that it forgot has expired. `docs/guarantees.md` says what is guaranteed, `docs/wire.md` what a node stores.
+//! All nodes are asked in parallel, and the verdict is reached as soon as it is certain. Tokens rise whatever clocks,
+//! pauses and messages do, as long as any two majorities share a node that keeps its counter. A node that lost its
+//! memory abstains until everything that it forgot has expired. `docs/guarantees.md` says what is guaranteed,
+//! `docs/wire.md` what a node stores.
 //!
 //! The nodes are a type parameter: anything that is an [`AsyncQuorumNode`](lock_core::node::AsyncQuorumNode) or a
 //! [`BlockingQuorumNode`](lock_core::node::BlockingQuorumNode).
@@ -28,8 +29,8 @@ use lock_core::{Capabilities, Durability, Isolation, RequestOrder, Waiting};
 /// The name of this backend in errors and capabilities.
 const BACKEND: &str = "redlock";
 
-/// The longest ttl unless the configuration says otherwise. It is also the least time that a node abstains if it knows of no
-/// deployment and too few others remember.
+/// The longest ttl unless the configuration says otherwise. It is also the shortest time for which a node abstains if
+/// it knows of no deployment and too few others remember.
 const DEFAULT_MAX_TTL: Duration = Duration::from_secs(5 * 60);
 
 /// What a quorum can do, whatever its nodes are.

@@ -56,11 +56,11 @@ impl<N: AsyncQuorumNode> Redlock<N> {
     /// A quorum of these nodes, after a first recovery pass. Each step of that may take `within`.
     ///
     /// # Errors
-    /// `Config` if nodes are misconfigured; the error of the nodes if most of them cannot be reached. A quorum that does not
-    /// vote yet is no error here, but at each verb.
+    /// `Config` if nodes are misconfigured; the error of the nodes if most of them cannot be reached. A quorum that
+    /// does not vote yet is not an error here, but each verb reports it.
     ///
     /// # Cancel safety
-    /// Harmless when dropped: each step of a pass may be the last.
+    /// Can be dropped at any point: a pass may stop after any step.
     pub async fn connect(nodes: Vec<N>, max_ttl: Ttl, within: Duration) -> Result<(Self, Report), BackendError> {
         let quorum = Self::of(nodes, max_ttl)?;
         let report = quorum.pass(Purpose::Watch, within).await?;
@@ -74,7 +74,7 @@ impl<N: AsyncQuorumNode> Redlock<N> {
     /// `Config` if nodes are misconfigured.
     ///
     /// # Cancel safety
-    /// Harmless when dropped: each step of a pass may be the last.
+    /// Can be dropped at any point: a pass may stop after any step.
     pub async fn pass(&self, purpose: Purpose, within: Duration) -> Result<Report, BackendError> {
         self.run(Request::Pass(purpose), within).await?.of_pass()
     }

@@ -1,4 +1,4 @@
-//! The store for plain threads: a mutex round one connection.
+//! The store for plain threads: a mutex around one connection.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,8 +17,9 @@ use crate::{SqliteConfig, Timing};
 
 /// One blocking client of a file.
 ///
-/// `within` bounds the time that a request waits for others, in this process and elsewhere: beyond it, it fails as
-/// `Unavailable`, and nothing has happened. It does not bound the disk, which the calling thread waits for.
+/// `within` bounds the time that a request waits for others, in this process and elsewhere. After that it fails as
+/// `Unavailable`, and nothing has happened. It does not bound the time that the disk takes, for which the calling
+/// thread waits.
 #[derive(Debug)]
 pub struct Sqlite {
     settings: Arc<Settings>,
@@ -27,12 +28,13 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the file, or makes it where it is missing.
+    /// Opens the file, or creates it if it is missing.
     ///
     /// # Errors
-    /// `Config` where the directory is missing, on a network file system, for a file that has hard links or is mounted
-    /// without its directory, and for one of a newer version; `Denied` where the file or its directory cannot be written;
-    /// `OtherKind` for a file that is not ours. All leave the file untouched. `Unavailable` for a full disk.
+    /// `Config` if the directory is missing, on a network file system, for a file that has hard links or is mounted
+    /// without its directory, and for a file of a newer version; `Denied` if the file or its directory is not writable;
+    /// `OtherKind` for a file of another application. All of these leave the file untouched. `Unavailable` if the disk
+    /// is full.
     pub fn open(config: &SqliteConfig) -> Result<Self, BackendError> {
         Self::open_with(config, Timing::of_host()?)
     }
@@ -55,7 +57,7 @@ impl Sqlite {
 
     fn ask<T>(&self, within: Duration, work: impl FnOnce(&mut Store, Moment) -> T) -> T {
         let deadline = HostClock.now() + within;
-        // A panic leaves the store without a connection, and it opens another.
+        // A panic leaves the store without a connection, and the next request opens another.
         let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         work(&mut store, deadline)
     }

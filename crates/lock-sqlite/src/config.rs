@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which file to use, and how.
 ///
-/// Made of a URL, or of a table with `path`, `prefix` and `op_timeout`.
+/// Read from a URL, or from a table with `path`, `prefix` and `op_timeout`.
 ///
 /// ```
 /// # use lock_sqlite::SqliteConfig;
@@ -20,12 +20,12 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "Table")]
 #[non_exhaustive]
 pub struct SqliteConfig {
-    /// The file. Its directory has to exist; the file itself is made where it is missing.
+    /// The file. Its directory must exist; the file itself is created if it is missing.
     pub path: PathBuf,
-    /// What stands before the names of locks in the file, if anything.
+    /// The prefix of lock names in the file, if there is one.
     #[serde(skip_serializing_if = "Prefix::is_none")]
     pub prefix: Prefix,
-    /// How long one request may take. For the client; the backend is told with each request.
+    /// How long one request may take. This is a setting of the client; the backend gets a limit with each request.
     #[serde(with = "lock_core::human_duration::option", skip_serializing_if = "Option::is_none")]
     pub op_timeout: Option<Duration>,
 }
@@ -128,7 +128,12 @@ fn file_path(path: &Path) -> Result<PathBuf, Invalid> {
 
 fn positive(timeout: Option<Duration>) -> Result<Option<Duration>, Invalid> {
     match timeout {
-        Some(Duration::ZERO) => Err(Invalid::new("op_timeout", "0s", "no request is that fast", "give 500ms or so")),
+        Some(Duration::ZERO) => Err(Invalid::new(
+            "op_timeout",
+            "0s",
+            "it is shorter than any request takes",
+            "use a longer time, such as 500ms",
+        )),
         other => Ok(other),
     }
 }

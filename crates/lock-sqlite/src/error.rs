@@ -1,4 +1,4 @@
-//! What SQLite's failures mean.
+//! Translates SQLite's failures.
 
 use std::io;
 use std::path::Path;
@@ -11,12 +11,12 @@ pub(crate) const BACKEND: &str = "sqlite";
 
 const LET_IT_WRITE: &str = "let this user write the file and its directory, where SQLite keeps two more files";
 
-/// Why a piece of work in a transaction was not done.
+/// Why the work of a transaction was not done.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// By our own rules. Nothing was changed.
+    /// Our own rules refuse it. Nothing was changed.
     Refused(BackendError),
-    /// By SQLite.
+    /// SQLite failed.
     Sql(rusqlite::Error),
 }
 
@@ -32,7 +32,7 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-/// How far a request had come.
+/// How far a request had got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Nothing was committed.
@@ -46,11 +46,11 @@ pub(crate) fn refusal(operation: Operation, kind: ErrorKind, message: impl Into<
     BackendError::new(BACKEND, operation, kind, Effect::None, message)
 }
 
-/// The time was over before it began, for somebody else writes or the line is long.
+/// The time ran out before it began, because others write or the line is long.
 pub(crate) fn too_busy(operation: Operation, path: &Path) -> BackendError {
-    let message = format!("others are writing {} for too long", path.display());
+    let message = format!("other processes kept {} locked for too long", path.display());
     refusal(operation, ErrorKind::Unavailable, message)
-        .with_remedy("try again; if it lasts, look for a stopped process that has the file open")
+        .with_remedy("try again; if it persists, look for a stopped process that has the file open")
 }
 
 /// Translates a failure of SQLite.
@@ -69,11 +69,11 @@ pub(crate) fn explain(operation: Operation, stage: Stage, path: &Path, error: ru
             (ErrorKind::OtherKind, format!("{file} is not a SQLite database"), remedy)
         }
         Some(ErrorCode::DatabaseCorrupt) => {
-            let remedy = "end every process that uses it and move it away; a new file is made";
+            let remedy = "end every process that uses it and move it away; a new file is then created";
             (ErrorKind::Protocol, format!("{file} is damaged"), remedy)
         }
         Some(ErrorCode::SystemIoFailure) => {
-            (ErrorKind::Unavailable, format!("the disk of {file} failed"), "look at the system's log")
+            (ErrorKind::Unavailable, format!("the disk of {file} failed"), "check the system log")
         }
         Some(ErrorCode::OutOfMemory) => {
             (ErrorKind::Unavailable, "there is not enough memory".to_owned(), "free some memory")
@@ -88,7 +88,8 @@ pub(crate) fn explain(operation: Operation, stage: Stage, path: &Path, error: ru
         .with_source(error)
 }
 
-/// A full disk stops a commit before its last page is written; after any other failure there, who knows.
+/// A full disk stops a commit before its last page is written. After any other failure of a commit, the outcome is
+/// unknown.
 fn effect(stage: Stage, kind: ErrorKind, error: &rusqlite::Error) -> Effect {
     let full = error.sqlite_error_code() == Some(ErrorCode::DiskFull);
     match stage {
@@ -110,7 +111,7 @@ pub(crate) fn explain_io(operation: Operation, path: &Path, error: io::Error) ->
     } else if met(&[Io::TooManyLinks]) {
         (ErrorKind::Config, "remove its other names (find them with find -samefile), and share the directory instead")
     } else {
-        (ErrorKind::Unavailable, "look at the limits of this process and the system's log")
+        (ErrorKind::Unavailable, "check the limits of this process and the system log")
     };
     refusal(operation, kind, format!("{} cannot be opened: {error}", path.display()))
         .with_remedy(remedy)

@@ -1,9 +1,9 @@
-//! The file itself: where it is, whether it is still the same one, and who may make it.
+//! The file itself: where it is, whether it is still the same one, and who may create it.
 //!
-//! Never opens a file that SQLite may have open in this process: closing it again would drop SQLite's locks on it.
+//! Never opens a file that SQLite may have open in this process, because closing it would drop SQLite's locks on it.
 //!
 //! # Source
-//! "How To Corrupt An SQLite Database File" of the SQLite manual: locks of POSIX, files unlinked or renamed in use.
+//! "How To Corrupt An SQLite Database File" of the SQLite manual: POSIX locks, files unlinked or renamed in use.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -25,13 +25,13 @@ use crate::network::refuse_network;
 
 const CONNECT: Operation = Operation::Connect;
 
-/// How often the lock of the directory is asked for. Its holder opens a file, which takes about a millisecond.
+/// How often to try for the lock of the directory. Its holder opens a file, which takes about a millisecond.
 const LOCK_RETRY: Duration = Duration::from_millis(2);
 
-/// What to do where there is no file.
+/// What to do if there is no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// Make a new one.
+    /// Create one.
     Create,
     /// Leave it so, and fail.
     Refuse,
@@ -47,7 +47,7 @@ pub(crate) struct Location {
     shm: PathBuf,
 }
 
-/// Which files have the three paths: device and inode, where there is one.
+/// Which files are at the three paths: device and inode of each that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     main: FileId,
@@ -57,11 +57,12 @@ pub(crate) struct Identity {
 
 type FileId = Option<(u64, u64)>;
 
-/// Held while a file is made, opened or taken over, so that one does it at a time. Ends with the open directory.
+/// Held while a file is created, opened or replaced, so that only one process does so at a time. Ends when the
+/// directory is closed.
 pub(crate) struct DirectoryLock(File);
 
 impl Location {
-    /// Follows symbolic links, since SQLite does: its other two files lie beside the real one.
+    /// Follows symbolic links, as SQLite does: its other two files are beside the real one.
     pub(crate) fn find(given: &Path) -> Result<Self, BackendError> {
         let main = match fs::canonicalize(given) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => missing_file(given)?,
@@ -88,7 +89,7 @@ impl Location {
         }
     }
 
-    /// Makes sure that there is a plain file on a local disk, and makes it for this user alone where it is missing.
+    /// Makes sure that there is a plain file on a local disk. If it is missing, creates it for this user only.
     pub(crate) fn ensure(&self, lock: &DirectoryLock, missing: Missing) -> Result<(), BackendError> {
         match (fs::metadata(&self.main), missing) {
             (Ok(metadata), _) if metadata.is_file() => refuse_network(&self.given, &self.main),
@@ -104,18 +105,18 @@ impl Location {
     }
 
     fn create(&self, lock: &DirectoryLock) -> io::Result<()> {
-        // What a deleted database left behind would be taken for the new one's.
+        // SQLite would take what a deleted database left behind for files of the new one.
         self.remove_companions()?;
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.main)?;
         lock.0.sync_all()
     }
 
-    /// Takes leave of the `earlier` files, one of which is not at its path any more. They must still be open, so that
-    /// their inodes stand for nothing else.
+    /// Replaces the `earlier` files, one of which is no longer at its path. They must still be open, so that their
+    /// inodes are not reused.
     ///
-    /// Where the database itself was replaced, what is left beside it of the earlier one goes: SQLite would mix up
-    /// their pages. Where only a companion was, the database goes, too: others work with the one that was there, so
-    /// that only another file can unite all again.
+    /// If the database itself was replaced, what is left of the earlier one beside it is removed, because SQLite would
+    /// mix their pages. If only a companion was replaced, the database is removed, too: others still work with the
+    /// earlier companion, so only a new database brings all clients together again.
     pub(crate) fn disown(&self, _lock: &DirectoryLock, earlier: &Identity) -> Result<(), BackendError> {
         let disowned = self.identity().and_then(|present| match present.main == earlier.main {
             true if present == *earlier => Ok(()),
@@ -136,11 +137,11 @@ impl Location {
         Ok(())
     }
 
-    /// Which files are there now. Three calls of `stat`, some microseconds.
+    /// Which files are there now. Takes three calls of `stat`, a few microseconds.
     ///
     /// # Errors
-    /// Those of the file system, and `TooManyLinks` for a database that has another name: who uses that one shares
-    /// neither of the two files beside this one.
+    /// Those of the file system, and `TooManyLinks` for a database that has another name: a client that uses that name
+    /// shares neither of the two files beside this one.
     pub(crate) fn identity(&self) -> io::Result<Identity> {
         let main = found(&self.given)?;
         if let Some(main) = &main
@@ -158,7 +159,7 @@ impl Identity {
     }
 }
 
-/// How many names a database has that must have one.
+/// How many names a database has. It must have one.
 #[derive(Debug)]
 struct OtherNames(u64);
 

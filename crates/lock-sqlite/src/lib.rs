@@ -1,30 +1,30 @@
 //! The embedded backend: one SQLite file shared by the processes of one machine.
 //!
 //! Nothing has to be installed or running. All clients of the same file exclude each other, wait in one queue (first
-//! come, first served), and draw from one counter of fencing tokens, which every commit writes through to the disk.
+//! come, first served), and draw from one counter of fencing tokens. Every commit reaches the disk.
 //!
 //! # What is guaranteed
-//! - Leases are timed by this boot of the machine and a clock that counts suspend ([`Timing`]): a wall clock that is
-//!   set frees nothing, a reboot frees everything.
+//! - Leases are timed by this boot of the machine and a clock that counts suspend ([`Timing`]): setting the wall clock
+//!   frees nothing, and a reboot frees everything.
 //! - Tokens survive the end of every process and of the machine. Each is also above the wall clock in microseconds since
 //!   1970, so tokens rise even after the file was deleted, or replaced by a backup.
 //! - A file that is deleted or replaced under a running client is noticed before the client's next request, which goes
-//!   to the file that has the path now. What was held in the old one is lost, and is answered so. To delete one of the
-//!   two files beside it (`-wal`, `-shm`) while it is in use is to delete it.
+//!   to the file that has the path now. What was held in the old one is lost, and reported as lost. Deleting one of the
+//!   two files beside it (`-wal`, `-shm`) while it is in use has the same effect as deleting the file itself.
 //!
-//! # What is not
+//! # What is not guaranteed
 //! - **One machine, one kernel.** Other machines count time from another boot and would see every lease as ended. Known
-//!   network and cluster file systems are refused on Linux; a file that a virtual machine shares with its host cannot be
-//!   told and must not be used. What a time namespace adds to the clock is taken off. On
-//!   Linux `/proc` has to be there, to tell the boot and the mounts by.
-//! - **The directory has to be shared**, not the file alone: SQLite keeps the other two beside it. A file with hard links
-//!   is refused, also while it is open, and on Linux one that is mounted by itself (`docker -v FILE:FILE`). A copy that is
-//!   written *into* the file while it is in use damages it.
+//!   network and cluster file systems are refused on Linux; a file that a virtual machine shares with its host cannot
+//!   be detected and must not be used. The offset of a time namespace is subtracted from the clock. On Linux `/proc`
+//!   must be mounted, because it identifies the boot and lists the mounts.
+//! - **The directory has to be shared**, not the file alone: SQLite keeps two more files beside it. A file with hard
+//!   links is refused, also while it is open, and on Linux one that is mounted by itself (`docker -v FILE:FILE`).
+//!   Writing a copy *into* the file while it is in use damages it.
 //! - **Nobody may delete or replace the file while it is in use.** Its holders learn of it by their next renewal, within a
 //!   third of the ttl. Until then others can hold the same locks in the new file.
-//! - A process that is stopped (`SIGSTOP`) in the millisecond of its write keeps the write lock of SQLite: until it
-//!   goes on or ends, others are answered `Unavailable`. A process that dies there releases it at once.
-//! - A disk that hangs makes blocking calls hang with it; the async ones run into their `Timeout`.
+//! - A process that is stopped (`SIGSTOP`) in the millisecond of its write keeps SQLite's write lock: until it
+//!   continues or ends, others get `Unavailable`. A process that dies there releases it at once.
+//! - A disk that hangs makes blocking calls hang, too; async calls fail with `Timeout`.
 
 #[cfg(not(unix))]
 compile_error!("lock-sqlite tells files apart by device and inode, which only unix systems have");

@@ -1,4 +1,4 @@
-//! One look at the file for waiters: what there is to tell them.
+//! One look at the file on behalf of waiters: what changed for them.
 //!
 //! # Source
 //! "PRAGMA data_version" of the SQLite manual.
@@ -24,7 +24,7 @@ pub(crate) struct Lookout<'a> {
     settings: &'a Settings,
     session: Option<Session>,
     version: Option<i64>,
-    /// When something that was seen ends by itself.
+    /// When something that was seen expires.
     pub(crate) due: Option<Moment>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Lookout<'a> {
         *self = Self::new(self.settings);
     }
 
-    /// What there is to tell, if anything happened since the last look.
+    /// What to tell waiters, if anything happened since the last look.
     pub(crate) fn look(&mut self, news: News, waiters: impl FnOnce() -> Vec<Waiter>) -> Result<Sight, BackendError> {
         let now = self.settings.timing.now();
         let session = self.session()?;
@@ -82,7 +82,7 @@ impl<'a> Lookout<'a> {
     }
 }
 
-/// What waiters should know, where they stand, and when to look again although nobody writes.
+/// What waiters should know, their positions, and when to look again although nobody writes.
 #[derive(Default)]
 pub(crate) struct Sight {
     pub(crate) events: Vec<Event>,
@@ -104,7 +104,7 @@ fn survey(transaction: &Transaction<'_>, now: Moment, waiters: &[Waiter]) -> Res
                 }
                 Some(hold.remaining)
             }
-            // The next in line asks for the lock; it is of no use that the others do, until its place is over.
+            // Only the next in line asks for the lock. For the others that is useless until its place has expired.
             (None, Some(next)) if mine(next.owner).is_none() => Some(next.remaining),
             (None, _) => {
                 sight.events.push(Event::Freed { name: name.clone() });

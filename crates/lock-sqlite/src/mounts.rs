@@ -1,5 +1,5 @@
-//! A database that is mounted as a single file, where this store must not be: SQLite's other two files lie beside each
-//! name that the database has, so a client that uses another name of it shares neither.
+//! Databases that are mounted as single files, which this store must not use: SQLite's other two files are beside each
+//! name of the database, so a client that uses another name shares neither.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ const TABLE: &str = "/proc/self/mountinfo";
 pub(crate) fn refuse_mounted_file(given: &Path, main: &Path) -> Result<(), BackendError> {
     let refuse = |message| refusal(Operation::Connect, ErrorKind::Config, message);
     let table = std::fs::read(TABLE).map_err(|error| {
-        let message = format!("whether {} is mounted as a single file is not known: {TABLE}: {error}", given.display());
+        let message = format!("cannot tell whether {} is mounted as a single file: {TABLE}: {error}", given.display());
         refuse(message).with_remedy("mount /proc").with_source(error)
     })?;
     if !is_mount_point(&table, main) {
@@ -28,7 +28,7 @@ pub(crate) fn refuse_mounted_file(given: &Path, main: &Path) -> Result<(), Backe
         "{} is mounted as a single file, and SQLite keeps two more files beside it, which others would not see",
         given.display()
     );
-    Err(refuse(message).with_remedy("mount its directory instead, for everybody who uses it"))
+    Err(refuse(message).with_remedy("mount its directory instead, in every container that uses it"))
 }
 
 /// Cannot tell here.
@@ -48,7 +48,7 @@ fn is_mount_point(table: &[u8], path: &Path) -> bool {
     points.any(|point| unescaped(point) == path)
 }
 
-/// Blanks, tabs, line ends and backslashes are written as a backslash and three octal digits.
+/// Spaces, tabs, line ends and backslashes are written as a backslash and three octal digits.
 fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;

@@ -1,4 +1,4 @@
-//! By how much a time namespace shifts the clock of this process against that of the machine.
+//! The offset between the clock of this process, in its time namespace, and that of the machine.
 
 use lock_core::BackendError;
 #[cfg(target_os = "linux")]
@@ -15,25 +15,25 @@ use crate::error::refusal;
 struct Namespaces {
     own: String,
     for_children: String,
-    /// The offsets of the one for children.
+    /// The offsets of the namespace for children.
     offsets: String,
 }
 
 /// The nanoseconds by which `CLOCK_BOOTTIME` is ahead of the machine's here.
 ///
 /// # Errors
-/// `Config` where it is not known. To guess would be to see the leases of others as over.
+/// `Config` if it is not known. A wrong guess would make the leases of others look expired.
 #[cfg(target_os = "linux")]
 pub(crate) fn boottime_shift() -> Result<i64, BackendError> {
     let refuse = |message: String| {
         refusal(Operation::Connect, ErrorKind::Config, message)
-            .with_remedy("start this program in a time namespace of its own from the beginning, or in the machine's")
+            .with_remedy("start this program in its own time namespace from the beginning, or in the machine's")
     };
     match Namespaces::read() {
         Ok(Some(namespaces)) => namespaces.boottime_shift().map_err(refuse),
         Ok(None) => Ok(0),
         Err(error) => {
-            Err(refuse(format!("the time namespace of this process is not known: {error}")).with_source(error))
+            Err(refuse(format!("cannot determine the time namespace of this process: {error}")).with_source(error))
         }
     }
 }
@@ -46,7 +46,7 @@ pub(crate) fn boottime_shift() -> Result<i64, BackendError> {
 
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has them"))]
 impl Namespaces {
-    /// None where the kernel has no time namespaces.
+    /// None if the kernel has no time namespaces.
     #[cfg(target_os = "linux")]
     fn read() -> std::io::Result<Option<Self>> {
         let link = |name| std::fs::read_link(name).map(|link| link.to_string_lossy().into_owned());
@@ -63,7 +63,7 @@ impl Namespaces {
         if self.own != self.for_children {
             return Err("this process has made a time namespace that it is not in".to_owned());
         }
-        boottime_of(&self.offsets).ok_or_else(|| format!("{:?} tells no offset of boottime", self.offsets))
+        boottime_of(&self.offsets).ok_or_else(|| format!("{:?} has no boottime offset", self.offsets))
     }
 }
 
@@ -71,7 +71,7 @@ impl Namespaces {
 fn boottime_of(offsets: &str) -> Option<i64> {
     offsets.lines().find_map(|line| {
         let mut fields = line.split_ascii_whitespace();
-        // The first kernels with namespaces wrote numbers of clocks in place of their names.
+        // The first kernels with namespaces wrote the numbers of clocks instead of their names.
         fields.next().filter(|clock| ["boottime", "7"].contains(clock))?;
         let mut number = || fields.next()?.parse::<i64>().ok();
         number()?.checked_mul(1_000_000_000)?.checked_add(number()?)

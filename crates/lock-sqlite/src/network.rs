@@ -1,4 +1,4 @@
-//! File systems that several machines share, where this store must not be.
+//! File systems that several machines share, which this store must not use.
 
 use std::path::Path;
 
@@ -28,8 +28,8 @@ pub(crate) fn refuse_network(_given: &Path, _path: &Path) -> Result<(), BackendE
     Ok(())
 }
 
-/// The file systems that several machines share, by their magic numbers. FUSE is not among them: it may be anything, and
-/// containers are on it.
+/// The file systems that several machines share, by their magic numbers. FUSE is not among them: it may be anything,
+/// and containers use it.
 ///
 /// # Source
 /// `statfs(2)` of the Linux manual pages, and the kernel's `linux/magic.h`.

@@ -18,19 +18,20 @@ use crate::{SqliteConfig, Timing};
 
 /// One async client of a file.
 ///
-/// A request that has to wait too long for others fails as `Unavailable`, and nothing has happened; one that the disk
-/// does not answer within its time fails as `Timeout`. Requests take effect in the order in which they are first polled.
+/// A request that waits too long for others fails as `Unavailable`, and nothing has happened; one that the disk does
+/// not answer in time fails as `Timeout`. Requests take effect in the order in which they are first polled.
 #[derive(Debug)]
 pub struct Sqlite(Worker);
 
 impl Sqlite {
-    /// Opens the file, or makes it where it is missing. Blocks for some milliseconds, or while others open it, for 5 s
-    /// at most.
+    /// Opens the file, or creates it if it is missing. Blocks for some milliseconds or, while others open it, for at
+    /// most 5 s.
     ///
     /// # Errors
-    /// `Config` where the directory is missing, on a network file system, for a file that has hard links or is mounted
-    /// without its directory, and for one of a newer version; `Denied` where the file or its directory cannot be written;
-    /// `OtherKind` for a file that is not ours. All leave the file untouched. `Unavailable` for a full disk.
+    /// `Config` if the directory is missing, on a network file system, for a file that has hard links or is mounted
+    /// without its directory, and for a file of a newer version; `Denied` if the file or its directory is not writable;
+    /// `OtherKind` for a file of another application. All of these leave the file untouched. `Unavailable` if the disk
+    /// is full.
     pub fn open(config: &SqliteConfig) -> Result<Self, BackendError> {
         Self::open_with(config, Timing::of_host()?)
     }

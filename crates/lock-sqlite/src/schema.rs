@@ -1,4 +1,4 @@
-//! The tables, and how a file is told to be ours.
+//! The tables, and how to recognize a file as ours.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ const APPLICATION_ID: i32 = 0x6c68_6c6b;
 /// The layout that this version writes. A newer one is refused, never guessed at.
 const VERSION: i32 = 1;
 
-/// A place is found by name and number, so that a queue is one stretch of one tree.
+/// A place is found by name and number, so that a queue is one contiguous range of one tree.
 const TABLES: &str = "
 CREATE TABLE locks(
     name TEXT PRIMARY KEY, owner TEXT NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL,
@@ -30,7 +30,7 @@ CREATE TABLE tombstones(
 CREATE TABLE counter(one INTEGER PRIMARY KEY CHECK(one = 1), last INTEGER NOT NULL) STRICT;
 ";
 
-/// What a file turned out to be.
+/// What kind of file was found.
 #[derive(Debug, PartialEq, Eq)]
 enum Contents {
     Ours,
@@ -39,7 +39,7 @@ enum Contents {
     Foreign,
 }
 
-/// Checks that the file is ours, or makes it so where it is empty, and sets the connection up. Anything else is left
+/// Checks that the file is ours, or makes it ours if it is empty, and sets up the connection. Any other file is left
 /// untouched.
 pub(crate) fn adopt(db: &Connection, path: &Path) -> Result<(), Fault> {
     match examine(db)? {
@@ -49,7 +49,8 @@ pub(crate) fn adopt(db: &Connection, path: &Path) -> Result<(), Fault> {
             Ok(initialise(db)?)
         }
         Contents::Newer(version) => {
-            let message = format!("{} has layout {version}, newer than {VERSION}, which this is for", path.display());
+            let message =
+                format!("{} has layout {version}, but this program supports layouts up to {VERSION}", path.display());
             let remedy = "update this program, or choose another path";
             Err(refusal(Operation::Connect, ErrorKind::Config, message).with_remedy(remedy).into())
         }
@@ -76,7 +77,8 @@ fn examine(db: &Connection) -> rusqlite::Result<Contents> {
 fn set_up(db: &Connection, path: &Path) -> Result<(), Fault> {
     let mode: String = db.query_row("PRAGMA journal_mode = WAL", (), |row| row.get(0))?;
     if mode != "wal" {
-        let message = format!("{} is where SQLite cannot share memory (journal mode {mode})", path.display());
+        let message =
+            format!("{} is on a file system where SQLite cannot share memory (journal mode {mode})", path.display());
         let remedy = "choose a path on a local disk";
         return Err(refusal(Operation::Connect, ErrorKind::Config, message).with_remedy(remedy).into());
     }

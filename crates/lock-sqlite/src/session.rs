@@ -14,13 +14,13 @@ use crate::schema;
 use crate::settings::Settings;
 use crate::transaction::Transaction;
 
-/// How often the write lock is asked for. A commit takes about a millisecond, so longer sleeps would waste the lock.
+/// How often to try for the write lock. A commit takes about a millisecond, so longer sleeps would waste the lock.
 const BUSY_RETRY: Duration = Duration::from_micros(500);
 
-/// The longest that SQLite itself waits while a file is opened; it counts in 31 bits.
+/// The longest time that SQLite itself can wait while a file is opened; it counts in 31 bits.
 const BUSY_MAX: Duration = Duration::from_secs(60);
 
-/// What a request is, for whom it is explained, and until when it may wait for others (not for the disk).
+/// What a request is, as errors call it, and until when it may wait for others (not for the disk).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask {
     pub(crate) operation: Operation,
@@ -31,18 +31,18 @@ pub(crate) struct Ask {
 /// Which transaction a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Sees the last commit, waits for nobody.
+    /// Reads the last commit, and waits for nobody.
     Read,
-    /// Alone.
+    /// Writes, alone.
     Write,
 }
 
 /// Whether a transaction runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begun {
-    /// On the file that has the path.
+    /// It runs on the file that has the path.
     Here,
-    /// Not: another file has the path now, or none has.
+    /// It does not run: another file has the path now, or none has.
     Replaced,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Opens the file that has the path now, in place of `earlier`, whose file was replaced, where there is one.
+    /// Opens the file that has the path now. If there is an `earlier` session, its file was replaced.
     ///
     /// # Errors
     /// A file that is not ours, cannot be written or must not be used. It is left untouched.
@@ -86,12 +86,13 @@ impl Session {
         self.location.identity().is_ok_and(|present| present == self.identity)
     }
 
-    /// A number that changes with every commit of others.
+    /// A number that changes with every commit by others.
     pub(crate) fn data_version(&self) -> rusqlite::Result<i64> {
         self.db.prepare_cached("PRAGMA data_version")?.query_row((), |row| row.get(0))
     }
 
-    /// Begins a transaction, and then looks whether it runs on the right file: waiting for it may have taken long.
+    /// Begins a transaction, and then checks that it runs on the right file, because waiting for it may have taken
+    /// long.
     pub(crate) fn begin(&self, settings: &Settings, ask: &Ask) -> Result<Begun, BackendError> {
         loop {
             match self.try_begin(ask.access) {
@@ -172,7 +173,7 @@ fn connect(settings: &Settings, location: &Location, deadline: Moment) -> Result
             return Err(rusqlite::Error::SqliteFailure(error, None).into());
         }
         db.busy_timeout(deadline.since(HostClock.now()).min(BUSY_MAX))?;
-        // A file that turns out to be somebody else's keeps even its unwritten pages as they are.
+        // A file that belongs to another application keeps even its unwritten pages.
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         schema::adopt(&db, &settings.path)?;
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
@@ -191,7 +192,7 @@ fn translated(ask: &Ask, settings: &Settings, fault: Fault) -> BackendError {
 }
 
 pub(crate) fn replaced_again(operation: Operation, settings: &Settings) -> BackendError {
-    let message = format!("{} is replaced again and again", settings.path.display());
+    let message = format!("{} was replaced several times during one request", settings.path.display());
     refusal(operation, ErrorKind::Unavailable, message).with_remedy("find out what replaces the file, and stop it")
 }
 

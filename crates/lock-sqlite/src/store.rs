@@ -18,7 +18,7 @@ use crate::settings::Settings;
 use crate::transaction::Transaction;
 use crate::watcher::Watcher;
 
-/// How long opening waits for others who open or write the file.
+/// How long opening waits for others that open or write the file.
 pub(crate) const OPEN_WITHIN: Duration = Duration::from_secs(5);
 
 /// How many times in one request the file may turn out to be another one.
@@ -37,7 +37,7 @@ impl Store {
         Self { settings, watcher, session: None }
     }
 
-    /// Opens the file at once, so that what is wrong with it is known.
+    /// Opens the file at once, so that problems with it show now.
     pub(crate) fn open(&mut self) -> Result<(), BackendError> {
         let deadline = HostClock.now() + OPEN_WITHIN;
         self.session = Some(Session::open(&self.settings, &mut self.session, Missing::Create, deadline)?);

@@ -20,7 +20,7 @@ impl Transaction<'_> {
         self.live(wire::FIRST_PLACE, key, Place::from_row)
     }
 
-    /// Where the owner stands in the queue, 1 for the next in line; 0 if it is not in the queue.
+    /// The owner's position in the queue, 1 for the next in line; 0 if it is not in the queue.
     pub(crate) fn position(&self, key: &str, owner: Owner) -> Result<u32, Fault> {
         let place = named_params! {
             ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),
@@ -42,7 +42,7 @@ impl Transaction<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Who held the lock last, where nobody has cleared it since.
+    /// Who held the lock last, unless that row was cleared since.
     pub(crate) fn last_owner(&self, key: &str) -> Result<Option<String>, Fault> {
         let mut statement = self.db.prepare_cached(wire::LAST_OWNER)?;
         Ok(statement.query_row(named_params! { ":name": key }, |row| row.get(0)).optional()?)
@@ -79,14 +79,14 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Draws above every token drawn before, also by a file that this one replaced: that one drew no faster than a
-    /// token in a microsecond.
+    /// Draws above every token drawn before, also from a file that this one replaced: that file drew at most one token
+    /// per microsecond.
     pub(crate) fn draw(&self, width: Width, operation: Operation) -> Result<TokenRange, Fault> {
         let last: i64 = self.db.prepare_cached(wire::LAST_TOKEN)?.query_row((), |row| row.get(0))?;
         let tokens = TokenRange::above(unsigned(last).max(wall_micros()), width).map_err(|invalid| {
             refusal(operation, ErrorKind::Protocol, "the tokens are used up")
                 .with_source(invalid)
-                .with_remedy("set the clock right, start a new file, and let the resource forget the old one's tokens")
+                .with_remedy("set the clock right, start a new file, and make the resource forget the old one's tokens")
         })?;
         self.run(wire::SET_LAST_TOKEN, named_params! { ":last": i64::from(tokens.high()) })?;
         Ok(tokens)
@@ -113,7 +113,8 @@ impl Transaction<'_> {
         self.sweep(key)
     }
 
-    /// Clears what is over, in passing. A dead hold may go although others wait: the lock is as free without it.
+    /// Clears some expired rows along the way. An expired hold may be cleared although others wait: the lock is free
+    /// either way.
     pub(crate) fn sweep(&self, key: &str) -> Result<(), Fault> {
         for sweep in wire::SWEEPS {
             self.run(sweep, named_params! { ":name": key, ":boot": self.boot(), ":now": nanos(self.now) })?;
@@ -121,7 +122,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The one row about a lock, where there is one that is not over.
+    /// The one row about a lock, if there is one that has not expired.
     pub(crate) fn live<T>(
         &self,
         sql: &str,

@@ -1,4 +1,4 @@
-//! By which clock leases are timed.
+//! The clock that times leases.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -8,15 +8,16 @@ use lock_host::{Clock, HostClock, SharedClock, boot_id};
 
 use crate::namespace::boottime_shift;
 
-/// What stands for a boot where the system has no identity of it.
+/// What stands for a boot if the system has no identifier for it.
 const NO_BOOT: &str = "wall-clock";
 
 /// The clock of the leases in a file, and the boot of the machine that it counts from.
 ///
-/// Everybody who shares a file has to use the same, which [`Timing::of_host`] does. A lease of another boot has ended.
+/// All clients of a file must use the same timing, which [`Timing::of_host`] provides. A lease of another boot has
+/// ended.
 ///
-/// Where the system gives its boots no identity (macOS), leases are timed by the wall clock instead: they survive a
-/// reboot until their time is over, and end early or late by as much as somebody sets that clock.
+/// If the system has no identifier for its boots (macOS), leases are timed by the wall clock instead: they survive a
+/// reboot until they expire, and end early or late by as much as that clock is set.
 #[derive(Clone, Debug)]
 pub struct Timing {
     clock: SharedClock,
@@ -27,7 +28,7 @@ impl Timing {
     /// The clock and the boot of this machine, which are the same in all its containers.
     ///
     /// # Errors
-    /// `Config` where it is not known by how much the time namespace of this process shifts the clock.
+    /// `Config` if the offset of this process's time namespace is not known.
     pub fn of_host() -> Result<Self, BackendError> {
         Ok(match boot_id() {
             Some(boot) => Self { clock: Arc::new(MachineClock { shift: boottime_shift()? }), boot: boot.into() },
@@ -58,7 +59,7 @@ impl Timing {
 /// The clock that counts suspend, as it runs outside of all time namespaces.
 #[derive(Debug)]
 struct MachineClock {
-    /// How many nanoseconds ahead it is in this one.
+    /// By how many nanoseconds the clock is ahead in this namespace.
     shift: i64,
 }
 

@@ -1,4 +1,4 @@
-//! What the verbs mean, inside of one transaction.
+//! The verbs, inside one transaction.
 //!
 //! A moment at which something ends is a moment at which it has ended.
 
@@ -21,7 +21,7 @@ pub(crate) struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    /// Inside of a transaction that has begun: the time spent waiting for it is over.
+    /// Inside a transaction that has begun: the time spent waiting for it is over.
     pub(crate) fn new(db: &'a Connection, settings: &'a Settings) -> Self {
         Self { db, settings, now: settings.timing.now() }
     }
@@ -94,7 +94,7 @@ impl<'a> Transaction<'a> {
     pub(crate) fn list(&self, query: &Query) -> Result<Page, Fault> {
         let prefix = &self.settings.prefix;
         let after = prefix.key(query.cursor.as_ref().map_or("", |cursor| cursor.0.as_str()));
-        // At least one, or the listing would never come to its end.
+        // At least one, or the listing would never end.
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).max(1);
         let mut entries = Vec::new();
         let (mut seen, mut last) = (0, None);
@@ -153,7 +153,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Refreshes the owner's place where it stands, or appends it. Answers its position, 1 for the next in line.
+    /// Refreshes the owner's place where it is, or appends one. Returns its position, 1 for the next in line.
     fn take_place(&self, key: &str, claim: &Claim) -> Result<u32, Fault> {
         let owner = claim.owner.to_wire();
         let (boot, now, until) = (self.boot(), nanos(self.now), nanos(self.now + place_for(claim.terms.ttl)));

@@ -1,4 +1,4 @@
-//! What is known of this client's waiters.
+//! What is known about this client's waiters.
 
 use lock_core::{LockName, Moment, Owner, Terms};
 
@@ -8,12 +8,12 @@ pub(crate) struct Waiter {
     pub(crate) name: LockName,
     pub(crate) owner: Owner,
     pub(crate) terms: Terms,
-    /// Its place as last heard of, 1 for the next in line.
+    /// Its last known position, 1 for the next in line.
     pub(crate) position: u32,
     pub(crate) place_until: Moment,
 }
 
-/// Whether somebody took a place since the last look: it may have been called before it was known here.
+/// Whether a waiter took a place since the last look: its turn may have come before it was known here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum News {
     #[default]

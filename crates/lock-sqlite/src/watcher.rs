@@ -1,7 +1,8 @@
-//! Tells waiters of this client their turn, by watching the file.
+//! Notifies waiters of this client when their turn comes, by watching the file.
 //!
-//! A thread of its own looks whether others have committed something (a read of shared memory): every few milliseconds
-//! for the next in line, less often for those further back, and not at all while nobody waits. Its messages are hints: a waiter that gets none asks again before its place expires.
+//! A separate thread checks whether others have committed something (a read of shared memory): every few milliseconds
+//! for the next in line, less often for those further back, and not at all while nobody waits. Its messages are hints:
+//! a waiter that gets none asks again before its place expires.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -13,15 +14,15 @@ use crate::lookout::Lookout;
 use crate::settings::Settings;
 use crate::waiter::{News, Waiter};
 
-/// How often the file is looked at for the next in line.
+/// How often the file is checked for the next in line.
 ///
-/// Chosen: with its wake-up a look was measured at about 80 us, so that waiting costs 1.6 % of a core.
+/// Chosen: a check with its wake-up was measured at about 80 us, so that waiting costs 1.6 % of a core.
 const TICK: Duration = Duration::from_millis(5);
 
-/// How often at least, so that many who leave at once are noticed.
+/// How often it is checked at least, so that many waiters that leave at once are noticed.
 const TICK_MAX: Duration = Duration::from_millis(250);
 
-/// How long after a failure the file is looked at again.
+/// How long after a failure the file is checked again.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// The waiters of one client, and the thread that watches for them. It ends with this handle.
@@ -67,7 +68,7 @@ impl Watcher {
         Self(Arc::new(Shared { settings, listeners, state, changed: Condvar::new() }))
     }
 
-    /// From now on, tells `sink` as well.
+    /// From now on, also notifies `sink`.
     pub(crate) fn listen(&self, sink: EventSink) {
         self.0.listeners.add(sink);
     }
@@ -165,7 +166,7 @@ impl Shared {
         }
     }
 
-    /// Tells those who still wait: others may have left, or been answered, since the look.
+    /// Notifies those that still wait: others may have left, or been answered, since the look.
     fn deliver(&self, mut events: Vec<Event>) {
         if events.is_empty() {
             return;

@@ -11,7 +11,7 @@ use rusqlite::{Error as SqlError, Row};
 
 /// The longest lease of a place in the queue, and of a lock that was handed over and not renewed yet.
 ///
-/// Chosen: a stopped process keeps the others waiting for so long at most, however long its ttl is.
+/// Chosen: a stopped process keeps the others waiting for at most this long, however long its ttl is.
 pub(crate) const PLACE_MAX: Duration = Duration::from_secs(10);
 
 /// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl.
@@ -64,7 +64,7 @@ pub(crate) const SET_TOMBSTONE: &str =
 pub(crate) const LIST: &str = "SELECT owner, low, high, note, expires_ns - :now, name FROM locks
     WHERE name > :name AND boot = :boot AND expires_ns > :now ORDER BY name LIMIT :limit";
 
-/// Clears a table in passing: of the rows that follow a name, and of the first ones, those whose time is over.
+/// Clears expired rows of a table along the way: among the rows that follow a name, and among the first ones.
 macro_rules! sweep {
     ($table:literal, $key:literal) => {
         concat!(
@@ -90,7 +90,7 @@ macro_rules! sweep {
 pub(crate) const SWEEPS: [&str; 3] =
     [sweep!("locks", "name"), sweep!("queue", "name, place"), sweep!("tombstones", "name, owner")];
 
-/// A live hold, as the first columns of a row say it.
+/// A live hold, from the first columns of a row.
 #[derive(Debug)]
 pub(crate) struct Hold {
     pub(crate) owner: Owner,
@@ -150,7 +150,7 @@ fn parsed<T, E: Error + Send + Sync + 'static>(column: usize, result: Result<T, 
     result.map_err(|error| SqlError::FromSqlConversionFailure(column, Type::Null, Box::new(error)))
 }
 
-/// SQLite's integers have a sign; ours end long before it.
+/// SQLite's integers are signed; our numbers stay far below their limit.
 pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

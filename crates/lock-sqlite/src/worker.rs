@@ -1,4 +1,4 @@
-//! The thread that has a client's connection to itself, and the line of requests before it.
+//! The thread that owns a client's connection, and the queue of its requests.
 
 use std::fmt;
 use std::io;
@@ -19,8 +19,8 @@ use crate::watcher::Watcher;
 
 type Job = Box<dyn FnOnce(&mut Store) + Send>;
 
-/// Which part of its time a request may wait in line and for others: the rest is left for the disk, so that "nothing
-/// has happened" is answered before "who knows" is.
+/// The part of its time for which a request may wait in line and for others. The rest is left for the disk, so that
+/// "nothing has happened" is reported before "unknown" is.
 const WAITING_PART: (u32, u32) = (9, 10);
 
 /// Hands requests to a thread in their order, and answers each in time whatever the thread does.
@@ -44,7 +44,7 @@ impl Worker {
         Self::new(Arc::clone(&self.settings), watcher, Arc::clone(&self.alarms))
     }
 
-    /// Opens the file on the calling thread, so that what is wrong with it is known.
+    /// Opens the file on the calling thread, so that problems with it show now.
     pub(crate) fn open(&self) -> Result<(), BackendError> {
         let mut store = self.store();
         store.open()?;
@@ -63,10 +63,10 @@ impl Worker {
     /// Asks the store, and waits for the answer until `within` is over.
     ///
     /// # Errors
-    /// Those of `work`, and `Timeout`: the request may still be carried out.
+    /// Those of `work`, and `Timeout`, after which the request may still be carried out.
     ///
     /// # Cancel safety
-    /// A dropped call is carried out nevertheless.
+    /// A dropped call is still carried out.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
         operation: Operation,
@@ -97,7 +97,7 @@ impl Worker {
             }
         }
         let sender = start(self.store())?;
-        // Where the new thread has ended already, the caller hears so by its dropped reply.
+        // If the new thread has already ended, the caller learns it from the dropped reply.
         drop(sender.send(job));
         *line = Some(sender);
         Ok(())
@@ -116,7 +116,7 @@ fn start(mut store: Store) -> io::Result<Sender<Job>> {
 
 pub(crate) fn no_thread(operation: Operation, error: io::Error) -> BackendError {
     let message = format!("no thread can be started: {error}");
-    refusal(operation, ErrorKind::Unavailable, message).with_remedy("raise the limit of threads").with_source(error)
+    refusal(operation, ErrorKind::Unavailable, message).with_remedy("raise the limit on threads").with_source(error)
 }
 
 fn thread_ended(operation: Operation) -> BackendError {
@@ -124,7 +124,7 @@ fn thread_ended(operation: Operation) -> BackendError {
     BackendError::new(BACKEND, operation, ErrorKind::Unavailable, Effect::Unknown, message).with_remedy("try again")
 }
 
-/// Where one answer goes: the first of the store and the alarm gives it.
+/// Where one answer goes: from the store or the alarm, whichever is first.
 struct Reply<T> {
     operation: Operation,
     within: Duration,
@@ -144,7 +144,7 @@ impl<T: Send + 'static> Ring for Reply<T> {
     fn ring(&self) {
         let message = format!("no answer from the file within {:?}", to_the_millisecond(self.within));
         let error = BackendError::new(BACKEND, self.operation, ErrorKind::Timeout, Effect::Unknown, message);
-        self.send(Err(error.with_remedy("look whether the disk hangs")));
+        self.send(Err(error.with_remedy("check whether the disk hangs")));
     }
 }
 

@@ -21,6 +21,8 @@ mod asking;
 mod builder;
 #[path = "../../../crates/lock-host/src/clock.rs"]
 mod clock;
+#[path = "../../../crates/lock-host/src/diary.rs"]
+mod diary;
 #[path = "../../../crates/lock-host/src/errors.rs"]
 mod errors;
 mod host;
@@ -30,8 +32,12 @@ mod inquiry;
 mod keeping;
 #[path = "../../../crates/lock-host/src/lock.rs"]
 mod lock;
+#[path = "../../../crates/lock-host/src/locked.rs"]
+mod locked;
 #[path = "../../../crates/lock-host/src/macros.rs"]
 mod macros;
+#[path = "../../../crates/lock-host/src/observer.rs"]
+mod observer;
 #[path = "../../../crates/lock-host/src/pool.rs"]
 mod pool;
 #[path = "../../../crates/lock-host/src/ports.rs"]
@@ -49,8 +55,12 @@ mod sharded;
 mod site;
 #[path = "../../../crates/lock-host/src/stations.rs"]
 mod stations;
+#[path = "../../../crates/lock-host/src/untraced.rs"]
+mod traced;
 #[path = "../../../crates/lock-host/src/turn.rs"]
 mod turn;
+#[path = "../../../crates/lock-host/src/watch.rs"]
+mod watch;
 
 #[path = "../../../crates/lock-blocking/src/client.rs"]
 mod client;
@@ -81,7 +91,9 @@ pub use host::{note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use lock::Lock;
+pub use locked::Telling;
 pub use mutex::Mutex;
+pub use observer::{Level, Observer, Occurrence, SharedObserver};
 pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;

@@ -39,7 +39,7 @@ pub(crate) struct AccountArgs {
     /// URL of the store, such as redis://host or sqlite:/path/to/file [default: a temporary file]
     #[arg(long, value_name = "URL", env = "LEASEHOLD_DEMO_URL", hide_env_values = true)]
     pub(crate) url: Option<String>,
-    /// Print one JSON object in place of the story.
+    /// Print a JSON object instead of the story.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -3,7 +3,7 @@
 use lock_core::Moment;
 use serde::{Deserialize, Serialize};
 
-/// A stay behind the lock, in nanoseconds of this machine's clock, which all its processes share.
+/// A visit inside the lock, in nanoseconds of this machine's clock, which all its processes share.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Visit {
     from: u64,
@@ -11,7 +11,7 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
-    /// A stay between two moments.
+    /// A visit between two moments.
     pub(crate) fn between(from: Moment, to: Moment) -> Self {
         Self { from: from.as_nanos(), to: to.as_nanos() }
     }

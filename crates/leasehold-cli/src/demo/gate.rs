@@ -84,7 +84,7 @@ pub(crate) struct Pass {
     hold: Option<Hold>,
 }
 
-/// How leaving went.
+/// The outcome of leaving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
     /// No other worker was affected.
@@ -153,7 +153,7 @@ impl Gate {
 }
 
 impl Pass {
-    /// Whether the worker still holds the lock, as far as it can know.
+    /// Whether the worker still holds the lock, as far as it can tell.
     pub(crate) fn is_good(&self) -> bool {
         self.hold.as_ref().is_none_or(|hold| hold.lost().is_none())
     }
@@ -174,7 +174,7 @@ impl Pass {
 fn never_got(failure: Failure) -> Failure {
     if let Exit::Busy(_) = failure.exit {
         let message =
-            format!("no worker got the lock within {}; check that the store still answers", human(LEASE_WITHIN));
+            format!("no worker acquired the lock within {}; check that the store still answers", human(LEASE_WITHIN));
         return Failure::new(Exit::Unavailable, message);
     }
     failure

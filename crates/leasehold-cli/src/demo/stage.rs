@@ -78,7 +78,7 @@ pub(crate) const STAGES: [Stage; 8] = [
         why: "Only one worker is inside at a time, but the lock of the crashed holder is never released: all others wait forever.",
     },
     Stage {
-        title: "set if absent, with expiry; the first holder works longer than that; anybody may delete",
+        title: "set if absent, with expiry; the first holder works longer than that; anyone may delete the lock",
         label: "with expiry",
         method: Method::SetIfAbsent { expiry: Some(EXPIRY), release: Release::Blind },
         check: Check::None,
@@ -87,7 +87,7 @@ pub(crate) const STAGES: [Stage; 8] = [
         why: "The lock expires while the slow holder works. It continues alongside the next holder, and then deletes a lock that is no longer its own.",
     },
     Stage {
-        title: "the same, but only the owner may delete",
+        title: "the same, but only the owner may delete the lock",
         label: "checked release",
         method: Method::SetIfAbsent { expiry: Some(EXPIRY), release: Release::ByOwner },
         check: Check::None,
@@ -114,7 +114,7 @@ pub(crate) const STAGES: [Stage; 8] = [
         why: "A suspended process renews nothing and does not notice that time passes. When it resumes, its next step is the write, which overwrites what others wrote in the meantime.",
     },
     Stage {
-        title: "leasehold; the same, and the account checks the fencing token",
+        title: "leasehold; the same, but the account checks the fencing token",
         label: "fencing token",
         method: Method::Lease { ttl: TTL },
         check: Check::Token,

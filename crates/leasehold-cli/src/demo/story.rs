@@ -67,7 +67,7 @@ impl Played {
 
     fn reason(&self) -> String {
         match self.plan.promise {
-            Promise::Nothing if self.right => format!("It went well this time, by luck. {}", self.why),
+            Promise::Nothing if self.right => format!("It went well this time, by chance. {}", self.why),
             Promise::Balance if !self.right => format!("This must not happen; please report it. {}", self.why),
             Promise::Nothing | Promise::Balance => self.why.to_owned(),
         }
@@ -231,8 +231,8 @@ mod tests {
         assert!(!played(5, wrong).breaks_its_promise());
         assert!(played(6, wrong).breaks_its_promise() && played(8, wrong).breaks_its_promise());
         assert!(!played(8, SEEN).breaks_its_promise());
-        assert!(played(5, SEEN).text().contains("by luck"));
-        assert!(!played(6, SEEN).text().contains("by luck"));
+        assert!(played(5, SEEN).text().contains("by chance"));
+        assert!(!played(6, SEEN).text().contains("by chance"));
         let text = anstream::adapter::strip_str(&played(5, wrong).text()).to_string();
         assert!(text.contains("\n   expected 8, balance 7, lost updates 1, overlaps 0\n"), "{text}");
     }

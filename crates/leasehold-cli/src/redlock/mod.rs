@@ -33,7 +33,7 @@ fn init(args: &InitArgs) -> Result<Exit, Failure> {
     let quorum = Quorum::open(&config)?;
     let before = Health::of(&quorum.pass(Purpose::Look)?);
     if before.can_grant() {
-        return print(&format!("nothing to do, since locks can be granted: {before}"));
+        return print(&format!("nothing to do; locks can already be granted: {before}"));
     }
     let report = quorum.pass(Purpose::Init)?;
     for warning in report.warnings() {
@@ -44,7 +44,7 @@ fn init(args: &InitArgs) -> Result<Exit, Failure> {
         report.check_reached()?;
         return Err(Failure::new(
             Exit::Unavailable,
-            format!("some nodes were not initialised: {after}; these follow after max_ttl"),
+            format!("some nodes were not initialised: {after}; they follow after max_ttl"),
         ));
     }
     print(&format!("the deployment is new: {after}"))

@@ -91,12 +91,12 @@ fn forget_clocks(report: &mut Report, from: &Membership, to: &Membership) {
 
 fn told(new: &RedlockConfig, health: Health) -> String {
     if health.can_grant() {
-        return format!("moved before; the new deployment can grant locks: {health}");
+        return format!("already moved; the new deployment can grant locks: {health}");
     }
     let wait = whole_seconds(health.wait.unwrap_or(Duration::from_secs(0)).max(Duration::from_secs(1)));
     format!(
         "moved: the old nodes refuse clients with the old URL. The new deployment has {} nodes and grants its first lock in \
-         {wait} at most, when all leases of the old one have expired.\n\
+         {wait} at most, once all leases of the old one have expired.\n\
          Give every client the new URL. To see its progress, run: leasehold redlock status NEW_URL",
         new.nodes().len()
     )

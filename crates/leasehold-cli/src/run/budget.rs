@@ -7,17 +7,19 @@ use lock_core::{Ttl, drift};
 use crate::exit::{Exit, Failure};
 use crate::report::human;
 
-/// The least time to work until the first renewal has to be there. Chosen: less would be eaten by one slow renewal.
+/// The shortest time that the command gets before the first renewal must have succeeded. Chosen: one slow renewal would
+/// use up anything shorter.
 pub(crate) const USABLE_MIN: Duration = Duration::from_secs(1);
 const GRACE_DEFAULT_MAX: Duration = Duration::from_secs(5);
-/// Chosen: a busy machine may take a quarter of a second from a due signal to a dead process.
+/// Chosen: a busy machine may take a quarter of a second from the moment a signal is due until the process has ended.
 const MARGIN_MIN: Duration = Duration::from_millis(250);
 const MARGIN_MAX: Duration = Duration::from_secs(1);
-/// What a request for the lock may take, since a lease counts from when it was asked for. Chosen: many times what a
-/// healthy store takes; a slower one is given further chances, see `usable_deadline`.
+/// How long a request for the lock may take, since a lease counts from when it was requested. Chosen: many times what a
+/// healthy store takes; a slower one gets further chances, see `usable_deadline`.
 const REQUEST: Duration = Duration::from_millis(100);
 
-/// What is kept of each lease for ending the command: SIGTERM `grace + margin` before its end, SIGKILL `margin` before.
+/// The part of each lease that is reserved for ending the command: SIGTERM `grace + margin` before its end, SIGKILL
+/// `margin` before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Budget {
     /// How long the command has between the two signals.
@@ -29,7 +31,7 @@ pub(crate) struct Budget {
 impl Budget {
     /// Divides `ttl`: the grace is a sixth of it, at most 5 s, unless given; the margin a tenth, 250 ms to 1 s.
     ///
-    /// Refused where less than a second would be left for the first renewal, or less than half of the ttl: the lease is
+    /// Refused if less than a second would be left for the first renewal, or less than half of the ttl: the lease is
     /// renewed when a third of it has passed, and a command must not be ended for a renewal that is a little late.
     pub(crate) fn new(ttl: Ttl, grace: Option<Duration>) -> Result<Self, Failure> {
         let budget = Self::divide(ttl, grace);
@@ -80,7 +82,7 @@ pub(crate) fn smallest_ttl(grace: Option<Duration>) -> Option<Ttl> {
     };
     let (mut below, mut enough) = (Ttl::MIN.as_millis() - 1, Ttl::MAX.as_millis());
     let mut smallest = suffices(enough)?;
-    // A longer ttl leaves more, and a larger part of itself.
+    // A longer ttl leaves more time, and a larger share of it.
     while enough - below > 1 {
         let middle = below.midpoint(enough);
         match suffices(middle) {

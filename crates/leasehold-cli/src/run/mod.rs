@@ -23,6 +23,7 @@ mod wire;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{FLUSH_WITHIN, FencingToken};
@@ -44,6 +45,7 @@ use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::held::{HELD, Held};
 use crate::locks::{Hold, Locks, Parted, Patience, Wish};
+use crate::log::{Form, Log};
 use crate::report::{CommandEnd, Report, Tone, Voice, millis, rough};
 use crate::store::Store;
 
@@ -72,7 +74,7 @@ pub(crate) fn run_behind(front: u32, args: &RunArgs) -> Exit {
 }
 
 fn work(args: &RunArgs, terminal: Option<&Terminal>) -> Exit {
-    let mut voice = Voice::new(tone(args));
+    let mut voice = Voice::new(tone(args), log(args));
     let mut report = Report { name: args.name.to_string(), ..Report::default() };
     let outcome = args.report.as_deref().map_or(Ok(()), |path| voice.report_to(path));
     let outcome =
@@ -83,6 +85,14 @@ fn work(args: &RunArgs, terminal: Option<&Terminal>) -> Exit {
     });
     voice.close(report, exit);
     exit
+}
+
+fn log(args: &RunArgs) -> Option<Arc<Log>> {
+    match tone(args) {
+        Tone::Quiet => None,
+        Tone::Normal | Tone::Verbose => Log::new(args.log, Form::Text),
+        Tone::Json => Log::new(args.log, Form::Json),
+    }
 }
 
 fn tone(args: &RunArgs) -> Tone {
@@ -164,7 +174,8 @@ impl<'a> Session<'a> {
             patience,
             busy_code: self.args.busy_code,
         };
-        let request = Request { store: self.store.clone(), wish, held: self.held.clone() };
+        let (store, held, log) = (self.store.clone(), self.held.clone(), self.voice.log());
+        let request = Request { store, wish, held, log };
         wait::acquire(request, &mut self.signals, self.terminal, self.voice)
     }
 
@@ -233,7 +244,7 @@ impl<'a> Session<'a> {
             Verdict::Lost(reason) => Err(lost(&reason)),
             Verdict::Unreported => Err(Failure::new(
                 Exit::Lost,
-                "the lease was lost and the command was killed, but its end was not seen in time; check with ps whether it runs",
+                "the lease was lost and the command was killed, but its end was not seen in time; check with ps whether it still runs",
             )),
             Verdict::Refused(error) => {
                 let program = self.args.command.first().map_or_else(|| OsStr::new(""), OsString::as_os_str);

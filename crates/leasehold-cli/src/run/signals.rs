@@ -94,7 +94,7 @@ pub(crate) fn die_by(signal: i32) {
     let _ = emulate_default_handler(signal);
 }
 
-/// A signal, for people.
+/// The name of a signal, for display.
 pub(crate) fn name_of(signal: i32) -> &'static str {
     signal_name(signal).unwrap_or("a signal")
 }

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::locks::{Patience, Wish};
 use crate::report::{Tone, Voice, human};
 
-/// How long a wait is not mentioned.
+/// How long a wait must last before it is mentioned.
 const PATIENCE: Duration = Duration::from_millis(300);
 /// The same in a log. Chosen: a shorter wait is not worth a line.
 const LOG_PATIENCE: Duration = Duration::from_secs(3);
@@ -42,7 +42,10 @@ impl<'a> Spinner<'a> {
         let since = HostClock.now();
         let (form, patience) = match voice.tone() {
             Tone::Quiet | Tone::Json => (Form::Nothing, PATIENCE),
-            Tone::Normal | Tone::Verbose if stderr().is_terminal() => (Form::Turning(hidden()), PATIENCE),
+            // The lines of a log would be drawn over.
+            Tone::Normal | Tone::Verbose if stderr().is_terminal() && voice.log().is_none() => {
+                (Form::Turning(hidden()), PATIENCE)
+            }
             Tone::Normal if Exit::Busy(wish.busy_code).goes_without_saying() => (Form::Nothing, PATIENCE),
             Tone::Normal => (Form::Line, LOG_PATIENCE),
             Tone::Verbose => (Form::Line, PATIENCE),

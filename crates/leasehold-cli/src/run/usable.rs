@@ -15,7 +15,7 @@ use crate::locks::Hold;
 
 /// How often a lease that is too short is checked, if it could not be renewed at once.
 const RENEWAL_POLL: Duration = Duration::from_millis(20);
-/// After this many ttls without a usable lease the store is too slow: each of them had two renewals or more.
+/// After this many ttls without a usable lease the store is too slow: at least two renewals were sent in each.
 const PATIENCE_IN_TTLS: u32 = 2;
 
 /// The part of a hold that is used here.

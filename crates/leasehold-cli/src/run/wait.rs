@@ -21,6 +21,7 @@ use super::troubles::Troubles;
 use crate::exit::{Exit, Failure};
 use crate::held::Held;
 use crate::locks::{Hold, Locks, Patience, Wish};
+use crate::log::Log;
 use crate::report::Voice;
 use crate::store::Store;
 
@@ -72,7 +73,7 @@ pub(crate) fn acquire(
     }
 }
 
-/// A thread that waits for the lock, since a blocking wait does not hear signals.
+/// A thread that waits for the lock, since a blocking wait does not notice signals.
 struct Asking {
     stage: Arc<Mutex<Stage>>,
     warnings: Receiver<String>,
@@ -177,7 +178,7 @@ impl Attempts {
     }
 
     fn attempt(&mut self, wish: &Wish) -> Result<(Locks, Hold), Failure> {
-        let locks = Locks::connect(&self.request.store)?;
+        let locks = Locks::connect_logged(&self.request.store, self.request.log.clone())?;
         if let Some(warn) = self.warn.take() {
             // After giving up there is no receiver.
             locks.warnings().iter().for_each(|warning| drop(warn.send(warning.clone())));
@@ -204,11 +205,12 @@ impl Attempts {
     }
 }
 
-/// The lock and the store, and the locks of this process's ancestors.
+/// The lock and the store, the locks of this process's ancestors, and where what happens is logged.
 pub(crate) struct Request {
     pub(crate) store: Store,
     pub(crate) wish: Wish,
     pub(crate) held: Held,
+    pub(crate) log: Option<Arc<Log>>,
 }
 
 impl Request {

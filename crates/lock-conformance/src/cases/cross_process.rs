@@ -1,4 +1,4 @@
-//! Processes compete for the same locks, and one that dies blocks nothing permanently.
+//! Processes compete for the same locks, and a process that dies blocks nothing permanently.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use crate::Bench;
 use crate::facade::options;
 use crate::verbs::LONG;
 
-/// Long enough for a child to do something in it.
+/// Long enough for a child process to do something.
 const TTL: Duration = Duration::from_secs(2);
 
-/// What a process holds, another does not get before it is released, and then with a higher token.
+/// A lock that one process holds goes to another only after its release, and then with a higher token.
 pub fn processes_exclude_each_other(bench: &Bench) {
     let mut child = bench.child("a", LONG);
     child.waits();
@@ -23,7 +23,7 @@ pub fn processes_exclude_each_other(bench: &Bench) {
     assert!(guard.token().get() > held.token);
 }
 
-/// A process that was killed holds its locks until its leases are over.
+/// A process that was killed holds its locks until its leases expire.
 pub fn a_killed_holder_frees_the_lock_after_its_ttl_and_not_before(bench: &Bench) {
     let mut child = bench.child("a", TTL);
     child.waits();
@@ -34,14 +34,14 @@ pub fn a_killed_holder_frees_the_lock_after_its_ttl_and_not_before(bench: &Bench
     assert!(over_at >= held.until, "over while the killed process could still have been working");
 }
 
-/// A process that was killed while it waited is not waited for.
+/// A process that was killed while it waited does not block the others.
 pub fn a_killed_waiter_is_not_waited_for(bench: &Bench) {
     let here = bench.shared();
     let (one, two) = (here.client(), here.client());
     let guard = one.acquire("a", &options(LONG)).unwrap();
     let mut child = bench.child("a", TTL);
     child.waits();
-    // Time to have asked the store.
+    // Time enough to ask the store.
     here.elapse(Duration::from_millis(200));
     child.kill();
     let waiter = two.wait_for("a", &options(LONG));
@@ -52,7 +52,7 @@ pub fn a_killed_waiter_is_not_waited_for(bench: &Bench) {
     assert!(here.now().since(released_at) < LONG / 2);
 }
 
-/// A process that stood still past its lease knows it as soon as it goes on.
+/// A process that was stopped past its lease notices that as soon as it continues.
 pub fn a_stopped_holder_knows_that_it_lost(bench: &Bench) {
     let mut child = bench.child("a", TTL);
     child.waits();

@@ -1,4 +1,4 @@
-//! One holder at a time for each name, and names are what they are.
+//! One holder at a time for each name, and names are compared exactly.
 
 use std::sync::Barrier;
 
@@ -44,7 +44,7 @@ pub fn racing_clients_never_hold_together(bench: &Bench) {
     take_turns(bench, &[bench.client(), bench.client(), bench.client()]);
 }
 
-/// Locks of different names have nothing to do with each other.
+/// Locks of different names are independent.
 pub fn names_are_independent(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let (first, second) = (claim("a"), claim("b"));
@@ -56,7 +56,7 @@ pub fn names_are_independent(bench: &Bench) {
     one.take(&claim("a"));
 }
 
-/// Names are equal where all their bytes are: no case, no form of a letter, no blank and no pattern is folded.
+/// Names are equal only if all their bytes are: case, Unicode forms, whitespace and patterns are not folded.
 pub fn names_are_compared_byte_by_byte(bench: &Bench) {
     let long = "x".repeat(512);
     let other_by_a_byte = format!("{}y", &long[1..]);
@@ -97,7 +97,7 @@ pub fn names_are_compared_byte_by_byte(bench: &Bench) {
     );
 }
 
-/// Characters that mean something to stores mean nothing in names, and no name is a part of another.
+/// Characters that are special to stores are not special in names, and no name affects another that contains it.
 pub fn names_that_look_like_keys_of_others_are_independent(bench: &Bench) {
     hold_all(
         bench,
@@ -163,7 +163,7 @@ pub fn names_that_look_like_keys_of_others_are_independent(bench: &Bench) {
     );
 }
 
-/// Takes all names, one owner each; all must be held then, and free again after.
+/// Takes all names, with one owner each. All must be held then, and free again afterwards.
 fn hold_all(bench: &Bench, names: &[&str]) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let claims: Vec<_> = names.iter().map(|name| claim(name)).collect();

@@ -39,8 +39,8 @@ pub fn both_facades_never_hold_together(bench: &Bench) {
     take_turns(bench, &[bench.client_of(one), bench.client_of(other), bench.client_of(one)]);
 }
 
-/// Two clients on one backend are both told of their turns, as the capabilities say: neither asks again to have it. A
-/// place is refreshed now and then, so one such turn of several is enough.
+/// Two clients on one backend are both notified of their turns, as the capabilities say: neither has to ask again. A
+/// place is refreshed now and then, so one such turn out of several is enough.
 pub fn clients_of_one_backend_are_all_told(bench: &Bench) {
     let (holder, (clients, faults)) = (bench.client(), bench.clients_of_one_backend());
     for client in &clients {

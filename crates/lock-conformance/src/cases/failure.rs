@@ -1,4 +1,4 @@
-//! What goes wrong is told as what it is, in time, and passes without anybody's help.
+//! Failures are reported as what they are, in time, and recovery needs no help.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::facade::options;
 use crate::verbs::{LONG, claim};
 use crate::{Bench, Fault, Verbs};
 
-/// Asks with each verb at a store that does not answer; gives the errors back.
+/// Sends each verb to a store that does not answer, and returns the errors.
 fn ask_everything(verbs: &Verbs) -> [BackendError; 4] {
     let mine = claim("c");
     let tokens = TokenRange::above(0, mine.width).unwrap();
@@ -36,7 +36,7 @@ pub fn unreachable_is_not_busy(bench: &Bench) {
     });
 }
 
-/// Where an error says that surely nothing happened, nothing has.
+/// If an error says that nothing happened, nothing has.
 pub fn an_effect_of_none_is_true(bench: &Bench) {
     let (verbs, bystander) = (bench.verbs(), bench.bystander());
     let mine = claim("a");
@@ -53,7 +53,7 @@ pub fn an_effect_of_none_is_true(bench: &Bench) {
     }
 }
 
-/// An error names its operation and its backend, and its kind says that it may pass.
+/// An error names its operation and its backend, and its kind says that it is transient.
 pub fn an_error_says_what_was_being_done(bench: &Bench) {
     let verbs = bench.verbs();
     let backend = verbs.capabilities().backend;
@@ -66,7 +66,7 @@ pub fn an_error_says_what_was_being_done(bench: &Bench) {
     }
 }
 
-/// After an outage the same client goes on, with the leases that it has.
+/// After an outage the same client continues, with the leases that it has.
 pub fn a_client_recovers_by_itself(bench: &Bench) {
     recover_from(bench, Fault::Cut);
 }
@@ -88,7 +88,7 @@ fn recover_from(bench: &Bench, fault: Fault) {
     bench.insist(|| verbs.try_acquire(&claim("b")));
 }
 
-/// A user who waits does not hear of an outage that passes.
+/// A waiting user gets no error from an outage that passes.
 pub fn a_waiter_waits_out_an_outage(bench: &Bench) {
     let client = bench.client();
     let waiter = bench.during(Fault::Cut, || {
@@ -100,13 +100,13 @@ pub fn a_waiter_waits_out_an_outage(bench: &Bench) {
     waiter.outcome().unwrap().verify().unwrap();
 }
 
-/// A store that does not answer delays nobody for much longer than was allowed.
+/// A store that does not answer delays no call for much longer than its limit.
 pub fn nothing_takes_longer_than_it_may(bench: &Bench) {
     let (verbs, client) = (bench.verbs().within(Duration::from_millis(300)), bench.client());
     let mine = claim("c");
     let lease = verbs.take(&mine);
     client.try_acquire("b", &options(LONG)).unwrap().expect("nobody holds it").release().unwrap();
-    // A busy machine takes longer than it should, but nothing else does.
+    // Only a busy machine may take longer than the limit.
     let overtime = bench.patience() / 4;
     bench.during(Fault::Hang, || {
         let begin = Instant::now();
@@ -114,7 +114,7 @@ pub fn nothing_takes_longer_than_it_may(bench: &Bench) {
         assert!(error.kind().is_transient(), "{error}");
         verbs.try_renew(std::slice::from_ref(&lease)).expect_err("nobody can know");
         verbs.try_release(&mine, Certainty::Answered).expect_err("nobody can know");
-        // A store that takes nothing in may still let itself be read.
+        // A store that accepts no writes may still be readable.
         verbs.try_fence(&lease).ok();
         assert!(begin.elapsed() < Duration::from_millis(300) * 4 + overtime, "{:?}", begin.elapsed());
         let begin = Instant::now();
@@ -123,7 +123,7 @@ pub fn nothing_takes_longer_than_it_may(bench: &Bench) {
     });
 }
 
-/// A store that comes back with its data knows who holds what.
+/// A store that restarts with its data knows who holds what.
 pub fn holds_survive_a_restart_with_data(bench: &Bench) {
     let lease = bench.verbs().take(&claim("a"));
     bench.during(Fault::RestartWithData, || {});

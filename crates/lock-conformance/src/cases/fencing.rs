@@ -19,7 +19,7 @@ pub fn tokens_rise_over_releases(bench: &Bench) {
     }
 }
 
-/// Also where the one before never gave the lock up.
+/// Also if the earlier holder never released the lock.
 pub fn tokens_rise_over_expiry(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let first = one.take(&lasting(BRIEF, claim("a")));
@@ -28,7 +28,7 @@ pub fn tokens_rise_over_expiry(bench: &Bench) {
     assert!(second.tokens.low() > first.tokens.high(), "{} after {}", second.tokens, first.tokens);
 }
 
-/// Also where several names and clients take turns.
+/// Also if several names and clients take turns.
 pub fn tokens_rise_for_each_name_whoever_asks(bench: &Bench) {
     let clients = [bench.verbs(), bench.verbs(), bench.verbs()];
     let mut highest = [0; 4];
@@ -42,7 +42,7 @@ pub fn tokens_rise_for_each_name_whoever_asks(bench: &Bench) {
     }
 }
 
-/// A claim for so many tokens gets as many, and nobody else gets one of them.
+/// A claim for several tokens gets that many, and no other claim gets any of them.
 pub fn a_width_draws_so_many_tokens(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     for width in [Width::ONE, Width::for_waiters(7), Width::MAX] {
@@ -59,7 +59,7 @@ pub fn a_width_draws_so_many_tokens(bench: &Bench) {
 }
 
 /// A store may raise its tokens to the floor of a claim or leave that to its client, but whatever it grants then is
-/// above all that it granted before, for everybody.
+/// above everything that it granted before, to any client.
 pub fn a_floor_never_lowers_tokens(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let mut highest = 0;
@@ -75,17 +75,17 @@ pub fn a_floor_never_lowers_tokens(bench: &Bench) {
     }
 }
 
-/// A store that comes back with its data grants higher tokens than before.
+/// A store that restarts with its data grants higher tokens than before.
 pub fn tokens_rise_over_a_restart_with_data(bench: &Bench) {
     rise_over(bench, Fault::RestartWithData);
 }
 
-/// A store that comes back with nothing grants higher tokens than before.
+/// A store that restarts without its data grants higher tokens than before.
 pub fn tokens_rise_over_a_restart_without_data(bench: &Bench) {
     rise_over(bench, Fault::RestartEmpty);
 }
 
-/// The client that saw the token before is gone: nobody can tell the store.
+/// The client that saw the earlier token is gone, so no claim tells the store.
 fn rise_over(bench: &Bench, restart: Fault) {
     let before = {
         let one = bench.verbs();
@@ -99,7 +99,7 @@ fn rise_over(bench: &Bench, restart: Fault) {
     assert!(after.low() > before.high(), "{after} after {before}");
 }
 
-/// A client that had a token of a store that then lost everything never hands out a lower one.
+/// A client that had a token of a store that then lost its data never hands out a lower one.
 pub fn a_store_that_forgot_is_not_believed(bench: &Bench) {
     let client = bench.client();
     let guard = client.acquire("a", &options(LONG)).unwrap();

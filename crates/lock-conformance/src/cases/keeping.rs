@@ -1,4 +1,4 @@
-//! A lock can be kept for a while after its release: it ends by itself, as nobody's lease.
+//! A lock can be kept for a while after its release. It then expires by itself and has no holder.
 
 use lock_core::{Fenced, Released, Renewed};
 
@@ -7,7 +7,7 @@ use crate::bench::earliest_end;
 use crate::facade::options;
 use crate::verbs::{BRIEF, LONG, claim};
 
-/// A kept lock is refused, with the time that is left, until that is over.
+/// A kept lock is refused to others, with the time that is left, until it expires.
 pub fn a_kept_lock_is_free_when_its_time_is_over_and_not_before(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let mine = claim("a");
@@ -17,7 +17,7 @@ pub fn a_kept_lock_is_free_when_its_time_is_over_and_not_before(bench: &Bench) {
     let remaining = two.refused(&claim("a")).remaining;
     assert!(remaining.is_none_or(|remaining| remaining <= BRIEF), "{remaining:?} of {BRIEF:?}");
     let over_at = bench.taken_over(&two, "a", bench.now() + BRIEF);
-    assert!(over_at >= earliest_end(asked_at, BRIEF), "free before its time");
+    assert!(over_at >= earliest_end(asked_at, BRIEF), "free too early");
     assert_ne!(two.fence(&lease), Fenced::Acknowledged);
 }
 
@@ -45,7 +45,7 @@ pub fn the_owner_that_left_has_nothing_of_a_kept_lock(bench: &Bench) {
     bench.taken_over(&two, "a", kept_at + BRIEF);
 }
 
-/// The owner that left can have the lock free after all.
+/// The owner that left can still free the lock.
 pub fn a_release_ends_the_keeping(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let mine = claim("a");
@@ -66,7 +66,7 @@ pub fn a_waiter_has_a_kept_lock_when_its_time_is_over(bench: &Bench) {
     let asked_at = bench.now();
     assert_eq!(one.keep(&mine, BRIEF), Released::Released);
     bench.until("the waiter has it", || waiter.is_finished());
-    assert!(bench.now() >= earliest_end(asked_at, BRIEF), "admitted before its time");
-    assert!(bench.now().since(asked_at) < LONG / 2, "long after its time");
+    assert!(bench.now() >= earliest_end(asked_at, BRIEF), "admitted too early");
+    assert!(bench.now().since(asked_at) < LONG / 2, "admitted far too late");
     waiter.outcome().unwrap().release().unwrap();
 }

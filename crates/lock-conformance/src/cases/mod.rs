@@ -1,7 +1,7 @@
 //! What must be true of every store. Each case is written once, for both facades.
 //!
-//! A case gets a store that nobody has used. It states a fact by its name, and panics where the fact is none. No case
-//! asserts that something happens within less than seconds: it waits until it is so, and compares the clients' clock.
+//! A case gets an unused store. Its name states a fact, and it panics if the fact is not true. No case asserts that
+//! something happens within less than seconds: it waits until it is so, and compares the clients' clock.
 
 pub mod cross_process;
 pub mod exclusion;
@@ -21,7 +21,8 @@ use crate::facade::options;
 use crate::verbs::LONG;
 use crate::{Bench, Client};
 
-/// Lets every client take turns of a lock on several threads, and sees that they are alone and that tokens rise.
+/// Lets every client take turns with a lock on several threads, and checks that each turn is exclusive and that tokens
+/// rise.
 fn take_turns(bench: &Bench, clients: &[Client]) {
     let (inside, highest) = (AtomicU64::new(0), AtomicU64::new(0));
     let worker = &|client: &Client| {

@@ -1,4 +1,4 @@
-//! Only the owner of a lease renews and gives it up, and asking twice is asking once.
+//! Only the owner of a lease can renew or release it, and asking twice is the same as asking once.
 
 use lock_core::{Certainty, Claim, Fenced, Lease, Released, Renewed};
 
@@ -27,7 +27,7 @@ pub fn a_stranger_cannot_renew(bench: &Bench) {
     bench.taken_over(&two, "a", granted_at + BRIEF);
 }
 
-/// Releasing again touches nobody who came after.
+/// Releasing again does not affect later holders.
 pub fn a_second_release_is_harmless(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let first = claim("a");
@@ -40,7 +40,7 @@ pub fn a_second_release_is_harmless(bench: &Bench) {
     assert_eq!(two.fence(&lease), Fenced::Acknowledged);
 }
 
-/// An owner that asks again has what it had.
+/// An owner that asks again keeps what it had.
 pub fn the_same_owner_gets_the_same_tokens(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let mine = claim("a");
@@ -66,7 +66,7 @@ pub fn asking_again_re_arms_the_ttl(bench: &Bench) {
     assert!(over_at >= earliest_end(asked_at, valid_for), "over before its holder believed");
 }
 
-/// A renewal of what is not held is refused and leaves the lock free.
+/// A renewal of a lease that is not held is refused and leaves the lock free.
 pub fn a_renewal_never_creates(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let mine = claim("a");
@@ -80,7 +80,7 @@ pub fn a_renewal_never_creates(bench: &Bench) {
     two.take(&claim("a"));
 }
 
-/// Each of many leases in one request gets its own answer, at its own place; none of none.
+/// Each of many leases in one request gets its own answer, in order; an empty request gets none.
 pub fn renewals_are_answered_in_their_order(bench: &Bench) {
     let one = bench.verbs();
     let claims: Vec<_> = (0..248).map(|number| claim(&format!("a{number}"))).collect();

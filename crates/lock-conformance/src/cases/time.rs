@@ -1,4 +1,4 @@
-//! A lease ends when it says, never before, and its holder knows first.
+//! A lease ends when its time is over and never earlier, and its holder knows first.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::facade::options;
 use crate::verbs::{BRIEF, LONG, claim, lasting};
 use crate::{Bench, Fault};
 
-/// A lease that nobody renews is over when its time is, and not before.
+/// A lease that nobody renews ends when its time is over, and not earlier.
 pub fn an_unrenewed_lease_ends(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let asked_at = bench.now();
@@ -19,7 +19,7 @@ pub fn an_unrenewed_lease_ends(bench: &Bench) {
     assert_ne!(one.fence(&lease), Fenced::Acknowledged);
 }
 
-/// No answer promises more than was asked for.
+/// No answer promises more time than was requested.
 pub fn no_grant_is_longer_than_asked(bench: &Bench) {
     let one = bench.verbs();
     for (number, millis) in [100, 1234, 59_999, 365 * 24 * 60 * 60 * 1000].into_iter().enumerate() {
@@ -50,7 +50,7 @@ pub fn a_renewal_counts_from_now(bench: &Bench) {
     assert!(over_at >= earliest_end(asked_at, valid_for), "over before its holder believed");
 }
 
-/// What is over cannot be renewed, even if nobody has taken the lock meanwhile.
+/// An expired lease cannot be renewed, even if nobody has taken the lock meanwhile.
 pub fn a_late_renewal_is_refused(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let lease = one.take(&lasting(BRIEF, claim("a")));
@@ -60,7 +60,7 @@ pub fn a_late_renewal_is_refused(bench: &Bench) {
     two.take(&claim("a"));
 }
 
-/// A holder that lives keeps the lock for as long as it likes.
+/// A live holder keeps the lock for as long as it likes.
 pub fn renewal_outlives_the_ttl(bench: &Bench) {
     let (one, two) = (bench.client(), bench.client());
     let ttl = Duration::from_secs(2);
@@ -75,7 +75,7 @@ pub fn renewal_outlives_the_ttl(bench: &Bench) {
     assert!(two.try_acquire("a", &options(LONG)).unwrap().is_some());
 }
 
-/// When renewals fail, the guard says so before anybody else can hold the lock.
+/// When renewals fail, the guard reports the loss before anybody else can hold the lock.
 pub fn a_loss_is_noticed_before_the_store_lets_go(bench: &Bench) {
     let client = bench.client();
     let guard = client.acquire("a", &options(BRIEF)).unwrap();

@@ -1,4 +1,4 @@
-//! What a store says of itself and of its locks is so.
+//! What a store says about itself and its locks is true.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -33,7 +33,8 @@ pub fn places_are_given_as_the_capabilities_say(bench: &Bench) {
     }
 }
 
-/// A store that pushes tells the next in line, and nobody else; one that does not is seen by asking again.
+/// A store that pushes notifies the next in line and nobody else; with any other store, a waiter gets its turn by
+/// asking again.
 pub fn the_next_in_line_is_told_as_the_capabilities_say(bench: &Bench) {
     let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
     let (told, told_others) = (record(&two), record(&three));
@@ -56,7 +57,7 @@ pub fn the_next_in_line_is_told_as_the_capabilities_say(bench: &Bench) {
     assert!(told_others.lock().unwrap().is_empty(), "told somebody else");
 }
 
-/// Keeps the grants that a client is told of.
+/// Keeps the grants of which a client is notified.
 fn record(verbs: &Verbs) -> Arc<Mutex<Vec<Event>>> {
     let told = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&told);
@@ -68,7 +69,7 @@ fn record(verbs: &Verbs) -> Arc<Mutex<Vec<Event>>> {
     told
 }
 
-/// A client whose guard was dropped finds the lock free when it asks next, whatever order its store keeps.
+/// A client that dropped its guard finds the lock free when it asks next, whatever order its store keeps.
 pub fn what_was_given_up_first_is_free_first(bench: &Bench) {
     let client = bench.client();
     for turn in 0..50 {
@@ -158,7 +159,7 @@ fn expect_listing(verbs: &Verbs, pattern: &str, limit: u32, expected: &[&str]) {
     assert!(seen.values().all(|entry| matches!(entry.holder, Holder::Leasehold { .. })));
 }
 
-/// What was released, or whose time is over, is held by nobody.
+/// A lock that was released or has expired is held by nobody.
 pub fn what_is_over_is_not_shown(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let released = claim("released");

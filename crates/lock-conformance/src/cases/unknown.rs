@@ -1,4 +1,4 @@
-//! A request whose answer never came is made good: repeated, or undone.
+//! A request whose answer never arrived is repeated or undone.
 
 use lock_core::{AcquireError, BackendError, Certainty, Effect, Fenced, Lease, Released, Renewed, Waiting};
 
@@ -14,8 +14,8 @@ fn unanswered<T>(bench: &Bench, ask: impl FnOnce() -> Result<T, BackendError>) {
     assert!(error.kind().is_transient(), "{error}");
 }
 
-/// The store kept the grant; the owner gets it by asking again. Where nobody queues, no owner is asked for a second time,
-/// and what the first claim did is undone.
+/// The store kept the grant; the owner gets it by asking again. At a store without a queue, no owner asks a second
+/// time, and what the first claim did is undone.
 pub fn an_acquire_without_an_answer_can_be_asked_again(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.bystander());
     let mine = claim("a");
@@ -33,7 +33,7 @@ pub fn an_acquire_without_an_answer_can_be_asked_again(bench: &Bench) {
     two.take(&claim("a"));
 }
 
-/// A release of unknown certainty clears whatever the acquire did.
+/// A release that says that a claim may still be under way undoes whatever the acquire did.
 pub fn an_acquire_without_an_answer_can_be_given_up(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.bystander());
     let mine = claim("a");
@@ -91,13 +91,13 @@ pub fn a_claim_that_arrives_after_its_release_takes_no_place(bench: &Bench) {
     let (held, ghost) = (claim("a"), waiting_claim("a"));
     one.take(&held);
     two.abandon(&ghost);
-    // Whatever it is told, it must not be in the way.
+    // Whatever its answer is, it must not block others.
     two.try_acquire(&ghost).ok();
     assert_eq!(one.release(&held), Released::Released);
     three.take(&claim("a"));
 }
 
-/// A user who was told of an error holds nothing, and stands in nobody's way for longer than a moment.
+/// A user who got an error holds nothing, and blocks others for no longer than a moment.
 pub fn a_try_without_an_answer_leaves_nothing(bench: &Bench) {
     let (client, bystander) = (bench.client(), bench.bystander());
     client.try_acquire("b", &options(LONG)).unwrap().expect("nobody holds it").release().unwrap();
@@ -107,7 +107,7 @@ pub fn a_try_without_an_answer_leaves_nothing(bench: &Bench) {
     bench.taken_over(&bystander, "a", bench.now() + LONG / 6);
 }
 
-/// Somebody who waits gets the lock, though answers were lost meanwhile, and is its only holder.
+/// A waiter gets the lock although answers were lost meanwhile, and is its only holder.
 pub fn a_wait_survives_lost_answers(bench: &Bench) {
     let (client, bystander) = (bench.client(), bench.bystander());
     let waiter = bench.during(Fault::LoseReplies, || {

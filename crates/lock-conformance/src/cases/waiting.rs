@@ -1,4 +1,4 @@
-//! A waiter is told who holds the lock, gets it soon after its release, and leaves nothing behind when it gives up.
+//! A waiter learns who holds the lock, gets it soon after its release, and leaves nothing behind when it gives up.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::facade::options;
 use crate::verbs::{BRIEF, LONG, claim, lasting, waiting_claim};
 use crate::{Bench, Waiter};
 
-/// How much sooner than a ttl a waiter must have the lock: no poll and no place is longer.
+/// How much sooner than a ttl a waiter must have the lock: no poll and no place lasts longer.
 const SOON: Duration = Duration::from_secs(11);
 
 /// A refusal says who holds the lock, and how much of the lease is left if the store can tell.
@@ -27,7 +27,7 @@ pub fn busy_names_the_holder_and_what_remains(bench: &Bench) {
     assert!(remaining <= LONG && remaining > LONG / 2, "{remaining:?} of {LONG:?}");
 }
 
-/// Who does not wish for a place has none.
+/// A claim that wants no place gets none.
 pub fn without_a_wish_no_place_is_kept(bench: &Bench) {
     let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
     let held = claim("a");
@@ -39,7 +39,7 @@ pub fn without_a_wish_no_place_is_kept(bench: &Bench) {
     three.take(&claim("a"));
 }
 
-/// A user who only tries is told that the lock is held, and gets it when it is not.
+/// A user who only tries learns that the lock is held, and gets it when it is free.
 pub fn a_try_is_answered_at_once(bench: &Bench) {
     let (one, two) = (bench.client(), bench.client());
     let guard = one.acquire("a", &options(LONG)).unwrap();
@@ -52,7 +52,7 @@ pub fn a_try_is_answered_at_once(bench: &Bench) {
     assert!(two.try_acquire("a", &options(LONG)).unwrap().is_some());
 }
 
-/// Begins to wait, and gives the waiter time to have asked the store.
+/// Begins to wait, and gives the waiter time to ask the store.
 fn wait_for(bench: &Bench, client: &crate::Client) -> Waiter {
     let waiter = client.wait_for("a", &options(LONG));
     (0..20).for_each(|_| bench.pause());
@@ -74,7 +74,7 @@ pub fn a_release_wakes_a_waiter_long_before_the_ttl(bench: &Bench) {
     guard.verify().unwrap();
 }
 
-/// Who has waited for as long as it wanted is told who holds the lock, and leaves nothing.
+/// A waiter whose wait is over learns who holds the lock, and leaves nothing behind.
 pub fn a_wait_that_is_over_names_the_holder(bench: &Bench) {
     let (one, two, three) = (bench.client(), bench.client(), bench.client());
     let guard = one.acquire("a", &options(LONG).why("nightly report")).unwrap();
@@ -89,7 +89,7 @@ pub fn a_wait_that_is_over_names_the_holder(bench: &Bench) {
     assert!(bench.now().since(released_at) < SOON);
 }
 
-/// Who stops waiting is not waited for.
+/// A waiter that gives up does not delay the others.
 pub fn a_cancelled_waiter_leaves_nothing(bench: &Bench) {
     let (one, two, three) = (bench.client(), bench.client(), bench.client());
     let guard = one.acquire("a", &options(LONG)).unwrap();
@@ -118,7 +118,7 @@ pub fn waiters_are_served_in_their_order(bench: &Bench) {
     assert!(three.take(&third).tokens.low() > lease.tokens.high());
 }
 
-/// A lock that somebody waits for goes to nobody else.
+/// A lock for which somebody waits goes to nobody else.
 pub fn nobody_overtakes_the_queue(bench: &Bench) {
     let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
     let (first, second) = (claim("a"), waiting_claim("a"));
@@ -130,7 +130,7 @@ pub fn nobody_overtakes_the_queue(bench: &Bench) {
     two.take(&second);
 }
 
-/// A waiter that asks again stands where it stood.
+/// A waiter that asks again keeps its place.
 pub fn asking_again_keeps_the_place(bench: &Bench) {
     let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
     let (first, second, third) = (claim("a"), waiting_claim("a"), waiting_claim("a"));
@@ -144,7 +144,7 @@ pub fn asking_again_keeps_the_place(bench: &Bench) {
     two.take(&second);
 }
 
-/// A waiter that has died holds nobody up for longer than its place lasts.
+/// A waiter that has died delays others no longer than its place lasts.
 pub fn a_place_that_is_not_refreshed_is_skipped(bench: &Bench) {
     let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
     let (first, third) = (claim("a"), waiting_claim("a"));
@@ -156,7 +156,7 @@ pub fn a_place_that_is_not_refreshed_is_skipped(bench: &Bench) {
     three.take(&third);
 }
 
-/// A waiter that dies as its turn comes keeps the lock for no longer than its place would have lasted.
+/// A waiter that dies when its turn comes keeps the lock no longer than its place would have lasted.
 pub fn a_hand_over_that_nobody_takes_goes_on(bench: &Bench) {
     let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
     let (first, third) = (claim("a"), waiting_claim("a"));

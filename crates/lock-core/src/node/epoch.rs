@@ -1,16 +1,17 @@
-//! What tells one life of a node's memory from the next.
+//! What distinguishes one lifetime of a node's memory from the next.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::Invalid;
 
-/// One life of a node's memory: drawn at random when the node was seen to have forgotten, and its own until it forgets again.
+/// One lifetime of a node's memory: drawn at random when a client finds that the node has forgotten, and kept until it
+/// forgets again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(u64);
 
 impl Epoch {
-    /// An epoch of a random number.
+    /// The epoch with this random number.
     pub const fn from_random(number: u64) -> Self {
         Self(number)
     }

@@ -114,6 +114,12 @@ impl Station {
         self
     }
 
+    /// The lock.
+    #[must_use]
+    pub fn name(&self) -> &LockName {
+        &self.name
+    }
+
     /// Takes in what happened. A `now` before an earlier one counts as that one.
     pub fn handle_input(&mut self, now: Moment, input: Input) {
         let now = now.max(self.last_now);

@@ -57,7 +57,9 @@ impl Station {
         }
     }
 
-    fn known_holder(&self) -> Option<Holder> {
+    /// Who holds the lock, as far as is known here.
+    #[must_use]
+    pub fn known_holder(&self) -> Option<Holder> {
         match &self.tenure {
             Some(tenure) => tenure.as_holder(),
             None => self.quest.as_ref()?.attempt().holder.clone(),

@@ -33,7 +33,7 @@ fn idle_stations_are_let_go_when_there_are_many() {
     assert!((1..=many).filter(|n| busy(*n)).all(|n| stations.find(&name(n)).is_some()), "something is going on there");
 }
 
-/// What was handed out at a station that was let go is not granted again at the next one of that name.
+/// A token that a dropped station handed out is not granted again at the next station of that name.
 #[test]
 fn a_station_that_is_let_go_leaves_its_floor_behind() {
     let stations = stations(capabilities().with_shared_counter(), Arc::new(HostClock));

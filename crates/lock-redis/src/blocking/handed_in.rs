@@ -1,4 +1,4 @@
-//! Clients and pools of the user's.
+//! The user's clients and pools.
 
 #[cfg(feature = "r2d2")]
 use std::time::Duration;
@@ -25,14 +25,14 @@ use crate::stack::Stack;
 #[cfg(feature = "r2d2")]
 use crate::wire::Wire;
 
-/// Takes the client as an address: connections are made and verified here, the first with the first request.
+/// Uses the client only as an address: connections are made and verified here, the first one with the first request.
 impl From<Client> for Redis {
     fn from(client: Client) -> Self {
         Self::own(Stack::new(client, Role::Alone))
     }
 }
 
-/// A pool of the user's.
+/// The user's pool.
 #[cfg(feature = "r2d2")]
 pub type Pool = r2d2::Pool<Client>;
 
@@ -42,8 +42,8 @@ impl Redis {
     /// others locks are released and the keeper renews, however busy the pool is. The prefix is that of `config`.
     ///
     /// # Errors
-    /// As [`Redis::connect`]; `Config` where the pool leads to another server or database than `config`; and what the pool
-    /// says where it gives no connection.
+    /// As [`Redis::connect`]; `Config` if the pool leads to another server or database than `config`; and the pool's
+    /// own error if it provides no connection.
     pub fn pooled(pool: Pool, config: &RedisConfig) -> Result<Self, BackendError> {
         let (stack, warnings) = Self::stack(config)?;
         let channel = Channel::new();
@@ -82,7 +82,7 @@ pub struct SocketTimeouts(Duration);
 
 #[cfg(feature = "r2d2")]
 impl SocketTimeouts {
-    /// Lets each read and write take so long, at least a millisecond.
+    /// Lets each read and write take this long, at least a millisecond.
     pub fn new(timeout: Duration) -> Self {
         Self(timeout.max(Duration::from_millis(1)))
     }

@@ -17,7 +17,7 @@ pub(super) enum Source {
     Own(Box<Stack>),
     #[cfg(feature = "r2d2")]
     Pool(r2d2::Pool<Client>),
-    /// A pool, and connections of its own: on one of them waiters are told.
+    /// A pool, and connections of its own, on one of which waiters are notified.
     #[cfg(feature = "r2d2")]
     PoolAndStack(r2d2::Pool<Client>, Box<Stack>),
 }
@@ -30,7 +30,7 @@ pub(super) enum Handle {
 }
 
 impl Source {
-    /// Connections of its own to the same server, or what was handed in.
+    /// Connections of its own to the same server, or what was passed in.
     pub(super) fn another(&self) -> Self {
         match self {
             Self::Own(stack) => Self::Own(Box::new(stack.another())),
@@ -41,7 +41,7 @@ impl Source {
         }
     }
 
-    /// Connections of its own, of which one can listen.
+    /// Connections of its own, one of which can listen.
     pub(super) fn stack(&self) -> Option<&Stack> {
         match self {
             Self::Own(stack) => Some(stack),

@@ -1,4 +1,4 @@
-//! What a node is asked, as commands. No I/O.
+//! The requests to a node, as commands. No I/O.
 
 use std::time::Duration;
 
@@ -118,7 +118,7 @@ fn note(seen: &[Sighting], keep: Duration) -> Call {
     })
 }
 
-/// What a node is sealed with while it votes: the run, and the epoch that it votes in.
+/// The seal of a node while it votes: its run, and the epoch in which it votes.
 fn seal(peer: &Peer, epoch: Epoch) -> String {
     format!("{}:{epoch}", peer.run_id)
 }
@@ -132,12 +132,12 @@ fn of_membership(call: Call, membership: &Membership) -> Call {
     call.arg(membership.members.join(" ")).arg(lasting(membership.max_ttl))
 }
 
-/// As an expiry, which is never nothing.
+/// As an expiry, which is never zero.
 fn lasting(duration: Duration) -> u64 {
     to_millis(duration).max(1)
 }
 
-/// A fence of more leases than one script takes, or of none, in parts; nothing for what is asked at once.
+/// The parts of a fence of more leases than one script takes, or of none; `None` for a request that is sent whole.
 pub(super) fn parts(ask: &Ask) -> Option<Vec<Ask>> {
     let Ask::Fence { leases, epoch } = ask else { return None };
     let part = |leases: &[Lease]| Ask::Fence { leases: leases.into(), epoch: *epoch };

@@ -14,16 +14,16 @@ use crate::failure::Failure;
 use crate::stack::Span;
 use crate::wire::Question;
 
-/// A node that is asked over a connection for each thread that asks. Once somebody has to wait, another connection and a
-/// thread hear when locks are freed.
+/// A node with one connection for each thread that sends requests. Once somebody has to wait, a separate thread with a
+/// connection of its own learns when locks are freed.
 pub struct RedisNode {
     redis: Redis,
     address: String,
 }
 
 impl RedisNode {
-    /// The Redis of `config`, listed in its deployment as `address`. It is connected to with the first request, and again
-    /// when a connection broke.
+    /// The Redis of `config`, listed in its deployment as `address`. It connects with the first request, and again when
+    /// a connection breaks.
     ///
     /// # Errors
     /// A configuration that cannot work. Nothing was sent.

@@ -14,15 +14,15 @@ use crate::failure::Failure;
 use crate::nonblocking::{Redis, Span};
 use crate::wire::Question;
 
-/// A node that is asked over one connection, in order, and tells of locks that were freed where it speaks RESP3.
+/// A node with one connection, which keeps requests in order and, in RESP3, also carries hints about freed locks.
 pub struct RedisNode {
     redis: Redis,
     address: String,
 }
 
 impl RedisNode {
-    /// The Redis of `config`, listed in its deployment as `address`. It is connected to with the first request, and again
-    /// when the connection broke.
+    /// The Redis of `config`, listed in its deployment as `address`. It connects with the first request, and again when
+    /// the connection breaks.
     ///
     /// # Errors
     /// A configuration that cannot work. Nothing was sent.
@@ -34,7 +34,7 @@ impl RedisNode {
     async fn answer(&self, ask: &Ask, span: Span) -> Result<Told, Failure> {
         match parts(ask) {
             None => self.redis.answer(ask, span).await,
-            // In room of its own, which most requests do not need.
+            // Boxed: most requests do not need this space.
             Some(parts) => Box::pin(self.in_parts(parts, span)).await,
         }
     }

@@ -1,4 +1,4 @@
-//! What a node answers. No I/O.
+//! The answers of a node. No I/O.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::peer::Peer;
 use crate::value::Stored;
 use crate::wire::{Line, read as read_as, remaining};
 
-/// Reads the reply to what was asked.
+/// Reads the reply to a request.
 pub(super) fn read(ask: &Ask, line: Line<'_>, reply: Value) -> Result<Told, Failure> {
     if matches!(&reply, Value::BulkString(word) if word == b"abstains") {
         return Ok(Told::Abstains);
@@ -74,8 +74,8 @@ fn noted(asked: usize, answers: &[(String, u64)]) -> Result<Told, Failure> {
 
 type Text = Option<String>;
 type Number = Option<u64>;
-/// What the hash of a node holds, and its clock: seal, pending, since, fence, longest, then members and `max_ttl` of the
-/// deployment, of the one that marked it and of the predecessor, clock.
+/// The contents of a node's hash, and its clock: seal, pending, since, fence, longest, then members and `max_ttl` of
+/// the deployment, of the one that marked it and of the predecessor, clock.
 type Known = (Text, Text, Number, Number, Number, Text, Number, Text, Number, Text, Number, u64);
 
 fn view(peer: &Peer, known: Known) -> View {

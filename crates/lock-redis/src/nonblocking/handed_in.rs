@@ -1,4 +1,4 @@
-//! Clients of the user's: connections, managers and pools.
+//! The user's clients: connections, managers and pools.
 
 #[cfg(feature = "deadpool")]
 use lock_core::{BackendError, Operation};
@@ -28,11 +28,11 @@ impl Redis {
     /// released, and on the other the keeper renews, however busy the pool is. The prefix is that of `config`.
     ///
     /// # Errors
-    /// As [`Redis::connect`]; `Config` where the pool leads to another server or database than `config`; and what the pool
-    /// says where it gives no connection.
+    /// As [`Redis::connect`]; `Config` if the pool leads to another server or database than `config`; and the pool's
+    /// own error if it provides no connection.
     ///
     /// # Cancel safety
-    /// Harmless when dropped; a key that expires after ten seconds may be left.
+    /// Can be dropped at any point; a key that expires after ten seconds may be left.
     #[cfg(feature = "deadpool")]
     pub async fn pooled(pool: deadpool_redis::Pool, config: &RedisConfig) -> Result<Self, BackendError> {
         let (wire, link, warnings) = Self::link(config).await?;
@@ -44,8 +44,9 @@ impl Redis {
     }
 }
 
-/// Takes the client as an address: connections are made and verified here, the first with the first request. They speak RESP3,
-/// whatever the client says, so that waiters can be told of their turn; where the server does not, they ask.
+/// Uses the client only as an address: connections are made and verified here, the first one with the first request.
+/// They speak RESP3, whatever the client says, so that waiters can be notified; if the server does not speak it,
+/// waiters poll.
 impl From<Client> for Redis {
     fn from(client: Client) -> Self {
         let client = speaking(&client, ProtocolVersion::RESP3).unwrap_or(client);

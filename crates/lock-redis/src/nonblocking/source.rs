@@ -19,7 +19,7 @@ pub(super) enum Source {
     Manager(redis::aio::ConnectionManager),
     #[cfg(feature = "deadpool")]
     Pool(deadpool_redis::Pool),
-    /// A pool, and a connection of its own on which waiters are told.
+    /// A pool, and a connection of its own on which waiters are notified.
     #[cfg(feature = "deadpool")]
     PoolAndLink(deadpool_redis::Pool, Link),
 }
@@ -35,7 +35,7 @@ pub(super) enum Handle {
 }
 
 impl Source {
-    /// A connection of its own to the same server, or what was handed in.
+    /// A connection of its own to the same server, or what was passed in.
     pub(super) fn another(&self) -> Self {
         match self {
             Self::Own(link) => Self::Own(link.another()),
@@ -66,7 +66,7 @@ impl Source {
         }
     }
 
-    /// Somebody is about to wait, and should be told of its turn.
+    /// A claim is about to wait, and should be notified of its turn.
     pub(super) fn listen(&self) {
         match self {
             #[cfg(feature = "deadpool")]

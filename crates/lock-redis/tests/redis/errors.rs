@@ -94,9 +94,12 @@ fn what_cannot_be_reached_is_named() {
     for (url, expected) in [
         (
             format!("redis://app:sesame@{nobody}/1"),
-            format!("redis connect: redis://{nobody} refused the connection; see"),
+            format!("redis connect: redis://{nobody} refused the connection; check"),
         ),
-        ("redis://:sesame@leasehold.invalid".into(), "host of redis://leasehold.invalid:6379 has no address".into()),
+        (
+            "redis://:sesame@leasehold.invalid".into(),
+            "cannot resolve the host name of redis://leasehold.invalid:6379".into(),
+        ),
         (
             "unix:///nowhere/redis.sock?pass=sesame".into(),
             "unix:///nowhere/redis.sock cannot be reached: No such".into(),

@@ -52,7 +52,7 @@ fn one_of_a_cluster_is_refused_by_what_it_says_of_itself() {
     let server = RedisServer::start_with(RedisOptions::default().arguments(&["--cluster-enabled", "yes"]));
     for error in refusals(&server.url()) {
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None), "{error}");
-        assert!(error.to_string().contains("is one of a cluster; give the URL of a standalone server"), "{error}");
+        assert!(error.to_string().contains("belongs to a cluster; give the URL of a standalone server"), "{error}");
     }
 }
 

@@ -115,7 +115,10 @@ fn pools_with_a_url(pooled: impl Fn(&str, &str) -> Result<Client, BackendError>)
     for elsewhere in [other.url(), format!("{}/1", server.url())] {
         let error = pooled(&server.url(), &elsewhere).err().unwrap();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Config, Effect::None), "{error}");
-        assert!(error.to_string().contains("the pool leads to another database than redis://127.0.0.1"), "{error}");
+        assert!(
+            error.to_string().contains("the pool leads to a different server or database from redis://127.0.0.1"),
+            "{error}"
+        );
     }
 }
 

@@ -28,7 +28,7 @@ impl NodeUrl {
         let mut parsed = Url::parse(&url).map_err(|error| bad(&error.to_string()))?;
         if let Some((option, _)) = parsed.query_pairs().find(|(key, _)| key == "prefix" || key == "op_timeout") {
             return Err(bad(&format!(
-                "it has an option that all nodes share (\"{option}\"): write it behind the last node"
+                "it has an option that all nodes share (\"{option}\"): write it after the last node"
             )));
         }
         let database = parsed.path().trim_matches('/');
@@ -64,12 +64,14 @@ impl fmt::Debug for NodeUrl {
     }
 }
 
-/// If nodes are on several hosts, none may be named as the local host: on another host, that name is another server.
+/// If nodes are on several hosts, none may be named as the local host: on each host, that name means a different
+/// server.
 pub(super) fn check_hosts(nodes: &[NodeUrl]) -> Result<(), Invalid> {
     let (here, elsewhere): (Vec<_>, Vec<_>) = nodes.iter().partition(|node| node.is_here);
     let (Some(here), Some(elsewhere)) = (here.first(), elsewhere.first()) else { return Ok(()) };
-    let problem = format!("{} means another server on each host, and {} is elsewhere", here.address, elsewhere.address);
-    Err(refuse(problem, "name each node as all clients reach it"))
+    let problem =
+        format!("{} means a different server on each host, and {} is elsewhere", here.address, elsewhere.address);
+    Err(refuse(problem, "name each node by an address under which all clients reach it"))
 }
 
 /// Whether this name means the local host, on every host.
@@ -106,7 +108,7 @@ mod tests {
             "redlock://?node=redis://db1&node=rediss://127.0.0.1:1&node=redis://db3",
         ] {
             let refusal = RedlockConfig::from_url(mixed).unwrap_err().to_string();
-            assert!(refusal.contains("means another server on each host"), "{mixed}: {refusal}");
+            assert!(refusal.contains("means a different server on each host"), "{mixed}: {refusal}");
         }
         for one in ["redlock://localhost:1,127.0.0.1:2,[::1]:3", "redlock://db1,localhost.example,10.0.0.1"] {
             assert!(RedlockConfig::from_url(one).is_ok(), "{one}");

@@ -1,5 +1,6 @@
 //! Acquire: each node draws a token in round one, and a majority acknowledges the highest of them in round two. If a
-//! majority drew the same token, round one is enough. That is the rule, unless another client just asked for a higher one.
+//! majority drew the same token, round one is enough. That is the usual case, unless another client just asked for a
+//! higher one.
 //!
 //! A node acknowledges a token T only to the owner that holds there, and only if the grant's own f is not above T; then its
 //! counter is at least T. Two majorities share a node, and there the later holder's f was drawn after that: it is above T,
@@ -26,8 +27,8 @@ use super::trouble::Failures;
 use crate::BACKEND;
 use ballot::{Ballot, Vote};
 
-/// While at least so many nodes are silent, the claim waits for them to draw the same token. A single missing node may have
-/// stopped.
+/// While at least this many nodes are silent, the claim waits for them to draw the same token. A single silent node may
+/// have stopped.
 const SILENT_MIN: usize = 2;
 
 /// One claim, over all nodes.
@@ -50,7 +51,7 @@ enum Round {
     /// The ttl is announced.
     Zero,
     One,
-    /// This token is to be acknowledged; so many of the nodes that were asked have not answered.
+    /// This token is to be acknowledged; this many of the nodes that were asked have not answered.
     Two {
         token: FencingToken,
         open: usize,
@@ -69,7 +70,7 @@ struct Announcement {
 }
 
 impl Acquire {
-    /// Asks all voters for grants. It may take `within` in all.
+    /// Asks all voters for grants. This may take `within` in total.
     pub(super) fn begin(nodes: &mut Nodes, now: Moment, claim: Arc<Claim>, within: Duration) -> Self {
         let mut acquire = Self {
             wish: nodes.wishes.wish(now, claim.width),
@@ -176,7 +177,7 @@ impl Acquire {
             return Err(self.failure(nodes));
         }
         let mut held: Vec<_> = self.ballots.iter().filter_map(Ballot::held).collect();
-        // So many of the nodes where it is held have to become free.
+        // How many of the nodes where it is held must become free.
         let missing = self.majority.saturating_sub(self.grants().count()).clamp(1, held.len().max(1));
         held.sort_by_key(|(_, remaining)| remaining.unwrap_or(Duration::MAX));
         match held.get(missing - 1) {
@@ -191,7 +192,7 @@ impl Acquire {
     fn failure(&self, nodes: &Nodes) -> BackendError {
         let mut failures = nodes.failures();
         self.ballots.iter().filter_map(Ballot::failure).for_each(|error| failures.push(error.clone()));
-        let message = format!("not {} of {} nodes granted it and kept it", self.majority, nodes.all.len());
+        let message = format!("fewer than {} of {} nodes granted it and kept it", self.majority, nodes.all.len());
         // A release that was just sent may still be under way.
         let touched = self.ballots.iter().any(|ballot| matches!(ballot.vote, Vote::Asked | Vote::Granted(_)));
         let others = if touched { Effect::Unknown } else { Effect::None };
@@ -266,6 +267,6 @@ fn ttl_objection(nodes: &Nodes, claim: &Claim) -> Option<BackendError> {
 }
 
 fn not_asked() -> BackendError {
-    let told = "a node answered something that was not asked";
+    let told = "a node's answer does not fit the request";
     BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Protocol, Effect::Unknown, told)
 }

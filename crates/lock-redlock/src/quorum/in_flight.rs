@@ -1,4 +1,4 @@
-//! The requests in flight: what they have to send, which outcomes they have to hear, and their verdicts.
+//! The requests in flight: what they send, which outcomes they wait for, and their verdicts.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -26,7 +26,7 @@ pub trait EpochSource: fmt::Debug + Send {
     /// An epoch that was never used before.
     ///
     /// # Errors
-    /// The random source failing.
+    /// If the random source fails.
     fn draw(&mut self) -> io::Result<Epoch>;
 }
 
@@ -35,7 +35,7 @@ pub trait EpochSource: fmt::Debug + Send {
 pub enum Output {
     /// Send this. Requests to one node have to arrive in the order of the outputs.
     Send(Outgoing),
-    /// A request has its verdict. It may still have more to send, and outcomes to hear.
+    /// A request has its verdict. It may still have more to send, and outcomes to wait for.
     Done(RequestId, Verdict),
 }
 
@@ -69,7 +69,7 @@ enum Running {
 }
 
 impl Quorum {
-    /// A quorum of the nodes with these addresses. Nothing is known of them yet.
+    /// A quorum of the nodes with these addresses. Nothing is known about them yet.
     ///
     /// # Errors
     /// `Config` for fewer than three nodes, or for an address that is listed twice.
@@ -84,8 +84,8 @@ impl Quorum {
         self.nodes.rules.turn_off(rule);
     }
 
-    /// Sets how long a node abstains at least that knows no deployment. It must not be shorter than any client's `max_ttl`: for
-    /// tests only.
+    /// Sets how long a node that knows no deployment abstains at least. It must not be shorter than any client's
+    /// `max_ttl`: for tests only.
     #[cfg(feature = "twins")]
     pub fn set_blank_dwell(&mut self, dwell: Duration) {
         self.nodes.rules.set_blank_dwell(dwell);
@@ -130,7 +130,7 @@ impl Quorum {
         self.outputs.pop_front()
     }
 
-    /// Takes in an outcome.
+    /// Processes an outcome.
     pub fn heard(&mut self, now: Moment, sent: Outgoing, outcome: Outcome) {
         self.nodes.settle(now, &sent, &outcome);
         let Some(in_flight) = self.in_flight.get_mut(&sent.request) else { return };
@@ -151,7 +151,7 @@ impl Quorum {
         }
     }
 
-    /// Puts out what a request wants sent, and its verdict as soon as there is one.
+    /// Outputs what a request wants to send, and its verdict as soon as there is one.
     fn go_on(&mut self, now: Moment, id: RequestId) {
         let Some(in_flight) = self.in_flight.get_mut(&id) else { return };
         for (node, ask, within) in self.nodes.take_unsent() {
@@ -195,7 +195,7 @@ impl Running {
 }
 
 fn no_randomness(error: &io::Error) -> BackendError {
-    let told = format!("this host has no randomness: {error}");
+    let told = format!("the system's random source failed: {error}");
     BackendError::new(BACKEND, Operation::Connect, ErrorKind::Config, Effect::None, told)
 }
 

@@ -5,7 +5,7 @@
 //! one, then [`poll`] until there is no output left. Send each [`Outgoing`], those of one node in order, and report each
 //! outcome to [`heard`], also after the verdict: the remaining work for slower nodes is part of the request.
 //!
-//! Reading order: `in_flight` (the requests) · `nodes` and `node` (what is known of the nodes) · `acquire`, `renew`,
+//! Reading order: `in_flight` (the requests) · `nodes` and `node` (what is known about the nodes) · `acquire`, `renew`,
 //! `release` (the verbs) · `recovery` (how a node that lost its memory comes to vote again).
 //!
 //! [`begin`]: Quorum::begin

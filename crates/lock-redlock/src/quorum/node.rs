@@ -1,4 +1,4 @@
-//! What is known of one node: whether it votes, whether it answers, and which releases it is owed.
+//! What is known about one node: whether it votes, whether it answers, and which releases it has not confirmed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,20 +8,20 @@ use std::time::Duration;
 use lock_core::node::Epoch;
 use lock_core::{BackendError, Certainty, Moment, Owner, ReleaseRequest, Terms, Ttl};
 
-/// A node that did not answer is probed after this time, and then after twice as long each time ...
+/// A node that did not answer is probed after this time, and then after twice as long each time.
 const PROBE_MIN: Duration = Duration::from_millis(50);
-/// ... up to this.
+/// The longest time between two probes.
 const PROBE_MAX: Duration = Duration::from_secs(1);
 /// How soon a release is repeated at a node that refused it.
 pub(super) const OWED_REST: Duration = Duration::from_secs(1);
 /// How many owners are remembered for a node that does not answer. Beyond that, leases end by their ttl.
 const OWED_MAX: usize = 1024;
 
-/// One of the nodes, by its place in the list.
+/// One of the nodes, by its position in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub usize);
 
-/// What is known of a node.
+/// What is known about a node.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) address: String,
@@ -98,7 +98,7 @@ impl Node {
         self.claims.insert(owner, None);
     }
 
-    /// It answered the claim of this owner, or certainly never received it.
+    /// It answered the claim of this owner, or never received it.
     pub(super) fn answered_claim(&mut self, owner: Owner) {
         self.claims.remove(&owner);
     }
@@ -143,7 +143,7 @@ impl Node {
         }
     }
 
-    /// It answers: returns the releases that it is owed.
+    /// It answers: returns the releases that it has not confirmed.
     pub(super) fn answered(&mut self, now: Moment) -> Vec<Arc<ReleaseRequest>> {
         self.trust = Trust::Trusted;
         self.owed.retain(|_, owed| now < owed.until);

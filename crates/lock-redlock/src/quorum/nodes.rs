@@ -1,4 +1,5 @@
-//! What is known of the nodes: which of them vote, what each is owed, what is held. All requests share it.
+//! What is known about the nodes: which of them vote, which releases each has not confirmed, what is held. All requests
+//! share it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,15 +15,15 @@ use super::trouble::{Failures, refusal};
 use super::watch::Watch;
 use super::wishes::Wishes;
 
-/// How many releases are sent to a node that does not answer. Further ones are owed.
+/// How many releases are sent to a node that does not answer. Further ones are kept until it answers.
 const RELEASES_TO_SUSPECT_MAX: usize = 64;
 
-/// What is known of the nodes.
+/// What is known about the nodes.
 #[derive(Debug)]
 pub(super) struct Nodes {
     pub(super) all: Vec<Node>,
     pub(super) membership: Arc<Membership>,
-    /// The longest ttl that may be asked for.
+    /// The longest ttl that clients may ask for.
     pub(super) max_ttl: Ttl,
     pub(super) wishes: Wishes,
     /// For each owner that holds a lock: the highest token that a node drew for it. All nodes renew under that.
@@ -49,8 +50,8 @@ impl Nodes {
         let membership = Membership::new(addresses.to_vec(), max_ttl.get());
         let members = &membership.members;
         if members.len() < 3 {
-            let told = format!("{} nodes are too few", members.len());
-            let remedy = "name at least three, better an odd number; for one server use its own URL";
+            let told = format!("a quorum of {} is too small", members.len());
+            let remedy = "name at least three nodes, preferably an odd number; for one server use its own URL";
             return Err(refusal(told, remedy));
         }
         if let Some(twice) = members.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -73,7 +74,7 @@ impl Nodes {
         self.all.len() / 2 + 1
     }
 
-    /// Every majority includes at least one of so many nodes.
+    /// So many nodes that every majority includes at least one of them.
     pub(super) fn overlap(&self) -> usize {
         self.all.len() - self.majority() + 1
     }
@@ -127,7 +128,8 @@ impl Nodes {
         self.unsent.drain(..)
     }
 
-    /// What an outcome means for its node, whatever the request. A node that answers again is sent what it is owed.
+    /// What an outcome means for its node, whatever the request. A node that answers again is sent the releases that it
+    /// has not confirmed.
     pub(super) fn settle(&mut self, now: Moment, sent: &Outgoing, outcome: &Outcome) {
         let Outgoing { node: id, ask, within, .. } = sent;
         let node = &mut self.all[id.0];
@@ -188,8 +190,8 @@ impl Nodes {
         Lease { tokens: tokens.unwrap_or(lease.tokens), ..lease }
     }
 
-    /// Releases an owner at a node for the current request. Returns whether that was sent; otherwise the node is owed it
-    /// until it answers again.
+    /// Releases an owner at a node for the current request. Returns whether that was sent; otherwise it is kept until
+    /// the node answers again.
     pub(super) fn release(&mut self, now: Moment, id: NodeId, request: &Arc<ReleaseRequest>, within: Duration) -> bool {
         let until = now + self.membership.max_ttl;
         let node = &mut self.all[id.0];

@@ -54,11 +54,11 @@ impl Silence<'_> {
         }
         let kind = if abstain.is_empty() { ErrorKind::Unreachable } else { ErrorKind::Unavailable };
         let remedy = if watch.is_blank {
-            "wait; only if this deployment never granted a lock, run: leasehold redlock init URL"
+            "wait; only if this deployment has never granted a lock, run: leasehold redlock init URL"
         } else if away.is_empty() && wrong.is_empty() {
             "wait until they vote again"
         } else {
-            "see that a majority of the nodes runs"
+            "check that a majority of the nodes runs"
         };
         BackendError::new(BACKEND, operation, kind, Effect::None, told).with_remedy(remedy)
     }
@@ -77,7 +77,7 @@ fn for_how_long(wait: &Wait, now: Moment) -> String {
         }
         Notes::Lacking(why) => {
             let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-            format!(" (too few nodes could note since when{why}; only a client that keeps running can see the end)")
+            format!(" (too few nodes could note the time{why}; only a client that keeps running can see the end)")
         }
     }
 }

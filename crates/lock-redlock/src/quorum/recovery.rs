@@ -31,13 +31,13 @@ use super::trouble::refusal;
 
 pub use report::{NodeReport, Recovery, Report};
 
-/// No dwell is shorter, however short the leases that the others know of. Since the look at them, a longer ttl may have been
-/// announced, and a claim granted and forgotten. Chosen: more than an announcement or a look takes, and about as long as a
-/// restart.
+/// No dwell is shorter, however short the leases are that the others know. Since the look at them, a longer ttl may
+/// have been announced, and a claim granted and forgotten. Chosen: more than an announcement or a look takes, and about
+/// as long as a restart.
 const DWELL_MIN: Duration = Duration::from_secs(2);
 
-/// Answers that arrive within less than this are true of all their nodes at once: none can have forgotten what it said,
-/// dwelled and come back.
+/// Answers that arrive within less than this hold for all their nodes at the same time: none can have forgotten what it
+/// said, dwelled and returned.
 pub(super) fn at_once() -> Duration {
     DWELL_MIN.saturating_sub(drift(DWELL_MIN))
 }
@@ -45,16 +45,16 @@ pub(super) fn at_once() -> Duration {
 /// What a recovery pass is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To bring back every node that may vote.
+    /// To restore every node that may vote.
     Watch,
-    /// To look, and to change nothing.
+    /// To look, without changing anything.
     Look,
-    /// To declare that the deployment is new: no node ever belonged to one, so no dwell is needed.
+    /// To declare that the deployment is new: no node has ever belonged to one, so no dwell is needed.
     Init,
     /// To move these nodes to another deployment. They abstain as if they had forgotten.
     Move(Arc<Membership>),
-    /// To watch, and to add unused nodes to this deployment if it succeeds the given one: so many nodes of that one were moved
-    /// that it has no majority left.
+    /// To look, and to add unused nodes to this deployment if it succeeds the given one, which has no majority left
+    /// after the move.
     TakeOver(Arc<Membership>),
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Pass {
     strangers: BTreeSet<NodeId>,
     /// The nodes that vote in an epoch that is not the last one of their address.
     suspects: BTreeMap<NodeId, Epoch>,
-    /// What the nodes have noted of each.
+    /// What the nodes have noted about each other.
     notes: BTreeMap<NodeId, Vec<Noted>>,
     /// Why a node could not note anything.
     note_failure: Option<BackendError>,
@@ -136,7 +136,7 @@ impl Pass {
     }
 
     pub(super) fn heard(&mut self, nodes: &mut Nodes, now: Moment, sent: &Outgoing, outcome: Outcome) {
-        // The node was owed that.
+        // The node had not confirmed that release.
         if matches!(sent.ask, Ask::Release(_)) {
             return;
         }
@@ -183,7 +183,7 @@ impl Pass {
         Ok(Phase::Mark)
     }
 
-    /// What makes a node abstain that must not continue as it is.
+    /// The request that makes a node abstain, if it must not continue as it is.
     fn marking(&self, nodes: &Nodes, node: NodeId) -> Option<Ask> {
         let view = self.views[node.0].as_ref().ok()?;
         let (epoch, membership) = (self.epochs[node.0], Arc::clone(&nodes.membership));

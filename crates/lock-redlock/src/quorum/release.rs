@@ -46,7 +46,7 @@ impl Release {
     }
 
     pub(super) fn heard(&mut self, sent: &Outgoing, outcome: Outcome) {
-        // A release that the node was owed may be another owner's.
+        // A release that the node had not confirmed may belong to another owner.
         let ours = matches!(&sent.ask, Ask::Release(request) if request.owner == self.owner);
         if ours && self.open.remove(&sent.node) {
             self.count(outcome);
@@ -70,7 +70,7 @@ impl Release {
             let lost = self.absent > self.nodes - self.majority;
             self.verdict = Some(Ok(if lost { Released::NotHeld } else { Released::Released }));
         } else if answered + self.open.len() < self.majority {
-            let told = "too few nodes could be told; the others are told later, or the lease runs out";
+            let told = "too few nodes confirmed the release; the others get it later, or the lease expires there";
             self.verdict = Some(Err(self.failures.error(Operation::Release, Effect::Unknown, told)));
         }
     }

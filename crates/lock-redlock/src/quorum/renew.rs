@@ -1,5 +1,5 @@
-//! Renew and fence: both repeat the second round, under the token that was handed out. Nodes that missed the token learn it,
-//! and nothing is created.
+//! Renew and fence: both repeat the second round, under the token that was handed out. Nodes that missed the token
+//! learn it; nothing is created.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) struct Renew {
     verdict: Option<Result<Vec<Renewed>, BackendError>>,
 }
 
-/// What the nodes said of one lease.
+/// The answers of the nodes for one lease.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     acknowledged: usize,
@@ -105,7 +105,7 @@ impl Renew {
     }
 
     fn failure(&self, operation: Operation) -> BackendError {
-        self.failures.error(operation, Effect::None, "too few nodes could say whether the lease stands")
+        self.failures.error(operation, Effect::None, "too few nodes could confirm the lease or deny it")
     }
 
     fn is_settled(&self, count: Count) -> bool {

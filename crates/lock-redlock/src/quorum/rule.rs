@@ -1,5 +1,5 @@
-//! What the simulator may change about recovery: with the feature `twins` a rule can be turned off, to see that a test notices,
-//! and blank nodes can dwell for a shorter time. Without the feature nothing can be changed.
+//! What the simulator may change about recovery: with the feature `twins` a rule can be turned off, to check that a
+//! test notices, and blank nodes can dwell for a shorter time. Without the feature nothing can be changed.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ pub enum Rule {
     Announcement,
     /// A dwell ends by notes only if a majority of the nodes has old ones.
     MajorityOfNotes,
-    /// A node that comes back by its clock, while others may know more, takes `max_ttl` for the longest ttl in use.
+    /// A node that is restored by its clock, while others may know more, takes `max_ttl` as the longest ttl in use.
     LongestByClock,
-    /// A dwell has to be over before the look begins that tells how long it is.
+    /// A dwell must be over before the look that determines its length begins.
     OverBeforeLook,
-    /// While nodes of another deployment answer, a blank node does not count towards a majority, and is not brought back unless
-    /// a majority votes in this deployment.
+    /// While nodes of another deployment answer, a blank node does not count towards a majority, and is not restored
+    /// unless a majority votes in this deployment.
     BlankMayBeTheirs,
 }
 
@@ -37,7 +37,7 @@ impl Rules {
         self.missing != Some(rule)
     }
 
-    /// How long a node abstains at least that knows no deployment.
+    /// How long a node that knows no deployment abstains at least.
     pub(super) fn blank_dwell(&self) -> Duration {
         self.blank_dwell.unwrap_or(DEFAULT_MAX_TTL)
     }
@@ -58,7 +58,7 @@ impl Rules {
         true
     }
 
-    /// How long a node abstains at least that knows no deployment.
+    /// How long a node that knows no deployment abstains at least.
     pub(super) fn blank_dwell(&self) -> Duration {
         DEFAULT_MAX_TTL
     }

@@ -8,7 +8,7 @@ use crate::BACKEND;
 #[derive(Debug)]
 pub(super) struct Failures {
     errors: Vec<BackendError>,
-    /// Every majority includes at least one of so many nodes.
+    /// So many nodes that every majority includes at least one of them.
     overlap: usize,
 }
 
@@ -21,8 +21,8 @@ impl Failures {
         self.errors.push(error);
     }
 
-    /// All of them in one. It is transient unless so many are permanent that no majority is left. `others` is the effect at
-    /// the nodes that did not fail.
+    /// All of them in one error. It is transient unless so many are permanent that no majority is left. `others` is the
+    /// effect at the nodes that did not fail.
     pub(super) fn error(&self, operation: Operation, others: Effect, message: &str) -> BackendError {
         let kinds =
             |transient| self.errors.iter().map(BackendError::kind).filter(move |kind| kind.is_transient() == transient);

@@ -6,9 +6,9 @@ use std::time::Duration;
 use lock_core::node::Epoch;
 use lock_core::{BackendError, Moment};
 
-/// How soon a pass looks again at nodes that abstain. Chosen: often enough to end a short dwell in time.
+/// How soon the next pass looks at nodes that abstain. Chosen: often enough to end a short dwell in time.
 const PASS_EVERY: Duration = Duration::from_millis(250);
-/// ... and at nodes that could not be reached.
+/// How soon the next pass looks at nodes that could not be reached.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A pass that takes longer has ended with the runtime that ran it.
 const PASS_MAX: Duration = Duration::from_secs(10);
@@ -18,9 +18,9 @@ const PASS_MAX: Duration = Duration::from_secs(10);
 pub(super) struct Watch {
     pub(super) under_way: Option<Moment>,
     pub(super) last_pass: Option<Moment>,
-    /// Since when this client has seen each epoch abstain.
+    /// When this client first saw each epoch abstain.
     pub(super) seen: BTreeMap<Epoch, Moment>,
-    /// Why nobody may be granted anything, found by the last pass.
+    /// Why nothing can be granted, as the last pass found.
     pub(super) refusal: Option<BackendError>,
     /// How long until the first node may vote again, as the last pass knew.
     pub(super) wait: Option<Wait>,
@@ -28,7 +28,7 @@ pub(super) struct Watch {
     pub(super) is_blank: bool,
 }
 
-/// How long nodes abstain yet.
+/// How much longer nodes abstain.
 #[derive(Debug)]
 pub(super) struct Wait {
     pub(super) since: Moment,
@@ -40,7 +40,7 @@ pub(super) struct Wait {
 #[derive(Debug)]
 pub(super) enum Notes {
     Kept,
-    /// They have not, for this reason where a node said why: so only a client that keeps running can end the wait.
+    /// They have not, for this reason if a node gave one. So only a client that keeps running can end the wait.
     Lacking(Option<BackendError>),
 }
 

@@ -7,7 +7,8 @@ use lock_core::{FencingToken, Moment, Width};
 
 use super::node::NodeId;
 
-/// How far a wish is ahead of the newest node's clock, in microseconds. More than the time that an answer with a clock takes.
+/// How far a wish is ahead of the newest node's clock, in microseconds. Chosen: more than the time that an answer with
+/// a clock takes.
 const LEAD: u64 = 1000;
 /// How long a higher wish of another client counts.
 const OTHERS_FOR: Duration = Duration::from_secs(1);
@@ -17,7 +18,7 @@ const CLOCK_FOR: Duration = Duration::from_secs(10);
 /// What the nodes' clocks show, according to their answers.
 #[derive(Debug)]
 pub(super) struct Wishes {
-    /// For each node: when its clock was read, and what it showed at this client's time zero.
+    /// For each node: when its clock was read, and its reading at this client's time zero.
     clocks: Vec<Option<(Moment, u64)>>,
     /// The same for the wishes of other clients.
     others: Option<(Moment, u64)>,

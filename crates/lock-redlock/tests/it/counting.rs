@@ -105,7 +105,8 @@ fn nodes_that_are_silent_are_named_with_what_helps() {
     refuse(&rig, &[0, 2], ErrorKind::Unreachable);
     let error = acquire(&rig.connected(), &claim(1)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
-    let told = "1 of 3 nodes vote, 2 are needed; not answering: node-0, node-2; see that a majority of the nodes runs";
+    let told =
+        "1 of 3 nodes vote, 2 are needed; not answering: node-0, node-2; check that a majority of the nodes runs";
     assert!(error.to_string().ends_with(told), "{error}");
 
     let rig = Rig::in_use(3);

@@ -136,7 +136,7 @@ fn a_dwell_is_over_to_the_nanosecond_when_a_majority_has_noted_so() {
     }
 }
 
-/// Whoever began the dwell, it is over when either is.
+/// The dwell is over when either is, regardless of which of them began it.
 #[test]
 fn the_longer_of_what_was_watched_and_what_was_noted_counts() {
     for noted in [SECOND, 3 * SECOND] {

@@ -42,7 +42,7 @@ fn only_a_deployment_that_nobody_knows_can_be_declared_new() {
     rig.nodes[0].forget();
     rig.nodes[1].forget();
     let error = rig.client().pass(Purpose::Init, WITHIN).unwrap_err();
-    assert!(error.to_string().contains("node-2 knows this deployment"), "{error}");
+    assert!(error.to_string().contains("node-2 already knows this deployment"), "{error}");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn other_nodes_and_other_limits_than_the_deployments_are_refused() {
     assert_eq!(error.kind(), ErrorKind::Config);
     assert!(error.to_string().contains("belongs to a deployment of other nodes"), "{error}");
     let error = rig.client_allowing(MAX_TTL / 2).pass(Purpose::Watch, WITHIN).unwrap_err();
-    assert!(error.to_string().contains("max_ttl is 1m, and the URL says 30s; write ?max_ttl=1m"), "{error}");
+    assert!(error.to_string().contains("max_ttl is 1m, and the URL says 30s; set ?max_ttl=1m"), "{error}");
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn no_end_is_promised_where_nothing_can_be_noted() {
         faults.fail_all(Operation::Connect, Fault::Refused(ErrorKind::Unavailable));
     }
     let text = told();
-    assert!(text.contains("too few nodes could note since when") && !text.contains("at most"), "{text}");
+    assert!(text.contains("too few nodes could note the time") && !text.contains("at most"), "{text}");
     assert!(text.contains("refused on command"), "{text}");
 }
 

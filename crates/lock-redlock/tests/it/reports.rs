@@ -28,7 +28,7 @@ fn a_majority_that_did_not_answer_may_come_back_unless_too_many_refuse_for_good(
         refuse(&rig, &[0, 1, 2][..denied], ErrorKind::Denied);
         let error = look(&rig).check_reached().unwrap_err();
         assert_eq!(error.kind(), expected, "{denied} of 5 refuse: {error}");
-        assert!(error.to_string().contains("only 2 of 5 nodes answer, 3 are needed"), "{error}");
+        assert!(error.to_string().contains("only 2 of 5 nodes answer, but 3 are needed"), "{error}");
     }
     let rig = Rig::founded(5);
     refuse(&rig, &[0, 1], ErrorKind::Denied);
@@ -88,5 +88,5 @@ fn a_counter_that_is_far_ahead_of_its_clock_is_told_of() {
     assert!(look(&rig).warnings().is_empty(), "clocks are never quite right");
     raise(&rig.nodes[0], now, Duration::from_micros(10_000_001));
     let warnings = look(&rig).warnings();
-    assert_eq!(warnings, ["node-0 counts 10s 1us ahead of its clock: some clock was wrong"]);
+    assert_eq!(warnings, ["the token counter of node-0 is 10s 1us ahead of its clock: some clock was wrong"]);
 }

@@ -173,7 +173,7 @@ fn a_replica_and_a_node_of_a_cluster_are_refused() {
     replica.command::<()>(&["REPLICAOF", "127.0.0.1", "1"]);
     let cluster = RedisServer::start_with(RedisOptions::default().arguments(&["--cluster-enabled", "yes"]));
     for (server, told) in
-        [(&replica, "is a replica; list a primary"), (&cluster, "is one of a cluster; use standalone")]
+        [(&replica, "is a replica; list a primary"), (&cluster, "belongs to a cluster; use standalone")]
     {
         for (facade, connect) in BOTH {
             let node = connect(&server.url());

@@ -1,4 +1,4 @@
-//! Round zero: a ttl that is longer than a majority knows of is announced before it is used.
+//! Round zero: a ttl that is longer than any that a majority knows is announced before it is used.
 //!
 //! A node that forgets abstains for the longest ttl that the others know. So a claim with a longer one must not be under way
 //! before a majority knows.
@@ -36,8 +36,8 @@ impl Acquire {
         self.announcement.as_ref().is_some_and(|ours| Arc::ptr_eq(&ours.leases, leases))
     }
 
-    /// A node that was told and has begun another epoch since has forgotten the ttl. A node that was told long ago may have
-    /// forgotten it, too.
+    /// A node that heard of the ttl and has begun another epoch since has forgotten it. A node that heard of it long
+    /// ago may have forgotten it, too.
     pub(super) fn count_told(&mut self, nodes: &mut Nodes, now: Moment, node: (NodeId, Epoch), outcome: Outcome) {
         let Some(announcement) = self.announcement.as_mut().filter(|_| self.round == Round::Zero) else { return };
         announcement.open -= 1;
@@ -55,7 +55,7 @@ impl Acquire {
             self.wish = nodes.wishes.wish(now, self.claim.width);
             self.ask_all(nodes, now);
         } else if told + open < self.majority {
-            let message = format!("not {} of {} nodes answered", self.majority, nodes.all.len());
+            let message = format!("fewer than {} of {} nodes answered", self.majority, nodes.all.len());
             self.end(Err(self.failures.error(Operation::Acquire, Effect::None, &message)));
         } else if is_late {
             self.end(Err(too_late()));
@@ -65,7 +65,7 @@ impl Acquire {
 
 fn too_late() -> BackendError {
     let most = humantime::format_duration(at_once());
-    let told = format!("a majority of the nodes could not be told of a longer ttl within {most}");
+    let told = format!("could not announce a longer ttl to a majority of the nodes within {most}");
     BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, told)
-        .with_remedy("try again; see that a majority of the nodes answers faster")
+        .with_remedy("try again; check that a majority of the nodes answers faster")
 }

@@ -1,4 +1,4 @@
-//! What came of a claim at one node.
+//! The outcome of a claim at one node.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use lock_core::{BackendError, FencingToken, Holder};
 
 use super::super::nodes::Voter;
 
-/// What came of the claim at one node.
+/// The outcome of the claim at one node.
 #[derive(Debug)]
 pub(super) struct Ballot {
     pub(super) voter: Voter,

@@ -34,8 +34,8 @@ impl Pass {
         }
     }
 
-    /// A lease that this node granted and forgot is known to a majority without it. So enough of the others include one that
-    /// knows its ttl, and one that knows its token.
+    /// A lease that this node granted and forgot is known to a majority without it. So if enough of the others answer,
+    /// one of them knows its ttl, and one knows its token.
     fn dwell(&self, nodes: &Nodes, node: NodeId, epoch: Epoch) -> Dwell {
         let others = self.views.iter().enumerate().filter(|(index, _)| *index != node.0);
         let others: Vec<_> = others.filter_map(|(_, view)| view.as_ref().ok()).filter(|view| view.votes()).collect();
@@ -50,7 +50,7 @@ impl Pass {
             // Every client has to look and to announce again.
             (most + drift(most), longest, Recovery::ByClock)
         } else {
-            // Nobody can tell what was announced, so from now on it counts as `max_ttl`.
+            // What was announced is unknown, so from now on it counts as `max_ttl`.
             let longest = if nodes.rules.keep(Rule::LongestByClock) { nodes.membership.max_ttl } else { longest };
             (most + drift(most), longest, Recovery::ByClock)
         };
@@ -58,8 +58,8 @@ impl Pass {
         Dwell { epoch, lasts: lasts.max(least), longest, recovery }
     }
 
-    /// The longest ttl that a node may have granted. A node that knows no deployment may have been part of one that allowed
-    /// more than this client does.
+    /// The longest ttl that a node may have granted. A node that knows no deployment may have belonged to one that
+    /// allowed more than this client does.
     fn most(&self, nodes: &Nodes, node: NodeId) -> Duration {
         let max_ttl = nodes.membership.max_ttl;
         let is_blank = self.views[node.0].as_ref().is_ok_and(|view| view.membership.is_none());

@@ -1,5 +1,5 @@
-//! Whether the nodes are what they should be: different servers, of this deployment, each the only one behind its address.
-//! A node that is not does not count, and stops nothing while a majority is left.
+//! Whether the nodes are what they should be: different servers, of this deployment, each the only one behind its
+//! address. Any other node does not count, and stops nothing while a majority is left.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use super::{Pass, Purpose};
 impl Pass {
     pub(super) fn check_identity(&mut self, nodes: &Nodes) -> Result<(), BackendError> {
         self.set_strangers_aside(nodes);
-        // If one server has two addresses, a pass that brings nodes back knows only later which address is out of date.
+        // If one server has two addresses, a pass that restores nodes learns only later which address is out of date.
         if !matches!(self.purpose, Purpose::Watch | Purpose::TakeOver(_)) {
             self.set_doubles_aside(nodes);
         }
@@ -127,8 +127,8 @@ impl Pass {
         for (state, view) in nodes.all.iter().zip(&self.views) {
             let view = view.as_ref().map_err(Clone::clone)?;
             if view.membership.is_some() {
-                let told = format!("{} knows this deployment already: it is not new", state.address);
-                return Err(refusal(told, "wait for its nodes to vote; look with: leasehold redlock status URL"));
+                let told = format!("{} already knows this deployment, so it is not new", state.address);
+                return Err(refusal(told, "wait for its nodes to vote; to check, run: leasehold redlock status URL"));
             }
         }
         Ok(())
@@ -147,16 +147,15 @@ impl Pass {
 }
 
 fn one_server(first: &str, second: &str) -> BackendError {
-    refusal(format!("{first} and {second} are one and the same server"), "name independent servers, each once")
+    refusal(format!("{first} and {second} are the same server"), "name independent servers, each once")
 }
 
 fn superseded(address: &str) -> BackendError {
-    let remedy =
-        "stop the server that is not to be used, see that the address leads to the other one only, and restart that";
-    refusal(format!("{address} leads to another server than it did last"), remedy)
+    let remedy = "stop the wrong server, make sure that the address leads only to the other one, and restart that one";
+    refusal(format!("{address} now leads to a different server"), remedy)
 }
 
-/// Whether it needs an operator.
+/// Whether an operator has to act.
 fn is_wrong(error: &&BackendError) -> bool {
     error.kind() == ErrorKind::Config
 }
@@ -174,7 +173,7 @@ fn compare(ours: &Membership, address: &str, theirs: &Membership) -> Result<(), 
         let (theirs, ours) = (humantime::format_duration(theirs.max_ttl), humantime::format_duration(ours.max_ttl));
         let told = format!("this deployment's max_ttl is {theirs}, and the URL says {ours}");
         let written = theirs.to_string().replace(' ', "");
-        return Err(refusal(told, format!("write ?max_ttl={written} in the URL of every client")));
+        return Err(refusal(told, format!("set ?max_ttl={written} in the URL of every client")));
     }
     Ok(())
 }

@@ -13,16 +13,16 @@ use super::{Pass, Phase, Purpose};
 impl Pass {
     pub(super) fn move_all(&mut self, nodes: &mut Nodes, to: &Arc<Membership>) -> Result<Phase, BackendError> {
         if to.max_ttl < nodes.membership.max_ttl {
-            let remedy = "keep max_ttl, or make it longer: older leases may last that long";
+            let remedy = "keep max_ttl or increase it, because earlier leases may last that long";
             return Err(refusal("the new deployment's max_ttl is shorter", remedy));
         }
         // A blank node has nothing to move, and may not belong here.
         let knows = |node: &NodeId| matches!(&self.views[node.0], Ok(view) if view.membership.is_some());
         let reached: Vec<_> = nodes.ids().filter(knows).collect();
-        // Every majority of the old deployment includes one of so many.
+        // So many nodes that every majority of the old deployment includes one of them.
         if reached.len() < nodes.overlap() {
-            let remedy = "see that they run, and that the first URL names the nodes as they are; then move again";
-            return Err(refusal("too few nodes answer that know this deployment", remedy));
+            let remedy = "check that they run, and that the first URL names the current nodes; then move again";
+            return Err(refusal("too few of the nodes that answer know this deployment", remedy));
         }
         for node in reached {
             let moved = matches!(&self.views[node.0], Ok(view) if view.membership.as_ref() == Some(&**to));

@@ -1,5 +1,5 @@
-//! What the nodes note of each other: which epoch began last at a member, and when. So short-lived processes can measure a
-//! dwell together, and a second server behind an address is noticed.
+//! What the nodes note about each other: which epoch began last at a member, and when. So short-lived processes can
+//! measure a dwell together, and a second server behind an address is noticed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Pass {
         }
     }
 
-    /// Whether a later process can know since when the nodes abstain.
+    /// Whether a later process can tell since when the nodes have abstained.
     pub(super) fn notes_kept(&self, nodes: &Nodes) -> Notes {
         let kept = |(node, dwell): (&NodeId, &Dwell)| self.ages(*node, dwell.epoch).len() >= nodes.majority();
         if self.dwells.iter().all(kept) { Notes::Kept } else { Notes::Lacking(self.note_failure.clone()) }

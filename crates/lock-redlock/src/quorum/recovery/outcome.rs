@@ -41,7 +41,7 @@ impl Pass {
     }
 
     pub(super) fn refuse(&mut self, nodes: &mut Nodes, now: Moment, error: BackendError) {
-        // The refusal of another purpose does not stop grants.
+        // A refused purpose, such as a move, does not stop grants.
         if self.purpose == Purpose::Watch {
             nodes.watch.refusal = Some(error.clone());
         }

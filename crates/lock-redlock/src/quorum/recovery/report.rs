@@ -15,7 +15,7 @@ const AHEAD_MAX: Duration = Duration::from_secs(10);
 pub struct Report {
     /// The nodes, in the order of the list.
     pub nodes: Vec<NodeReport>,
-    /// How many are needed for anything.
+    /// How many nodes are a majority.
     pub majority: usize,
 }
 
@@ -23,7 +23,7 @@ impl Report {
     /// Checks that a majority of the nodes answered.
     ///
     /// # Errors
-    /// Why the others did not.
+    /// The reasons why the others did not.
     pub fn check_reached(&self) -> Result<(), BackendError> {
         let errors: Vec<_> = self.nodes.iter().filter_map(|node| node.view.as_ref().err()).collect();
         let (all, answered) = (self.nodes.len(), self.nodes.len() - errors.len());
@@ -38,16 +38,16 @@ impl Report {
         let kind = first.map_or(ErrorKind::Unreachable, |error| error.kind());
         let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
         let message =
-            format!("only {answered} of {all} nodes answer, {} are needed ({})", self.majority, told.join("; "));
+            format!("only {answered} of {all} nodes answer, but {} are needed ({})", self.majority, told.join("; "));
         Err(BackendError::new(BACKEND, Operation::Connect, kind, Effect::None, message))
     }
 
-    /// Whether all nodes answered and none was ever part of a deployment: this one is new, or all of it was lost.
+    /// Whether all nodes answered and none knows of any deployment: this one is new, or all its data was lost.
     pub fn is_blank(&self) -> bool {
         self.nodes.iter().all(|node| node.view.as_ref().is_ok_and(|view| view.membership.is_none()))
     }
 
-    /// Whether a node says that it cannot be one, for instance because it is a replica, and so does not count.
+    /// Whether a node reports that it cannot be one, for instance because it is a replica, and so does not count.
     pub fn has_strangers(&self) -> bool {
         // Errors of `Connect` mean that a node belongs to another deployment, which stops nothing.
         let strange =
@@ -60,7 +60,7 @@ impl Report {
         let count = self.nodes.len();
         let even = count
             .is_multiple_of(2)
-            .then(|| format!("{count} nodes bear no more failures than {}: an odd number is better", count - 1));
+            .then(|| format!("{count} nodes tolerate no more failures than {}: use an odd number", count - 1));
         even.into_iter().chain(self.nodes.iter().flat_map(NodeReport::warnings)).collect()
     }
 }
@@ -79,27 +79,30 @@ impl NodeReport {
             )
         });
         let by_clock = self.recovery.filter(|recovery| *recovery == Recovery::ByClock).map(|_| {
-            format!("{address} votes again, and too few of the others remembered: its clock alone keeps tokens rising")
+            format!("{address} votes again, but too few of the other nodes kept their data: rising tokens now depend on its clock alone")
         });
         let ahead = Duration::from_micros(view.counter.saturating_sub(view.clock.0));
         let ahead = (ahead > AHEAD_MAX).then(|| {
-            format!("{address} counts {} ahead of its clock: some clock was wrong", humantime::format_duration(ahead))
+            format!(
+                "the token counter of {address} is {} ahead of its clock: some clock was wrong",
+                humantime::format_duration(ahead)
+            )
         });
         evicts.into_iter().chain(by_clock).chain(ahead).collect()
     }
 }
 
-/// How one node is.
+/// The state of one node.
 #[derive(Clone, Debug)]
 pub struct NodeReport {
     /// Its address.
     pub address: String,
     /// Its last answer.
     pub view: Result<View, BackendError>,
-    /// How it came to vote in this pass.
+    /// How its counter was recovered, if it began to vote in this pass.
     pub recovery: Option<Recovery>,
-    /// How long until its dwell is over at the latest, while this client runs. In a pass that only looks: while others run
-    /// passes.
+    /// How long until its dwell is over at the latest, provided that this client keeps running, or, in a pass that only
+    /// looks, that others run passes.
     pub votes_in: Option<Duration>,
 }
 
@@ -108,6 +111,6 @@ pub struct NodeReport {
 pub enum Recovery {
     /// From enough of the others: no token can be drawn twice.
     FromOthers,
-    /// Too few of the others remembered: the node's clock alone keeps the tokens rising.
+    /// Too few of the others remembered, so rising tokens depend on the node's clock alone.
     ByClock,
 }

@@ -1,0 +1,262 @@
+//! Both facades tell observers the same, in the same order.
+#![cfg(feature = "full")]
+#![allow(clippy::unwrap_used, reason = "tests may")]
+
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use leasehold::memory::MemoryStore;
+use leasehold::observe::{Observer, Occurrence};
+use leasehold::{BackendConfig, LossReason, ManualClock, ReleaseError, blocking};
+use test_support::RedisServer;
+use test_support::bounds::{Watchdog, wait_for};
+use tokio::runtime::Runtime;
+
+/// A request for a lease of this ttl may take a second.
+const TTL: Duration = Duration::from_secs(6);
+
+/// Keeps what it is told.
+#[derive(Default)]
+struct Log(Mutex<Vec<Occurrence>>);
+
+impl Observer for Log {
+    fn observe(&self, occurrence: &Occurrence) {
+        self.0.lock().unwrap().push(occurrence.clone());
+    }
+}
+
+impl Log {
+    fn all(&self) -> Vec<Occurrence> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        self.all().iter().map(Occurrence::name).collect()
+    }
+
+    /// Waits until this was told last.
+    #[track_caller]
+    fn ends_with(&self, name: &str) {
+        wait_for(&format!("{name:?} to be told"), || (self.names().last() == Some(&name)).then_some(()));
+    }
+}
+
+/// A client of either facade.
+enum Client {
+    Async(Runtime, leasehold::Client),
+    Blocking(blocking::Client),
+}
+
+enum Guard<'a> {
+    Async(&'a Runtime, leasehold::Guard),
+    Blocking(blocking::Guard),
+}
+
+type Connect = fn(&str, Arc<Log>) -> Client;
+
+fn on_tokio(url: &str, log: Arc<Log>) -> Client {
+    let (runtime, config) = (Runtime::new().unwrap(), BackendConfig::from_url(url).unwrap());
+    let client = runtime.block_on(async { leasehold::builder(&config).await.unwrap().observer(log).build().unwrap() });
+    Client::Async(runtime, client)
+}
+
+fn on_threads(url: &str, log: Arc<Log>) -> Client {
+    let config = BackendConfig::from_url(url).unwrap();
+    Client::Blocking(blocking::builder(&config).unwrap().observer(log).build().unwrap())
+}
+
+impl Client {
+    fn acquire(&self, name: &str) -> Guard<'_> {
+        match self {
+            Self::Async(runtime, client) => {
+                Guard::Async(runtime, runtime.block_on(client.mutex(name).ttl(TTL).acquire()).unwrap())
+            }
+            Self::Blocking(client) => Guard::Blocking(client.mutex(name).ttl(TTL).acquire().unwrap()),
+        }
+    }
+}
+
+impl Guard<'_> {
+    fn release(self) -> Result<(), ReleaseError> {
+        match self {
+            Self::Async(runtime, guard) => runtime.block_on(guard.release()),
+            Self::Blocking(guard) => guard.release(),
+        }
+    }
+
+    fn remaining(&self) -> Duration {
+        match self {
+            Self::Async(_, guard) => guard.remaining(),
+            Self::Blocking(guard) => guard.remaining(),
+        }
+    }
+}
+
+/// A hold and a release, a wait, a late renewal, a loss, and a release that is confirmed late.
+fn play(connect: Connect) -> Vec<Occurrence> {
+    let (server, log) = (RedisServer::start(), Arc::new(Log::default()));
+    let client = connect(&server.url(), Arc::clone(&log));
+    client.acquire("held").release().unwrap();
+    log.ends_with("released");
+
+    let other = blocking::connect(&server.url()).unwrap();
+    let first = other.mutex("awaited").acquire().unwrap();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| client.acquire("awaited").release().unwrap());
+        let waiters = || other.inspect().unwrap().holder(first.name(), TTL).unwrap().map(|entry| entry.waiters);
+        wait_for("the waiter to be queued", || (waiters() == Some(1)).then_some(()));
+        first.release().unwrap();
+        waiting.join().unwrap();
+    });
+    log.ends_with("released");
+
+    let guard = client.acquire("renewed");
+    server.stop();
+    wait_for("less than half of the lease to be left", || (guard.remaining() < TTL * 2 / 5).then_some(()));
+    server.resume();
+    log.ends_with("renewed late");
+
+    server.stop();
+    log.ends_with("lost");
+    // The renewal under way ends as well, so that the release alone finds the store.
+    thread::sleep(Duration::from_millis(1500));
+    server.resume();
+    log.ends_with("store available");
+    assert!(matches!(guard.release(), Err(ReleaseError::Lost(_))));
+
+    let guard = client.acquire("released late");
+    log.ends_with("acquired");
+    server.stop();
+    assert!(guard.release().is_err());
+    log.ends_with("release pending");
+    server.resume();
+    log.ends_with("released");
+    log.all()
+}
+
+/// What matters of an occurrence, without times.
+fn outline(occurrence: &Occurrence) -> String {
+    let lock = occurrence.lock().map(|lock| format!(" {lock}")).unwrap_or_default();
+    let more = if let Occurrence::Acquired { position, .. } = occurrence {
+        format!(", position {position:?}")
+    } else if let Occurrence::Lost { reason, .. } = occurrence {
+        format!(", after an error: {}", matches!(reason, LossReason::Expired(Some(_))))
+    } else {
+        String::new()
+    };
+    format!("{}{lock}{more}", occurrence.name())
+}
+
+#[test]
+fn both_facades_tell_the_same_in_the_same_order() {
+    let _watchdog = Watchdog::over_this_test();
+    let expected = [
+        "acquired held, position None",
+        "released held",
+        "acquired awaited, position Some(1)",
+        "released awaited",
+        "acquired renewed, position None",
+        "store unavailable",
+        "store available",
+        "renewed late renewed",
+        "store unavailable",
+        "lost renewed, after an error: true",
+        "store available",
+        "acquired released late, position None",
+        "store unavailable",
+        "release pending released late",
+        "store available",
+        "released released late",
+    ];
+    let plays = [on_tokio as Connect, on_threads].map(|connect| thread::spawn(move || play(connect)));
+    for told in plays.map(|play| play.join().unwrap()) {
+        assert_eq!(told.iter().map(outline).collect::<Vec<_>>(), expected, "{told:#?}");
+    }
+}
+
+/// The clock is moved by hand, so that this takes no ten seconds.
+#[test]
+fn both_facades_tell_of_a_long_wait_and_who_holds_the_lock() {
+    let _watchdog = Watchdog::over_this_test();
+    let runtime = Runtime::new().unwrap();
+    let _entered = runtime.enter();
+    let (clock, log) = (ManualClock::new(), Arc::new(Log::default()));
+    let store = MemoryStore::new(Arc::new(clock.clone()));
+    let holder = blocking::Client::builder(Arc::new(store.blocking())).clock(Arc::new(clock.clone()));
+    let on_threads = blocking::Client::builder(Arc::new(store.blocking())).clock(Arc::new(clock.clone()));
+    let on_tokio = leasehold::Client::builder(Arc::new(store.nonblocking())).clock(Arc::new(clock.clone()));
+    let on_threads = on_threads.observer(Arc::clone(&log) as Arc<dyn Observer>).build().unwrap();
+    let on_tokio = on_tokio.observer(Arc::clone(&log) as Arc<dyn Observer>).build().unwrap();
+    let held = holder.build().unwrap().mutex("a").why("testing").acquire().unwrap();
+    let waiting = [
+        thread::spawn(move || on_threads.mutex("a").acquire().map(|guard| guard.fencing_token())),
+        thread::spawn(move || runtime.block_on(on_tokio.mutex("a").acquire()).map(|guard| guard.fencing_token())),
+    ];
+    let told = wait_for("both to be told of", || {
+        clock.advance(Duration::from_secs(1));
+        Some(log.all()).filter(|told| told.len() == 2)
+    });
+    for occurrence in told {
+        let text = occurrence.to_string();
+        assert!(text.starts_with("still waiting for \"a\" after 10.") && text.contains("testing"), "{text}");
+    }
+    held.release().unwrap();
+    for waiting in waiting {
+        waiting.join().unwrap().unwrap();
+    }
+}
+
+/// Takes another lock for a moment whenever it is told that one was acquired.
+struct TakesMore(OnceLock<blocking::Client>, Log);
+
+impl Observer for TakesMore {
+    fn observe(&self, occurrence: &Occurrence) {
+        self.1.observe(occurrence);
+        if let (Some(client), Some("a")) = (self.0.get(), occurrence.lock().map(|lock| lock.as_str())) {
+            assert!(client.mutex("a").store_error().is_none());
+            client.mutex("b").try_acquire().unwrap().unwrap().release().unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_observer_may_use_its_client() {
+    let _watchdog = Watchdog::over_this_test();
+    let observer = Arc::new(TakesMore(OnceLock::new(), Log::default()));
+    let builder = blocking::Client::builder(Arc::new(MemoryStore::default().blocking()));
+    let client = builder.observer(Arc::clone(&observer) as Arc<dyn Observer>).build().unwrap();
+    assert!(observer.0.set(client.clone()).is_ok());
+    client.mutex("a").acquire().unwrap().release().unwrap();
+    assert_eq!(observer.1.names(), ["acquired", "acquired", "released", "released", "acquired", "released"]);
+}
+
+struct Panics;
+
+impl Observer for Panics {
+    fn observe(&self, occurrence: &Occurrence) {
+        assert!(occurrence.name().is_empty(), "on purpose");
+    }
+}
+
+#[test]
+fn a_panic_of_an_observer_reaches_neither_facade() {
+    let _watchdog = Watchdog::over_this_test();
+    let (store, log) = (MemoryStore::default(), Arc::new(Log::default()));
+    let client = blocking::Client::builder(Arc::new(store.blocking())).observer(Arc::new(Panics));
+    let client = client.observer(Arc::clone(&log) as Arc<dyn Observer>).build().unwrap();
+    let guard = client.mutex("a").acquire().unwrap();
+    guard.verify().unwrap();
+    guard.release().unwrap();
+
+    Runtime::new().unwrap().block_on(async {
+        let client = leasehold::Client::builder(Arc::new(store.nonblocking())).observer(Arc::new(Panics));
+        let client = client.observer(Arc::clone(&log) as Arc<dyn Observer>).build().unwrap();
+        let guard = client.mutex("a").acquire().await.unwrap();
+        guard.verify().await.unwrap();
+        guard.release().await.unwrap();
+        client.close().await;
+    });
+    log.ends_with("released");
+    assert_eq!(log.names(), ["acquired", "released", "acquired", "released"], "others are told all the same");
+}

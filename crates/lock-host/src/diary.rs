@@ -1,0 +1,251 @@
+//! What observers are told of one lock, worked out from what goes into its station and what comes out.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use lock_core::station::{Action, ActionId, Input, Output, Reply, Request, Station, TurnId};
+use lock_core::{Answer, BackendError, FencingToken, Hold, LossReason, Moment, Owner, Released, Renewed};
+
+use crate::observer::Occurrence;
+use crate::sync::Arc;
+use crate::watch::News;
+
+/// A waiter that has waited for so long is reported, and again each time that this has doubled. Chosen: waits that are
+/// part of normal operation are shorter.
+const LONG: Duration = Duration::from_secs(10);
+
+/// A renewal is due at a third of the validity. It is late after another part of so much: less than half is left then.
+const LATE_PART: u32 = 6;
+
+/// What observers are told of one lock.
+pub(crate) struct Diary {
+    news: Arc<News>,
+    now: Moment,
+    waits: Waits,
+    holds: HashMap<TurnId, Holding>,
+    renewal: Option<Due>,
+    /// The answer of the present input, if it came late.
+    late: Option<Late>,
+    unreleased: Vec<Unreleased>,
+}
+
+/// Those who wait, and when each has waited for long.
+#[derive(Default)]
+struct Waits {
+    by_turn: HashMap<TurnId, Wait>,
+    long_at: BTreeSet<(Moment, TurnId)>,
+    /// The first position in the store's queue that they were told of.
+    position: Option<u32>,
+}
+
+struct Wait {
+    since: Moment,
+    /// When that is reported next, counted from `since`.
+    long: Duration,
+}
+
+struct Holding {
+    hold: Arc<Hold>,
+    since: Moment,
+}
+
+/// When the next renewal of a lease is due.
+struct Due {
+    owner: Owner,
+    at: Moment,
+}
+
+struct Late {
+    by: Duration,
+    remaining: Duration,
+}
+
+/// A release that was not confirmed.
+struct Unreleased {
+    owner: Owner,
+    token: FencingToken,
+    held: Duration,
+    /// The request that repeats it.
+    request: Option<ActionId>,
+}
+
+impl Waits {
+    fn begin(&mut self, turn: TurnId, now: Moment) {
+        self.by_turn.insert(turn, Wait { since: now, long: LONG });
+        self.long_at.insert((now + LONG, turn));
+    }
+
+    /// When the wait began. The position goes with the last waiter.
+    fn end(&mut self, turn: TurnId) -> Option<Moment> {
+        let Wait { since, long } = self.by_turn.remove(&turn)?;
+        self.long_at.remove(&(since + long, turn));
+        if self.by_turn.is_empty() {
+            self.position = None;
+        }
+        Some(since)
+    }
+
+    /// How long one has waited that has waited for long, once for each time.
+    fn take_long(&mut self, now: Moment) -> Option<Duration> {
+        let (_, turn) = self.long_at.first().copied().filter(|(at, _)| *at <= now)?;
+        self.long_at.pop_first();
+        let wait = self.by_turn.get_mut(&turn)?;
+        let waited = now.since(wait.since);
+        while wait.long <= waited {
+            wait.long = wait.long.saturating_mul(2);
+        }
+        self.long_at.insert((wait.since + wait.long, turn));
+        Some(waited)
+    }
+}
+
+impl Diary {
+    pub(crate) fn new(news: Arc<News>) -> Self {
+        Self {
+            news,
+            now: Moment::ORIGIN,
+            waits: Waits::default(),
+            holds: HashMap::new(),
+            renewal: None,
+            late: None,
+            unreleased: Vec::new(),
+        }
+    }
+
+    /// When there is something to tell though nothing happens.
+    pub(crate) fn next_wake(&self) -> Option<Moment> {
+        self.waits.long_at.first().map(|(at, _)| *at)
+    }
+
+    /// Takes note of an input, before the station does.
+    pub(crate) fn before(&mut self, now: Moment, input: &Input) {
+        self.now = now;
+        match input {
+            Input::Join(join) => self.waits.begin(join.turn, now),
+            Input::Leave(leaving) => _ = self.waits.end(leaving.turn),
+            Input::Reply(_, Reply::Acquire(result)) => {
+                self.store_said(result);
+                if let Ok(Answer::Queued { position, .. }) = result {
+                    self.waits.position.get_or_insert(*position);
+                }
+            }
+            Input::Reply(id, Reply::Release(result)) => {
+                self.store_said(result);
+                if result.is_ok() {
+                    self.confirmed(*id);
+                }
+            }
+            Input::Renewal { owner, asked_at, answer } => {
+                self.store_said(answer);
+                if let Ok(Renewed::Renewed { valid_for, .. }) = answer {
+                    self.renewed(*owner, *asked_at, *valid_for);
+                }
+            }
+            Input::Event(_) | Input::Tick | Input::Close => {}
+        }
+    }
+
+    /// Takes note of an output.
+    pub(crate) fn output(&mut self, output: &Output) {
+        match output {
+            Output::Admit { turn, hold } => self.admitted(*turn, hold),
+            Output::Refuse { turn, .. } => _ = self.waits.end(*turn),
+            Output::Lose { turn, reason } => self.lost(*turn, reason),
+            Output::Ended { turn, result } => self.ended(*turn, result),
+            Output::Run(action) => self.repeated(action),
+            Output::Keep { lease, asked_at, valid_for } => {
+                // A lease that was handed over may be due at once, which is not late yet.
+                self.renewal = Some(Due { owner: lease.owner, at: (*asked_at + *valid_for / 3).max(self.now) });
+            }
+            Output::Forget(owner) => _ = self.renewal.take_if(|due| due.owner == *owner),
+        }
+    }
+
+    /// Takes note of how the station stands after an input.
+    pub(crate) fn after(&mut self, station: &Station) {
+        if let Some(Late { by, remaining }) = self.late.take()
+            && let Some(Holding { hold, .. }) = self.holds.values().next()
+        {
+            let (lock, token) = (self.news.lock(), hold.token());
+            self.news.push(Occurrence::RenewedLate { lock, token, late: by, remaining });
+        }
+        while let Some(waited) = self.waits.take_long(self.now) {
+            let (lock, holder, error) = (self.news.lock(), station.known_holder(), station.trouble().cloned());
+            self.news.push(Occurrence::WaitingLong { lock, waited, holder, error });
+        }
+        // The station gives up a release when its lease is surely over.
+        self.unreleased.retain(|unreleased| station.knows(unreleased.owner));
+    }
+
+    /// A holder has lost its hold.
+    pub(crate) fn lost(&mut self, turn: TurnId, reason: &LossReason) {
+        let Some(Holding { hold, since }) = self.holds.remove(&turn) else { return };
+        let (lock, token, held) = (self.news.lock(), hold.token(), self.now.since(since));
+        self.news.push(Occurrence::Lost { lock, token, held, reason: reason.clone() });
+    }
+
+    fn store_said<T>(&self, result: &Result<T, BackendError>) {
+        self.news.store_said(self.now, result.as_ref().err());
+    }
+
+    fn admitted(&mut self, turn: TurnId, hold: &Arc<Hold>) {
+        let position = self.waits.position.take();
+        let waited = self.waits.end(turn).map_or(Duration::ZERO, |since| self.now.since(since));
+        self.holds.insert(turn, Holding { hold: Arc::clone(hold), since: self.now });
+        let (lock, token) = (self.news.lock(), hold.token());
+        self.news.push(Occurrence::Acquired { lock, token, waited, position });
+    }
+
+    fn renewed(&mut self, owner: Owner, asked_at: Moment, valid_for: Duration) {
+        let Some(due) = self.renewal.as_mut().filter(|due| due.owner == owner) else { return };
+        let by = self.now.since(due.at);
+        due.at = asked_at + valid_for / 3;
+        let until = self.holds.values().map(|holding| holding.hold.valid_until()).min();
+        if let Some(until) = until.filter(|_| by > valid_for / LATE_PART) {
+            self.late = Some(Late { by, remaining: until.since(self.now) });
+        }
+    }
+
+    fn ended(&mut self, turn: TurnId, result: &Result<Released, BackendError>) {
+        if let Ok(Released::Left | Released::NotHeld) = result {
+            return self.lost(turn, &LossReason::NotHeld);
+        }
+        // A holder whose wish was refused holds on, and its lease is still renewed.
+        let holds_on = |holding: &Holding| result.is_err() && self.renews(holding.hold.lease().owner);
+        if self.holds.get(&turn).is_some_and(holds_on) {
+            return;
+        }
+        let Some(Holding { hold, since }) = self.holds.remove(&turn) else { return };
+        let (lock, token, held) = (self.news.lock(), hold.token(), self.now.since(since));
+        match result {
+            Ok(_) => self.news.push(Occurrence::Released { lock, token, held }),
+            Err(error) => {
+                let error = error.clone();
+                self.news.push(Occurrence::ReleasePending { lock, token, error });
+                self.unreleased.push(Unreleased { owner: hold.lease().owner, token, held, request: None });
+            }
+        }
+    }
+
+    fn renews(&self, owner: Owner) -> bool {
+        self.renewal.as_ref().is_some_and(|due| due.owner == owner)
+    }
+
+    /// A release may repeat one that was not confirmed.
+    fn repeated(&mut self, action: &Action) {
+        let Request::Release(request) = &action.request else { return };
+        if let Some(unreleased) = self.unreleased.iter_mut().find(|unreleased| unreleased.owner == request.owner) {
+            unreleased.request = Some(action.id);
+        }
+    }
+
+    fn confirmed(&mut self, id: ActionId) {
+        let Some(index) = self.unreleased.iter().position(|unreleased| unreleased.request == Some(id)) else { return };
+        let Unreleased { token, held, .. } = self.unreleased.swap_remove(index);
+        self.news.push(Occurrence::Released { lock: self.news.lock(), token, held });
+    }
+}
+
+#[cfg(test)]
+#[path = "diary/tests.rs"]
+mod tests;

@@ -1,0 +1,315 @@
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use lock_core::station::{Join, Leaving};
+use lock_core::{
+    Capabilities, Durability, Effect, ErrorKind, Holder, Lease, Note, Operation, Patience, Released, Terms, TokenRange,
+    Ttl, Waiting, Width,
+};
+
+use super::*;
+use crate::alarms::Ring;
+use crate::clock::ManualClock;
+use crate::observer::{Level, Observer};
+use crate::recorder::{Recorder, claim, grant, observed};
+use crate::site::Site;
+use crate::stations::Stations;
+use crate::sync::Mutex;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Passes everything on, after it has done something of the test's.
+struct Passes<F>(Mutex<Sender<Occurrence>>, F);
+
+impl<F: Fn(&Occurrence) + Send + Sync + 'static> Observer for Passes<F> {
+    fn observe(&self, occurrence: &Occurrence) {
+        self.0.lock().unwrap().send(occurrence.clone()).unwrap();
+        (self.1)(occurrence);
+    }
+}
+
+struct Rig {
+    clock: ManualClock,
+    stations: Arc<Stations<Recorder>>,
+    site: Arc<Site<Recorder>>,
+    told: Receiver<Occurrence>,
+}
+
+impl Rig {
+    fn new(also: impl Fn(&Occurrence) + Send + Sync + 'static) -> Self {
+        let (clock, (sender, told)) = (ManualClock::new(), channel());
+        let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process);
+        let observer = Arc::new(Passes(Mutex::new(sender), also));
+        let stations = observed(capabilities, Arc::new(clock.clone()), vec![observer]);
+        let site = stations.site(&"a".parse().unwrap()).unwrap();
+        Self { clock, stations, site, told }
+    }
+
+    fn join(&self, turn: u64, patience: Patience) {
+        let (turn, note) = (TurnId(turn), Note::from_wire("1@test"));
+        let join = Join { turn, terms: Terms::exclusive(Ttl::DEFAULT), patience, max_hold: None, note };
+        let mut inner = self.site.lock();
+        inner.waiters.here.insert(turn, None);
+        self.site.feed(&mut inner, Input::Join(join));
+    }
+
+    fn hold(&self, turn: u64) -> Lease {
+        self.join(turn, Patience::Forever);
+        grant(&self.site, claim(&self.site), 6 + turn)
+    }
+
+    fn leave(&self, turn: u64) {
+        self.site.feed(&mut self.site.lock(), Input::Leave(Leaving::now(TurnId(turn))));
+    }
+
+    fn queued(&self, position: u32) {
+        let (id, claim) = claim(&self.site);
+        let holder = holder();
+        let valid_for = claim.terms.ttl.get();
+        let answer = Answer::Queued { position, remaining: None, valid_for, holder, drawn: None };
+        self.site.handle(Input::Reply(id, Reply::Acquire(Ok(answer))));
+    }
+
+    /// Answers the release that the station has asked for.
+    fn release(&self, result: Result<Released, BackendError>) {
+        let Some(Action { id, request: Request::Release(_), .. }) = self.site.lock().waiters.actions.pop() else {
+            panic!("no release")
+        };
+        self.site.handle(Input::Reply(id, Reply::Release(result)));
+    }
+
+    fn renewed(&self, lease: &Lease) {
+        let answer = Ok(Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false });
+        let asked_at = crate::clock::Clock::now(&self.clock);
+        self.site.handle(Input::Renewal { owner: lease.owner, asked_at, answer });
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        self.told.try_iter().map(|occurrence| occurrence.name()).collect()
+    }
+
+    fn diary_is_empty(&self) -> bool {
+        let inner = self.site.lock();
+        let Diary { waits, holds, renewal, late, unreleased, .. } = inner.diary();
+        let Waits { by_turn, long_at, position } = waits;
+        let waits_are_over = by_turn.is_empty() && long_at.is_empty() && position.is_none();
+        waits_are_over && holds.is_empty() && renewal.is_none() && late.is_none() && unreleased.is_empty()
+    }
+
+    /// What was told, as sentences.
+    fn sentences(&self) -> Vec<String> {
+        self.told.try_iter().map(|occurrence| occurrence.to_string()).collect()
+    }
+}
+
+fn holder() -> Holder {
+    let tokens = TokenRange::above(5, Width::ONE).unwrap();
+    Holder::Leasehold { tokens, note: Note::from_wire("2@elsewhere") }
+}
+
+fn unreachable() -> BackendError {
+    BackendError::new("test", Operation::Release, ErrorKind::Unreachable, Effect::Unknown, "the connection broke")
+}
+
+#[test]
+fn a_wait_a_hold_and_a_release_are_told() {
+    let rig = Rig::new(|_| {});
+    rig.join(1, Patience::Forever);
+    rig.queued(3);
+    rig.clock.advance(2 * SECOND);
+    rig.site.handle(Input::Tick);
+    grant(&rig.site, claim(&rig.site), 7);
+    rig.clock.advance(SECOND);
+    rig.leave(1);
+    rig.release(Ok(Released::Released));
+    assert_eq!(
+        rig.sentences(),
+        ["acquired \"a\" (token 7) after 2.0s, from position 3 in the queue", "released \"a\" (token 7) after 1.0s",]
+    );
+}
+
+#[test]
+fn a_position_is_that_of_the_waiters_it_was_told_to() {
+    let rig = Rig::new(|_| {});
+    rig.join(1, Patience::Forever);
+    rig.queued(3);
+    rig.leave(1);
+    rig.hold(2);
+    assert_eq!(rig.sentences(), ["acquired \"a\" (token 8) after 0.0ns"]);
+}
+
+#[test]
+fn a_long_wait_is_told_once_for_each_time_that_has_doubled() {
+    let rig = Rig::new(|_| {});
+    rig.join(1, Patience::Forever);
+    rig.queued(1);
+    for _ in 0..45 {
+        rig.clock.advance(SECOND);
+        rig.site.ring();
+        rig.site.ring();
+    }
+    let told = rig.sentences();
+    let expected = |waited| format!("still waiting for \"a\" after {waited}: it is held by {}", holder());
+    assert_eq!(told, [expected("10.0s"), expected("20.0s"), expected("40.0s")]);
+    rig.leave(1);
+    rig.clock.advance(60 * SECOND);
+    rig.site.ring();
+    assert!(rig.names().is_empty(), "nobody waits any more");
+}
+
+/// The station has nothing to do for longer than that; the alarm rings all the same.
+#[test]
+fn a_long_wait_is_told_though_nothing_happens() {
+    let rig = Rig::new(|_| {});
+    rig.hold(1);
+    rig.join(2, Patience::Forever);
+    rig.told.try_iter().for_each(drop);
+    rig.clock.advance(LONG);
+    let told = rig.told.recv_timeout(20 * SECOND).unwrap().to_string();
+    assert!(told.starts_with("still waiting for \"a\" after 10.0s: it is held by"), "{told}");
+}
+
+#[test]
+fn a_late_renewal_is_told_with_what_was_left() {
+    let rig = Rig::new(|_| {});
+    let lease = rig.hold(1);
+    rig.clock.advance(11 * SECOND);
+    rig.renewed(&lease);
+    rig.clock.advance(15 * SECOND);
+    rig.renewed(&lease);
+    assert_eq!(rig.names(), ["acquired"], "half of the lease was left");
+    rig.clock.advance(20 * SECOND);
+    rig.renewed(&lease);
+    assert_eq!(rig.sentences(), ["renewed \"a\" (token 7) 10.0s late, with 9.7s left"]);
+    rig.clock.advance(30 * SECOND);
+    rig.renewed(&lease);
+    assert_eq!(rig.names(), ["lost"], "too late");
+}
+
+#[test]
+fn a_loss_is_told_with_its_reason() {
+    let rig = Rig::new(|_| {});
+    let lease = rig.hold(1);
+    rig.clock.advance(SECOND);
+    let answer = Ok(Renewed::NotHeld);
+    rig.site.handle(Input::Renewal { owner: lease.owner, asked_at: Moment::ORIGIN, answer });
+    let told: Vec<_> = rig.told.try_iter().collect();
+    assert!(matches!(&told[..], [_, Occurrence::Lost { held: SECOND, reason: LossReason::NotHeld, .. }]), "{told:?}");
+    assert_eq!(told[1].level(), Level::Error);
+}
+
+#[test]
+fn a_release_that_finds_nothing_is_a_loss() {
+    let rig = Rig::new(|_| {});
+    rig.hold(1);
+    rig.leave(1);
+    rig.release(Ok(Released::NotHeld));
+    assert_eq!(rig.names(), ["acquired", "lost"]);
+}
+
+#[test]
+fn a_release_that_was_not_confirmed_is_told_and_so_is_its_end() {
+    let rig = Rig::new(|_| {});
+    rig.hold(1);
+    rig.clock.advance(SECOND);
+    rig.leave(1);
+    rig.release(Err(unreachable()));
+    rig.clock.advance(SECOND);
+    rig.site.handle(Input::Tick);
+    rig.release(Err(unreachable()));
+    rig.clock.advance(SECOND);
+    rig.site.handle(Input::Tick);
+    rig.release(Ok(Released::NotHeld));
+    assert_eq!(
+        rig.sentences()[1..],
+        [
+            "the store is unavailable: test release: the connection broke",
+            "the release of \"a\" (token 7) was not confirmed: test release: the connection broke",
+            "the store is available again after 2.0s",
+            "released \"a\" (token 7) after 1.0s",
+        ]
+    );
+    assert!(rig.diary_is_empty());
+}
+
+#[test]
+fn a_holder_whose_wish_is_refused_holds_on() {
+    let rig = Rig::new(|_| {});
+    let lease = rig.hold(1);
+    let leaving = Leaving { turn: TurnId(1), keep: Some(SECOND) };
+    rig.site.feed(&mut rig.site.lock(), Input::Leave(leaving));
+    rig.clock.advance(20 * SECOND);
+    rig.renewed(&lease);
+    assert_eq!(rig.names(), ["acquired", "renewed late"]);
+}
+
+#[test]
+fn the_store_is_reported_once_for_all_locks() {
+    let rig = Rig::new(|_| {});
+    let other = rig.stations.site(&"b".parse().unwrap()).unwrap();
+    for site in [&rig.site, &other] {
+        crate::recorder::join(site, 1);
+    }
+    for site in [&rig.site, &other] {
+        let (id, _) = claim(site);
+        site.handle(Input::Reply(id, Reply::Acquire(Err(unreachable()))));
+    }
+    assert_eq!(rig.names(), ["store unavailable"]);
+    rig.clock.advance(5 * SECOND);
+    for site in [&rig.site, &other] {
+        site.handle(Input::Tick);
+        grant(site, claim(site), 7);
+    }
+    assert_eq!(rig.names(), ["store available", "acquired", "acquired"]);
+}
+
+#[test]
+fn the_end_of_a_client_is_a_loss() {
+    let rig = Rig::new(|_| {});
+    rig.hold(1);
+    rig.stations.close();
+    assert_eq!(rig.names(), ["acquired", "lost"]);
+}
+
+#[test]
+fn an_observer_may_use_the_lock_it_is_told_of() {
+    let site: Arc<OnceLock<Arc<Site<Recorder>>>> = Arc::default();
+    let inside = Arc::clone(&site);
+    let rig = Rig::new(move |_| {
+        if let Some(site) = inside.get() {
+            assert!(site.trouble().is_none());
+            site.handle(Input::Tick);
+        }
+    });
+    assert!(site.set(Arc::clone(&rig.site)).is_ok());
+    rig.hold(1);
+    rig.leave(1);
+    rig.release(Ok(Released::Released));
+    assert_eq!(rig.names(), ["acquired", "released"]);
+}
+
+#[test]
+fn a_panic_of_an_observer_loses_nothing() {
+    let rig = Rig::new(|occurrence| assert_ne!(occurrence.name(), "acquired", "on purpose"));
+    rig.hold(1);
+    let hold = rig.site.lock().waiters.here[&TurnId(1)].clone().unwrap();
+    assert!(hold.lost().is_none());
+    rig.leave(1);
+    rig.release(Ok(Released::Released));
+    assert_eq!(rig.names(), ["acquired", "released"]);
+    rig.hold(2);
+    assert_eq!(rig.names(), ["acquired"], "the station goes on");
+}
+
+#[test]
+fn nothing_is_kept_of_those_who_are_gone() {
+    let rig = Rig::new(|_| {});
+    rig.hold(1);
+    rig.join(2, Patience::Never);
+    rig.join(3, Patience::Forever);
+    rig.leave(3);
+    assert!(!rig.diary_is_empty());
+    rig.leave(1);
+    rig.release(Ok(Released::Released));
+    assert!(rig.diary_is_empty());
+}

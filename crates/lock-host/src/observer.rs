@@ -1,0 +1,220 @@
+//! What happens to the locks of a client, for those who watch it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::{BackendError, FencingToken, Holder, LockName, LossReason};
+
+/// Is told what happens to the locks of a client: for logs and metrics.
+///
+/// It is called by the threads that run the client: those of its users, the one that renews, and the one that watches
+/// deadlines. So it must return soon, and must not wait for a lock. None of the client's mutexes is held meanwhile, so it
+/// may use the client otherwise. Calls may overlap, and come shortly before or after the call of the user returns.
+///
+/// If it panics, that occurrence counts as told: the panic goes no further, no lock is lost, and the next occurrence is
+/// told as usual.
+pub trait Observer: Send + Sync + 'static {
+    /// This happened.
+    fn observe(&self, occurrence: &Occurrence);
+}
+
+/// An observer that clients share.
+pub type SharedObserver = Arc<dyn Observer>;
+
+impl fmt::Debug for dyn Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Observer")
+    }
+}
+
+/// Something that happened to a lock of a client, or to its store. Holds no secret.
+///
+/// Its `Display` is a sentence for a log.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Occurrence {
+    /// A waiter got the lock.
+    #[non_exhaustive]
+    Acquired {
+        /// The lock.
+        lock: LockName,
+        /// The token of the hold.
+        token: FencingToken,
+        /// How long it waited, from when it asked.
+        waited: Duration,
+        /// Its first position in the store's queue, 1 for the next in line, if the store queued it.
+        position: Option<u32>,
+    },
+    /// A waiter has waited for 10 s; told again after 20 s, 40 s and so on.
+    #[non_exhaustive]
+    WaitingLong {
+        /// The lock.
+        lock: LockName,
+        /// How long it has waited so far.
+        waited: Duration,
+        /// Who holds the lock, as far as is known.
+        holder: Option<Holder>,
+        /// Why the store does not grant the lock, if it fails.
+        error: Option<BackendError>,
+    },
+    /// A lease was renewed, but so late that less than about half of it was left. The machine or the store is too slow for
+    /// the ttl, or was away.
+    #[non_exhaustive]
+    RenewedLate {
+        /// The lock.
+        lock: LockName,
+        /// The token of the hold.
+        token: FencingToken,
+        /// How long after the renewal was due it was confirmed.
+        late: Duration,
+        /// How much longer the hold would have lasted without it.
+        remaining: Duration,
+    },
+    /// A hold was lost.
+    #[non_exhaustive]
+    Lost {
+        /// The lock.
+        lock: LockName,
+        /// The token of the hold.
+        token: FencingToken,
+        /// How long the lock was held.
+        held: Duration,
+        /// Why it was lost.
+        reason: LossReason,
+    },
+    /// A lock was released, or passed on to the next waiter of the same client.
+    #[non_exhaustive]
+    Released {
+        /// The lock.
+        lock: LockName,
+        /// The token of the hold.
+        token: FencingToken,
+        /// How long the lock was held.
+        held: Duration,
+    },
+    /// The store did not confirm a release. If the error is transient, the release is repeated in the background, and
+    /// `Released` follows once it is confirmed; otherwise the lease ends by its ttl.
+    #[non_exhaustive]
+    ReleasePending {
+        /// The lock.
+        lock: LockName,
+        /// The token of the hold.
+        token: FencingToken,
+        /// Why it was not confirmed.
+        error: BackendError,
+    },
+    /// The store did not answer a request in time, or cannot serve. Told once for the client, not for each lock, until it
+    /// answers again.
+    #[non_exhaustive]
+    StoreUnavailable {
+        /// The first error.
+        error: BackendError,
+    },
+    /// The store answers again.
+    #[non_exhaustive]
+    StoreAvailable {
+        /// The time since it was found to be unavailable.
+        after: Duration,
+    },
+}
+
+/// How important an occurrence is. The more important, the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Part of normal operation.
+    Debug,
+    /// Of interest.
+    Info,
+    /// To be looked at if it happens often.
+    Warn,
+    /// Work may have been interrupted.
+    Error,
+}
+
+impl Occurrence {
+    /// The level that this is logged at.
+    pub fn level(&self) -> Level {
+        match self {
+            Self::Acquired { .. } | Self::Released { .. } => Level::Debug,
+            Self::StoreAvailable { .. } => Level::Info,
+            Self::WaitingLong { .. }
+            | Self::RenewedLate { .. }
+            | Self::ReleasePending { .. }
+            | Self::StoreUnavailable { .. } => Level::Warn,
+            Self::Lost { .. } => Level::Error,
+        }
+    }
+
+    /// What happened, in a few words that are always the same: to count by.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Acquired { .. } => "acquired",
+            Self::WaitingLong { .. } => "waiting long",
+            Self::RenewedLate { .. } => "renewed late",
+            Self::Lost { .. } => "lost",
+            Self::Released { .. } => "released",
+            Self::ReleasePending { .. } => "release pending",
+            Self::StoreUnavailable { .. } => "store unavailable",
+            Self::StoreAvailable { .. } => "store available",
+        }
+    }
+
+    /// The token of the hold that it happened to, if there is one.
+    pub fn token(&self) -> Option<FencingToken> {
+        match self {
+            Self::Acquired { token, .. }
+            | Self::RenewedLate { token, .. }
+            | Self::Lost { token, .. }
+            | Self::Released { token, .. }
+            | Self::ReleasePending { token, .. } => Some(*token),
+            Self::WaitingLong { .. } | Self::StoreUnavailable { .. } | Self::StoreAvailable { .. } => None,
+        }
+    }
+
+    /// The lock that it happened to; `None` for the store.
+    pub fn lock(&self) -> Option<&LockName> {
+        match self {
+            Self::Acquired { lock, .. }
+            | Self::WaitingLong { lock, .. }
+            | Self::RenewedLate { lock, .. }
+            | Self::Lost { lock, .. }
+            | Self::Released { lock, .. }
+            | Self::ReleasePending { lock, .. } => Some(lock),
+            Self::StoreUnavailable { .. } | Self::StoreAvailable { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Occurrence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Acquired { lock, token, waited, position } => {
+                write!(f, "acquired \"{lock}\" (token {token}) after {waited:.1?}")?;
+                position.map_or(Ok(()), |position| write!(f, ", from position {position} in the queue"))
+            }
+            Self::WaitingLong { lock, waited, holder, error } => {
+                write!(f, "still waiting for \"{lock}\" after {waited:.1?}")?;
+                match (error, holder) {
+                    (Some(error), _) => write!(f, ": {error}"),
+                    (None, Some(holder)) => write!(f, ": it is held by {holder}"),
+                    (None, None) => Ok(()),
+                }
+            }
+            Self::RenewedLate { lock, token, late, remaining } => {
+                write!(f, "renewed \"{lock}\" (token {token}) {late:.1?} late, with {remaining:.1?} left")
+            }
+            Self::Lost { lock, token, held, reason } => {
+                write!(f, "lost \"{lock}\" (token {token}) after {held:.1?}: {reason}")
+            }
+            Self::Released { lock, token, held } => {
+                write!(f, "released \"{lock}\" (token {token}) after {held:.1?}")
+            }
+            Self::ReleasePending { lock, token, error } => {
+                write!(f, "the release of \"{lock}\" (token {token}) was not confirmed: {error}")
+            }
+            Self::StoreUnavailable { error } => write!(f, "the store is unavailable: {error}"),
+            Self::StoreAvailable { after } => write!(f, "the store is available again after {after:.1?}"),
+        }
+    }
+}

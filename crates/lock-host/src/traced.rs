@@ -1,0 +1,79 @@
+//! The feature `tracing`: what happens to the locks becomes events, and each acquisition a span.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::{FencingToken, LockName};
+use tracing::field::Empty;
+use tracing::{debug, debug_span, error, info, warn};
+
+use crate::observer::{Observer, Occurrence, SharedObserver};
+
+/// The observers of every client.
+pub(crate) fn observers(backend: &'static str) -> Vec<SharedObserver> {
+    vec![Arc::new(Emitter { backend })]
+}
+
+/// Emits an event for each occurrence.
+struct Emitter {
+    backend: &'static str,
+}
+
+impl Observer for Emitter {
+    fn observe(&self, occurrence: &Occurrence) {
+        let backend = self.backend;
+        match occurrence {
+            Occurrence::Acquired { lock, token, waited, position } => {
+                let (token, waited_ms) = (token.get(), millis(*waited));
+                debug!(target: "leasehold", %lock, token, backend, waited_ms, position = *position, "acquired");
+            }
+            Occurrence::WaitingLong { lock, waited, holder, error } => {
+                let waited_ms = millis(*waited);
+                let (holder, error) = (holder.as_ref().map(shown), error.as_ref().map(shown));
+                warn!(target: "leasehold", %lock, backend, waited_ms, holder, error, "waiting long");
+            }
+            Occurrence::RenewedLate { lock, token, late, remaining } => {
+                let (token, late_ms, remaining_ms) = (token.get(), millis(*late), millis(*remaining));
+                warn!(target: "leasehold", %lock, token, backend, late_ms, remaining_ms, "renewed late");
+            }
+            Occurrence::Lost { lock, token, held, reason } => {
+                let (token, held_ms) = (token.get(), millis(*held));
+                error!(target: "leasehold", %lock, token, backend, held_ms, %reason, "lost");
+            }
+            Occurrence::Released { lock, token, held } => {
+                let (token, held_ms) = (token.get(), millis(*held));
+                debug!(target: "leasehold", %lock, token, backend, held_ms, "released");
+            }
+            Occurrence::ReleasePending { lock, token, error } => {
+                warn!(target: "leasehold", %lock, token = token.get(), backend, %error, "release pending");
+            }
+            Occurrence::StoreUnavailable { error } => {
+                warn!(target: "leasehold", backend, %error, "store unavailable");
+            }
+            Occurrence::StoreAvailable { after } => {
+                info!(target: "leasehold", backend, after_ms = millis(*after), "store available");
+            }
+        }
+    }
+}
+
+/// The span of one call that asks for a lock. It is a child of the caller's span, and ends with the call.
+pub(crate) struct Acquisition(tracing::Span);
+
+impl Acquisition {
+    pub(crate) fn begin(lock: &LockName, backend: &'static str) -> Self {
+        Self(debug_span!(target: "leasehold", "acquire", %lock, backend, token = Empty))
+    }
+
+    pub(crate) fn succeeded(&self, token: FencingToken) {
+        self.0.record("token", token.get());
+    }
+}
+
+fn shown(value: &impl ToString) -> String {
+    value.to_string()
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
