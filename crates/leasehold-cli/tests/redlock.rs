@@ -46,6 +46,15 @@ fn who_waits_is_told_for_what_and_served_when_the_quorum_votes() {
     assert!(said.contains("0 of 3 nodes vote"), "{said}");
 }
 
+/// The text says how long it lasts at most, which is less each second.
+#[test]
+fn a_waiter_is_told_once_that_the_nodes_dwell() {
+    let nodes = Nodes::blank(3);
+    let said = nodes.refused(&format!("-w 8s {RUN} {} a", nodes.url()), 69);
+    let told: Vec<_> = said.lines().filter(|line| line.contains("still waiting for a")).collect();
+    assert!(matches!(told[..], [line] if line.contains("abstaining") && line.contains("s at most")), "{said}");
+}
+
 #[test]
 fn only_what_nobody_used_can_be_declared_new() {
     let mut nodes = Nodes::founded(3);

@@ -69,6 +69,21 @@ fn a_move_that_would_lead_astray_is_refused_and_changes_nothing() {
 
 /// When the last leases are over, the one who moves is the first to find the new nodes voting.
 #[test]
+fn the_first_run_after_a_move_does_not_warn_of_clocks_while_the_kept_nodes_remember() {
+    let mut nodes = Nodes::founded(3);
+    let old = nodes.url();
+    nodes.token(&old);
+    nodes.servers.extend((0..2).map(|_| RedisServer::start()));
+    let new = nodes.url();
+    assert_eq!(code(nodes.redlock("move", &[old, new.clone()]).status), 0);
+    wait_for("the new nodes to vote", || {
+        let output = nodes.leasehold.run(&format!("-n {RUN} {new} a"), "true");
+        assert!(!text(&output.stderr).contains("clock"), "{}", text(&output.stderr));
+        output.status.success().then_some(())
+    });
+}
+
+#[test]
 fn a_move_that_lasts_does_not_warn_of_clocks_while_the_kept_nodes_remember() {
     let mut nodes = Nodes::founded(3);
     let old = nodes.url();

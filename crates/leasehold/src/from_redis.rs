@@ -20,7 +20,8 @@ pub trait FromRedis: Sized {
     /// `Host`.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// Outside of a tokio runtime. The panic points at the caller.
+    #[track_caller]
     fn from_redis(redis: impl Into<Redis>) -> Result<Self, ConnectError>;
 
     /// Acquires locks through a pool. With [`PoolBuilder::push`], the server notifies waiters; otherwise they poll.
@@ -68,6 +69,7 @@ impl PoolBuilder {
     /// # Panics
     /// Outside of a tokio runtime.
     pub async fn connect(self) -> Result<Client, ConnectError> {
+        _ = lock_async::runtime();
         let Some(url) = self.push else { return Client::from_redis(self.pool) };
         let config = RedisConfig::from_url(&url)?;
         let redis = Redis::pooled(self.pool, &config).await?;

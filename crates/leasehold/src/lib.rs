@@ -102,6 +102,7 @@
 //! | [`AcquireError::Forgotten`] | the store lost its data; the error says what to repair |
 //! | [`AcquireError::Invalid`] | fix the name or the option |
 //! | [`AcquireError::Closed`] | nothing: this client is shutting down |
+//! | [`AcquireError::Cancelled`] | nothing: another thread cancelled the wait |
 //! | [`ConnectError`] | `Backend` as above; otherwise fix the URL or the host as the error says |
 //! | [`Lost`], at any time while the lock is held, and from `release` | stop the work. Acquire again, and start from what the resource has stored |
 //! | [`ReleaseError::Backend`] | nothing: the lock was held until it was released, and the release is repeated in the background |

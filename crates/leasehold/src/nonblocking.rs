@@ -46,6 +46,8 @@ pub async fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> 
 /// # Cancel safety
 /// As [`connect`].
 pub async fn builder(config: &BackendConfig) -> Result<Builder, ConnectError> {
+    // Says what is missing before anything is opened.
+    _ = lock_async::runtime();
     Ok(Client::builder(open(config).await?).op_timeout(config.op_timeout()))
 }
 

@@ -2,6 +2,10 @@
 #![cfg(feature = "full")]
 #![allow(clippy::unwrap_used, reason = "tests may")]
 
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
+
 use leasehold::redlock::{Purpose, RedlockConfig};
 use leasehold::{BackendConfig, ConnectError, ErrorKind};
 use test_support::RedisServer;
@@ -145,6 +149,16 @@ fn the_documented_configuration_is_read() {
     let settings: Settings = toml::from_str(text).unwrap();
     assert!(matches!(settings.store, BackendConfig::Redis(config) if config.prefix() == Some("shop")));
     assert_eq!(settings.lock.why, "nightly report");
+}
+
+#[test]
+fn connecting_without_a_runtime_says_what_to_do() {
+    for url in ["memory:", "sqlite:locks.db", "redis://127.0.0.1"] {
+        let connect = || drop(pin!(leasehold::connect(url)).poll(&mut Context::from_waker(Waker::noop())));
+        let panic = std::panic::catch_unwind(connect).unwrap_err();
+        let message = panic.downcast_ref::<&str>().unwrap();
+        assert!(message.contains("needs a tokio runtime") && message.contains("tokio::main"), "{url}: {message}");
+    }
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use lock_core::station::{Action, Input, Leaving, TurnId};
 use lock_core::{AsyncBackend, ReleaseRequest};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::generations::Flushed;
@@ -29,10 +30,11 @@ pub(crate) struct Driver {
 impl Driver {
     /// Spawns the loop on the present runtime, and returns what the one beside the keeper needs. Both end once the
     /// client and everything that it started are gone.
+    #[track_caller]
     pub(crate) fn spawn(backend: Arc<dyn AsyncBackend>) -> (Self, WorkQueue<Self>) {
         let (here, queue) = mpsc::unbounded_channel();
         let (beside_keeper, other_queue) = mpsc::unbounded_channel();
-        tokio::spawn(drive(Arc::clone(&backend), queue, Some(FinalFlush(Some(beside_keeper.clone())))));
+        runtime().spawn(drive(Arc::clone(&backend), queue, Some(FinalFlush(Some(beside_keeper.clone())))));
         (Self { backend, here, beside_keeper }, other_queue)
     }
 
@@ -72,6 +74,22 @@ impl lock_host::Driver for Driver {
     fn release(&self, request: ReleaseRequest, within: Duration) {
         _ = self.here.send(Work::Release(request, within));
     }
+}
+
+/// The tokio runtime that the caller is on.
+///
+/// # Panics
+/// Outside of a tokio runtime. The panic points at the caller.
+#[track_caller]
+#[expect(clippy::panic, reason = "documented: without a runtime there is nothing to run on")]
+pub fn runtime() -> Handle {
+    let Ok(runtime) = Handle::try_current() else {
+        panic!(
+            "leasehold's async API needs a tokio runtime, and this thread has none: call it under #[tokio::main], in \
+             Runtime::block_on or after Runtime::enter, or use the blocking API, which needs no runtime"
+        );
+    };
+    runtime
 }
 
 /// Leaves the line, or ends the hold; `ended` gets the outcome, if the turn has not ended yet.

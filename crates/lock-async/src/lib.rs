@@ -21,6 +21,7 @@ mod tasks;
 mod work;
 
 pub use client::{Builder, Client};
+pub use driver::runtime;
 pub use guard::Guard;
 pub use mutex::Mutex;
 pub use shared::SharedGuard;

@@ -24,5 +24,6 @@ mod threads;
 
 pub use client::{Builder, Client};
 pub use guard::Guard;
+pub use lock_host::CancelToken;
 pub use mutex::Mutex;
 pub use shared::SharedGuard;

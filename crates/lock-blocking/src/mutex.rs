@@ -1,7 +1,7 @@
 //! A lock by its name, and how to hold it.
 
 use lock_core::{AcquireError, BackendError, Busy, Refusal, WhileHeldError};
-use lock_host::{Asking, Held, Lock, counted};
+use lock_host::{Asking, CancelToken, Held, Lock, counted};
 
 use crate::driver::{Driver, verdict};
 use crate::guard::Guard;
@@ -29,6 +29,40 @@ impl Mutex {
     /// at the end, one to release what the wait left at the store.
     pub fn acquire(&self) -> Result<Guard, AcquireError> {
         let asking = self.0.ask()?;
+        asking.waited(take_turn(&asking)).map(Guard)
+    }
+
+    /// Waits for the lock until another thread cancels the wait.
+    ///
+    /// A token that is cancelled already ends the call before the store is asked. Where the lock was acquired before the token
+    /// was cancelled, it stays acquired.
+    ///
+    /// # Errors
+    /// `Cancelled`, or those of [`acquire`](Self::acquire). A cancelled wait leaves nothing behind at the store.
+    ///
+    /// # Blocking
+    /// As [`acquire`](Self::acquire), and for at most two operation timeouts after the token was cancelled. A wait without
+    /// a request under way ends at once.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// # let _held = client.mutex("import").acquire()?;
+    /// use lock_blocking::CancelToken;
+    /// use lock_core::AcquireError;
+    ///
+    /// let shutdown = CancelToken::new();
+    /// let (lock, cancel) = (client.mutex("import"), shutdown.clone());
+    /// let waiting = std::thread::spawn(move || lock.acquire_with(&cancel).map(drop));
+    /// shutdown.cancel();
+    /// assert_eq!(waiting.join().unwrap(), Err(AcquireError::Cancelled));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn acquire_with(&self, cancel: &CancelToken) -> Result<Guard, AcquireError> {
+        let asking = self.0.ask()?.cancelled_by(cancel)?;
         asking.waited(take_turn(&asking)).map(Guard)
     }
 

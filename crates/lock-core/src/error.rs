@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What went wrong, in a form that programs can match on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,6 +99,7 @@ struct Detail {
     backend: &'static str,
     operation: Operation,
     message: String,
+    lasts: Option<Duration>,
     remedy: Option<String>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
@@ -115,7 +117,14 @@ impl BackendError {
         message: impl Into<String>,
     ) -> Self {
         let effect = if kind == ErrorKind::Timeout { Effect::Unknown } else { effect };
-        Self(Arc::new(Detail { kind, effect, backend, operation, message: message.into(), remedy: None, source: None }))
+        let message = message.into();
+        Self(Arc::new(Detail { kind, effect, backend, operation, message, lasts: None, remedy: None, source: None }))
+    }
+
+    /// Adds how long it lasts at most, which the text says after the message.
+    #[must_use]
+    pub fn with_end(self, lasts: Duration) -> Self {
+        self.changed(|detail| detail.lasts = Some(lasts))
     }
 
     /// Adds what the user can do about it.
@@ -153,6 +162,12 @@ impl BackendError {
         self.0.operation
     }
 
+    /// The text without how long it lasts: the same as long as the failure is. A program that reports each failure once
+    /// compares this.
+    pub fn gist(&self) -> String {
+        self.0.text(None)
+    }
+
     /// What the user can do about it.
     pub fn remedy(&self) -> Option<&str> {
         self.0.remedy.as_deref()
@@ -169,20 +184,24 @@ impl Eq for BackendError {}
 
 impl Detail {
     /// All of it but the error underneath.
-    fn said(&self) -> (ErrorKind, Effect, &str, Operation, &str, Option<&str>) {
-        let Self { kind, effect, backend, operation, message, remedy, source: _ } = self;
-        (*kind, *effect, backend, *operation, message, remedy.as_deref())
+    fn said(&self) -> (ErrorKind, Effect, &str, Operation, &str, Option<&str>, Option<Duration>) {
+        let Self { kind, effect, backend, operation, message, remedy, lasts, source: _ } = self;
+        (*kind, *effect, backend, *operation, message, remedy.as_deref(), *lasts)
     }
 }
 
 impl fmt::Display for BackendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let detail = &self.0;
-        write!(f, "{} {}: {}", detail.backend, detail.operation, detail.message)?;
-        match &detail.remedy {
-            Some(remedy) => write!(f, "; {remedy}"),
-            None => Ok(()),
-        }
+        f.write_str(&self.0.text(self.0.lasts))
+    }
+}
+
+impl Detail {
+    fn text(&self, lasts: Option<Duration>) -> String {
+        let Self { backend, operation, message, .. } = self;
+        let lasts = lasts.map(|lasts| format!(", for {} at most", humantime::format_duration(lasts)));
+        let remedy = self.remedy.as_ref().map(|remedy| format!("; {remedy}"));
+        format!("{backend} {operation}: {message}{}{}", lasts.unwrap_or_default(), remedy.unwrap_or_default())
     }
 }
 
@@ -223,12 +242,25 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_with_an_end_says_the_same_until_then_but_for_the_end() {
+        let error = |left| {
+            BackendError::new("redlock", Operation::Acquire, ErrorKind::Unavailable, Effect::None, "nodes abstain")
+                .with_remedy("wait")
+                .with_end(Duration::from_secs(left))
+        };
+        assert_eq!(error(61).to_string(), "redlock acquire: nodes abstain, for 1m 1s at most; wait");
+        assert_eq!(error(61).gist(), "redlock acquire: nodes abstain; wait");
+        assert_eq!(error(61).gist(), error(60).gist());
+    }
+
+    #[test]
     fn the_text_names_backend_operation_and_remedy_and_keeps_the_source() {
         let error =
             BackendError::new("sqlite", Operation::Connect, ErrorKind::Denied, Effect::None, "the file is read-only")
                 .with_source(std::io::Error::other("errno 30"))
                 .with_remedy("make it writable");
         assert_eq!(error.to_string(), "sqlite connect: the file is read-only; make it writable");
+        assert_eq!(error.gist(), error.to_string());
         assert_eq!(error.source().unwrap().to_string(), "errno 30");
         assert_eq!(error.remedy(), Some("make it writable"));
     }

@@ -42,6 +42,9 @@ pub enum AcquireError {
     /// The client was closed.
     #[error("the client was closed")]
     Closed,
+    /// The wait was cancelled.
+    #[error("the wait was cancelled")]
+    Cancelled,
 }
 
 fn holder_text(holder: Option<&Holder>) -> String {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use lock_core::station::{Input, Join, TurnId};
 use lock_core::{AcquireError, Busy, Hold, LockName, LockOptions, Note, Patience, Refusal, Terms};
 
+use crate::cancel::CancelToken;
 use crate::site::{Driver, Site};
 use crate::stations::Stations;
 use crate::sync::Arc;
@@ -20,6 +21,7 @@ pub struct Asking<'a, D: Driver> {
     note: Note,
     patience: Patience,
     acquisition: Acquisition,
+    cancel: Option<CancelToken>,
 }
 
 impl<'a, D: Driver> Asking<'a, D> {
@@ -33,7 +35,7 @@ impl<'a, D: Driver> Asking<'a, D> {
     ) -> Self {
         let patience = options.patience(stations.ports().clock.now());
         let acquisition = Acquisition::begin(&name, stations.ports().policy.store.backend);
-        Self { stations, site, name, options, note, patience, acquisition }
+        Self { stations, site, name, options, note, patience, acquisition, cancel: None }
     }
 
     /// Accepts the first answer of the store, whatever wait was set.
@@ -43,22 +45,36 @@ impl<'a, D: Driver> Asking<'a, D> {
         self
     }
 
+    /// Ends the wait when the token is cancelled.
+    ///
+    /// # Errors
+    /// `Cancelled` where it was before; nothing is asked then.
+    pub fn cancelled_by(mut self, token: &CancelToken) -> Result<Self, AcquireError> {
+        self.cancel = Some(token.clone());
+        if token.is_cancelled() { Err(AcquireError::Cancelled) } else { Ok(self) }
+    }
+
     /// Joins the line with a new turn. `begin` puts it among the waiters of the site.
     pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> (Turn<D>, T) {
         let id = self.site.ports().next_turn();
         let LockOptions { ttl, max_hold, .. } = self.options;
         let (terms, patience, note) = (Terms::exclusive(ttl), self.patience, self.note.clone());
-        let turn = Turn::new(Arc::clone(&self.site), id);
+        let mut turn = Turn::new(Arc::clone(&self.site), id);
         let mut inner = self.site.lock();
         let begun = begin(&mut inner.waiters, id);
         self.site.feed(&mut inner, Input::Join(Join { turn: id, terms, patience, max_hold, note }));
         drop(inner);
+        turn.watch = self.cancel.as_ref().map(|token| {
+            let site = Arc::clone(&self.site);
+            token.watch(move || site.handle(Input::Cancel(id)))
+        });
         (turn, begun)
     }
 
     /// Checks the hold of an admitted turn a last time. `None` if this process was suspended for so long that the hold
     /// has ended; then join the line again.
-    pub fn held(&self, turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D>> {
+    pub fn held(&self, mut turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D>> {
+        turn.watch = None;
         let held = Held::new(turn, hold, Arc::clone(self.stations));
         held.check().ok()?;
         self.acquisition.succeeded(held.fencing_token());

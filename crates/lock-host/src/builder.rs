@@ -20,6 +20,7 @@ pub trait Build: Sized {
     ///
     /// # Errors
     /// Those of starting threads.
+    #[track_caller]
     fn build(settings: Settings<Self::Backend>) -> io::Result<Self>;
 }
 
@@ -82,7 +83,8 @@ impl<C: Build> Builder<C> {
     /// Those of starting two threads.
     ///
     /// # Panics
-    /// If the client is async and this is called outside a tokio runtime.
+    /// If the client is async and this is called outside a tokio runtime. The panic points at the caller.
+    #[track_caller]
     pub fn build(self) -> io::Result<C> {
         C::build(self.0)
     }

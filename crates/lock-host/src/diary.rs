@@ -141,7 +141,7 @@ impl Diary {
                     self.renewed(*owner, *asked_at, *valid_for);
                 }
             }
-            Input::Event(_) | Input::Tick | Input::Close => {}
+            Input::Cancel(_) | Input::Event(_) | Input::Tick | Input::Close => {}
         }
     }
 

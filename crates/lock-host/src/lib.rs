@@ -5,7 +5,8 @@
 //!
 //! - This host: `clock`, `alarms`, `host`.
 //! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`.
-//! - One lock: `lock` (a name with its options), `asking`, `site` (a station with its waiters).
+//! - One lock: `lock` (a name with its options), `asking`, `cancel` (ends a wait), `site` (a station with its
+//!   waiters).
 //! - One hold: `turn`, `proof`, `inquiry` (a request to the store about it).
 //! - `macros`: methods that the types of both facades have.
 //! - Observing: `observer` (what is told), `diary` (from a station's inputs and outputs), `watch` (to whom), `locked` (when:
@@ -16,6 +17,7 @@
 mod alarms;
 mod asking;
 mod builder;
+mod cancel;
 mod clock;
 mod diary;
 mod errors;
@@ -47,6 +49,7 @@ mod watch;
 pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
 pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
+pub use cancel::CancelToken;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use errors::{counted, panicked};
 pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};

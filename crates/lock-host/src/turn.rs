@@ -6,6 +6,7 @@ use std::ops::Deref;
 use lock_core::station::TurnId;
 use lock_core::{BackendError, Hold, LossReason, Lost, ReleaseError, Released};
 
+use crate::cancel::Watch;
 use crate::inquiry::Inquiry;
 use crate::proof::Proof;
 use crate::site::{Driver, Site};
@@ -16,11 +17,13 @@ use crate::sync::Arc;
 pub struct Turn<D: Driver> {
     site: Arc<Site<D>>,
     id: TurnId,
+    /// What may cancel it while it waits.
+    pub(crate) watch: Option<Watch>,
 }
 
 impl<D: Driver> Turn<D> {
     pub(crate) fn new(site: Arc<Site<D>>, id: TurnId) -> Self {
-        Self { site, id }
+        Self { site, id, watch: None }
     }
 
     /// Where it is.

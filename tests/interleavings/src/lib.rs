@@ -19,6 +19,8 @@ mod alarms;
 mod asking;
 #[path = "../../../crates/lock-host/src/builder.rs"]
 mod builder;
+#[path = "../../../crates/lock-host/src/cancel.rs"]
+mod cancel;
 #[path = "../../../crates/lock-host/src/clock.rs"]
 mod clock;
 #[path = "../../../crates/lock-host/src/diary.rs"]
@@ -83,6 +85,7 @@ mod store;
 pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
 pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
+pub use cancel::CancelToken;
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use errors::{counted, panicked};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use interleavings::{Alarms, Client, Clock, ManualClock, Ring, Store};
+use interleavings::{Alarms, CancelToken, Client, Clock, ManualClock, Ring, Store};
 use lock_core::{
     AcquireError, Capabilities, Durability, Keeper, Lease, Owner, Policy, Terms, TokenRange, Ttl, Waiting, Width,
 };
@@ -79,6 +79,27 @@ fn a_waiter_that_gives_up_while_it_is_admitted_leaves_nothing() {
         time.join().unwrap();
         // It may have begun to wait only now.
         bench.clock.advance(SECOND);
+        waiter.join().unwrap();
+        bench.client.close();
+        assert_eq!(bench.store.holder(), None);
+    });
+}
+
+#[test]
+fn a_waiter_that_is_cancelled_while_it_is_admitted_leaves_nothing() {
+    schedules(|| {
+        let bench = bench();
+        let guard = bench.client.mutex("a").acquire().unwrap();
+        let (mutex, shutdown) = (bench.client.mutex("a"), CancelToken::new());
+        let cancel = shutdown.clone();
+        let waiter = thread::spawn(move || match mutex.acquire_with(&cancel) {
+            Ok(guard) => assert_eq!(guard.release(), Ok(())),
+            Err(AcquireError::Cancelled) => {}
+            Err(other) => panic!("{other}"),
+        });
+        let stopping = thread::spawn(move || shutdown.cancel());
+        assert_eq!(guard.release(), Ok(()));
+        stopping.join().unwrap();
         waiter.join().unwrap();
         bench.client.close();
         assert_eq!(bench.store.holder(), None);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::redlock::blocking::nodes;
-use leasehold::redlock::{NodeReport, Purpose, RedlockConfig, Report};
+use leasehold::redlock::{Purpose, RedlockConfig, Report};
 use lock_core::node::{Ask, BlockingQuorumNode, Membership, QuorumNode, Told, View};
 
 use super::args::MoveArgs;
@@ -26,8 +26,7 @@ pub(super) fn run(args: &MoveArgs) -> Result<Exit, Failure> {
     let moved = Quorum::open(&old)?.pass(Purpose::Move(Arc::clone(&to)))?;
     check_moved(&moved, &to)?;
     let quorum = Quorum::open(&new)?;
-    let mut report = quorum.pass(Purpose::TakeOver(Arc::new(from.clone())))?;
-    forget_clocks(&mut report, &from, &to);
+    let report = quorum.pass(Purpose::TakeOver(Arc::new(from)))?;
     for warning in report.warnings() {
         say_warning(&warning);
     }
@@ -74,19 +73,6 @@ fn check_moved(report: &Report, to: &Membership) -> Result<(), Failure> {
         return Err(Failure::new(Exit::Unavailable, message));
     }
     Ok(())
-}
-
-/// Drops the warnings that rising tokens depend on the clocks, if they do not: none of the nodes votes after a move, but the
-/// nodes that were moved keep their counters, of which the highest is taken.
-fn forget_clocks(report: &mut Report, from: &Membership, to: &Membership) {
-    let keeps = |view: &View| {
-        view.counter > 0 && view.membership.as_ref() == Some(to) && view.predecessor.as_ref() == Some(from)
-    };
-    let is_old = |node: &&NodeReport| from.members.contains(&node.address);
-    let kept = report.nodes.iter().filter(is_old).filter(|node| node.view.as_ref().is_ok_and(keeps)).count();
-    if kept >= from.members.len() - from.members.len() / 2 {
-        report.nodes.iter_mut().for_each(|node| node.recovery = None);
-    }
 }
 
 fn told(new: &RedlockConfig, health: Health) -> String {

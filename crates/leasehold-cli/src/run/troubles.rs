@@ -3,11 +3,31 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lock_core::Moment;
+use lock_core::{BackendError, Moment};
 
 /// How long the store may fail before it is reported. Chosen: a restarting server is back sooner, and a single request that
 /// was delayed by others, for up to a second, is not worth a message.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What a store error says.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    text: String,
+    /// What stays the same while the error does.
+    gist: String,
+}
+
+impl From<String> for Trouble {
+    fn from(text: String) -> Self {
+        Self { gist: text.clone(), text }
+    }
+}
+
+impl From<BackendError> for Trouble {
+    fn from(error: BackendError) -> Self {
+        Self { gist: error.gist(), text: error.to_string() }
+    }
+}
 
 /// The errors of a wait, each of which is reported once.
 #[derive(Debug, Default)]
@@ -17,14 +37,14 @@ pub(crate) struct Troubles {
 }
 
 impl Troubles {
-    /// The current error, if the store has failed for a while and this error was not reported before.
-    pub(crate) fn news(&mut self, now: Moment, error: Option<String>) -> Option<String> {
-        let Some(text) = error else {
+    /// The text of the current error, if the store has failed for a while and this error was not reported before.
+    pub(crate) fn news(&mut self, now: Moment, error: Option<Trouble>) -> Option<String> {
+        let Some(Trouble { text, gist }) = error else {
             self.failing_since = None;
             return None;
         };
         let since = *self.failing_since.get_or_insert(now);
-        (now.since(since) >= PATIENCE && self.told.insert(text.clone())).then_some(text)
+        (now.since(since) >= PATIENCE && self.told.insert(gist)).then_some(text)
     }
 }
 
@@ -37,7 +57,7 @@ mod tests {
         let mut troubles = Troubles::default();
         let mut news = |second: u64, message: Option<&str>| {
             let now = Moment::ORIGIN + Duration::from_secs(second);
-            troubles.news(now, message.map(str::to_owned))
+            troubles.news(now, message.map(|message| message.to_owned().into()))
         };
         for (second, message, told) in [
             (0, None, None),

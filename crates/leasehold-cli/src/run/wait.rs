@@ -17,7 +17,7 @@ use super::lookout::Lookout;
 use super::signals::{self, Signals};
 use super::spinner::Spinner;
 use super::terminal::Terminal;
-use super::troubles::Troubles;
+use super::troubles::{Trouble, Troubles};
 use crate::exit::{Exit, Failure};
 use crate::held::Held;
 use crate::locks::{Hold, Locks, Patience, Wish};
@@ -111,10 +111,10 @@ impl Asking {
     }
 
     /// Why the store does not answer, if so.
-    fn store_error(&self, name: &LockName) -> Option<String> {
+    fn store_error(&self, name: &LockName) -> Option<Trouble> {
         match &*stage(&self.stage) {
-            Stage::Connecting(trouble) => trouble.clone(),
-            Stage::Asking(locks) => locks.store_error(name).map(|error| error.to_string()),
+            Stage::Connecting(trouble) => trouble.clone().map(Trouble::from),
+            Stage::Asking(locks) => locks.store_error(name).map(Trouble::from),
             Stage::GivenUp => None,
         }
     }

@@ -1,15 +1,15 @@
 //! What panics ends alone: a station, a request, never a thread that all depend on.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
+use std::{panic, thread};
 
 use lock_async::Client;
 use lock_core::{AcquireError, Effect, ErrorKind, LossReason, Moment, ReleaseError, ReleaseRequest};
 use lock_host::{Clock, ManualClock, Proof};
 
-use crate::support::{Bench, Hook, Hooked, until};
+use crate::support::{Bench, Hook, Hooked, PATIENCE, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -59,6 +59,35 @@ impl Clock for Fussy {
 
     fn on_leap(&self, wake: Box<dyn Fn() + Send + Sync>) {
         self.clock.on_leap(wake);
+    }
+}
+
+/// Where a panic of `make` points at, and what it says.
+fn panic_of(make: impl FnOnce() + Send + 'static) -> (String, u32, String) {
+    const THREAD: &str = "without a runtime";
+    let (sender, told) = mpsc::channel();
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if let (Some(THREAD), Some(at)) = (thread::current().name(), info.location()) {
+            let message = info.payload().downcast_ref::<&str>().unwrap().to_string();
+            _ = sender.send((at.file().to_owned(), at.line(), message));
+        }
+        before(info);
+    }));
+    assert!(thread::Builder::new().name(THREAD.into()).spawn(make).unwrap().join().is_err());
+    told.recv_timeout(PATIENCE).unwrap()
+}
+
+#[test]
+fn a_client_made_without_a_runtime_points_at_the_line_that_made_it() {
+    let bench = Bench::new();
+    let (one, two) = (Arc::new(bench.store.nonblocking()), Arc::new(bench.store.nonblocking()));
+    let (here, by_new) = (line!(), panic_of(|| drop(Client::new(one))));
+    assert_eq!((by_new.0.as_str(), by_new.1), (file!(), here));
+    let (here, by_build) = (line!(), panic_of(|| drop(Client::builder(two).build())));
+    assert_eq!((by_build.0.as_str(), by_build.1), (file!(), here));
+    for word in ["tokio::main", "Runtime::block_on", "Runtime::enter", "blocking API"] {
+        assert!(by_new.2.contains(word) && by_new.2 == by_build.2, "{by_new:?}");
     }
 }
 

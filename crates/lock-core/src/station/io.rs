@@ -57,6 +57,8 @@ pub enum Input {
     /// A waiter gives up, or a holder is done. For a turn that is over already, nothing happens. A holder that wants the lock
     /// kept where the store cannot do that hears `Unsupported` in [`Output::Ended`], and holds on.
     Leave(Leaving),
+    /// A waiter is told to give up. For a turn that does not wait any more, nothing happens.
+    Cancel(TurnId),
     /// An action was answered.
     Reply(ActionId, Reply),
     /// The store said how a lease stands, in a renewal or a fence.

@@ -48,8 +48,8 @@ impl Line {
         self.slots.insert(at, Slot { turn, waiter: Some(Waiter { join, since: now }) });
     }
 
-    pub(super) fn leave(&mut self, turn: TurnId) {
-        _ = self.take(turn);
+    pub(super) fn leave(&mut self, turn: TurnId) -> Option<Waiter> {
+        self.take(turn)
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -129,6 +129,7 @@ impl Station {
         match input {
             Input::Join(join) => self.on_join(now, join),
             Input::Leave(leaving) => self.on_leave(now, leaving),
+            Input::Cancel(turn) => self.on_cancel(turn),
             Input::Reply(id, Reply::Acquire(result)) => self.on_acquire_reply(now, id, result),
             Input::Reply(id, Reply::Release(result)) => self.on_release_reply(now, id, result),
             Input::Renewal { owner, asked_at, answer } => self.on_renewal(now, owner, asked_at, answer),
@@ -205,6 +206,11 @@ impl Station {
     fn on_leave(&mut self, now: Moment, leaving: Leaving) {
         self.line.leave(leaving.turn);
         self.end_turn(now, leaving);
+    }
+
+    fn on_cancel(&mut self, turn: TurnId) {
+        let waiter = self.line.leave(turn);
+        self.outbox.extend(waiter.map(|_| refused(turn, AcquireError::Cancelled)));
     }
 
     fn on_close(&mut self, now: Moment) {

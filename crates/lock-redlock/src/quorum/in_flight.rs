@@ -204,8 +204,14 @@ mod tests {
     use super::*;
     use crate::HostEpochs;
 
-    fn quorum() -> Quorum {
-        Quorum::new(&["a".into(), "b".into(), "c".into()], Ttl::DEFAULT, Box::new(HostEpochs)).unwrap()
+    fn of(nodes: usize) -> Quorum {
+        let addresses: Vec<_> = (0..nodes).map(|node| node.to_string()).collect();
+        Quorum::new(&addresses, Ttl::DEFAULT, Box::new(HostEpochs)).unwrap()
+    }
+
+    #[test]
+    fn a_majority_is_more_than_half() {
+        assert_eq!([3, 4, 5, 6].map(|nodes| of(nodes).majority()), [2, 3, 3, 4]);
     }
 
     fn take_sent(quorum: &mut Quorum) -> Vec<Outgoing> {
@@ -225,7 +231,7 @@ mod tests {
         };
         let forgotten: Report = |quorum, sent| quorum.forget(Moment::ORIGIN, sent);
         for reports in [[heard; 3], [forgotten; 3], [heard, forgotten, heard], [heard, heard, forgotten]] {
-            let mut quorum = quorum();
+            let mut quorum = of(3);
             quorum.begin(Moment::ORIGIN, Request::Pass(Purpose::Watch), PASS_WITHIN);
             let sent = take_sent(&mut quorum);
             assert_eq!(sent.len(), 3);
@@ -239,7 +245,7 @@ mod tests {
 
     #[test]
     fn requests_have_different_ids_and_those_that_ask_nobody_are_not_kept() {
-        let mut quorum = quorum();
+        let mut quorum = of(3);
         let mut begin = |request| quorum.begin(Moment::ORIGIN, request, PASS_WITHIN);
         let ids: Vec<_> = (0..3).map(|_| begin(Request::Renew(Vec::new()))).collect();
         assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{ids:?}");

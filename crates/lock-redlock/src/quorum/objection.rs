@@ -39,19 +39,8 @@ struct Silence<'a> {
 
 impl Silence<'_> {
     fn error(&self, operation: Operation, watch: &Watch, now: Moment) -> BackendError {
-        let Self { voting, all, majority, abstain, away, wrong } = self;
-        let mut told = format!("{voting} of {all} nodes vote, {majority} are needed");
-        if !abstain.is_empty() {
-            let most = watch.wait.as_ref().map_or_else(String::new, |wait| for_how_long(wait, now));
-            told += &format!("; abstaining until what they may have granted before is over{most}: {}", listed(abstain));
-        }
-        if !away.is_empty() {
-            told += &format!("; not answering: {}", listed(away));
-        }
-        for node in wrong {
-            let why = node.fault.as_ref().map_or_else(String::new, |fault| format!(" ({fault})"));
-            told += &format!("; not counted: {}{why}", node.address);
-        }
+        let Self { abstain, away, wrong, .. } = self;
+        let wait = watch.wait.as_ref().filter(|_| !abstain.is_empty());
         let kind = if abstain.is_empty() { ErrorKind::Unreachable } else { ErrorKind::Unavailable };
         let remedy = if watch.is_blank {
             "wait; only if this deployment has never granted a lock, run: leasehold redlock init URL"
@@ -60,7 +49,34 @@ impl Silence<'_> {
         } else {
             "check that a majority of the nodes runs"
         };
-        BackendError::new(BACKEND, operation, kind, Effect::None, told).with_remedy(remedy)
+        let error = BackendError::new(BACKEND, operation, kind, Effect::None, self.told(wait)).with_remedy(remedy);
+        match wait {
+            // An upper bound, as later clients can know it, too.
+            Some(wait @ Wait { notes: Notes::Kept, .. }) => {
+                error.with_end(Duration::from_secs(wait.left(now).as_secs() + 1))
+            }
+            Some(Wait { notes: Notes::Lacking(_), .. }) | None => error,
+        }
+    }
+
+    fn told(&self, wait: Option<&Wait>) -> String {
+        let Self { voting, all, majority, abstain, away, wrong } = self;
+        let mut told = format!("{voting} of {all} nodes vote, {majority} are needed");
+        if !away.is_empty() {
+            told += &format!("; not answering: {}", listed(away));
+        }
+        for node in wrong {
+            let why = node.fault.as_ref().map_or_else(String::new, |fault| format!(" ({fault})"));
+            told += &format!("; not counted: {}{why}", node.address);
+        }
+        // Last, as the error adds how long that lasts.
+        if !abstain.is_empty() {
+            told += &format!("; abstaining: {}, until what they may have granted before is over", listed(abstain));
+        }
+        if let Some(Wait { notes: Notes::Lacking(why), .. }) = wait {
+            told += &unknown_end(why.as_ref());
+        }
+        told
     }
 }
 
@@ -68,16 +84,7 @@ fn listed(nodes: &[&Node]) -> String {
     nodes.iter().map(|node| node.address.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// An upper bound, if later clients can know it, too.
-fn for_how_long(wait: &Wait, now: Moment) -> String {
-    match &wait.notes {
-        Notes::Kept => {
-            let most = Duration::from_secs(wait.left(now).as_secs() + 1);
-            format!(", for {} at most", humantime::format_duration(most))
-        }
-        Notes::Lacking(why) => {
-            let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-            format!(" (too few nodes could note the time{why}; only a client that keeps running can see the end)")
-        }
-    }
+fn unknown_end(why: Option<&BackendError>) -> String {
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    format!(" (too few nodes could note the time{why}; only a client that keeps running can see the end)")
 }

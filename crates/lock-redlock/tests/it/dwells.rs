@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use lock_core::drift;
 use lock_core::node::{Ask, NodeState};
-use lock_redlock::quorum::{Purpose, Recovery};
+use lock_core::{Ttl, drift};
+use lock_redlock::quorum::{Purpose, Recovery, Request};
 
-use crate::script::{Script, is_install};
-use crate::support::MAX_TTL;
+use crate::script::{Script, is_claim, is_install};
+use crate::support::{MAX_TTL, claim};
 
 const SECOND: Duration = Duration::from_secs(1);
 const NANO: Duration = Duration::from_nanos(1);
@@ -159,4 +159,27 @@ fn a_look_foretells_dwells_by_the_nodes_own_record() {
     let left: Vec<_> = report.nodes.iter().map(|node| node.votes_in).collect();
     assert_eq!(left, [None, Some(whole(MAX_TTL)), Some(whole(MAX_TTL) - 7 * SECOND)]);
     assert!(script.stepped(is_install).is_empty());
+}
+
+/// What a majority of voters knew at one time need not be announced before it is used.
+#[test]
+fn a_pass_finds_out_which_ttl_was_announced() {
+    let ms = Duration::from_millis;
+    for (nodes, abstaining, knowing, takes, announced) in [
+        (5, 0, 3, ms(0), true),
+        (5, 0, 2, ms(0), false),
+        (5, 1, 3, ms(0), true),
+        (5, 3, 5, ms(0), false),
+        (4, 0, 3, ms(0), true),
+        (4, 0, 2, ms(0), false),
+        (5, 0, 5, ms(1977), true),
+        // By then one may have forgotten, dwelled and come back.
+        (5, 0, 5, ms(1978), false),
+    ] {
+        let mut script = of(nodes, abstaining);
+        script.views[..knowing].iter_mut().for_each(|view| view.longest = Ttl::DEFAULT.get());
+        script.slow_pass(Purpose::Watch, takes).unwrap();
+        script.begin(Request::Acquire(claim(1)));
+        assert_eq!(!script.asked(is_claim).is_empty(), announced, "{knowing} of {nodes} know it, {abstaining} abstain");
+    }
 }

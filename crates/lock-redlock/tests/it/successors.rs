@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use lock_core::node::{Ask, Membership};
-use lock_redlock::quorum::Purpose;
+use lock_redlock::quorum::{Purpose, Recovery};
 
-use crate::script::{Script, is_mark, is_move};
+use crate::script::{Script, is_install, is_mark, is_move};
 use crate::support::MAX_TTL;
 
 /// The deployment of the first so many nodes.
@@ -125,10 +125,12 @@ fn a_takeover_moves_blank_nodes_after_the_deployment_was_moved() {
 #[test]
 fn a_repeated_move_asks_only_the_nodes_that_are_not_there() {
     let to = Arc::new(first(2));
-    let mut script = Script::new(3);
-    script.views[0].membership = Some(Membership::clone(&to));
-    script.pass(Purpose::Move(Arc::clone(&to))).unwrap();
-    assert_eq!(script.stepped(is_move), [1, 2]);
+    for (there, asked) in [(0, &[0, 1, 2][..]), (1, &[1, 2]), (2, &[2]), (3, &[])] {
+        let mut script = Script::new(3);
+        script.views[..there].iter_mut().for_each(|view| view.membership = Some(Membership::clone(&to)));
+        script.pass(Purpose::Move(Arc::clone(&to))).unwrap();
+        assert_eq!(script.stepped(is_move), asked);
+    }
 }
 
 #[test]
@@ -136,5 +138,55 @@ fn a_move_to_the_same_max_ttl_is_one_and_to_a_shorter_is_not() {
     for (max_ttl, may_move) in [(MAX_TTL, true), (MAX_TTL - std::time::Duration::from_nanos(1), false)] {
         let to = Membership { max_ttl, ..first(2) };
         assert_eq!(Script::new(3).pass(Purpose::Move(Arc::new(to))).is_ok(), may_move);
+    }
+}
+
+/// Five nodes that abstain since a move from three, of which so many kept their counters.
+fn waiting(kept: usize) -> Script {
+    let mut script = Script::new(5);
+    (0..5).for_each(|node| {
+        script.noted(node, 5, MAX_TTL * 2);
+        script.views[node].predecessor = Some(first(3));
+        script.views[node].counter = u64::from(node < kept);
+    });
+    script
+}
+
+#[test]
+fn after_a_move_the_nodes_that_were_moved_remember_if_they_are_enough() {
+    type Change = fn(&mut Script);
+    let same: Change = |_| {};
+    let in_use: Change = |script| {
+        (2..5).for_each(|node| script.views[node] = Script::new(5).views[node].clone());
+        script.notes.iter_mut().for_each(|notes| notes[2..].fill(None));
+    };
+    for (kept, change, recovery, why) in [
+        (3, same, Recovery::FromOthers, "all of them"),
+        (2, same, Recovery::FromOthers, "every majority of three includes one of two"),
+        (1, same, Recovery::ByClock, "two others may have had a higher token"),
+        (2, |script| script.is_blank(4), Recovery::FromOthers, "four of five abstain since the move"),
+        (2, |script| script.views[0].counter = 0, Recovery::ByClock, "one has forgotten"),
+        (2, |script| script.views[0].marked_for = Some(first(5)), Recovery::ByClock, "one was marked, so it forgot"),
+        (2, |script| script.views[0].predecessor = Some(first(2)), Recovery::ByClock, "it was moved from elsewhere"),
+        (1, |script| script.views[4].counter = 1, Recovery::ByClock, "the fifth was not part of the three"),
+        (2, in_use, Recovery::FromOthers, "three others vote"),
+    ] {
+        let mut script = waiting(kept);
+        change(&mut script);
+        let report = script.pass(Purpose::Watch).unwrap();
+        assert_eq!(report.nodes[1].recovery, Some(recovery), "{why}");
+        assert_eq!(report.warnings().is_empty(), recovery == Recovery::FromOthers, "{why}");
+        assert!(script.stepped(is_install).contains(&1));
+    }
+}
+
+/// A majority may have voted, and granted, and forgotten.
+#[test]
+fn nodes_that_were_moved_do_not_know_what_was_granted_since() {
+    for (forgot, recovery) in [(2, Recovery::FromOthers), (3, Recovery::ByClock)] {
+        let mut script = waiting(2);
+        (5 - forgot..5).for_each(|node| script.views[node].marked_for = Some(first(5)));
+        let report = script.pass(Purpose::Watch).unwrap();
+        assert_eq!(report.nodes[1].recovery, Some(recovery), "{forgot} forgot");
     }
 }

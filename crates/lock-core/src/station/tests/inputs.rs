@@ -18,7 +18,7 @@ pub(super) type Feed = fn(&mut Rig) -> Vec<String>;
 /// Validity in which nothing can be done: most of it has passed when the answer is there.
 const LITTLE: Duration = Duration::from_millis(4);
 
-pub(super) const INPUTS: [(&str, Feed); 47] = [
+pub(super) const INPUTS: [(&str, Feed); 49] = [
     ("join", |rig| rig.join(NEW)),
     ("join, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..join(NEW) }))),
     ("join, wait is over", |rig| {
@@ -28,6 +28,8 @@ pub(super) const INPUTS: [(&str, Feed); 47] = [
     ("join, other ttl", |rig| rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("20s")), ..join(NEW) }))),
     ("leave: first", |rig| rig.leave(FIRST)),
     ("leave: second", |rig| rig.leave(SECOND)),
+    ("cancel: first", |rig| rig.cancel(FIRST)),
+    ("cancel: second", |rig| rig.cancel(SECOND)),
     ("leave: unknown turn", |rig| rig.leave(STRANGER)),
     ("leave and keep: first", |rig| rig.leave_and_keep(FIRST)),
     ("granted", |rig| rig.grant(11, 12)),

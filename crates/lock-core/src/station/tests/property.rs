@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::{Join, Leaving};
+use super::super::{Join, Leaving, TurnId};
 use super::rig::{millis, ttl};
 use super::world::{CLIENTS, Way, World};
 use crate::{Ability, Capabilities, Durability, Event, Note, Patience, Policy, RequestOrder, Terms, Waiting};
@@ -21,6 +21,8 @@ enum Step {
     Join { client: usize, wait: Wait, ttl: &'static str, max_hold: Option<Duration> },
     /// Somebody gives up or is done, and may want the lock kept.
     Leave { client: usize, pick: usize, keep: Option<Duration> },
+    /// Somebody is told to give up, or was and holds by now.
+    Cancel { client: usize, pick: usize },
     /// A request reaches the store.
     Carry { pick: usize },
     /// An answer reaches its client.
@@ -72,6 +74,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (client.clone(), wait, ttls, max_hold)
             .prop_map(|(client, wait, ttl, max_hold)| Step::Join { client, wait, ttl, max_hold }),
         3 => (client.clone(), pick, keep).prop_map(|(client, pick, keep)| Step::Leave { client, pick, keep }),
+        1 => (client.clone(), pick).prop_map(|(client, pick)| Step::Cancel { client, pick }),
         5 => pick.prop_map(|pick| Step::Carry { pick }),
         5 => pick.prop_map(|pick| Step::Answer { pick }),
         1 => pick.prop_map(|pick| Step::Lose { pick }),
@@ -91,11 +94,13 @@ impl World {
         match step {
             Step::Join { client, wait, ttl, max_hold } => self.play_join(client, wait, ttl, max_hold),
             Step::Leave { client, pick, keep } => {
-                let there = &self.clients[client];
-                let mut turns = there.waiters.keys().copied().chain(there.holder.as_ref().map(|(turn, _)| *turn));
-                let among = there.waiters.len() + usize::from(there.holder.is_some());
-                if let Some(turn) = turns.nth(pick % among.max(1)) {
+                if let Some(turn) = self.pick_turn(client, pick) {
                     self.leave(client, Leaving { turn, keep });
+                }
+            }
+            Step::Cancel { client, pick } => {
+                if let Some(turn) = self.pick_turn(client, pick) {
+                    self.cancel(client, turn);
                 }
             }
             Step::Carry { pick } => _ = self.pick(pick, under_way).map(|index| self.carry(index)),
@@ -115,6 +120,14 @@ impl World {
             Step::Pass { millis: time } => self.pass(millis(time), None),
             Step::Sleep { client, millis: time } => self.pass(millis(time), Some(client)),
         }
+    }
+
+    /// One of those who wait or hold at a client.
+    fn pick_turn(&self, client: usize, pick: usize) -> Option<TurnId> {
+        let there = &self.clients[client];
+        let mut turns = there.waiters.keys().copied().chain(there.holder.as_ref().map(|(turn, _)| *turn));
+        let among = there.waiters.len() + usize::from(there.holder.is_some());
+        turns.nth(pick % among.max(1))
     }
 
     fn play_join(&mut self, client: usize, wait: Wait, ttl_text: &str, max_hold: Option<Duration>) {

@@ -123,6 +123,10 @@ impl Rig {
         self.feed(Input::Leave(Leaving::now(TurnId(u64::from(turn)))))
     }
 
+    pub(super) fn cancel(&mut self, turn: u8) -> Vec<String> {
+        self.feed(Input::Cancel(TurnId(u64::from(turn))))
+    }
+
     /// Leaves, and wants the lock kept for a minute.
     pub(super) fn leave_and_keep(&mut self, turn: u8) -> Vec<String> {
         let (turn, keep) = (TurnId(u64::from(turn)), Some(Duration::from_secs(60)));

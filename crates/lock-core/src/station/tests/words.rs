@@ -82,6 +82,7 @@ fn refused(refusal: &Refusal) -> String {
         }
         Refusal::Error(AcquireError::Backend(error)) => failed(error),
         Refusal::Error(AcquireError::Closed) => "closed".to_owned(),
+        Refusal::Error(AcquireError::Cancelled) => "cancelled".to_owned(),
         Refusal::Error(AcquireError::Invalid(invalid)) => invalid.to_string(),
     }
 }

@@ -129,6 +129,18 @@ impl World {
         assert!(left.holder.as_ref().is_none_or(|(holder, _)| *holder != turn), "who leaves is not admitted");
     }
 
+    pub(super) fn cancel(&mut self, client: usize, turn: TurnId) {
+        let now = self.now;
+        let holds = |there: &Client| {
+            there.holder.as_ref().is_some_and(|(holder, hold)| *holder == turn && hold.check(now).is_ok())
+        };
+        let held = holds(&self.clients[client]);
+        self.feed(client, Input::Cancel(turn));
+        let there = &self.clients[client];
+        assert!(!there.waiters.contains_key(&turn), "who is cancelled does not wait");
+        assert_eq!(holds(there), held, "who is cancelled is not admitted, and who holds goes on");
+    }
+
     pub(super) fn feed(&mut self, client: usize, input: Input) {
         self.clients[client].station.handle_input(self.now, input);
         for _ in 0..OUTPUTS_MAX {

@@ -48,14 +48,21 @@ impl Pass {
             (longest + drift(longest), longest, Recovery::FromOthers)
         } else if self.views.iter().all(|view| view.as_ref().is_ok_and(|view| !view.votes())) {
             // Every client has to look and to announce again.
-            (most + drift(most), longest, Recovery::ByClock)
+            (most + drift(most), longest, self.without_voters(nodes))
         } else {
             // What was announced is unknown, so from now on it counts as `max_ttl`.
             let longest = if nodes.rules.keep(Rule::LongestByClock) { nodes.membership.max_ttl } else { longest };
-            (most + drift(most), longest, Recovery::ByClock)
+            (most + drift(most), longest, self.without_voters(nodes))
         };
         let least = if self.purpose == Purpose::Init { Duration::ZERO } else { DWELL_MIN };
         Dwell { epoch, lasts: lasts.max(least), longest, recovery }
+    }
+
+    /// How a counter is recovered where too few of the others vote.
+    fn without_voters(&self, nodes: &Nodes) -> Recovery {
+        let mut predecessors = self.views.iter().flatten().filter_map(|view| view.predecessor.as_ref());
+        let kept = predecessors.any(|predecessor| self.are_counters_kept(nodes, predecessor));
+        if kept { Recovery::FromOthers } else { Recovery::ByClock }
     }
 
     /// The longest ttl that a node may have granted. A node that knows no deployment may have belonged to one that

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lock_core::BackendError;
-use lock_core::node::{Ask, Membership, View};
+use lock_core::node::{Ask, Membership, NodeState, View};
 
 use super::super::node::NodeId;
 use super::super::nodes::Nodes;
@@ -52,6 +52,23 @@ impl Pass {
         let all = predecessor.members.len();
         let is_old = |node: &NodeId| predecessor.members.contains(&nodes.all[node.0].address);
         self.heirs(nodes, predecessor).filter(is_old).count() >= all - all / 2
+    }
+
+    /// Whether no token of that deployment or of ours was forgotten since a move from there: so many nodes have abstained
+    /// since then that no majority of ours ever voted, and so many of them kept their counters that they include every token
+    /// from there.
+    pub(super) fn are_counters_kept(&self, nodes: &Nodes, predecessor: &Membership) -> bool {
+        // One that forgets afterwards is marked.
+        let since_the_move =
+            |view: &&View| matches!(view.state, NodeState::Abstaining { .. }) && view.marked_for.is_none();
+        let waits = |node: &NodeId| self.views[node.0].as_ref().ok().filter(since_the_move).is_some();
+        let waiting: Vec<_> = self.heirs(nodes, predecessor).filter(waits).collect();
+        let all = predecessor.members.len();
+        let counts = |node: &&NodeId| {
+            predecessor.members.contains(&nodes.all[node.0].address)
+                && self.views[node.0].as_ref().is_ok_and(|view| view.counter > 0)
+        };
+        waiting.len() >= nodes.overlap() && waiting.iter().filter(counts).count() >= all - all / 2
     }
 
     /// The nodes that are ours and say that ours succeeds that deployment.

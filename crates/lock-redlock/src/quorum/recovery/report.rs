@@ -109,7 +109,7 @@ pub struct NodeReport {
 /// How a counter was recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// From enough of the others: no token can be drawn twice.
+    /// From enough of the others, or of the nodes that were moved here: no token can be drawn twice.
     FromOthers,
     /// Too few of the others remembered, so rising tokens depend on the node's clock alone.
     ByClock,
