@@ -18,6 +18,8 @@ const LONG: Duration = Duration::from_secs(10);
 const LATE_PART: u32 = 6;
 
 /// What observers are told of one lock.
+///
+/// Its methods are not inlined, so that a client without observers pays for a test only.
 pub(crate) struct Diary {
     news: Arc<News>,
     now: Moment,
@@ -113,12 +115,8 @@ impl Diary {
         }
     }
 
-    /// When there is something to tell though nothing happens.
-    pub(crate) fn next_wake(&self) -> Option<Moment> {
-        self.waits.long_at.first().map(|(at, _)| *at)
-    }
-
     /// Takes note of an input, before the station does.
+    #[inline(never)]
     pub(crate) fn before(&mut self, now: Moment, input: &Input) {
         self.now = now;
         match input {
@@ -147,6 +145,7 @@ impl Diary {
     }
 
     /// Takes note of an output.
+    #[inline(never)]
     pub(crate) fn output(&mut self, output: &Output) {
         match output {
             Output::Admit { turn, hold } => self.admitted(*turn, hold),
@@ -162,8 +161,9 @@ impl Diary {
         }
     }
 
-    /// Takes note of how the station stands after an input.
-    pub(crate) fn after(&mut self, station: &Station) {
+    /// Takes note of how the station stands after an input. Returns when there is something to tell though nothing happens.
+    #[inline(never)]
+    pub(crate) fn after(&mut self, station: &Station) -> Option<Moment> {
         if let Some(Late { by, remaining }) = self.late.take()
             && let Some(Holding { hold, .. }) = self.holds.values().next()
         {
@@ -176,6 +176,7 @@ impl Diary {
         }
         // The station gives up a release when its lease is surely over.
         self.unreleased.retain(|unreleased| station.knows(unreleased.owner));
+        self.waits.long_at.first().map(|(at, _)| *at)
     }
 
     /// A holder has lost its hold.
