@@ -14,7 +14,7 @@ pub struct Telling<'a, T> {
     mutex: &'a Mutex<T>,
 }
 
-/// Tells the news when it is dropped.
+/// Reports what happened when it is dropped.
 struct Tell<'a>(Option<&'a News>);
 
 impl Drop for Tell<'_> {
@@ -31,8 +31,8 @@ impl<'a, T> Telling<'a, T> {
         Self { inner: mutex.lock().unwrap_or_else(PoisonError::into_inner), after: Tell(news), mutex }
     }
 
-    /// Unlocks the mutex and sleeps until it is woken, but for at most `nap`; then locks it again. May return sooner: if
-    /// observers have something to be told, they are, and nobody sleeps.
+    /// Unlocks the mutex and sleeps until it is woken, but for at most `nap`; then locks it again. If there is
+    /// something to report to observers, it does that instead of sleeping.
     #[must_use]
     pub fn sleep(self, bell: &Condvar, nap: Duration) -> Self {
         let Self { inner, after, mutex } = self;
