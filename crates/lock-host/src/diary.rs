@@ -18,6 +18,8 @@ const LONG: Duration = Duration::from_secs(10);
 const LATE_PART: u32 = 6;
 
 /// What observers are told about one lock.
+///
+/// Its methods are not inlined, so that a client without observers pays only for a test.
 pub(crate) struct Diary {
     news: Arc<News>,
     now: Moment,
@@ -113,12 +115,8 @@ impl Diary {
         }
     }
 
-    /// When there is something to report although nothing happens.
-    pub(crate) fn next_wake(&self) -> Option<Moment> {
-        self.waits.long_at.first().map(|(at, _)| *at)
-    }
-
     /// Records an input, before the station gets it.
+    #[inline(never)]
     pub(crate) fn before(&mut self, now: Moment, input: &Input) {
         self.now = now;
         match input {
@@ -147,6 +145,7 @@ impl Diary {
     }
 
     /// Records an output.
+    #[inline(never)]
     pub(crate) fn output(&mut self, output: &Output) {
         match output {
             Output::Admit { turn, hold } => self.admitted(*turn, hold),
@@ -163,8 +162,9 @@ impl Diary {
         }
     }
 
-    /// Records the state of the station after an input.
-    pub(crate) fn after(&mut self, station: &Station) {
+    /// Records the state of the station after an input. Returns when there is something to report although nothing happens.
+    #[inline(never)]
+    pub(crate) fn after(&mut self, station: &Station) -> Option<Moment> {
         if let Some(Late { by, remaining }) = self.late.take()
             && let Some(Holding { hold, .. }) = self.holds.values().next()
         {
@@ -177,6 +177,7 @@ impl Diary {
         }
         // The station gives up a release when its lease has certainly expired.
         self.unreleased.retain(|unreleased| station.knows(unreleased.owner));
+        self.waits.long_at.first().map(|(at, _)| *at)
     }
 
     /// A holder has lost its hold.

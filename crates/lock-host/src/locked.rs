@@ -18,6 +18,7 @@ pub struct Telling<'a, T> {
 struct Tell<'a>(Option<&'a News>);
 
 impl Drop for Tell<'_> {
+    #[inline]
     fn drop(&mut self) {
         if let Some(news) = self.0 {
             news.tell();

@@ -166,18 +166,18 @@ impl<D: Driver> Site<D> {
     }
 
     fn feed_unguarded(&self, inner: &mut Inner<D::Waiters>, now: Moment, input: Input) {
-        if let Some(diary) = &mut inner.diary {
-            diary.before(now, &input);
-        }
-        inner.station.handle_input(now, input);
-        while let Some(output) = inner.station.poll_output() {
-            self.carry_out(inner, output);
-        }
-        let mut wake = inner.station.next_wake();
-        if let Some(diary) = &mut inner.diary {
-            diary.after(&inner.station);
-            wake = wake.into_iter().chain(diary.next_wake()).min();
-        }
+        let Inner { waiters, station, diary, .. } = inner;
+        let wake = match diary {
+            None => {
+                self.advance(station, waiters, now, input, |_| {});
+                station.next_wake()
+            }
+            Some(diary) => {
+                diary.before(now, &input);
+                self.advance(station, waiters, now, input, |output| diary.output(output));
+                station.next_wake().into_iter().chain(diary.after(station)).min()
+            }
+        };
         if let Some(at) = wake.filter(|wake| inner.alarm_at.is_none_or(|set| *wake < set)) {
             inner.alarm_at = Some(at);
             let this: Weak<Self> = Weak::clone(&self.this);
@@ -185,11 +185,23 @@ impl<D: Driver> Site<D> {
         }
     }
 
-    fn carry_out(&self, inner: &mut Inner<D::Waiters>, output: Output) {
-        if let Some(diary) = &mut inner.diary {
-            diary.output(&output);
+    /// Gives an input to the station, and carries out its outputs after each was noted.
+    fn advance(
+        &self,
+        station: &mut Station,
+        waiters: &mut D::Waiters,
+        now: Moment,
+        input: Input,
+        mut note: impl FnMut(&Output),
+    ) {
+        station.handle_input(now, input);
+        while let Some(output) = station.poll_output() {
+            note(&output);
+            self.carry_out(waiters, output);
         }
-        let waiters = &mut inner.waiters;
+    }
+
+    fn carry_out(&self, waiters: &mut D::Waiters, output: Output) {
         match output {
             Output::Admit { turn, hold } => waiters.admit(turn, hold),
             Output::Refuse { turn, refusal } => waiters.refuse(turn, refusal),

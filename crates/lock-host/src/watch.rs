@@ -78,6 +78,7 @@ impl News {
     }
 
     /// Reports what was not reported yet, in order. No mutex is held meanwhile.
+    #[inline(never)]
     pub(crate) fn tell(&self) {
         let untold = std::mem::take(&mut *lock(&self.untold));
         untold.iter().for_each(|occurrence| self.watch.tell(occurrence));
