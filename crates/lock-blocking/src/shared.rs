@@ -8,8 +8,8 @@ use crate::guard::Guard;
 
 /// A guard with clones: the lock is held until the last of them is dropped or released.
 ///
-/// Made by [`Guard::share`], and used like the [`Guard`]. All clones have the same fencing token, so what the lock protects
-/// cannot tell them apart.
+/// Made by [`Guard::share`], and used like the [`Guard`]. All clones have the same fencing token, so the protected
+/// resource cannot tell them apart.
 #[must_use = "the lock is released when the last clone is dropped"]
 #[derive(Clone, Debug)]
 pub struct SharedGuard(Arc<Guard>);
@@ -22,11 +22,11 @@ impl Guard {
 }
 
 impl SharedGuard {
-    /// Gives up this clone. The last clone releases the lock and waits for the store's answer. A success means that the lock
-    /// was held until now.
+    /// Gives up this clone. The last clone releases the lock and waits for the store's answer. Success means that the
+    /// lock was held until now.
     ///
     /// # Errors
-    /// `Lost` if the lock was lost before. `Backend` from the last clone, as in [`Guard::release`].
+    /// `Lost` if the lock had already been lost. `Backend` from the last clone, as in [`Guard::release`].
     ///
     /// # Blocking
     /// As [`Guard::release`].

@@ -60,8 +60,8 @@ impl Store {
     /// lock, because it was granted before.
     ///
     /// # Errors
-    /// `Protocol` where the claim was given up by a release of unknown certainty, where there is nothing to replace, or where the
-    /// tokens are used up. None of them changes anything.
+    /// `Protocol` if the claim was given up by a release of unknown certainty, if there is nothing to replace, or if the
+    /// tokens are used up. None of these changes anything.
     pub fn acquire(&mut self, now: Moment, client: ClientId, claim: &Claim) -> Result<Answer, BackendError> {
         if let Some(old) = claim.replaces {
             return self.replace(now, client, claim, old);
@@ -126,7 +126,7 @@ impl Store {
     /// Where a claim of the owner may still be under way, it will be refused for the ttl, but at least a second.
     ///
     /// # Errors
-    /// `Protocol` where the tokens are used up; then nothing was changed.
+    /// `Protocol` if the tokens are used up; then nothing was changed.
     pub fn release(&mut self, now: Moment, request: &ReleaseRequest) -> Result<Released, BackendError> {
         let lock = self.locks.entry(request.name.clone()).or_default();
         lock.forget_what_is_over(now);
@@ -160,7 +160,7 @@ impl Store {
         Ok(released)
     }
 
-    /// Says whether the lease is still the stored grant.
+    /// Returns whether the lease is still the stored grant.
     pub fn fence(&self, now: Moment, lease: &Lease) -> Fenced {
         match self.locks.get(&lease.name).and_then(|lock| lock.hold_at(now)) {
             Some(hold) if hold.is(lease) => Fenced::Acknowledged,
@@ -198,7 +198,7 @@ impl Store {
     /// Ends the lease that spans `token`, for any owner, and passes the lock on.
     ///
     /// # Errors
-    /// `Protocol` where the tokens are used up; then nothing was changed.
+    /// `Protocol` if the tokens are used up; then nothing was changed.
     pub fn revoke(&mut self, now: Moment, name: &LockName, token: FencingToken) -> Result<Revoked, BackendError> {
         let Some(lock) = self.locks.get_mut(name) else { return Ok(Revoked::NotHeld) };
         let spans = |hold: &Hold| (hold.tokens.low()..=hold.tokens.high()).contains(&token);

@@ -57,6 +57,8 @@ pub enum Input {
     /// A waiter gives up, or a holder is done. For a turn that is over already, nothing happens. A holder that wants the lock
     /// kept where the store cannot do that hears `Unsupported` in [`Output::Ended`], and holds on.
     Leave(Leaving),
+    /// A waiter is told to give up. For a turn that does not wait any more, nothing happens.
+    Cancel(TurnId),
     /// A holder wants to go on under other terms: its lease is replaced in one step, past the queue. Only for the one turn
     /// under a lease, at a store whose capabilities say [`Ability::Replace`](crate::Ability::Replace), and for a ttl that is
     /// at least as long. For a turn that is over already, nothing happens.
@@ -66,8 +68,6 @@ pub enum Input {
         /// What it wants.
         terms: Terms,
     },
-    /// A waiter is told to give up. For a turn that does not wait any more, nothing happens.
-    Cancel(TurnId),
     /// An action was answered.
     Reply(ActionId, Reply),
     /// The store said how a lease stands, in a renewal or a fence.
@@ -152,7 +152,7 @@ pub enum Output {
     Ended {
         /// Whose turn.
         turn: TurnId,
-        /// What the store said, `Released` where it was not asked because the lease was passed on. After an error the
+        /// What the store said, `Released` if it was not asked because the lease was passed on. After an error the
         /// station goes on trying in the background until the lease is over.
         result: Result<Released, BackendError>,
     },

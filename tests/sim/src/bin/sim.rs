@@ -20,7 +20,7 @@ usage: sim [--seeds N] [--first S] [--half redis|memory|quorum|plots] [--mistake
   --half H    only with one Redis, a store in memory, a quorum, or only the plots of a quorum
   --mistake M with one rule of the quorum turned off; tells which seeds find out
 
-LEASEHOLD_SEED=S plays that one alone, and tells what happened in it.";
+LEASEHOLD_SEED=S plays only that one, and prints what happened in it.";
 
 /// One kind of play.
 struct Half {
@@ -57,7 +57,7 @@ const HALVES: [Half; 4] = [
     },
 ];
 
-/// How much of a diary is shown of a run that failed, where nobody asked for that run.
+/// How much of the diary of a failed run is shown, unless that run was asked for.
 const LINES: usize = 100;
 
 #[derive(Debug)]
@@ -131,7 +131,7 @@ fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What came of many runs.
+/// The outcome of many runs.
 #[derive(Default)]
 struct Sum {
     played: u64,
@@ -140,7 +140,7 @@ struct Sum {
     failed: Option<(u64, String)>,
 }
 
-/// Plays all seeds, on all cores. Tells whether every rule held.
+/// Plays all seeds, on all cores. Returns whether every rule held.
 fn play_all(half: &Half, options: &Options, tell: bool) -> bool {
     let (began, next, sum) = (Instant::now(), AtomicU64::new(options.first), Mutex::new(Sum::default()));
     let hook = panic::take_hook();
@@ -186,7 +186,7 @@ fn play_some(half: &Half, options: &Options, next: &AtomicU64, sum: &Mutex<Sum>)
 }
 
 impl Sum {
-    /// Tells whether that run failed.
+    /// Returns whether that run failed.
     fn add(&mut self, seed: u64, outcome: thread::Result<Report>) -> bool {
         self.played += 1;
         let told = match outcome {

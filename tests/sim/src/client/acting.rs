@@ -1,4 +1,4 @@
-//! What users do in their process, and what they are told.
+//! What users do in their process, and the answers that they get.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,7 +104,7 @@ impl<B: Backend> Process<B> {
         self.soon.push_back((site, Input::Join(Join { turn, terms: Terms::exclusive(ttl), patience, max_hold, note })));
     }
 
-    /// Somebody has its turn.
+    /// A user gets its turn.
     pub(super) fn admit(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, turn: TurnId, hold: &Arc<Hold>) {
         let site = &mut self.sites[index];
         let Some(user) = site.users.get_mut(&turn) else {
@@ -131,7 +131,7 @@ impl<B: Backend> Process<B> {
         }
     }
 
-    /// Who holds here now, as it sees it itself.
+    /// Who holds here now, in its own view.
     pub(crate) fn holdings(&self, at: Time) -> impl Iterator<Item = Holding<'_>> {
         let (now, clock) = (self.clock.read(at), self.clock);
         let holds = self.sites.iter().filter_map(|site| Some((site.holder.as_ref()?.1.as_ref(), site.replacing)));

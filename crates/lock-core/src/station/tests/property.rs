@@ -21,10 +21,10 @@ enum Step {
     Join { client: usize, wait: Wait, ttl: &'static str, max_hold: Option<Duration> },
     /// Somebody gives up or is done, and may want the lock kept.
     Leave { client: usize, pick: usize, keep: Option<Duration> },
-    /// A holder wants to go on for another ttl.
-    Replace { client: usize, ttl: &'static str },
     /// Somebody is told to give up, or was and holds by now.
     Cancel { client: usize, pick: usize },
+    /// A holder wants to go on for another ttl.
+    Replace { client: usize, ttl: &'static str },
     /// A request reaches the store.
     Carry { pick: usize },
     /// An answer reaches its client.
@@ -77,8 +77,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (client.clone(), wait, ttls, max_hold)
             .prop_map(|(client, wait, ttl, max_hold)| Step::Join { client, wait, ttl, max_hold }),
         3 => (client.clone(), pick, keep).prop_map(|(client, pick, keep)| Step::Leave { client, pick, keep }),
-        2 => (client.clone(), longer).prop_map(|(client, ttl)| Step::Replace { client, ttl }),
         1 => (client.clone(), pick).prop_map(|(client, pick)| Step::Cancel { client, pick }),
+        2 => (client.clone(), longer).prop_map(|(client, ttl)| Step::Replace { client, ttl }),
         5 => pick.prop_map(|pick| Step::Carry { pick }),
         5 => pick.prop_map(|pick| Step::Answer { pick }),
         1 => pick.prop_map(|pick| Step::Lose { pick }),
@@ -102,12 +102,12 @@ impl World {
                     self.leave(client, Leaving { turn, keep });
                 }
             }
-            Step::Replace { client, ttl: length } => self.replace(client, Terms::exclusive(ttl(length))),
             Step::Cancel { client, pick } => {
                 if let Some(turn) = self.pick_turn(client, pick) {
                     self.cancel(client, turn);
                 }
             }
+            Step::Replace { client, ttl: length } => self.replace(client, Terms::exclusive(ttl(length))),
             Step::Carry { pick } => _ = self.pick(pick, under_way).map(|index| self.carry(index)),
             Step::Answer { pick } => _ = self.pick(pick, answered).map(|index| self.answer(index)),
             Step::Fail { pick } => {

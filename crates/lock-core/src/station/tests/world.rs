@@ -131,12 +131,6 @@ impl World {
         assert!(left.holder.as_ref().is_none_or(|(holder, _)| *holder != turn), "who leaves is not admitted");
     }
 
-    pub(super) fn replace(&mut self, client: usize, terms: Terms) {
-        if let Some((turn, _)) = self.clients[client].holder {
-            self.feed(client, Input::Replace { turn, terms });
-        }
-    }
-
     pub(super) fn cancel(&mut self, client: usize, turn: TurnId) {
         let now = self.now;
         let holds = |there: &Client| {
@@ -147,6 +141,12 @@ impl World {
         let there = &self.clients[client];
         assert!(!there.waiters.contains_key(&turn), "who is cancelled does not wait");
         assert_eq!(holds(there), held, "who is cancelled is not admitted, and who holds goes on");
+    }
+
+    pub(super) fn replace(&mut self, client: usize, terms: Terms) {
+        if let Some((turn, _)) = self.clients[client].holder {
+            self.feed(client, Input::Replace { turn, terms });
+        }
     }
 
     pub(super) fn feed(&mut self, client: usize, input: Input) {
