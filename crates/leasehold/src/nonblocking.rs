@@ -45,6 +45,9 @@ pub async fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> 
 ///
 /// # Cancel safety
 /// As [`connect`].
+///
+/// # Panics
+/// If called outside a tokio runtime.
 pub async fn builder(config: &BackendConfig) -> Result<Builder, ConnectError> {
     // Reports a missing runtime before anything is opened.
     _ = lock_async::runtime();

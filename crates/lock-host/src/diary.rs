@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Output, Reply, Request, Station, TurnId};
-use lock_core::{Answer, BackendError, FencingToken, Hold, LossReason, Moment, Owner, Released, Renewed};
+use lock_core::{Answer, BackendError, FencingToken, Hold, LossReason, Moment, Owner, Refusal, Released, Renewed};
 
 use crate::observer::Occurrence;
 use crate::sync::Arc;
@@ -151,12 +151,7 @@ impl Diary {
         match output {
             Output::Admit { turn, hold } => self.admitted(*turn, hold),
             Output::Refuse { turn, .. } => _ = self.waits.end(*turn),
-            Output::Replaced { turn, result: Ok(hold) } => {
-                if let Some(holding) = self.holds.get_mut(turn) {
-                    holding.hold = Arc::clone(hold);
-                }
-            }
-            Output::Replaced { result: Err(_), .. } => {}
+            Output::Replaced { turn, result } => self.replaced(*turn, result),
             Output::Lose { turn, reason } => self.lost(*turn, reason),
             Output::Ended { turn, result } => self.ended(*turn, result),
             Output::Run(action) => self.repeated(action),
@@ -201,6 +196,13 @@ impl Diary {
         self.holds.insert(turn, Holding { hold: Arc::clone(hold), since: self.now });
         let (lock, token) = (self.news.lock(), hold.token());
         self.news.push(Occurrence::Acquired { lock, token, waited, position });
+    }
+
+    /// A turn goes on under another lease, if its wish was granted.
+    fn replaced(&mut self, turn: TurnId, result: &Result<Arc<Hold>, Refusal>) {
+        if let (Ok(hold), Some(holding)) = (result, self.holds.get_mut(&turn)) {
+            holding.hold = Arc::clone(hold);
+        }
     }
 
     fn renewed(&mut self, owner: Owner, asked_at: Moment, valid_for: Duration) {

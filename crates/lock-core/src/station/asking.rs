@@ -73,7 +73,10 @@ impl Station {
             return self.on_replacement_answer(now, asked_at, replacement, result);
         }
         match self.quest.take() {
-            Some(Quest::Asking(attempt, asked)) if asked.id == id => self.on_answer(now, attempt, asked, result),
+            Some(Quest::Asking(attempt, asked)) if asked.id == id => {
+                self.on_answer(now, attempt, asked, result);
+                self.refuse_exhausted(now);
+            }
             other @ (Some(Quest::Asking(..) | Quest::Waiting(..)) | None) => self.quest = other,
         }
     }

@@ -1,5 +1,6 @@
 //! What goes into a station and what comes out of it.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub struct Join {
     pub terms: Terms,
     /// How long it waits.
     pub patience: Patience,
+    /// How many answers of the store it waits for at most. A claim that is under way already is the first.
+    pub attempts: Option<NonZeroU32>,
     /// How long it holds at most.
     pub max_hold: Option<Duration>,
     /// What it says of itself.

@@ -135,8 +135,8 @@ impl Station {
                 self.line.leave(leaving.turn);
                 self.end_turn(now, leaving);
             }
-            Input::Cancel(turn) => self.on_cancel(turn),
             Input::Replace { turn, terms } => self.on_replace(now, turn, terms),
+            Input::Cancel(turn) => self.on_cancel(turn),
             Input::Reply(id, Reply::Acquire(result)) => self.on_acquire_reply(now, id, result),
             Input::Reply(id, Reply::Release(result)) => self.on_release_reply(now, id, result),
             Input::Renewal { owner, asked_at, answer } => self.on_renewal(now, owner, asked_at, answer),

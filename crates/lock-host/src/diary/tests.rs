@@ -47,7 +47,7 @@ impl Rig {
 
     fn join(&self, turn: u64, patience: Patience) {
         let (turn, note) = (TurnId(turn), Note::from_wire("1@test"));
-        let join = Join { turn, terms: Terms::exclusive(Ttl::DEFAULT), patience, max_hold: None, note };
+        let join = Join { turn, terms: Terms::exclusive(Ttl::DEFAULT), patience, attempts: None, max_hold: None, note };
         let mut inner = self.site.lock();
         inner.waiters.here.insert(turn, None);
         self.site.feed(&mut inner, Input::Join(join));

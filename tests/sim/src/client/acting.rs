@@ -101,7 +101,10 @@ impl<B: Backend> Process<B> {
         }
         self.sites[site].users.insert(turn, User { wish, hold: None });
         let note = Note::from_wire("1@sim");
-        self.soon.push_back((site, Input::Join(Join { turn, terms: Terms::exclusive(ttl), patience, max_hold, note })));
+        self.soon.push_back((
+            site,
+            Input::Join(Join { turn, terms: Terms::exclusive(ttl), patience, attempts: None, max_hold, note }),
+        ));
     }
 
     /// A user gets its turn.

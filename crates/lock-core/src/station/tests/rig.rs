@@ -1,5 +1,6 @@
 //! A station on the bench: it takes inputs at a moment of the test's choosing and says in words what it does.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +39,7 @@ pub(super) fn join(turn: u8) -> Join {
         turn: TurnId(u64::from(turn)),
         terms: Terms::exclusive(Ttl::DEFAULT),
         patience: Patience::Forever,
+        attempts: None,
         max_hold: None,
         note: Note::from_wire("1@test"),
     }
@@ -119,6 +121,10 @@ impl Rig {
         self.feed(Input::Join(join(turn)))
     }
 
+    pub(super) fn join_for_one_answer(&mut self, turn: u8) -> Vec<String> {
+        self.feed(Input::Join(Join { attempts: NonZeroU32::new(1), ..join(turn) }))
+    }
+
     pub(super) fn leave(&mut self, turn: u8) -> Vec<String> {
         self.feed(Input::Leave(Leaving::now(TurnId(u64::from(turn)))))
     }
@@ -161,6 +167,10 @@ impl Rig {
     pub(super) fn queue_for(&mut self, remaining: Duration) -> Vec<String> {
         let (remaining, valid_for) = (Some(remaining), Duration::from_secs(10));
         self.answer(Ok(Answer::Queued { position: 1, remaining, valid_for, holder: somebody(8, 8), drawn: None }))
+    }
+
+    pub(super) fn be_busy(&mut self) -> Vec<String> {
+        self.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8), drawn: None }))
     }
 
     pub(super) fn fail(&mut self, kind: ErrorKind, effect: Effect) -> Vec<String> {
