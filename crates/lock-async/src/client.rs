@@ -44,7 +44,7 @@ impl Client {
     /// Those of starting two threads.
     ///
     /// # Panics
-    /// Outside of a tokio runtime. The panic points at the caller.
+    /// Outside a tokio runtime. The panic points at the caller.
     #[track_caller]
     pub fn new(backend: Arc<dyn AsyncBackend>) -> io::Result<Self> {
         Self::builder(backend).build()

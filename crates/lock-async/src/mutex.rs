@@ -26,8 +26,8 @@ impl Mutex {
     ///
     /// # Cancel safety
     /// Dropping the future gives up the wait. Its lease or place at the store is released in the background, at once if
-    /// the store answers. So anything that drops a future cancels a wait: `tokio::select!`, `tokio::time::timeout`, an aborted
-    /// task, or the `run_until_cancelled` of a token.
+    /// the store answers. Anything that drops the future cancels the wait: `tokio::select!`, `tokio::time::timeout`, an
+    /// aborted task, or the `run_until_cancelled` of a token.
     pub async fn acquire(&self) -> Result<Guard, AcquireError> {
         let asking = self.0.ask()?;
         asking.waited(take_turn(&asking).await).map(Guard)

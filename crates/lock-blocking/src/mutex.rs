@@ -34,11 +34,11 @@ impl Mutex {
 
     /// Waits for the lock until another thread cancels the wait.
     ///
-    /// A token that is cancelled already ends the call before the store is asked. Where the lock was acquired before the token
-    /// was cancelled, it stays acquired.
+    /// A token that is already cancelled ends the call without a request to the store. If the lock was acquired before
+    /// the token was cancelled, it stays acquired.
     ///
     /// # Errors
-    /// `Cancelled`, or those of [`acquire`](Self::acquire). A cancelled wait leaves nothing behind at the store.
+    /// `Cancelled`, or those of [`acquire`](Self::acquire). A cancelled wait leaves nothing at the store.
     ///
     /// # Blocking
     /// As [`acquire`](Self::acquire), and for at most two operation timeouts after the token was cancelled. A wait without

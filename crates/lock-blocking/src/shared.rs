@@ -7,11 +7,11 @@ use crate::guard::Guard;
 lock_host::shared_guard!(Guard);
 
 impl SharedGuard {
-    /// Gives up this clone. The last clone releases the lock and waits for the store's answer. A success means that the lock
-    /// was held until now.
+    /// Gives up this clone. The last clone releases the lock and waits for the store's answer. Success means that the
+    /// lock was held until now.
     ///
     /// # Errors
-    /// `Lost` if the lock was lost before. `Backend` from the last clone, as in [`Guard::release`].
+    /// `Lost` if the lock had already been lost. `Backend` from the last clone, as in [`Guard::release`].
     ///
     /// # Blocking
     /// As [`Guard::release`].

@@ -48,7 +48,7 @@ impl<'a, D: Driver> Asking<'a, D> {
     /// Ends the wait when the token is cancelled.
     ///
     /// # Errors
-    /// `Cancelled` where it was before; nothing is asked then.
+    /// `Cancelled` if it already was; then no request is sent.
     pub fn cancelled_by(mut self, token: &CancelToken) -> Result<Self, AcquireError> {
         self.cancel = Some(token.clone());
         if token.is_cancelled() { Err(AcquireError::Cancelled) } else { Ok(self) }
@@ -71,7 +71,7 @@ impl<'a, D: Driver> Asking<'a, D> {
         (turn, begun)
     }
 
-    /// Checks the hold of an admitted turn a last time. `None` if this process was suspended for so long that the hold
+    /// Checks the hold of an admitted turn one last time. `None` if this process was suspended for so long that the hold
     /// has ended; then join the line again.
     pub fn held(&self, mut turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D>> {
         turn.watch = None;

@@ -1,6 +1,6 @@
-//! What observers are told of one lock, worked out from what goes into its station and what comes out.
+//! What observers are told about one lock, derived from the inputs and outputs of its station.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Output, Reply, Request, Station, TurnId};
@@ -10,31 +10,32 @@ use crate::observer::Occurrence;
 use crate::sync::Arc;
 use crate::watch::News;
 
-/// A waiter that has waited for so long is reported, and again each time that this has doubled. Chosen: waits that are
-/// part of normal operation are shorter.
+/// A waiter that has waited for this long is reported, and again each time that this has doubled. Chosen: waits that
+/// are part of normal operation are shorter.
 const LONG: Duration = Duration::from_secs(10);
 
-/// A renewal is due at a third of the validity. It is late after another part of so much: less than half is left then.
+/// A renewal is due at a third of the validity. It is late after this part more, when less than half is left.
 const LATE_PART: u32 = 6;
 
-/// What observers are told of one lock.
+/// What observers are told about one lock.
 pub(crate) struct Diary {
     news: Arc<News>,
     now: Moment,
     waits: Waits,
-    holds: HashMap<TurnId, Holding>,
+    /// Those who hold, the first one first.
+    holds: BTreeMap<TurnId, Holding>,
     renewal: Option<Due>,
     /// The answer of the present input, if it came late.
     late: Option<Late>,
     unreleased: Vec<Unreleased>,
 }
 
-/// Those who wait, and when each has waited for long.
+/// The waiters, and when each has waited for long.
 #[derive(Default)]
 struct Waits {
     by_turn: HashMap<TurnId, Wait>,
     long_at: BTreeSet<(Moment, TurnId)>,
-    /// The first position in the store's queue that they were told of.
+    /// Their first known position in the store's queue.
     position: Option<u32>,
 }
 
@@ -85,7 +86,7 @@ impl Waits {
         Some(since)
     }
 
-    /// How long one has waited that has waited for long, once for each time.
+    /// How long a waiter that has waited for long has waited, once for each report.
     fn take_long(&mut self, now: Moment) -> Option<Duration> {
         let (_, turn) = self.long_at.first().copied().filter(|(at, _)| *at <= now)?;
         self.long_at.pop_first();
@@ -105,19 +106,19 @@ impl Diary {
             news,
             now: Moment::ORIGIN,
             waits: Waits::default(),
-            holds: HashMap::new(),
+            holds: BTreeMap::new(),
             renewal: None,
             late: None,
             unreleased: Vec::new(),
         }
     }
 
-    /// When there is something to tell though nothing happens.
+    /// When there is something to report although nothing happens.
     pub(crate) fn next_wake(&self) -> Option<Moment> {
         self.waits.long_at.first().map(|(at, _)| *at)
     }
 
-    /// Takes note of an input, before the station does.
+    /// Records an input, before the station gets it.
     pub(crate) fn before(&mut self, now: Moment, input: &Input) {
         self.now = now;
         match input {
@@ -141,15 +142,21 @@ impl Diary {
                     self.renewed(*owner, *asked_at, *valid_for);
                 }
             }
-            Input::Cancel(_) | Input::Event(_) | Input::Tick | Input::Close => {}
+            Input::Cancel(_) | Input::Replace { .. } | Input::Event(_) | Input::Tick | Input::Close => {}
         }
     }
 
-    /// Takes note of an output.
+    /// Records an output.
     pub(crate) fn output(&mut self, output: &Output) {
         match output {
             Output::Admit { turn, hold } => self.admitted(*turn, hold),
             Output::Refuse { turn, .. } => _ = self.waits.end(*turn),
+            Output::Replaced { turn, result: Ok(hold) } => {
+                if let Some(holding) = self.holds.get_mut(turn) {
+                    holding.hold = Arc::clone(hold);
+                }
+            }
+            Output::Replaced { result: Err(_), .. } => {}
             Output::Lose { turn, reason } => self.lost(*turn, reason),
             Output::Ended { turn, result } => self.ended(*turn, result),
             Output::Run(action) => self.repeated(action),
@@ -161,7 +168,7 @@ impl Diary {
         }
     }
 
-    /// Takes note of how the station stands after an input.
+    /// Records the state of the station after an input.
     pub(crate) fn after(&mut self, station: &Station) {
         if let Some(Late { by, remaining }) = self.late.take()
             && let Some(Holding { hold, .. }) = self.holds.values().next()
@@ -173,7 +180,7 @@ impl Diary {
             let (lock, holder, error) = (self.news.lock(), station.known_holder(), station.trouble().cloned());
             self.news.push(Occurrence::WaitingLong { lock, waited, holder, error });
         }
-        // The station gives up a release when its lease is surely over.
+        // The station gives up a release when its lease has certainly expired.
         self.unreleased.retain(|unreleased| station.knows(unreleased.owner));
     }
 

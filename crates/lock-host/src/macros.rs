@@ -87,7 +87,7 @@ macro_rules! shared_guard {
         /// A guard with clones: the lock is held until the last of them is dropped or released.
         ///
         #[doc = concat!("Made by [`", stringify!($guard), "::share`], and used like the [`", stringify!($guard), "`].")]
-        /// All clones have the same fencing token, so what the lock protects cannot tell them apart.
+        /// All clones have the same fencing token, so the protected resource cannot tell them apart.
         #[must_use = "the lock is released when the last clone is dropped"]
         #[derive(Clone, Debug)]
         pub struct SharedGuard(::std::sync::Arc<$guard>);

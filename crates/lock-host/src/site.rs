@@ -19,7 +19,7 @@ pub trait Driver: Send + Sync + Sized + 'static {
     /// Those who wait or hold at a site.
     type Waiters: Waiters;
 
-    /// Has an action of a site's station run, once, in the order in which they come.
+    /// Has each action of a site's station run once, in the order of the outputs.
     fn run(site: &Site<Self>, waiters: &mut Self::Waiters, action: Action);
 
     /// Runs what the station has asked for in the background. Called after each input that did not come from a user's
@@ -29,7 +29,7 @@ pub trait Driver: Send + Sync + Sized + 'static {
     /// The user is done with a turn: it leaves the line, or its hold ends. May be called more than once for a turn.
     fn leave(site: &Site<Self>, turn: TurnId);
 
-    /// Has a lease released, once, that no station knows. Does not block.
+    /// Releases once a lease that no station knows. Does not block.
     fn release(&self, request: ReleaseRequest, within: Duration);
 }
 
@@ -59,7 +59,7 @@ pub struct Site<D: Driver> {
     ports: Arc<Ports<D>>,
     ringer: Ringer,
     inner: Mutex<Inner<D::Waiters>>,
-    /// What observers are to be told, if there are any.
+    /// What observers will be told, if there are any.
     news: Option<Arc<News>>,
     this: Weak<Self>,
 }
@@ -84,7 +84,7 @@ enum Condition {
     Broken,
 }
 
-/// The inside of a locked site.
+/// The contents of a locked site.
 pub type Locked<'a, D> = Telling<'a, Inner<<D as Driver>::Waiters>>;
 
 impl<D: Driver> Site<D> {
@@ -114,14 +114,14 @@ impl<D: Driver> Site<D> {
 
     /// Gives an input of a waiter or holder to the station, and carries out its outputs.
     ///
-    /// If the station or the clock panics, this station ends and nothing else does. Its waiters and holders are told.
+    /// If the station or the clock panics, only this station ends. Its waiters and holders get an error.
     pub fn feed(&self, inner: &mut Inner<D::Waiters>, input: Input) {
         if inner.condition == Condition::Broken {
             return self.break_off(inner);
         }
         if catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, self.ports.clock.now(), input))).is_err() {
             inner.condition = Condition::Broken;
-            // What it still knows to release is released.
+            // What it still has to release is released.
             _ = catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, Moment::ORIGIN, Input::Close)));
             self.break_off(inner);
         }
@@ -193,6 +193,8 @@ impl<D: Driver> Site<D> {
         match output {
             Output::Admit { turn, hold } => waiters.admit(turn, hold),
             Output::Refuse { turn, refusal } => waiters.refuse(turn, refusal),
+            // No guard asks for other terms yet.
+            Output::Replaced { .. } => {}
             Output::Lose { turn, reason } => waiters.lose(turn, reason),
             Output::Ended { turn, result } => waiters.end(turn, result),
             Output::Run(action) => D::run(self, waiters, action),

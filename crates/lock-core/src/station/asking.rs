@@ -60,6 +60,7 @@ impl Station {
             floor: attempt.floor,
             note,
             queueing: self.line.queueing(),
+            replaces: None,
         };
         self.last_asked = Some(attempt.owner);
         let within = self.policy.within(attempt.terms.ttl);
@@ -68,6 +69,9 @@ impl Station {
     }
 
     pub(super) fn on_acquire_reply(&mut self, now: Moment, id: ActionId, result: Result<Answer, BackendError>) {
+        if let Some((asked_at, replacement)) = self.take_replacement(id) {
+            return self.on_replacement_answer(now, asked_at, replacement, result);
+        }
         match self.quest.take() {
             Some(Quest::Asking(attempt, asked)) if asked.id == id => {
                 self.on_answer(now, attempt, asked, result);

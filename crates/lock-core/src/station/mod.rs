@@ -28,6 +28,7 @@
 //! - At most four releases are owed; with four owed nothing new is asked.
 //! - Nobody is told that the lock is held before the store has said so.
 //! - A grant that nobody wants any more is released at once.
+//! - A replacement of unknown outcome keeps both owners. Neither is released before the turn has ended, then both are.
 //! - Waiters are served in the order in which they came. One with other terms ends the chain of local turns and is not passed.
 
 mod asking;
@@ -41,6 +42,8 @@ mod phase;
 mod quest;
 mod refusing;
 mod releasing;
+mod replacement;
+mod replacing;
 mod tenure;
 
 #[cfg(test)]
@@ -130,6 +133,7 @@ impl Station {
             Input::Join(join) => self.on_join(now, join),
             Input::Leave(leaving) => self.on_leave(now, leaving),
             Input::Cancel(turn) => self.on_cancel(turn),
+            Input::Replace { turn, terms } => self.on_replace(now, turn, terms),
             Input::Reply(id, Reply::Acquire(result)) => self.on_acquire_reply(now, id, result),
             Input::Reply(id, Reply::Release(result)) => self.on_release_reply(now, id, result),
             Input::Renewal { owner, asked_at, answer } => self.on_renewal(now, owner, asked_at, answer),
@@ -159,7 +163,8 @@ impl Station {
             Some(Quest::Asking(..)) | None => None,
         };
         let tenure = self.tenure.as_ref().and_then(Tenure::turns_until);
-        [tenure, quest, self.line.next_deadline(), self.pending_releases.next_due()].into_iter().flatten().min()
+        let others = [self.replacement_due(), self.line.next_deadline(), self.pending_releases.next_due()];
+        [tenure, quest].into_iter().chain(others).flatten().min()
     }
 
     /// Whether nothing is going on: nobody waits or holds, and nothing is under way. Only the floor would be forgotten, where it is
@@ -173,8 +178,9 @@ impl Station {
     #[must_use]
     pub fn knows(&self, owner: Owner) -> bool {
         let holds = self.tenure.as_ref().map(|tenure| tenure.lease.owner);
+        let replaces = self.tenure.as_ref().and_then(|tenure| Some(tenure.replacement.as_ref()?.owner));
         let asks = self.quest.as_ref().map(|quest| quest.attempt().owner);
-        [holds, asks, self.last_asked].contains(&Some(owner)) || self.pending_releases.has(owner)
+        [holds, replaces, asks, self.last_asked].contains(&Some(owner)) || self.pending_releases.has(owner)
     }
 
     /// Whether others are known to wait for the lock that is held here. A hint: it may be late, and no longer true.
@@ -228,6 +234,7 @@ impl Station {
             (Some(tenure), _) => {
                 let holder = tenure.as_holder();
                 self.refuse_impatient(holder.as_ref());
+                self.ask_replacement(now);
             }
             (None, None) => self.ask_first(now),
             (None, Some(Quest::Waiting(attempt, _))) if self.line.front_with(attempt.terms).is_none() => {

@@ -25,6 +25,9 @@ pub(super) struct PendingRelease {
 pub(super) enum Of {
     /// A lease that somebody here held.
     Lease,
+    /// A lease that somebody here held, or the one that was to replace it: the store has one of them, and nobody here knows
+    /// which.
+    OneOfTwo,
     /// A claim, and whatever came of it: a place, or a lease that nobody here held.
     Claim,
 }
@@ -38,7 +41,7 @@ impl PendingRelease {
     fn comes_before_claims(&self, policy: &Policy) -> bool {
         let may_linger = policy.store.waiting == Waiting::Poll && self.request.certainty == Certainty::Unknown;
         let may_be_overtaken =
-            policy.store.ordering == RequestOrder::Unordered && self.of == Of::Lease && self.tries == 0;
+            policy.store.ordering == RequestOrder::Unordered && self.of != Of::Claim && self.tries == 0;
         may_linger || may_be_overtaken
     }
 

@@ -59,7 +59,7 @@ impl Station {
     pub(super) fn on_release_reply(&mut self, now: Moment, id: ActionId, result: Result<Released, BackendError>) {
         let Some(mut pending) = self.pending_releases.answered(id) else { return };
         if let Some(turn) = pending.turn.take() {
-            self.outbox.push_back(Output::Ended { turn, result: result.clone() });
+            self.outbox.push_back(Output::Ended { turn, result: ended(pending.of, &result) });
         }
         match result {
             Ok(_) => self.last_asked = self.last_asked.filter(|owner| *owner != pending.request.owner),
@@ -82,5 +82,14 @@ impl Station {
         if self.is_held_back() {
             self.fail_impatient(&error);
         }
+    }
+}
+
+/// What a release says to the holder that left.
+fn ended(of: Of, result: &Result<Released, BackendError>) -> Result<Released, BackendError> {
+    match result {
+        // It held when it left. The other release may be the one that found the lease.
+        Ok(_) if of == Of::OneOfTwo => Ok(Released::Released),
+        Ok(_) | Err(_) => result.clone(),
     }
 }

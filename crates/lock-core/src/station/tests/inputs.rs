@@ -18,7 +18,7 @@ pub(super) type Feed = fn(&mut Rig) -> Vec<String>;
 /// Validity in which nothing can be done: most of it has passed when the answer is there.
 const LITTLE: Duration = Duration::from_millis(4);
 
-pub(super) const INPUTS: [(&str, Feed); 51] = [
+pub(super) const INPUTS: [(&str, Feed); 54] = [
     ("join", |rig| rig.join(NEW)),
     ("join, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..join(NEW) }))),
     ("join, wait is over", |rig| {
@@ -36,6 +36,9 @@ pub(super) const INPUTS: [(&str, Feed); 51] = [
     ("cancel: second", |rig| rig.cancel(SECOND)),
     ("leave: unknown turn", |rig| rig.leave(STRANGER)),
     ("leave and keep: first", |rig| rig.leave_and_keep(FIRST)),
+    ("replace: first, longer ttl", |rig| rig.replace(FIRST, "60s")),
+    ("replace: first, shorter ttl", |rig| rig.replace(FIRST, "10s")),
+    ("replace: second", |rig| rig.replace(SECOND, "60s")),
     ("granted", |rig| rig.grant(11, 12)),
     ("granted, little left", |rig| {
         let lease = rig.lease(11, 12);

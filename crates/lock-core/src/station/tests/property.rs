@@ -24,6 +24,8 @@ enum Step {
     Leave { client: usize, pick: usize, keep: Option<Duration> },
     /// Somebody is told to give up, or was and holds by now.
     Cancel { client: usize, pick: usize },
+    /// A holder wants to go on for another ttl.
+    Replace { client: usize, ttl: &'static str },
     /// A request reaches the store.
     Carry { pick: usize },
     /// An answer reaches its client.
@@ -66,6 +68,7 @@ fn step() -> impl Strategy<Value = Step> {
     let pick = any::<usize>();
     let wait = prop_oneof![Just(Wait::Not), (1..5_000_u64).prop_map(Wait::For), Just(Wait::Forever)];
     let ttls = prop_oneof![4 => Just("3s"), 1 => Just("30s")];
+    let longer = prop_oneof![Just("3s"), Just("4s"), Just("30s")];
     let attempts = proptest::option::weighted(0.2, (1..4_u32).prop_map(|attempts| NonZeroU32::new(attempts).unwrap()));
     let max_hold = proptest::option::weighted(0.2, (1..5_000_u64).prop_map(millis));
     let keep = proptest::option::weighted(0.3, (1..10_000_u64).prop_map(millis));
@@ -78,6 +81,7 @@ fn step() -> impl Strategy<Value = Step> {
         }),
         3 => (client.clone(), pick, keep).prop_map(|(client, pick, keep)| Step::Leave { client, pick, keep }),
         1 => (client.clone(), pick).prop_map(|(client, pick)| Step::Cancel { client, pick }),
+        2 => (client.clone(), longer).prop_map(|(client, ttl)| Step::Replace { client, ttl }),
         5 => pick.prop_map(|pick| Step::Carry { pick }),
         5 => pick.prop_map(|pick| Step::Answer { pick }),
         1 => pick.prop_map(|pick| Step::Lose { pick }),
@@ -108,6 +112,7 @@ impl World {
                     self.cancel(client, turn);
                 }
             }
+            Step::Replace { client, ttl: length } => self.replace(client, Terms::exclusive(ttl(length))),
             Step::Carry { pick } => _ = self.pick(pick, under_way).map(|index| self.carry(index)),
             Step::Answer { pick } => _ = self.pick(pick, answered).map(|index| self.answer(index)),
             Step::Fail { pick } => {
@@ -213,7 +218,7 @@ fn answered(way: &Way) -> bool {
 
 fn policy(waiting: Waiting, ordering: RequestOrder, chain: u32) -> Policy {
     let capabilities = Capabilities::new("model", waiting, Durability::Process).with_ordering(ordering);
-    let mut policy = Policy::new(capabilities.with_abilities(&[Ability::Keep]));
+    let mut policy = Policy::new(capabilities.with_abilities(&[Ability::Keep, Ability::Replace]));
     policy.chain = chain;
     policy
 }

@@ -15,7 +15,7 @@ use crate::{
 /// A store with a queue that tells those who wait, and keeps the order of requests.
 pub(super) fn told_in_order() -> Policy {
     let capabilities = Capabilities::new("test", Waiting::QueueWithPush, Durability::Process);
-    Policy::new(capabilities.with_ordering(RequestOrder::InOrder).with_abilities(&[Ability::Keep]))
+    Policy::new(capabilities.with_ordering(RequestOrder::InOrder).with_abilities(&[Ability::Keep, Ability::Replace]))
 }
 
 pub(super) fn ttl(text: &str) -> Ttl {
@@ -139,6 +139,12 @@ impl Rig {
         self.feed(Input::Leave(Leaving { turn, keep }))
     }
 
+    /// Wants to go on for this ttl.
+    pub(super) fn replace(&mut self, turn: u8, length: &str) -> Vec<String> {
+        let (turn, terms) = (TurnId(u64::from(turn)), Terms::exclusive(ttl(length)));
+        self.feed(Input::Replace { turn, terms })
+    }
+
     /// Answers the latest claim.
     pub(super) fn answer(&mut self, result: Result<Answer, BackendError>) -> Vec<String> {
         let id = self.claim.as_ref().expect("a claim went out").0;
@@ -185,7 +191,7 @@ impl Rig {
 
     /// Says how the lease of the latest claim's owner stands, asked at `asked_at`.
     pub(super) fn renewal(&mut self, asked_at: Moment, answer: Result<Renewed, BackendError>) -> Vec<String> {
-        let owner = self.claimant();
+        let owner = self.station.tenure.as_ref().map_or_else(|| self.claimant(), |tenure| tenure.lease.owner);
         self.feed(Input::Renewal { owner, asked_at, answer })
     }
 
