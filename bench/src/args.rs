@@ -6,20 +6,20 @@ use clap::Parser;
 
 use crate::scenario::{ALL, Scale, Scenario};
 
-/// How fast leasehold is beside what it is made of, and beside rslock.
+/// How fast leasehold is, compared with its raw client and with rslock.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask bench")]
 pub(crate) struct Args {
-    /// Shorter runs and fewer rounds: two minutes in all
+    /// Shorter runs and fewer rounds: two minutes in total
     #[arg(long)]
     pub(crate) quick: bool,
     /// Runs this scenario only; can be given several times
     #[arg(long, value_name = "NAME", value_parser = scenario)]
     scenario: Vec<&'static Scenario>,
-    /// How many rounds; by default seven of the short scenarios and three of the long ones
+    /// How many rounds; by default seven of short scenarios and three of long ones
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
-    /// The seed of the order in each round; drawn, and printed, where none is given
+    /// The seed of the order in each round; if none is given, one is drawn and printed
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Writes every figure of every round to a file
@@ -37,7 +37,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// What is to be measured.
+    /// What to measure.
     pub(crate) fn scenarios(&self) -> Vec<&'static Scenario> {
         if self.scenario.is_empty() { ALL.iter().collect() } else { self.scenario.clone() }
     }

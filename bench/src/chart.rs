@@ -24,7 +24,7 @@ const BOTTOM: f64 = 16.0;
 struct Chart {
     file: &'static str,
     title: &'static str,
-    /// What is better, for people.
+    /// Whether shorter or longer is better, as text.
     note: &'static str,
     scenarios: &'static [&'static str],
     value: fn(&Measured, Subject) -> Option<f64>,

@@ -171,7 +171,7 @@ impl Figures {
         self.0.get(&figure).copied()
     }
 
-    /// Takes a value up; what is no number, such as something divided by nothing, is left out.
+    /// Adds a value; one that is not a number, such as a division by zero, is left out.
     pub(crate) fn with(mut self, figure: Figure, value: f64) -> Self {
         if value.is_finite() {
             self.0.insert(figure, value);

@@ -30,7 +30,7 @@ impl Machine {
         }
     }
 
-    /// In one line, for people.
+    /// In one line, for display.
     pub(crate) fn line(&self) -> String {
         let Self { processor, cores, redis, load } = self;
         let load = load.map_or_else(String::new, |load| format!(", load {load} before"));

@@ -1,8 +1,8 @@
-//! `cargo xtask bench`: how fast leasehold is beside what it is made of, and beside another library.
+//! `cargo xtask bench`: how fast leasehold is, compared with its raw client and with another library.
 //!
-//! Absolute times say something of the machine; what carries over are the ratios to two raw loops over the same kind of
-//! connection: the least that a lock needs, and our own scripts without our library round them. All subjects of a
-//! scenario run in turn, in an order that is drawn afresh in every round, each in a process of its own.
+//! Absolute times depend on the machine. What carries over are the ratios to two raw loops over the same kind of
+//! connection: the minimum for a lock, and our own scripts without our library. All subjects of a scenario run in turn,
+//! each in its own process, in an order that is drawn again in every round.
 //!
 //! Reading order: `args` · `scenario` (what is measured) · `rounds` (in which order) · `runs`, `queue`, `quorum` (one run) ·
 //! `process`, `server` (both sides of it), `child` (what the processes do) · `hand_over`, `figures` (what it says) · `results`,
@@ -11,7 +11,7 @@
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::float_arithmetic,
-    reason = "figures for people: nothing depends on their last digit"
+    reason = "figures for display: nothing depends on their last digit"
 )]
 
 mod args;
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to tell if standard error is gone.
+            // If standard error is closed, nothing can be reported.
             let _ = writeln!(stderr(), "bench: {error:#}");
             ExitCode::FAILURE
         }
@@ -68,7 +68,7 @@ fn bench(args: &Args) -> Result<()> {
     results.complete()
 }
 
-/// Writes the files that were asked for.
+/// Writes the requested files.
 fn keep(args: &Args, results: &Results) -> Result<()> {
     if let Some(path) = &args.json {
         fs::write(path, serde_json::to_string_pretty(results)?).with_context(|| path.display().to_string())?;

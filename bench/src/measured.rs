@@ -28,7 +28,7 @@ pub(crate) struct OfSubject {
 }
 
 impl Measured {
-    /// Sums the rounds of all subjects up.
+    /// Sums up the rounds of all subjects.
     pub(crate) fn new(scenario: &'static Scenario, rounds: Vec<(Subject, Vec<Figures>)>) -> Self {
         let of_subject = |(subject, own): &(Subject, Vec<Figures>)| OfSubject {
             subject: *subject,
@@ -44,7 +44,7 @@ impl Measured {
         self.subjects.iter().find(|measured| measured.subject == subject)
     }
 
-    /// Whether anybody has a value for it.
+    /// Whether any subject has a value for it.
     pub(crate) fn has(&self, figure: Figure) -> bool {
         self.subjects.iter().any(|subject| subject.figures.get(figure).is_some())
     }

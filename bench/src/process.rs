@@ -57,12 +57,12 @@ impl Process {
         }
     }
 
-    /// Lets it go on.
+    /// Lets it continue.
     pub(crate) fn go_on(&mut self) -> Result<()> {
         self.words.write_all(b"\n").context("the measured process has gone")
     }
 
-    /// Waits until it has found out what it is for.
+    /// Waits for its results.
     pub(crate) fn report(&mut self) -> Result<Report> {
         match self.said()? {
             Said::Done(report) => Ok(report),

@@ -97,6 +97,7 @@ impl Line {
             floor: None,
             note: self.note.clone(),
             queueing: Queueing::Wanted,
+            replaces: None,
         }
     }
 

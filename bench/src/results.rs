@@ -11,7 +11,7 @@ use crate::targets::{self, Verdict};
 #[derive(Debug, Serialize)]
 pub(crate) struct Results {
     pub(crate) machine: Machine,
-    /// How it was measured, for people.
+    /// How it was measured, as text.
     pub(crate) method: String,
     pub(crate) scenarios: Vec<Measured>,
     pub(crate) targets: Vec<Verdict>,

@@ -1,4 +1,4 @@
-//! The measured server, and what it says of itself.
+//! The measured server, and what it reports about itself.
 
 use std::collections::BTreeMap;
 use std::iter::Sum;
@@ -36,7 +36,7 @@ pub(crate) struct Stats {
 /// A script that ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ScriptRun {
-    /// For how long it held up everybody else.
+    /// For how long it blocked all other clients.
     pub(crate) took: Duration,
     /// How many keys it was given.
     pub(crate) keys: u64,
@@ -66,7 +66,7 @@ impl Server {
         }
     }
 
-    /// Starts it again with nothing.
+    /// Restarts it without data.
     pub(crate) fn restart(&mut self) {
         self.server.restart_empty();
         self.connection = self.server.connection();
@@ -103,7 +103,7 @@ impl Server {
         self.ask(&["CONFIG", "SET", "slowlog-log-slower-than", "0"])
     }
 
-    /// Ends that, and tells of the scripts.
+    /// Ends that, and returns the scripts that ran.
     pub(crate) fn logged_scripts(&mut self) -> Result<Vec<ScriptRun>> {
         self.ask::<()>(&["CONFIG", "SET", "slowlog-log-slower-than", "-1"])?;
         let length = SLOWLOG_LENGTH.to_string();

@@ -1,4 +1,4 @@
-//! What the library is to reach, and whether it does.
+//! The targets of the library, and whether it meets them.
 
 use bench_measure::Subject;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use Subject::{ByHand, Chain0, Leasehold};
 /// A target and what was measured.
 #[derive(Debug, Serialize)]
 pub(crate) struct Verdict {
-    /// What is to be reached, for people.
+    /// What has to be reached, as text.
     pub(crate) what: String,
     /// Nothing where the scenarios that it needs were not run.
     pub(crate) measured: Option<f64>,

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: how fast this library is beside what it is made of.
+//! `cargo xtask bench`: how fast this library is compared with its raw client.
 
 use std::env;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `cargo xtask chaos`: many processes on one Redis, and on a quorum of five, while everything breaks for a long time.
+//! `cargo xtask chaos`: many processes on one Redis, and on a quorum of five, under constant failures for a long time.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use crate::{services, step};
 
 const USAGE: &str = "usage: cargo xtask chaos --minutes N [--seed S]";
 
-/// What was asked for.
+/// The options.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Plan {
     minutes: u64,
@@ -33,10 +33,10 @@ impl Plan {
 }
 
 fn number(text: &str) -> Result<u64> {
-    text.parse().with_context(|| format!("{text} is no number; {USAGE}"))
+    text.parse().with_context(|| format!("{text} is not a number; {USAGE}"))
 }
 
-/// Breaks things for so many minutes: half of them on one Redis, and half on a quorum.
+/// Injects faults for this many minutes: half of them on one Redis, and half on a quorum.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let plan = Plan::of(arguments)?;
     services::redis()?;

@@ -1,10 +1,10 @@
-//! `cargo xtask ci`: what lands has to pass.
+//! `cargo xtask ci`: every change must pass this before it is merged.
 
 use anyhow::Result;
 
 use crate::{package, sim, step, test, tidy};
 
-/// Sets of features that have to build alone.
+/// Sets of features that must each build alone.
 const FEATURES: [(&str, &[&str]); 5] = [
     (
         "leasehold",
@@ -41,7 +41,7 @@ const FEATURES: [(&str, &[&str]); 5] = [
     ("lock-sqlite", &["", "async"]),
 ];
 
-/// Runs everything, cheapest knowledge last: tests first, as a user would.
+/// Runs everything: tests first, as a user would, and the cheapest checks last.
 pub(crate) fn run() -> Result<()> {
     test::run()?;
     sim::run(&["--half".into(), "quorum".into()])?;

@@ -1,4 +1,4 @@
-//! The chores of this workspace: `cargo xtask COMMAND`.
+//! The project commands of this workspace: `cargo xtask COMMAND`.
 #![expect(clippy::print_stderr, reason = "a tool for a terminal")]
 
 mod bench;
@@ -19,16 +19,16 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test     run all tests, getting the servers that they need
-  servers  get the servers that the tests need
-  sim      many runs of the simulator: [--seeds N] [--first S] [--half redis|quorum]
-  model    every order of events of the quorum's protocol; --help tells the bounds
-  chaos    many processes while everything breaks: --minutes N [--seed S]
-  mutants  changes of a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
-  bench    how fast leasehold is; --help tells what can be asked for
+  test     install the servers that the tests need, and run all tests
+  servers  install the servers that the tests need
+  sim      play many seeds of the simulator: [--seeds N] [--first S] [--half redis|memory|quorum]
+  model    explore every order of events of the quorum's protocol; --help lists the bounds
+  chaos    run many processes under constant failures: --minutes N [--seed S]
+  mutants  find changes to a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
+  bench    measure how fast leasehold is; --help lists the options
   package  package and build every crate that can be published; --no-verify only packages
-  ci       what lands has to pass: test and sim, then format, lints, docs, feature builds, house rules
-  tidy     check the house rules alone: dependencies, circles, file sizes, versions, words";
+  ci       check a change before it is merged: test and sim, then format, lints, docs, feature builds, house rules
+  tidy     only check the house rules: dependencies, circles, file sizes, versions, words";
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::step;
 
-/// What is explored where nothing is said: of each model what takes minutes.
+/// What is explored by default: as much of each model as takes minutes.
 const LARGER: [&[&str]; 4] = [
     &["tokens", "--clients", "3", "--foreign", "1"],
     &["guard", "three", "--losses", "2", "--ticks", "3"],
@@ -12,7 +12,7 @@ const LARGER: [&[&str]; 4] = [
     &["guard", "five", "--losses", "2", "--ticks", "3"],
 ];
 
-/// Explores; arguments go on to the model.
+/// Explores; arguments are passed on to the model.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if !arguments.is_empty() {
         return explore(arguments.iter().map(String::as_str));

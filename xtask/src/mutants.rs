@@ -1,4 +1,4 @@
-//! `cargo xtask mutants CRATE`: which small changes of a crate's code none of its tests notices.
+//! `cargo xtask mutants CRATE`: which small changes to a crate's code its tests do not notice.
 
 use std::path::Path;
 use std::process::Command;
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     let mut command = Command::new(program);
     command.args(["mutants", "--package", package, "--output", "target/mutants"]).args(more).current_dir(step::root());
-    // A change that breaks a property is caught: nobody wants to know the smallest case.
+    // A change that breaks a property is caught. There is no need to search for the smallest case.
     command.env("PROPTEST_MAX_SHRINK_ITERS", "0");
     step::run(command)
 }

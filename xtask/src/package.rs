@@ -1,4 +1,4 @@
-//! `cargo xtask package`: what users may depend on can be packaged, each crate from its own files alone.
+//! `cargo xtask package`: checks that every crate that users may depend on builds from its packaged files.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::step::{self, root};
 
-/// What a crate has to say of itself. A workspace's value counts.
+/// The fields that a crate's manifest needs. A value from the workspace counts.
 const FIELDS: [&str; 7] = ["description", "license", "readme", "keywords", "categories", "version", "rust-version"];
 
 /// Packages every crate below `crates`, together, so that each finds the others without a registry. Further arguments are
@@ -34,7 +34,7 @@ fn crates() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The name in a manifest that lacks nothing.
+/// The name in a manifest, if the manifest is complete.
 fn checked(manifest: &toml::Table) -> Result<String> {
     let package = manifest.get("package").and_then(toml::Value::as_table).context("it describes no package")?;
     let missing: Vec<_> = FIELDS.into_iter().filter(|field| !package.contains_key(*field)).collect();

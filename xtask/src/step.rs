@@ -1,4 +1,4 @@
-//! Running one command after another, saying which.
+//! Runs commands one after another, and prints each.
 
 use std::path::Path;
 use std::process::Command;

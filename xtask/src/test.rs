@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::{services, step};
 
-/// Runs every test of the workspace, and those beside other people's lock libraries.
+/// Runs every test of the workspace, and those with other lock libraries.
 pub(crate) fn run() -> Result<()> {
     services::all()?;
     step::cargo(&["test", "--workspace", "--all-features"])?;

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::step::{self, root};
 use crate::words;
 
-/// Who may depend on whom inside the workspace, tests apart. Arrows run one way: towards the core.
+/// Which packages may depend on which, except in tests. Arrows point one way: towards the core.
 const EDGES: [(&str, &[&str]); 11] = [
     ("lock-core", &[]),
     ("lock-host", &["lock-core"]),
@@ -44,7 +44,7 @@ const EDGES: [(&str, &[&str]); 11] = [
 /// What the core must not know.
 const NOT_IN_CORE: [&str; 4] = ["Instant::now", "SystemTime", "thread::", ".await"];
 
-/// Client libraries of which two versions would be two worlds.
+/// Client libraries of which there must be one version, because types of two versions do not fit together.
 const ONE_VERSION: [&str; 8] = ["redis", "r2d2", "deadpool", "tokio", "rusqlite", "serde", "rustls", "tracing"];
 
 /// Checks the rules.
@@ -60,7 +60,7 @@ pub(crate) fn run() -> Result<()> {
     sizes::run()
 }
 
-/// Plain threads need no runtime: a build for them alone does not even hold one.
+/// Plain threads need no runtime: a build for them alone does not contain one.
 fn no_runtime_in_blocking_builds() -> Result<()> {
     let tree = ["tree", "--package", "leasehold", "--edges", "normal", "--prefix", "none", "--no-default-features"];
     let output = Command::new("cargo")
@@ -118,7 +118,7 @@ fn one_version() -> Result<()> {
     Ok(())
 }
 
-/// Runs the README's first command, word for word, in a home of its own.
+/// Runs the README's first command, word for word, with an empty home directory.
 pub(crate) fn readme() -> Result<()> {
     let readme = fs::read_to_string(root().join("README.md"))?;
     let line = readme.lines().find(|line| line.starts_with("cargo run")).context("the README has no first command")?;

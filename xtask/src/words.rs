@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-/// What is gone, and what to write instead. A phrase with a capital letter is an identifier and is matched exactly; any
-/// other is matched in either case. Only whole words count, also where a phrase continues on the next line.
+/// Words to avoid, and what to write instead. A phrase with a capital letter is an identifier and is matched exactly;
+/// any other is matched in either case. Only whole words count, also where a phrase continues on the next line.
 const GONE: &[(&str, &str)] = &[
     ("Errand", "request"),
     ("Farewell", "PendingRelease"),
@@ -26,14 +26,22 @@ const GONE: &[(&str, &str)] = &[
     ("face", "facade"),
     ("faces", "facades"),
     ("for ever", "forever"),
+    ("for people", "for display, for users, or for operators"),
     ("had otherwise", "say what is assumed"),
+    ("harmless when dropped", "can be dropped at any point"),
     ("in earnest", "in production"),
+    ("is let go", "is dropped, released or passed on"),
+    ("is no error", "is not an error"),
+    ("is no number", "is not a number"),
     ("is none of theirs", "is not one of theirs"),
     ("mended", "fixed"),
     ("nobody can be told", "waiters cannot be notified"),
     ("none the wiser", "unchanged"),
+    ("of account", "counts, or matters"),
     ("of yours", "your own, or a per-user file"),
+    ("people who look", "waiters and operators"),
     ("spelt", "spelled, or written"),
+    ("stood still", "was suspended, or was stopped"),
     ("tidings", "renewals, or answers"),
     ("two colours", "async and blocking"),
     ("turned away", "rejected, or refused"),
@@ -115,8 +123,8 @@ fn same(word: &str, wanted: &str) -> bool {
     if wanted.contains(char::is_uppercase) { word == wanted } else { word.eq_ignore_ascii_case(wanted) }
 }
 
-/// The words of a text with their lines. A mark at the beginning of a line, such as `///`, is no word; anything else that
-/// stands between two words is one, so that no phrase goes across it.
+/// The words of a text with their lines. A mark at the beginning of a line, such as `///`, is not a word. Anything else
+/// between two words counts as one, so that no phrase extends across it.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut words = Vec::new();

@@ -1,7 +1,7 @@
 //! What every measured process of the bench has in common, whatever lock library it measures.
 //!
 //! A measured process gets its [`Plan`] as its one argument, does its work through a [`Client`], and speaks to the
-//! bench by lines: [`Said`] on standard output, an empty line on standard input when it may go on.
+//! bench by lines: [`Said`] on standard output, an empty line on standard input when it may continue.
 //!
 //! Reading order: `plan` (what is asked for) · `lock` (what is measured) · `work` (the loops) · `said` (what comes back)
 //! · `meter` (clock and processor time).

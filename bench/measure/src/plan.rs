@@ -94,7 +94,7 @@ pub enum Work {
     Hold {
         /// How many.
         locks: u32,
-        /// For how long after the bench has said that it may go on.
+        /// For how long after the bench has said that it may continue.
         span: Duration,
     },
     /// Waits for locks that somebody else holds, until the first was had.

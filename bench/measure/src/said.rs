@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// One line of a measured process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Said {
-    /// It has come to a point where it waits until it may go on.
+    /// It has reached a point where it waits until it may continue.
     Ready,
     /// It is done.
     Done(Report),
@@ -52,7 +52,7 @@ impl Report {
     }
 }
 
-/// Says that this process has come to a point where it waits, and waits until it may go on.
+/// Reports that this process has reached a point where it waits, and waits until it may continue.
 ///
 /// # Errors
 /// If the bench has gone.

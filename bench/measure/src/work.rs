@@ -47,7 +47,7 @@ pub fn run<C: Client>(plan: &Plan, open: impl Future<Output = Result<C>>) -> Res
     })
 }
 
-/// What became of a task's pairs.
+/// The results of a task's pairs.
 #[derive(Debug, Default)]
 pub struct Pairs {
     /// What each took, in nanoseconds.
@@ -214,7 +214,7 @@ async fn wait<C: Client>(client: &C, waiters: u32, names: &Names) -> Result<()> 
     pause().await
 }
 
-/// Waits until the bench lets this process go on; what runs meanwhile runs on.
+/// Waits until the bench lets this process continue; other threads keep running meanwhile.
 async fn pause() -> Result<()> {
     spawn_blocking(ready).await?
 }

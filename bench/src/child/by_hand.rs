@@ -36,6 +36,7 @@ impl Commands {
             floor: None,
             note: self.note.clone(),
             queueing: Queueing::Unwanted,
+            replaces: None,
         };
         self.scripts.acquire(&claim).context("the claim cannot be sent")
     }

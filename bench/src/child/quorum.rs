@@ -186,6 +186,7 @@ impl Lock for HandLock {
             floor: None,
             note: self.note.clone(),
             queueing: Queueing::Unwanted,
+            replaces: None,
         };
         let token = self.nodes.token(&Arc::new(claim)).await?;
         Ok((owner, token))

@@ -41,7 +41,7 @@ Examples:
 The command receives LEASEHOLD_NAME, LEASEHOLD_FENCE (the fencing token), LEASEHOLD_TTL_MS and LEASEHOLD_HELD in its \
 environment.
 
-It runs in its own process group. The group is dead before the lease can expire, even if leasehold is killed or stopped: \
+It runs in its own process group. The group has ended before the lease can expire, even if leasehold is killed or stopped: \
 it gets SIGTERM, and SIGKILL after the grace period. Processes that the command leaves running in its group are ended \
 with it. Processes that left the group (setsid, daemons, jobs of an interactive shell) or run as another user are not \
 ended. If leasehold and its guard process are killed at the same moment, only the command itself is killed, not the \
@@ -140,9 +140,9 @@ pub(crate) struct RunArgs {
     /// writes to standard error, use --report.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Log what happens to the lock on standard error: off, error, warn, info or debug. Each level includes those before it.
+    /// Log events of the lock on standard error: off, error, warn, info or debug. Each level includes those before it.
     ///
-    /// With --json, each line is JSON, whose outcome is "log"; with --quiet nothing is logged.
+    /// With --json, each line is JSON with the outcome "log"; with --quiet nothing is logged.
     #[arg(long, value_name = "LEVEL", env = "LEASEHOLD_LOG", hide_env_values = true, default_value = "off")]
     pub(crate) log: LogLevel,
     /// Write the outcome as one line of JSON to this file.

@@ -1,4 +1,4 @@
-//! `LEASEHOLD_LOG`: what happens to the lock, on standard error.
+//! `LEASEHOLD_LOG`: events of the lock, on standard error.
 
 use std::io::{Write, stderr};
 use std::str::FromStr;
@@ -26,7 +26,7 @@ pub(crate) struct LogLevel(Option<Level>);
 impl FromStr for LogLevel {
     type Err = Invalid;
 
-    /// A variable that is set to nothing counts as not set.
+    /// An empty variable counts as not set.
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let named = |(name, _): &&(&str, _)| name.eq_ignore_ascii_case(text) || (text.is_empty() && *name == "off");
         let unknown = || {
@@ -40,13 +40,13 @@ impl FromStr for LogLevel {
 /// How a line is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// For people.
+    /// As text.
     Text,
     /// As one JSON object.
     Json,
 }
 
-/// Prints what happens, until it is closed.
+/// Prints events, until it is closed.
 #[derive(Debug)]
 pub(crate) struct Log {
     least: Level,
@@ -78,7 +78,7 @@ impl Log {
         level.0.map(|least| Arc::new(Self { least, form, phase: Mutex::new(Phase::Open) }))
     }
 
-    /// Prints nothing any more: the last line is the outcome.
+    /// Prints nothing from now on: the last line is the outcome.
     pub(crate) fn close(&self) {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Phase::Closed;
     }

@@ -41,7 +41,7 @@ pub(crate) struct Voice {
 }
 
 impl Voice {
-    /// A voice in this tone, beside a log.
+    /// A voice in this tone, next to a log.
     pub(crate) fn new(tone: Tone, log: Option<Arc<Log>>) -> Self {
         Self { tone, log, file: None, warnings: Vec::new() }
     }
@@ -211,12 +211,12 @@ pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
     }
 }
 
-/// Prints an error, outside of `run`.
+/// Prints an error, outside `run`.
 pub(crate) fn say_error(text: &str) {
     say(ERROR, text);
 }
 
-/// Prints a failure as one line of JSON, outside of `run`.
+/// Prints a failure as one line of JSON, outside `run`.
 pub(crate) fn say_failure_as_json(failure: &Failure) {
     print_json(&Failed::from(failure));
 }
@@ -251,7 +251,7 @@ impl<'a> From<&'a Failure> for Failed<'a> {
     }
 }
 
-/// Prints a warning, outside of `run`.
+/// Prints a warning, outside `run`.
 pub(crate) fn say_warning(text: &str) {
     say(WARNING, text);
 }

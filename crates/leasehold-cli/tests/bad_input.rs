@@ -66,7 +66,7 @@ fn a_key_of_another_kind_and_a_full_redis() {
     let leasehold = Leasehold::new();
     let server = RedisServer::start();
     let () = server.command(&["RPUSH", "a", "sesame"]);
-    refused(&leasehold, &format!("--url {} a", server.url()), 78, &["another kind", "untouched"]);
+    refused(&leasehold, &format!("--url {} a", server.url()), 78, &["another type", "untouched"]);
     assert_eq!(server.command::<Vec<String>>(&["LRANGE", "a", "0", "-1"]), ["sesame"]);
     let () = server.command(&["CONFIG", "SET", "maxmemory", "1"]);
     refused(&leasehold, &format!("-w 1s --url {} b", server.url()), 69, &["memory"]);

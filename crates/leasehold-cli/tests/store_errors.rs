@@ -1,4 +1,4 @@
-//! A store that fails while somebody waits: the wait goes on, and tells why.
+//! A store that fails during a wait: the wait continues, and says why.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test stops where it cannot go on")]

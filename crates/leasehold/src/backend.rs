@@ -1,12 +1,13 @@
 //! What the author of a backend needs: the traits, the four verbs with their answers, and what a store can say about itself.
 //!
-//! A backend implements [`Backend`], whose documentation is the contract, and [`AsyncBackend`] (with the `async-trait` crate),
-//! [`BlockingBackend`] or both. Clients take it as it is: `Client::new(Arc::new(backend))`.
+//! A backend implements [`Backend`], whose documentation is the contract, and [`AsyncBackend`] (with the `async-trait`
+//! crate), [`BlockingBackend`] or both. Pass it to a client: `Client::new(Arc::new(backend))`.
 //!
-//! - A [`Claim`] is answered by an [`Answer`]; a [`Lease`] is renewed, fenced and ended by a [`ReleaseRequest`].
+//! - A [`Claim`] gets an [`Answer`]; a [`Lease`] is renewed, fenced and ended by a [`ReleaseRequest`].
 //! - [`Capabilities`] say what the store can do. The client relies on no more than that.
-//! - [`Event`]s are what the store tells unasked, such as a grant to a waiter in its queue. [`Listeners`] passes them on.
-//! - [`AsyncInspect`] and [`BlockingInspect`] are the optional view for operators.
+//! - [`Event`]s are what the store sends by itself, such as a grant to a waiter in its queue. [`Listeners`] passes them
+//!   on.
+//! - [`AsyncInspect`] and [`BlockingInspect`] are the optional interface for operators.
 //! - [`node`] is for a store that can be one of the nodes of a quorum.
 //!
 //! The crate `lock-conformance` has a suite of tests for every backend, and `lock-memory` is the backend to read first.
@@ -24,7 +25,7 @@
 //! };
 //! use leasehold::memory::blocking::Memory;
 //!
-//! /// Counts how often a lock is asked for.
+//! /// Counts requests for locks.
 //! #[derive(Debug)]
 //! struct Counted {
 //!     store: Memory,

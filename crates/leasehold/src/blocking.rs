@@ -39,8 +39,8 @@ pub fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> {
     Ok(builder(config)?.build()?)
 }
 
-/// Opens the store of a configuration, and begins a client of it with other settings than the defaults: with an
-/// [`Observer`](crate::observe::Observer), for instance.
+/// Opens the store of a configuration, and begins to configure a client of it, for instance with an
+/// [`Observer`](crate::observe::Observer).
 ///
 /// # Errors
 /// `Backend` if the store cannot be opened.

@@ -13,14 +13,14 @@ use crate::ConnectError;
 
 /// Makes clients from the Redis clients that a program already has. Import it to call `Client::from_redis`.
 pub trait FromRedis: Sized {
-    /// Uses a `redis::Client` like a URL, and connects with the first request. A connection, a connection manager
-    /// or a pool is used as it is: the server cannot notify waiters there, so they poll.
+    /// Uses a `redis::Client` like a URL, and connects with the first request. A connection, a connection manager or a
+    /// pool is used without further connections, so the server cannot notify waiters, and they poll.
     ///
     /// # Errors
     /// `Host`.
     ///
     /// # Panics
-    /// Outside of a tokio runtime. The panic points at the caller.
+    /// Outside a tokio runtime. The panic points at the caller.
     #[track_caller]
     fn from_redis(redis: impl Into<Redis>) -> Result<Self, ConnectError>;
 
@@ -67,7 +67,7 @@ impl PoolBuilder {
     /// Dropping the future closes what was opened; a key that expires after ten seconds may be left.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// Outside a tokio runtime.
     pub async fn connect(self) -> Result<Client, ConnectError> {
         _ = lock_async::runtime();
         let Some(url) = self.push else { return Client::from_redis(self.pool) };

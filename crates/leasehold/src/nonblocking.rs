@@ -37,16 +37,19 @@ pub async fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> 
     Ok(builder(config).await?.build()?)
 }
 
-/// Opens the store of a configuration, and begins a client of it with other settings than the defaults: with an
-/// [`Observer`](crate::observe::Observer), for instance.
+/// Opens the store of a configuration, and begins to configure a client of it, for instance with an
+/// [`Observer`](crate::observe::Observer).
 ///
 /// # Errors
 /// `Backend` if the store cannot be opened.
 ///
 /// # Cancel safety
 /// As [`connect`].
+///
+/// # Panics
+/// If called outside a tokio runtime.
 pub async fn builder(config: &BackendConfig) -> Result<Builder, ConnectError> {
-    // Says what is missing before anything is opened.
+    // Reports a missing runtime before anything is opened.
     _ = lock_async::runtime();
     Ok(Client::builder(open(config).await?).op_timeout(config.op_timeout()))
 }

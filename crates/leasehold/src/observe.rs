@@ -1,7 +1,7 @@
 //! What happens to the locks of a client, for logs and metrics.
 //!
-//! With the feature `tracing`, every client emits events of the crate `tracing` with the target `leasehold`, without a line of
-//! code. Each has the field `backend`, and those of a lock have `lock`. None holds a secret.
+//! With the feature `tracing`, every client emits events of the crate `tracing` with the target `leasehold`, without
+//! any code. Each has the field `backend`, and those of a lock have `lock`. None contains a secret.
 //!
 //! | event | level | when | fields |
 //! |---|---|---|---|
@@ -17,8 +17,8 @@
 //! Each call that acquires a lock is a span `acquire` (debug) with the fields `lock`, `backend` and, once the lock is held,
 //! `token`. Its parent is the span of the caller, so a trace shows how long a request waited for its locks.
 //!
-//! For metrics, add an [`Observer`], which is told the same. It is called by the threads that run the client, so it must
-//! return soon; it may use the client, but must not wait for a lock.
+//! For metrics, add an [`Observer`], which gets the same events. The threads that run the client call it, so it must
+//! return quickly; it may use the client, but must not wait for a lock.
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "memory"))]

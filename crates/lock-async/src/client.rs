@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use lock_core::{AsyncBackend, AsyncInspect, FLUSH_WITHIN};
-use lock_host::{Build, Lock, Ports, Settings, Stations};
+use lock_host::{Build, Ports, Settings, Stations};
 use tokio::sync::Notify;
 
 use crate::driver::Driver;
@@ -44,7 +44,7 @@ impl Client {
     /// Those of starting two threads.
     ///
     /// # Panics
-    /// Outside of a tokio runtime. The panic points at the caller.
+    /// Outside a tokio runtime. The panic points at the caller.
     #[track_caller]
     pub fn new(backend: Arc<dyn AsyncBackend>) -> io::Result<Self> {
         Self::builder(backend).build()
@@ -55,18 +55,12 @@ impl Client {
         Builder::new(backend)
     }
 
-    /// A lock by its name, which can be text or a [`LockName`](lock_core::LockName). Text is checked when the lock is
-    /// acquired.
-    pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
-        Mutex(Lock::new(&self.0, name.as_ref()))
-    }
-
     /// The store's interface for operators, if it has one.
     pub fn inspect(&self) -> Option<&dyn AsyncInspect> {
         self.backend().inspect()
     }
 
-    lock_host::client_queries!();
+    lock_host::client_methods!();
 
     /// Ends all holds and waits of this client and its clones, and waits until the store has answered their releases.
     ///

@@ -76,10 +76,10 @@ impl lock_host::Driver for Driver {
     }
 }
 
-/// The tokio runtime that the caller is on.
+/// The tokio runtime of the caller.
 ///
 /// # Panics
-/// Outside of a tokio runtime. The panic points at the caller.
+/// Outside a tokio runtime. The panic points at the caller.
 #[track_caller]
 #[expect(clippy::panic, reason = "documented: without a runtime there is nothing to run on")]
 pub fn runtime() -> Handle {

@@ -6,7 +6,7 @@
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
-//! - [`SharedGuard`] (`shared`): a guard with clones, of which the last releases the lock.
+//! - [`SharedGuard`] (`shared`): a guard with clones, the last of which releases the lock.
 //! - `tasks`: the tasks that wait or hold at a station. `driver`: has actions run, in order, by the loops of `work`
 //!   (`generations`: what a flush waits for). `keeper`: renews, on a thread of its own.
 

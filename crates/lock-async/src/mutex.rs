@@ -1,6 +1,6 @@
 //! A lock by its name, and how to hold it.
 
-use lock_core::{AcquireError, BackendError, Busy, Refusal, WhileHeldError};
+use lock_core::{AcquireError, Busy, Refusal, WhileHeldError};
 use lock_host::{Asking, Held, Lock, counted};
 
 use crate::driver::Driver;
@@ -26,8 +26,8 @@ impl Mutex {
     ///
     /// # Cancel safety
     /// Dropping the future gives up the wait. Its lease or place at the store is released in the background, at once if
-    /// the store answers. So anything that drops a future cancels a wait: `tokio::select!`, `tokio::time::timeout`, an aborted
-    /// task, or the `run_until_cancelled` of a token.
+    /// the store answers. Anything that drops the future cancels the wait: `tokio::select!`, `tokio::time::timeout`, an
+    /// aborted task, or the `run_until_cancelled` of a token.
     pub async fn acquire(&self) -> Result<Guard, AcquireError> {
         let asking = self.0.ask()?;
         asking.waited(take_turn(&asking).await).map(Guard)
@@ -74,14 +74,7 @@ impl Mutex {
         asking.tried(take_turn(&asking).await.map(Guard))
     }
 
-    /// Why this client's waiters for the lock are still waiting, if the store fails: the error of the latest request.
-    /// `None` while the store answers, and if there are no waiters.
-    ///
-    /// A wait outlasts transient errors, and some of them end only when an operator acts: a full disk, a primary that
-    /// became a replica. Check this from time to time during long waits, and show it.
-    pub fn store_error(&self) -> Option<BackendError> {
-        self.0.trouble()
-    }
+    lock_host::lock_queries!();
 
     /// Waits for the lock, works while it is held, and releases it.
     ///

@@ -1,32 +1,17 @@
 //! A hold that several tasks share.
 
-use std::sync::Arc;
-
 use lock_core::ReleaseError;
 
 use crate::guard::Guard;
 
-/// A guard with clones: the lock is held until the last of them is dropped or released.
-///
-/// Made by [`Guard::share`], and used like the [`Guard`]. All clones have the same fencing token, so what the lock protects
-/// cannot tell them apart.
-#[must_use = "the lock is released when the last clone is dropped"]
-#[derive(Clone, Debug)]
-pub struct SharedGuard(Arc<Guard>);
-
-impl Guard {
-    /// Makes a guard that can be cloned, for instance to give one to each of several tasks.
-    pub fn share(self) -> SharedGuard {
-        SharedGuard(Arc::new(self))
-    }
-}
+lock_host::shared_guard!(Guard);
 
 impl SharedGuard {
-    /// Gives up this clone. The last clone releases the lock and waits for the store's answer. A success means that the lock
-    /// was held until now.
+    /// Gives up this clone. The last clone releases the lock and waits for the store's answer. Success means that the
+    /// lock was held until now.
     ///
     /// # Errors
-    /// `Lost` if the lock was lost before. `Backend` from the last clone, as in [`Guard::release`].
+    /// `Lost` if the lock had already been lost. `Backend` from the last clone, as in [`Guard::release`].
     ///
     /// # Cancel safety
     /// As [`Guard::release`].
@@ -50,12 +35,9 @@ impl SharedGuard {
     /// # }
     /// ```
     pub async fn release(self) -> Result<(), ReleaseError> {
-        let checked = self.check();
-        match Arc::into_inner(self.0) {
+        match self.last()? {
             Some(guard) => guard.release().await,
-            None => Ok(checked?),
+            None => Ok(()),
         }
     }
 }
-
-lock_host::deref_guard!(SharedGuard => Guard);

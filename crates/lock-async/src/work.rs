@@ -213,7 +213,7 @@ mod tests {
         (FinalFlush(Some(sender)), queue)
     }
 
-    /// A runtime that goes on is not held up by the end of a client: nobody would answer here.
+    /// A runtime that continues does not wait for the end of a client: nobody would answer here.
     #[tokio::test]
     async fn the_end_of_a_client_waits_for_nobody() {
         let ((flush, mut beside_keeper), (sender, queue)) = (final_flush(), mpsc::unbounded_channel());

@@ -3,7 +3,7 @@
 use std::io;
 
 use lock_core::{BlockingBackend, BlockingInspect, FLUSH_WITHIN, RequestOrder};
-use lock_host::{Build, Lock, Ports, Settings, Stations};
+use lock_host::{Build, Ports, Settings, Stations};
 
 use crate::closing;
 use crate::driver::Driver;
@@ -52,18 +52,12 @@ impl Client {
         Builder::new(backend)
     }
 
-    /// A lock by its name, which can be text or a [`LockName`](lock_core::LockName). Text is checked when the lock is
-    /// acquired.
-    pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
-        Mutex(Lock::new(&self.0, name.as_ref()))
-    }
-
     /// The store's interface for operators, if it has one.
     pub fn inspect(&self) -> Option<&dyn BlockingInspect> {
         self.backend().inspect()
     }
 
-    lock_host::client_queries!();
+    lock_host::client_methods!();
 
     /// Ends all holds and waits of this client and its clones, and waits until the store has answered their releases.
     ///

@@ -13,7 +13,7 @@ use crate::threads::{End, Presence, Thread, Threads, Verdict};
 /// A station with the threads that wait or hold there.
 pub(crate) type Site = lock_host::Site<Driver>;
 
-/// The inside of a locked site.
+/// The contents of a locked site.
 type Locked<'a> = lock_host::Locked<'a, Driver>;
 
 /// The way to the backend, and the threads for what nobody waits for.

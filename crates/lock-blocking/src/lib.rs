@@ -6,7 +6,7 @@
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
-//! - [`SharedGuard`] (`shared`): a guard with clones, of which the last releases the lock.
+//! - [`SharedGuard`] (`shared`): a guard with clones, the last of which releases the lock.
 //! - `threads`: the threads that wait or hold at a station, and which runs what: threads that wait run claims, and
 //!   threads that leave run their own release. `driver`: runs actions, with a pool of threads for what is left.
 //!   `keeper`: renews, on a thread of its own. `closing`: runs what is left when a client closes. `sync`: the

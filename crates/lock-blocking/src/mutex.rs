@@ -1,6 +1,6 @@
 //! A lock by its name, and how to hold it.
 
-use lock_core::{AcquireError, BackendError, Busy, Refusal, WhileHeldError};
+use lock_core::{AcquireError, Busy, Refusal, WhileHeldError};
 use lock_host::{Asking, CancelToken, Held, Lock, counted};
 
 use crate::driver::{Driver, verdict};
@@ -34,11 +34,11 @@ impl Mutex {
 
     /// Waits for the lock until another thread cancels the wait.
     ///
-    /// A token that is cancelled already ends the call before the store is asked. Where the lock was acquired before the token
-    /// was cancelled, it stays acquired.
+    /// A token that is already cancelled ends the call without a request to the store. If the lock was acquired before
+    /// the token was cancelled, it stays acquired.
     ///
     /// # Errors
-    /// `Cancelled`, or those of [`acquire`](Self::acquire). A cancelled wait leaves nothing behind at the store.
+    /// `Cancelled`, or those of [`acquire`](Self::acquire). A cancelled wait leaves nothing at the store.
     ///
     /// # Blocking
     /// As [`acquire`](Self::acquire), and for at most two operation timeouts after the token was cancelled. A wait without
@@ -106,14 +106,7 @@ impl Mutex {
         asking.tried(take_turn(&asking).map(Guard))
     }
 
-    /// Why this client's waiters for the lock are still waiting, if the store fails: the error of the latest request.
-    /// `None` while the store answers, and if there are no waiters.
-    ///
-    /// A wait outlasts transient errors, and some of them end only when an operator acts: a full disk, a primary that
-    /// became a replica. Check this from time to time during long waits, and show it.
-    pub fn store_error(&self) -> Option<BackendError> {
-        self.0.trouble()
-    }
+    lock_host::lock_queries!();
 
     /// Waits for the lock, works while it is held, and releases it.
     ///

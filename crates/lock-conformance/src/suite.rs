@@ -90,6 +90,12 @@ macro_rules! __cases {
                 a_release_ends_the_keeping: Ability(Keep);
                 a_waiter_has_a_kept_lock_when_its_time_is_over: Ability(Keep);
             }
+            replacing {
+                a_lease_is_replaced_in_one_step_past_the_queue: Ability(Replace);
+                a_replacement_that_is_asked_again_is_the_same: Ability(Replace);
+                only_a_lease_that_is_held_is_replaced: Ability(Replace);
+                the_owner_that_was_replaced_has_nothing: Ability(Replace);
+            }
             failure {
                 unreachable_is_not_busy: Need::Fault(Fault::Cut);
                 an_effect_of_none_is_true: Need::Fault(Fault::Cut);
@@ -131,7 +137,7 @@ macro_rules! table {
         /// All cases, group by group.
         pub const CASES: &[Case] = {
             use Need::{Ability, Inspect, Nothing, Processes, Queue};
-            use lock_core::Ability::Keep;
+            use lock_core::Ability::{Keep, Replace};
             &[$($(Case {
                 path: concat!(stringify!($group), "::", stringify!($name)),
                 need: $need,

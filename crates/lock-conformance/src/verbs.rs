@@ -7,8 +7,8 @@ use std::time::Duration;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, AsyncBackend, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Certainty, Claim,
-    EventSink, Fenced, FencingToken, Holder, Lease, LockName, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl,
-    Width,
+    Effect, EventSink, Fenced, FencingToken, Holder, Lease, LockName, Queueing, ReleaseRequest, Released, Renewed,
+    Terms, Ttl, Width,
 };
 use tokio::runtime::Handle;
 
@@ -33,6 +33,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         floor: None,
         note: lock_host::note("conformance").unwrap(),
         queueing: Queueing::Unwanted,
+        replaces: None,
     }
 }
 
@@ -48,6 +49,12 @@ pub(crate) fn lasting(ttl: Duration, claim: Claim) -> Claim {
 
 fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
     ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty, keep: None }
+}
+
+/// A claim of another owner to replace what this one was granted, for a longer ttl.
+pub(crate) fn replacing(old: &Claim) -> Claim {
+    let new = lasting(LONG * 2, claim(old.name.as_str()));
+    Claim { replaces: Some(old.owner), ..new }
 }
 
 /// A client of the store, whose requests must succeed unless they begin with `try`.
@@ -124,6 +131,16 @@ impl Verbs {
                 (lease, valid_for)
             }
             other @ (Answer::Queued { .. } | Answer::Busy { .. }) => panic!("not granted: {other:?}"),
+        }
+    }
+
+    /// Asks; whatever the answer, it must not be a grant.
+    #[track_caller]
+    pub(crate) fn denied(&self, claim: &Claim) {
+        match self.try_acquire(claim) {
+            Ok(granted @ Answer::Granted { .. }) => panic!("granted: {granted:?}"),
+            Ok(Answer::Queued { .. } | Answer::Busy { .. }) => {}
+            Err(error) => assert_eq!(error.effect(), Effect::None, "{error}"),
         }
     }
 

@@ -69,6 +69,8 @@ pub enum Counter {
 pub enum Ability {
     /// A release can keep the lock for a while: see [`ReleaseRequest::keep`](crate::ReleaseRequest::keep).
     Keep,
+    /// A claim can replace a lease: see [`Claim::replaces`](crate::Claim::replaces).
+    Replace,
 }
 
 impl Ability {
@@ -76,6 +78,7 @@ impl Ability {
     const fn described(self) -> (Operation, &'static str) {
         match self {
             Self::Keep => (Operation::Release, "keep a released lock for a while"),
+            Self::Replace => (Operation::Acquire, "replace a lease in one step"),
         }
     }
 }

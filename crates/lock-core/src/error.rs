@@ -121,7 +121,7 @@ impl BackendError {
         Self(Arc::new(Detail { kind, effect, backend, operation, message, lasts: None, remedy: None, source: None }))
     }
 
-    /// Adds how long it lasts at most, which the text says after the message.
+    /// Adds how long the failure lasts at most. The text says so after the message.
     #[must_use]
     pub fn with_end(self, lasts: Duration) -> Self {
         self.changed(|detail| detail.lasts = Some(lasts))
@@ -162,8 +162,8 @@ impl BackendError {
         self.0.operation
     }
 
-    /// The text without how long it lasts: the same as long as the failure is. A program that reports each failure once
-    /// compares this.
+    /// The text without the time that the failure lasts. It does not change while the failure stays the same, so a
+    /// program that reports each failure once can compare it.
     pub fn gist(&self) -> String {
         self.0.text(None)
     }

@@ -40,7 +40,7 @@ pub struct Cursor(pub String);
 #[must_use = "a query does nothing until a store lists its locks by it"]
 #[non_exhaustive]
 pub struct Query {
-    /// A glob over names: `*` for any text, `?` for one character. Everything else stands for itself.
+    /// A glob over names: `*` for any text, `?` for one character. Every other character matches itself.
     pub pattern: String,
     /// Where to continue, from the previous page; `None` to begin.
     pub cursor: Option<Cursor>,
@@ -57,7 +57,8 @@ impl Query {
         Self::matching("*")
     }
 
-    /// The held locks whose names match a glob: `*` for any text, `?` for one character. Everything else stands for itself.
+    /// The held locks whose names match a glob: `*` for any text, `?` for one character. Every other character matches
+    /// itself.
     pub fn matching(pattern: impl Into<String>) -> Self {
         Self { pattern: pattern.into(), cursor: None, limit: Self::LIMIT_DEFAULT }
     }

@@ -112,7 +112,7 @@ pub enum Ask {
     Acquire {
         /// The claim. An owner asks once.
         claim: Arc<Claim>,
-        /// The highest token that it would like to have.
+        /// The highest token that it wishes for.
         wish: FencingToken,
         /// The epoch in which the client believes the node to vote.
         epoch: Epoch,

@@ -1,5 +1,6 @@
 //! How a user wants to hold a lock.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,22 @@ macro_rules! option_setters {
         /// How long an acquire waits; without limit if not set.
         pub fn wait(self, wait: ::std::time::Duration) -> Self {
             self.set(|options| Ok(options.wait = Some(wait)))
+        }
+
+        /// How often an acquire asks the store, at most; without limit if not set. The end is that of a wait that is over.
+        ///
+        /// The pauses between attempts are the client's: they grow, and a store with a queue is asked every few seconds
+        /// only. While another guard of this client holds the lock, the store is not asked. So limit the time with
+        /// [`wait`](Self::wait), and set attempts to limit the requests.
+        ///
+        /// ```
+        /// use std::time::Duration;
+        ///
+        /// let options = lock_core::LockOptions::default().wait(Duration::from_secs(30)).attempts(3);
+        /// assert_eq!(options.attempts.map(|attempts| attempts.get()), Some(3));
+        /// ```
+        pub fn attempts(self, attempts: u32) -> Self {
+            self.set(|options| options.set_attempts(attempts))
         }
 
         /// Why the lock is held, shown to waiters and operators: at most 200 bytes.
@@ -62,6 +79,8 @@ pub struct LockOptions {
     /// How long to wait for the lock; `None` for as long as it takes.
     #[serde(with = "human_duration::option")]
     pub wait: Option<Duration>,
+    /// How often an acquire asks the store, at most; `None` for as often as the wait takes.
+    pub attempts: Option<NonZeroU32>,
     /// Why the lock is held, shown to waiters and operators: at most 200 bytes.
     pub why: String,
     /// How long the lock is held at most, renewals included: a millisecond or more; `None` for no limit.
@@ -93,6 +112,16 @@ impl LockOptions {
     /// `Invalid` if the duration is not a valid [`Ttl`].
     pub fn set_ttl(&mut self, ttl: Duration) -> Result<(), Invalid> {
         self.ttl = Ttl::new(ttl)?;
+        Ok(())
+    }
+
+    /// Sets the attempts from a number.
+    ///
+    /// # Errors
+    /// `Invalid` for 0.
+    pub fn set_attempts(&mut self, attempts: u32) -> Result<(), Invalid> {
+        let invalid = || Invalid::new("attempts", 0, "the store could not be asked", "give 1 or more, or leave it out");
+        self.attempts = Some(NonZeroU32::new(attempts).ok_or_else(invalid)?);
         Ok(())
     }
 
@@ -151,7 +180,7 @@ mod tests {
     fn options_have_a_human_form() {
         let options = LockOptions::default().ttl(Duration::from_secs(10)).wait(Duration::from_secs(5));
         let text = serde_json::to_string(&options).unwrap();
-        assert_eq!(text, r#"{"ttl":"10s","wait":"5s","why":"","max_hold":null}"#);
+        assert_eq!(text, r#"{"ttl":"10s","wait":"5s","attempts":null,"why":"","max_hold":null}"#);
     }
 
     #[test]
@@ -159,6 +188,15 @@ mod tests {
         let options = LockOptions::default().ttl(Duration::ZERO).ttl(Duration::MAX).max_hold(Duration::ZERO);
         assert_eq!(options.validate().unwrap_err(), Ttl::new(Duration::ZERO).unwrap_err());
         assert_eq!(options.ttl(Duration::from_secs(1)).validate().unwrap_err(), Ttl::new(Duration::ZERO).unwrap_err());
+    }
+
+    #[test]
+    fn attempts_are_one_or_more() {
+        let read = |text| serde_json::from_str::<LockOptions>(text);
+        assert_eq!(read(r#"{ "attempts": 3 }"#).unwrap(), LockOptions::default().attempts(3));
+        assert!(read(r#"{ "attempts": 0 }"#).is_err());
+        let text = LockOptions::default().attempts(0).validate().unwrap_err().to_string();
+        assert_eq!(text, "attempts \"0\" is not valid: the store could not be asked; give 1 or more, or leave it out");
     }
 
     #[test]

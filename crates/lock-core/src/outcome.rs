@@ -11,8 +11,8 @@ pub enum AcquireError {
     /// The name or an option is invalid; no request was sent.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The wait ended before the lock was free. If the store had not said that the lock is held, the error is `Backend`
-    /// instead.
+    /// The wait or its attempts ended before the lock was free. If the store had not said that the lock is held, the error
+    /// is `Backend` instead.
     #[error("waited {} for the lock \"{name}\"; it is held by {}", humantime::format_duration(*waited), holder_text(holder.as_ref()))]
     TimedOut {
         /// The lock.

@@ -37,6 +37,12 @@ pub struct Claim {
     pub note: Note,
     /// Whether to take a place in the queue.
     pub queueing: Queueing,
+    /// Grant this and end that lease of the same client in one step, past the queue. Only where the store's capabilities say
+    /// [`Ability::Replace`](crate::Ability::Replace).
+    ///
+    /// The old owner has nothing from then on: the store refuses what arrives late of it, as after a release of unknown
+    /// certainty. Where it does not hold the lock, nothing is granted; but if this owner does, it was granted before.
+    pub replaces: Option<Owner>,
 }
 
 /// What the store granted to an owner: a range of tokens, under the requested terms.

@@ -48,7 +48,7 @@ impl<'a, D: Driver> Asking<'a, D> {
     /// Ends the wait when the token is cancelled.
     ///
     /// # Errors
-    /// `Cancelled` where it was before; nothing is asked then.
+    /// `Cancelled` if it already was; then no request is sent.
     pub fn cancelled_by(mut self, token: &CancelToken) -> Result<Self, AcquireError> {
         self.cancel = Some(token.clone());
         if token.is_cancelled() { Err(AcquireError::Cancelled) } else { Ok(self) }
@@ -57,12 +57,12 @@ impl<'a, D: Driver> Asking<'a, D> {
     /// Joins the line with a new turn. `begin` puts it among the waiters of the site.
     pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> (Turn<D>, T) {
         let id = self.site.ports().next_turn();
-        let LockOptions { ttl, max_hold, .. } = self.options;
+        let LockOptions { ttl, attempts, max_hold, .. } = self.options;
         let (terms, patience, note) = (Terms::exclusive(ttl), self.patience, self.note.clone());
         let mut turn = Turn::new(Arc::clone(&self.site), id);
         let mut inner = self.site.lock();
         let begun = begin(&mut inner.waiters, id);
-        self.site.feed(&mut inner, Input::Join(Join { turn: id, terms, patience, max_hold, note }));
+        self.site.feed(&mut inner, Input::Join(Join { turn: id, terms, patience, attempts, max_hold, note }));
         drop(inner);
         turn.watch = self.cancel.as_ref().map(|token| {
             let site = Arc::clone(&self.site);
@@ -71,7 +71,7 @@ impl<'a, D: Driver> Asking<'a, D> {
         (turn, begun)
     }
 
-    /// Checks the hold of an admitted turn a last time. `None` if this process was suspended for so long that the hold
+    /// Checks the hold of an admitted turn one last time. `None` if this process was suspended for so long that the hold
     /// has ended; then join the line again.
     pub fn held(&self, mut turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D>> {
         turn.watch = None;

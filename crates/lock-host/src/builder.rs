@@ -33,7 +33,7 @@ pub struct Settings<B: ?Sized> {
     pub policy: Policy,
     /// What it reads the time from.
     pub clock: SharedClock,
-    /// Who is told what happens to its locks.
+    /// The observers of its locks.
     pub observers: Vec<SharedObserver>,
 }
 
@@ -55,7 +55,7 @@ impl<C: Build> Builder<C> {
         self
     }
 
-    /// Adds an observer, which is told what happens to the locks of this client. Each one is told everything.
+    /// Adds an observer, which is called for every event of this client's locks. Every observer gets all events.
     #[must_use]
     pub fn observer(mut self, observer: SharedObserver) -> Self {
         self.0.observers.push(observer);

@@ -6,7 +6,7 @@ use std::mem;
 
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Cancels waits for locks from another thread, once and for all. Clones cancel the same waits.
+/// Cancels waits for locks from another thread. It cannot be reset. Clones cancel the same waits.
 ///
 /// One token may cancel any number of waits, also of several locks and clients.
 #[derive(Clone, Default)]
@@ -34,7 +34,7 @@ impl CancelToken {
         Self::default()
     }
 
-    /// Ends all waits that this token was given to, and those that it will be given to. Does not wait until they have ended.
+    /// Ends all waits that have this token, and all that will get it. Does not wait until they have ended.
     pub fn cancel(&self) {
         let mut state = self.state();
         state.progress = Progress::Cancelled;
@@ -49,7 +49,7 @@ impl CancelToken {
         self.state().progress == Progress::Cancelled
     }
 
-    /// Has `end` called when the token is cancelled, now if it was, unless the watch is dropped before.
+    /// Calls `end` when the token is cancelled, or now if it already is, unless the watch is dropped first.
     pub(crate) fn watch(&self, end: impl FnOnce() + Send + 'static) -> Watch {
         let mut state = self.state();
         state.last_watch += 1;
@@ -74,7 +74,7 @@ impl fmt::Debug for CancelToken {
     }
 }
 
-/// A wait that a token may end. Dropping it ends the watching.
+/// A wait that a token may end. Dropping it stops watching.
 pub(crate) struct Watch {
     token: CancelToken,
     id: u64,

@@ -1,40 +1,43 @@
-//! What observers are told of one lock, worked out from what goes into its station and what comes out.
+//! What observers are told about one lock, derived from the inputs and outputs of its station.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Output, Reply, Request, Station, TurnId};
-use lock_core::{Answer, BackendError, FencingToken, Hold, LossReason, Moment, Owner, Released, Renewed};
+use lock_core::{Answer, BackendError, FencingToken, Hold, LossReason, Moment, Owner, Refusal, Released, Renewed};
 
 use crate::observer::Occurrence;
 use crate::sync::Arc;
 use crate::watch::News;
 
-/// A waiter that has waited for so long is reported, and again each time that this has doubled. Chosen: waits that are
-/// part of normal operation are shorter.
+/// A waiter that has waited for this long is reported, and again each time that this has doubled. Chosen: waits that
+/// are part of normal operation are shorter.
 const LONG: Duration = Duration::from_secs(10);
 
-/// A renewal is due at a third of the validity. It is late after another part of so much: less than half is left then.
+/// A renewal is due at a third of the validity. It is late after this part more, when less than half is left.
 const LATE_PART: u32 = 6;
 
-/// What observers are told of one lock.
+/// What observers are told about one lock.
+///
+/// Its methods are not inlined, so that a client without observers pays only for a test.
 pub(crate) struct Diary {
     news: Arc<News>,
     now: Moment,
     waits: Waits,
-    holds: HashMap<TurnId, Holding>,
+    /// Those who hold, the first one first.
+    holds: BTreeMap<TurnId, Holding>,
     renewal: Option<Due>,
     /// The answer of the present input, if it came late.
     late: Option<Late>,
     unreleased: Vec<Unreleased>,
 }
 
-/// Those who wait, and when each has waited for long.
+/// The waiters, and when each has waited for long.
 #[derive(Default)]
 struct Waits {
     by_turn: HashMap<TurnId, Wait>,
     long_at: BTreeSet<(Moment, TurnId)>,
-    /// The first position in the store's queue that they were told of.
+    /// Their first known position in the store's queue.
     position: Option<u32>,
 }
 
@@ -92,7 +95,7 @@ impl Waits {
         Some(since)
     }
 
-    /// How long one has waited that has waited for long, once for each time.
+    /// How long a waiter that has waited for long has waited, once for each report.
     fn take_long(&mut self, now: Moment) -> Option<Duration> {
         let (_, turn) = self.long_at.first().copied().filter(|(at, _)| *at <= now)?;
         self.long_at.pop_first();
@@ -112,19 +115,15 @@ impl Diary {
             news,
             now: Moment::ORIGIN,
             waits: Waits::default(),
-            holds: HashMap::new(),
+            holds: BTreeMap::new(),
             renewal: None,
             late: None,
             unreleased: Vec::new(),
         }
     }
 
-    /// When there is something to tell though nothing happens.
-    pub(crate) fn next_wake(&self) -> Option<Moment> {
-        self.waits.long_at.first().map(|(at, _)| *at)
-    }
-
-    /// Takes note of an input, before the station does.
+    /// Records an input, before the station gets it.
+    #[inline(never)]
     pub(crate) fn before(&mut self, now: Moment, input: &Input) {
         // A station that panicked is closed at no particular moment.
         self.now = now.max(self.now);
@@ -149,15 +148,17 @@ impl Diary {
                     self.renewed(*owner, *asked_at, *valid_for);
                 }
             }
-            Input::Cancel(_) | Input::Event(_) | Input::Tick | Input::Close => {}
+            Input::Cancel(_) | Input::Replace { .. } | Input::Event(_) | Input::Tick | Input::Close => {}
         }
     }
 
-    /// Takes note of an output.
+    /// Records an output.
+    #[inline(never)]
     pub(crate) fn output(&mut self, output: &Output) {
         match output {
             Output::Admit { turn, hold } => self.admitted(*turn, hold),
             Output::Refuse { turn, .. } => _ = self.waits.end(*turn),
+            Output::Replaced { turn, result } => self.replaced(*turn, result),
             Output::Lose { turn, reason } => self.lost(*turn, reason),
             Output::Ended { turn, result } => self.ended(*turn, result),
             Output::Run(action) => self.repeated(action),
@@ -169,8 +170,9 @@ impl Diary {
         }
     }
 
-    /// Takes note of how the station stands after an input.
-    pub(crate) fn after(&mut self, station: &Station) {
+    /// Records the state of the station after an input. Returns when there is something to report although nothing happens.
+    #[inline(never)]
+    pub(crate) fn after(&mut self, station: &Station) -> Option<Moment> {
         if let Some(Late { by, remaining }) = self.late.take()
             && let Some(Holding { hold, .. }) = self.holds.values().next()
         {
@@ -181,8 +183,9 @@ impl Diary {
             let (lock, holder, error) = (self.news.lock(), station.known_holder(), station.trouble().cloned());
             self.news.push(Occurrence::WaitingLong { lock, waited, holder, error });
         }
-        // The station gives up a release when its lease is surely over.
+        // The station gives up a release when its lease has certainly expired.
         self.unreleased.retain(|unreleased| station.knows(unreleased.owner));
+        self.waits.long_at.first().map(|(at, _)| *at)
     }
 
     /// A holder has lost its hold.
@@ -202,6 +205,13 @@ impl Diary {
         self.holds.insert(turn, Holding { hold: Arc::clone(hold), since: self.now });
         let (lock, token) = (self.news.lock(), hold.token());
         self.news.push(Occurrence::Acquired { lock, token, waited, position });
+    }
+
+    /// A turn goes on under another lease, if its wish was granted.
+    fn replaced(&mut self, turn: TurnId, result: &Result<Arc<Hold>, Refusal>) {
+        if let (Ok(hold), Some(holding)) = (result, self.holds.get_mut(&turn)) {
+            holding.hold = Arc::clone(hold);
+        }
     }
 
     fn renewed(&mut self, owner: Owner, asked_at: Moment, valid_for: Duration) {

@@ -14,10 +14,11 @@ pub struct Telling<'a, T> {
     mutex: &'a Mutex<T>,
 }
 
-/// Tells the news when it is dropped.
+/// Reports what happened when it is dropped.
 struct Tell<'a>(Option<&'a News>);
 
 impl Drop for Tell<'_> {
+    #[inline]
     fn drop(&mut self) {
         if let Some(news) = self.0 {
             news.tell();
@@ -30,8 +31,8 @@ impl<'a, T> Telling<'a, T> {
         Self { inner: mutex.lock().unwrap_or_else(PoisonError::into_inner), after: Tell(news), mutex }
     }
 
-    /// Unlocks the mutex and sleeps until it is woken, but for at most `nap`; then locks it again. May return sooner: if
-    /// observers have something to be told, they are, and nobody sleeps.
+    /// Unlocks the mutex and sleeps until it is woken, but for at most `nap`; then locks it again. If there is
+    /// something to report to observers, it does that instead of sleeping.
     #[must_use]
     pub fn sleep(self, bell: &Condvar, nap: Duration) -> Self {
         let Self { inner, after, mutex } = self;
@@ -60,5 +61,56 @@ impl<T> Deref for Telling<'_, T> {
 impl<T> DerefMut for Telling<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.inner
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use super::*;
+    use crate::observer::{Observer, Occurrence};
+    use crate::sync::Arc;
+    use crate::watch::Watch;
+
+    struct Sends(Mutex<std::sync::mpsc::Sender<&'static str>>, Arc<Mutex<()>>);
+
+    impl Observer for Sends {
+        fn observe(&self, occurrence: &Occurrence) {
+            assert!(self.1.try_lock().is_ok(), "told while the mutex is locked");
+            self.0.lock().unwrap().send(occurrence.name()).unwrap();
+        }
+    }
+
+    fn news(mutex: &Arc<Mutex<()>>) -> (News, Receiver<&'static str>) {
+        let (sender, told) = channel();
+        let watch = Watch::new(vec![Arc::new(Sends(Mutex::new(sender), Arc::clone(mutex)))]).unwrap();
+        (News::new("a".parse().unwrap(), watch), told)
+    }
+
+    const HAPPENED: Occurrence = Occurrence::StoreAvailable { after: Duration::ZERO };
+
+    #[test]
+    fn observers_are_told_once_the_mutex_is_unlocked() {
+        let mutex = Arc::new(Mutex::new(()));
+        let (news, told) = news(&mutex);
+        let locked = Telling::lock(&mutex, Some(&news));
+        news.push(HAPPENED);
+        assert!(told.try_recv().is_err());
+        drop(locked);
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), ["store available"]);
+    }
+
+    /// Nobody wakes it, and nobody else unlocks the mutex.
+    #[test]
+    fn observers_are_told_before_anybody_sleeps() {
+        let (mutex, bell) = (Arc::new(Mutex::new(())), Condvar::new());
+        let (news, told) = news(&mutex);
+        let locked = Telling::lock(&mutex, Some(&news));
+        news.push(HAPPENED);
+        let locked = locked.sleep(&bell, Duration::from_secs(1));
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), ["store available"]);
+        drop(locked.sleep(&bell, Duration::from_millis(1)));
+        assert!(told.try_recv().is_err());
     }
 }

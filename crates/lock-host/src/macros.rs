@@ -23,10 +23,16 @@ macro_rules! option_setters {
     };
 }
 
-/// The queries of a client about itself and its store, for a tuple struct around an `Arc` of [`Stations`](crate::Stations).
+/// What a client makes and tells, for a tuple struct around an `Arc` of [`Stations`](crate::Stations), beside its `Mutex`.
 #[macro_export]
-macro_rules! client_queries {
+macro_rules! client_methods {
     () => {
+        /// A lock by its name, which can be text or a [`LockName`](lock_core::LockName). Text is checked when the lock is
+        /// acquired.
+        pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
+            Mutex($crate::Lock::new(&self.0, name.as_ref()))
+        }
+
         /// What the store can do.
         pub fn capabilities(&self) -> ::lock_core::Capabilities {
             self.backend().capabilities()
@@ -45,6 +51,21 @@ macro_rules! client_queries {
     };
 }
 
+/// What a lock tells before it is acquired, for a tuple struct around a [`Lock`](crate::Lock).
+#[macro_export]
+macro_rules! lock_queries {
+    () => {
+        /// Why this client's waiters for the lock are still waiting, if the store fails: the error of the latest request.
+        /// `None` while the store answers, and if there are no waiters.
+        ///
+        /// A wait outlasts transient errors, and some of them end only when an operator acts: a full disk, a primary that
+        /// became a replica. Check this from time to time during long waits, and show it.
+        pub fn store_error(&self) -> Option<::lock_core::BackendError> {
+            self.0.trouble()
+        }
+    };
+}
+
 /// Makes a guard, which is a tuple struct, deref to a target that its field derefs to.
 #[macro_export]
 macro_rules! deref_guard {
@@ -56,5 +77,39 @@ macro_rules! deref_guard {
                 &self.0
             }
         }
+    };
+}
+
+/// A guard with clones, beside the guard that it is made of. The facade adds how the last clone is released.
+#[macro_export]
+macro_rules! shared_guard {
+    ($guard:ident) => {
+        /// A guard with clones: the lock is held until the last of them is dropped or released.
+        ///
+        #[doc = concat!("Made by [`", stringify!($guard), "::share`], and used like the [`", stringify!($guard), "`].")]
+        /// All clones have the same fencing token, so the protected resource cannot tell them apart.
+        #[must_use = "the lock is released when the last clone is dropped"]
+        #[derive(Clone, Debug)]
+        pub struct SharedGuard(::std::sync::Arc<$guard>);
+
+        impl $guard {
+            /// Makes a guard that can be cloned, for instance to give one to each of several tasks or threads.
+            pub fn share(self) -> SharedGuard {
+                SharedGuard(::std::sync::Arc::new(self))
+            }
+        }
+
+        impl SharedGuard {
+            /// The guard, if this is the last clone of it. A clone before the last one only tells whether the lock is held.
+            fn last(self) -> Result<Option<$guard>, ::lock_core::Lost> {
+                let checked = self.check();
+                match ::std::sync::Arc::into_inner(self.0) {
+                    Some(guard) => Ok(Some(guard)),
+                    None => checked.map(|()| None),
+                }
+            }
+        }
+
+        $crate::deref_guard!(SharedGuard => $guard);
     };
 }

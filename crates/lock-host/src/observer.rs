@@ -1,4 +1,4 @@
-//! What happens to the locks of a client, for those who watch it.
+//! Events of a client's locks, for logs and metrics.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,16 +6,19 @@ use std::time::Duration;
 
 use lock_core::{BackendError, FencingToken, Holder, LockName, LossReason};
 
-/// Is told what happens to the locks of a client: for logs and metrics.
+/// Gets the events of a client's locks, for logs and metrics.
 ///
 /// It is called by the threads that run the client: those of its users, the one that renews, and the one that watches
-/// deadlines. So it must return soon, and must not wait for a lock. None of the client's mutexes is held meanwhile, so it
-/// may use the client otherwise. Calls may overlap, and come shortly before or after the call of the user returns.
+/// deadlines. So it must return quickly, and must not wait for a lock. None of the client's mutexes is held meanwhile,
+/// so it may use the client in any other way.
 ///
-/// If it panics, that occurrence counts as told: the panic goes no further, no lock is lost, and the next occurrence is
-/// told as usual.
+/// Each thread reports what it has caused, in order. Calls on two threads may overlap; the tokens of a lock rise, so they
+/// show which hold was earlier. A call may come shortly before or after the user's own call returns.
+///
+/// If it panics, that occurrence counts as reported: the panic does not propagate, no lock is lost, and the next
+/// occurrence is reported as usual.
 pub trait Observer: Send + Sync + 'static {
-    /// This happened.
+    /// Called for each occurrence.
     fn observe(&self, occurrence: &Occurrence);
 }
 
@@ -28,7 +31,7 @@ impl fmt::Debug for dyn Observer {
     }
 }
 
-/// Something that happened to a lock of a client, or to its store. Holds no secret.
+/// Something that happened to a lock of a client, or to its store. Contains no secret.
 ///
 /// Its `Display` is a sentence for a log.
 #[derive(Clone, Debug)]
@@ -41,25 +44,25 @@ pub enum Occurrence {
         lock: LockName,
         /// The token of the hold.
         token: FencingToken,
-        /// How long it waited, from when it asked.
+        /// How long it waited.
         waited: Duration,
         /// Its first position in the store's queue, 1 for the next in line, if the store queued it.
         position: Option<u32>,
     },
-    /// A waiter has waited for 10 s; told again after 20 s, 40 s and so on.
+    /// A waiter has waited for 10 s; reported again after 20 s, 40 s and so on.
     #[non_exhaustive]
     WaitingLong {
         /// The lock.
         lock: LockName,
         /// How long it has waited so far.
         waited: Duration,
-        /// Who holds the lock, as far as is known.
+        /// Who holds the lock, if known.
         holder: Option<Holder>,
         /// Why the store does not grant the lock, if it fails.
         error: Option<BackendError>,
     },
-    /// A lease was renewed, but so late that less than about half of it was left. The machine or the store is too slow for
-    /// the ttl, or was away.
+    /// A lease was renewed, but so late that less than about half of it was left. The machine or the store is too slow
+    /// for the ttl, or was unavailable.
     #[non_exhaustive]
     RenewedLate {
         /// The lock.
@@ -94,7 +97,7 @@ pub enum Occurrence {
         held: Duration,
     },
     /// The store did not confirm a release. If the error is transient, the release is repeated in the background, and
-    /// `Released` follows once it is confirmed; otherwise the lease ends by its ttl.
+    /// `Released` follows once it is confirmed; otherwise the lease expires with its ttl.
     #[non_exhaustive]
     ReleasePending {
         /// The lock.
@@ -104,8 +107,8 @@ pub enum Occurrence {
         /// Why it was not confirmed.
         error: BackendError,
     },
-    /// The store did not answer a request in time, or cannot serve. Told once for the client, not for each lock, until it
-    /// answers again.
+    /// The store did not answer a request in time, or cannot serve. Reported once for the client, not for each lock,
+    /// until it answers again.
     #[non_exhaustive]
     StoreUnavailable {
         /// The first error.
@@ -119,21 +122,21 @@ pub enum Occurrence {
     },
 }
 
-/// How important an occurrence is. The more important, the greater.
+/// How important an occurrence is. A more important one compares as greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Part of normal operation.
     Debug,
     /// Of interest.
     Info,
-    /// To be looked at if it happens often.
+    /// Needs attention if it happens often.
     Warn,
     /// Work may have been interrupted.
     Error,
 }
 
 impl Occurrence {
-    /// The level that this is logged at.
+    /// The level at which this is logged.
     pub fn level(&self) -> Level {
         match self {
             Self::Acquired { .. } | Self::Released { .. } => Level::Debug,
@@ -146,7 +149,7 @@ impl Occurrence {
         }
     }
 
-    /// What happened, in a few words that are always the same: to count by.
+    /// What happened, in a few fixed words, for counting.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Acquired { .. } => "acquired",
@@ -160,7 +163,7 @@ impl Occurrence {
         }
     }
 
-    /// The token of the hold that it happened to, if there is one.
+    /// The token of the affected hold, if there is one.
     pub fn token(&self) -> Option<FencingToken> {
         match self {
             Self::Acquired { token, .. }
@@ -172,7 +175,7 @@ impl Occurrence {
         }
     }
 
-    /// The lock that it happened to; `None` for the store.
+    /// The affected lock; `None` for the store.
     pub fn lock(&self) -> Option<&LockName> {
         match self {
             Self::Acquired { lock, .. }

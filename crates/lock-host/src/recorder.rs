@@ -102,7 +102,14 @@ pub(crate) fn observed(
 /// Somebody who waits without limit joins the line.
 pub(crate) fn join(site: &Site<Recorder>, turn: u64) {
     let (turn, note) = (TurnId(turn), Note::from_wire("1@test"));
-    let join = Join { turn, terms: Terms::exclusive(Ttl::DEFAULT), patience: Patience::Forever, max_hold: None, note };
+    let join = Join {
+        turn,
+        terms: Terms::exclusive(Ttl::DEFAULT),
+        patience: Patience::Forever,
+        attempts: None,
+        max_hold: None,
+        note,
+    };
     let mut inner = site.lock();
     inner.waiters.here.insert(turn, None);
     site.feed(&mut inner, Input::Join(join));

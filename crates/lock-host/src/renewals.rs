@@ -196,7 +196,7 @@ mod tests {
             self.queue.next(&mut self.queue.lock())
         }
 
-        /// Whether the keeper is woken for a lease that was granted for so long.
+        /// Whether the keeper is woken for a lease that was granted for this long.
         fn wakes_for(&self, n: u8, valid_for: Duration) -> bool {
             let before = self.wakes.load(Ordering::SeqCst);
             self.queue.keep(lease(n), self.clock.now(), valid_for);

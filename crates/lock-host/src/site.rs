@@ -19,7 +19,7 @@ pub trait Driver: Send + Sync + Sized + 'static {
     /// Those who wait or hold at a site.
     type Waiters: Waiters;
 
-    /// Has an action of a site's station run, once, in the order in which they come.
+    /// Has each action of a site's station run once, in the order of the outputs.
     fn run(site: &Site<Self>, waiters: &mut Self::Waiters, action: Action);
 
     /// Runs what the station has asked for in the background. Called after each input that did not come from a user's
@@ -29,7 +29,7 @@ pub trait Driver: Send + Sync + Sized + 'static {
     /// The user is done with a turn: it leaves the line, or its hold ends. May be called more than once for a turn.
     fn leave(site: &Site<Self>, turn: TurnId);
 
-    /// Has a lease released, once, that no station knows. Does not block.
+    /// Releases once a lease that no station knows. Does not block.
     fn release(&self, request: ReleaseRequest, within: Duration);
 }
 
@@ -59,7 +59,7 @@ pub struct Site<D: Driver> {
     ports: Arc<Ports<D>>,
     ringer: Ringer,
     inner: Mutex<Inner<D::Waiters>>,
-    /// What observers are to be told, if there are any.
+    /// What observers will be told, if there are any.
     news: Option<Arc<News>>,
     this: Weak<Self>,
 }
@@ -84,7 +84,7 @@ enum Condition {
     Broken,
 }
 
-/// The inside of a locked site.
+/// The contents of a locked site.
 pub type Locked<'a, D> = Telling<'a, Inner<<D as Driver>::Waiters>>;
 
 impl<D: Driver> Site<D> {
@@ -114,14 +114,14 @@ impl<D: Driver> Site<D> {
 
     /// Gives an input of a waiter or holder to the station, and carries out its outputs.
     ///
-    /// If the station or the clock panics, this station ends and nothing else does. Its waiters and holders are told.
+    /// If the station or the clock panics, only this station ends. Its waiters and holders get an error.
     pub fn feed(&self, inner: &mut Inner<D::Waiters>, input: Input) {
         if inner.condition == Condition::Broken {
             return self.break_off(inner);
         }
         if catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, self.ports.clock.now(), input))).is_err() {
             inner.condition = Condition::Broken;
-            // What it still knows to release is released.
+            // What it still has to release is released.
             _ = catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, Moment::ORIGIN, Input::Close)));
             self.break_off(inner);
         }
@@ -166,18 +166,18 @@ impl<D: Driver> Site<D> {
     }
 
     fn feed_unguarded(&self, inner: &mut Inner<D::Waiters>, now: Moment, input: Input) {
-        if let Some(diary) = &mut inner.diary {
-            diary.before(now, &input);
-        }
-        inner.station.handle_input(now, input);
-        while let Some(output) = inner.station.poll_output() {
-            self.carry_out(inner, output);
-        }
-        let mut wake = inner.station.next_wake();
-        if let Some(diary) = &mut inner.diary {
-            diary.after(&inner.station);
-            wake = wake.into_iter().chain(diary.next_wake()).min();
-        }
+        let Inner { waiters, station, diary, .. } = inner;
+        let wake = match diary {
+            None => {
+                self.advance(station, waiters, now, input, |_| {});
+                station.next_wake()
+            }
+            Some(diary) => {
+                diary.before(now, &input);
+                self.advance(station, waiters, now, input, |output| diary.output(output));
+                station.next_wake().into_iter().chain(diary.after(station)).min()
+            }
+        };
         if let Some(at) = wake.filter(|wake| inner.alarm_at.is_none_or(|set| *wake < set)) {
             inner.alarm_at = Some(at);
             let this: Weak<Self> = Weak::clone(&self.this);
@@ -185,14 +185,28 @@ impl<D: Driver> Site<D> {
         }
     }
 
-    fn carry_out(&self, inner: &mut Inner<D::Waiters>, output: Output) {
-        if let Some(diary) = &mut inner.diary {
-            diary.output(&output);
+    /// Gives an input to the station, and carries out its outputs after each was noted.
+    fn advance(
+        &self,
+        station: &mut Station,
+        waiters: &mut D::Waiters,
+        now: Moment,
+        input: Input,
+        mut note: impl FnMut(&Output),
+    ) {
+        station.handle_input(now, input);
+        while let Some(output) = station.poll_output() {
+            note(&output);
+            self.carry_out(waiters, output);
         }
-        let waiters = &mut inner.waiters;
+    }
+
+    fn carry_out(&self, waiters: &mut D::Waiters, output: Output) {
         match output {
             Output::Admit { turn, hold } => waiters.admit(turn, hold),
             Output::Refuse { turn, refusal } => waiters.refuse(turn, refusal),
+            // No guard asks for other terms yet.
+            Output::Replaced { .. } => {}
             Output::Lose { turn, reason } => waiters.lose(turn, reason),
             Output::Ended { turn, result } => waiters.end(turn, result),
             Output::Run(action) => D::run(self, waiters, action),

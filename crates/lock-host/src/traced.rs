@@ -1,4 +1,4 @@
-//! The feature `tracing`: what happens to the locks becomes events, and each acquisition a span.
+//! The feature `tracing`: an event for each occurrence, and a span for each acquisition.
 
 use std::sync::Arc;
 use std::time::Duration;

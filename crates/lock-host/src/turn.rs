@@ -70,10 +70,10 @@ impl<D: Driver> Held<D> {
         Proof::hold(&self.proof)
     }
 
-    /// What came of ending the turn. `answer` is what the store said, nothing where the hold had been lost before.
+    /// The outcome of ending the turn. `answer` is the store's; `None` if the hold had already been lost.
     ///
     /// # Errors
-    /// `Lost` where the hold was lost, `Backend` where the store failed.
+    /// `Lost` if the hold was lost, `Backend` if the store failed.
     pub fn ended(&self, answer: Option<Result<Released, BackendError>>) -> Result<(), ReleaseError> {
         let lost = |reason| Lost { name: self.name().clone(), token: self.fencing_token(), reason };
         match answer {
@@ -87,7 +87,7 @@ impl<D: Driver> Held<D> {
     /// Begins to ask the store about the hold.
     ///
     /// # Errors
-    /// `Lost` where the hold is over already.
+    /// `Lost` if the hold has already ended.
     pub fn inquire(&self) -> Result<Inquiry<'_, D>, Lost> {
         Inquiry::new(self.site(), &self.proof)
     }

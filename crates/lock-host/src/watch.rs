@@ -1,4 +1,4 @@
-//! The observers of a client, and what they have yet to be told.
+//! The observers of a client, and what was not reported to them yet.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +8,7 @@ use lock_core::{BackendError, LockName, Moment};
 use crate::observer::{Occurrence, SharedObserver};
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The observers of a client, and what they were told of its store.
+/// The observers of a client, and what was reported to them about its store.
 pub(crate) struct Watch {
     observers: Vec<SharedObserver>,
     unavailable_since: Mutex<Option<Moment>>,
@@ -22,12 +22,12 @@ impl Watch {
 
     fn tell(&self, occurrence: &Occurrence) {
         for observer in &self.observers {
-            // It is told on the threads that renew leases and watch deadlines; those go on.
+            // It is called on the threads that renew leases and watch deadlines, which must continue.
             _ = catch_unwind(AssertUnwindSafe(|| observer.observe(occurrence)));
         }
     }
 
-    /// What a request says of the store, if that is new. An error that is not transient says nothing.
+    /// What a request reveals about the store, if that is new. An error that is not transient reveals nothing.
     fn change(&self, now: Moment, error: Option<&BackendError>) -> Option<Occurrence> {
         let mut since = lock(&self.unavailable_since);
         match error {
@@ -47,7 +47,7 @@ impl fmt::Debug for Watch {
     }
 }
 
-/// What happened at one lock and was not told yet.
+/// What happened at one lock and was not reported yet.
 pub(crate) struct News {
     lock: LockName,
     watch: Arc<Watch>,
@@ -77,7 +77,8 @@ impl News {
         lock(&self.untold).is_empty()
     }
 
-    /// Tells what was not told yet, in order. No mutex is held meanwhile.
+    /// Reports what was not reported yet, in order. No mutex is held meanwhile.
+    #[inline(never)]
     pub(crate) fn tell(&self) {
         let untold = std::mem::take(&mut *lock(&self.untold));
         untold.iter().for_each(|occurrence| self.watch.tell(occurrence));

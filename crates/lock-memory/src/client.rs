@@ -17,9 +17,9 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting
     .with_shared_counter()
     .with_ordering(RequestOrder::InOrder)
     .with_isolation(Isolation::Isolated)
-    .with_abilities(&[Ability::Keep]);
+    .with_abilities(&[Ability::Keep, Ability::Replace]);
 
-/// A store that any number of async and blocking clients contend for. Cloning gives another handle on the same store.
+/// A store for any number of async and blocking clients. Cloning returns another handle to the same store.
 #[derive(Clone, Debug)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
@@ -47,7 +47,7 @@ impl MemoryStore {
         Self { shared: Arc::new(Shared { clock, state: Mutex::default() }) }
     }
 
-    /// The store that `config` names, on the host's clock; a new one where it names none.
+    /// The store that `config` names, on the host's clock; a new one if it names none.
     pub fn open(config: &MemoryConfig) -> Self {
         match &config.name {
             Some(name) => lock(&NAMED).entry(name.clone()).or_default().clone(),

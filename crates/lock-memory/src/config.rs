@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 /// Which store of this process to use.
 ///
-/// `memory:` is a store of its own for every client; `memory:NAME` is the one store of that name in this process.
+/// `memory:` is a new store for every client; `memory:NAME` is the one store with that name in this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryConfig {
-    /// The name of a store to share with every other client of this process that names it.
+    /// The name of the store, shared with all clients of this process that use the name.
     #[serde(default)]
     pub name: Option<StoreName>,
 }

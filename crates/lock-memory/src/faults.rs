@@ -1,8 +1,8 @@
-//! Faults on command: a cover round any backend, or any node of a quorum, that refuses calls, loses replies, holds them
-//! back, counts and writes down what was asked.
+//! Faults on command: a wrapper around any backend, or any node of a quorum, that refuses calls, loses replies or holds
+//! them back, and counts and records requests.
 //!
-//! What is asked of a node is counted as `Acquire`, `Fence` and `Release`; looking is `Inspect`, and whatever changes its
-//! standing is `Connect`.
+//! Requests to a node are counted as `Acquire`, `Fence` and `Release`; looking counts as `Inspect`, and whatever
+//! changes its state as `Connect`.
 //!
 //! ```
 //! use lock_core::{BlockingBackend, Effect, ErrorKind, Operation};
@@ -30,14 +30,14 @@ use lock_core::{Backend, BackendError, Capabilities, Effect, ErrorKind, EventSin
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The store never sees the call: an error of this kind and of no effect, but [`ErrorKind::Timeout`] (the request
-    /// was lost), which is always of unknown effect.
+    /// The store never sees the call. It fails with an error of this kind and no effect; only the effect of
+    /// [`ErrorKind::Timeout`] (the request was lost) is always unknown.
     Refused(ErrorKind),
-    /// The store runs the call and its answer is lost: a timeout of unknown effect.
+    /// The store runs the call and its answer is lost: a timeout with unknown effect.
     LostReply,
 }
 
-/// What was asked of a store, and for whom.
+/// A request to a store, and its owners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// A lease for this owner.
@@ -103,12 +103,12 @@ impl Faults {
         self.line(operation, |line| line.next.push_back(fault));
     }
 
-    /// Fails every call of `operation` until [`Faults::heal`], after those that were set singly.
+    /// Fails every call of `operation` until [`Faults::heal`], after the faults that were set for single calls.
     pub fn fail_all(&self, operation: Operation, fault: Fault) {
         self.line(operation, |line| line.standing = Some(fault));
     }
 
-    /// Forgets every fault that is set for `operation`. Replies that are held stay so.
+    /// Removes every fault that is set for `operation`. Replies that are held stay held.
     pub fn heal(&self, operation: Operation) {
         self.line(operation, Line::heal);
     }
@@ -118,7 +118,7 @@ impl Faults {
         self.lines().everything = Some(fault);
     }
 
-    /// Forgets every fault that is set. Replies that are held stay so.
+    /// Removes every fault that is set. Replies that are held stay held.
     pub fn heal_everything(&self) {
         let mut lines = self.lines();
         lines.everything = None;
@@ -127,12 +127,13 @@ impl Faults {
 
     /// Holds back the replies of `operation`, also those of calls already at the store, until [`Faults::let_go`].
     ///
-    /// The store runs the calls meanwhile; refusals come at once. Held calls do not heed their time limit: the test decides when it is over.
+    /// The store runs the calls meanwhile; refusals are returned at once. Held calls ignore their time limit: the test
+    /// decides when they end.
     pub fn hold(&self, operation: Operation) {
         self.line(operation, |line| line.replies = Replies::Held);
     }
 
-    /// Lets the held replies of `operation` go, and later ones pass.
+    /// Delivers the held replies of `operation`, and lets later ones pass.
     pub fn let_go(&self, operation: Operation) {
         let waiting = self.line(operation, |line| {
             line.replies = Replies::Flow;
@@ -152,7 +153,7 @@ impl Faults {
         self.line(operation, |line| line.ran)
     }
 
-    /// What was asked so far, in order, whatever became of it.
+    /// All requests so far, in order, whatever their outcome.
     pub fn asked(&self) -> Vec<Asked> {
         self.journal().clone()
     }
@@ -201,7 +202,8 @@ impl Faults {
     }
 }
 
-/// A backend, or a node of a quorum, whose calls fail, wait and are counted as its [`Faults`] say. Events pass untouched.
+/// A backend, or a node of a quorum, whose calls fail, wait and are counted as its [`Faults`] say. Events pass
+/// unchanged.
 #[derive(Debug)]
 pub struct Faulty<B: ?Sized> {
     faults: Faults,
@@ -209,14 +211,14 @@ pub struct Faulty<B: ?Sized> {
 }
 
 impl<B> Faulty<B> {
-    /// Covers `backend`; several covers may share their switches.
+    /// Wraps `backend`; several wrappers may share their switches.
     pub fn new(backend: B, faults: &Faults) -> Self {
         Self { faults: faults.clone(), backend: Arc::new(backend) }
     }
 }
 
 impl<B: ?Sized> Faulty<B> {
-    /// Covers a backend that is shared already.
+    /// Wraps a backend that is already shared.
     pub fn of(backend: Arc<B>, faults: &Faults) -> Self {
         Self { faults: faults.clone(), backend }
     }

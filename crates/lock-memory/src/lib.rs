@@ -1,8 +1,8 @@
 //! The reference backend: a store in this process, on a clock you can move.
 //!
-//! Queue, transfer and events are here in full, in the plainest code there is: `store` says what the verbs mean, and
-//! every other backend is measured against it. Locks and tokens live as long as the store and never leave the process.
-//! With a manual clock, a test passes hours in no time:
+//! Queue, hand-over and events are complete here, in the simplest code: `store` defines the verbs, and every other
+//! backend is measured against it. Locks and tokens last as long as the store and never leave the process. With a
+//! manual clock, a test skips hours at once:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -21,6 +21,7 @@
 //!     floor: None,
 //!     note: Note::from_wire("1@here"),
 //!     queueing: Queueing::Unwanted,
+//!     replaces: None,
 //! };
 //! assert!(matches!(one.acquire(&claim(1), Ttl::DEFAULT.get())?, Answer::Granted { .. }));
 //! assert!(matches!(other.acquire(&claim(2), Ttl::DEFAULT.get())?, Answer::Busy { .. }));

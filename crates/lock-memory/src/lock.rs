@@ -16,6 +16,9 @@ use crate::hand_over::{ClientId, HandOver};
 /// Chosen: far above the pauses of a healthy process, far below what people put up with at the head of a queue.
 const PLACE_MAX: Duration = Duration::from_secs(10);
 
+/// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl.
+const TOMBSTONE_MIN: Duration = Duration::from_secs(1);
+
 /// A grant. Once its time is over it counts for nothing, though it stays until somebody asks.
 #[derive(Clone, Debug)]
 pub struct Hold {
@@ -97,6 +100,11 @@ impl Lock {
     pub(crate) fn forget_what_is_over(&mut self, now: Moment) {
         self.queue.retain(|place| now < place.until);
         self.tombstones.retain(|_, until| now < *until);
+    }
+
+    /// Refuses what arrives late of an owner, for as long as its lease could have lasted.
+    pub(crate) fn refuse_late_claims(&mut self, now: Moment, owner: Owner, ttl: Ttl) {
+        self.tombstones.insert(owner, now + ttl.get().max(TOMBSTONE_MIN));
     }
 
     pub(crate) fn is_empty(&self) -> bool {

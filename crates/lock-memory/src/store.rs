@@ -5,20 +5,17 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::time::Duration;
 
 use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
 use lock_core::{
     Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Fenced, FencingToken, Invalid, Lease, LockName,
-    Moment, Operation, ReleaseRequest, Released, Renewed, TokenRange, Width,
+    Moment, Operation, Owner, ReleaseRequest, Released, Renewed, TokenRange, Width,
 };
 
 use crate::BACKEND;
 pub use crate::hand_over::{ClientId, HandOver, Hint};
-use crate::lock::{Hold, Lock};
-
-/// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl.
-const TOMBSTONE_MIN: Duration = Duration::from_secs(1);
+pub use crate::lock::Hold;
+use crate::lock::Lock;
 
 /// The reference store: every lock, one token counter, and the hand-overs that nobody has been told of yet.
 ///
@@ -59,10 +56,16 @@ impl Store {
     /// first in the queue, and to the asking claim only if that is first or nobody waits. Otherwise a claim that
     /// wants to queue takes or refreshes its place, and one that does not loses the place it may have.
     ///
+    /// A claim that replaces a lease is granted if that is the present one, and never otherwise; unless its owner holds the
+    /// lock, because it was granted before.
+    ///
     /// # Errors
-    /// `Protocol` where the claim was given up by a release of unknown certainty, or where the tokens are used up. Neither
-    /// changes anything.
+    /// `Protocol` if the claim was given up by a release of unknown certainty, if there is nothing to replace, or if the
+    /// tokens are used up. None of these changes anything.
     pub fn acquire(&mut self, now: Moment, client: ClientId, claim: &Claim) -> Result<Answer, BackendError> {
+        if let Some(old) = claim.replaces {
+            return self.replace(now, client, claim, old);
+        }
         let lock = self.locks.entry(claim.name.clone()).or_default();
         lock.forget_what_is_over(now);
         if lock.tombstones.contains_key(&claim.owner) {
@@ -83,6 +86,21 @@ impl Store {
                 Ok(answer)
             }
         }
+    }
+
+    fn replace(&mut self, now: Moment, client: ClientId, claim: &Claim, old: Owner) -> Result<Answer, BackendError> {
+        let Some(lock) = self.locks.get_mut(&claim.name) else { return Err(nothing_to_replace()) };
+        lock.forget_what_is_over(now);
+        if lock.tombstones.contains_key(&claim.owner) {
+            return Err(given_up());
+        }
+        let tokens = match lock.hold_at(now) {
+            Some(hold) if hold.owner == claim.owner => hold.tokens,
+            Some(hold) if hold.owner == old => self.last_token.draw(Operation::Acquire, claim.width)?,
+            Some(_) | None => return Err(nothing_to_replace()),
+        };
+        lock.refuse_late_claims(now, old, claim.terms.ttl);
+        Ok(lock.grant(now, client, claim, tokens))
     }
 
     /// Re-arms each lease that is still the stored one to its ttl; answers in their order. Never creates anything.
@@ -108,7 +126,7 @@ impl Store {
     /// Where a claim of the owner may still be under way, it will be refused for the ttl, but at least a second.
     ///
     /// # Errors
-    /// `Protocol` where the tokens are used up; then nothing was changed.
+    /// `Protocol` if the tokens are used up; then nothing was changed.
     pub fn release(&mut self, now: Moment, request: &ReleaseRequest) -> Result<Released, BackendError> {
         let lock = self.locks.entry(request.name.clone()).or_default();
         lock.forget_what_is_over(now);
@@ -135,20 +153,25 @@ impl Store {
         match request.certainty {
             Certainty::Answered => {}
             Certainty::Unknown => {
-                lock.tombstones.insert(request.owner, now + request.terms.ttl.get().max(TOMBSTONE_MIN));
+                lock.refuse_late_claims(now, request.owner, request.terms.ttl);
             }
         }
         self.forget_if_empty(&request.name);
         Ok(released)
     }
 
-    /// Says whether the lease is still the stored grant.
+    /// Returns whether the lease is still the stored grant.
     pub fn fence(&self, now: Moment, lease: &Lease) -> Fenced {
         match self.locks.get(&lease.name).and_then(|lock| lock.hold_at(now)) {
             Some(hold) if hold.is(lease) => Fenced::Acknowledged,
             Some(hold) if hold.tokens.low() > lease.tokens.high() => Fenced::Higher(hold.tokens.low()),
             Some(_) | None => Fenced::NotHeld,
         }
+    }
+
+    /// The hold of a lock, if somebody holds it now or it is kept.
+    pub fn hold(&self, now: Moment, name: &LockName) -> Option<&Hold> {
+        self.locks.get(name).and_then(|lock| lock.hold_at(now))
     }
 
     /// Who holds the lock now.
@@ -175,7 +198,7 @@ impl Store {
     /// Ends the lease that spans `token`, for any owner, and passes the lock on.
     ///
     /// # Errors
-    /// `Protocol` where the tokens are used up; then nothing was changed.
+    /// `Protocol` if the tokens are used up; then nothing was changed.
     pub fn revoke(&mut self, now: Moment, name: &LockName, token: FencingToken) -> Result<Revoked, BackendError> {
         let Some(lock) = self.locks.get_mut(name) else { return Ok(Revoked::NotHeld) };
         let spans = |hold: &Hold| (hold.tokens.low()..=hold.tokens.high()).contains(&token);
@@ -211,6 +234,12 @@ pub(crate) fn given_up() -> BackendError {
     let message = "this claim was given up";
     BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Protocol, Effect::None, message)
         .with_remedy("ask again as another owner")
+}
+
+fn nothing_to_replace() -> BackendError {
+    let message = "the lease to replace is not held";
+    BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Protocol, Effect::None, message)
+        .with_remedy("acquire the lock again")
 }
 
 pub(crate) fn used_up(operation: Operation, invalid: Invalid) -> BackendError {

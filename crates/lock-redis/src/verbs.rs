@@ -258,7 +258,7 @@ mod tests {
     fn an_answer_in_other_words_is_strange() {
         let (name, terms, note) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT), Note::from_wire("1@h"));
         let (width, queueing) = (Width::ONE, Queueing::Wanted);
-        let claim = Claim { name, owner: owner(1), terms, width, floor: None, note, queueing };
+        let claim = Claim { name, owner: owner(1), terms, width, floor: None, note, queueing, replaces: None };
         let value = text(&format!("{}7:9:1@h", of_owner(owner(2))));
         let numbers = |count: usize| vec![Value::Int(7); count];
         for (word, rest) in [

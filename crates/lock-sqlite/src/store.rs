@@ -164,6 +164,7 @@ mod tests {
             floor: None,
             note: Note::new("h", 1, "").unwrap(),
             queueing: Queueing::Unwanted,
+            replaces: None,
         }
     }
 

@@ -56,7 +56,7 @@ impl Timing {
     }
 }
 
-/// The clock that counts suspend, as it runs outside of all time namespaces.
+/// The clock that counts suspend, without the offset of any time namespace.
 #[derive(Debug)]
 struct MachineClock {
     /// By how many nanoseconds the clock is ahead in this namespace.

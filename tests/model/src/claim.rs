@@ -13,17 +13,17 @@ use crate::state::{Order, State, names};
 pub enum Claim {
     /// No token is handed out twice.
     Distinct,
-    /// Who begins after another was handed out has the higher token.
+    /// A client that begins after another was handed out has the higher token.
     RisesInTime,
-    /// Who is handed out while it owns all nodes that it counted has a token above all before.
+    /// A client that is handed out while it owns all nodes that it counted has a token above all earlier ones.
     RisesByHolds,
-    /// Who still owns a majority of nodes with grants up to its token is not refused by them.
+    /// A client that still owns a majority of nodes with grants up to its token is not refused by them.
     Undisturbed,
-    /// It is possible that somebody needs one round only.
+    /// It is possible that a client needs only one round.
     OneRound,
     /// It is possible that a majority acknowledges in a second round.
     TwoRounds,
-    /// It is possible that everybody is handed out.
+    /// It is possible that every client is handed out.
     Everybody,
 }
 

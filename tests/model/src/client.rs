@@ -7,7 +7,7 @@ pub enum Stage {
     Idle,
     /// At least one node has granted.
     Asking,
-    /// It has chosen this token and tells it to all nodes.
+    /// It has chosen this token and sends it to all nodes.
     Fencing(u8),
     /// It was handed out with this token.
     Out(u8),

@@ -11,9 +11,9 @@ use quorum_model::{Bounds, Check, Claimed, Guard, Quorum, Report, Rounds, Rules,
 /// Explores every order of events of the quorum protocol, and says which claims hold.
 #[derive(Debug, Parser)]
 enum Args {
-    /// How tokens come about: nodes that draw and acknowledge them
+    /// How tokens are drawn and acknowledged
     Tokens(Tokens),
-    /// How nodes that forgot come back: marks, dwells, announcements and moves
+    /// How nodes that forgot are restored: marks, dwells, announcements and moves
     Guard(Guarded),
 }
 
@@ -40,32 +40,32 @@ struct Tokens {
     /// What a node compares with a token
     #[arg(long, value_enum, default_value = "grant")]
     check: Check,
-    /// What a node does that forgot everything
+    /// What a node that forgot everything does
     #[arg(long, value_enum, default_value = "complete")]
     guard: Guard,
 }
 
 #[derive(Debug, clap::Args)]
 struct Guarded {
-    /// Who is there
+    /// Which nodes and clients there are
     #[arg(value_enum, default_value = "three")]
     scene: guard::Scene,
     /// The form of the guard
     #[arg(long, value_enum, default_value = "complete")]
     form: guard::Form,
-    /// How far time goes on
+    /// How far time advances
     #[arg(long)]
     ticks: Option<u8>,
     /// Nodes that lose everything
     #[arg(long)]
     losses: Option<u8>,
-    /// Nodes that start again with what they had
+    /// Nodes that restart with their data
     #[arg(long)]
     restarts: Option<u8>,
     /// Nodes whose clock steps forward
     #[arg(long)]
     steps: Option<u8>,
-    /// When it may
+    /// When a clock may step forward
     #[arg(long, value_enum)]
     step: Option<guard::Steps>,
     /// How many of the other nodes a pass may miss
@@ -74,7 +74,7 @@ struct Guarded {
     /// How many passes there are at a time, 1 or 2
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=2))]
     passes: Option<u8>,
-    /// How they look
+    /// How passes look at the nodes
     #[arg(long, value_enum)]
     looks: Option<guard::Looks>,
 }
@@ -113,7 +113,7 @@ impl Tokens {
 }
 
 impl Guarded {
-    /// What the scene says, but for what is said here.
+    /// The scene's settings, except those that are given here.
     fn bounds(&self) -> guard::Bounds {
         let usual = self.scene.bounds();
         guard::Bounds {

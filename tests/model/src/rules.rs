@@ -46,7 +46,7 @@ pub enum Check {
 /// What a node does that forgot everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Guard {
-    /// Broken: it goes on.
+    /// Broken: it continues.
     Nothing,
     /// Broken: it abstains for its dwell, and all keys from before are gone then.
     Abstain,
@@ -75,7 +75,7 @@ impl Default for Rules {
     }
 }
 
-/// How often things happen that are nobody's doing. Nothing bounds how often keys vanish and how late messages come.
+/// How often external events happen. Nothing bounds how often keys vanish and how late messages arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bounds {
     /// Grants of other locks, on all nodes together.

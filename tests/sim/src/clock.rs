@@ -7,7 +7,7 @@ use lock_core::Moment;
 
 use crate::dice::Dice;
 
-/// A time of the world. No clock in it shows exactly this.
+/// A time of the world. No clock in the world shows exactly this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Time(u64);
 
@@ -32,7 +32,7 @@ impl Add<Duration> for Time {
     }
 }
 
-/// A clock of a machine: begun somewhere, and a little too fast or too slow.
+/// A machine's clock: it starts at any value, and runs a little too fast or too slowly.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: i128,
@@ -48,7 +48,7 @@ impl Clock {
         Self { origin: i128::from(origin.as_nanos()), rate }
     }
 
-    /// A process's clock: begun at any time, and a little off.
+    /// A process's clock: it starts at any value, and its rate is a little off.
     pub(crate) fn any(dice: &mut Dice) -> Self {
         Self::new(Moment::ORIGIN + dice.millis(1_000_000, 9_000_000), dice.rate())
     }
@@ -74,7 +74,7 @@ impl Clock {
         self.origin += i128::try_from(by.as_nanos()).unwrap_or(0);
     }
 
-    /// From `at` on it runs so many millionths too fast.
+    /// From `at` on it runs too fast by this many millionths.
     pub(crate) fn run_at(&mut self, at: Time, rate: i64) {
         let shown = i128::from(self.read(at).as_nanos());
         let time = i128::from(at.0);

@@ -1,4 +1,4 @@
-//! What happened in a run, for a person to read, and a digest of it.
+//! What happened in a run, as readable text, and a digest of it.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
@@ -16,7 +16,7 @@ struct Pages {
 }
 
 impl Diary {
-    /// One that is written.
+    /// A diary that is written.
     pub(crate) fn written() -> Self {
         Self(Some(Pages::default()))
     }

@@ -1,4 +1,4 @@
-//! What decides everything: one source of random numbers for the whole world.
+//! The one source of random numbers for the whole world. It decides everything.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ impl Dice {
         self.0.u64(..)
     }
 
-    /// What a station draws its owners from.
+    /// The secret from which a station draws its owners.
     pub(crate) fn secret(&mut self) -> [u8; 32] {
         [(); 32].map(|()| self.0.u8(..))
     }
@@ -26,7 +26,7 @@ impl Dice {
         self.0.usize(low..=high)
     }
 
-    /// Yes, so many times in a thousand.
+    /// True this many times in a thousand.
     pub(crate) fn chance(&mut self, per_mille: u32) -> bool {
         self.0.u32(0..1000) < per_mille
     }

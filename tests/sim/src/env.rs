@@ -1,4 +1,4 @@
-//! What everybody in the world shares: the time, the dice, the network, the plans, and those who watch.
+//! What everything in the world shares: the time, the dice, the network, the plans, and the invariants.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ pub(crate) enum Plan {
     Act(ProcessId, Act),
     /// A user comes to a process.
     Arrival(ProcessId),
-    /// A process goes on.
+    /// A process continues.
     Resume(ProcessId),
     /// A process ends.
     Death(ProcessId),
@@ -27,13 +27,13 @@ pub(crate) enum Plan {
     Rebirth,
     /// Something goes wrong.
     Mischief,
-    /// A store goes on.
+    /// A store continues.
     Thaw(StoreId),
     /// A store starts again.
     Start(StoreId),
     /// A store's clock runs as it should again.
     ClockRight(StoreId),
-    /// What a plot has come to, by its number.
+    /// The next event of a plot, by its number.
     Cue(usize),
     /// The client of the plain layout is done.
     ForeignDone,

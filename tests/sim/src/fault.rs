@@ -1,6 +1,6 @@
 //! What can go wrong in the world, and how often it did.
 
-/// Something that goes wrong, or a rare thing that a run must have met to be worth anything.
+/// Something that goes wrong, or a rare event that a run must have met to be meaningful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Fault {
@@ -8,47 +8,47 @@ pub enum Fault {
     RequestLost,
     /// An answer was lost on its way.
     AnswerLost,
-    /// A request came twice.
+    /// A request arrived twice.
     RequestDoubled,
-    /// An answer came twice.
+    /// An answer arrived twice.
     AnswerDoubled,
     /// A message was lost.
     PushLost,
-    /// A message came twice.
+    /// A message arrived twice.
     PushDoubled,
     /// A message overtook an answer that was sent before it.
     PushOvertook,
-    /// Something was sent where nothing passes for some time.
+    /// Something was sent into a network partition.
     Gap,
-    /// Something took long.
+    /// Something was slow.
     Delayed,
     /// A connection was cut.
     Cut,
-    /// The server took a connection for alive that nobody was behind any more.
+    /// The server believed a connection to be alive whose client was gone.
     HalfOpen,
-    /// A request was sent before the cut, and arrived after its client had connected anew.
+    /// A request was sent before the cut, and arrived after its client had reconnected.
     Ghost,
     /// A request failed before it was sent.
     NotSent,
-    /// A process stood still.
+    /// A process was suspended.
     Paused,
-    /// A process stood still, and its timers longer.
+    /// A process was suspended, and its timers for longer.
     Suspended,
     /// A process ended.
     Killed,
-    /// A process lived for no more than some seconds.
+    /// A process lived for only some seconds.
     ShortLived,
-    /// The server stood still.
+    /// The server was suspended.
     Frozen,
-    /// The server stood still for longer than most leases last.
+    /// The server was suspended for longer than most leases last.
     Hung,
-    /// The server started again with its data.
+    /// The server restarted with its data.
     RestartedWithData,
-    /// The server started again with nothing.
+    /// The server restarted without its data.
     RestartedEmpty,
-    /// The server started again with an old copy of its data.
+    /// The server restarted with an old copy of its data.
     RestartedFromCopy,
-    /// The server started again with an old copy of its data, as the same run.
+    /// The server restarted with an old copy of its data, as the same run.
     RolledBack,
     /// The server's clock was set back; a single server's by less than it was away.
     SetBack,
@@ -66,37 +66,41 @@ pub enum Fault {
     Revoked,
     /// A client of the plain layout took the lock.
     ForeignHeld,
-    /// So many nodes forgot that the others could not tell what was lost.
+    /// So many nodes forgot that the others did not know what was lost.
     MajorityForgot,
     /// A node was seen to have forgotten, and abstained.
     Abstained,
-    /// A node voted again, by what others knew.
+    /// A node voted again, restored from the others.
     Recovered,
-    /// A node voted again, by its clock.
+    /// A node voted again, restored by its clock.
     RecoveredByClock,
-    /// An operator moved a deployment while clients of it lived.
+    /// An operator moved a deployment while its clients ran.
     Moved,
-    /// A node had a grant acknowledged that it had given a lower token.
+    /// A node acknowledged a grant for which it had drawn a lower token.
     RoundTwo,
     /// A node refused to acknowledge a token below its grant's own.
     Higher,
-    /// A lock was handed over to a waiter of a process that was no more.
+    /// A lock was handed over to a waiter of a process that had ended.
     HandedToTheDead,
-    /// A claim was refused for a tombstone.
+    /// A claim was refused because of a tombstone.
     Buried,
     /// A waiter was admitted by a message.
     AdmittedByPush,
     /// A waiter gave up.
     Cancelled,
-    /// A holder was told that it lost.
+    /// A holder lost its hold.
     Lost,
-    /// The resource refused a write for its old token.
+    /// The resource refused a write because of its old token.
     WriteRefused,
+    /// Somebody left and wanted the lock kept.
+    Kept,
+    /// A lease was replaced by another one.
+    Replaced,
 }
 
 impl Fault {
     /// How many there are.
-    const COUNT: usize = Self::WriteRefused as usize + 1;
+    const COUNT: usize = Self::Replaced as usize + 1;
 
     /// What can go wrong with one Redis.
     pub const WITH_ONE_REDIS: [Self; 29] = [
@@ -129,6 +133,32 @@ impl Fault {
         Self::Cancelled,
         Self::Lost,
         Self::WriteRefused,
+    ];
+
+    /// What can go wrong with a store in memory.
+    pub const WITH_A_STORE_IN_MEMORY: [Self; 22] = [
+        Self::RequestLost,
+        Self::AnswerLost,
+        Self::RequestDoubled,
+        Self::AnswerDoubled,
+        Self::PushLost,
+        Self::PushDoubled,
+        Self::PushOvertook,
+        Self::Delayed,
+        Self::Cut,
+        Self::HalfOpen,
+        Self::Ghost,
+        Self::Paused,
+        Self::Suspended,
+        Self::Killed,
+        Self::HandedToTheDead,
+        Self::Buried,
+        Self::AdmittedByPush,
+        Self::Cancelled,
+        Self::Lost,
+        Self::WriteRefused,
+        Self::Kept,
+        Self::Replaced,
     ];
 
     /// What goes wrong in the plots of a quorum.

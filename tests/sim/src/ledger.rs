@@ -15,9 +15,9 @@ pub(crate) struct Ledger {
 /// Whether the owner was released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parted {
-    /// It was not: the store never had anything of it, by what it answered.
+    /// It was not: according to its answers, the store never had anything of it.
     No,
-    /// It was, and nobody knows what came of that. By then its lease is over anyway.
+    /// It was, with an unknown outcome. By then its lease has expired anyway.
     Asked {
         over: Moment,
         certainty: Certainty,
@@ -30,7 +30,7 @@ impl Ledger {
         Self { waiting, owners: BTreeMap::new(), releases: BTreeMap::new() }
     }
 
-    /// The owners whose release the store owes an answer to, and whether their claims were answered.
+    /// The owners whose release was not answered yet, and whether their claims were answered.
     pub(crate) fn owed(&self, now: Moment) -> impl Iterator<Item = (Owner, Certainty)> {
         self.owners.iter().filter_map(move |(owner, parted)| match parted {
             Parted::Asked { over, certainty } if now < *over => Some((*owner, *certainty)),
@@ -59,8 +59,8 @@ impl Ledger {
         }
     }
 
-    /// The owners that the store must have forgotten, now that the station is idle. Asked once: the others could not be
-    /// released for as long as their leases last, and end by themselves.
+    /// The owners that the store must have forgotten, now that the station is idle. Each is returned once. The others
+    /// could not be released for as long as their leases last, and expire by themselves.
     pub(crate) fn take_settled(&mut self, now: Moment) -> Vec<Owner> {
         let owners = std::mem::take(&mut self.owners).into_iter();
         let settled = |parted: &Parted| match parted {

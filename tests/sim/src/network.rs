@@ -1,9 +1,9 @@
-//! The network: connections, and the letters under way on them.
+//! The network: connections, and the packets under way on them.
 //!
 //! What is sent over one connection arrives in the order in which it was sent; nothing is certain between connections,
 //! nor about messages. A cut loses the tail of what is under way. What remains of it may arrive long after the client
-//! has connected anew: then it is a ghost. Between a process and a store there may be a gap for some time, in one direction
-//! or in both.
+//! has reconnected: then it is a ghost. Between a process and a store there may be a partition for some time, in one
+//! direction or in both.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use lock_core::Event;
 use crate::clock::Time;
 use crate::dice::Dice;
 use crate::fault::{Fault, Tally};
-pub(crate) use crate::letter::{ConnId, Fate, Gap, Letter, ProcessId, StoreId, Tag, Talk, Way};
+pub(crate) use crate::packet::{ConnId, Fate, Gap, Packet, ProcessId, StoreId, Tag, Talk, Way};
 
 /// How likely things go wrong, each in a thousand.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Weather {
     pub(crate) lose: u32,
-    /// An answer comes twice, or a message.
+    /// An answer or a message arrives twice.
     pub(crate) double: u32,
-    /// A request comes twice, one right behind the other.
+    /// A request arrives twice, one right behind the other.
     pub(crate) repeat: u32,
     pub(crate) slow: u32,
 }
 
-/// How long the server takes a connection for alive that nobody is behind.
+/// How long the server believes a connection to be alive whose client is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionEnd {
     Said,
@@ -37,7 +37,7 @@ pub(crate) enum ConnectionEnd {
 pub(crate) struct Conn {
     pub(crate) process: ProcessId,
     store: StoreId,
-    /// When the last letter arrives, there and back.
+    /// When the last packet arrives, there and back.
     there: Time,
     back: Time,
     state: State,
@@ -54,7 +54,7 @@ enum State {
 pub(crate) struct Network<A, S> {
     pub(crate) weather: Weather,
     conns: BTreeMap<ConnId, Conn>,
-    letters: BTreeMap<(Time, u64), (ConnId, Letter<A, S>)>,
+    packets: BTreeMap<(Time, u64), (ConnId, Packet<A, S>)>,
     gaps: BTreeMap<(ProcessId, StoreId, Way), Gap>,
     last_number: u64,
 }
@@ -62,14 +62,14 @@ pub(crate) struct Network<A, S> {
 impl<A, S> Default for Network<A, S> {
     fn default() -> Self {
         let (weather, conns) = (Weather::default(), BTreeMap::new());
-        Self { weather, conns, letters: BTreeMap::new(), gaps: BTreeMap::new(), last_number: 0 }
+        Self { weather, conns, packets: BTreeMap::new(), gaps: BTreeMap::new(), last_number: 0 }
     }
 }
 
-/// The longest that a ghost, or anything else, is under way. It is below the shortest life of a tombstone.
+/// The longest time that a ghost, or anything else, is under way. It is below the shortest lifetime of a tombstone.
 const GHOST_MAX: Duration = Duration::from_secs(5);
 const SLOW_MAX: Duration = Duration::from_millis(2500);
-/// The longest that a message is under way: nothing says that anybody reads it soon.
+/// The longest time that a message is under way: nothing ensures that it is read soon.
 const PUSH_MAX: Duration = Duration::from_secs(15);
 const HALF_OPEN_MAX: Duration = Duration::from_secs(30);
 
@@ -87,7 +87,7 @@ impl<A: Clone, S: Clone> Network<A, S> {
         self.gaps.clear();
     }
 
-    /// Nothing passes that way for some time.
+    /// Nothing passes in that direction for some time.
     pub(crate) fn open_gap(&mut self, process: ProcessId, store: StoreId, way: Way, gap: Gap) {
         self.gaps.insert((process, store, way), gap);
     }
@@ -101,19 +101,19 @@ impl<A: Clone, S: Clone> Network<A, S> {
     }
 
     pub(crate) fn next_due(&self) -> Option<Time> {
-        self.letters.keys().next().map(|(at, _)| *at)
+        self.packets.keys().next().map(|(at, _)| *at)
     }
 
-    pub(crate) fn take_due(&mut self, now: Time) -> Option<(ConnId, Letter<A, S>)> {
-        let first = self.letters.first_entry().filter(|letter| letter.key().0 <= now)?;
+    pub(crate) fn take_due(&mut self, now: Time) -> Option<(ConnId, Packet<A, S>)> {
+        let first = self.packets.first_entry().filter(|packet| packet.key().0 <= now)?;
         Some(first.remove())
     }
 
     /// The requests that may still arrive.
     pub(crate) fn asks(&self) -> impl Iterator<Item = &A> {
-        self.letters.values().filter_map(|(_, letter)| match letter {
-            Letter::Ask(_, ask) => Some(ask),
-            Letter::Say(..) | Letter::Push(_) | Letter::CutAtClient | Letter::CutAtServer => None,
+        self.packets.values().filter_map(|(_, packet)| match packet {
+            Packet::Ask(_, ask) => Some(ask),
+            Packet::Say(..) | Packet::Push(_) | Packet::CutAtClient | Packet::CutAtServer => None,
         })
     }
 
@@ -124,9 +124,9 @@ impl<A: Clone, S: Clone> Network<A, S> {
         };
         if dice.chance(self.weather.repeat) {
             tally.count(Fault::RequestDoubled);
-            self.post(at, conn, Letter::Ask(tag, ask.clone()));
+            self.post(at, conn, Packet::Ask(tag, ask.clone()));
         }
-        self.post(at, conn, Letter::Ask(tag, ask));
+        self.post(at, conn, Packet::Ask(tag, ask));
     }
 
     pub(crate) fn say(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId, tag: Tag, say: S) {
@@ -136,12 +136,12 @@ impl<A: Clone, S: Clone> Network<A, S> {
         };
         if dice.chance(self.weather.double) {
             tally.count(Fault::AnswerDoubled);
-            self.post(at, conn, Letter::Say(tag, say.clone()));
+            self.post(at, conn, Packet::Say(tag, say.clone()));
         }
-        self.post(at, conn, Letter::Say(tag, say));
+        self.post(at, conn, Packet::Say(tag, say));
     }
 
-    /// When something arrives that is sent now, behind all that was sent before it; or never.
+    /// When a packet that is sent now arrives, behind everything that was sent before it; or never.
     fn arrival(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId, way: Way) -> Option<Time> {
         if self.is_lost(dice, conn) {
             return None;
@@ -168,7 +168,7 @@ impl<A: Clone, S: Clone> Network<A, S> {
         Some(*last)
     }
 
-    /// A message keeps no order, not even with the answers on its connection.
+    /// A message keeps no order, not even with the answers on its own connection.
     pub(crate) fn push(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId, event: Event) {
         if self.is_lost(dice, conn) {
             tally.count(Fault::PushLost);
@@ -183,9 +183,9 @@ impl<A: Clone, S: Clone> Network<A, S> {
         if dice.chance(self.weather.double) {
             tally.count(Fault::PushDoubled);
             let again = now + self.delay(dice, tally);
-            self.post(again, conn, Letter::Push(event.clone()));
+            self.post(again, conn, Packet::Push(event.clone()));
         }
-        self.post(at, conn, Letter::Push(event));
+        self.post(at, conn, Packet::Push(event));
     }
 
     /// Cuts a connection in the middle. Each side sees it in its own time.
@@ -193,10 +193,10 @@ impl<A: Clone, S: Clone> Network<A, S> {
         let farewell = if dice.chance(300) { ConnectionEnd::HalfOpen } else { ConnectionEnd::Said };
         self.leave(now, dice, tally, conn, farewell);
         let seen = now + dice.millis(0, 2000);
-        self.post(seen, conn, Letter::CutAtClient);
+        self.post(seen, conn, Packet::CutAtClient);
     }
 
-    /// The client's end is gone. What it sent may still arrive in part; what comes back finds nobody.
+    /// The client's end is gone. What it sent may still arrive in part; what is sent back is lost.
     pub(crate) fn leave(
         &mut self,
         now: Time,
@@ -215,22 +215,22 @@ impl<A: Clone, S: Clone> Network<A, S> {
                 dice.between(Duration::from_secs(1), HALF_OPEN_MAX)
             }
         };
-        self.post(arrived.max(now + seen), conn, Letter::CutAtServer);
+        self.post(arrived.max(now + seen), conn, Packet::CutAtServer);
     }
 
-    /// Loses the tail of the requests under way; the others arrive, perhaps much later. Answers when the last one does.
+    /// Loses the tail of the requests under way; the others arrive, perhaps much later. Returns when the last one does.
     fn lose_tail(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId) -> Time {
         let under_way =
-            self.letters.iter().filter(|(_, (on, letter))| *on == conn && matches!(letter, Letter::Ask(..)));
+            self.packets.iter().filter(|(_, (on, packet))| *on == conn && matches!(packet, Packet::Ask(..)));
         let keys: Vec<_> = under_way.map(|(key, _)| *key).collect();
         let kept = dice.from(0, keys.len());
         let late = if dice.chance(500) { dice.between(Duration::ZERO, GHOST_MAX - SLOW_MAX) } else { Duration::ZERO };
         let mut last = now;
         for (index, key) in keys.into_iter().enumerate() {
-            let Some((_, letter)) = self.letters.remove(&key) else { continue };
+            let Some((_, packet)) = self.packets.remove(&key) else { continue };
             if index < kept {
                 last = key.0 + late;
-                self.post(last, conn, letter);
+                self.post(last, conn, packet);
             } else {
                 tally.count(Fault::RequestLost);
             }
@@ -238,12 +238,12 @@ impl<A: Clone, S: Clone> Network<A, S> {
         last
     }
 
-    /// A store ended: nothing arrives there any more; what it said before may.
+    /// A store ended: nothing arrives there any more, but what it sent before may still arrive.
     pub(crate) fn store_ended(&mut self, now: Time, dice: &mut Dice, store: StoreId) {
         let conns = &self.conns;
         let leads_there = |conn: &ConnId| conns.get(conn).is_some_and(|conn| conn.store == store);
-        self.letters
-            .retain(|_, (conn, letter)| !matches!(letter, Letter::Ask(..) | Letter::CutAtServer) || !leads_there(conn));
+        self.packets
+            .retain(|_, (conn, packet)| !matches!(packet, Packet::Ask(..) | Packet::CutAtServer) || !leads_there(conn));
         let there = self.conns.iter_mut().filter(|(_, conn)| conn.store == store && conn.state == State::Whole);
         let mut cut = Vec::new();
         for (id, conn) in there {
@@ -251,20 +251,20 @@ impl<A: Clone, S: Clone> Network<A, S> {
             cut.push((*id, conn.back.max(now)));
         }
         for (id, at) in cut {
-            self.post(at + dice.millis(0, 500), id, Letter::CutAtClient);
+            self.post(at + dice.millis(0, 500), id, Packet::CutAtClient);
         }
     }
 
-    /// Whether the client, or the network, gave the connection up.
+    /// Whether the client, or the network, closed the connection.
     pub(crate) fn is_left(&self, conn: ConnId) -> bool {
         self.conns.get(&conn).is_none_or(|conn| conn.state == State::Cut)
     }
 
-    /// Nobody is there to connect to.
+    /// There is no server to connect to.
     pub(crate) fn refuse(&mut self, now: Time, conn: ConnId) {
         if let Some(line) = self.conns.get_mut(&conn).filter(|line| line.state == State::Whole) {
             line.state = State::Cut;
-            self.post(now + Duration::from_millis(1), conn, Letter::CutAtClient);
+            self.post(now + Duration::from_millis(1), conn, Packet::CutAtClient);
         }
     }
 
@@ -281,10 +281,10 @@ impl<A: Clone, S: Clone> Network<A, S> {
         dice.between(Duration::from_micros(50), Duration::from_millis(1))
     }
 
-    /// Has a letter arrive then, whatever the weather.
-    pub(crate) fn post(&mut self, at: Time, conn: ConnId, letter: Letter<A, S>) {
+    /// Makes a packet arrive then, whatever the network does.
+    pub(crate) fn post(&mut self, at: Time, conn: ConnId, packet: Packet<A, S>) {
         let number = self.number();
-        self.letters.insert((at, number), (conn, letter));
+        self.packets.insert((at, number), (conn, packet));
     }
 
     fn number(&mut self) -> u64 {

@@ -1,11 +1,11 @@
-//! What comes of a run.
+//! The outcome of a run.
 
 use crate::env::Env;
 use crate::fault::Tally;
 use crate::invariants::Broken;
 use crate::network::Talk;
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Report {
     /// The rule that was broken, if one was.
@@ -16,7 +16,7 @@ pub struct Report {
     pub digest: u64,
     /// How many steps it had.
     pub steps: u64,
-    /// Everything that happened, where it was to be told.
+    /// Everything that happened, if a diary was wanted.
     pub diary: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What those who want locks wish for, and what they do while they hold.
+//! What users want from locks, and what they do while they hold.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use lock_core::{Hold, Ttl};
 
 use crate::dice::Dice;
 
-/// How long somebody waits.
+/// How long a user waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     Not,
@@ -16,13 +16,13 @@ pub(crate) enum Wait {
     Forever,
 }
 
-/// What somebody wants who comes.
+/// What a new user wants.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
     pub(crate) site: usize,
     pub(crate) ttl: Ttl,
     pub(crate) wait: Wait,
-    /// When it gives up of itself, if it does.
+    /// When it gives up by itself, if it does.
     pub(crate) cancel: Option<Duration>,
     pub(crate) max_hold: Option<Duration>,
     pub(crate) hold_for: Duration,
@@ -36,11 +36,17 @@ pub(crate) enum Act {
         site: usize,
         turn: TurnId,
     },
-    /// Everybody gives up who waits there.
+    /// A holder wants another ttl.
+    Replace {
+        site: usize,
+        turn: TurnId,
+        ttl: Ttl,
+    },
+    /// All users that wait there give up.
     GiveUp {
         site: usize,
     },
-    /// It looks whether it still holds, and writes a little later if so.
+    /// It checks whether it still holds, and writes a little later if so.
     Check {
         site: usize,
         turn: TurnId,
@@ -67,7 +73,7 @@ impl Wish {
         Self { site, ttl, wait, cancel, max_hold, hold_for }
     }
 
-    /// Somebody who has all the time in the world, and is quick.
+    /// A user that waits without limit, and holds for a short time.
     pub(crate) fn patient(dice: &mut Dice, site: usize, ttls: &[Duration]) -> Self {
         let (ttl, hold_for) = (any_ttl(dice, ttls), dice.millis(0, 200));
         Self { site, ttl, wait: Wait::Forever, cancel: None, max_hold: None, hold_for }

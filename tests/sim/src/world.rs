@@ -1,4 +1,4 @@
-//! The world: processes, the stores that they ask, the network between them, and time, which goes on from one event to
+//! The world: processes, the stores that they ask, the network between them, and time, which advances from one event to
 //! the next.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::clock::Time;
 use crate::env::{Env, Plan};
 use crate::fault::Fault;
 use crate::invariants::{self, Rule};
-use crate::network::{ConnId, ConnectionEnd, Letter, ProcessId, StoreId, Tag, Talk};
+use crate::network::{ConnId, ConnectionEnd, Packet, ProcessId, StoreId, Tag, Talk};
 use crate::wish::{Act, Wish};
 
 type TalkOf<S> = <<S as Stores>::Backend as Backend>::Talk;
@@ -20,7 +20,7 @@ type AskOf<S> = <TalkOf<S> as Talk>::Ask;
 
 /// One kind of store, and what goes wrong there.
 pub(crate) trait Stores: fmt::Debug + Sized {
-    /// What processes use to ask it.
+    /// The backend that processes use.
     type Backend: Backend;
 
     /// Another process, of any kind.
@@ -53,9 +53,9 @@ pub(crate) struct World<S: Stores> {
     pub(crate) names: Vec<LockName>,
     /// The longest ttls that anybody asks for.
     pub(crate) ttls: &'static [Duration],
-    /// How soon after each other users come to a process, at the latest.
+    /// The longest time between two users' arrivals at a process.
     pub(crate) pace: Duration,
-    /// How long nothing goes wrong between two troubles, at most.
+    /// The longest time between two faults.
     pub(crate) lull: Duration,
     pub(crate) steps: u64,
 }
@@ -65,14 +65,14 @@ impl<S: Stores> World<S> {
         Self { env, stores, processes: BTreeMap::new(), names, ttls, pace: PACE, lull: LULL, steps: 0 }
     }
 
-    /// A process begins, and soon somebody comes to it.
+    /// A process begins, and soon a user arrives.
     pub(crate) fn add_process(&mut self, process: Process<S::Backend>) {
         let soon = self.env.dice.between(Duration::ZERO, self.pace.saturating_sub(PACE));
         self.env.plan(soon, Plan::Arrival(process.id));
         self.processes.insert(process.id, process);
     }
 
-    /// Goes on until there is nothing to do before `end`, or a rule is broken.
+    /// Continues until there is nothing to do before `end`, or a rule is broken.
     pub(crate) fn run_until(&mut self, end: Time) {
         while self.env.watch.broken().is_none() {
             let Some(next) = self.next_due().filter(|next| *next <= end) else {
@@ -92,8 +92,8 @@ impl<S: Stores> World<S> {
     }
 
     fn step(&mut self) {
-        if let Some((conn, letter)) = self.env.network.take_due(self.env.now) {
-            self.deliver(conn, letter);
+        if let Some((conn, packet)) = self.env.network.take_due(self.env.now) {
+            self.deliver(conn, packet);
         } else if let Some(plan) = self.env.take_planned() {
             self.carry_out(plan);
         } else {
@@ -106,15 +106,15 @@ impl<S: Stores> World<S> {
         }
     }
 
-    fn deliver(&mut self, conn: ConnId, letter: Letter<AskOf<S>, <TalkOf<S> as Talk>::Say>) {
-        self.env.note(format_args!("{conn:?} {letter:?}"));
-        match letter {
-            Letter::Ask(tag, ask) => S::asked(self, conn, tag, ask),
-            Letter::CutAtServer => self.stores.closed(conn),
-            Letter::Say(..) | Letter::Push(_) | Letter::CutAtClient => {
+    fn deliver(&mut self, conn: ConnId, packet: Packet<AskOf<S>, <TalkOf<S> as Talk>::Say>) {
+        self.env.note(format_args!("{conn:?} {packet:?}"));
+        match packet {
+            Packet::Ask(tag, ask) => S::asked(self, conn, tag, ask),
+            Packet::CutAtServer => self.stores.closed(conn),
+            Packet::Say(..) | Packet::Push(_) | Packet::CutAtClient => {
                 let process = self.env.network.process(conn);
                 if let Some(process) = process.and_then(|process| self.processes.get_mut(&process)) {
-                    process.hear(&mut self.env, News::Letter(conn, letter));
+                    process.hear(&mut self.env, News::Packet(conn, packet));
                 }
             }
         }
@@ -145,7 +145,7 @@ impl<S: Stores> World<S> {
         }
     }
 
-    /// Somebody comes, and the next one a little later.
+    /// A user arrives, and the next one a little later.
     fn arrive(&mut self, id: ProcessId) {
         if !self.processes.contains_key(&id) {
             return;
@@ -160,7 +160,7 @@ impl<S: Stores> World<S> {
         self.env.plan(next, Plan::Arrival(id));
     }
 
-    /// From now on nothing goes wrong any more. Somebody comes to each process and lock.
+    /// From now on nothing goes wrong any more. A user arrives at each process and lock.
     pub(crate) fn heal(&mut self) {
         self.env.note(format_args!("all is well from now on"));
         self.env.network.calm_down();
@@ -178,7 +178,7 @@ impl<S: Stores> World<S> {
         }
     }
 
-    /// What must hold once everybody had time enough.
+    /// What must hold once all users have had enough time.
     pub(crate) fn check_rest(&mut self) {
         let result = invariants::everybody(self.processes.values().filter_map(Process::restless));
         self.env.watch.report(Rule::Everybody, result);
@@ -245,5 +245,5 @@ impl<S: Stores> World<S> {
 const LULL: Duration = Duration::from_millis(2500);
 /// The usual pace.
 const PACE: Duration = Duration::from_secs(3);
-/// How late timers may be that stand still in suspend: the thread that watches deadlines sleeps for a second at most.
+/// How late timers that stop in suspend may be: the thread that watches deadlines sleeps for at most a second.
 const SUSPENDED_LATE: Duration = Duration::from_secs(1);

@@ -33,7 +33,7 @@ pub fn storm(usual: Duration) -> Duration {
 }
 
 fn number(variable: &str) -> Option<u64> {
-    env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")))
+    env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is not a number: {text}")))
 }
 
 /// Waits until every worker had a turn.

@@ -1,7 +1,7 @@
 //! Files of a crate must not depend on each other in a circle.
 //!
-//! The rule: a file depends on each file that defines an item which its code names, by whatever path; to declare a
-//! submodule and to re-export its items is no dependency, and tests do not count. A method is not a name: a type's
+//! The rule: a file depends on each file that defines an item that its code names, by whatever path. Declaring a
+//! submodule and re-exporting its items is not a dependency, and tests do not count. A method is not a name: a type's
 //! `impl` blocks may be spread over submodules of its file.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -30,7 +30,7 @@ pub(super) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Which file depends on which, and the path that says so.
+/// Which file depends on which, and the path that shows it.
 type Edges = BTreeMap<usize, BTreeMap<usize, String>>;
 
 /// The shortest circle of each group of files that depend on each other, as a sentence.
@@ -61,7 +61,7 @@ fn edges(modules: &Modules) -> Edges {
     edges
 }
 
-/// The files that define what this path means in this module. A module itself is no item.
+/// The files that define what this path means in this module. A module itself is not an item.
 fn defined_in(modules: &Modules, module: usize, path: &[String], left: u8) -> BTreeSet<usize> {
     let mut start = module;
     let mut rest = path;
@@ -87,7 +87,7 @@ fn knows(modules: &Modules, module: usize, name: &str) -> bool {
     modules.modules[module].names.contains_key(name)
 }
 
-/// The files that define what a name of a module leads to.
+/// The files that define what a name in a module refers to.
 fn named(modules: &Modules, number: usize, path: &[String], left: u8) -> BTreeSet<usize> {
     let module = &modules.modules[number];
     let (Some((first, rest)), Some(left)) = (path.split_first(), left.checked_sub(1)) else { return BTreeSet::new() };

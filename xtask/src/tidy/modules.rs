@@ -27,13 +27,13 @@ pub(super) enum Meaning {
 
 /// One module, inline or in a file.
 pub(super) struct Module {
-    /// The number of the file that it stands in.
+    /// The number of the file that contains it.
     pub(super) file: usize,
     /// The module that declares it.
     pub(super) parent: Option<usize>,
     /// Its names. A name has several meanings in several namespaces, or under several features.
     pub(super) names: BTreeMap<String, Vec<Meaning>>,
-    /// The paths that it imports everything from.
+    /// The paths from which it imports everything.
     pub(super) globs: Vec<Segments>,
     /// The paths that its code names. A public re-export is not among them.
     pub(super) used: Vec<Segments>,
@@ -57,7 +57,7 @@ impl Modules {
         Ok(modules)
     }
 
-    /// Reads one file; its submodules stand below `folder`.
+    /// Reads one file; its submodules are below `folder`.
     fn file(&mut self, path: &Path, folder: &Path, parent: Option<usize>) -> Result<usize> {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
         let source = syn::parse_file(&text).with_context(|| path.display().to_string())?;
@@ -95,7 +95,7 @@ impl Modules {
     }
 }
 
-/// Whether an item exists in tests alone.
+/// Whether an item exists only in tests.
 pub(super) fn for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::Path(path) => path.is_ident("test"),
@@ -127,7 +127,7 @@ pub(super) fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Collects what one module says.
+/// Collects what one module declares.
 #[derive(Default)]
 struct Reader {
     names: BTreeMap<String, Vec<Meaning>>,
@@ -227,7 +227,7 @@ impl<'ast> Visit<'ast> for Reader {
     fn visit_visibility(&mut self, _: &'ast Visibility) {}
 }
 
-/// The paths among the tokens of a macro: identifiers joined by `::`, but for fields and methods.
+/// The paths among the tokens of a macro: identifiers joined by `::`, except fields and methods.
 fn paths(tokens: TokenStream, found: &mut Vec<Segments>) {
     let mut path = Segments::new();
     let mut before = String::new();

@@ -1,4 +1,4 @@
-//! A file has at most 300 lines, tests apart, or a reason for more.
+//! A file has at most 300 lines without its tests, or a reason for more.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,10 +11,10 @@ use super::modules::{Modules, attributes, for_tests};
 use super::sources;
 use crate::step::root;
 
-/// How many lines a file may have without a reason, tests apart.
+/// How many lines a file may have without a reason, not counting tests.
 const LIMIT: usize = 300;
 
-/// Longer files, each with its reason. An entry is struck when its file is short again.
+/// Longer files, each with its reason. Remove an entry when its file is short again.
 const LONGER: [(&str, &str); 1] =
     [("tests/support/src/redis_server.rs", "one server process and everything that a test does to it")];
 
@@ -29,7 +29,7 @@ pub(super) fn run() -> Result<()> {
         }
     }
     for (file, _) in LONGER {
-        ensure!(long.contains_key(file), "{file} is short again: strike it from LONGER in {}", file!());
+        ensure!(long.contains_key(file), "{file} is short again: remove it from LONGER in {}", file!());
         long.remove(file);
     }
     if !long.is_empty() {

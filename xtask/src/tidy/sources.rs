@@ -21,7 +21,7 @@ impl Package {
     }
 }
 
-/// The packages of the workspace, and the tests that are packages outside of it.
+/// The packages of the workspace, and the tests that are packages outside it.
 pub(super) fn packages() -> Result<Vec<Package>> {
     let mut folders = vec![root().join("bench"), root().join("bench/measure"), root().join("xtask")];
     folders.extend(entries(&root().join("crates"))?);

@@ -89,7 +89,7 @@ impl Ground {
 /// A ground that is cleaned up in any case.
 pub(crate) struct Tidy {
     pub(crate) ground: Ground,
-    /// The store, for people, without secrets.
+    /// The name of the store for display, without secrets.
     pub(crate) shown: String,
 }
 

@@ -42,7 +42,7 @@ impl<'a> Spinner<'a> {
         let since = HostClock.now();
         let (form, patience) = match voice.tone() {
             Tone::Quiet | Tone::Json => (Form::Nothing, PATIENCE),
-            // The lines of a log would be drawn over.
+            // The spinner would overwrite the lines of a log.
             Tone::Normal | Tone::Verbose if stderr().is_terminal() && voice.log().is_none() => {
                 (Form::Turning(hidden()), PATIENCE)
             }

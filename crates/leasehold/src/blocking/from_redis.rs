@@ -13,8 +13,8 @@ use crate::ConnectError;
 
 /// Makes clients from the Redis clients that a program already has. Import it to call `Client::from_redis`.
 pub trait FromRedis: Sized {
-    /// Uses a `redis::Client` like a URL, and connects with the first request. A pool is used as it is:
-    /// the server cannot notify waiters there, so they poll.
+    /// Uses a `redis::Client` like a URL, and connects with the first request. A pool is used without further
+    /// connections, so the server cannot notify waiters, and they poll.
     ///
     /// # Errors
     /// `Host`.

@@ -46,6 +46,7 @@ fn waiting_claim(owner: u8) -> Claim {
         floor: None,
         note: Note::from_wire("1@here"),
         queueing: Queueing::Wanted,
+        replaces: None,
     }
 }
 

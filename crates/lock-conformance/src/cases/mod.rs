@@ -10,6 +10,7 @@ pub mod failure;
 pub mod fencing;
 pub mod keeping;
 pub mod ownership;
+pub mod replacing;
 pub mod time;
 pub mod truth;
 pub mod unknown;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Station;
 use super::io::{ActionId, Request};
-use super::quest::{Asked, Attempt, Grant, Hint, Place, Pushed, Quest};
+use super::quest::{Asked, Attempt, Grant, Hint, Place, Quest};
 use crate::policy::pace;
 use crate::{
     AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Moment, Operation,
@@ -60,6 +60,7 @@ impl Station {
             floor: attempt.floor,
             note,
             queueing: self.line.queueing(),
+            replaces: None,
         };
         self.last_asked = Some(attempt.owner);
         let within = self.policy.within(attempt.terms.ttl);
@@ -68,8 +69,14 @@ impl Station {
     }
 
     pub(super) fn on_acquire_reply(&mut self, now: Moment, id: ActionId, result: Result<Answer, BackendError>) {
+        if let Some((asked_at, replacement)) = self.take_replacement(id) {
+            return self.on_replacement_answer(now, asked_at, replacement, result);
+        }
         match self.quest.take() {
-            Some(Quest::Asking(attempt, asked)) if asked.id == id => self.on_answer(now, attempt, asked, result),
+            Some(Quest::Asking(attempt, asked)) if asked.id == id => {
+                self.on_answer(now, attempt, asked, result);
+                self.refuse_exhausted(now);
+            }
             other @ (Some(Quest::Asking(..) | Quest::Waiting(..)) | None) => self.quest = other,
         }
     }
@@ -206,8 +213,7 @@ impl Station {
             Quest::Waiting(attempt, _) => attempt,
             Quest::Asking(mut attempt, mut asked) => {
                 attempt.place = Place::Queued;
-                let Grant { lease, valid_for, wanted, .. } = grant;
-                asked.was_granted(Pushed { lease, valid_for, wanted });
+                asked.was_granted(grant);
                 self.quest = Some(Quest::Asking(attempt, asked));
                 return;
             }
@@ -231,13 +237,16 @@ impl Station {
         match event {
             Event::Granted { lease, .. } if lease.name != self.name => {}
             Event::Freed { name } | Event::Wanted { name } if name != self.name => {}
-            Event::Granted { lease, valid_for, wanted } => self.on_transfer(now, Pushed { lease, valid_for, wanted }),
+            Event::Granted { lease, valid_for, wanted } => {
+                self.on_transfer(now, Grant { lease, basis: now, valid_for, wanted });
+            }
             Event::Wanted { .. } => self.on_wanted(now),
             Event::Freed { .. } | Event::RecheckAll => self.recheck(now),
         }
     }
 
-    fn on_transfer(&mut self, now: Moment, pushed: Pushed) {
+    /// The store told of a grant unasked. What it counts from follows from the quest.
+    fn on_transfer(&mut self, now: Moment, pushed: Grant) {
         // An owner that was drawn here is the quest's, or the tenure's, or has been given up: its release frees whatever it was
         // handed. Any other belongs to another client of the same store, which wants its grant.
         if self.tenure.is_some() {
@@ -252,8 +261,7 @@ impl Station {
             self.quest = Some(quest);
             return;
         }
-        let Pushed { lease, valid_for, wanted } = pushed;
-        let grant = Grant { lease, basis: quest.attempt().basis, valid_for, wanted };
+        let grant = Grant { basis: quest.attempt().basis, ..pushed };
         self.on_grant(now, quest, grant);
     }
 }

@@ -8,6 +8,7 @@ use super::io::{Join, Leaving, Output, TurnId};
 use super::line::Waiter;
 use super::pending::Of;
 use super::quest::{Grant, validity};
+use super::replacement::{Old, Replacement};
 use super::tenure::{Tenure, Turn};
 use crate::{
     Ability, Answer, BackendError, Certainty, Effect, FencingToken, Hold, Lease, LossReason, Moment, Owner,
@@ -34,7 +35,7 @@ impl Station {
         assert!(now < hold.valid_until(), "a turn is admitted only while it is valid");
         self.floor.raise(token);
         self.outbox.push_back(Output::Admit { turn: id, hold: Arc::clone(&hold) });
-        tenure.turns.push(Turn { id, hold, note });
+        tenure.turns.push(Turn { id, hold, note, hold_until });
         self.tenure = Some(tenure);
     }
 
@@ -52,9 +53,10 @@ impl Station {
         if !tenure.turns.is_empty() {
             self.outbox.push_back(Output::Ended { turn, result: Ok(Released::Released) });
             self.tenure = Some(tenure);
-        } else if keep.is_some() {
+        } else if keep.is_some() || tenure.may_be_replaced() {
             self.give_up(now, tenure, Some(turn), keep);
         } else {
+            tenure.replacement = None;
             self.pass_on(now, tenure, turn);
         }
     }
@@ -109,7 +111,14 @@ impl Station {
         self.outbox.push_back(Output::Forget(owner));
         // A claim that the hand-over overtook ends with the lease.
         let certainty = self.take_quest_of(owner).map_or(tenure.certainty, |quest| quest.certainty());
-        self.release(now, ReleaseRequest { name, owner, terms, certainty, keep }, Of::Lease, turn);
+        let request = ReleaseRequest { name, owner, terms, certainty, keep };
+        let Some(new) = tenure.replacement.filter(Replacement::may_have_happened) else {
+            return self.release(now, request, Of::Lease, turn);
+        };
+        let request = ReleaseRequest { certainty: Certainty::Unknown, ..request };
+        self.release(now, request.clone(), Of::OneOfTwo, None);
+        let (owner, terms) = (new.owner, new.terms);
+        self.release(now, ReleaseRequest { owner, terms, ..request }, Of::OneOfTwo, turn);
     }
 
     /// The store said how a lease stands.
@@ -132,7 +141,10 @@ impl Station {
                 }
                 tenure.extend(validity(asked_at, valid_for), valid_for);
             }
-            Ok(Renewed::NotHeld) => self.lose_all(now, &LossReason::NotHeld),
+            Ok(Renewed::NotHeld) => match tenure.replacement.as_mut().filter(|new| new.may_have_happened()) {
+                Some(replacement) => replacement.old = Old::NotHeld,
+                None => self.lose_all(now, &LossReason::NotHeld),
+            },
             Ok(Renewed::Unsure) => {}
             Err(error) => tenure.last_error = Some(error),
         }

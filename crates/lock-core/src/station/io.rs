@@ -1,5 +1,6 @@
 //! What goes into a station and what comes out of it.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub struct Join {
     pub terms: Terms,
     /// How long it waits.
     pub patience: Patience,
+    /// How many answers of the store it waits for at most. A claim that is under way already is the first.
+    pub attempts: Option<NonZeroU32>,
     /// How long it holds at most.
     pub max_hold: Option<Duration>,
     /// What it says of itself.
@@ -59,6 +62,15 @@ pub enum Input {
     Leave(Leaving),
     /// A waiter is told to give up. For a turn that does not wait any more, nothing happens.
     Cancel(TurnId),
+    /// A holder wants to go on under other terms: its lease is replaced in one step, past the queue. Only for the one turn
+    /// under a lease, at a store whose capabilities say [`Ability::Replace`](crate::Ability::Replace), and for a ttl that is
+    /// at least as long. For a turn that is over already, nothing happens.
+    Replace {
+        /// Whose turn.
+        turn: TurnId,
+        /// What it wants.
+        terms: Terms,
+    },
     /// An action was answered.
     Reply(ActionId, Reply),
     /// The store said how a lease stands, in a renewal or a fence.
@@ -124,6 +136,14 @@ pub enum Output {
         /// Why.
         refusal: Refusal,
     },
+    /// The holder's wish for other terms was granted or refused. If its turn ends first, only that is told.
+    Replaced {
+        /// Whose turn.
+        turn: TurnId,
+        /// What its guard knows from now on, in place of the hold before, which is no longer extended. Or why nothing
+        /// changed.
+        result: Result<Arc<Hold>, Refusal>,
+    },
     /// The holder lost its hold, which says so already: wake the code that waits for that.
     Lose {
         /// Whose turn.
@@ -135,7 +155,7 @@ pub enum Output {
     Ended {
         /// Whose turn.
         turn: TurnId,
-        /// What the store said, `Released` where it was not asked because the lease was passed on. After an error the
+        /// What the store said, `Released` if it was not asked because the lease was passed on. After an error the
         /// station goes on trying in the background until the lease is over.
         result: Result<Released, BackendError>,
     },

@@ -10,6 +10,8 @@ use crate::{Moment, Patience, Queueing, Terms, Width};
 pub(super) struct Waiter {
     pub(super) join: Join,
     pub(super) since: Moment,
+    /// The answer that is the last one for it.
+    last_answer: Option<u64>,
 }
 
 /// The line, in the order of the turns. Joining and leaving it costs next to nothing however long it is.
@@ -22,6 +24,10 @@ pub(super) struct Line {
     impatient: BTreeSet<TurnId>,
     /// When the waits of the others end, if they do.
     deadlines: BTreeSet<(Moment, TurnId)>,
+    /// How often the store has answered a claim, and granted nothing.
+    answers: u64,
+    /// The last answers of those who wait for so many only.
+    last_answers: BTreeSet<(u64, TurnId)>,
 }
 
 /// A place in the line, and who stands there.
@@ -39,13 +45,15 @@ impl Line {
             Patience::Until(end) => _ = self.deadlines.insert((end, turn)),
             Patience::Forever => {}
         }
+        let last_answer = join.attempts.map(|attempts| self.answers + u64::from(attempts.get()));
+        self.last_answers.extend(last_answer.map(|last| (last, turn)));
         // Most lines are of one, and every station has one.
         if self.slots.capacity() == 0 {
             self.slots.reserve_exact(1);
         }
         // Turns are drawn before they join, so one may have been overtaken by the next.
         let at = self.slots.partition_point(|slot| slot.turn < turn);
-        self.slots.insert(at, Slot { turn, waiter: Some(Waiter { join, since: now }) });
+        self.slots.insert(at, Slot { turn, waiter: Some(Waiter { join, since: now, last_answer }) });
     }
 
     pub(super) fn leave(&mut self, turn: TurnId) -> Option<Waiter> {
@@ -105,6 +113,16 @@ impl Line {
         overdue
     }
 
+    /// The store has answered a claim, and granted nothing. Takes out those for whom it was the last answer.
+    pub(super) fn take_exhausted(&mut self) -> Vec<Waiter> {
+        self.answers += 1;
+        let mut exhausted = Vec::new();
+        while let Some((_, turn)) = self.last_answers.first().copied().filter(|(last, _)| *last <= self.answers) {
+            exhausted.extend(self.take(turn));
+        }
+        exhausted
+    }
+
     pub(super) fn take_all(&mut self) -> Vec<Waiter> {
         std::mem::take(self).slots.into_iter().filter_map(|slot| slot.waiter).collect()
     }
@@ -121,6 +139,9 @@ impl Line {
             Patience::Never => _ = self.impatient.remove(&turn),
             Patience::Until(end) => _ = self.deadlines.remove(&(end, turn)),
             Patience::Forever => {}
+        }
+        if let Some(last) = waiter.last_answer {
+            self.last_answers.remove(&(last, turn));
         }
         self.gaps += 1;
         self.close_gaps();
@@ -148,6 +169,8 @@ impl Line {
 }
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
     use crate::{Note, Ttl};
 
@@ -162,7 +185,7 @@ mod tests {
         for (turn, patience) in (1..).zip(patiences) {
             let note = Note::from_wire("1@test");
             let (turn, terms, patience) = (TurnId(turn), TERMS, *patience);
-            line.join(at(0), Join { turn, terms, patience, max_hold: None, note });
+            line.join(at(0), Join { turn, terms, patience, attempts: None, max_hold: None, note });
         }
         line
     }
@@ -197,6 +220,23 @@ mod tests {
     }
 
     #[test]
+    fn attempts_are_counted_from_the_join() {
+        let mut line = line(&[Patience::Forever; 2]);
+        let join = |line: &mut Line, turn, attempts| {
+            let join = line.iter().next().unwrap().join.clone();
+            line.join(at(1), Join { turn: TurnId(turn), attempts: NonZeroU32::new(attempts), ..join });
+        };
+        join(&mut line, 3, 2);
+        assert_eq!(turns(&line.take_exhausted()), [0; 0]);
+        join(&mut line, 4, 1);
+        join(&mut line, 5, 2);
+        line.leave(TurnId(5));
+        assert_eq!(turns(&line.take_exhausted()), [3, 4]);
+        assert_eq!(turns(line.iter()), [1, 2]);
+        assert!(line.last_answers.is_empty());
+    }
+
+    #[test]
     fn nobody_is_moved_where_nobody_is_concerned() {
         let mut line = line(&[Patience::Until(at(5)), Patience::Forever]);
         let place = |line: &Line| std::ptr::from_ref(&line.slots[0]);
@@ -210,7 +250,7 @@ mod tests {
     #[test]
     fn the_line_keeps_the_order_of_the_turns() {
         let mut line = line(&[Patience::Forever; 3]);
-        let late = Waiter { since: at(0), join: line.take(TurnId(2)).unwrap().join };
+        let late = line.take(TurnId(2)).unwrap();
         line.join(at(1), late.join);
         assert_eq!(turns(line.iter()), [1, 2, 3], "it drew its turn before the third");
     }
@@ -239,7 +279,7 @@ mod tests {
             // The last to come are the first to go.
             let patience = Patience::Until(at(1 + MANY - turn));
             let turn = TurnId(turn);
-            line.join(at(0), Join { turn, terms: TERMS, patience, max_hold: None, note: note.clone() });
+            line.join(at(0), Join { turn, terms: TERMS, patience, attempts: None, max_hold: None, note: note.clone() });
         }
         for left in (0..MANY).rev() {
             let Some(end) = line.next_deadline() else { panic!("{left} have no deadline") };

@@ -28,6 +28,7 @@
 //! - At most four releases are owed; with four owed nothing new is asked.
 //! - Nobody is told that the lock is held before the store has said so.
 //! - A grant that nobody wants any more is released at once.
+//! - A replacement of unknown outcome keeps both owners. Neither is released before the turn has ended, then both are.
 //! - Waiters are served in the order in which they came. One with other terms ends the chain of local turns and is not passed.
 
 mod asking;
@@ -41,6 +42,8 @@ mod phase;
 mod quest;
 mod refusing;
 mod releasing;
+mod replacement;
+mod replacing;
 mod tenure;
 
 #[cfg(test)]
@@ -128,7 +131,11 @@ impl Station {
         self.refuse_overdue(now);
         match input {
             Input::Join(join) => self.on_join(now, join),
-            Input::Leave(leaving) => self.on_leave(now, leaving),
+            Input::Leave(leaving) => {
+                self.line.leave(leaving.turn);
+                self.end_turn(now, leaving);
+            }
+            Input::Replace { turn, terms } => self.on_replace(now, turn, terms),
             Input::Cancel(turn) => self.on_cancel(turn),
             Input::Reply(id, Reply::Acquire(result)) => self.on_acquire_reply(now, id, result),
             Input::Reply(id, Reply::Release(result)) => self.on_release_reply(now, id, result),
@@ -159,22 +166,24 @@ impl Station {
             Some(Quest::Asking(..)) | None => None,
         };
         let tenure = self.tenure.as_ref().and_then(Tenure::turns_until);
-        [tenure, quest, self.line.next_deadline(), self.pending_releases.next_due()].into_iter().flatten().min()
+        let others = [self.replacement_due(), self.line.next_deadline(), self.pending_releases.next_due()];
+        [tenure, quest].into_iter().chain(others).flatten().min()
     }
 
     /// Whether nothing is going on: nobody waits or holds, and nothing is under way. Only the floor would be forgotten, where it is
     /// not shared.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.tenure.is_none() && self.quest.is_none() && self.line.is_empty() && self.pending_releases.is_empty()
+        self.tenure.is_none() && self.quest.is_none() && self.line.is_empty() && self.pending_releases.0.is_empty()
     }
 
     /// Whether the store may know this owner from here: it asks or holds, or its release was not answered yet.
     #[must_use]
     pub fn knows(&self, owner: Owner) -> bool {
         let holds = self.tenure.as_ref().map(|tenure| tenure.lease.owner);
+        let replaces = self.tenure.as_ref().and_then(|tenure| Some(tenure.replacement.as_ref()?.owner));
         let asks = self.quest.as_ref().map(|quest| quest.attempt().owner);
-        [holds, asks, self.last_asked].contains(&Some(owner)) || self.pending_releases.has(owner)
+        [holds, replaces, asks, self.last_asked].contains(&Some(owner)) || self.pending_releases.has(owner)
     }
 
     /// Whether others are known to wait for the lock that is held here. A hint: it may be late, and no longer true.
@@ -203,11 +212,6 @@ impl Station {
         self.line.join(now, join);
     }
 
-    fn on_leave(&mut self, now: Moment, leaving: Leaving) {
-        self.line.leave(leaving.turn);
-        self.end_turn(now, leaving);
-    }
-
     fn on_cancel(&mut self, turn: TurnId) {
         let waiter = self.line.leave(turn);
         self.outbox.extend(waiter.map(|_| refused(turn, AcquireError::Cancelled)));
@@ -228,6 +232,7 @@ impl Station {
             (Some(tenure), _) => {
                 let holder = tenure.as_holder();
                 self.refuse_impatient(holder.as_ref());
+                self.ask_replacement(now);
             }
             (None, None) => self.ask_first(now),
             (None, Some(Quest::Waiting(attempt, _))) if self.line.front_with(attempt.terms).is_none() => {

@@ -25,6 +25,9 @@ pub(super) struct PendingRelease {
 pub(super) enum Of {
     /// A lease that somebody here held.
     Lease,
+    /// A lease that somebody here held, or the one that was to replace it: the store has one of them, and nobody here knows
+    /// which.
+    OneOfTwo,
     /// A claim, and whatever came of it: a place, or a lease that nobody here held.
     Claim,
 }
@@ -38,7 +41,7 @@ impl PendingRelease {
     fn comes_before_claims(&self, policy: &Policy) -> bool {
         let may_linger = policy.store.waiting == Waiting::Poll && self.request.certainty == Certainty::Unknown;
         let may_be_overtaken =
-            policy.store.ordering == RequestOrder::Unordered && self.of == Of::Lease && self.tries == 0;
+            policy.store.ordering == RequestOrder::Unordered && self.of != Of::Claim && self.tries == 0;
         may_linger || may_be_overtaken
     }
 
@@ -63,14 +66,6 @@ pub(super) enum Progress {
 pub(super) struct PendingReleases(pub(super) Vec<PendingRelease>);
 
 impl PendingReleases {
-    pub(super) fn push(&mut self, pending: PendingRelease) {
-        self.0.push(pending);
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Whether a release of this owner was not answered yet.
     pub(super) fn has(&self, owner: Owner) -> bool {
         self.0.iter().any(|pending| pending.request.owner == owner)

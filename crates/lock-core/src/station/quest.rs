@@ -62,8 +62,8 @@ impl Asked {
     }
 
     /// The store told of a grant that cannot be relied on before the answer is there. The newest one counts.
-    pub(super) fn was_granted(&mut self, pushed: Pushed) {
-        let newer = |known: &Pushed| known.lease.tokens.low() < pushed.lease.tokens.low();
+    pub(super) fn was_granted(&mut self, pushed: Grant) {
+        let newer = |known: &Grant| known.lease.tokens.low() < pushed.lease.tokens.low();
         match &self.hint {
             Hint::Granted(known) if !newer(known) => {}
             Hint::Nothing | Hint::MayBeFree | Hint::Granted(_) => self.hint = Hint::Granted(Box::new(pushed)),
@@ -77,15 +77,7 @@ pub(super) enum Hint {
     Nothing,
     MayBeFree,
     /// It may be older than the answer that is still to come, or newer.
-    Granted(Box<Pushed>),
-}
-
-/// A grant that the store told of unasked.
-#[derive(Clone, Debug)]
-pub(super) struct Pushed {
-    pub(super) lease: Lease,
-    pub(super) valid_for: Duration,
-    pub(super) wanted: bool,
+    Granted(Box<Grant>),
 }
 
 /// One owner's attempt to get a lease, over all its requests.
@@ -121,23 +113,19 @@ pub(super) struct Attempt {
 
 impl Attempt {
     pub(super) fn new(owner: Owner, terms: Terms, now: Moment) -> Self {
-        let (place, certainty) = (Place::Outside, Certainty::Answered);
-        let (tries, stale_answers) = (0, 0);
-        let (floor, granted) = (None, None);
-        let (holder, drawn, trouble) = (None, None, None);
         Self {
             owner,
             terms,
             basis: now,
-            place,
-            certainty,
-            floor,
-            granted,
-            tries,
-            stale_answers,
-            holder,
-            drawn,
-            trouble,
+            place: Place::Outside,
+            certainty: Certainty::Answered,
+            floor: None,
+            granted: None,
+            tries: 0,
+            stale_answers: 0,
+            holder: None,
+            drawn: None,
+            trouble: None,
         }
     }
 

@@ -16,6 +16,17 @@ impl Station {
         }
     }
 
+    /// A claim was answered. Where that granted nothing, those are refused who wait for no further answer.
+    pub(super) fn refuse_exhausted(&mut self, now: Moment) {
+        // A grant that came too late is asked for again: the store did not refuse it.
+        let granted_nothing = matches!(&self.quest, Some(Quest::Waiting(attempt, _)) if attempt.stale_answers == 0);
+        if granted_nothing {
+            for waiter in self.line.take_exhausted() {
+                self.refuse_late(now, &waiter);
+            }
+        }
+    }
+
     fn refuse_late(&mut self, now: Moment, waiter: &Waiter) {
         let waited = whole_millis(now.since(waiter.since));
         let error = match (self.trouble(), self.known_holder()) {

@@ -45,7 +45,7 @@ impl Station {
         let within = self.policy.within(pending.request.terms.ttl);
         let id = self.run(Request::Release(pending.request.clone()), within);
         pending.progress = Progress::UnderWay(id);
-        self.pending_releases.push(pending);
+        self.pending_releases.0.push(pending);
     }
 
     pub(super) fn repeat_releases(&mut self, now: Moment) {
@@ -59,7 +59,10 @@ impl Station {
     pub(super) fn on_release_reply(&mut self, now: Moment, id: ActionId, result: Result<Released, BackendError>) {
         let Some(mut pending) = self.pending_releases.answered(id) else { return };
         if let Some(turn) = pending.turn.take() {
-            self.outbox.push_back(Output::Ended { turn, result: result.clone() });
+            // The turn held one of the two leases when it ended, and the other release may be the one that found it.
+            let is_one_of_two = pending.of == Of::OneOfTwo;
+            let result = result.clone().map(|released| if is_one_of_two { Released::Released } else { released });
+            self.outbox.push_back(Output::Ended { turn, result });
         }
         match result {
             Ok(_) => self.last_asked = self.last_asked.filter(|owner| *owner != pending.request.owner),
@@ -78,7 +81,7 @@ impl Station {
         pending.progress = Progress::AgainAt(again_at.min(pending.over_at));
         pending.tries = pending.tries.saturating_add(1);
         pending.trouble = Some(error.clone());
-        self.pending_releases.push(pending);
+        self.pending_releases.0.push(pending);
         if self.is_held_back() {
             self.fail_impatient(&error);
         }

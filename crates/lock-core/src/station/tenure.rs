@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::io::TurnId;
 use super::quest::Grant;
+use super::replacement::Replacement;
 use crate::{BackendError, Certainty, Hold, Holder, Lease, LossReason, Moment, Note};
 
 /// A station's time with one lease. It ends with its last turn.
@@ -24,6 +25,8 @@ pub(super) struct Tenure {
     pub(super) wanted: Option<Moment>,
     /// Who holds under the lease: one turn, where the mode is exclusive.
     pub(super) turns: Vec<Turn>,
+    /// What is to replace the lease.
+    pub(super) replacement: Option<Replacement>,
 }
 
 /// One guard's hold under a lease.
@@ -32,13 +35,16 @@ pub(super) struct Turn {
     pub(super) id: TurnId,
     pub(super) hold: Arc<Hold>,
     pub(super) note: Note,
+    /// When `max_hold` ends the turn.
+    pub(super) hold_until: Option<Moment>,
 }
 
 impl Tenure {
     pub(super) fn new(grant: Grant, certainty: Certainty) -> Self {
         let (until, wanted) = (grant.until(), grant.wanted.then_some(grant.basis));
         let Grant { lease, valid_for, .. } = grant;
-        Self { lease, until, valid_for, certainty, passes: 0, last_error: None, wanted, turns: Vec::with_capacity(1) }
+        let (last_error, turns, replacement) = (None, Vec::with_capacity(1), None);
+        Self { lease, until, valid_for, certainty, passes: 0, last_error, wanted, turns, replacement }
     }
 
     /// The end of the first turn that ends.
@@ -57,6 +63,11 @@ impl Tenure {
             (self.until, self.valid_for) = (until, valid_for);
         }
         self.turns.iter().for_each(|turn| turn.hold.extend(self.until));
+    }
+
+    /// Whether the store may hold another lease instead of this one.
+    pub(super) fn may_be_replaced(&self) -> bool {
+        self.replacement.as_ref().is_some_and(Replacement::may_have_happened)
     }
 
     pub(super) fn has(&self, id: TurnId) -> bool {

@@ -47,7 +47,7 @@ impl Rig {
 
     fn join(&self, turn: u64, patience: Patience) {
         let (turn, note) = (TurnId(turn), Note::from_wire("1@test"));
-        let join = Join { turn, terms: Terms::exclusive(Ttl::DEFAULT), patience, max_hold: None, note };
+        let join = Join { turn, terms: Terms::exclusive(Ttl::DEFAULT), patience, attempts: None, max_hold: None, note };
         let mut inner = self.site.lock();
         inner.waiters.here.insert(turn, None);
         self.site.feed(&mut inner, Input::Join(join));
@@ -286,6 +286,17 @@ fn the_end_of_a_client_is_a_loss() {
     assert_eq!(rig.names(), ["acquired", "lost"]);
 }
 
+/// The second panic is that of its close, so that nothing comes out of it any more.
+#[test]
+fn the_end_of_a_broken_station_is_a_loss() {
+    let rig = Rig::new(|_| {});
+    rig.hold(1);
+    rig.join(2, Patience::Forever);
+    rig.site.lock().waiters.panics = 2;
+    rig.join(3, Patience::Never);
+    assert_eq!(rig.names(), ["acquired", "lost"]);
+}
+
 /// What panics is the carrying out of a refusal.
 #[test]
 fn a_hold_that_ends_with_its_station_is_told_with_how_long_it_lasted() {
@@ -310,10 +321,15 @@ fn an_observer_may_use_the_lock_it_is_told_of() {
         }
     });
     assert!(site.set(Arc::clone(&rig.site)).is_ok());
-    rig.hold(1);
-    rig.leave(1);
-    rig.release(Ok(Released::Released));
-    assert_eq!(rig.names(), ["acquired", "released"]);
+    let (sender, done) = channel();
+    std::thread::spawn(move || {
+        rig.hold(1);
+        rig.leave(1);
+        rig.release(Ok(Released::Released));
+        sender.send(rig.names()).unwrap();
+    });
+    let told = done.recv_timeout(20 * SECOND);
+    assert_eq!(told.as_deref(), Ok(&["acquired", "released"][..]), "the observer and the site wait for each other");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::hand_over::ClientId;
 /// A client of a node in this process, async or blocking. Cloning makes another client of the same node.
 ///
 /// No request waits, so `within` never runs out; a call takes effect in full when it is made, or first polled. A client
-/// hears of what it waits for once it listens. Its hints end when it is dropped; its holds last as long as ever.
+/// gets hints about what it waits for once it listens. Its hints end when it is dropped; its holds do not.
 pub struct MemoryNode {
     address: Arc<str>,
     client: ClientId,
@@ -46,7 +46,7 @@ impl MemoryNode {
         Self::of(address, Arc::new(shared))
     }
 
-    /// Another client of the same node, which is listed under another address there.
+    /// Another client of the same node, which lists it under another address.
     #[must_use]
     pub fn listed_as(&self, address: impl Into<Arc<str>>) -> Self {
         Self::of(address.into(), Arc::clone(&self.shared))
@@ -60,22 +60,22 @@ impl MemoryNode {
         Self { address, client, shared }
     }
 
-    /// Loses all that it holds, without a restart.
+    /// Loses all its data, without a restart.
     pub fn forget(&self) {
         self.put_back(NodeStore::default());
     }
 
-    /// Starts again with all that it holds: as another run.
+    /// Restarts with all its data, as another run.
     pub fn restart(&self) {
         self.shared.lock().restarts += 1;
     }
 
-    /// Holds what it held when `store` was copied, without a restart.
+    /// Goes back to the data of `store`, without a restart.
     pub fn put_back(&self, store: NodeStore) {
         self.shared.lock().store = store;
     }
 
-    /// A copy of what it holds.
+    /// A copy of its data.
     pub fn store(&self) -> NodeStore {
         self.shared.lock().store.clone()
     }

@@ -78,8 +78,8 @@ impl NodeStore {
     /// Where a claim that wants to queue is held up, `inbox` is who would like to hear of it: see [`NodeStore::take_freed`].
     ///
     /// # Errors
-    /// `Protocol` where the claim was given up by a release of unknown certainty, `Unsupported` for another mode than
-    /// exclusive, `Protocol` where the tokens are used up. None of them changes anything.
+    /// `Protocol` if the claim was given up by a release of unknown certainty, `Unsupported` for another mode than
+    /// exclusive, `Protocol` if the tokens are used up. None of them changes anything.
     pub fn ask(
         &mut self,
         clock: Moment,

@@ -15,6 +15,8 @@ mod queueing;
 #[cfg(test)]
 mod random;
 #[cfg(test)]
+mod replacing;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod verbs;

@@ -40,6 +40,7 @@ pub(crate) fn claim(byte: u8) -> Claim {
         floor: None,
         note: Note::new("here", u32::from(byte), "testing").unwrap(),
         queueing: Queueing::Wanted,
+        replaces: None,
     }
 }
 

@@ -370,7 +370,7 @@ fn a_server_without_hello_is_asked_instead() {
     });
 }
 
-/// A client that may not subscribe any more after it connected anew asks soon, although it was to be told.
+/// A client that may no longer subscribe after it reconnected asks again soon, although its claim was to be notified.
 #[test]
 fn a_right_that_is_lost_later_costs_no_waiter_its_turn() {
     let server = RedisServer::start();

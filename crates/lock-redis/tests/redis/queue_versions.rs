@@ -41,7 +41,7 @@ type Party = (Version, Owner);
 struct Mixed {
     connection: Connection,
     line: Vec<Party>,
-    /// Which step this is, for people.
+    /// Which step this is, as text.
     at: String,
 }
 

@@ -104,6 +104,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         floor: None,
         note: Note::new("here", 1, "testing").unwrap(),
         queueing: Queueing::Unwanted,
+        replaces: None,
     }
 }
 

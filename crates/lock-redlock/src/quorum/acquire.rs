@@ -51,7 +51,7 @@ enum Round {
     /// The ttl is announced.
     Zero,
     One,
-    /// This token is to be acknowledged; this many of the nodes that were asked have not answered.
+    /// This token has to be acknowledged; this many of the nodes that were asked have not answered.
     Two {
         token: FencingToken,
         open: usize,

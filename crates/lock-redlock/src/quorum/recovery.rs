@@ -183,7 +183,7 @@ impl Pass {
         Ok(Phase::Mark)
     }
 
-    /// The request that makes a node abstain, if it must not continue as it is.
+    /// The request that makes a node abstain, if it must not continue to vote.
     fn marking(&self, nodes: &Nodes, node: NodeId) -> Option<Ask> {
         let view = self.views[node.0].as_ref().ok()?;
         let (epoch, membership) = (self.epochs[node.0], Arc::clone(&nodes.membership));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Ask, NodeState};
+use lock_core::node::{Ask, NodeState, Noting};
 use lock_core::{Ttl, drift};
 use lock_redlock::quorum::{Purpose, Recovery, Request};
 
@@ -136,7 +136,7 @@ fn a_dwell_is_over_to_the_nanosecond_when_a_majority_has_noted_so() {
     }
 }
 
-/// Whoever began the dwell, it is over when either is.
+/// A dwell is over once this client has watched it for long enough or the notes are old enough.
 #[test]
 fn the_longer_of_what_was_watched_and_what_was_noted_counts() {
     for noted in [SECOND, 3 * SECOND] {
@@ -181,5 +181,27 @@ fn a_pass_finds_out_which_ttl_was_announced() {
         script.slow_pass(Purpose::Watch, takes).unwrap();
         script.begin(Request::Acquire(claim(1)));
         assert_eq!(!script.asked(is_claim).is_empty(), announced, "{knowing} of {nodes} know it, {abstaining} abstain");
+    }
+}
+
+/// Notes that disagree may never agree. Where a majority has none yet, the missing ones are made.
+#[test]
+fn notes_begin_again_where_a_majority_has_some_and_they_disagree() {
+    for (ages, anew) in [
+        (&[][..], false),
+        (&[100], false),
+        (&[5, 5], false),
+        (&[100, 50], true),
+        (&[100, 7, 5], false),
+        (&[100, 50, 5], true),
+    ] {
+        let mut script = of(3, 1);
+        script.noted(2, ages.len(), SECOND);
+        for (notes, age) in script.notes.iter_mut().zip(ages) {
+            notes[2].as_mut().unwrap().age = *age * SECOND;
+        }
+        script.pass(Purpose::Watch).unwrap();
+        let again = |(_, ask): &(usize, Ask)| matches!(ask, Ask::Note { seen, .. } if seen.iter().any(|seen| matches!(seen.noting, Noting::BeginsAnew(_))));
+        assert_eq!(script.steps.iter().filter(|step| again(step)).count(), if anew { 3 } else { 0 }, "{ages:?}");
     }
 }

@@ -67,8 +67,7 @@ fn servers_with_two_addresses_are_wrong_once() {
         script.views[..=doubles].iter_mut().for_each(|view| view.run = RunId("one".into()));
         for purpose in [Purpose::Look, Purpose::Watch] {
             let error = script.pass(purpose).err().map(|error| error.to_string());
-            let told =
-                error.as_ref().is_some_and(|error| error.contains("node-0 and node-1 are one and the same server"));
+            let told = error.as_ref().is_some_and(|error| error.contains("node-0 and node-1 are the same server"));
             assert_eq!((error.is_some(), told), (ends, ends), "{doubles} of {nodes}: {error:?}");
         }
     }
@@ -123,7 +122,7 @@ fn a_deployment_is_new_only_if_no_node_was_ever_part_of_it() {
     script.pass(Purpose::Init).unwrap();
     script.views[2].membership = Script::new(3).views[2].membership.clone();
     let error = script.pass(Purpose::Init).unwrap_err();
-    assert!(error.to_string().contains("node-2 knows this deployment already"), "{error}");
+    assert!(error.to_string().contains("node-2 already knows this deployment"), "{error}");
 }
 
 /// What abstains under a second address is noted at its own address only.

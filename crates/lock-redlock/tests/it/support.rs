@@ -136,6 +136,7 @@ pub(crate) fn claim(owner: u8) -> Claim {
         floor: None,
         note: Note::from_wire("1@here"),
         queueing: Queueing::Unwanted,
+        replaces: None,
     }
 }
 

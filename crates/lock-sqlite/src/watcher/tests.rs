@@ -68,6 +68,7 @@ fn claim() -> Claim {
         floor: None,
         note: Note::new("h", 1, "").unwrap(),
         queueing: Queueing::Wanted,
+        replaces: None,
     }
 }
 

@@ -80,6 +80,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         floor: None,
         note: note("testing").unwrap(),
         queueing: Queueing::Wanted,
+        replaces: None,
     }
 }
 

@@ -9,11 +9,11 @@ use super::state::{Stage, State};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are named after what they name")]
 pub enum Action {
-    /// Time goes on.
+    /// Time advances.
     Tick,
     /// A node loses everything.
     Lose { node: u8 },
-    /// A node starts again with what it had.
+    /// A node restarts with its data.
     Restart { node: u8 },
     /// A node's clock steps forward: what it has noted looks old.
     Step { node: u8 },
@@ -21,7 +21,7 @@ pub enum Action {
     Move,
     /// The move reaches a node.
     Moved { node: u8 },
-    /// A client gets to know who votes.
+    /// A client learns which nodes vote.
     Begin { client: u8 },
     /// A client's ttl is made known to a node.
     Announce { client: u8, node: u8 },
@@ -41,7 +41,7 @@ pub enum Action {
     Install { pass: u8 },
 }
 
-/// The names of so many.
+/// The names of this many.
 pub(crate) fn names(count: usize) -> impl Iterator<Item = u8> + Clone {
     (0..u8::MAX).take(count)
 }

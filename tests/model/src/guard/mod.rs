@@ -1,4 +1,4 @@
-//! Every order of events of the guard, which brings nodes back that forgot, at a small size.
+//! Every order of events of the guard, which restores nodes that forgot, at a small size.
 //!
 //! There is one lock, and two clients that each want it once. Each has the list of nodes and the `max_ttl` of its URL: a
 //! [`Deployment`]. A node votes under an **epoch**. When it loses everything, or restarts with its data, it has none. A

@@ -3,9 +3,9 @@
 /// Whether a node's vote counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Standing {
-    /// It has forgotten, and nobody has said so yet.
+    /// It has forgotten, and no pass has marked it yet.
     Forgot,
-    /// It waits; the first pass that saw that was so long ago.
+    /// It waits; the first pass that saw that was this long ago.
     Abstains(Option<u8>),
     /// It votes.
     Votes,
@@ -32,7 +32,7 @@ impl Belongs {
     }
 }
 
-/// Who owns the lock at a node, and for how long yet.
+/// Who owns the lock at a node, and for how much longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The owner.

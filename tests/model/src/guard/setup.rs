@@ -11,9 +11,11 @@ pub enum Form {
     Unannounced,
     /// One old note ends a dwell. The rule: a majority has to have old ones.
     OneNote,
-    /// A node that came back by the clock alone keeps the longest ttl that was read. The rule: it takes `max_ttl` for it.
+    /// A node that was restored by the clock alone keeps the longest ttl that was read. The rule: it takes `max_ttl`
+    /// for it.
     LowLongest,
-    /// A dwell counts up to the installation. The rule: it is over when the look begins that tells how long it is.
+    /// A dwell counts up to the installation. The rule: it must be over when the look that determines its length
+    /// begins.
     PastLook,
     /// A dwell of no known ttl lasts for nothing. The rule: no dwell is shorter than the least.
     NoLeast,
@@ -41,7 +43,7 @@ impl Deployment {
         self.members >> node & 1 == 1
     }
 
-    /// How many are needed for anything.
+    /// How many nodes are a majority.
     pub(crate) fn majority(self) -> usize {
         self.members.count_ones() as usize / 2 + 1
     }
@@ -95,11 +97,11 @@ pub enum Steps {
 /// How much may happen. Nothing bounds how many passes there are, and how late requests come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Bounds {
-    /// How far time goes on.
+    /// How far time advances.
     pub ticks: u8,
     /// Nodes that lose everything.
     pub losses: u8,
-    /// Nodes that start again with what they had.
+    /// Nodes that restart with their data.
     pub restarts: u8,
     /// Nodes whose clock steps forward, and when.
     pub steps: (u8, Steps),

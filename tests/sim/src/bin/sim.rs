@@ -10,17 +10,17 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use lock_sim::{Fault, Report, Tally, quorum, redis};
+use lock_sim::{Fault, Report, Tally, memory, quorum, redis};
 
 const USAGE: &str = "\
-usage: sim [--seeds N] [--first S] [--half redis|quorum|plots] [--mistake NAME]
+usage: sim [--seeds N] [--first S] [--half redis|memory|quorum|plots] [--mistake NAME]
 
   --seeds N   how many seeds are played, 1000 where nothing is said
   --first S   the first of them, 0 where nothing is said
-  --half H    only with one Redis, only with a quorum, or only the plots of a quorum
+  --half H    only with one Redis, a store in memory, a quorum, or only the plots of a quorum
   --mistake M with one rule of the quorum turned off; tells which seeds find out
 
-LEASEHOLD_SEED=S plays that one alone, and tells what happened in it.";
+LEASEHOLD_SEED=S plays only that one, and prints what happened in it.";
 
 /// One kind of play.
 struct Half {
@@ -30,12 +30,18 @@ struct Half {
     faults: &'static [Fault],
 }
 
-const HALVES: [Half; 3] = [
+const HALVES: [Half; 4] = [
     Half {
         name: "redis",
         play: |seed| redis::play(seed, None),
         tell: |seed| redis::tell(seed, None),
         faults: &Fault::WITH_ONE_REDIS,
+    },
+    Half {
+        name: "memory",
+        play: |seed| memory::play(seed, None),
+        tell: |seed| memory::tell(seed, None),
+        faults: &Fault::WITH_A_STORE_IN_MEMORY,
     },
     Half {
         name: "quorum",
@@ -51,7 +57,7 @@ const HALVES: [Half; 3] = [
     },
 ];
 
-/// How much of a diary is shown of a run that failed, where nobody asked for that run.
+/// How much of the diary of a failed run is shown, unless that run was asked for.
 const LINES: usize = 100;
 
 #[derive(Debug)]
@@ -125,7 +131,7 @@ fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What came of many runs.
+/// The outcome of many runs.
 #[derive(Default)]
 struct Sum {
     played: u64,
@@ -134,7 +140,7 @@ struct Sum {
     failed: Option<(u64, String)>,
 }
 
-/// Plays all seeds, on all cores. Tells whether every rule held.
+/// Plays all seeds, on all cores. Returns whether every rule held.
 fn play_all(half: &Half, options: &Options, tell: bool) -> bool {
     let (began, next, sum) = (Instant::now(), AtomicU64::new(options.first), Mutex::new(Sum::default()));
     let hook = panic::take_hook();
@@ -180,7 +186,7 @@ fn play_some(half: &Half, options: &Options, next: &AtomicU64, sum: &Mutex<Sum>)
 }
 
 impl Sum {
-    /// Tells whether that run failed.
+    /// Returns whether that run failed.
     fn add(&mut self, seed: u64, outcome: thread::Result<Report>) -> bool {
         self.played += 1;
         let told = match outcome {

@@ -1,4 +1,4 @@
-//! What a process asks through: everything between its stations and the connections to the stores.
+//! The backend of a process: everything between its stations and the connections to the stores.
 
 use std::fmt::Debug;
 
@@ -8,17 +8,17 @@ use lock_core::{BackendError, Batch, Moment, Renewed};
 use crate::env::Env;
 use crate::network::{ConnId, Tag, Talk};
 
-/// What the process hears from its backend.
+/// What a process gets from its backend.
 #[derive(Debug)]
 pub(crate) enum Heard {
     /// To an action of the station with this number.
     Reply(usize, ActionId, Reply),
     Renewal(Batch, Result<Vec<Renewed>, BackendError>),
-    /// A connection was made anew: messages may have been missed.
+    /// A connection was made again: messages may have been missed.
     Reconnected,
 }
 
-/// A kind of backend. What it hears at once comes back from each call.
+/// A kind of backend. Each call returns the events that follow at once.
 pub(crate) trait Backend: Debug + Sized {
     /// What it and its stores say to each other.
     type Talk: Talk;
@@ -32,7 +32,7 @@ pub(crate) trait Backend: Debug + Sized {
     /// When time alone makes something happen.
     fn next_wake(&self) -> Option<Moment>;
 
-    /// Connects anew where it is time, and ends what takes too long.
+    /// Reconnects if it is time, and ends requests that take too long.
     fn wake(&mut self, env: &mut Env<Self::Talk>, now: Moment) -> Vec<Heard>;
 
     /// An answer came.
@@ -48,13 +48,13 @@ pub(crate) trait Backend: Debug + Sized {
     /// A connection is gone.
     fn cut(&mut self, env: &mut Env<Self::Talk>, now: Moment, conn: ConnId) -> Vec<Heard>;
 
-    /// Whether messages are heard over this connection.
+    /// Whether messages arrive over this connection.
     fn hears(&self, conn: ConnId) -> bool;
 
-    /// The connections that are there.
+    /// The open connections.
     fn conns(&self) -> Vec<ConnId>;
 
-    /// What the station with this number takes in instead of `input`, where a mistake breaks a rule of its.
+    /// What the station with this number gets instead of `input`, if a mistake breaks one of its rules.
     fn inward(&mut self, _now: Moment, _site: usize, input: Input) -> Input {
         input
     }

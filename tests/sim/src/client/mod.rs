@@ -1,4 +1,4 @@
-//! A process: real stations and a real keeper, users who want locks, and a backend. It can stand still and end.
+//! A process: real stations and a real keeper, users who want locks, and a backend. It can be suspended, and can end.
 
 mod acting;
 mod backend;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use backend::{Backend, Heard};
-use lock_core::station::{Action, Floor, Input, Output, Station, TurnId};
-use lock_core::{Event, Hold, Keeper, LockName, Moment, Policy};
+use lock_core::station::{Action, Floor, Input, Output, Request, Station, TurnId};
+use lock_core::{Ability, Claim, Event, Hold, Keeper, LockName, Moment, Owner, Policy};
 use user::User;
 
 use crate::clock::{Clock, Time};
@@ -18,24 +18,24 @@ use crate::env::Env;
 use crate::fault::Fault;
 use crate::invariants::{self, Rule};
 use crate::ledger::Ledger;
-use crate::network::{ConnId, ConnectionEnd, Letter, ProcessId, Talk};
+use crate::network::{ConnId, ConnectionEnd, Packet, ProcessId, Talk};
 use crate::wish::Act;
 
-/// So many things may follow from one input.
+/// How many outputs may follow from one input.
 const OUTPUTS_MAX: usize = 200;
 
-/// Something that a process hears.
+/// Something that reaches a process.
 #[derive(Debug)]
 pub(crate) enum News<B: Backend> {
-    Letter(ConnId, Letter<<B::Talk as Talk>::Ask, <B::Talk as Talk>::Say>),
+    Packet(ConnId, Packet<<B::Talk as Talk>::Ask, <B::Talk as Talk>::Say>),
     Act(Act),
 }
 
-/// Whether a process moves.
+/// Whether a process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Motion {
     Running,
-    /// Nothing reaches it. What comes waits.
+    /// Nothing reaches it. What arrives waits.
     Stopped,
 }
 
@@ -46,6 +46,8 @@ pub(crate) struct Site {
     pub(crate) station: Station,
     users: BTreeMap<TurnId, User>,
     holder: Option<(TurnId, Arc<Hold>)>,
+    /// The owner that was last asked for in place of the holder's.
+    replacing: Option<Owner>,
     pub(crate) ledger: Ledger,
 }
 
@@ -55,12 +57,14 @@ pub(crate) struct Process<B: Backend> {
     pub(crate) clock: Clock,
     pub(crate) sites: Vec<Site>,
     pub(crate) motion: Motion,
+    /// What users may ask for beyond the four verbs.
+    abilities: &'static [Ability],
     keeper: Keeper,
     pub(crate) backend: B,
     backlog: VecDeque<News<B>>,
     /// Its timers do not fire before.
     timers_from: Time,
-    /// How late they may be when it goes on.
+    /// How late they may be when it continues.
     timers_late: Duration,
     soon: VecDeque<(usize, Input)>,
 }
@@ -82,7 +86,7 @@ impl<B: Backend> Process<B> {
         let mut site = |name: &LockName| {
             let station = Station::new(name.clone(), policy, env.dice.secret()).sharing(&floor);
             let ledger = Ledger::new(policy.store.waiting);
-            Site { name: name.clone(), station, users: BTreeMap::new(), holder: None, ledger }
+            Site { name: name.clone(), station, users: BTreeMap::new(), holder: None, replacing: None, ledger }
         };
         let sites = names.iter().map(&mut site).collect();
         Self {
@@ -90,6 +94,7 @@ impl<B: Backend> Process<B> {
             clock,
             sites,
             motion: Motion::Running,
+            abilities: policy.store.abilities,
             keeper: Keeper::new(policy, env.dice.number()),
             backend,
             backlog: VecDeque::new(),
@@ -125,7 +130,7 @@ impl<B: Backend> Process<B> {
         self.drain(env);
     }
 
-    /// Takes news in, or keeps them for when it moves again.
+    /// Processes an event, or keeps it until the process runs again.
     pub(crate) fn hear(&mut self, env: &mut Env<B::Talk>, news: News<B>) {
         if self.motion == Motion::Stopped {
             self.backlog.push_back(news);
@@ -133,16 +138,16 @@ impl<B: Backend> Process<B> {
         }
         let now = self.clock.read(env.now);
         match news {
-            News::Letter(conn, Letter::Say(tag, say)) => {
+            News::Packet(conn, Packet::Say(tag, say)) => {
                 let heard = self.backend.said(env, now, conn, tag, say);
                 self.all_heard(now, heard);
             }
-            News::Letter(conn, Letter::Push(event)) if self.backend.hears(conn) => self.told(&event),
-            News::Letter(conn, Letter::CutAtClient) => {
+            News::Packet(conn, Packet::Push(event)) if self.backend.hears(conn) => self.told(&event),
+            News::Packet(conn, Packet::CutAtClient) => {
                 let heard = self.backend.cut(env, now, conn);
                 self.all_heard(now, heard);
             }
-            News::Letter(_, Letter::Push(_) | Letter::Ask(..) | Letter::CutAtServer) => {}
+            News::Packet(_, Packet::Push(_) | Packet::Ask(..) | Packet::CutAtServer) => {}
             News::Act(act) => self.act(env, now, act),
         }
         self.drain(env);
@@ -182,13 +187,13 @@ impl<B: Backend> Process<B> {
         }
     }
 
-    /// Stands still from now on, until it is resumed. Its timers may then be so late.
+    /// Is suspended from now on, until it is resumed. Its timers may then be this late.
     pub(crate) fn stop(&mut self, timers_late: Duration) {
         self.motion = Motion::Stopped;
         self.timers_late = timers_late;
     }
 
-    /// Goes on. What came meanwhile is taken in before the timers fire, or after.
+    /// Continues. What arrived meanwhile is processed before the timers fire, or after.
     pub(crate) fn resume(&mut self, env: &mut Env<B::Talk>) {
         self.motion = Motion::Running;
         self.timers_from = env.now + env.dice.between(Duration::ZERO, self.timers_late);
@@ -198,11 +203,11 @@ impl<B: Backend> Process<B> {
         for news in std::mem::take(&mut self.backlog) {
             match news {
                 // The task that reads messages may be the last to run again.
-                News::Letter(conn, push @ Letter::Push(_)) if env.dice.chance(400) => {
+                News::Packet(conn, push @ Packet::Push(_)) if env.dice.chance(400) => {
                     let later = env.now + env.dice.millis(0, 50);
                     env.network.post(later, conn, push);
                 }
-                news @ (News::Letter(..) | News::Act(_)) => self.hear(env, news),
+                news @ (News::Packet(..) | News::Act(_)) => self.hear(env, news),
             }
         }
     }
@@ -218,19 +223,19 @@ impl<B: Backend> Process<B> {
         self.backend.conns()
     }
 
-    /// Whether nobody wants anything here and nothing is going on.
+    /// Whether nobody waits or holds here and nothing is under way.
     pub(crate) fn is_at_rest(&self) -> bool {
         let at_rest = |site: &Site| site.users.is_empty() && site.station.is_idle();
         self.sites.iter().all(at_rest) && self.keeper.is_empty()
     }
 
-    /// What goes on here, if anything does.
+    /// What is under way here, if anything is.
     pub(crate) fn restless(&self) -> Option<String> {
         let stations = || self.sites.iter().map(|site| &site.station).collect::<Vec<_>>();
         (!self.is_at_rest()).then(|| format!("{:?}: {:?}", self.id, stations()))
     }
 
-    /// Feeds the stations until nothing follows any more.
+    /// Feeds the stations until they have no more outputs.
     fn drain(&mut self, env: &mut Env<B::Talk>) {
         let now = self.clock.read(env.now);
         for _ in 0..OUTPUTS_MAX {
@@ -264,7 +269,8 @@ impl<B: Backend> Process<B> {
                 site.users.remove(&turn);
                 site.holder.take_if(|(holder, _)| *holder == turn);
             }
-            Output::Ended { .. } => {}
+            Output::Replaced { turn, result: Ok(hold) } => self.go_on(env, now, index, turn, &hold),
+            Output::Replaced { result: Err(_), .. } | Output::Ended { .. } => {}
             Output::Run(action) => self.run(env, now, index, action),
             Output::Keep { lease, asked_at, valid_for } => self.keeper.keep(lease, asked_at, valid_for),
             Output::Forget(owner) => self.keeper.forget(owner),
@@ -272,8 +278,11 @@ impl<B: Backend> Process<B> {
     }
 
     fn run(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, action: Action) {
-        let ledger = &mut self.sites[index].ledger;
+        let Site { ledger, replacing, .. } = &mut self.sites[index];
         ledger.ran(now, &action);
+        if let Request::Acquire(Claim { replaces: Some(_), owner, .. }) = &action.request {
+            *replacing = Some(*owner);
+        }
         env.watch.report(Rule::BoundedDebt, invariants::bounded_debt(ledger, now, &action));
         let heard = self.backend.run(env, now, index, action);
         self.all_heard(now, heard);

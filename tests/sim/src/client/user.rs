@@ -1,4 +1,4 @@
-//! Somebody who wants a lock.
+//! A user who wants a lock.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use lock_core::Hold;
 
 use crate::wish::Wish;
 
-/// Somebody in line, or the holder.
+/// A user in line, or the holder.
 #[derive(Debug)]
 pub(crate) struct User {
     pub(crate) wish: Wish,

@@ -1,18 +1,18 @@
-//! What a station owes its store is bounded, and does not stand in the way of what it asks for.
+//! The number of a station's pending releases is bounded, and a new claim waits for those that could affect it.
 
 use lock_core::station::{Action, Request};
 use lock_core::{Certainty, Moment, Waiting};
 
 use crate::ledger::Ledger;
 
-/// How many releases a station may owe.
+/// How many pending releases a station may have.
 const OWED_MAX: usize = 4;
 
-/// Where there is no queue, nothing new is asked while a claim may be under way that was not answered.
+/// At a store without a queue, no new claim is sent while an unanswered claim may be under way.
 pub(crate) fn check(ledger: &Ledger, now: Moment, action: &Action) -> Result<(), String> {
     let owed: Vec<_> = ledger.owed(now).collect();
     if owed.len() > OWED_MAX {
-        return Err(format!("{} releases are owed: {owed:?}", owed.len()));
+        return Err(format!("{} releases are pending: {owed:?}", owed.len()));
     }
     let Request::Acquire(claim) = &action.request else { return Ok(()) };
     let unanswered = owed.iter().find(|(_, certainty)| *certainty == Certainty::Unknown);

@@ -1,6 +1,6 @@
-//! Once nothing goes wrong any more, everybody has its turn, and then there is rest.
+//! Once nothing goes wrong any more, every waiter gets its turn, and then nothing is under way.
 
-/// `restless` are the processes where somebody still waits or holds.
+/// `restless` are the processes where a user still waits or holds.
 pub(crate) fn check(mut restless: impl Iterator<Item = String>) -> Result<(), String> {
     match restless.next() {
         Some(process) => Err(format!("long after all was well somebody waits or holds at {process}")),

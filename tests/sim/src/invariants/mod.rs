@@ -1,8 +1,10 @@
-//! What must hold whatever happens, one rule in each file, and who watches them. Here is what holds for all stores alike.
+//! What must hold whatever happens, with one rule in each file, and what checks the rules. This module has the rules
+//! for all stores.
 
 mod bounded_debt;
 mod everybody;
 mod fencing;
+mod kept;
 mod refusals;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +18,7 @@ use lock_core::{Hold, Lease, LockName, Owner, TokenRange};
 pub(crate) use bounded_debt::check as bounded_debt;
 pub(crate) use everybody::check as everybody;
 use fencing::Fencing;
+use kept::Kept;
 
 use crate::clock::Time;
 use crate::fault::{Fault, Tally};
@@ -24,12 +27,12 @@ use crate::network::ProcessId;
 /// A rule that must hold whatever happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// At most one holder at a time, by what each holder thinks itself.
+    /// At most one holder at a time, in each holder's own view.
     OneHolder,
     /// Nobody relies on its lease for longer than the store keeps it.
     StoreKeeps,
-    /// Tokens rise: on one store in the order of admission, in a quorum where one was handed out before the other was
-    /// asked for; and over losses of data.
+    /// Tokens rise: on one store in the order of admission, in a quorum if one was handed out before the other was
+    /// requested; and across losses of data.
     TokensRise,
     /// The order in which nodes acknowledged two leases is the order of their tokens.
     NodesAgree,
@@ -41,28 +44,30 @@ pub enum Rule {
     Fencing,
     /// A waiter without a time limit is not rejected.
     Refusals,
-    /// Once nothing goes wrong any more, everybody has its turn.
+    /// Once nothing goes wrong any more, every waiter gets its turn.
     Everybody,
     /// No key outlives its lease or its place.
     Outliving,
     /// A waiter that left leaves nothing at the store.
     Cancelled,
-    /// A claim that failed leaves nothing at nodes that could be told.
+    /// A claim that failed leaves nothing at nodes that could be reached.
     FailedLeavesNothing,
     /// A node grants nothing to an owner that was released there.
     Ghosts,
-    /// What a station owes its store is bounded, and does not stand in the way of what it asks for.
+    /// The number of a station's pending releases is bounded, and a new claim waits for those that could affect it.
     BoundedDebt,
-    /// One input has an end of outputs.
+    /// A lock that is kept after its release is granted to nobody before its time.
+    Kept,
+    /// The outputs of one input end.
     Endless,
 }
 
 /// A rule that did not hold.
 #[derive(Clone, Debug)]
 pub struct Broken {
-    /// Which one.
+    /// The rule.
     pub rule: Rule,
-    /// How.
+    /// How it was broken.
     pub what: String,
 }
 
@@ -79,6 +84,8 @@ pub(crate) type Admitted = Vec<Arc<Hold>>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Holding<'a> {
     pub(crate) hold: &'a Hold,
+    /// The owner that was last asked for in place of this one.
+    pub(crate) replacing: Option<Owner>,
     pub(crate) until: Time,
 }
 
@@ -86,7 +93,7 @@ pub(crate) struct Holding<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Epoch(u32);
 
-/// What is known of a grant beside what its holder knows.
+/// What is known about a grant besides what its holder knows.
 #[derive(Clone, Copy, Debug)]
 struct Grant {
     epoch: Epoch,
@@ -104,17 +111,18 @@ pub(crate) struct Watch {
     /// Holds that were handed out and not looked at yet.
     admitted: Admitted,
     fencing: Fencing,
-    /// Owners of which something may be left that they cannot help: the store forgot their release.
+    /// Owners of which something may be left through no fault of theirs: the store forgot their release.
     excused: BTreeSet<Owner>,
-    /// Whether tokens may have fallen, and nobody promised that they would not.
+    kept: Kept,
+    /// Whether tokens may have fallen, in a case without a guarantee.
     tokens_fell: bool,
-    /// Whether something is wrong that only an operator can put right.
+    /// Whether something is wrong that only an operator can fix.
     needs_operator: bool,
     broken: Option<Broken>,
 }
 
 impl Watch {
-    /// Something is wrong that only an operator can put right: clients may be refused.
+    /// Something is wrong that only an operator can fix: clients may be refused.
     pub(crate) fn needs_operator(&mut self) {
         self.needs_operator = true;
     }
@@ -149,7 +157,7 @@ impl Watch {
         }
     }
 
-    /// The store lost data: what was granted before is another memory's.
+    /// The store lost data: what was granted before belongs to an earlier memory.
     pub(crate) fn data_lost(&mut self, excused: impl Iterator<Item = Owner>) {
         self.begin_epoch();
         self.excused.extend(excused);
@@ -175,8 +183,8 @@ impl Watch {
         grant.revoked.is_none().then_some(grant.epoch)
     }
 
-    /// A holder writes, with so much left of its hold at that moment. Where the store lost data since it was granted,
-    /// there can be another holder.
+    /// A holder writes, with this much left of its hold at that moment. If the store lost data since the grant, there
+    /// can be another holder.
     pub(crate) fn written(&mut self, hold: &Hold, remaining: Duration, tally: &mut Tally) {
         let lease = hold.lease();
         if self.fencing.accepts(&lease.name, hold.token()) {
@@ -186,6 +194,22 @@ impl Watch {
         if !remaining.is_zero() && !self.tokens_fell && self.epoch_of(lease) == Some(self.epoch()) {
             self.report(Rule::Fencing, Err(format!("the write of a valid holder was refused: {hold:?}")));
         }
+    }
+
+    /// Somebody who held as one of these owners left, and wants the lock kept until then.
+    pub(crate) fn keeping(&mut self, owners: impl Iterator<Item = Owner>, until: Time) {
+        self.kept.wanted(owners, until);
+    }
+
+    /// The store took in that a lock is to be kept.
+    pub(crate) fn kept(&mut self, name: &LockName, owner: Owner) {
+        self.kept.begun(name, owner);
+    }
+
+    /// A turn begins at a lock.
+    pub(crate) fn begun(&mut self, now: Time, name: &LockName) {
+        let result = self.kept.check(now, name);
+        self.report(Rule::Kept, result);
     }
 
     pub(crate) fn admitted(&mut self, hold: &Arc<Hold>) {
@@ -202,6 +226,6 @@ impl Watch {
     }
 
     pub(crate) fn endless(&mut self, process: ProcessId) {
-        self.report(Rule::Endless, Err(format!("{process:?} has no end of outputs")));
+        self.report(Rule::Endless, Err(format!("the outputs of {process:?} do not end")));
     }
 }

@@ -1,4 +1,4 @@
-//! A request that is being run, and what the rules have to know of it.
+//! A request that is being run, and what the rules have to know about it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,15 +16,15 @@ use crate::fault::{Fault, Tally};
 pub(crate) enum Record {
     /// An owner asks.
     Began(LockName, Owner),
-    /// It was granted, and these nodes counted as having acknowledged it, by what they ran. For some it is known what their
-    /// own grant was.
+    /// It was granted, and these nodes counted as having acknowledged it, according to what they ran. For some of them
+    /// their own grant is known.
     Granted { lease: Lease, acknowledged: BTreeMap<NodeId, u64>, grants: BTreeMap<NodeId, FencingToken> },
-    /// It was not, and everything about that is over. These nodes answered its release.
+    /// It was not granted, and nothing of it is under way any more. These nodes answered its release.
     Failed { name: LockName, owner: Owner, told: BTreeSet<NodeId> },
 }
 
 impl Record {
-    /// The same of nodes that are called otherwise.
+    /// The same with other names of the nodes.
     pub(super) fn renamed(self, name: impl Fn(NodeId) -> NodeId) -> Self {
         match self {
             Self::Began(..) => self,
@@ -58,12 +58,12 @@ pub(super) struct Course {
     acknowledged: BTreeMap<NodeId, u64>,
     /// The nodes that answered the release of this claim.
     told: BTreeSet<NodeId>,
-    /// The nodes that vote, as they said.
+    /// The nodes that vote, according to their answers.
     voters: BTreeSet<NodeId>,
     pub(super) over: Over,
 }
 
-/// Whether the verdict fell.
+/// Whether there was a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
     No,
@@ -125,13 +125,13 @@ impl Course {
         }
     }
 
-    /// How a node would come to vote by this pass, as far as the pass can know from what it heard.
+    /// How a node would come to vote by this pass, as far as the pass can know from the answers.
     pub(super) fn recovery(&self, node: NodeId, enough: usize) -> Recovery {
         let others = self.voters.iter().filter(|voter| **voter != node).count();
         if others >= enough { Recovery::FromOthers } else { Recovery::ByClock }
     }
 
-    /// What this process hears of it, now that the verdict fell.
+    /// What this process gets from it, now that there is a verdict.
     pub(super) fn done(&mut self, verdict: Verdict, records: &mut Vec<Record>, tally: &mut Tally) -> Option<Heard> {
         match (&self.of, verdict) {
             (Of::Claim(_, site, id), Verdict::Acquire(verdict)) => {

@@ -4,7 +4,7 @@ use lock_redlock::quorum::NodeId;
 
 use super::terms::Terms;
 
-/// One of the two lists that a plot knows; all else has the first.
+/// One of the two lists in a plot; everything else uses the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum List {
     First,

@@ -1,4 +1,4 @@
-//! What goes wrong with nodes and on the way to them, and how it goes on afterwards.
+//! What goes wrong with nodes and on the way to them, and how it ends.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -103,7 +103,7 @@ impl World<Nodes> {
         self.restart(node, how, time);
     }
 
-    /// It is away for so long.
+    /// It is away for this long.
     pub(super) fn restart(&mut self, node: usize, how: Return, time: Duration) {
         let needs_copy = matches!(how, Return::FromCopy | Return::RolledBack);
         let one = &mut self.stores.nodes[node];
@@ -141,7 +141,7 @@ impl World<Nodes> {
         self.count_the_forgetful();
     }
 
-    /// What nobody can know: neither who holds nor which token is next is certain any more.
+    /// An undetectable loss: neither who holds nor which token is next is certain any more.
     fn roll_back(&mut self, node: usize) -> Fault {
         let one = &mut self.stores.nodes[node];
         let before = one.state(self.env.now);
@@ -149,7 +149,7 @@ impl World<Nodes> {
             one.replace(self.env.now, store);
             one.run = run;
         }
-        // Of a run that votes in an earlier epoch it is known: only a restart makes it count again.
+        // If the run votes in an earlier epoch, the loss is detected, and only a restart makes it count again.
         if one.state(self.env.now) != before {
             self.env.watch.needs_operator();
         }
@@ -208,7 +208,7 @@ impl World<Nodes> {
         self.env.watch.begin_epoch();
     }
 
-    /// Of no harm to any lease while the node keeps none.
+    /// Harmless to leases while the node keeps none.
     pub(super) fn step_clock(&mut self, node: usize, by: Duration) {
         self.env.fired(Fault::SetForward);
         self.env.note(format_args!("node {node}: clock set forward by {by:?}"));
@@ -234,7 +234,7 @@ impl World<Nodes> {
         self.stores.look_at_clocks(&self.env);
     }
 
-    /// While a clock runs fast, nobody can rely on anything.
+    /// While a clock runs fast, nothing is guaranteed.
     pub(super) fn suspect_fast_clocks(&mut self) {
         if self.stores.nodes.iter().any(|node| node.runs_off) {
             self.env.watch.begin_epoch();

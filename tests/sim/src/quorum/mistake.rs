@@ -1,11 +1,11 @@
-//! Rules of the quorum that can be turned off, to see that the simulation finds out.
+//! Rules of the quorum that can be turned off, to check that the simulation notices.
 
 use lock_redlock::quorum::Rule;
 
 /// One rule turned off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// A node acknowledges a token whatever its grant's own is.
+    /// A node acknowledges a token whatever its grant's own token is.
     NoGrantTest,
     /// Grants count as acknowledged whatever their tokens are: there is no second round.
     NoSecondRound,
@@ -19,15 +19,15 @@ pub enum Mistake {
     NoReleaseToAll,
     /// A node is installed with its own counter instead of the others'.
     OwnCounter,
-    /// A ttl is used that no majority was told of.
+    /// A ttl is used that was not announced to a majority.
     NoAnnouncement,
-    /// A dwell is over by one old note.
+    /// One old note is enough to end a dwell.
     OneNote,
-    /// A node that comes back by its clock keeps the longest ttl that was read.
+    /// A node that is restored by its clock keeps the longest ttl that was read.
     LowLongest,
-    /// A dwell counts up to its end, not up to the look that told how long it is.
+    /// A dwell counts up to its end, not up to the look that determined its length.
     PastLook,
-    /// A blank node counts, and is brought back, while nodes of another deployment answer.
+    /// A blank node counts, and is restored, while nodes of another deployment answer.
     BlankIsOurs,
 }
 
@@ -48,7 +48,7 @@ impl Mistake {
         Self::BlankIsOurs,
     ];
 
-    /// The rule of the real guard that it turns off. The others break what is around it.
+    /// The rule of the real code that it turns off. The other mistakes break what surrounds that code.
     pub(super) fn rule(self) -> Option<Rule> {
         match self {
             Self::NoAnnouncement => Some(Rule::Announcement),

@@ -32,12 +32,12 @@ use crate::fault::Fault;
 use crate::run::Report;
 use crate::world::World;
 
-/// How long everybody may take to have had a turn once all is well, beside the longest lease: there may be many, and some
-/// hold for long.
+/// How long it may take, beyond the longest lease, until every waiter has had a turn once all is well: there may be
+/// many, and some hold for long.
 const HEALED_WITHIN: Duration = Duration::from_secs(600);
-/// How much longer than the longest lease anything may stay at a node that nobody holds.
+/// How much longer than the longest lease anything that nobody holds may stay at a node.
 const QUIET: Duration = Duration::from_secs(5);
-/// Clocks that are so far apart are worth telling.
+/// Clocks that are this far apart are reported.
 const APART: Duration = Duration::from_secs(60);
 
 /// Plays what this seed decides, with one rule turned off if `mistake` says so.
@@ -45,7 +45,7 @@ pub fn play(seed: u64, mistake: Option<Mistake>) -> Report {
     run(seed, mistake, Diary::default())
 }
 
-/// The same, with all that happens in it.
+/// The same, with a diary of all that happens.
 pub fn tell(seed: u64, mistake: Option<Mistake>) -> Report {
     run(seed, mistake, Diary::written())
 }
@@ -55,7 +55,7 @@ pub fn play_plot(seed: u64, mistake: Option<Mistake>) -> Report {
     run_plot(seed, mistake, Diary::default())
 }
 
-/// The same, with all that happens in it.
+/// The same, with a diary of all that happens.
 pub fn tell_plot(seed: u64, mistake: Option<Mistake>) -> Report {
     run_plot(seed, mistake, Diary::written())
 }
@@ -92,7 +92,7 @@ fn populated(seed: u64, terms: Terms, mistake: Option<Mistake>, diary: Diary) ->
     world
 }
 
-/// After so much chaos all is well, and everybody gets what it wants.
+/// After this much chaos all is well, and every user gets what it wants.
 fn finish(mut world: World<Nodes>, chaos: Duration) -> Report {
     world.run_until(Time::START + chaos);
     world.heal();

@@ -1,4 +1,4 @@
-//! One node of the quorum: the model's, with a clock of its own, that can stand still, end and forget.
+//! One node of the quorum: the model's, with its own clock. It can be suspended, end and forget.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::network::{ConnId, Tag};
 #[derive(Debug)]
 pub(super) enum Service {
     Up,
-    /// It stands still; what arrives waits.
+    /// It is suspended; what arrives waits.
     Frozen(VecDeque<(ConnId, Tag, Asked)>),
     /// It is away, and comes back with these data.
     Down(Return),
 }
 
-/// With what a node comes back.
+/// What a node has after a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Return {
     WithItsData,
     Empty,
     /// As another run.
     FromCopy,
-    /// As the same run: nobody can know.
+    /// As the same run, which cannot be detected.
     RolledBack,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Node {
     pub(super) runs_off: bool,
     pub(super) service: Service,
     pub(super) copy: Option<(NodeStore, RunId)>,
-    /// Owners that were released here, and when first; nothing of those whose tombstones may be lost.
+    /// Owners that were released here, and when first, except those whose tombstones may be lost.
     pub(super) released: BTreeMap<Owner, Option<Time>>,
     /// When it last lost something, if only tombstones.
     pub(super) lost_at: Option<Time>,
@@ -85,14 +85,24 @@ impl Node {
         }
     }
 
-    /// What a node says that does not look at its grant's own token. A claim of the current holder re-arms the ttl, too.
+    /// The answer of a node that does not check its grant's own token. A claim of the current holder re-arms the ttl,
+    /// too.
     fn acknowledge(&mut self, at: Time, lease: &Lease, epoch: Epoch, fenced: Fenced) -> Fenced {
         if !matches!(fenced, Fenced::Higher(_)) || self.keeps(at, &lease.name, lease.owner).is_none() {
             return fenced;
         }
         let Lease { name, owner, terms, tokens } = lease.clone();
         let (width, queueing) = (Width::ONE, Queueing::Unwanted);
-        let claim = Arc::new(Claim { name, owner, terms, width, floor: None, note: Note::from_wire(""), queueing });
+        let claim = Arc::new(Claim {
+            name,
+            owner,
+            terms,
+            width,
+            floor: None,
+            note: Note::from_wire(""),
+            queueing,
+            replaces: None,
+        });
         _ = self.store.ask(self.clock.read(at), None, &self.run, &Ask::Acquire { claim, wish: tokens.high(), epoch });
         Fenced::Acknowledged
     }
@@ -125,7 +135,7 @@ impl Node {
         self.run = run_id(self.index, self.runs);
     }
 
-    /// Holds nothing any more, and votes on where a mistake says so.
+    /// Loses everything, and continues to vote if a mistake says so.
     pub(super) fn forget(&mut self, at: Time, membership: &Membership) {
         let state = self.state(at);
         self.replace(at, NodeStore::default());
@@ -140,13 +150,13 @@ impl Node {
         }
     }
 
-    /// Holds something else from now on.
+    /// Has other data from now on.
     pub(super) fn replace(&mut self, at: Time, store: NodeStore) {
         self.store = store;
         self.tombstones_lost(at);
     }
 
-    /// Its clock leaps: whatever it keeps may be over by that.
+    /// Its clock leaps, so everything that it keeps may have expired.
     pub(super) fn leap(&mut self, at: Time, by: Duration) {
         self.clock.set_forward(by);
         self.tombstones_lost(at);
@@ -157,7 +167,7 @@ impl Node {
         self.lost_at = Some(at);
     }
 
-    /// Its clock runs so many millionths too fast.
+    /// Its clock runs too fast by this many millionths.
     pub(super) fn run_off(&mut self, at: Time, rate: i64) {
         self.runs_off = true;
         self.clock.run_at(at, rate);

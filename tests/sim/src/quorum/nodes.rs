@@ -23,8 +23,8 @@ use crate::invariants::{Holding, Rule};
 use crate::network::{ConnId, ProcessId, StoreId, Tag};
 use crate::world::{Stores, World};
 
-/// How much closer to each other than the longest lease clocks have to be for tokens to rise by clocks alone: wishes and
-/// the rates of clocks.
+/// For tokens to rise by clocks alone, the clocks have to be closer than the longest lease by this much: it covers
+/// wishes and the rates of clocks.
 const CLOSER: Duration = Duration::from_secs(4);
 
 #[derive(Debug)]
@@ -37,10 +37,10 @@ pub(crate) struct Nodes {
     /// How far clocks were ever apart from the world's time.
     pub(super) behind: i128,
     pub(super) ahead: i128,
-    /// How far clocks were set back in all.
+    /// How far clocks were set back in total.
     pub(super) set_back: Duration,
     pub(super) mistake: Option<Mistake>,
-    /// What happens as planned, and who has to do with it: see `plot`.
+    /// What a plot has planned, and its cast: see `plot`.
     pub(super) deeds: Vec<Deed>,
     pub(super) cast: BTreeMap<usize, ProcessId>,
 }
@@ -77,7 +77,7 @@ impl Nodes {
         Membership::new(list.addresses(&self.terms), self.terms.max_ttl.get())
     }
 
-    /// How many nodes are needed for anything.
+    /// How many nodes are a majority.
     pub(super) fn majority(&self) -> usize {
         self.terms.nodes / 2 + 1
     }
@@ -142,7 +142,7 @@ impl Nodes {
         }
     }
 
-    /// Where a node votes again by its clock alone, and clocks were too far apart for that, tokens may fall.
+    /// If a node votes again by its clock alone, and clocks were too far apart for that, tokens may fall.
     fn installed(&mut self, env: &mut Env<Words>, node: usize, recovery: Option<Recovery>, before: NodeState) {
         let began = matches!(before, NodeState::Abstaining { .. }) && self.nodes[node].votes(env.now);
         if !began {
@@ -155,7 +155,7 @@ impl Nodes {
         env.watch.report(Rule::Recovers, result);
     }
 
-    /// More was lost than anybody can know: tokens may fall.
+    /// More was lost than can be known: tokens may fall.
     pub(super) fn forgive(&mut self, env: &mut Env<Words>) {
         self.tokens.forgive();
         env.watch.tokens_may_fall();
@@ -165,7 +165,7 @@ impl Nodes {
         let counter = self.nodes.iter().map(|node| node.store.counter()).max().unwrap_or_default();
         let membership = Arc::new(self.membership());
         let install = Ask::Install { epoch, counter, longest: self.terms.max_ttl.get(), membership };
-        // A node that was just marked takes it.
+        // A node that was just marked accepts it.
         _ = self.nodes[node].ask(env.now, &install);
     }
 }
@@ -189,7 +189,7 @@ impl World<Nodes> {
         self.env.say(conn, tag, said);
     }
 
-    /// What processes wrote down since the last step.
+    /// What processes recorded since the last step.
     fn take_records(&mut self) {
         for process in self.processes.values_mut() {
             for record in process.backend.take_records() {

@@ -19,14 +19,14 @@ pub(super) struct Post {
     /// By node: the users' and the keeper's.
     lines: Vec<[Line; 2]>,
     pending: BTreeMap<Tag, Sent>,
-    /// What has an outcome that nobody took yet.
+    /// Requests whose outcome was not collected yet.
     outcomes: VecDeque<(Sent, Said)>,
     last_tag: u64,
 }
 
 #[derive(Debug)]
 enum Line {
-    /// Nothing is tried before that; this waits.
+    /// Nothing is sent before that; these requests wait.
     Down(Moment, VecDeque<Tag>),
     Up(ConnId),
 }
@@ -55,12 +55,12 @@ impl Post {
         Self { process, members, lines, pending: BTreeMap::new(), outcomes: VecDeque::new(), last_tag: 0 }
     }
 
-    /// The outcome that came first.
+    /// The outcome that arrived first.
     pub(super) fn take_outcome(&mut self) -> Option<(Sent, Said)> {
         self.outcomes.pop_front()
     }
 
-    /// This came of it.
+    /// A request has this outcome.
     pub(super) fn came_back(&mut self, sent: Sent, said: Said) {
         self.outcomes.push_back((sent, said));
     }
@@ -83,7 +83,7 @@ impl Post {
         self.pending.insert(tag, sent);
     }
 
-    /// Connects anew where it is time. What waited goes out first.
+    /// Reconnects if it is time. What waited is sent first.
     fn reconnect(&mut self, env: &mut Env<Words>, now: Moment, node: usize, side: usize) {
         let line = &mut self.lines[node][side];
         let waiting = match line {
@@ -110,7 +110,7 @@ impl Post {
         lines.chain(self.pending.values().map(|sent| sent.deadline)).min()
     }
 
-    /// Connects anew where somebody waits for it, and ends what takes too long.
+    /// Reconnects if a request waits for it, and ends requests that take too long.
     pub(super) fn wake(&mut self, env: &mut Env<Words>, now: Moment) {
         for node in 0..self.lines.len() {
             for side in [Side::Users as usize, Side::Keeper as usize] {
@@ -145,7 +145,7 @@ impl Post {
         self.fail(|sent| sent.sent_on == Some(conn), ErrorKind::Unreachable);
     }
 
-    /// These have no answer, and never will. Tells on which connections they were sent.
+    /// These have no answer, and never will. Returns the connections on which they were sent.
     fn fail(&mut self, which: impl Fn(&Sent) -> bool, kind: ErrorKind) -> Vec<ConnId> {
         let failing: Vec<_> = self.pending.iter().filter(|(_, sent)| which(sent)).map(|(tag, _)| *tag).collect();
         let mut conns = Vec::new();

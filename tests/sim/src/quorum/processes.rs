@@ -38,7 +38,7 @@ impl World<Nodes> {
         Some(Process::new(env, Make { id, clock, policy, names: &self.names, backend }))
     }
 
-    /// Has a process join the world. It looks at the nodes first.
+    /// Lets a process join the world. It looks at the nodes first.
     pub(super) fn begin(&mut self, mut process: Process<Redlock>, purpose: Purpose) {
         let env = &mut self.env;
         let (id, now): (_, Moment) = (process.id, process.clock.read(env.now));

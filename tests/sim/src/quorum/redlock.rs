@@ -1,4 +1,4 @@
-//! What a process asks a quorum through, as the async and the blocking backend do: the real quorum, and what it sends.
+//! The backend of a process for a quorum, like the async and the blocking backend: the real quorum, and what it sends.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -36,7 +36,7 @@ pub(crate) struct Redlock {
     courses: BTreeMap<RequestId, Course>,
     records: Vec<Record>,
     mistake: Option<Mistake>,
-    /// When claims were asked for, where a mistake needs that.
+    /// When claims were sent, if a mistake needs that.
     asked_at: BTreeMap<(usize, ActionId), Moment>,
 }
 
@@ -72,7 +72,7 @@ impl Redlock {
         self.begin(env, now, pass, PASS_WITHIN, Course::new(Of::Pass, Side::Users));
     }
 
-    /// What the rules have to know since this was last asked.
+    /// What the rules have to know since this was last called.
     pub(super) fn take_records(&mut self) -> Vec<Record> {
         let records = std::mem::take(&mut self.records);
         records.into_iter().map(|record| record.renamed(|NodeId(index)| self.members[index])).collect()
@@ -99,7 +99,7 @@ impl Redlock {
         heard
     }
 
-    /// Takes outcomes in, until there are none.
+    /// Processes outcomes, until there are none.
     fn go_on(&mut self, env: &mut Env<Words>, now: Moment) -> Vec<Heard> {
         let mut heard = Vec::new();
         while let Some((sent, said)) = self.post.take_outcome() {
@@ -147,7 +147,7 @@ impl Redlock {
         }
     }
 
-    /// What is taken for an answer where a mistake says so.
+    /// What replaces an answer if a mistake says so.
     fn mistaken(&self, course: &Course, outgoing: &Outgoing) -> Option<Told> {
         match (self.mistake?, &outgoing.ask) {
             (Mistake::NoSecondRound, Ask::Fence { .. }) if course.owner().is_some() => {
@@ -209,7 +209,7 @@ impl Backend for Redlock {
         self.go_on(env, now)
     }
 
-    /// Nodes tell nothing unasked here.
+    /// Nodes push nothing here.
     fn hears(&self, _: ConnId) -> bool {
         false
     }

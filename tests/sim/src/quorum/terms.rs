@@ -1,4 +1,4 @@
-//! What a seed may bring at all: each draws its own weather, so that some faults have the world for themselves.
+//! Which faults a seed may bring at all: each draws its own selection, so that some faults occur alone.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ pub(super) struct Terms {
     pub(super) names: usize,
     pub(super) processes: usize,
     pub(super) max_ttl: Ttl,
-    /// How long a node dwells at least that knows of no deployment.
+    /// How long a node that knows of no deployment dwells at least.
     pub(super) blank_dwell: Duration,
     pub(super) ttls: &'static [Duration],
     /// Whether the deployment was declared to be new.
@@ -70,13 +70,13 @@ pub(super) struct Terms {
     pub(super) skew: Duration,
     /// What may go wrong, as often as it is in the list.
     pub(super) troubles: Vec<Trouble>,
-    /// How long one request may take, where that is not left to the ttl.
+    /// How long one request may take, if the ttl does not decide that.
     pub(super) op_timeout: Option<Duration>,
     /// How many processes of a thousand live for some seconds only.
     pub(super) short_lived: u32,
-    /// How soon after each other users come to a process, at the latest.
+    /// The longest time between two users' arrivals at a process.
     pub(super) pace: Duration,
-    /// How long nothing goes wrong between two troubles, at most.
+    /// The longest time between two faults.
     pub(super) lull: Duration,
     pub(super) chaos: Duration,
 }
@@ -85,9 +85,9 @@ const QUICK: [Duration; 3] = [Duration::from_millis(600), Duration::from_secs(1)
 const MIXED: [Duration; 4] =
     [Duration::from_millis(600), Duration::from_secs(2), Duration::from_secs(6), Duration::from_secs(15)];
 const LONG: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(20)];
-/// All ttls are at most as long.
+/// No ttl is longer.
 const MAX_TTLS: [Duration; 3] = [Duration::from_secs(20), Duration::from_secs(30), Duration::from_secs(60)];
-/// The real one, and mostly a shorter one: while it lasts, waiters only ask again and again.
+/// Sometimes the real one, and mostly a shorter one: while it lasts, waiters only ask again and again.
 const BLANK_DWELLS: [Duration; 8] = {
     let mut dwells = [MAX_TTLS[2]; 8];
     dwells[0] = Duration::from_secs(300);
@@ -97,7 +97,7 @@ const SKEWS: [Duration; 4] =
     [Duration::ZERO, Duration::from_millis(20), Duration::from_secs(3), Duration::from_secs(600)];
 const PACES: [Duration; 4] =
     [Duration::from_secs(2), Duration::from_secs(3), Duration::from_secs(5), Duration::from_secs(15)];
-/// How long a request may take where that is not left to the ttl; a third of the ttl at most, anyway.
+/// How long a request may take if the ttl does not decide that; in any case at most a third of the ttl.
 const LONGEST_ASKED: Duration = Duration::from_secs(10);
 /// When nodes' clocks begin: in 2025.
 const BEGINS: Moment = Moment::from_nanos(1_750_000_000_000_000_000);
@@ -113,7 +113,7 @@ impl Terms {
         if dice.chance(100) { terms.with_wild_clocks() } else { terms }
     }
 
-    /// For a plot, over three nodes that know two locks: the one that it is about, and two others.
+    /// For a plot, over three nodes with the lock that it is about and two others.
     pub(super) fn of_plot(dice: &mut Dice, max_ttl: Duration) -> Self {
         let mild = [Trouble::Cut, Trouble::Gap, Trouble::Pause, Trouble::Freeze, Trouble::Weather];
         let troubles = if dice.chance(300) { dice.pick(&mild).into_iter().collect() } else { Vec::new() };
@@ -128,7 +128,7 @@ impl Terms {
         Self { blank_dwell: self.max_ttl.get(), ..self }
     }
 
-    /// Clocks that leap while requests are long under way.
+    /// Clocks that leap while requests are under way for long.
     fn with_wild_clocks(mut self) -> Self {
         self.troubles = vec![Trouble::SetForward, Trouble::SetForward, Trouble::Weather];
         self.op_timeout = Some(LONGEST_ASKED);

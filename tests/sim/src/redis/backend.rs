@@ -1,5 +1,5 @@
-//! What translates for one Redis, as the real backend does: its connections, what is under way on them, and what
-//! becomes of that when one is cut.
+//! The backend for one Redis, like the real one: its connections, what is under way on them, and what happens to that
+//! when one is cut.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -18,10 +18,10 @@ use crate::network::{ConnId, ConnectionEnd, ProcessId, Tag};
 
 /// How long the first words on a connection may take.
 const GREETING_WITHIN: Duration = Duration::from_secs(1);
-/// On how many connections requests go where they may overtake each other.
+/// How many connections carry requests that may overtake each other.
 const POOL: usize = 3;
 
-/// What was asked, for the receiver of the answer.
+/// What was asked, for the recipient of the answer.
 #[derive(Debug)]
 enum What {
     /// An action of the station with this number.
@@ -33,10 +33,10 @@ enum What {
 pub(crate) struct Translator {
     process: ProcessId,
     inbox: Option<Inbox>,
-    /// The connections for actions, and last the keeper's. Messages come over the first.
+    /// The connections for actions, and last the keeper's. Messages arrive over the first.
     lanes: Vec<Lane>,
     pending: BTreeMap<Tag, Pending>,
-    /// The action that was answered last, for an answer that comes twice.
+    /// The action that was answered last, for an answer that arrives twice.
     last_answered: Option<(Tag, usize, ActionId)>,
     last_tag: u64,
     /// By station.
@@ -85,7 +85,7 @@ impl Translator {
         Self { process, inbox, lanes, pending, last_answered: None, last_tag: 0, layers }
     }
 
-    /// Asks, now or once there is a connection; or fails at once, where there is none.
+    /// Asks, now or once there is a connection; or fails at once if there is none.
     fn submit(&mut self, env: &mut Env<Words>, deadline: Moment, what: What, ask: Ask) -> Option<Heard> {
         let lane = match what {
             What::Action(..) => env.dice.from(0, self.lanes.len() - 2),
@@ -128,7 +128,7 @@ impl Translator {
         if let Some((_, site, id)) = self.last_answered.filter(|(last, ..)| *last == tag) {
             return Some(Heard::Reply(site, id, reply(say)?));
         }
-        // A caller on a connection that is gone has been told.
+        // A caller on a connection that is gone already has its error.
         if self.pending.get(&tag)?.sent_on != Some(conn) {
             return None;
         }
@@ -255,7 +255,7 @@ impl Backend for Translator {
     }
 }
 
-/// What the station hears of an answer to an action.
+/// What the station gets for an answer to an action.
 fn reply(say: Say) -> Option<Reply> {
     let error = |kind, message| BackendError::new("sim", Operation::Acquire, kind, Effect::None, message);
     match say {

@@ -1,4 +1,4 @@
-//! Between a station and its backend: here the rules of the station are broken, where a mistake says so.
+//! The layer between a station and its backend, which breaks rules of the station if a mistake says so.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(crate) struct Layer {
     asked: BTreeMap<ActionId, (Owner, Moment)>,
     /// Since when a transfer to an owner counts, as its station sees it.
     basis: BTreeMap<Owner, Moment>,
-    /// The grant that the station just took in.
+    /// The grant that the station just got.
     granted: Option<Owner>,
 }
 
@@ -22,7 +22,7 @@ impl Layer {
         Self { mistake, asked: BTreeMap::new(), basis: BTreeMap::new(), granted: None }
     }
 
-    /// What the station takes in instead of `input`.
+    /// What the station gets instead of `input`.
     pub(crate) fn inward(&mut self, now: Moment, input: Input) -> Input {
         self.granted = granted_by(&input);
         match (self.mistake, input) {

@@ -1,4 +1,4 @@
-//! What goes wrong in the world, and how it goes on afterwards.
+//! What goes wrong in the world, and how it ends.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -17,12 +17,12 @@ use crate::world::World;
 
 /// An operator's connection, which nobody cuts.
 const OPERATOR: ConnId = ConnId(0);
-/// What remains to a holder of the plain layout of each second, so that it allows for clocks like everybody else.
+/// How much of each second a holder of the plain layout relies on, so that it allows for clock drift like all others.
 const OUTSIDERS_PART: u32 = 98;
 /// How long a server hangs: for longer than all leases but the longest, and for longer than that.
 const HANGS_MIN: Duration = Duration::from_secs(13);
 const HANGS_MAX: Duration = Duration::from_secs(45);
-/// How often somebody tries who goes on trying.
+/// How often a client that keeps trying tries.
 const TRIES_EVERY: Duration = Duration::from_millis(700);
 
 impl World<OneRedis> {
@@ -60,7 +60,7 @@ impl World<OneRedis> {
         }
     }
 
-    /// Meanwhile those who wait give up, and somebody tries again and again.
+    /// Meanwhile waiters give up, and a client keeps trying.
     fn hang(&mut self) {
         if !matches!(self.stores.service, Service::Up) {
             return;

@@ -1,4 +1,4 @@
-//! Rules that can be turned off, to see that the simulation finds out.
+//! Rules that can be turned off, to check that the simulation notices.
 
 /// One rule turned off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub enum Mistake {
     Unverified,
     /// A grant that nobody wants any more is kept instead of released.
     UnwantedKept,
-    /// A station goes on asking however many releases it owes.
+    /// A station keeps sending claims however many releases are pending.
     UnboundedDebt,
-    /// Answers do not count the tokens that were drawn, so that a grant that was over by then seems to have come later.
+    /// Answers do not report the tokens that were drawn, so a grant that had ended by then seems to be later.
     DrawnForgotten,
 }

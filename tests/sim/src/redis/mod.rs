@@ -25,10 +25,10 @@ use crate::env::{Env, Plan};
 use crate::run::Report;
 use crate::world::World;
 
-/// How long everybody may take to have had a turn once all is well: what the dead left ends after the longest ttl, and
-/// hand-overs to them after a place each.
+/// How long it may take until every waiter has had a turn once all is well: what dead processes left ends after the
+/// longest ttl, and each hand-over to them after a place.
 const HEALED_WITHIN: Duration = Duration::from_secs(180);
-/// How long anything may stay at the store that nobody holds: the longest ttl, and a place.
+/// How long anything that nobody holds may stay at the store: the longest ttl, and a place.
 const QUIET: Duration = Duration::from_secs(60);
 /// What is asked for.
 const TTLS: [Duration; 5] = [
@@ -44,7 +44,7 @@ pub fn play(seed: u64, mistake: Option<Mistake>) -> Report {
     run(seed, mistake, Diary::default())
 }
 
-/// The same, with all that happens in it.
+/// The same, with a diary of all that happens.
 pub fn tell(seed: u64, mistake: Option<Mistake>) -> Report {
     run(seed, mistake, Diary::written())
 }

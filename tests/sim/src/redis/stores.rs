@@ -24,13 +24,13 @@ const SERVER_BEGINS: Moment = Moment::from_nanos(1_750_000_000_000_000_000);
 #[derive(Debug)]
 pub(super) enum Service {
     Up,
-    /// It stands still; what arrives waits.
+    /// It is suspended; what arrives waits.
     Frozen(VecDeque<(ConnId, Tag, Ask)>),
     /// It is away, since then, and comes back with these data.
     Down(Time, Return),
 }
 
-/// With what a server comes back.
+/// What a server has after a restart.
 #[derive(Debug)]
 pub(super) enum Return {
     WithItsData,
@@ -87,7 +87,7 @@ impl World<OneRedis> {
         }
     }
 
-    /// The server runs what is asked, and answers.
+    /// The server runs a request, and answers.
     pub(super) fn serve(&mut self, conn: ConnId, tag: Tag, ask: &Ask) {
         if self.env.network.is_left(conn) && matches!(ask, Ask::Acquire(..)) {
             self.env.fired(Fault::Ghost);

@@ -5,7 +5,7 @@ use lock_sim::{Fault, Rule};
 
 use crate::seeds;
 
-/// How many seeds are played where nothing else is said.
+/// How many seeds are played by default.
 const SEEDS: u64 = 800;
 const PLOTS: u64 = 400;
 
@@ -19,7 +19,7 @@ fn a_seed_decides_everything() {
     seeds::decides_everything(|seed| tell(seed, None));
 }
 
-/// Whether a mistake is found within so many seeds, by one of these rules.
+/// Checks that a mistake is found within this many seeds, by one of these rules.
 #[track_caller]
 fn finds(mistake: Mistake, within: u64, rules: &[Rule]) {
     let rule = seeds::found(within, |seed| play(seed, Some(mistake)));
@@ -62,7 +62,7 @@ fn a_node_that_counts_on_from_its_own_counter_is_found() {
 }
 
 #[test]
-fn plots_come_to_nothing_with_all_rules() {
+fn plots_do_no_harm_with_all_rules() {
     seeds::play_all("plots", PLOTS, &Fault::IN_A_PLOT, |seed| play_plot(seed, None), |seed| tell_plot(seed, None));
 }
 

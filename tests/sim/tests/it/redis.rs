@@ -5,7 +5,7 @@ use lock_sim::{Fault, Rule};
 
 use crate::seeds;
 
-/// How many seeds are played where nothing else is said.
+/// How many seeds are played by default.
 const SEEDS: u64 = 1000;
 
 #[test]
@@ -49,11 +49,11 @@ fn an_unwanted_grant_that_is_kept_is_found() {
 }
 
 #[test]
-fn debt_without_a_bound_is_found() {
+fn unbounded_pending_releases_are_found() {
     assert_eq!(found(Mistake::UnboundedDebt), Rule::BoundedDebt);
 }
 
-/// It takes a message that is so late that the grant it tells of is over, and an answer in between.
+/// This needs a message that arrives after its grant has ended, and an answer in between.
 #[test]
 fn an_answer_that_forgets_what_was_drawn_is_found() {
     let rule = seeds::found(5000, |seed| play(seed, Some(Mistake::DrawnForgotten)));

@@ -1,6 +1,7 @@
 //! Playing many seeds: whatever a seed decides, every rule holds.
 //!
-//! `LEASEHOLD_SEEDS=n` plays so many seeds, `LEASEHOLD_SEED=n` that one alone. A failure shows what happened before it.
+//! `LEASEHOLD_SEEDS=n` plays that many seeds, `LEASEHOLD_SEED=n` only that one. A failure shows what happened before
+//! it.
 
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +15,7 @@ fn number(variable: &str) -> Option<u64> {
     env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is not a number: {text}")))
 }
 
-/// Plays a seed; a rule that is broken, or an assertion of the machine's, says how to play it again.
+/// Plays a seed. If a rule is broken or the machine panics, prints how to play it again.
 fn checked(half: &str, seed: u64, play: impl Fn(u64) -> Report, tell: impl Fn(u64) -> Report) -> Report {
     let again = format!("LEASEHOLD_SEED={seed} cargo test -p lock-sim --test it {half}");
     let Ok(report) = catch_unwind(AssertUnwindSafe(|| play(seed))) else { panic!("play it again: {again}") };
@@ -25,7 +26,7 @@ fn checked(half: &str, seed: u64, play: impl Fn(u64) -> Report, tell: impl Fn(u6
     report
 }
 
-/// Plays so many seeds where nothing else is said. Each of the faults has to fire.
+/// Plays this many seeds by default. Each of the faults has to fire.
 pub(crate) fn play_all(
     half: &str,
     usual: u64,
@@ -47,14 +48,14 @@ pub(crate) fn play_all(
     }
 }
 
-/// The first rule that is found broken within so many seeds.
+/// The first rule that is found broken within this many seeds.
 #[track_caller]
 pub(crate) fn found(within: u64, play: impl Fn(u64) -> Report) -> Rule {
     let mut broken = (0..within).filter_map(|seed| play(seed).broken);
     broken.next().unwrap_or_else(|| panic!("it was not found within {within} seeds")).rule
 }
 
-/// The same seed does the same to the last letter.
+/// The same seed does the same in every detail.
 #[track_caller]
 pub(crate) fn decides_everything(tell: impl Fn(u64) -> Report) {
     for seed in [1, 2, 3] {

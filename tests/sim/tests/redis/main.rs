@@ -1,4 +1,4 @@
-//! The model is honest: a trace is played against it and against the scripts on a real Redis, and both say the same.
+//! Checks the model: a trace is played against it and against the scripts on a real Redis, and both say the same.
 //!
 //! `LEASEHOLD_SEED=n` plays another trace.
 
@@ -20,7 +20,7 @@ const STEPS: usize = 600;
 const OFF: [i64; 4] = [0, -1, 1, -2];
 /// How much the remaining times may differ by that.
 const LIKE: Duration = Duration::from_millis(5);
-/// Clients at which somebody listens, and one at which nobody does any more.
+/// Clients with a listener, and one without a listener any more.
 const INBOXES: [Inbox; 2] = [Inbox(1), Inbox(2)];
 const DEAF: Inbox = Inbox(3);
 
@@ -115,6 +115,7 @@ fn a_counter_that_was_lost_is_raised_to_the_clock() {
             floor: None,
             note: Note::from_wire("1@here"),
             queueing: Queueing::Wanted,
+            replaces: None,
         };
         let before = real.now();
         server.command::<()>(&["DEL", "leasehold:counter"]);

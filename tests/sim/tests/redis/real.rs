@@ -15,7 +15,7 @@ const FOREIGN_SET: &str = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX'
 const FOREIGN_DELETE: &str = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0";
 
 const COUNTER: &str = "leasehold:counter";
-/// How long a message may take that was sent.
+/// How long a message may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Said after each step where somebody listens: what was told before comes before.
 const NO_MORE: &str = "no more";
@@ -53,7 +53,7 @@ impl<'a> Real<'a> {
         redis::cmd("GET").arg(COUNTER).query(&mut self.connection).unwrap()
     }
 
-    /// Asks, and tells when the script ran and what it said.
+    /// Asks, and returns when the script ran and what it answered.
     pub(crate) fn ask(&mut self, ask: &Ask) -> (Moment, Said) {
         let (at, say) = match ask {
             Ask::Acquire(claim, seat) => self.acquire(claim, *seat),
@@ -140,7 +140,7 @@ impl<'a> Real<'a> {
         (at, reply == Value::Int(1))
     }
 
-    /// Everything that was told since this was asked last.
+    /// All messages since this was last called.
     fn told(&mut self) -> Vec<(Inbox, Event)> {
         let Some(inbox) = self.listened_to.first() else { return Vec::new() };
         let mut publish = redis::cmd("PUBLISH");
@@ -157,7 +157,7 @@ impl<'a> Real<'a> {
         }
     }
 
-    /// Runs a script, and tells what the server's clock said when it began.
+    /// Runs a script, and returns the server's clock at its beginning.
     fn script(&mut self, text: &str, keys: &[String], arguments: &[String]) -> (Moment, Value) {
         // An error in the middle of an array would be taken for one of the whole command.
         let timed = format!(
@@ -172,7 +172,7 @@ impl<'a> Real<'a> {
         let mut parts = parts.into_iter();
         let mut number = || redis::from_redis_value::<u64>(parts.next().unwrap()).unwrap();
         let (seconds, micros) = (number(), number());
-        // A `nil` in the end is not there at all.
+        // A `nil` at the end is missing altogether.
         (Moment::from_nanos(seconds * 1_000_000_000 + micros * 1000), parts.next().unwrap_or(Value::Nil))
     }
 }

@@ -191,7 +191,7 @@ fn claim_of(lease: &Lease) -> Claim {
     let Lease { name, owner, terms, .. } = lease.clone();
     let note = lock_host::note("").unwrap();
     let (width, queueing) = (Width::ONE, Queueing::Unwanted);
-    Claim { name, owner, terms, width, floor: None, note, queueing }
+    Claim { name, owner, terms, width, floor: None, note, queueing, replaces: None }
 }
 
 /// Answers many renewals from the last to the first.

@@ -67,7 +67,10 @@ fn take_for_keeping(store: &dyn BlockingBackend, request: &ReleaseRequest, owner
     let Some(keep) = request.keep else { return Ok(()) };
     let (width, queueing, note) = (Width::ONE, Queueing::Unwanted, Note::from_wire("1@twin"));
     let terms = Terms::exclusive(Ttl::new(keep).unwrap());
-    store.acquire(&Claim { name: request.name.clone(), owner, terms, width, floor: None, note, queueing }, WITHIN)?;
+    store.acquire(
+        &Claim { name: request.name.clone(), owner, terms, width, floor: None, note, queueing, replaces: None },
+        WITHIN,
+    )?;
     Ok(())
 }
 

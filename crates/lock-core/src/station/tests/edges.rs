@@ -1,5 +1,6 @@
 //! Stories at the edges: a waiter's last moment, an answer without time in it, a count that is off by one.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::super::{Input, Join};
@@ -127,4 +128,43 @@ fn a_place_is_wanted_only_where_somebody_waits() {
         assert_eq!(claim.contains("place wanted"), wanted, "{leaving:?} left: {claim}");
         assert_eq!(claim.contains("no place"), !wanted, "{leaving:?} left: {claim}");
     }
+}
+
+/// One who waits for so many answers of the store.
+fn join_for_answers(rig: &mut Rig, turn: u8, attempts: u32) -> Vec<String> {
+    rig.feed(Input::Join(Join { attempts: NonZeroU32::new(attempts), ..join(turn) }))
+}
+
+#[test]
+fn attempts_end_like_a_wait_and_the_others_go_on() {
+    let mut rig = rig();
+    join_for_answers(&mut rig, 1, 2);
+    assert_eq!(rig.queue(), none());
+    rig.join(2);
+    rig.wake();
+    let first = rig.queue();
+    assert!(
+        first[0].starts_with("refuse 1: timed out after ") && first[0].ends_with(", held under token 8"),
+        "{first:?}"
+    );
+    assert_eq!(first.len(), 1, "the other one needs the place");
+    join_for_answers(&mut rig, 3, 1);
+    rig.wake();
+    assert_eq!(rig.fail(ErrorKind::Unreachable, Effect::None), ["refuse 3: error Unreachable, effect None"]);
+    assert_eq!(rig.leave(2), ["run #4: release o1, all answered, within 1000ms"]);
+}
+
+#[test]
+fn a_lease_that_is_passed_on_here_and_a_grant_that_comes_too_late_are_no_attempts() {
+    let mut rig = holding(told_in_order(), 7, 9, 0);
+    join_for_answers(&mut rig, 2, 1);
+    join_for_answers(&mut rig, 3, 1);
+    assert_eq!(rig.leave(1)[1], "admit 2: token 8, valid for 29698ms");
+    assert_eq!(rig.leave(2)[1], "admit 3: token 9, valid for 29698ms");
+    let mut rig = self::rig();
+    join_for_answers(&mut rig, 1, 1);
+    rig.pass(Duration::from_secs(25));
+    assert_eq!(rig.grant(7, 7), none());
+    rig.wake();
+    assert_eq!(rig.grant(7, 7)[1], "admit 1: token 7, valid for 29698ms");
 }

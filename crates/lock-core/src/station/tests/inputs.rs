@@ -18,12 +18,16 @@ pub(super) type Feed = fn(&mut Rig) -> Vec<String>;
 /// Validity in which nothing can be done: most of it has passed when the answer is there.
 const LITTLE: Duration = Duration::from_millis(4);
 
-pub(super) const INPUTS: [(&str, Feed); 49] = [
+pub(super) const INPUTS: [(&str, Feed); 54] = [
     ("join", |rig| rig.join(NEW)),
     ("join, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..join(NEW) }))),
     ("join, wait is over", |rig| {
         let patience = Patience::Until(rig.now);
         rig.feed(Input::Join(Join { patience, ..join(NEW) }))
+    }),
+    ("join for one answer, then busy", |rig| [rig.join_for_one_answer(NEW), rig.be_busy()].concat()),
+    ("join for one answer, then claim failed", |rig| {
+        [rig.join_for_one_answer(NEW), rig.fail(ErrorKind::Unreachable, Effect::None)].concat()
     }),
     ("join, other ttl", |rig| rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("20s")), ..join(NEW) }))),
     ("leave: first", |rig| rig.leave(FIRST)),
@@ -32,6 +36,9 @@ pub(super) const INPUTS: [(&str, Feed); 49] = [
     ("cancel: second", |rig| rig.cancel(SECOND)),
     ("leave: unknown turn", |rig| rig.leave(STRANGER)),
     ("leave and keep: first", |rig| rig.leave_and_keep(FIRST)),
+    ("replace: first, longer ttl", |rig| rig.replace(FIRST, "60s")),
+    ("replace: first, shorter ttl", |rig| rig.replace(FIRST, "10s")),
+    ("replace: second", |rig| rig.replace(SECOND, "60s")),
     ("granted", |rig| rig.grant(11, 12)),
     ("granted, little left", |rig| {
         let lease = rig.lease(11, 12);
@@ -60,7 +67,7 @@ pub(super) const INPUTS: [(&str, Feed); 49] = [
         let (remaining, valid_for) = (None, Duration::from_secs(10));
         rig.answer(Ok(Answer::Queued { position: 200, remaining, valid_for, holder: Holder::Foreign, drawn: None }))
     }),
-    ("busy", |rig| rig.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8), drawn: None }))),
+    ("busy", Rig::be_busy),
     ("busy, foreign", |rig| rig.answer(Ok(Answer::Busy { remaining: None, holder: Holder::Foreign, drawn: None }))),
     ("claim failed, may pass, no effect", |rig| rig.fail(ErrorKind::Unreachable, Effect::None)),
     ("claim failed, may pass, effect unknown", |rig| rig.fail(ErrorKind::Timeout, Effect::Unknown)),

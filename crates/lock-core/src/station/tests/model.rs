@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::{
-    Answer, Certainty, Claim, Event, Holder, Lease, Moment, Note, Owner, Queueing, ReleaseRequest, Released, Renewed,
-    TokenRange, Waiting,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Lease, Moment, Note, Operation, Owner,
+    Queueing, ReleaseRequest, Released, Renewed, TokenRange, Waiting,
 };
 
 /// The longest that a place lasts.
@@ -39,9 +39,9 @@ impl Store {
         self.hold.is_none() && self.queue.is_empty()
     }
 
-    /// Whether this lease is the stored one, and stays so until then.
-    pub(super) fn keeps(&self, lease: &Lease, until: Moment) -> bool {
-        self.hold.as_ref().is_some_and(|(held, _, ends)| held == lease && clock(until) <= *ends)
+    /// Whether this owner's lease is the stored one, and stays so until then.
+    pub(super) fn keeps(&self, owner: Owner, until: Moment) -> bool {
+        self.hold.as_ref().is_some_and(|(held, _, ends)| held.owner == owner && clock(until) <= *ends)
     }
 
     /// Whether the hold and all places would be over by then.
@@ -50,16 +50,21 @@ impl Store {
         self.is_empty()
     }
 
-    pub(super) fn acquire(&mut self, now: Moment, client: usize, claim: &Claim) -> Answer {
+    pub(super) fn acquire(&mut self, now: Moment, client: usize, claim: &Claim) -> Result<Answer, BackendError> {
         self.forget_old(now);
         if self.buried.contains(&claim.owner) {
-            return Answer::Busy { remaining: None, holder: Holder::Foreign, drawn: None };
+            return Ok(Answer::Busy { remaining: None, holder: Holder::Foreign, drawn: None });
         }
         let granted = match &mut self.hold {
             Some((lease, _, ends)) if lease.owner == claim.owner => {
                 *ends = clock(now) + claim.terms.ttl.get();
                 Some(lease.clone())
             }
+            Some((lease, ..)) if claim.replaces == Some(lease.owner) => {
+                self.buried.insert(lease.owner);
+                Some(self.take(claim, clock(now) + claim.terms.ttl.get()))
+            }
+            _ if claim.replaces.is_some() => return Err(nothing_to_replace()),
             Some(_) => None,
             None => {
                 self.hand_over(now);
@@ -68,9 +73,9 @@ impl Store {
         };
         if let Some(lease) = granted {
             self.queue.retain(|place| place.claim.owner != claim.owner);
-            return Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false };
+            return Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false });
         }
-        self.wait(now, client, claim)
+        Ok(self.wait(now, client, claim))
     }
 
     fn wait(&mut self, now: Moment, client: usize, claim: &Claim) -> Answer {
@@ -150,6 +155,11 @@ impl Store {
         self.hold.take_if(|(_, _, ends)| *ends <= clock(now));
         self.queue.retain(|place| place.ends > clock(now));
     }
+}
+
+fn nothing_to_replace() -> BackendError {
+    let message = "the lease to replace is not held";
+    BackendError::new("model", Operation::Acquire, ErrorKind::Protocol, Effect::None, message)
 }
 
 /// The store's own clock, as much too fast as the drift allows for.

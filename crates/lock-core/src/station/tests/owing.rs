@@ -57,7 +57,11 @@ impl Hung {
                 }
                 Output::Refuse { turn, refusal } => self.refused.push((self.now, turn, refusal)),
                 Output::Ended { .. } => {}
-                Output::Admit { .. } | Output::Lose { .. } | Output::Keep { .. } | Output::Forget(_) => {
+                Output::Admit { .. }
+                | Output::Replaced { .. }
+                | Output::Lose { .. }
+                | Output::Keep { .. }
+                | Output::Forget(_) => {
                     panic!("nothing was granted")
                 }
             }

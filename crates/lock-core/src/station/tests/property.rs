@@ -3,6 +3,7 @@
 //! A failure prints the steps that led to it and keeps their seed in `proptest-regressions`, from where it is played
 //! again first. `PROPTEST_CASES` plays more games, `PROPTEST_RNG_SEED` the same ones again.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -18,11 +19,13 @@ const WAITINGS: [Waiting; 3] = [Waiting::QueueWithPush, Waiting::Queue, Waiting:
 #[derive(Clone, Debug)]
 enum Step {
     /// Somebody wants the lock.
-    Join { client: usize, wait: Wait, ttl: &'static str, max_hold: Option<Duration> },
+    Join { client: usize, wait: Wait, attempts: Option<NonZeroU32>, ttl: &'static str, max_hold: Option<Duration> },
     /// Somebody gives up or is done, and may want the lock kept.
     Leave { client: usize, pick: usize, keep: Option<Duration> },
     /// Somebody is told to give up, or was and holds by now.
     Cancel { client: usize, pick: usize },
+    /// A holder wants to go on for another ttl.
+    Replace { client: usize, ttl: &'static str },
     /// A request reaches the store.
     Carry { pick: usize },
     /// An answer reaches its client.
@@ -65,16 +68,20 @@ fn step() -> impl Strategy<Value = Step> {
     let pick = any::<usize>();
     let wait = prop_oneof![Just(Wait::Not), (1..5_000_u64).prop_map(Wait::For), Just(Wait::Forever)];
     let ttls = prop_oneof![4 => Just("3s"), 1 => Just("30s")];
+    let longer = prop_oneof![Just("3s"), Just("4s"), Just("30s")];
+    let attempts = proptest::option::weighted(0.2, (1..4_u32).prop_map(|attempts| NonZeroU32::new(attempts).unwrap()));
     let max_hold = proptest::option::weighted(0.2, (1..5_000_u64).prop_map(millis));
     let keep = proptest::option::weighted(0.3, (1..10_000_u64).prop_map(millis));
     let again = prop_oneof![3 => Just(Again::Never), 1 => Just(Again::Later)];
     let hints = prop_oneof![Just(Event::RecheckAll), Just(Event::Freed { name: "a".parse().unwrap() })];
     let long = prop_oneof![4 => 0..200_u64, 2 => 200..2_000_u64, 1 => 2_000..40_000_u64];
     prop_oneof![
-        4 => (client.clone(), wait, ttls, max_hold)
-            .prop_map(|(client, wait, ttl, max_hold)| Step::Join { client, wait, ttl, max_hold }),
+        4 => (client.clone(), wait, attempts, ttls, max_hold).prop_map(|(client, wait, attempts, ttl, max_hold)| {
+            Step::Join { client, wait, attempts, ttl, max_hold }
+        }),
         3 => (client.clone(), pick, keep).prop_map(|(client, pick, keep)| Step::Leave { client, pick, keep }),
         1 => (client.clone(), pick).prop_map(|(client, pick)| Step::Cancel { client, pick }),
+        2 => (client.clone(), longer).prop_map(|(client, ttl)| Step::Replace { client, ttl }),
         5 => pick.prop_map(|pick| Step::Carry { pick }),
         5 => pick.prop_map(|pick| Step::Answer { pick }),
         1 => pick.prop_map(|pick| Step::Lose { pick }),
@@ -92,7 +99,9 @@ fn step() -> impl Strategy<Value = Step> {
 impl World {
     fn play(&mut self, step: Step) {
         match step {
-            Step::Join { client, wait, ttl, max_hold } => self.play_join(client, wait, ttl, max_hold),
+            Step::Join { client, wait, attempts, ttl, max_hold } => {
+                self.play_join(client, wait, attempts, ttl, max_hold);
+            }
             Step::Leave { client, pick, keep } => {
                 if let Some(turn) = self.pick_turn(client, pick) {
                     self.leave(client, Leaving { turn, keep });
@@ -103,6 +112,7 @@ impl World {
                     self.cancel(client, turn);
                 }
             }
+            Step::Replace { client, ttl: length } => self.replace(client, Terms::exclusive(ttl(length))),
             Step::Carry { pick } => _ = self.pick(pick, under_way).map(|index| self.carry(index)),
             Step::Answer { pick } => _ = self.pick(pick, answered).map(|index| self.answer(index)),
             Step::Fail { pick } => {
@@ -130,7 +140,14 @@ impl World {
         turns.nth(pick % among.max(1))
     }
 
-    fn play_join(&mut self, client: usize, wait: Wait, ttl_text: &str, max_hold: Option<Duration>) {
+    fn play_join(
+        &mut self,
+        client: usize,
+        wait: Wait,
+        attempts: Option<NonZeroU32>,
+        ttl_text: &str,
+        max_hold: Option<Duration>,
+    ) {
         let turn = self.next_turn();
         let patience = match wait {
             Wait::Not => Patience::Never,
@@ -138,7 +155,7 @@ impl World {
             Wait::Forever => Patience::Forever,
         };
         let note = Note::from_wire("1@test");
-        self.join(client, Join { turn, terms: Terms::exclusive(ttl(ttl_text)), patience, max_hold, note });
+        self.join(client, Join { turn, terms: Terms::exclusive(ttl(ttl_text)), patience, attempts, max_hold, note });
     }
 
     fn play_tell(&mut self, pick: usize, again: Again) {
@@ -166,7 +183,7 @@ impl World {
 
     fn play_silence(&mut self, client: usize, tries: usize) {
         for _ in 0..tries {
-            self.play_join(client, Wait::Not, "30s", None);
+            self.play_join(client, Wait::Not, None, "30s", None);
             for letter in self.net.iter_mut().filter(|letter| matches!(letter.way, Way::There | Way::Back(_))) {
                 letter.way = Way::Lost;
             }
@@ -201,7 +218,7 @@ fn answered(way: &Way) -> bool {
 
 fn policy(waiting: Waiting, ordering: RequestOrder, chain: u32) -> Policy {
     let capabilities = Capabilities::new("model", waiting, Durability::Process).with_ordering(ordering);
-    let mut policy = Policy::new(capabilities.with_abilities(&[Ability::Keep]));
+    let mut policy = Policy::new(capabilities.with_abilities(&[Ability::Keep, Ability::Replace]));
     policy.chain = chain;
     policy
 }
@@ -232,7 +249,7 @@ proptest! {
         world.pass(Duration::from_secs(31), None);
         prop_assert!(world.store.is_over(world.now), "the store still holds something: {:?}", world.store);
         for client in 0..CLIENTS {
-            world.play_join(client, Wait::Forever, "3s", None);
+            world.play_join(client, Wait::Forever, None, "3s", None);
         }
         world.heal();
         prop_assert!(world.is_at_rest() && world.store.is_empty(), "something was left behind: {world:?}");
@@ -244,7 +261,7 @@ proptest! {
 fn late_news_of_a_lease_that_is_over_admit_nobody() {
     let mut world = World::new(policy(Waiting::QueueWithPush, RequestOrder::Unordered, 16), 1);
     for client in [0, 1] {
-        world.play_join(client, Wait::Forever, "3s", None);
+        world.play_join(client, Wait::Forever, None, "3s", None);
         world.flow(1);
     }
     let (first, _) = world.clients[0].holder.clone().unwrap();
@@ -252,7 +269,7 @@ fn late_news_of_a_lease_that_is_over_admit_nobody() {
     world.carry(0);
     // The lock was handed over to the second client, which sleeps until that is over and the third one holds.
     world.pass(millis(4_000), Some(1));
-    world.play_join(2, Wait::Forever, "3s", None);
+    world.play_join(2, Wait::Forever, None, "3s", None);
     world.carry_and_answer_last();
     world.pass(millis(1), None);
     world.carry_and_answer_last();

@@ -1,5 +1,6 @@
 //! A station on the bench: it takes inputs at a moment of the test's choosing and says in words what it does.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::{
 /// A store with a queue that tells those who wait, and keeps the order of requests.
 pub(super) fn told_in_order() -> Policy {
     let capabilities = Capabilities::new("test", Waiting::QueueWithPush, Durability::Process);
-    Policy::new(capabilities.with_ordering(RequestOrder::InOrder).with_abilities(&[Ability::Keep]))
+    Policy::new(capabilities.with_ordering(RequestOrder::InOrder).with_abilities(&[Ability::Keep, Ability::Replace]))
 }
 
 pub(super) fn ttl(text: &str) -> Ttl {
@@ -38,6 +39,7 @@ pub(super) fn join(turn: u8) -> Join {
         turn: TurnId(u64::from(turn)),
         terms: Terms::exclusive(Ttl::DEFAULT),
         patience: Patience::Forever,
+        attempts: None,
         max_hold: None,
         note: Note::from_wire("1@test"),
     }
@@ -119,6 +121,10 @@ impl Rig {
         self.feed(Input::Join(join(turn)))
     }
 
+    pub(super) fn join_for_one_answer(&mut self, turn: u8) -> Vec<String> {
+        self.feed(Input::Join(Join { attempts: NonZeroU32::new(1), ..join(turn) }))
+    }
+
     pub(super) fn leave(&mut self, turn: u8) -> Vec<String> {
         self.feed(Input::Leave(Leaving::now(TurnId(u64::from(turn)))))
     }
@@ -131,6 +137,12 @@ impl Rig {
     pub(super) fn leave_and_keep(&mut self, turn: u8) -> Vec<String> {
         let (turn, keep) = (TurnId(u64::from(turn)), Some(Duration::from_secs(60)));
         self.feed(Input::Leave(Leaving { turn, keep }))
+    }
+
+    /// Wants to go on for this ttl.
+    pub(super) fn replace(&mut self, turn: u8, length: &str) -> Vec<String> {
+        let (turn, terms) = (TurnId(u64::from(turn)), Terms::exclusive(ttl(length)));
+        self.feed(Input::Replace { turn, terms })
     }
 
     /// Answers the latest claim.
@@ -157,6 +169,10 @@ impl Rig {
         self.answer(Ok(Answer::Queued { position: 1, remaining, valid_for, holder: somebody(8, 8), drawn: None }))
     }
 
+    pub(super) fn be_busy(&mut self) -> Vec<String> {
+        self.answer(Ok(Answer::Busy { remaining: None, holder: somebody(8, 8), drawn: None }))
+    }
+
     pub(super) fn fail(&mut self, kind: ErrorKind, effect: Effect) -> Vec<String> {
         self.answer(Err(error(kind, effect)))
     }
@@ -175,7 +191,7 @@ impl Rig {
 
     /// Says how the lease of the latest claim's owner stands, asked at `asked_at`.
     pub(super) fn renewal(&mut self, asked_at: Moment, answer: Result<Renewed, BackendError>) -> Vec<String> {
-        let owner = self.claimant();
+        let owner = self.station.tenure.as_ref().map_or_else(|| self.claimant(), |tenure| tenure.lease.owner);
         self.feed(Input::Renewal { owner, asked_at, answer })
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::{Input, Join};
 use super::rig::{Rig, error, join, millis, somebody, told_in_order, ttl};
-use crate::{Answer, Effect, ErrorKind, Holder, Patience, Policy, Released, RequestOrder, Terms, Waiting};
+use crate::{Answer, Effect, ErrorKind, Holder, Patience, Policy, Released, Renewed, RequestOrder, Terms, Waiting};
 
 /// The waiter that asks first, and the one behind it.
 pub(super) const FIRST: u8 = 1;
@@ -48,6 +48,10 @@ pub(super) const TENURE: &[(&str, Drive)] = &[
     ("held, passed on once, the tokens are used up", held_to_the_end),
     ("held by transfer", || held_by_transfer(ClaimThen::Answered)),
     ("held by transfer, claim under way", || held_by_transfer(ClaimThen::UnderWay)),
+    ("held, a replacement is asked for", replacing),
+    ("held, a replacement timed out", replacing_again),
+    ("held, a replacement timed out, the old lease is not held", replacing_the_lost),
+    ("held by transfer, claim under way, a replacement is wanted", replacing_later),
 ];
 
 fn other_ttl(turn: u8) -> Join {
@@ -211,6 +215,31 @@ fn held_by_transfer(claim: ClaimThen) -> Rig {
         ClaimThen::UnderWay => _ = rig.wake(),
     }
     rig.hand_over(11, 12);
+    rig
+}
+
+fn replacing() -> Rig {
+    let mut rig = held_with(&[join(SECOND)]);
+    rig.replace(FIRST, "60s");
+    rig
+}
+
+fn replacing_again() -> Rig {
+    let mut rig = replacing();
+    rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    rig
+}
+
+fn replacing_the_lost() -> Rig {
+    let mut rig = replacing_again();
+    rig.renewal(rig.now, Ok(Renewed::NotHeld));
+    rig.wake();
+    rig
+}
+
+fn replacing_later() -> Rig {
+    let mut rig = held_by_transfer(ClaimThen::UnderWay);
+    rig.replace(FIRST, "60s");
     rig
 }
 

@@ -6,6 +6,7 @@ use super::super::owners::Owners;
 use super::super::pending::Progress;
 use super::super::phase::Phase;
 use super::super::quest::{Attempt, Hint, Place, Quest};
+use super::super::replacement::{Asking, Old, Replacement};
 use super::super::tenure::{Tenure, Turn};
 use super::super::{Action, Output, Request, Station};
 use super::rig::SECRET;
@@ -30,6 +31,11 @@ pub(super) fn output(now: Moment, output: &Output) -> String {
             format!("admit {}: token {token}, valid for {left}", turn.0)
         }
         Output::Refuse { turn, refusal } => format!("refuse {}: {}", turn.0, refused(refusal)),
+        Output::Replaced { turn, result: Ok(hold) } => {
+            let (token, left) = (hold.token(), after(now, hold.valid_until()));
+            format!("replaced {}: token {token}, valid for {left}", turn.0)
+        }
+        Output::Replaced { turn, result: Err(refusal) } => format!("replaced {}: {}", turn.0, refused(refusal)),
         Output::Lose { turn, reason } => format!("lose {}: {}", turn.0, loss(reason)),
         Output::Ended { turn, result: Ok(Released::Released) } => format!("ended {}: released", turn.0),
         Output::Ended { turn, result: Ok(Released::Left | Released::NotHeld) } => {
@@ -54,7 +60,8 @@ fn run(action: &Action) -> String {
             };
             let floor = claim.floor.map_or_else(String::new, |floor| format!(", above {floor}"));
             let (whose, ttl, width) = (owner(claim.owner), claim.terms.ttl, claim.width.get());
-            format!("run #{id}: acquire {whose}, ttl {ttl}, width {width}{floor}, {queueing}, within {within}ms")
+            let old = claim.replaces.map_or_else(String::new, |old| format!(" in place of {}", owner(old)));
+            format!("run #{id}: acquire {whose}{old}, ttl {ttl}, width {width}{floor}, {queueing}, within {within}ms")
         }
         Request::Release(request) => {
             let keep = request.keep.map_or_else(String::new, |keep| format!(", keep for {}ms", keep.as_millis()));
@@ -169,7 +176,21 @@ fn holding(now: Moment, tenure: &Tenure) -> String {
         format!("{} as {}, token {token}, for {left}", turn.id.0, owner(tenure.lease.owner))
     };
     let turns: Vec<_> = tenure.turns.iter().map(turn).collect();
-    format!("Held by {}{wanted}{unanswered}{error}", turns.join(" and "))
+    let replacement = tenure.replacement.as_ref().map_or_else(String::new, |new| replacing(now, new));
+    format!("Held by {}{wanted}{unanswered}{error}{replacement}", turns.join(" and "))
+}
+
+fn replacing(now: Moment, new: &Replacement) -> String {
+    let progress = match new.progress {
+        Asking::Since(_, id) => format!("claim #{}", id.0),
+        Asking::At(at) => format!("again in {}", after(now, at)),
+    };
+    let unanswered = if new.unanswered_until.is_some() { ", a claim unanswered" } else { "" };
+    let old = match new.old {
+        Old::Held => "",
+        Old::NotHeld => ", the old one not held",
+    };
+    format!("; replacing it as {}, {progress}{unanswered}{old}", owner(new.owner))
 }
 
 fn unanswered(certainty: Certainty) -> &'static str {

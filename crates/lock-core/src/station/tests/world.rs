@@ -11,7 +11,7 @@ use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Stati
 use super::model::Store;
 use crate::{
     BackendError, Batch, Certainty, Effect, ErrorKind, Event, Hold, Keeper, Moment, Operation, Owner, Patience, Policy,
-    ReleaseRequest, Released, Renewed, Waiting,
+    ReleaseRequest, Released, Renewed, Terms, Waiting,
 };
 
 /// How many clients there are.
@@ -121,7 +121,9 @@ impl World {
         if let (Some((_, hold)), Some(keep)) = (held, leaving.keep) {
             // The store's clock may be as much too fast as the drift allows for.
             let end = self.now + keep.saturating_sub(crate::drift(keep));
-            self.clients[client].keeping.insert(hold.lease().owner, end);
+            let client = &mut self.clients[client];
+            let owners = [Some(hold.lease().owner), client.replacement()];
+            client.keeping.extend(owners.into_iter().flatten().map(|owner| (owner, end)));
         }
         self.feed(client, Input::Leave(leaving));
         let left = &mut self.clients[client];
@@ -139,6 +141,12 @@ impl World {
         let there = &self.clients[client];
         assert!(!there.waiters.contains_key(&turn), "who is cancelled does not wait");
         assert_eq!(holds(there), held, "who is cancelled is not admitted, and who holds goes on");
+    }
+
+    pub(super) fn replace(&mut self, client: usize, terms: Terms) {
+        if let Some((turn, _)) = self.clients[client].holder {
+            self.feed(client, Input::Replace { turn, terms });
+        }
     }
 
     pub(super) fn feed(&mut self, client: usize, input: Input) {
@@ -165,12 +173,18 @@ impl World {
                 if let Patience::Until(end) = patience {
                     assert!(self.now < end, "turn {} was admitted after its wait", turn.0);
                 }
-                assert!(hold.check(self.now).is_ok(), "turn {} was admitted too late", turn.0);
                 assert!(self.now >= self.kept_until, "turn {} was admitted while the lock is kept", turn.0);
-                let token = hold.token().get();
-                assert!(token > self.admitted, "token {token} was admitted after {}", self.admitted);
-                self.admitted = token;
-                assert!(client.holder.replace((turn, hold)).is_none(), "one turn at a time");
+                assert!(client.holder.replace((turn, Arc::clone(&hold))).is_none(), "one turn at a time");
+                self.begin(turn, &hold);
+            }
+            Output::Replaced { turn, result } => {
+                let (holder, old) = client.holder.as_mut().expect("only a holder's lease is replaced");
+                assert_eq!(*holder, turn, "only a holder's lease is replaced");
+                if let Ok(hold) = result {
+                    assert!(old.check(self.now).is_ok(), "turn {} had lost its hold before", turn.0);
+                    *old = Arc::clone(&hold);
+                    self.begin(turn, &hold);
+                }
             }
             Output::Refuse { turn, .. } => _ = client.waiters.remove(&turn).expect("only who waits is refused"),
             Output::Lose { turn, .. } => {
@@ -191,15 +205,25 @@ impl World {
         }
     }
 
+    /// A turn begins, or goes on under another lease.
+    fn begin(&mut self, turn: TurnId, hold: &Hold) {
+        assert!(hold.check(self.now).is_ok(), "turn {} has its hold too late", turn.0);
+        let token = hold.token().get();
+        assert!(token > self.admitted, "token {token} was admitted after {}", self.admitted);
+        self.admitted = token;
+    }
+
     /// What holds at every moment: one holder at most, over all clients, and none that relies on more than the store
     /// keeps for it.
     pub(super) fn check(&self) {
-        let holds = self.clients.iter().filter_map(|client| client.holder.as_ref()).map(|(_, hold)| hold);
-        let live: Vec<_> = holds.filter(|hold| hold.check(self.now).is_ok()).collect();
+        let holds = self.clients.iter().filter_map(|client| Some((client, &client.holder.as_ref()?.1)));
+        let live: Vec<_> = holds.filter(|(_, hold)| hold.check(self.now).is_ok()).collect();
         assert!(live.len() <= 1, "more than one holds: {live:?}");
-        for hold in live {
+        for (client, hold) in live {
+            // The store may have replaced the lease, and the client does not know yet.
+            let owners = [Some(hold.lease().owner), client.replacement()];
             assert!(
-                self.store.keeps(hold.lease(), hold.valid_until()),
+                owners.into_iter().flatten().any(|owner| self.store.keeps(owner, hold.valid_until())),
                 "{hold:?} relies on more than {:?}",
                 self.store
             );
@@ -214,7 +238,7 @@ impl World {
             let station = &client.station;
             let asks = station.quest.as_ref().is_some_and(|quest| quest.attempt().owner == claim.owner);
             let holds = station.tenure.as_ref().is_some_and(|tenure| tenure.lease.owner == claim.owner);
-            let known = asks || holds;
+            let known = asks || holds || client.replacement() == Some(claim.owner);
             assert!(known || client.parted.contains(&claim.owner), "a late claim would not be cleared: {letter:?}");
         }
     }
@@ -236,7 +260,7 @@ impl World {
         let letter = &mut self.net[index];
         let told = match &letter.content {
             Content::Action(_, Request::Acquire(claim)) => {
-                Told::Action(Reply::Acquire(Ok(self.store.acquire(self.now, letter.client, claim))))
+                Told::Action(Reply::Acquire(self.store.acquire(self.now, letter.client, claim)))
             }
             Content::Action(_, Request::Release(request)) => {
                 let released = self.store.release(self.now, request);
@@ -358,6 +382,13 @@ impl World {
     pub(super) fn is_at_rest(&self) -> bool {
         let at_rest = |client: &Client| client.station.is_idle() && client.keeper.is_empty();
         self.clients.iter().all(|client| at_rest(client) && client.waiters.is_empty() && client.holder.is_none())
+    }
+}
+
+impl Client {
+    /// The owner that may have replaced the holder's.
+    fn replacement(&self) -> Option<Owner> {
+        Some(self.station.tenure.as_ref()?.replacement.as_ref()?.owner)
     }
 }
 

@@ -58,7 +58,7 @@ impl Pass {
         Dwell { epoch, lasts: lasts.max(least), longest, recovery }
     }
 
-    /// How a counter is recovered where too few of the others vote.
+    /// How a counter is recovered if too few of the others vote.
     fn without_voters(&self, nodes: &Nodes) -> Recovery {
         let mut predecessors = self.views.iter().flatten().filter_map(|view| view.predecessor.as_ref());
         let kept = predecessors.any(|predecessor| self.are_counters_kept(nodes, predecessor));

@@ -1,4 +1,4 @@
-//! A claim that failed leaves nothing at nodes that were told so.
+//! A claim that failed leaves nothing at nodes that answered its release.
 
 use lock_core::{LockName, Owner};
 

@@ -1,11 +1,11 @@
-//! A node grants nothing to an owner that was released there: a claim that comes too late leaves nothing.
+//! A node grants nothing to an owner that was released there: a claim that arrives too late leaves nothing.
 
 use lock_core::{Claim, Ttl};
 
 use crate::clock::Time;
 use crate::quorum::node::Node;
 
-/// For as long as any lease may last; clocks may be a little off.
+/// This holds for as long as any lease may last; clocks may be a little off.
 pub(crate) fn check(node: &Node, now: Time, max_ttl: Ttl, claim: &Claim) -> Result<(), String> {
     match node.released.get(&claim.owner) {
         Some(Some(released)) if now.since(*released) < max_ttl.get() * 98 / 100 => {

@@ -1,4 +1,4 @@
-//! What must hold with a quorum, beside what holds for all stores: one rule in each file.
+//! What must hold with a quorum, besides what holds for all stores: one rule in each file.
 
 mod failed_leaves_nothing;
 mod ghosts;

@@ -1,10 +1,11 @@
-//! Nobody relies on its lease for longer than a majority of the nodes keeps it, or at least would grant it to nobody else.
+//! No holder relies on its lease for longer than a majority of the nodes keeps it, or at least would grant the lock to
+//! no other owner.
 
 use crate::clock::Time;
 use crate::invariants::{Holding, Watch};
 use crate::quorum::node::Node;
 
-/// Stricter than that there is one holder: it sees the gap, whether or not somebody steps into it.
+/// This is stricter than "one holder": it finds the gap, whether or not another owner uses it.
 pub(crate) fn check<'a>(
     watch: &Watch,
     holdings: impl Iterator<Item = Holding<'a>>,
@@ -12,7 +13,7 @@ pub(crate) fn check<'a>(
     majority: usize,
     now: Time,
 ) -> Result<(), String> {
-    for Holding { hold, until } in holdings {
+    for Holding { hold, until, .. } in holdings {
         let lease = hold.lease();
         if watch.epoch_of(lease) != Some(watch.epoch()) {
             continue;

@@ -1,7 +1,7 @@
 //! No node counts as having acknowledged a token below its grant's own.
 //!
-//! The proof of rising tokens rests on this. A run in which it does harm takes a clock that leaps, a holder that comes and
-//! goes meanwhile, and a request that is late by as much; so it is looked at directly.
+//! The proof of rising tokens rests on this. A violation does harm only in a run with a clock that leaps, another
+//! holder meanwhile, and a request that is late by as much. So it is checked directly.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
-//! At most one holder at a time, by what each holder thinks itself.
+//! At most one holder at a time, in each holder's own view.
 
 use crate::invariants::{Holding, Watch};
 
-/// Where no clock went wrong since both asked, nor anything else that nodes cannot know.
+/// This holds if no clock went wrong since both asked, nor anything else that nodes cannot notice.
 pub(crate) fn check(watch: &Watch, holdings: &[Holding<'_>]) -> Result<(), String> {
     let certain = |holding: &&Holding<'_>| watch.epoch_of(holding.hold.lease()) == Some(watch.epoch());
     let certain: Vec<_> = holdings.iter().filter(certain).collect();

@@ -1,4 +1,4 @@
-//! After quiet time no node keeps anything for anybody.
+//! After a quiet time no node keeps anything for any owner.
 
 use crate::clock::Time;
 use crate::quorum::node::Node;

@@ -1,8 +1,8 @@
-//! Tokens are distinct, and rise in real time: what was handed out before somebody asked is below what that one is handed
-//! out. And no two nodes see two holders in different orders: the order of acknowledgements is that of the tokens.
+//! Tokens are distinct, and rise in real time: a token that was handed out before an owner asked is below that owner's
+//! token. And no two nodes see two holders in different orders: the order of acknowledgements is that of the tokens.
 //!
-//! No clock counts here. What counts is the memory of the nodes: where more was lost than recovery can know, what was
-//! handed out before is forgiven.
+//! Clocks do not matter here, only the memory of the nodes: if more was lost than recovery can know, what was handed
+//! out before does not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,11 @@ use crate::invariants::Epoch;
 /// How many of the latest leases of a lock are compared.
 const LATEST: usize = 24;
 
-/// Something was lost that no node can know of.
+/// Something was lost that no node can know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Forgiveness(u64);
 
-/// What was known when an owner asked first.
+/// What was known when an owner first asked.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     at: Time,
@@ -45,7 +45,7 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// More was lost than recovery can know: what was handed out up to now is of no account.
+    /// More was lost than recovery can know: what was handed out up to now does not count.
     pub(crate) fn forgive(&mut self) {
         self.forgiveness.0 += 1;
         self.handed_out.clear();
@@ -64,13 +64,13 @@ impl Tokens {
         self.begun.get(&owner).map(|begun| begun.at)
     }
 
-    /// An owner was granted a lease. Tells when it began.
+    /// An owner was granted a lease. Returns when it began.
     pub(crate) fn granted(&mut self, lease: &Lease, acknowledged: BTreeMap<NodeId, u64>) -> Option<Epoch> {
         self.granted.insert(lease.owner, Granted { lease: lease.clone(), acknowledged });
         self.begun.get(&lease.owner).map(|begun| begun.epoch)
     }
 
-    /// Somebody has its turn.
+    /// A user gets its turn.
     pub(crate) fn admitted(&mut self, hold: &Hold) -> (Result<(), String>, Result<(), String>) {
         let (lease, token) = (hold.lease(), hold.token());
         let Some(begun) = self.begun.get(&lease.owner).filter(|begun| begun.forgiveness == self.forgiveness) else {
@@ -78,7 +78,7 @@ impl Tokens {
         };
         let distinct = self.handed_out.entry(lease.name.clone()).or_default().insert(token);
         let rises = match begun.above.filter(|above| *above >= token) {
-            Some(above) => Err(format!("{hold:?} was asked for after {above} had been handed out")),
+            Some(above) => Err(format!("{hold:?} was requested after {above} had been handed out")),
             None if !distinct => Err(format!("{hold:?} has a token that was handed out before")),
             None => Ok(()),
         };

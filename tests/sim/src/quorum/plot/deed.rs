@@ -1,4 +1,4 @@
-//! What a plot says: who does what, and what happens to nodes, and when.
+//! The events of a plot: who does what, what happens to nodes, and when.
 
 use std::time::Duration;
 
@@ -7,36 +7,36 @@ use crate::quorum::list::List;
 use crate::quorum::node::Return;
 use crate::wish::Wish;
 
-/// Somebody of the cast, in the order of entrance.
+/// A process of the cast, in the order of entrance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Actor(pub(super) usize);
 
-/// The one that has, or gets, what it should not.
+/// The process that has, or gets, what it should not.
 pub(super) const HERO: Actor = Actor(0);
 
 /// One thing that happens as planned.
 #[derive(Clone, Debug)]
 pub(in super::super) enum Deed {
-    /// Somebody wants a lock.
+    /// A process wants a lock.
     Ask(Actor, Wish),
-    /// Somebody enters with this list; what it sends to a node may arrive so much later.
+    /// A process enters with this list; what it sends to a node may arrive later by this much.
     Enter(Actor, List, Option<(usize, Duration)>),
-    /// An operator has the nodes of the first list belong to the second one.
+    /// An operator moves the nodes of the first list to the second one.
     Move(Actor),
-    /// The operator goes on once enough nodes were moved, and until then moves them again: the nodes of the second list take
-    /// over. From then on these get the second list.
+    /// The operator continues once enough nodes were moved, and until then moves them again: the nodes of the second
+    /// list take over. From then on these processes get the second list.
     TakeOver(Actor, [Actor; 2]),
-    /// What somebody sends to a node has another fate for so long.
+    /// For this long, what a process sends to a node has a special fate.
     Gap { actor: Actor, node: usize, fate: Fate, lasts: Duration },
-    /// Somebody stands still.
+    /// A process is suspended.
     Stop(Actor, Duration),
     /// A node loses everything.
     Forget(usize),
     /// A copy is made of what a node keeps.
     Copy(usize),
-    /// A node starts again; it is away for so long.
+    /// A node restarts; it is away for this long.
     Restart(usize, Return, Duration),
-    /// A node stands still.
+    /// A node is suspended.
     Freeze(usize, Duration),
     /// The clock of a node steps forward, if the node keeps no lease.
     StepClock(usize, Duration),

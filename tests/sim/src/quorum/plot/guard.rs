@@ -1,4 +1,4 @@
-//! The plots of the guard's rules, over three nodes. A majority is two: one that forgets and another one.
+//! The plots of the guard's rules, over three nodes. A majority is two: one node that forgets, and another one.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ const LOCK: usize = 0;
 const OTHER: usize = 1;
 /// The hero's ttl: the longest that is allowed, and long enough for a request to be under way for longer than the least dwell.
 const LONG: Duration = Duration::from_secs(30);
-/// The ttls of all others: a node that knows no longer one dwells for the least time.
+/// The ttls of all others: a node that knows no longer ttl dwells for the shortest time.
 const SHORT: [Duration; 3] = [Duration::from_millis(600), Duration::from_secs(1), Duration::from_millis(1900)];
 /// Who keeps the other lock, of the chorus.
 const KEEPER: Actor = Actor(1);
-/// How soon the chorus comes again: a client that nobody comes to sees nothing.
+/// How soon the chorus asks again: a client without users notices nothing.
 const PACE: Duration = Duration::from_millis(250);
 
 const fn millis(millis: u64) -> Duration {
@@ -65,9 +65,9 @@ pub(in super::super) fn draw(dice: &mut Dice) -> (Terms, Script) {
     (terms, script)
 }
 
-/// Clients of another lock come all the time; some of them want the hero's, too, in the end. Most of the time one of them has the
-/// other lock and keeps it, and the nodes draw no tokens: where they do, a late grant of the hero's is above the first one,
-/// which the node that forgot it does not acknowledge.
+/// Clients of another lock arrive all the time; some of them finally want the hero's lock, too. Most of the time one of
+/// them holds the other lock and keeps it, so the nodes draw no tokens. If they did, a late grant for the hero would be
+/// above the first one, and the node that forgot that one would not acknowledge it.
 fn chorus(dice: &mut Dice, script: &mut Script) {
     let end = script.end() + millis(6000);
     let rivals = if dice.chance(500) { script.end() } else { end };
@@ -94,7 +94,7 @@ fn gap(actor: Actor, node: usize, fate: Fate, lasts: Duration) -> Deed {
     Deed::Gap { actor, node, fate, lasts }
 }
 
-/// The victim grants a claim and forgets it. The others hear of its ttl only after the victim is back.
+/// The victim grants a claim and forgets it. The others learn its ttl only after the victim is back.
 fn unannounced(dice: &mut Dice, script: &mut Script, roles: Roles, begins: Duration) {
     script.at(begins, gap(HERO, roles.witness, Fate::Late, dice.millis(1800, 4900)));
     script.at(begins, gap(HERO, roles.stranger, Fate::Lost, dice.millis(5000, 8000)));
@@ -102,7 +102,7 @@ fn unannounced(dice: &mut Dice, script: &mut Script, roles: Roles, begins: Durat
     script.at(begins + dice.millis(1, 300), Deed::Forget(roles.victim));
 }
 
-/// A clock steps forward while a node abstains: what that one has noted looks older than the longest lease.
+/// The clock of a node that abstains steps forward, so its note looks older than the longest lease.
 fn one_old_note(dice: &mut Dice, script: &mut Script, roles: Roles, begins: Duration) {
     script.at(begins, gap(HERO, roles.stranger, Fate::Lost, dice.millis(5000, 20_000)));
     script.at(begins, Deed::Ask(HERO, wish(LOCK, LONG, dice.millis(5000, 20_000))));
@@ -112,8 +112,9 @@ fn one_old_note(dice: &mut Dice, script: &mut Script, roles: Roles, begins: Dura
     script.at(forgets + dice.millis(1, 6000), Deed::StepClock(stepped, dice.millis(25_000, 90_000)));
 }
 
-/// The hero has announced its ttl to the victim and the witness. The victim is put back to before that, and comes back by its
-/// clock while the witness stands still. Then the witness grants a claim and forgets, and nobody knows the ttl.
+/// The hero has announced its ttl to the victim and the witness. The victim is reset to an earlier state, and is
+/// restored by its clock while the witness is suspended. Then the witness grants a claim and forgets, and no node knows
+/// the ttl.
 fn back_by_clock(dice: &mut Dice, script: &mut Script, roles: Roles, begins: Duration) {
     let Roles { victim, witness, stranger } = roles;
     script.at(begins, Deed::Copy(victim));
@@ -133,8 +134,8 @@ fn back_by_clock(dice: &mut Dice, script: &mut Script, roles: Roles, begins: Dur
     script.at(last + dice.millis(2, 300), Deed::Forget(witness));
 }
 
-/// A pass looks at the others before the hero announces its ttl, and at the victim when that has granted it and forgotten. Then
-/// the passing client is suspended for the dwell.
+/// A pass looks at the others before the hero announces its ttl, and at the victim after the victim has granted and
+/// forgotten it. Then the client of the pass is suspended for the dwell.
 fn counted_past_the_look(dice: &mut Dice, script: &mut Script, roles: Roles, begins: Duration) {
     let Roles { victim, witness, stranger } = roles;
     // The chorus has two voices.

@@ -1,9 +1,9 @@
-//! The plots of two lists: nodes are moved from the first to the second while clients of both live, or clients were given the
-//! second one by mistake.
+//! The plots of two lists: nodes are moved from the first to the second while clients of both run, or clients were
+//! given the second one by mistake.
 //!
-//! Each client's passes reach all its nodes. A blank node looks the same to both deployments, and a pass that no node of the
-//! other one answers takes it: two holders follow, as the model shows. Nodes do not stand still here, and nothing is lost but
-//! what the first operator sends.
+//! Each client's passes reach all its nodes. A blank node looks the same to both deployments, and a pass to which no
+//! node of the other deployment answers takes it: two holders follow, as the model shows. So no node is suspended here,
+//! and nothing is lost except what the first operator sends.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub(super) fn draw(dice: &mut Dice, script: &mut Script, begins: Duration, longe
     }
 }
 
-/// Somebody wants the lock again and again, for short or for long.
+/// A process wants the lock again and again, for a short or a long time.
 fn ask(dice: &mut Dice, script: &mut Script, actor: Actor, when: Range<Duration>, longest: Duration) {
     let mut time = when.start;
     while time < when.end {

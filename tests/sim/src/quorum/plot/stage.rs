@@ -1,4 +1,4 @@
-//! Has happen what a plot says.
+//! Carries out the events of a plot.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::world::World;
 const AGAIN: Duration = Duration::from_secs(3);
 
 impl World<Nodes> {
-    /// Nobody comes and nothing happens but what the plot says.
+    /// No user arrives and nothing happens except what the plot says.
     pub(in super::super) fn rehearse(&mut self, script: Script) {
         self.env.cancel(|plan| matches!(plan, Plan::Arrival(_)));
         if self.stores.terms.spares > 0 {

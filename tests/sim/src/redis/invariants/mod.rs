@@ -1,4 +1,4 @@
-//! What must hold at one Redis, beside what holds for all stores: one rule in each file.
+//! What must hold at one Redis, besides what holds for all stores: one rule in each file.
 
 mod cancelled;
 mod one_holder;

@@ -1,4 +1,4 @@
-//! At most one holder at a time, by what each holder thinks itself.
+//! At most one holder at a time, in each holder's own view.
 
 use lock_core::LockName;
 
@@ -14,7 +14,7 @@ pub(crate) struct Outsider {
     pub(crate) epoch: Epoch,
 }
 
-/// Holders of one memory of the store exclude each other. Where it lost data, there can be two: nobody promises more.
+/// Holders of one memory of the store exclude each other. If it lost data, there can be two: no more is guaranteed.
 pub(crate) fn check(watch: &Watch, holdings: &[Holding<'_>], outsider: Option<&Outsider>) -> Result<(), String> {
     let known = |holding: &Holding<'_>| watch.epoch_of(holding.hold.lease());
     for (index, one) in holdings.iter().enumerate() {

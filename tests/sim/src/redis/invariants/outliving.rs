@@ -1,4 +1,4 @@
-//! No key outlives its lease or its place: after quiet time the store is empty but for the counter and the marker.
+//! No key outlives its lease or its place: after a quiet time the store is empty except for the counter and the marker.
 
 use crate::redis::server::Server;
 

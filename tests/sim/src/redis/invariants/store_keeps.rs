@@ -1,12 +1,12 @@
-//! Nobody relies on its lease for longer than the store keeps it.
+//! No holder relies on its lease for longer than the store keeps it.
 
 use crate::clock::Clock;
 use crate::invariants::{Holding, Watch};
 use crate::redis::server::{Server, millis};
 
-/// Stricter than that there is one holder: it sees the gap, whether or not somebody steps into it.
+/// This is stricter than "one holder": it finds the gap, whether or not another owner uses it.
 pub(crate) fn check(watch: &Watch, holdings: &[Holding<'_>], server: &Server, clock: Clock) -> Result<(), String> {
-    for Holding { hold, until } in holdings {
+    for Holding { hold, until, .. } in holdings {
         let lease = hold.lease();
         if watch.epoch_of(lease) != Some(watch.epoch()) {
             continue;

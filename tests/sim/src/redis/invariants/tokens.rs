@@ -1,4 +1,4 @@
-//! Tokens rise in the order of admission. Over a loss of data, whatever is granted later has a higher token, even where
+//! Tokens rise in the order of admission. Across a loss of data, whatever is granted later has a higher token, even if
 //! an earlier grant is admitted only then.
 
 use std::collections::BTreeMap;

@@ -74,21 +74,21 @@ impl Keys {
         self.lock.is_none() && self.queue.is_none() && self.tombstones.is_empty()
     }
 
-    /// Takes the first owner that counts, or is this one, out of the queue; those before it are dropped.
+    /// Removes the first owner that counts, or is this one, from the queue; those before it are dropped.
     pub(crate) fn take_first(&mut self, me: Option<Owner>, counts: impl Fn(&Waiter) -> bool) -> Option<Waiter> {
         let waiter = self.queue.as_mut()?.value.take_first(me, counts);
         self.queue.take_if(|queue| queue.value.is_empty());
         waiter
     }
 
-    /// Drops an owner's place; tells whether it had one.
+    /// Drops an owner's place; returns whether it had one.
     pub(crate) fn leave(&mut self, owner: Owner) -> bool {
         let left = self.queue.as_mut().is_some_and(|queue| queue.value.leave(owner));
         self.queue.take_if(|queue| queue.value.is_empty());
         left
     }
 
-    /// Appends a place, or refreshes it where it is. Answers its position, from 1.
+    /// Appends a place, or refreshes it where it is. Returns its position, from 1.
     pub(crate) fn seat(&mut self, now: Millis, place: Millis, waiter: Waiter) -> usize {
         let mut queue = self.queue.take().unwrap_or(Kept { value: Queue::default(), ends: 0 });
         queue.value.drop_what_is_over(now, waiter.owner);

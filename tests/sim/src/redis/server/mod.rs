@@ -63,7 +63,7 @@ pub enum Say {
 pub(crate) struct Outcome {
     pub(crate) say: Say,
     pub(crate) published: Vec<(Inbox, Event)>,
-    /// What was granted anew.
+    /// What was newly granted.
     pub(crate) granted: Vec<Lease>,
 }
 
@@ -110,12 +110,12 @@ impl Server {
         Outcome { say, published: script.published, granted: script.granted }
     }
 
-    /// The connections on which an inbox is heard.
+    /// The connections that listen to an inbox.
     pub(crate) fn heard_on(&self, inbox: Inbox) -> BTreeSet<ConnId> {
         self.listeners.get(&inbox).cloned().unwrap_or_default()
     }
 
-    /// A connection is gone, and what was heard on it.
+    /// A connection is gone, and its subscriptions with it.
     pub(crate) fn closed(&mut self, conn: ConnId) {
         for conns in self.listeners.values_mut() {
             conns.remove(&conn);
@@ -130,7 +130,7 @@ impl Server {
         self.run_id += 1;
     }
 
-    /// A client of the plain layout: `SET key value NX PX life`. Tells whether the lock was free.
+    /// A client of the plain layout: `SET key value NX PX life`. Returns whether the lock was free.
     pub(crate) fn foreign_set(&mut self, now: Moment, name: &LockName, value: u64, life: u64) -> bool {
         let now = millis(now);
         let keys = self.data.locks.entry(name.clone()).or_default();
@@ -142,13 +142,13 @@ impl Server {
         free
     }
 
-    /// A client of the plain layout: compare and delete. Tells whether it was there.
+    /// A client of the plain layout: compare and delete. Returns whether it was there.
     pub(crate) fn foreign_delete(&mut self, name: &LockName, value: u64) -> bool {
         let keys = self.data.locks.get_mut(name);
         keys.and_then(|keys| keys.lock.take_if(|lock| lock.value == Stored::Foreign(value))).is_some()
     }
 
-    /// Drops what is over. Redis does so when a key is looked at; what nobody looks at is of no account.
+    /// Drops what has expired. Redis does so when a key is read; keys that nobody reads do not matter.
     pub(crate) fn forget_what_is_over(&mut self, now: Moment) {
         for keys in self.data.locks.values_mut() {
             keys.forget_what_is_over(millis(now));

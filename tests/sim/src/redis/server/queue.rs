@@ -12,7 +12,7 @@ pub(crate) const PLACE_MAX: Millis = 10_000;
 const WINDOW: usize = 16;
 const EVERY: usize = 4;
 const STRIDE: usize = 7919;
-/// How many more than those that wait may be in the list.
+/// How many more entries than waiters may be in the list.
 const SLACK: usize = 8;
 
 /// An entry of the hash beside the list.
@@ -24,7 +24,7 @@ pub(crate) struct Waiter {
     pub(crate) ttl: Ttl,
     pub(crate) width: Width,
     pub(crate) floor: Option<FencingToken>,
-    /// Nobody, where it is not told.
+    /// `None` if it is not notified.
     pub(crate) inbox: Option<Inbox>,
     pub(crate) note: Note,
 }
@@ -81,12 +81,12 @@ impl Queue {
         self.entries.remove(&owner).is_some()
     }
 
-    /// Drops from the head what is over, except for this one.
+    /// Drops expired places from the head, except this one.
     pub(super) fn drop_what_is_over(&mut self, now: Millis, me: Owner) {
         self.first(Some(me), |waiter| !waiter.is_over(now));
     }
 
-    /// Appends a place, or refreshes it where it is. Answers its position, from 1.
+    /// Appends a place, or refreshes it where it is. Returns its position, from 1.
     pub(super) fn seat(&mut self, now: Millis, waiter: Waiter) -> usize {
         let owner = waiter.owner;
         let head = self.list.front().copied().and_then(|head| Some((head, self.entries.get(&head)?.0)));
@@ -117,7 +117,7 @@ impl Queue {
         self.last
     }
 
-    /// Drops what is over in one window, and compacts the list where most of its owners have no entry.
+    /// Drops expired places in one window, and compacts the list if most of its owners have no entry.
     fn sweep(&mut self, now: Millis) {
         let length = self.list.len();
         if !length.is_multiple_of(EVERY) {

@@ -72,7 +72,7 @@ impl Script<'_> {
         Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted })
     }
 
-    /// The owner holds already: its ttl is re-armed and its place dropped.
+    /// The owner already holds: its ttl is re-armed and its place dropped.
     fn again(&mut self, claim: &Claim) -> Option<Lease> {
         let (now, mistake) = (millis(self.now), self.mistake);
         let keys = self.keys(&claim.name);
@@ -104,7 +104,7 @@ impl Script<'_> {
         let was_wanted = self.is_wanted(&claim.name);
         let position = self.keys(&claim.name).seat(now, place, waiter);
         if !was_wanted && self.is_wanted(&claim.name) {
-            // Who holds is not known by its inbox, and a hint may be for nobody.
+            // The inbox does not say who holds, so a hint may reach no holder.
             let wanted = |inbox: &Inbox| (*inbox, Event::Wanted { name: claim.name.clone() });
             self.published.extend(self.listeners.keys().map(wanted));
         }
@@ -167,7 +167,7 @@ impl Script<'_> {
         Revoked::Revoked
     }
 
-    /// Raises the counter where the server is not the one that was last verified.
+    /// Raises the counter if the server is not the one that was last verified.
     pub(crate) fn verify(&mut self, run_id: RunId) {
         if self.mistake == Some(Mistake::Unverified) || self.data.marker == Some(run_id) {
             return;
@@ -181,8 +181,8 @@ impl Script<'_> {
         self.hand_over(name, None, ttl);
     }
 
-    /// Hands a lock that nobody holds over to the first waiter that lives, unless `me` comes first. `ttl` is the
-    /// caller's, and of no account.
+    /// Hands a lock that nobody holds over to the first live waiter, unless `me` comes first. `ttl` is the caller's,
+    /// and not used.
     fn hand_over(&mut self, name: &LockName, me: Option<Owner>, ttl: Ttl) {
         let (now, listeners) = (millis(self.now), self.listeners);
         let lives =
@@ -216,7 +216,7 @@ impl Script<'_> {
         Some(tokens)
     }
 
-    /// Whether somebody waits, where that is told.
+    /// Whether somebody waits, if answers report that.
     fn is_wanted(&mut self, name: &LockName) -> bool {
         let now = millis(self.now);
         let queue = self.keys(name).queue.as_ref();
@@ -224,7 +224,7 @@ impl Script<'_> {
         self.detail == Detail::Full && waits
     }
 
-    /// The highest token that was drawn, where that is told.
+    /// The highest token that was drawn, if answers report that.
     fn drawn(&self) -> Option<FencingToken> {
         match (self.detail, self.mistake) {
             (Detail::AsRedis, _) => None,
@@ -240,10 +240,10 @@ impl Script<'_> {
     }
 }
 
-/// How long the backend says that a place lasts where nobody listens behind its inbox, times its position, so that its
-/// owner asks ...
+/// How long the backend reports that a place lasts if nobody listens on its inbox, multiplied by its position, so that
+/// its owner polls.
 const UNHEARD_STEP: Millis = 30;
-/// ... and no less, near the head of the queue.
+/// The least that is reported, near the head of the queue.
 const UNHEARD_MIN: Millis = 300;
 
 fn is_heard(listeners: &Listeners, inbox: Inbox) -> bool {

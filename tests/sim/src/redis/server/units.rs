@@ -1,8 +1,8 @@
-//! What a client says of its place, and the server's time.
+//! What a claim says about its place, and the server's time.
 
 use lock_core::Moment;
 
-/// Where a client is told of its turn.
+/// Where a client is notified of its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Inbox(pub u64);
 
@@ -11,9 +11,9 @@ pub struct Inbox(pub u64);
 pub enum Seat {
     /// It wants none.
     Unwanted,
-    /// It wants one, and is not told of its turn: `-` on the wire.
+    /// It wants one, and cannot be notified of its turn: `-` on the wire.
     Silent,
-    /// It wants one, and is told here.
+    /// It wants one, and is notified here.
     Told(Inbox),
 }
 

@@ -5,7 +5,7 @@ use lock_core::{Answer, Fenced, Holder, Released, Renewed};
 
 use crate::redis::server::{Refused, Say};
 
-/// What a trace has to have met to be worth anything.
+/// What a trace must have met to be meaningful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Met {
     /// A fresh grant, or an old one.
@@ -18,7 +18,7 @@ pub enum Met {
     BehindForeign,
     /// A claim was refused for a tombstone.
     GivenUp,
-    /// A hand-over was told.
+    /// A waiter was notified of a hand-over.
     Told,
     /// A lease was renewed.
     Renewed,

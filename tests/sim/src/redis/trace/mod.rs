@@ -1,7 +1,7 @@
 //! A trace of the verbs, for the model and for the scripts on a real Redis: both must say the same.
 //!
 //! An [`Author`] makes it up, step by step, from a seed and from what was answered so far. A [`Model`] answers at the
-//! moment that it is told, so that it can follow a real server's clock.
+//! moment that it is given, so that it can follow a real server's clock.
 
 mod met;
 
@@ -28,13 +28,13 @@ pub enum Step {
     Ask(Ask),
     /// A client of the plain layout takes a lock that is free, under this value.
     ForeignSet(LockName, u64, Duration),
-    /// It gives the lock up.
+    /// It releases the lock.
     ForeignDelete(LockName, u64),
     /// Time passes.
     Wait(Duration),
 }
 
-/// What a server said, and what it told whom.
+/// What a server answered, and which messages it sent to whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     /// The answer.
@@ -44,7 +44,7 @@ pub struct Said {
 }
 
 impl Said {
-    /// Whether both say the same, where the time that remains of a lease may differ by so much.
+    /// Whether both say the same; the remaining time of a lease may differ by this much.
     pub fn is_like(&self, other: &Self, by: Duration) -> bool {
         if self.told != other.told {
             return false;
@@ -76,11 +76,11 @@ fn without_remaining(answer: &Answer) -> Answer {
 #[derive(Clone, Debug)]
 pub struct Model(Server);
 
-/// Everybody asks over the same connection here: what it is of account for is the network's.
+/// All clients use the same connection here: connections matter only to the network.
 const CONN: ConnId = ConnId(0);
 
 impl Model {
-    /// A server whose counter stands there, with somebody at each of these inboxes.
+    /// A server with this counter, and a listener at each of these inboxes.
     pub fn new(now: Moment, counter: u64, inboxes: &[Inbox]) -> Self {
         let mut server = Server::new(None);
         for inbox in inboxes {
@@ -101,12 +101,12 @@ impl Model {
         self.0.data.counter = None;
     }
 
-    /// `SET name value NX PX life`. Tells whether the lock was free.
+    /// `SET name value NX PX life`. Returns whether the lock was free.
     pub fn foreign_set(&mut self, now: Moment, name: &LockName, value: u64, life: Duration) -> bool {
         self.0.foreign_set(now, name, value, u64::try_from(life.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// Compare and delete. Tells whether it was there.
+    /// Compare and delete. Returns whether it was there.
     pub fn foreign_delete(&mut self, now: Moment, name: &LockName, value: u64) -> bool {
         self.0.forget_what_is_over(now);
         self.0.foreign_delete(name, value)
@@ -120,7 +120,7 @@ pub struct Author {
     seats: Vec<Seat>,
     names: Vec<LockName>,
     claims: Vec<(Claim, Seat)>,
-    /// What each owner was granted, as far as anybody told.
+    /// What each owner was granted, as far as answers and messages said.
     leases: BTreeMap<Owner, Lease>,
     foreign: Option<(LockName, u64)>,
     owners: u64,
@@ -161,6 +161,7 @@ impl Author {
             floor: None,
             note: Note::from_wire("4711@here why not"),
             queueing,
+            replaces: None,
         };
         Some((claim, seat))
     }
@@ -185,7 +186,7 @@ impl Author {
             self.claims[index] = self.claim()?;
         }
         let (mut claim, seat) = self.claims.get(index)?.clone();
-        // Never above what was drawn: then the server's clock would decide.
+        // Never above what was drawn, or the server's clock would decide.
         claim.floor = self.lease().filter(|_| self.dice.chance(300)).map(|lease| lease.tokens.high());
         Some(Ask::Acquire(claim, seat))
     }
@@ -224,7 +225,7 @@ impl Author {
         Step::ForeignSet(name, self.owners, self.dice.millis(50, 300))
     }
 
-    /// Takes in what was said to a step.
+    /// Processes the answer to a step.
     pub fn heard(&mut self, said: &Said) {
         for (_, event) in &said.told {
             if let Event::Granted { lease, .. } = event {
@@ -239,7 +240,7 @@ impl Author {
     }
 }
 
-/// The token of a grant, and nothing where there was none.
+/// The token of a grant, if there was one.
 pub fn token_of(said: &Said) -> Option<FencingToken> {
     let Say::Acquire(Ok(Answer::Granted { lease, .. })) = &said.say else { return None };
     Some(lease.tokens.low())

@@ -119,6 +119,7 @@ impl Author {
             floor: None,
             note: Note::new("here", u32::try_from(self.owners).unwrap(), "a: note").unwrap(),
             queueing: Queueing::Unwanted,
+            replaces: None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is sent over the network, and the names of those who send it.
+//! What is sent over the network, and the identifiers of the senders.
 
 use std::fmt::Debug;
 
@@ -33,20 +33,20 @@ pub(crate) enum Way {
 
 /// What clients and one kind of store say to each other.
 pub(crate) trait Talk: Debug {
-    /// What is asked of a store.
+    /// A request to a store.
     type Ask: Clone + Debug;
-    /// What a store says.
+    /// The answer of a store.
     type Say: Clone + Debug;
 }
 
 /// Something on its way over a connection.
 #[derive(Clone, Debug)]
-pub(crate) enum Letter<A, S> {
+pub(crate) enum Packet<A, S> {
     /// To the server.
     Ask(Tag, A),
     /// To the client.
     Say(Tag, S),
-    /// To the client, unasked.
+    /// To the client, pushed.
     Push(Event),
     /// The client sees that the connection is gone.
     CutAtClient,
@@ -54,11 +54,11 @@ pub(crate) enum Letter<A, S> {
     CutAtServer,
 }
 
-/// What becomes of a letter that is sent into a gap.
+/// What happens to a packet that is sent into a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Lost,
-    /// It arrives when the gap is over.
+    /// It arrives when the partition is over.
     Late,
     Either,
 }

@@ -1,0 +1,66 @@
+//! What is known of an effort to replace a lease in one step.
+
+use super::io::ActionId;
+use crate::{FencingToken, Lease, Moment, Owner, Terms};
+
+/// The same two owners, until the store has said how it ended, or the old lease is over.
+#[derive(Debug)]
+pub(super) struct Replacement {
+    /// Of the new lease.
+    pub(super) owner: Owner,
+    pub(super) terms: Terms,
+    pub(super) progress: Asking,
+    /// The highest token that the client had when the first claim was handed out.
+    pub(super) floor: Option<FencingToken>,
+    /// How many claims went out.
+    pub(super) tries: u32,
+    /// Until when a claim that was not answered may still arrive, if there was one.
+    pub(super) unanswered_until: Option<Moment>,
+    /// What the store said meanwhile of the old lease. It counts only if the replacement is refused.
+    pub(super) old: Old,
+}
+
+/// Whether a claim is under way or waits to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asking {
+    Since(Moment, ActionId),
+    At(Moment),
+}
+
+/// What the store said of the lease that is to be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Old {
+    Held,
+    NotHeld,
+}
+
+impl Replacement {
+    pub(super) fn new(owner: Owner, terms: Terms, now: Moment) -> Self {
+        Self { owner, terms, progress: Asking::At(now), floor: None, tries: 0, unanswered_until: None, old: Old::Held }
+    }
+
+    /// Whether the store may hold the new lease instead of the old one.
+    pub(super) fn may_have_happened(&self) -> bool {
+        matches!(self.progress, Asking::Since(..)) || self.unanswered_until.is_some()
+    }
+
+    /// Whether no claim but the one that was just answered can still arrive.
+    pub(super) fn is_settled(&self, now: Moment) -> bool {
+        self.unanswered_until.is_none_or(|until| until <= now)
+    }
+
+    /// Whether this is the lease that was asked for.
+    pub(super) fn is_granted_by(&self, lease: &Lease) -> bool {
+        lease.owner == self.owner
+            && lease.terms == self.terms
+            && self.floor.is_none_or(|floor| lease.tokens.low() > floor)
+    }
+
+    /// When the next claim is to go out.
+    pub(super) fn due(&self) -> Option<Moment> {
+        match self.progress {
+            Asking::At(at) => Some(at),
+            Asking::Since(..) => None,
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Stories of a lease that is replaced in one step, and of a store that does not say whether it was.
+
+use std::time::Duration;
+
+use super::super::{Input, Join};
+use super::rig::{Rig, error, holding, join, millis, none, somebody, told_in_order};
+use crate::{Answer, Effect, ErrorKind, Patience, Released, Renewed};
+
+/// Holds under token 7 as `o1`, and has asked for a minute as `o2`.
+fn replacing() -> Rig {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    let claim = "run #2: acquire o2 in place of o1, ttl 1m, width 1, above 7, no place, within 1000ms";
+    assert_eq!(rig.replace(1, "60s"), [claim]);
+    rig
+}
+
+fn lost_reply(rig: &mut Rig) {
+    assert_eq!(rig.fail(ErrorKind::Timeout, Effect::Unknown), none());
+}
+
+fn renewed() -> Result<Renewed, crate::BackendError> {
+    Ok(Renewed::Renewed { valid_for: Duration::from_secs(30), wanted: false })
+}
+
+#[test]
+fn the_turn_goes_on_under_the_new_lease() {
+    let mut rig = replacing();
+    let granted = ["forget o1", "keep o2: 60000ms, asked 0ms ago", "replaced 1: token 8, valid for 59398ms"];
+    assert_eq!(rig.grant(8, 8), granted);
+    assert_eq!(rig.leave(1), ["forget o2", "run #3: release o2, all answered, within 1000ms"]);
+    assert_eq!(rig.release(Ok(Released::Released)), ["ended 1: released"]);
+}
+
+#[test]
+fn what_is_said_late_of_the_old_lease_changes_nothing() {
+    let mut rig = replacing();
+    let old = rig.station.tenure.as_ref().unwrap().lease.owner;
+    rig.grant(8, 8);
+    let until = rig.hold().valid_until();
+    for answer in [renewed(), Ok(Renewed::NotHeld)] {
+        let asked_at = rig.now + Duration::from_secs(40);
+        assert_eq!(rig.feed(Input::Renewal { owner: old, asked_at, answer }), none());
+        assert_eq!(rig.hold().valid_until(), until);
+    }
+}
+
+#[test]
+fn max_hold_goes_on_counting() {
+    let mut rig = Rig::new(told_in_order());
+    let max_hold = Some(Duration::from_secs(5));
+    rig.feed(Input::Join(Join { max_hold, ..join(1) }));
+    rig.grant(7, 7);
+    let end = rig.hold().valid_until();
+    rig.pass(millis(10));
+    rig.replace(1, "60s");
+    rig.grant(8, 8);
+    assert_eq!((rig.hold().token().get(), rig.hold().valid_until()), (8, end));
+}
+
+#[test]
+fn a_replacement_of_unknown_outcome_is_asked_again_with_the_same_owners() {
+    let mut rig = replacing();
+    for number in 3..6 {
+        lost_reply(&mut rig);
+        let again =
+            format!("run #{number}: acquire o2 in place of o1, ttl 1m, width 1, above 7, no place, within 1000ms");
+        assert_eq!(rig.wake(), [again]);
+    }
+    assert_eq!(rig.grant(8, 8)[2], "replaced 1: token 8, valid for 59398ms");
+    let unsure = ["forget o2", "run #6: release o2, claim may be under way, within 1000ms"];
+    assert_eq!(rig.leave(1), unsure, "an earlier claim may still arrive");
+}
+
+#[test]
+fn until_it_is_answered_not_held_means_nothing_and_validity_is_the_old_one() {
+    let mut rig = replacing();
+    let until = rig.hold().valid_until();
+    lost_reply(&mut rig);
+    assert_eq!(rig.renewal(rig.now, Ok(Renewed::NotHeld)), none());
+    assert_eq!(rig.hold().valid_until(), until);
+    rig.wake();
+    assert_eq!(rig.grant(8, 8)[2], "replaced 1: token 8, valid for 59398ms");
+}
+
+#[test]
+fn not_held_counts_once_the_replacement_is_refused() {
+    let mut rig = replacing();
+    assert_eq!(rig.renewal(rig.now, Ok(Renewed::NotHeld)), none());
+    let refused = rig.fail(ErrorKind::Protocol, Effect::None);
+    assert_eq!(refused[..2], ["replaced 1: error Protocol, effect None", "lose 1: not held"]);
+}
+
+#[test]
+fn nothing_is_released_before_the_hold_has_ended_and_then_both() {
+    let mut rig = replacing();
+    lost_reply(&mut rig);
+    while rig.now + millis(2_000) < rig.hold().valid_until() {
+        for output in rig.wake() {
+            assert!(!output.contains("release"), "{output}");
+            lost_reply(&mut rig);
+        }
+    }
+    rig.now = rig.hold().valid_until();
+    let ended = rig.feed(Input::Tick).join("; ");
+    for part in ["lose 1: expired", "release o1, claim may be under way", "release o2, claim may be under way"] {
+        assert!(ended.contains(part), "{ended}");
+    }
+}
+
+/// Either of two leases is released, and only the second request may find it.
+#[test]
+fn a_holder_that_leaves_meanwhile_has_held_to_the_end() {
+    let mut rig = replacing();
+    lost_reply(&mut rig);
+    let both = [
+        "forget o1",
+        "run #3: release o1, claim may be under way, within 1000ms",
+        "run #4: release o2, claim may be under way, within 1000ms",
+    ];
+    assert_eq!(rig.leave(1), both);
+    assert_eq!(rig.release(Ok(Released::NotHeld)), ["ended 1: released"]);
+}
+
+#[test]
+fn a_renewal_of_the_old_lease_goes_on_extending_it() {
+    let mut rig = replacing();
+    lost_reply(&mut rig);
+    rig.pass(millis(10));
+    let until = rig.hold().valid_until();
+    rig.renewal(rig.now, renewed());
+    assert!(rig.hold().valid_until() > until);
+}
+
+#[test]
+fn a_no_settles_it_only_once_no_earlier_claim_can_arrive() {
+    let busy = || Ok(Answer::Busy { remaining: None, holder: somebody(9, 9), drawn: None });
+    assert_eq!(replacing().answer(busy()), ["replaced 1: busy, held under token 9"]);
+    let mut rig = replacing();
+    lost_reply(&mut rig);
+    let asked = rig.now;
+    let settled = loop {
+        rig.renewal(rig.now, renewed());
+        rig.wake();
+        if let [told] = &rig.answer(busy())[..] {
+            break told.clone();
+        }
+    };
+    assert_eq!(settled, "replaced 1: busy, held under token 9");
+    assert!(rig.now.since(asked) > Duration::from_secs(60), "for the ttl that the new lease would have had");
+}
+
+#[test]
+fn an_error_without_effect_is_told_at_once() {
+    let mut rig = replacing();
+    assert_eq!(rig.fail(ErrorKind::Unreachable, Effect::None), ["replaced 1: error Unreachable, effect None"]);
+    assert_eq!(rig.leave(1), ["forget o1", "run #3: release o1, all answered, within 1000ms"]);
+}
+
+#[test]
+fn a_grant_that_arrives_too_late_is_asked_for_again() {
+    let mut rig = replacing();
+    rig.pass(Duration::from_secs(29));
+    rig.renewal(rig.now, renewed());
+    rig.pass(Duration::from_secs(15));
+    assert_eq!(rig.grant(8, 8), none());
+    assert_eq!(rig.wake(), ["run #3: acquire o2 in place of o1, ttl 1m, width 1, above 7, no place, within 1000ms"]);
+}
+
+#[test]
+fn where_the_store_cannot_replace_a_lease_nothing_is_sent() {
+    let mut policy = told_in_order();
+    policy.store.abilities = &[];
+    let mut rig = holding(policy, 7, 7, 0);
+    assert_eq!(rig.replace(1, "60s"), ["replaced 1: error Unsupported, effect None"]);
+    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1, all answered, within 1000ms"]);
+}
+
+/// The two releases that may follow have to find room.
+#[test]
+fn nothing_is_replaced_while_three_releases_are_pending() {
+    let mut rig = Rig::new(told_in_order());
+    for turn in 2..5 {
+        rig.feed(Input::Join(Join { patience: Patience::Never, ..join(turn) }));
+        rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    }
+    rig.join(1);
+    rig.grant(7, 7);
+    assert_eq!(rig.replace(1, "60s"), none());
+    let claim = rig.release(Err(error(ErrorKind::Denied, Effect::None)));
+    assert_eq!(claim, ["run #8: acquire o5 in place of o4, ttl 1m, width 1, above 7, no place, within 1000ms"]);
+}
+
+#[test]
+fn the_new_owner_is_known_while_it_is_asked_for() {
+    let rig = replacing();
+    assert!(rig.station.knows(rig.claimant()));
+}
+
+#[test]
+fn a_lease_whose_replacement_was_refused_is_passed_on() {
+    let mut rig = holding(told_in_order(), 7, 8, 1);
+    rig.replace(1, "60s");
+    rig.fail(ErrorKind::Unreachable, Effect::None);
+    assert_eq!(rig.leave(1), ["ended 1: released", "admit 2: token 8, valid for 29698ms"]);
+}

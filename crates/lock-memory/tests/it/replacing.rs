@@ -1,0 +1,63 @@
+//! Leases that are replaced in one step.
+
+use lock_core::{Answer, Claim, ErrorKind, Fenced, Released, Renewed, Terms, Ttl};
+use lock_memory::store::Store;
+
+use crate::support::*;
+
+/// A claim of owner 2 for a longer ttl, to replace the lease of owner 1.
+fn replacing() -> Claim {
+    Claim { terms: Terms::exclusive(Ttl::new(TTL * 2).unwrap()), replaces: Some(owner(1)), ..try_claim(2) }
+}
+
+fn held() -> Store {
+    let mut store = Store::new();
+    granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
+    store
+}
+
+#[test]
+fn a_replacement_passes_the_queue_and_draws_a_token() {
+    let mut store = held();
+    store.acquire(at(1), TWO, &claim(3)).unwrap();
+    let (lease, valid_for) = granted(store.acquire(at(1), ONE, &replacing()).unwrap());
+    assert_eq!((tokens(&lease), valid_for), ((2, 2), TTL * 2));
+    assert_eq!(store.take_hand_overs(), []);
+    assert_eq!(granted(store.acquire(at(2), ONE, &replacing()).unwrap()).0, lease, "asked again");
+    assert_eq!(store.fence(at(2), &lease), Fenced::Acknowledged);
+    assert_eq!(position(store.acquire(at(2), TWO, &claim(3)).unwrap()), 1);
+}
+
+#[test]
+fn the_lease_that_is_replaced_has_to_be_the_present_one() {
+    let mut store = Store::new();
+    let refused = |store: &mut Store, time| store.acquire(at(time), ONE, &replacing()).unwrap_err().kind();
+    assert_eq!(refused(&mut store, 0), ErrorKind::Protocol, "nobody ever held it");
+    granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
+    assert_eq!(refused(&mut store, 30), ErrorKind::Protocol, "it is over");
+    granted(store.acquire(at(30), TWO, &claim(3)).unwrap());
+    assert_eq!(refused(&mut store, 31), ErrorKind::Protocol, "somebody else holds it");
+}
+
+#[test]
+fn nothing_that_arrives_late_of_the_old_owner_has_an_effect() {
+    let mut store = held();
+    let (old, _) = granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
+    let (lease, _) = granted(store.acquire(at(1), ONE, &replacing()).unwrap());
+    assert_eq!(store.renew(at(2), &[old]), [Renewed::NotHeld]);
+    store.acquire(at(2), ONE, &claim(1)).unwrap_err();
+    assert_eq!(store.release(at(2), &release_of(1)).unwrap(), Released::NotHeld);
+    assert_eq!(store.fence(at(2), &lease), Fenced::Acknowledged);
+}
+
+/// A claim that was given up, and arrives late.
+#[test]
+fn a_late_replacement_that_was_given_up_is_refused() {
+    let mut store = held();
+    store.release(at(1), &unsure_release(2)).unwrap();
+    store.acquire(at(2), ONE, &replacing()).unwrap_err();
+    assert!(
+        matches!(store.acquire(at(2), TWO, &try_claim(3)).unwrap(), Answer::Busy { .. }),
+        "the old one still holds"
+    );
+}

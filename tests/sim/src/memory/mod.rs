@@ -1,0 +1,53 @@
+//! The reference store of `lock-memory`, as if it were behind a network: it keeps locks and replaces leases.
+//!
+//! The store itself never fails and forgets nothing. What goes wrong is between it and the processes, and in them.
+
+mod backend;
+mod mistake;
+mod store;
+mod stores;
+
+use std::time::Duration;
+
+use lock_core::LockName;
+
+pub use mistake::Mistake;
+use stores::InMemory;
+
+use crate::clock::Time;
+use crate::diary::Diary;
+use crate::env::{Env, Plan};
+use crate::run::Report;
+use crate::world::World;
+
+/// How long everybody may take to have had a turn once all is well: what the dead left ends after the longest ttl, or after
+/// the longest time for which a lock is kept, and hand-overs to them after a place each.
+const HEALED_WITHIN: Duration = Duration::from_secs(400);
+/// What is asked for at first. A replacement may be for ten times as long.
+const TTLS: [Duration; 4] =
+    [Duration::from_millis(600), Duration::from_secs(3), Duration::from_secs(3), Duration::from_secs(12)];
+
+/// Plays what this seed decides, with one rule turned off if `mistake` says so.
+pub fn play(seed: u64, mistake: Option<Mistake>) -> Report {
+    run(seed, mistake, Diary::default())
+}
+
+/// The same, with all that happens in it.
+pub fn tell(seed: u64, mistake: Option<Mistake>) -> Report {
+    run(seed, mistake, Diary::written())
+}
+
+fn run(seed: u64, mistake: Option<Mistake>, diary: Diary) -> Report {
+    let names = ["a", "b"].iter().filter_map(|name| name.parse::<LockName>().ok()).collect();
+    let mut env = Env::new(seed, diary);
+    let stores = InMemory::new(&mut env, mistake);
+    let mut world = World::new(env, stores, names, &TTLS);
+    world.populate();
+    let chaos = world.env.dice.millis(5000, 40_000);
+    world.env.plan(Duration::from_millis(100), Plan::Mischief);
+    world.run_until(Time::START + chaos);
+    world.heal();
+    world.run_until(world.env.now + HEALED_WITHIN);
+    world.check_rest();
+    Report::of(world.env, world.steps)
+}

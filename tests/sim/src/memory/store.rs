@@ -1,0 +1,117 @@
+//! The store at the other end of the network, and what is said to it.
+
+use std::collections::BTreeMap;
+
+use lock_core::{
+    Answer, BackendError, Claim, Event, Lease, Moment, Owner, ReleaseRequest, Released, Renewed, Terms, Ttl,
+};
+use lock_memory::store::{ClientId, HandOver, Hint, Store};
+
+use super::Mistake;
+use crate::network::{ConnId, StoreId, Talk};
+
+/// There is only one.
+pub(super) const STORE: StoreId = StoreId(0);
+
+/// Processes and the store.
+#[derive(Debug)]
+pub(crate) enum Words {}
+
+impl Talk for Words {
+    type Ask = Ask;
+    type Say = Say;
+}
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub(crate) enum Ask {
+    Acquire(Claim),
+    Renew(Vec<Lease>),
+    Release(ReleaseRequest),
+}
+
+/// What is answered.
+#[derive(Clone, Debug)]
+pub(crate) enum Say {
+    Acquire(Result<Answer, BackendError>),
+    Renew(Vec<Renewed>),
+    Release(Result<Released, BackendError>),
+}
+
+/// The store, and where its clients listen.
+#[derive(Debug, Default)]
+pub(super) struct Server {
+    store: Store,
+    /// The connection over which a client last asked for a lock.
+    listening: BTreeMap<ClientId, ConnId>,
+    pub(super) mistake: Option<Mistake>,
+}
+
+impl Server {
+    pub(super) fn new(mistake: Option<Mistake>) -> Self {
+        Self { mistake, ..Self::default() }
+    }
+
+    /// Runs what is asked, and tells what is to be sent over which connection.
+    pub(super) fn run(&mut self, now: Moment, conn: ConnId, client: ClientId, ask: &Ask) -> (Say, Vec<Message>) {
+        let say = match ask {
+            Ask::Acquire(claim) => {
+                self.listening.insert(client, conn);
+                Say::Acquire(self.acquire(now, client, claim))
+            }
+            Ask::Renew(leases) => Say::Renew(self.store.renew(now, leases)),
+            Ask::Release(request) => Say::Release(self.release(now, client, request)),
+        };
+        let granted =
+            self.store.take_hand_overs().into_iter().map(|HandOver { client, lease, valid_for, wanted }| {
+                (client, Event::Granted { lease, valid_for, wanted })
+            });
+        let hints = self.store.take_hints().into_iter().map(|Hint { client, event }| (client, event));
+        let message = |(client, event)| Message { conn: self.listening.get(&client).copied(), event };
+        (say, granted.chain(hints).map(message).collect())
+    }
+
+    fn acquire(&mut self, now: Moment, client: ClientId, claim: &Claim) -> Result<Answer, BackendError> {
+        match claim.replaces {
+            Some(old) if self.mistake == Some(Mistake::InTwoSteps) => {
+                let (name, terms, certainty) = (claim.name.clone(), claim.terms, lock_core::Certainty::Unknown);
+                self.store.release(now, &ReleaseRequest { name, owner: old, terms, certainty, keep: None })?;
+                self.store.acquire(now, client, &Claim { replaces: None, ..claim.clone() })
+            }
+            Some(_) | None => self.store.acquire(now, client, claim),
+        }
+    }
+
+    fn release(&mut self, now: Moment, client: ClientId, request: &ReleaseRequest) -> Result<Released, BackendError> {
+        match (request.keep, self.mistake) {
+            (Some(_), Some(Mistake::FreedAtOnce)) => {
+                self.store.release(now, &ReleaseRequest { keep: None, ..request.clone() })
+            }
+            (Some(keep), Some(Mistake::KeptForItsOwner)) if self.holds(now, request) => {
+                let terms = Terms { ttl: Ttl::new(keep).unwrap_or(Ttl::MIN), ..request.terms };
+                let (width, floor, note) = (lock_core::Width::ONE, None, lock_core::Note::from_wire(""));
+                let (queueing, replaces) = (lock_core::Queueing::Unwanted, None);
+                let (name, owner) = (request.name.clone(), request.owner);
+                let claim = Claim { name, owner, terms, width, floor, note, queueing, replaces };
+                self.store.acquire(now, client, &claim).map(|_| Released::Released)
+            }
+            _ => self.store.release(now, request),
+        }
+    }
+
+    fn holds(&self, now: Moment, request: &ReleaseRequest) -> bool {
+        self.store.hold(now, &request.name).is_some_and(|hold| hold.owner == request.owner)
+    }
+
+    /// Who holds a lock, and until when.
+    pub(super) fn hold(&self, now: Moment, name: &lock_core::LockName) -> Option<(Owner, Moment)> {
+        self.store.hold(now, name).map(|hold| (hold.owner, hold.until))
+    }
+}
+
+/// Something that the store says unasked; to nobody, where the client never asked.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub(super) conn: Option<ConnId>,
+    pub(super) event: Event,
+}

@@ -1,0 +1,50 @@
+//! A store that keeps locks and replaces leases: every rule that can be turned off is missed within some seeds.
+
+use lock_sim::memory::{Mistake, play, tell};
+use lock_sim::{Fault, Rule};
+
+use crate::seeds;
+
+/// How many seeds are played where nothing else is said.
+const SEEDS: u64 = 1000;
+
+#[test]
+fn memory_every_rule_holds_and_every_fault_fires() {
+    let faults = &Fault::WITH_A_STORE_IN_MEMORY;
+    seeds::play_all("memory", SEEDS, faults, |seed| play(seed, None), |seed| tell(seed, None));
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    seeds::decides_everything(|seed| tell(seed, None));
+}
+
+#[track_caller]
+fn found(mistake: Mistake) -> Rule {
+    seeds::found(500, |seed| play(seed, Some(mistake)))
+}
+
+#[test]
+fn a_kept_lock_that_is_free_at_once_is_found() {
+    assert_eq!(found(Mistake::FreedAtOnce), Rule::Kept);
+}
+
+#[test]
+fn a_lock_that_is_kept_for_its_old_owner_is_found() {
+    assert_eq!(found(Mistake::KeptForItsOwner), Rule::Kept);
+}
+
+#[test]
+fn a_replacement_in_two_steps_is_found() {
+    assert!(matches!(found(Mistake::InTwoSteps), Rule::OneHolder | Rule::StoreKeeps));
+}
+
+#[test]
+fn a_replacement_that_is_released_too_soon_is_found() {
+    assert!(matches!(found(Mistake::ReleasedTooSoon), Rule::OneHolder | Rule::StoreKeeps));
+}
+
+#[test]
+fn a_replacement_that_is_asked_as_another_owner_is_found() {
+    assert!(matches!(found(Mistake::AskedAsAnother), Rule::OneHolder | Rule::StoreKeeps));
+}
