@@ -164,11 +164,11 @@ impl BackendConfig {
     /// `Invalid` for an unknown scheme, with the nearest known one; for a scheme that this build does not include, with the
     /// feature to enable; and for what the backend refuses. No part of the URL that may be a secret is shown.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
-        let Some((given, _)) = url.split_once(':') else {
+        let Some((given, rest)) = url.split_once(':') else {
             return Err(no_scheme(url));
         };
         let Some(scheme) = SCHEMES.iter().find(|scheme| scheme.name.eq_ignore_ascii_case(given)) else {
-            return Err(unknown(given));
+            return Err(unknown(given, rest));
         };
         let missing = || {
             let problem = "this build does not include that store";
@@ -215,7 +215,7 @@ fn looks_like_a_file(given: &str) -> bool {
     plain && (rooted || FILE_ENDS.iter().any(|end| given.ends_with(end)))
 }
 
-fn unknown(given: &str) -> Invalid {
+fn unknown(given: &str, rest: &str) -> Invalid {
     let near = SCHEMES
         .iter()
         .map(|scheme| (strsim::levenshtein(&given.to_ascii_lowercase(), scheme.name), scheme.name))
@@ -225,9 +225,10 @@ fn unknown(given: &str) -> Invalid {
         Some((_, name)) => format!("did you mean {name}: ?"),
         None => format!("write {}", forms()),
     };
-    // Without "://", what is before the colon may be anything, such as a password; a known scheme is short.
-    let shown: String = given.chars().take(12).collect();
-    Invalid::new("store URL", format!("{shown}:..."), "its scheme is not known", remedy)
+    // Without "://", what is before the colon may be anything, such as a password.
+    let is_scheme = rest.starts_with("//") && given.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+    let shown = if is_scheme { format!("{given}:...") } else { "(hidden)".to_owned() };
+    Invalid::new("store URL", shown, "its scheme is not known", remedy)
 }
 
 fn forms() -> &'static str {
@@ -289,6 +290,10 @@ mod tests {
         for secret in ["sesame", "sesame/+1==", "/sesame+1="] {
             let text = refusal(secret);
             assert!(text.contains("it has no scheme") && !text.contains("sesame"), "{text}");
+        }
+        for url in ["sesame@host:6379", "sesame:6379", "user/sesame://host"] {
+            let text = refusal(url);
+            assert!(text.contains("its scheme is not known") && !text.contains("sesame"), "{text}");
         }
     }
 }
