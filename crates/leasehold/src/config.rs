@@ -234,13 +234,14 @@ fn unknown(given: &str, rest: &str) -> Invalid {
         .min();
     let remedy = match near {
         Some((_, "sqlite", _)) if looks_like_a_file(rest) => format!("did you mean sqlite:{rest}?"),
-        Some((_, name, _)) if is_hosts(rest) => format!("did you mean {name}:{rest}?"),
+        Some((_, name, form)) if form.contains("HOST") && is_hosts(rest) => format!("did you mean {name}:{rest}?"),
         Some((.., form)) => format!("did you mean {form}?"),
         None => format!("write {}", forms()),
     };
-    // Without "://", what is before the colon may be anything, such as a password; a known scheme is short.
-    let shown: String = given.chars().take(12).collect();
-    Invalid::new("store URL", format!("{shown}:..."), "its scheme is not known", remedy)
+    // Without "://", what is before the colon may be anything, such as a password.
+    let is_scheme = rest.starts_with("//") && given.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+    let shown = if is_scheme { format!("{given}:...") } else { "(hidden)".to_owned() };
+    Invalid::new("store URL", shown, "its scheme is not known", remedy)
 }
 
 fn is_hosts(rest: &str) -> bool {
@@ -309,6 +310,10 @@ mod tests {
         for secret in ["sesame", "sesame/+1==", "/sesame+1="] {
             let text = refusal(secret);
             assert!(text.contains("it has no scheme") && !text.contains("sesame"), "{text}");
+        }
+        for url in ["sesame@host:6379", "sesame:6379", "user/sesame://host"] {
+            let text = refusal(url);
+            assert!(text.contains("its scheme is not known") && !text.contains("sesame"), "{text}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The work of a client, and the loop that does it.
 
 use std::future::{Future, poll_fn};
+use std::mem;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, mpsc as threads};
 use std::task::Poll;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use futures_util::future::{Either, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::station::{Action, Input, Reply, Request};
-use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation, ReleaseRequest};
+use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation, ReleaseRequest, Released};
 use lock_host::{Driver, Site, panicked};
 use tokio::sync::mpsc;
 
@@ -50,10 +51,21 @@ pub(crate) struct Job<D: Loops> {
     runtime: Runtime,
 }
 
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
     Waiting,
     Sent,
+}
+
+impl Progress {
+    /// The meaning of the answer to a release that had come so far before. If the repetition finds nothing, the first one
+    /// has ended the hold.
+    fn released(self, answer: Released) -> Released {
+        match (self, answer) {
+            (Self::Sent, Released::NotHeld) => Released::Released,
+            (Self::Sent | Self::Waiting, Released::NotHeld | Released::Released | Released::Left) => answer,
+        }
+    }
 }
 
 #[derive(PartialEq, Eq)]
@@ -142,14 +154,19 @@ impl<D: Loops> Job<D> {
     }
 
     async fn run(mut self, backend: &dyn AsyncBackend, generation: Generation) -> Generation {
-        self.progress = Progress::Sent;
+        let before = mem::replace(&mut self.progress, Progress::Sent);
         let Some(Action { id, request, within }) = &self.action else { return generation };
         let reply = match request {
             Request::Acquire(claim) => {
                 Reply::Acquire(caught(Operation::Acquire, backend.acquire(claim, *within)).await)
             }
             Request::Release(request) => {
-                Reply::Release(caught(Operation::Release, backend.release(request, *within)).await)
+                let result = caught(Operation::Release, backend.release(request, *within)).await;
+                if result.is_err() && has_ended().await {
+                    // Its connection may have ended with the runtime. The other loop has one of its own.
+                    return generation;
+                }
+                Reply::Release(result.map(|answer| before.released(answer)))
             }
         };
         let id = *id;
@@ -157,6 +174,11 @@ impl<D: Loops> Job<D> {
         self.site.handle(Input::Reply(id, reply));
         generation
     }
+}
+
+/// Whether the runtime that this is polled on has ended.
+async fn has_ended() -> bool {
+    tokio::spawn(async {}).await.is_err()
 }
 
 impl<D: Loops> Drop for Job<D> {
@@ -171,7 +193,8 @@ impl<D: Loops> Drop for Job<D> {
                 self.site.handle(Input::Reply(action.id, Reply::Acquire(Err(error))));
             }
             (Request::Acquire(_), Progress::Waiting, Runtime::Client) | (Request::Release(_), _, Runtime::Client) => {
-                let job = Self::new(Arc::clone(&self.site), action, Runtime::Keeper);
+                let (site, progress, runtime) = (Arc::clone(&self.site), self.progress, Runtime::Keeper);
+                let job = Self { site, action: Some(action), progress, runtime };
                 _ = self.site.ports().driver.beside_keeper().send(Work::Run(job));
             }
             (Request::Acquire(_), Progress::Waiting, Runtime::Keeper) | (Request::Release(_), _, Runtime::Keeper) => {}

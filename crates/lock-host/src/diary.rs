@@ -78,6 +78,13 @@ impl Waits {
         self.long_at.insert((now + LONG, turn));
     }
 
+    /// The store has queued those who wait. Its answer may come when they are gone.
+    fn queued(&mut self, position: u32) {
+        if !self.by_turn.is_empty() {
+            self.position.get_or_insert(position);
+        }
+    }
+
     /// When the wait began. The position goes with the last waiter.
     fn end(&mut self, turn: TurnId) -> Option<Moment> {
         let Wait { since, long } = self.by_turn.remove(&turn)?;
@@ -118,14 +125,15 @@ impl Diary {
     /// Records an input, before the station gets it.
     #[inline(never)]
     pub(crate) fn before(&mut self, now: Moment, input: &Input) {
-        self.now = now;
+        // A station that panicked is closed at no particular moment.
+        self.now = now.max(self.now);
         match input {
             Input::Join(join) => self.waits.begin(join.turn, now),
             Input::Leave(leaving) => _ = self.waits.end(leaving.turn),
             Input::Reply(_, Reply::Acquire(result)) => {
                 self.store_said(result);
                 if let Ok(Answer::Queued { position, .. }) = result {
-                    self.waits.position.get_or_insert(*position);
+                    self.waits.queued(*position);
                 }
             }
             Input::Reply(id, Reply::Release(result)) => {

@@ -1,10 +1,16 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use lock_async::{Client, Guard};
-use lock_core::{AcquireError, ErrorKind, LossReason, Operation, ReleaseError, WhileHeldError};
-use lock_memory::faults::Fault;
+use lock_core::{
+    AcquireError, BackendError, Effect, ErrorKind, LossReason, Operation, ReleaseError, ReleaseRequest, WhileHeldError,
+};
+use lock_host::{Observer, Occurrence};
+use lock_memory::faults::{Fault, Faulty};
 
-use crate::support::{Bench, PATIENCE, until};
+use crate::support::{Bench, Hook, Hooked, PATIENCE, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -229,7 +235,7 @@ fn a_blocked_runtime_does_not_delay_renewal() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let store = lock_memory::MemoryStore::default();
-        let client = Client::new(std::sync::Arc::new(store.nonblocking())).unwrap();
+        let client = Client::new(Arc::new(store.nonblocking())).unwrap();
         let guard = client.mutex("a").ttl(SECOND).acquire().await.unwrap();
         let blocked: Vec<_> = (0..2).map(|_| tokio::spawn(async { std::thread::sleep(3 * SECOND) })).collect();
         std::thread::sleep(3 * SECOND);
@@ -279,4 +285,63 @@ fn a_claim_under_way_as_the_runtime_ends_is_released() {
     drop(runtime);
     let after = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     after.block_on(async { assert!(bench.is_free("a").await) });
+}
+
+/// The store had carried it out, so the second answer is that nothing is held.
+#[test]
+fn a_release_that_is_repeated_as_the_runtime_ends_is_no_loss() {
+    let (bench, (sender, told)) = (Bench::new(), channel());
+    bench.faults.hold(Operation::Release);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _client = runtime.block_on(async {
+        let backend = Arc::new(Faulty::new(bench.store.nonblocking(), &bench.faults));
+        let builder = Client::builder(backend).clock(Arc::new(bench.clock.clone()));
+        let client = builder.observer(Arc::new(Names(sender))).build().unwrap();
+        drop(client.mutex("a").acquire().await.unwrap());
+        until(|| bench.faults.ran(Operation::Release) == 1).await;
+        client
+    });
+    drop(runtime);
+    bench.faults.let_go(Operation::Release);
+    assert_eq!(told.recv_timeout(PATIENCE), Ok("acquired"));
+    assert_eq!(told.recv_timeout(PATIENCE), Ok("released"));
+}
+
+/// The connection ends with the runtime while the release still runs.
+#[test]
+fn a_release_that_fails_as_the_runtime_ends_is_repeated() {
+    let bench = Bench::new();
+    let runs = Arc::new(AtomicU32::new(0));
+    let began = Arc::clone(&runs);
+    let fails_first = move |_: &ReleaseRequest| -> Hook {
+        let first = began.fetch_add(1, Ordering::SeqCst) == 0;
+        Box::pin(async move {
+            // A task of a runtime that has ended is over at once.
+            while first && !tokio::spawn(std::future::pending::<()>()).is_finished() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let gone =
+                BackendError::new("test", Operation::Release, ErrorKind::Unreachable, Effect::Unknown, "it ended");
+            if first { Err(gone) } else { Ok(()) }
+        })
+    };
+    let backend = Arc::new(Hooked(bench.store.nonblocking(), fails_first));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = Client::builder(backend).clock(Arc::new(bench.clock.clone())).build().unwrap();
+        drop(client.mutex("a").acquire().await.unwrap());
+        until(|| runs.load(Ordering::SeqCst) == 1).await;
+    });
+    drop(runtime);
+    let after = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    after.block_on(async { assert!(bench.is_free("a").await, "its ttl does not run by this clock") });
+}
+
+/// Passes on the names of what it is told.
+struct Names(Sender<&'static str>);
+
+impl Observer for Names {
+    fn observe(&self, occurrence: &Occurrence) {
+        self.0.send(occurrence.name()).unwrap();
+    }
 }

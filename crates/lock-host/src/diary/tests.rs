@@ -3,8 +3,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use lock_core::station::{Join, Leaving};
 use lock_core::{
-    Capabilities, Durability, Effect, ErrorKind, Holder, Lease, Note, Operation, Patience, Released, Terms, TokenRange,
-    Ttl, Waiting, Width,
+    Capabilities, Claim, Durability, Effect, ErrorKind, Holder, Lease, Note, Operation, Patience, Released, Terms,
+    TokenRange, Ttl, Waiting, Width,
 };
 
 use super::*;
@@ -63,7 +63,10 @@ impl Rig {
     }
 
     fn queued(&self, position: u32) {
-        let (id, claim) = claim(&self.site);
+        self.answer_queued(claim(&self.site), position);
+    }
+
+    fn answer_queued(&self, (id, claim): (ActionId, Claim), position: u32) {
         let holder = holder();
         let valid_for = claim.terms.ttl.get();
         let answer = Answer::Queued { position, remaining: None, valid_for, holder, drawn: None };
@@ -134,6 +137,18 @@ fn a_position_is_that_of_the_waiters_it_was_told_to() {
     rig.join(1, Patience::Forever);
     rig.queued(3);
     rig.leave(1);
+    rig.hold(2);
+    assert_eq!(rig.sentences(), ["acquired \"a\" (token 8) after 0.0ns"]);
+}
+
+#[test]
+fn a_position_that_comes_when_nobody_waits_is_nobodys() {
+    let rig = Rig::new(|_| {});
+    rig.join(1, Patience::Forever);
+    let late = claim(&rig.site);
+    rig.leave(1);
+    rig.site.lock().waiters.actions.clear();
+    rig.answer_queued(late, 3);
     rig.hold(2);
     assert_eq!(rig.sentences(), ["acquired \"a\" (token 8) after 0.0ns"]);
 }
@@ -280,6 +295,19 @@ fn the_end_of_a_broken_station_is_a_loss() {
     rig.site.lock().waiters.panics = 2;
     rig.join(3, Patience::Never);
     assert_eq!(rig.names(), ["acquired", "lost"]);
+}
+
+/// What panics is the carrying out of a refusal.
+#[test]
+fn a_hold_that_ends_with_its_station_is_told_with_how_long_it_lasted() {
+    let rig = Rig::new(|_| {});
+    rig.hold(1);
+    rig.clock.advance(SECOND);
+    rig.site.lock().waiters.panics = 1;
+    rig.join(2, Patience::Never);
+    let told: Vec<_> = rig.told.try_iter().collect();
+    let closed = |last: &Occurrence| matches!(last, Occurrence::Lost { held: SECOND, reason: LossReason::Closed, .. });
+    assert!(told.last().is_some_and(closed), "{told:?}");
 }
 
 #[test]
