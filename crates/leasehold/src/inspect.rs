@@ -1,6 +1,6 @@
 //! Looking at locks from outside, for operators: who holds which lock, and ending the lease of a holder.
 //!
-//! `Client::inspect` gives the interface. Every store of this library has one, except a quorum (`redlock://`). Each request
+//! [`Client::inspect`](crate::Client::inspect) gives the interface. Every store of this library has one, except a quorum (`redlock://`). Each request
 //! has a time limit, `within`: without an answer by then, it fails with an error of the kind
 //! [`Timeout`](crate::ErrorKind::Timeout).
 //!

@@ -113,9 +113,8 @@
 //!
 //! # Who holds a lock
 //!
-//! `Mutex::try_acquire_or_holder` says who holds a lock that is not free, with the reason that the holder gave (`why`).
-//! `Client::inspect` lists locks and ends leases, for operators: see [`inspect`]. Within a process, `Guard::share` makes a
-//! guard with clones for several tasks or threads; the last clone releases the lock.
+//! `Mutex::try_acquire_or_holder` says who holds a lock that is not free. `Client::inspect` lists locks and ends leases (see
+//! [`inspect`]). `Guard::share` makes a guard with clones for several tasks or threads; the last clone releases the lock.
 //!
 //! # Observability
 //!
@@ -240,19 +239,16 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let text = "store = 'memory:'\nlock = { ttl = '30s' }";
-//! use leasehold::{BackendConfig, LockOptions};
-//!
 //! #[derive(serde::Deserialize)]
 //! struct Config {
-//!     store: BackendConfig,
+//!     store: leasehold::BackendConfig,
 //!     #[serde(default)]
-//!     lock: LockOptions,
+//!     lock: leasehold::LockOptions,
 //! }
 //!
 //! let config: Config = toml::from_str(text)?;
 //! let locks = leasehold::connect_to(&config.store).await?;
 //! let guard = locks.mutex("nightly-report").options(config.lock.clone()).acquire().await?;
-//! # guard.release().await?;
 //! # Ok(())
 //! # }
 //! # #[cfg(not(all(feature = "async", feature = "memory")))]

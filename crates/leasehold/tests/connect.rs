@@ -113,6 +113,7 @@ fn configurations_are_read_and_unknown_fields_refused() {
 fn a_configuration_can_be_a_url() {
     let read = |text: &str| serde_json::from_str::<BackendConfig>(text);
     assert!(matches!(read(r#" "memory:jobs" "#), Ok(BackendConfig::Memory(_))));
+    assert!(matches!("memory:jobs".parse(), Ok(BackendConfig::Memory(_))));
     let redis = read(r#" "redis://:sesame@h?op_timeout=200ms" "#).unwrap();
     assert_eq!(redis.op_timeout(), Some(std::time::Duration::from_millis(200)));
     assert!(matches!(redis, BackendConfig::Redis(_)) && !format!("{redis:?}").contains("sesame"));

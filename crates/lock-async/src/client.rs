@@ -56,7 +56,7 @@ impl Client {
     }
 
     /// The store's interface for operators: who holds which lock, and ending a lease. `None` for a quorum (`redlock://`);
-    /// all other stores of this library have one.
+    /// all other stores of this library have one. See [`inspect`](lock_core::inspect).
     ///
     /// Each request ends with an error of the store if there is no answer within its `within`.
     ///
