@@ -30,6 +30,15 @@ Exit codes:
   126  the command cannot be executed      127  there is no such command
   130  Ctrl-C                              125  leasehold itself failed";
 
+const SHOW_EXIT_CODES: &str = "\
+Exit codes:
+  0    the store answered, whether or not the lock is held: for scripts, --json has the field `held`
+  69   the store is unreachable or does not answer in time
+  77   the store refuses this client
+  78   the configuration or the URL is invalid
+  64   the command line is invalid
+  125  leasehold itself failed";
+
 const RUN_EXAMPLES: &str = "\
 Examples:
   leasehold run nightly-backup -- ./backup.sh         wait for the lock, then run
@@ -76,6 +85,7 @@ pub(crate) enum Command {
     /// always shows it.
     Ls(LsArgs),
     /// Show who holds a lock.
+    #[command(after_help = SHOW_EXIT_CODES)]
     Show(ShowArgs),
     /// Set up and manage a quorum of Redis servers (redlock:// URLs).
     Redlock(RedlockArgs),

@@ -123,7 +123,7 @@ fn a_configuration_can_be_a_url() {
 #[test]
 fn a_configuration_that_is_refused_tells_the_field_and_what_is_allowed_but_no_secret() {
     for (text, told) in [
-        (r#" "redsi://:sesame@h" "#, "did you mean redis: ?"),
+        (r#" "redsi://:sesame@h" "#, "did you mean redis://HOST?"),
         (r#" "redis://:sesame@h?x=1" "#, "redis URL"),
         (r#" "sesame" "#, "store URL \"(hidden)\" is not valid: it has no scheme; write sqlite:PATH"),
         (r#"{ "backend": "redis://:sesame@h" }"#, "field `backend`: expected one of memory, sqlite, redis, redlock"),

@@ -32,7 +32,7 @@ impl Station {
         let error = match (self.trouble(), self.known_holder()) {
             (Some(trouble), _) => AcquireError::Backend(trouble.clone()),
             (None, holder @ Some(_)) => AcquireError::TimedOut { name: self.name.clone(), waited, holder },
-            (None, None) => AcquireError::Backend(no_answer(waited)),
+            (None, None) => AcquireError::Backend(self.no_answer(waited)),
         };
         self.outbox.push_back(refused(waiter.join.turn, error));
     }
@@ -76,13 +76,14 @@ impl Station {
             None => self.quest.as_ref()?.attempt().holder.clone(),
         }
     }
-}
 
-/// The wait is over, and the store has said nothing of the lock.
-fn no_answer(waited: Duration) -> BackendError {
-    let message = format!("no answer within {}", humantime::format_duration(waited));
-    BackendError::new("client", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)
-        .with_remedy("wait for longer, or check that the store answers")
+    /// The wait is over, and the store has said nothing of the lock.
+    fn no_answer(&self, waited: Duration) -> BackendError {
+        let waited = humantime::format_duration(waited);
+        let message = format!("the store did not answer the request for the lock \"{}\" within {waited}", self.name);
+        BackendError::new(self.policy.store.backend, Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)
+            .with_remedy("check that the store is running and reachable, or wait for longer")
+    }
 }
 
 fn whole_millis(duration: Duration) -> Duration {

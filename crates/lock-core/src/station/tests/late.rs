@@ -196,3 +196,20 @@ fn a_hold_that_told_its_guard_that_it_is_over_is_not_renewed() {
     let lost = ["lose 1: expired", "forget o1", "run #2: release o1, all answered, within 1000ms"];
     assert_eq!(rig.feed(Input::Tick), lost);
 }
+
+#[test]
+fn the_end_of_an_unanswered_wait_names_the_store_and_the_lock() {
+    let mut rig = rig();
+    rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + Duration::from_secs(1)), ..join(1) }));
+    rig.pass(Duration::from_secs(1));
+    rig.station.handle_input(rig.now, Input::Tick);
+    let Some(Output::Refuse { refusal: Refusal::Error(error), .. }) = rig.station.poll_output() else {
+        panic!("nobody is refused")
+    };
+    let name = rig.station.name().to_string();
+    let expected = format!(
+        "test acquire: the store did not answer the request for the lock \"{name}\" within 1s; check that the store is \
+         running and reachable, or wait for longer"
+    );
+    assert_eq!(error.to_string(), expected);
+}
