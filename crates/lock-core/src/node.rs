@@ -95,7 +95,7 @@ pub struct View {
     pub longest: Duration,
     /// The deployment to which it belongs, if it was ever installed or moved.
     pub membership: Option<Membership>,
-    /// The deployment whose client marked it, while it abstains.
+    /// While it abstains because it forgot: the deployment whose client marked it, or to which it was moved then.
     pub marked_for: Option<Membership>,
     /// The deployment that moved to [`membership`](Self::membership), as the move said.
     pub predecessor: Option<Membership>,
@@ -153,7 +153,8 @@ pub enum Ask {
         /// The deployment.
         membership: Arc<Membership>,
     },
-    /// Makes it belong to another deployment, and abstain under this epoch.
+    /// Makes it belong to another deployment, and abstain under this epoch. If it knew a deployment and has forgotten, it
+    /// counts as marked.
     Move {
         /// The epoch that will begin there.
         epoch: Epoch,

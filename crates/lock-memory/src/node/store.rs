@@ -114,10 +114,10 @@ impl NodeStore {
             }
             Ask::Move { epoch, membership, predecessor } => {
                 if !self.has(run, *epoch) {
+                    self.mark_moved(clock, run, membership);
                     self.abstain(clock, run, *epoch);
                     self.membership = Some(membership.as_ref().clone());
                     self.predecessor = Some(predecessor.as_ref().clone());
-                    self.marked_for = None;
                 }
             }
         }
@@ -187,6 +187,16 @@ impl NodeStore {
 
     fn abstain(&mut self, clock: Moment, run: &RunId, epoch: Epoch) {
         self.seal = Some(Seal { run: run.clone(), epoch, stage: Stage::Abstaining { since: clock } });
+    }
+
+    /// A move does not hide that the counter may be out of date.
+    fn mark_moved(&mut self, clock: Moment, run: &RunId, to: &Membership) {
+        if self.membership.is_none() {
+            // It has no counter that could be out of date.
+            self.marked_for = None;
+        } else if self.state(clock, run) == NodeState::Forgetful {
+            self.marked_for = Some(to.clone());
+        }
     }
 
     /// Whether the epoch began now.

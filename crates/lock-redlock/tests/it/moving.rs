@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use lock_core::{Answer, ErrorKind};
+use lock_core::{Answer, BlockingBackend, ErrorKind};
 use lock_memory::faults::Fault;
-use lock_redlock::quorum::Purpose;
+use lock_memory::node::MemoryNode;
+use lock_redlock::quorum::{Purpose, Recovery};
 
-use crate::support::{MAX_TTL, Rig, WITHIN, acquire, claim, granted, votes, watch};
+use crate::support::{MAX_TTL, Rig, WITHIN, acquire, claim, granted, release, votes, watch};
 
 const AWAY: Fault = Fault::Refused(ErrorKind::Unreachable);
 
@@ -149,4 +150,31 @@ fn a_longer_max_ttl_is_had_by_a_move_and_a_shorter_one_is_not() {
     watch(&client);
     rig.clock.advance(MAX_TTL * 2 + Duration::from_secs(3));
     assert_eq!(votes(&watch(&client)), [true; 3]);
+}
+
+/// Two of three come back with older data, and are moved while the third one is away.
+#[test]
+fn nodes_that_forgot_before_a_move_do_not_count_as_ones_that_remember() {
+    let old = Rig::founded(3);
+    let before: Vec<_> = old.nodes.iter().map(MemoryNode::store).collect();
+    let client = old.connected();
+    for id in 1..50 {
+        release(&client, &granted(acquire(&client, &claim(id)))).unwrap();
+    }
+    client.flush(WITHIN);
+    for (node, before) in old.nodes.iter().zip(before).take(2) {
+        // As an append-only file loses what was written last.
+        node.put_back(before);
+        node.restart();
+    }
+    old.faults[2].fail_everything(AWAY);
+    let new = old.with_more(2);
+    old.client().pass(Purpose::Move(new.membership()), WITHIN).unwrap();
+    let client = new.client();
+    client.pass(Purpose::TakeOver(old.membership()), WITHIN).unwrap();
+    old.clock.advance(MAX_TTL + Duration::from_secs(2));
+    let report = watch(&client);
+    assert_eq!(votes(&report), [true, true, false, true, true]);
+    assert_eq!(report.nodes[0].recovery, Some(Recovery::ByClock), "only the third knows the last tokens");
+    assert!(!report.warnings().is_empty(), "{report:?}");
 }

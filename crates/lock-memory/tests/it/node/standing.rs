@@ -177,11 +177,30 @@ fn a_mark_says_for_which_deployment_it_is_while_the_node_abstains() {
     assert_eq!(node.view(at(2), &Ask::Look).marked_for, None, "another run was not marked");
     assert_eq!(node.view(at(3), &mark(LATER_EPOCH)).marked_for, Some(membership()));
     assert_eq!(node.view(at(4), &install(LATER_EPOCH, 0)).marked_for, None);
+}
+
+#[test]
+fn a_move_marks_a_node_that_knew_a_deployment_and_forgot() {
+    let other = Membership { members: vec!["one".into()], max_ttl: seconds(60) };
+    let moving = |epoch, to: &Membership| {
+        let (membership, predecessor) = (Arc::new(to.clone()), Arc::new(membership()));
+        Ask::Move { epoch, membership, predecessor }
+    };
+    let mut node = Node::empty();
+    node.view(at(1), &mark(EPOCH));
+    assert_eq!(node.view(at(1), &moving(LATER_EPOCH, &other)).marked_for, None, "it knew none");
+    let mut node = Node::voting();
+    assert_eq!(node.view(at(1), &moving(LATER_EPOCH, &other)).marked_for, None, "it remembers");
+    assert_eq!(node.view(at(1), &moving(EPOCH, &other)).marked_for, None, "it remembers since it was moved");
+    let mut node = Node::voting();
     node.restart();
-    node.view(at(5), &mark(EPOCH));
-    let (to, predecessor) = (Arc::new(other), Arc::new(membership()));
-    let moved = node.view(at(6), &Ask::Move { epoch: LATER_EPOCH, membership: to, predecessor });
-    assert_eq!(moved.marked_for, None);
+    assert_eq!(node.view(at(1), &moving(EPOCH, &other)).marked_for.as_ref(), Some(&other));
+    assert_eq!(node.view(at(1), &moving(LATER_EPOCH, &membership())).marked_for, Some(other.clone()), "moved on");
+    assert_eq!(node.view(at(1), &install(LATER_EPOCH, 0)).marked_for, None);
+    let mut node = Node::voting();
+    node.restart();
+    node.view(at(1), &mark(EPOCH));
+    assert_eq!(node.view(at(1), &moving(LATER_EPOCH, &other)).marked_for, Some(membership()), "the mark stays");
 }
 
 #[test]

@@ -169,6 +169,35 @@ fn a_node_that_moves_abstains_and_still_releases() {
 }
 
 #[test]
+fn a_move_marks_a_node_that_knew_a_deployment_and_forgot() {
+    for (facade, connect) in BOTH {
+        let mut elsewhere = membership();
+        elsewhere.members.pop();
+        let moving = |epoch| {
+            let (membership, predecessor) = (elsewhere.clone().into(), membership().into());
+            Ask::Move { epoch, membership, predecessor }
+        };
+        let marked_for = |voter: &Voter, ask: &Ask| view(voter.ask(ask)).marked_for;
+        let forget = |voter: &Voter| {
+            voter.server.command::<()>(&["HSET", "leasehold:node", "seal", "another-run:0000000000000001"]);
+        };
+        let voter = Voter::start(connect);
+        assert_eq!(marked_for(&voter, &moving(OTHER_EPOCH)), None, "{facade}: it remembers");
+        assert_eq!(marked_for(&voter, &moving(EPOCH)), None, "{facade}: it remembers since it was moved");
+        let voter = Voter::start(connect);
+        forget(&voter);
+        assert_eq!(marked_for(&voter, &moving(OTHER_EPOCH)), Some(elsewhere.clone()), "{facade}: it forgot");
+        assert_eq!(marked_for(&voter, &install(OTHER_EPOCH)), None, "{facade}: it votes");
+        forget(&voter);
+        assert_eq!(marked_for(&voter, &mark(EPOCH)), Some(membership()), "{facade}");
+        assert_eq!(marked_for(&voter, &moving(OTHER_EPOCH)), Some(membership()), "{facade}: the mark stays");
+        voter.server.command::<()>(&["FLUSHALL"]);
+        view(voter.ask(&mark(EPOCH)));
+        assert_eq!(marked_for(&voter, &moving(OTHER_EPOCH)), None, "{facade}: it knew no deployment");
+    }
+}
+
+#[test]
 fn a_node_that_may_drop_locks_says_so() {
     let evicting = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
     for (arguments, evicts) in [(&evicting[..], Some("allkeys-lru")), (&evicting[..2], None), (&evicting[2..], None)] {
