@@ -41,8 +41,10 @@ impl Clock for HostClock {
 /// A clock that stands still until it is moved, for tests.
 ///
 /// ```
-/// use lock_host::{Clock, ManualClock};
+/// # use lock_host as leasehold;
+/// use leasehold::{Clock, ManualClock};
 /// use std::time::Duration;
+///
 /// let clock = ManualClock::new();
 /// let before = clock.now();
 /// clock.advance(Duration::from_secs(30));

@@ -5,8 +5,11 @@
 //! changes its state as `Connect`.
 //!
 //! ```
-//! use lock_core::{BlockingBackend, Effect, ErrorKind, Operation};
-//! use lock_memory::{blocking::Memory, faults::{Fault, Faults, Faulty}};
+//! # mod leasehold { pub use lock_core::{self as backend, Effect, ErrorKind, Operation}; pub use lock_memory as memory; }
+//! # fn main() {
+//! use leasehold::backend::BlockingBackend;
+//! use leasehold::memory::{blocking::Memory, faults::{Fault, Faults, Faulty}};
+//! use leasehold::{Effect, ErrorKind, Operation};
 //!
 //! let faults = Faults::new();
 //! let backend = Faulty::new(Memory::new(), &faults);
@@ -15,6 +18,7 @@
 //! assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown));
 //! assert!(backend.renew(&[], std::time::Duration::from_secs(1)).is_ok());
 //! assert_eq!(faults.calls(Operation::Renew), 2);
+//! # }
 //! ```
 
 mod blocking;

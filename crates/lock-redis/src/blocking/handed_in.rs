@@ -67,12 +67,13 @@ impl From<Pool> for Redis {
 /// Bounds the socket of every new connection of an r2d2 pool, whose health check would otherwise wait forever.
 ///
 /// ```no_run
+/// # mod leasehold { pub use lock_redis as redis; }
 /// # fn pool() -> Result<(), Box<dyn std::error::Error>> {
-/// let timeouts = lock_redis::blocking::SocketTimeouts::new(std::time::Duration::from_millis(500));
+/// let timeouts = leasehold::redis::blocking::SocketTimeouts::new(std::time::Duration::from_millis(500));
 /// let pool = r2d2::Pool::builder()
 ///     .connection_customizer(Box::new(timeouts))
 ///     .build(redis::Client::open("redis://127.0.0.1")?)?;
-/// let locks = lock_redis::blocking::Redis::from(pool);
+/// let locks = leasehold::redis::blocking::Redis::from(pool);
 /// # Ok(())
 /// # }
 /// ```
