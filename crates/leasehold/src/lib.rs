@@ -256,7 +256,7 @@ pub use from_redis::FromRedis;
 #[cfg(feature = "deadpool")]
 pub use from_redis::PoolBuilder;
 #[cfg(feature = "async")]
-pub use lock_async::{Builder, Client, Guard, Mutex, SharedGuard};
+pub use lock_async::{Builder, Client, Guard, LossWatch, Mutex, SharedGuard};
 pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, Lateness,
     LockName, LockOptions, LossReason, Lost, Moment, Note, Operation, ReleaseError, Ttl, VerifyError, WhileHeldError,
