@@ -119,8 +119,10 @@
 //!
 //! `Client::close` ends all holds and waits of a client and its clones, and waits until the store has answered their
 //! releases. Waiters get [`AcquireError::Closed`], guards are lost with [`LossReason::Closed`]. Without it, locks that
-//! are still held when the process ends stay locked until their ttl is over. A process that is killed leaves its locks
-//! to the ttl as well, so choose a ttl that others can wait for; renewal keeps the lease for as long as the work takes.
+//! are still held when the process ends stay locked until their ttl is over. The same is true in async code for a guard that
+//! was dropped right before: it is released in the background, and `std::process::exit` may come first. So await `release`
+//! or `close` before the process exits. A process that is killed leaves its locks to the ttl as well, so choose a ttl that
+//! others can wait for; renewal keeps the lease for as long as the work takes.
 //!
 //! # Passing in your own Redis client
 //!

@@ -13,6 +13,9 @@ use crate::loss::LossWatch;
 /// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`lost`](Self::lost) resolves.
 /// Dropping a guard releases the lock in the background, in order, without waiting; [`release`](Self::release) waits and
 /// reports the outcome.
+///
+/// A process that exits right after a drop may not have sent the release, and the lock stays held until its ttl is over.
+/// Before the process exits, await [`release`](Self::release) or [`Client::close`](crate::Client::close).
 #[must_use = "the lock is released when the guard is dropped"]
 #[derive(Debug)]
 pub struct Guard(pub(crate) Held<Driver>);
