@@ -76,6 +76,9 @@ pub(crate) enum Command {
     /// always shows it.
     Ls(LsArgs),
     /// Show who holds a lock.
+    ///
+    /// The exit code is 0 if the store answered, whether or not the lock is held; for scripts, --json has `held`. Otherwise it
+    /// is 69, 77, 78, 64 or 125, as `leasehold run --help` explains.
     Show(ShowArgs),
     /// Set up and manage a quorum of Redis servers (redlock:// URLs).
     Redlock(RedlockArgs),

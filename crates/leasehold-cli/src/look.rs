@@ -24,9 +24,13 @@ pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
         return print(&json(&entries.iter().map(Row::from).collect::<Vec<_>>())?);
     }
     if entries.is_empty() {
-        return print(&format!("no held lock matches {:?}", args.pattern));
+        return print(&nothing_held(&args.pattern));
     }
     print(&table(&entries))
+}
+
+fn nothing_held(pattern: &str) -> String {
+    if pattern == "*" { "no lock is held".to_owned() } else { format!("no held lock matches {pattern:?}") }
 }
 
 /// Shows one lock.

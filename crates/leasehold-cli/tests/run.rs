@@ -355,6 +355,8 @@ fn what_a_command_leaves_behind_ends_before_the_lock_is_free() {
 fn ls_and_show_tell_who_holds_what() {
     let leasehold = Leasehold::new();
     assert_eq!(leasehold.json("ls"), json!([]));
+    assert_eq!(text(&leasehold.command("ls").finish().stdout), "no lock is held\n");
+    assert_eq!(text(&leasehold.command("ls a*").finish().stdout), "no held lock matches \"a*\"\n");
     let _holder = leasehold.start("--why nightly job:1", HOLD, "held");
     let row = wait_for("the row", || leasehold.json("ls job:*").as_array().unwrap().first().cloned());
     assert_eq!((&row["name"], &row["why"], &row["held"]), (&json!("job:1"), &json!("nightly"), &json!(true)));

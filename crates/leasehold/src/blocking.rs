@@ -20,7 +20,8 @@ pub use lock_blocking::{Builder, CancelToken, Client, Guard, LossWatch, Mutex, S
 /// `memory:` is a new store for each call, so two such clients do not exclude each other. `memory:NAME` is one store per name.
 ///
 /// # Errors
-/// `Invalid` if the URL is not valid, before anything was tried; `Backend` if the store cannot be opened; `Host`.
+/// `Invalid` if the URL is not valid, before anything was tried; `Backend` if the store cannot be opened; `Host` if
+/// this host cannot start its threads.
 ///
 /// # Blocking
 /// Until the store has answered, a few seconds at most.
@@ -43,7 +44,8 @@ pub fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> {
 /// [`Observer`](crate::observe::Observer).
 ///
 /// # Errors
-/// `Backend` if the store cannot be opened.
+/// `Backend` if the store cannot be opened. `Builder::build` then returns the `io::Error` of a host that cannot start its
+/// threads; `?` converts it to [`ConnectError::Host`].
 ///
 /// # Blocking
 /// As [`connect`].

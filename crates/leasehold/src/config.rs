@@ -1,6 +1,7 @@
 //! Which store to use: a URL, or a table of a configuration file.
 
 use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use lock_core::Invalid;
@@ -164,11 +165,11 @@ impl BackendConfig {
     /// `Invalid` for an unknown scheme, with the nearest known one; for a scheme that this build does not include, with the
     /// feature to enable; and for what the backend refuses. No part of the URL that may be a secret is shown.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
-        let Some((given, _)) = url.split_once(':') else {
+        let Some((given, rest)) = url.split_once(':') else {
             return Err(no_scheme(url));
         };
         let Some(scheme) = SCHEMES.iter().find(|scheme| scheme.name.eq_ignore_ascii_case(given)) else {
-            return Err(unknown(given));
+            return Err(unknown(given, rest));
         };
         let missing = || {
             let problem = "this build does not include that store";
@@ -197,12 +198,21 @@ impl BackendConfig {
     }
 }
 
+impl FromStr for BackendConfig {
+    type Err = Invalid;
+
+    /// Reads a URL, as [`from_url`](Self::from_url) does.
+    fn from_str(url: &str) -> Result<Self, Invalid> {
+        Self::from_url(url)
+    }
+}
+
 /// Does not repeat what may be a secret. The name of a store or a file is not a secret.
 fn no_scheme(given: &str) -> Invalid {
     let (shown, remedy) = if let Some(scheme) = SCHEMES.iter().find(|scheme| scheme.name.eq_ignore_ascii_case(given)) {
         (given, format!("write {}", scheme.form))
     } else if looks_like_a_file(given) {
-        (given, format!("did you mean sqlite:{given} ?"))
+        (given, format!("did you mean sqlite:{given}?"))
     } else {
         ("(hidden)", format!("write {}", forms()))
     };
@@ -215,19 +225,28 @@ fn looks_like_a_file(given: &str) -> bool {
     plain && (rooted || FILE_ENDS.iter().any(|end| given.ends_with(end)))
 }
 
-fn unknown(given: &str) -> Invalid {
+/// Repeats the rest of the URL only if it is plainly a host or a file.
+fn unknown(given: &str, rest: &str) -> Invalid {
     let near = SCHEMES
         .iter()
-        .map(|scheme| (strsim::levenshtein(&given.to_ascii_lowercase(), scheme.name), scheme.name))
-        .filter(|(distance, _)| *distance <= TYPOS_MAX)
+        .map(|scheme| (strsim::levenshtein(&given.to_ascii_lowercase(), scheme.name), scheme.name, scheme.form))
+        .filter(|(distance, ..)| *distance <= TYPOS_MAX)
         .min();
     let remedy = match near {
-        Some((_, name)) => format!("did you mean {name}: ?"),
+        Some((_, "sqlite", _)) if looks_like_a_file(rest) => format!("did you mean sqlite:{rest}?"),
+        Some((_, name, form)) if form.contains("HOST") && is_hosts(rest) => format!("did you mean {name}:{rest}?"),
+        Some((.., form)) => format!("did you mean {form}?"),
         None => format!("write {}", forms()),
     };
-    // Without "://", what is before the colon may be anything, such as a password; a known scheme is short.
-    let shown: String = given.chars().take(12).collect();
-    Invalid::new("store URL", format!("{shown}:..."), "its scheme is not known", remedy)
+    // Without "://", what is before the colon may be anything, such as a password.
+    let is_scheme = rest.starts_with("//") && given.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+    let shown = if is_scheme { format!("{given}:...") } else { "(hidden)".to_owned() };
+    Invalid::new("store URL", shown, "its scheme is not known", remedy)
+}
+
+fn is_hosts(rest: &str) -> bool {
+    let hosts = rest.strip_prefix("//").unwrap_or_default();
+    !hosts.is_empty() && hosts.bytes().all(|b| b.is_ascii_alphanumeric() || b".-,".contains(&b))
 }
 
 fn forms() -> &'static str {
@@ -263,16 +282,18 @@ mod tests {
 
     #[test]
     fn a_mistyped_scheme_gets_a_suggestion() {
-        assert!(refusal("redsi://127.0.0.1").contains("did you mean redis: ?"));
-        assert!(refusal("sqlight:locks.db").contains("did you mean sqlite: ?"));
-        assert!(refusal("redlok://a,b,c").contains("did you mean redlock: ?"));
+        assert!(refusal("redsi://127.0.0.1").ends_with("did you mean redis://127.0.0.1?"));
+        assert!(refusal("sqlight:locks.db").ends_with("did you mean sqlite:locks.db?"));
+        assert!(refusal("redlok://a,b,c").ends_with("did you mean redlock://a,b,c?"));
+        assert!(refusal("redsi://:sesame@h").ends_with("did you mean redis://HOST?"));
+        assert!(refusal("redsi:sesame").ends_with("did you mean redis://HOST?"));
         assert!(refusal("postgresql://x").contains("write sqlite:PATH"));
     }
 
     #[test]
     fn a_file_or_a_store_without_a_scheme_gets_a_suggestion() {
         for path in ["./locks.db", "../locks", "/var/x", "locks.db", "shop/locks.sqlite3"] {
-            assert!(refusal(path).contains(&format!("did you mean sqlite:{path} ?")), "{path}");
+            assert!(refusal(path).contains(&format!("did you mean sqlite:{path}?")), "{path}");
         }
         for (word, form) in [
             ("redis", "redis://HOST"),
@@ -289,6 +310,10 @@ mod tests {
         for secret in ["sesame", "sesame/+1==", "/sesame+1="] {
             let text = refusal(secret);
             assert!(text.contains("it has no scheme") && !text.contains("sesame"), "{text}");
+        }
+        for url in ["sesame@host:6379", "sesame:6379", "user/sesame://host"] {
+            let text = refusal(url);
+            assert!(text.contains("its scheme is not known") && !text.contains("sesame"), "{text}");
         }
     }
 }

@@ -69,12 +69,13 @@
 //! # Checking the token in SQL
 //!
 //! Store the highest token beside the data, and change both in one statement. A token converts to `i64` without loss, so it
-//! fits into a `BIGINT`:
+//! fits into a `BIGINT`. The column must not be `NULL`, because `NULL <= ?` is never true and would refuse every write:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let db = rusqlite::Connection::open_in_memory()?;
-//! # db.execute_batch("CREATE TABLE account (id, balance, fence BIGINT); INSERT INTO account VALUES (1, 0, 7)")?;
+//! # db.execute_batch("CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT); INSERT INTO account VALUES (1, 0)")?;
+//! db.execute_batch("ALTER TABLE account ADD COLUMN fence BIGINT NOT NULL DEFAULT 0")?; // once
 //! # let token = leasehold::FencingToken::try_from(7_i64)?;
 //! # let (id, balance) = (1, 50);
 //! let changed = db.execute(
@@ -82,7 +83,7 @@
 //!     (balance, i64::from(token), id), // token = guard.fencing_token()
 //! )?;
 //! if changed == 0 {
-//!     return Err("a later holder has written: stop".into());
+//!     return Err("a later holder has written, or there is no such row: stop".into());
 //! }
 //! # Ok(())
 //! # }
@@ -109,6 +110,11 @@
 //!
 //! You never have to clean up: whatever a failed call may have left at the store is released in the background, or expires
 //! with the ttl. [`Effect`] says whether a failed request may have taken effect.
+//!
+//! # Who holds a lock
+//!
+//! `Mutex::try_acquire_or_holder` says who holds a lock that is not free. `Client::inspect` lists locks and ends leases (see
+//! [`inspect`]). `Guard::share` makes a guard with clones for several tasks or threads; the last clone releases the lock.
 //!
 //! # Observability
 //!
@@ -222,12 +228,33 @@
 //!
 //! # Configuration
 //!
-//! [`BackendConfig`] selects the store, [`LockOptions`] how to hold a lock. Both implement serde's `Deserialize` and refuse
-//! fields that they do not know. Pass the first to `connect_to`, the second to `mutex(name).options(...)`:
+//! [`BackendConfig`] selects the store, [`LockOptions`] how to hold a lock. Both implement serde's `Deserialize`, and refuse
+//! invalid values and fields that they do not know:
 //!
 //! ```toml
-//! store = { backend = "redis", url = "redis://db1", prefix = "shop" } # or "redis://db1?prefix=shop"
+//! store = "redis://db1?prefix=shop" # or { backend = "redis", url = "redis://db1", prefix = "shop" }
 //! lock = { ttl = "30s", wait = "5s", max_hold = "10m", why = "nightly report" }
+//! ```
+//!
+//! ```
+//! # #[cfg(all(feature = "async", feature = "memory"))]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let text = "store = 'memory:'\nlock = { ttl = '30s' }";
+//! #[derive(serde::Deserialize)]
+//! struct Config {
+//!     store: leasehold::BackendConfig,
+//!     #[serde(default)]
+//!     lock: leasehold::LockOptions,
+//! }
+//!
+//! let config: Config = toml::from_str(text)?;
+//! let locks = leasehold::connect_to(&config.store).await?;
+//! let guard = locks.mutex("nightly-report").options(config.lock.clone()).acquire().await?;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(all(feature = "async", feature = "memory")))]
+//! # fn main() {}
 //! ```
 //!
 //! # Features
@@ -245,6 +272,7 @@ mod config;
 mod connect;
 #[cfg(all(feature = "async", feature = "redis"))]
 mod from_redis;
+pub mod inspect;
 #[cfg(feature = "async")]
 mod nonblocking;
 pub mod observe;
@@ -262,7 +290,6 @@ pub use lock_async::{Builder, Client, Guard, LossWatch, Mutex, SharedGuard};
 pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, Lateness,
     LockName, LockOptions, LossReason, Lost, Moment, Note, Operation, ReleaseError, Ttl, VerifyError, WhileHeldError,
-    inspect,
 };
 pub use lock_host::{Clock, HostClock, ManualClock, Proof, SharedClock};
 #[cfg(feature = "memory")]

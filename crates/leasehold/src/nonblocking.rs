@@ -12,7 +12,8 @@ use crate::{BackendConfig, ConnectError};
 /// `memory:` is a new store for each call, so two such clients do not exclude each other. `memory:NAME` is one store per name.
 ///
 /// # Errors
-/// `Invalid` if the URL is not valid, before anything was tried; `Backend` if the store cannot be opened; `Host`.
+/// `Invalid` if the URL is not valid, before anything was tried; `Backend` if the store cannot be opened; `Host` if
+/// this host cannot start its threads.
 ///
 /// # Cancel safety
 /// Dropping the future closes what was opened. Nothing is left at the store.
@@ -41,7 +42,8 @@ pub async fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> 
 /// [`Observer`](crate::observe::Observer).
 ///
 /// # Errors
-/// `Backend` if the store cannot be opened.
+/// `Backend` if the store cannot be opened. `Builder::build` then returns the `io::Error` of a host that cannot start its
+/// threads; `?` converts it to [`ConnectError::Host`].
 ///
 /// # Cancel safety
 /// As [`connect`].

@@ -113,6 +113,7 @@ fn configurations_are_read_and_unknown_fields_refused() {
 fn a_configuration_can_be_a_url() {
     let read = |text: &str| serde_json::from_str::<BackendConfig>(text);
     assert!(matches!(read(r#" "memory:jobs" "#), Ok(BackendConfig::Memory(_))));
+    assert!(matches!("memory:jobs".parse(), Ok(BackendConfig::Memory(_))));
     let redis = read(r#" "redis://:sesame@h?op_timeout=200ms" "#).unwrap();
     assert_eq!(redis.op_timeout(), Some(std::time::Duration::from_millis(200)));
     assert!(matches!(redis, BackendConfig::Redis(_)) && !format!("{redis:?}").contains("sesame"));
@@ -123,7 +124,7 @@ fn a_configuration_can_be_a_url() {
 #[test]
 fn a_configuration_that_is_refused_tells_the_field_and_what_is_allowed_but_no_secret() {
     for (text, told) in [
-        (r#" "redsi://:sesame@h" "#, "did you mean redis: ?"),
+        (r#" "redsi://:sesame@h" "#, "did you mean redis://HOST?"),
         (r#" "redis://:sesame@h?x=1" "#, "redis URL"),
         (r#" "sesame" "#, "store URL \"(hidden)\" is not valid: it has no scheme; write sqlite:PATH"),
         (r#"{ "backend": "redis://:sesame@h" }"#, "field `backend`: expected one of memory, sqlite, redis, redlock"),

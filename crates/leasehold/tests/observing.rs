@@ -139,7 +139,9 @@ fn play(connect: Connect) -> Vec<Occurrence> {
 fn outline(occurrence: &Occurrence) -> String {
     let lock = occurrence.lock().map(|lock| format!(" {lock}")).unwrap_or_default();
     let more = if let Occurrence::Acquired { position, .. } = occurrence {
-        format!(", position {position:?}")
+        // A lock that is handed over at once may be there before the answer that tells the position.
+        assert!(position.is_none_or(|position| position == 1), "only one waits: {position:?}");
+        String::new()
     } else if let Occurrence::Lost { reason, .. } = occurrence {
         format!(", after an error: {}", matches!(reason, LossReason::Expired(Some(_))))
     } else {
@@ -152,18 +154,18 @@ fn outline(occurrence: &Occurrence) -> String {
 fn both_facades_tell_the_same_in_the_same_order() {
     let _watchdog = Watchdog::over_this_test();
     let expected = [
-        "acquired held, position None",
+        "acquired held",
         "released held",
-        "acquired awaited, position Some(1)",
+        "acquired awaited",
         "released awaited",
-        "acquired renewed, position None",
+        "acquired renewed",
         "store unavailable",
         "store available",
         "renewed late renewed",
         "store unavailable",
         "lost renewed, after an error: true",
         "store available",
-        "acquired released late, position None",
+        "acquired released late",
         "store unavailable",
         "release pending released late",
         "store available",

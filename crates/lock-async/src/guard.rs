@@ -101,11 +101,12 @@ impl Guard {
     ///
     /// # Examples
     /// ```
+    /// # use lock_core as leasehold;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let store = lock_memory::MemoryStore::default();
     /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-    /// use lock_core::ReleaseError;
+    /// use leasehold::ReleaseError;
     ///
     /// let guard = client.mutex("invoice:42").acquire().await?;
     /// match guard.release().await {

@@ -22,7 +22,7 @@ impl Mutex {
     ///
     /// # Errors
     /// `Invalid` for an invalid name or option; `TimedOut` when the wait is over; `Forgotten` if the store lost its
-    /// memory; `Backend` for errors that are permanent or outlast the wait; `Closed`.
+    /// memory; `Backend` for errors that are permanent or outlast the wait; `Closed` if this client was closed.
     ///
     /// # Cancel safety
     /// Dropping the future gives up the wait. Its lease or place at the store is released in the background, at once if

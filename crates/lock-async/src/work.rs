@@ -162,6 +162,10 @@ impl<D: Loops> Job<D> {
             }
             Request::Release(request) => {
                 let result = caught(Operation::Release, backend.release(request, *within)).await;
+                if result.is_err() && has_ended().await {
+                    // Its connection may have ended with the runtime. The other loop has one of its own.
+                    return generation;
+                }
                 Reply::Release(result.map(|answer| before.released(answer)))
             }
         };
@@ -170,6 +174,11 @@ impl<D: Loops> Job<D> {
         self.site.handle(Input::Reply(id, reply));
         generation
     }
+}
+
+/// Whether the runtime that this is polled on has ended.
+async fn has_ended() -> bool {
+    tokio::spawn(async {}).await.is_err()
 }
 
 impl<D: Loops> Drop for Job<D> {

@@ -52,7 +52,30 @@ impl Client {
         Builder::new(backend)
     }
 
-    /// The store's interface for operators, if it has one.
+    /// The store's interface for operators: who holds which lock, and ending a lease. `None` for a quorum (`redlock://`);
+    /// all other stores of this library have one. See [`inspect`](lock_core::inspect).
+    ///
+    /// Each request ends with an error of the store if there is no answer within its `within`.
+    ///
+    /// # Examples
+    /// ```
+    /// # use lock_core as leasehold;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let locks = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// use std::time::Duration;
+    /// use leasehold::inspect::Query;
+    ///
+    /// let _guard = locks.mutex("job:7").why("nightly").acquire()?;
+    /// let inspect = locks.inspect().expect("this store has one");
+    /// let page = inspect.list(&Query::matching("job:*"), Duration::from_secs(1))?;
+    /// for entry in &page.entries {
+    ///     println!("{}: {}", entry.name, entry.holder); // job:7: pid 4711 on web-3 (nightly)
+    /// }
+    /// # assert_eq!(page.entries.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn inspect(&self) -> Option<&dyn BlockingInspect> {
         self.backend().inspect()
     }
@@ -61,7 +84,7 @@ impl Client {
 
     /// Ends all holds and waits of this client and its clones, and waits until the store has answered their releases.
     ///
-    /// Waiters are refused, and guards are lost with [`lock_core::LossReason::Closed`]. Each release is sent once; if
+    /// Waiters are refused, and guards are lost with [`LossReason::Closed`](lock_core::LossReason::Closed). Each release is sent once; if
     /// the store does not answer within the operation timeout, the lease expires with its ttl.
     ///
     /// # Blocking

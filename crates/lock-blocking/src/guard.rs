@@ -107,10 +107,11 @@ impl Guard {
     ///
     /// # Examples
     /// ```
+    /// # use lock_core as leasehold;
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let store = lock_memory::MemoryStore::default();
     /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
-    /// use lock_core::ReleaseError;
+    /// use leasehold::ReleaseError;
     ///
     /// let guard = client.mutex("invoice:42").acquire()?;
     /// match guard.release() {

@@ -22,7 +22,7 @@ impl Mutex {
     ///
     /// # Errors
     /// `Invalid` for an invalid name or option; `TimedOut` when the wait is over; `Forgotten` if the store lost its
-    /// memory; `Backend` for errors that are permanent or outlast the wait; `Closed`.
+    /// memory; `Backend` for errors that are permanent or outlast the wait; `Closed` if this client was closed.
     ///
     /// # Blocking
     /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts: one for a request that is under way
@@ -38,7 +38,7 @@ impl Mutex {
     /// the token was cancelled, it stays acquired.
     ///
     /// # Errors
-    /// `Cancelled`, or those of [`acquire`](Self::acquire). A cancelled wait leaves nothing at the store.
+    /// `Cancelled` if the token was cancelled first, or those of [`acquire`](Self::acquire). A cancelled wait leaves nothing at the store.
     ///
     /// # Blocking
     /// As [`acquire`](Self::acquire), and for at most two operation timeouts after the token was cancelled. A wait without
@@ -46,12 +46,13 @@ impl Mutex {
     ///
     /// # Examples
     /// ```
+    /// # mod leasehold { pub use lock_core::AcquireError; pub use lock_blocking as blocking; }
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let store = lock_memory::MemoryStore::default();
     /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
     /// # let _held = client.mutex("import").acquire()?;
-    /// use lock_blocking::CancelToken;
-    /// use lock_core::AcquireError;
+    /// use leasehold::AcquireError;
+    /// use leasehold::blocking::CancelToken;
     ///
     /// let shutdown = CancelToken::new();
     /// let (lock, cancel) = (client.mutex("import"), shutdown.clone());
@@ -111,7 +112,8 @@ impl Mutex {
     /// Waits for the lock, works while it is held, and releases it.
     ///
     /// A thread cannot be stopped from outside, so long work should call [`Guard::check`](lock_host::Proof::check)
-    /// between its steps.
+    /// between its steps. A [`CancelToken`] cannot end the wait for the lock here: use
+    /// [`acquire_with`](Self::acquire_with).
     ///
     /// # Errors
     /// `Acquire` if the lock was not acquired; `Lost` if it was lost before it was released, whatever the work

@@ -53,11 +53,18 @@ pub trait AsyncBackend: Backend {
 
     /// Asks for a lease, or asks again.
     ///
+    /// # Errors
+    /// Those of the store; see the contract of [`Backend`].
+    ///
     /// # Cancel safety
     /// Not cancel safe: a dropped call may have taken effect. The facades run it where users cannot drop it.
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError>;
 
     /// Renews leases. Returns one answer for each, in their order.
+    ///
+    /// # Errors
+    /// Those of the store. Whether the leases of the call were renewed is then unknown, or they are unchanged, as the
+    /// error's effect says.
     ///
     /// # Cancel safety
     /// Can be dropped at any point: the renewals may or may not have taken effect.
@@ -65,11 +72,17 @@ pub trait AsyncBackend: Backend {
 
     /// Gives up a hold or a place.
     ///
+    /// # Errors
+    /// Those of the store.
+    ///
     /// # Cancel safety
     /// Can be dropped at any point: the release may or may not have taken effect.
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError>;
 
     /// Asks whether the lease is still the stored grant.
+    ///
+    /// # Errors
+    /// Those of the store.
     ///
     /// # Cancel safety
     /// Can be dropped at any point.
@@ -128,10 +141,13 @@ pub trait BlockingBackend: Backend {
     }
 }
 
-/// Looks at locks and ends leases, from tokio.
+/// Looks at locks and ends leases, from tokio. `within` is how long a request may take.
 #[async_trait]
 pub trait AsyncInspect: Send + Sync {
     /// Who holds a lock now; `None` if nobody does.
+    ///
+    /// # Errors
+    /// Those of the store, such as `Timeout` if it has not answered within `within`.
     ///
     /// # Cancel safety
     /// Changes nothing.
@@ -139,34 +155,40 @@ pub trait AsyncInspect: Send + Sync {
 
     /// Some of the held locks that match.
     ///
+    /// # Errors
+    /// Those of the store, such as `Timeout` if it has not answered within `within`.
+    ///
     /// # Cancel safety
     /// Changes nothing.
     async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError>;
 
     /// Ends the lease that spans `token`, for any owner.
     ///
+    /// # Errors
+    /// Those of the store, such as `Timeout` if it has not answered within `within`.
+    ///
     /// # Cancel safety
     /// Can be dropped at any point: the revocation may or may not have taken effect.
     async fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError>;
 }
 
-/// Looks at locks and ends leases, from plain threads.
+/// Looks at locks and ends leases, from plain threads. `within` is how long a request may take.
 pub trait BlockingInspect: Send + Sync {
     /// Who holds a lock now; `None` if nobody does.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Those of the store, such as `Timeout` if it has not answered within `within`.
     fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError>;
 
     /// Some of the held locks that match.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Those of the store, such as `Timeout` if it has not answered within `within`.
     fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError>;
 
     /// Ends the lease that spans `token`, for any owner.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Those of the store, such as `Timeout` if it has not answered within `within`.
     fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError>;
 }

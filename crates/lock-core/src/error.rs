@@ -87,7 +87,7 @@ impl fmt::Display for Operation {
 /// Says what went wrong (`kind`), whether anything may have happened (`effect`), and what to do (`remedy`). Its text
 /// never holds a secret. Cloning is cheap.
 ///
-/// Two errors are equal if kind, effect, backend, operation, message and remedy are equal. The errors underneath are
+/// Two errors are equal if kind, effect, backend, operation, message, end and remedy are equal. The errors underneath are
 /// not compared, because most cannot be.
 #[derive(Clone, Debug)]
 pub struct BackendError(Arc<Detail>);

@@ -1,4 +1,4 @@
-//! Inspecting locks from outside, for operators.
+//! Inspecting locks from outside, for operators. `Client::inspect` gives the interface of a store.
 
 use std::time::Duration;
 
@@ -24,17 +24,11 @@ pub struct Cursor(pub String);
 /// Which locks to list, and how many at a time.
 ///
 /// ```
-/// use lock_core::inspect::{Page, Query};
+/// # use lock_core as leasehold;
+/// use leasehold::inspect::Query;
 ///
-/// fn names(list: impl Fn(&Query) -> Page) -> Vec<String> {
-///     let (mut query, mut names) = (Query::matching("invoice:*").limit(100), Vec::new());
-///     loop {
-///         let page = list(&query);
-///         names.extend(page.entries.iter().map(|entry| entry.name.to_string()));
-///         let Some(next) = page.next else { return names };
-///         query = query.after(next);
-///     }
-/// }
+/// let query = Query::matching("invoice:*").limit(100); // `after` continues where a page ended
+/// assert_eq!((query.pattern.as_str(), query.limit), ("invoice:*", 100));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a query does nothing until a store lists its locks by it"]

@@ -13,11 +13,13 @@ use crate::Invalid;
 /// Code that has a `LockName` may rely on that; no layer checks it again. Cloning is cheap.
 ///
 /// ```
-/// use lock_core::LockName;
+/// # use lock_core as leasehold;
+/// use leasehold::LockName;
+///
 /// let name: LockName = "invoice:42".parse()?;
 /// assert_eq!(name.as_str(), "invoice:42");
 /// assert!("leasehold:q".parse::<LockName>().is_err());
-/// # Ok::<(), lock_core::Invalid>(())
+/// # Ok::<(), leasehold::Invalid>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockName(Arc<str>);

@@ -26,17 +26,22 @@ impl Note {
     /// `Invalid` if `why` is over 200 bytes or contains a control character. A host name is cut and cleaned instead,
     /// since the caller did not choose it.
     pub fn new(host: &str, pid: u32, why: &str) -> Result<Self, Invalid> {
-        if why.len() > Self::WHY_BYTES_MAX || why.chars().any(char::is_control) {
-            return Err(Invalid::new(
-                "reason (why)",
-                why,
-                "it has more than 200 bytes or contains a control character",
-                "give a short line of text",
-            ));
-        }
+        Self::check_why(why)?;
         let mut host: String = host.chars().filter(|c| !c.is_control() && !c.is_whitespace()).collect();
         truncate(&mut host, Self::HOST_BYTES_MAX);
         Ok(Self { line: format!("{pid}@{host} {why}").into() })
+    }
+
+    /// Refuses a reason that does not fit into a note.
+    pub(crate) fn check_why(why: &str) -> Result<(), Invalid> {
+        let problem = if why.chars().any(char::is_control) {
+            "it contains a control character, such as a line break"
+        } else if why.len() > Self::WHY_BYTES_MAX {
+            "it has more than 200 bytes"
+        } else {
+            return Ok(());
+        };
+        Err(Invalid::new("reason (why)", why, problem, "give a short line of text"))
     }
 
     /// Reads a note from a store: cut to its bounds, control characters removed, never refused.
@@ -109,8 +114,10 @@ mod tests {
 
     #[test]
     fn reasons_are_bounded_and_hosts_are_cleaned() {
-        assert!(Note::new("h", 1, &"x".repeat(201)).is_err());
-        assert!(Note::new("h", 1, "a\x1b[2J").is_err());
+        let refusal = |why: &str| Note::new("h", 1, why).unwrap_err().to_string();
+        assert!(refusal(&"x".repeat(201)).contains("it has more than 200 bytes"));
+        assert!(refusal("a\x1b[2J").contains("it contains a control character"));
+        assert!(Note::new("h", 1, &"x".repeat(200)).is_ok());
         assert_eq!(Note::new("a b\nc", 1, "").unwrap().host(), "abc");
         assert_eq!(Note::new(&"h".repeat(300), 1, "").unwrap().host().len(), 255);
     }

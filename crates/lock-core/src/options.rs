@@ -3,9 +3,10 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Invalid, Moment, Ttl, human_duration};
+use crate::{Invalid, Moment, Note, Ttl, human_duration};
 
 /// The shortest `max_hold`: a shorter one would most likely end before the waiter is even notified of its turn.
 const MAX_HOLD_MIN: Duration = Duration::from_millis(1);
@@ -15,53 +16,56 @@ const MAX_HOLD_MIN: Duration = Duration::from_millis(1);
 #[macro_export]
 macro_rules! option_setters {
     () => {
-        /// How long the store keeps the lease when nobody renews it: 100 ms to 365 days, 30 s if not set.
+        /// Sets how long the store keeps the lease when nobody renews it: 100 ms to 365 days, 30 s if not set.
         ///
         /// The client renews the lease whatever the ttl is. If a holder dies, others wait until its ttl has passed.
         pub fn ttl(self, ttl: ::std::time::Duration) -> Self {
             self.set(|options| options.set_ttl(ttl))
         }
 
-        /// How long an acquire waits; without limit if not set.
+        /// Sets how long an acquire waits; without limit if not set.
         pub fn wait(self, wait: ::std::time::Duration) -> Self {
             self.set(|options| Ok(options.wait = Some(wait)))
         }
 
-        /// How often an acquire asks the store, at most; without limit if not set. The end is that of a wait that is over.
+        /// Sets how often an acquire asks the store, at most; without limit if not set. The end is that of a wait that is over.
         ///
         /// The pauses between attempts are the client's: they grow, and a store with a queue is asked every few seconds
         /// only. While another guard of this client holds the lock, the store is not asked. So limit the time with
         /// [`wait`](Self::wait), and set attempts to limit the requests.
         ///
         /// ```
+        /// # use lock_core as leasehold;
         /// use std::time::Duration;
         ///
-        /// let options = lock_core::LockOptions::default().wait(Duration::from_secs(30)).attempts(3);
+        /// let options = leasehold::LockOptions::default().wait(Duration::from_secs(30)).attempts(3);
         /// assert_eq!(options.attempts.map(|attempts| attempts.get()), Some(3));
         /// ```
         pub fn attempts(self, attempts: u32) -> Self {
             self.set(|options| options.set_attempts(attempts))
         }
 
-        /// Why the lock is held, shown to waiters and operators: at most 200 bytes.
+        /// Sets why the lock is held, shown to waiters and operators: one line of at most 200 bytes.
         pub fn why(self, why: impl Into<String>) -> Self {
             self.set(|options| Ok(options.why = why.into()))
         }
 
-        /// How long the lock is held at most, renewals included; then the guard is lost. No limit if not set.
+        /// Sets how long the lock is held at most, renewals included; then the guard is lost. No limit if not set.
         pub fn max_hold(self, max_hold: ::std::time::Duration) -> Self {
             self.set(|options| Ok(options.max_hold = Some(max_hold)))
         }
     };
 }
 
-/// How a lock is requested and held. Reading it from a configuration refuses unknown fields.
+/// How a lock is requested and held.
 ///
-/// The setters are those of a mutex. As there, an invalid value is an error of the acquire.
+/// Use the setters, which are those of a mutex: they take what a mutex takes. An invalid value is an error of the acquire.
+/// Reading options from a configuration refuses invalid values and unknown fields.
 ///
 /// ```
+/// # use lock_core as leasehold;
 /// use std::time::Duration;
-/// use lock_core::LockOptions;
+/// use leasehold::LockOptions;
 ///
 /// let options = LockOptions::default().ttl(Duration::from_secs(10)).wait(Duration::from_secs(5)).why("nightly");
 /// let read: LockOptions = serde_json::from_str(r#"{ "ttl": "10s", "wait": "5s", "why": "nightly" }"#)?;
@@ -80,11 +84,13 @@ pub struct LockOptions {
     #[serde(with = "human_duration::option")]
     pub wait: Option<Duration>,
     /// How often an acquire asks the store, at most; `None` for as often as the wait takes.
+    #[serde(deserialize_with = "read_attempts")]
     pub attempts: Option<NonZeroU32>,
-    /// Why the lock is held, shown to waiters and operators: at most 200 bytes.
+    /// Why the lock is held, shown to waiters and operators: one line of at most 200 bytes.
+    #[serde(deserialize_with = "read_why")]
     pub why: String,
     /// How long the lock is held at most, renewals included: a millisecond or more; `None` for no limit.
-    #[serde(with = "human_duration::option")]
+    #[serde(serialize_with = "human_duration::option::serialize", deserialize_with = "read_max_hold")]
     pub max_hold: Option<Duration>,
     /// The first change that failed.
     #[serde(skip)]
@@ -100,6 +106,7 @@ impl LockOptions {
     }
 
     /// Changes the options. The first change that fails is what [`validate`](Self::validate) reports.
+    #[doc(hidden)]
     pub fn change(&mut self, change: impl FnOnce(&mut Self) -> Result<(), Invalid>) {
         if let Err(invalid) = change(self) {
             self.mistake.get_or_insert(invalid);
@@ -110,6 +117,7 @@ impl LockOptions {
     ///
     /// # Errors
     /// `Invalid` if the duration is not a valid [`Ttl`].
+    #[doc(hidden)]
     pub fn set_ttl(&mut self, ttl: Duration) -> Result<(), Invalid> {
         self.ttl = Ttl::new(ttl)?;
         Ok(())
@@ -119,9 +127,9 @@ impl LockOptions {
     ///
     /// # Errors
     /// `Invalid` for 0.
+    #[doc(hidden)]
     pub fn set_attempts(&mut self, attempts: u32) -> Result<(), Invalid> {
-        let invalid = || Invalid::new("attempts", 0, "the store could not be asked", "give 1 or more, or leave it out");
-        self.attempts = Some(NonZeroU32::new(attempts).ok_or_else(invalid)?);
+        self.attempts = Some(checked_attempts(attempts)?);
         Ok(())
     }
 
@@ -133,18 +141,11 @@ impl LockOptions {
         if let Some(mistake) = &self.mistake {
             return Err(mistake.clone());
         }
-        match self.max_hold {
-            Some(most) if most < MAX_HOLD_MIN => Err(Invalid::new(
-                "max_hold",
-                humantime::format_duration(most),
-                "it is less than 1ms, which is too short for any work",
-                "give a longer duration, or leave it out",
-            )),
-            Some(_) | None => Ok(()),
-        }
+        self.max_hold.map_or(Ok(()), check_max_hold)
     }
 
     /// The patience of a waiter that begins to wait `now`.
+    #[doc(hidden)]
     pub fn patience(&self, now: Moment) -> Patience {
         match self.wait {
             None => Patience::Forever,
@@ -154,7 +155,43 @@ impl LockOptions {
     }
 }
 
+fn checked_attempts(attempts: u32) -> Result<NonZeroU32, Invalid> {
+    NonZeroU32::new(attempts).ok_or_else(|| {
+        Invalid::new("attempts", attempts, "the store could not be asked", "give 1 or more, or leave it out")
+    })
+}
+
+fn check_max_hold(most: Duration) -> Result<(), Invalid> {
+    if most >= MAX_HOLD_MIN {
+        return Ok(());
+    }
+    Err(Invalid::new(
+        "max_hold",
+        humantime::format_duration(most),
+        "it is less than 1ms, which is too short for any work",
+        "give a longer duration, or leave it out",
+    ))
+}
+
+fn read_attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU32>, D::Error> {
+    let attempts = Option::<u32>::deserialize(deserializer)?;
+    attempts.map(checked_attempts).transpose().map_err(D::Error::custom)
+}
+
+fn read_why<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let why = String::deserialize(deserializer)?;
+    Note::check_why(&why).map_err(D::Error::custom)?;
+    Ok(why)
+}
+
+fn read_max_hold<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let most = human_duration::option::deserialize(deserializer)?;
+    most.map_or(Ok(()), check_max_hold).map_err(D::Error::custom)?;
+    Ok(most)
+}
+
 /// How long a waiter waits.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     /// Not at all: the first answer counts.
@@ -197,6 +234,19 @@ mod tests {
         assert!(read(r#"{ "attempts": 0 }"#).is_err());
         let text = LockOptions::default().attempts(0).validate().unwrap_err().to_string();
         assert_eq!(text, "attempts \"0\" is not valid: the store could not be asked; give 1 or more, or leave it out");
+    }
+
+    #[test]
+    fn options_are_checked_while_they_are_read() {
+        let refusal = |text| serde_json::from_str::<LockOptions>(text).unwrap_err().to_string();
+        let short = LockOptions::default().max_hold(Duration::ZERO).validate().unwrap_err().to_string();
+        assert!(refusal(r#"{ "max_hold": "0s" }"#).contains(&short));
+        let none = LockOptions::default().attempts(0).validate().unwrap_err().to_string();
+        assert!(refusal(r#"{ "attempts": 0 }"#).contains(&none));
+        let broken = Note::new("h", 1, "a\nb").unwrap_err().to_string();
+        assert!(refusal(r#"{ "why": "a\nb" }"#).contains(&broken));
+        assert!(refusal(r#"{ "ttl": 30 }"#).contains("expected a duration such as \"30s\""));
+        assert!(refusal(r#"{ "max_hold": 30 }"#).contains("expected a duration such as \"30s\""));
     }
 
     #[test]

@@ -39,10 +39,10 @@ pub enum AcquireError {
     /// The store failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// The client was closed.
+    /// This client was closed with `Client::close`, before or during the call.
     #[error("the client was closed")]
     Closed,
-    /// The wait was cancelled.
+    /// Another thread cancelled the wait with a `CancelToken`. Only `acquire_with` of the blocking API returns this.
     #[error("the wait was cancelled")]
     Cancelled,
 }

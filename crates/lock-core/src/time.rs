@@ -5,7 +5,7 @@ use std::ops::{Add, Sub};
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Invalid;
 
@@ -54,8 +54,8 @@ impl Sub<Duration> for Moment {
 }
 
 /// How long a store is asked to keep a lease: whole milliseconds, from 100 ms to 365 days.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(into = "String")]
 pub struct Ttl(u64);
 
 impl Ttl {
@@ -124,6 +124,13 @@ impl TryFrom<String> for Ttl {
     }
 }
 
+impl<'de> Deserialize<'de> for Ttl {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let duration = deserializer.deserialize_str(human_duration::Text("ttl"))?;
+        Self::new(duration).map_err(serde::de::Error::custom)
+    }
+}
+
 impl From<Ttl> for String {
     fn from(ttl: Ttl) -> Self {
         ttl.to_string()
@@ -150,9 +157,26 @@ pub fn to_the_millisecond(limit: Duration) -> Duration {
 
 /// A serde form for durations that users write: `#[serde(with = "lock_core::human_duration")]`.
 pub mod human_duration {
+    use std::fmt;
     use std::time::Duration;
 
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use serde::de::{Error, Visitor};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// Text that is a duration, and what it is called in errors.
+    pub(super) struct Text(pub(super) &'static str);
+
+    impl Visitor<'_> for Text {
+        type Value = Duration;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a duration such as \"30s\"")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Duration, E> {
+            super::parse_duration(self.0, text).map_err(E::custom)
+        }
+    }
 
     /// Writes `30s`.
     ///
@@ -167,13 +191,21 @@ pub mod human_duration {
     /// # Errors
     /// Text that is not a duration.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        super::parse_duration("duration", &text).map_err(D::Error::custom)
+        deserializer.deserialize_str(Text("duration"))
     }
 
     /// The same for a duration that may be absent: `#[serde(default, with = "lock_core::human_duration::option")]`.
     pub mod option {
-        use super::{Deserialize, Deserializer, Duration, Error, Serializer};
+        use super::{Deserialize, Deserializer, Duration, Serializer};
+
+        /// A duration that is there.
+        struct Present(Duration);
+
+        impl<'de> Deserialize<'de> for Present {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                super::deserialize(deserializer).map(Self)
+            }
+        }
 
         /// Writes `30s`, or nothing.
         ///
@@ -191,8 +223,7 @@ pub mod human_duration {
         /// # Errors
         /// Text that is not a duration.
         pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-            let text = Option::<String>::deserialize(deserializer)?;
-            text.map(|text| crate::parse_duration("duration", &text).map_err(D::Error::custom)).transpose()
+            Ok(Option::<Present>::deserialize(deserializer)?.map(|Present(duration)| duration))
         }
     }
 }
@@ -248,5 +279,10 @@ mod tests {
         );
         assert_eq!(serde_json::to_string(&both).unwrap(), text);
         assert!(serde_json::from_str::<Both>(r#"{"one":"x","ttl":"30s"}"#).is_err());
+        for (field, other) in [("one", "\"ttl\":\"1s\""), ("two", "\"ttl\":\"1s\""), ("ttl", "\"one\":\"1s\"")] {
+            let refused =
+                serde_json::from_str::<Both>(&format!(r#"{{{other},"{field}":30}}"#)).unwrap_err().to_string();
+            assert!(refused.contains("expected a duration such as \"30s\""), "{field}: {refused}");
+        }
     }
 }

@@ -14,10 +14,12 @@ use crate::Invalid;
 /// unsigned integers, so a token also converts to `i64`, without loss:
 ///
 /// ```
-/// use lock_core::FencingToken;
+/// # use lock_core as leasehold;
+/// use leasehold::FencingToken;
+///
 /// let token = FencingToken::MAX;
 /// assert_eq!(FencingToken::try_from(i64::from(token))?, token);
-/// # Ok::<(), lock_core::Invalid>(())
+/// # Ok::<(), leasehold::Invalid>(())
 /// ```
 ///
 /// # Source

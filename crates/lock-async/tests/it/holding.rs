@@ -1,13 +1,16 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use lock_async::{Client, Guard};
-use lock_core::{AcquireError, ErrorKind, LossReason, Operation, ReleaseError, WhileHeldError};
+use lock_core::{
+    AcquireError, BackendError, Effect, ErrorKind, LossReason, Operation, ReleaseError, ReleaseRequest, WhileHeldError,
+};
 use lock_host::{Observer, Occurrence};
 use lock_memory::faults::{Fault, Faulty};
 
-use crate::support::{Bench, PATIENCE, until};
+use crate::support::{Bench, Hook, Hooked, PATIENCE, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -302,6 +305,36 @@ fn a_release_that_is_repeated_as_the_runtime_ends_is_no_loss() {
     bench.faults.let_go(Operation::Release);
     assert_eq!(told.recv_timeout(PATIENCE), Ok("acquired"));
     assert_eq!(told.recv_timeout(PATIENCE), Ok("released"));
+}
+
+/// The connection ends with the runtime while the release still runs.
+#[test]
+fn a_release_that_fails_as_the_runtime_ends_is_repeated() {
+    let bench = Bench::new();
+    let runs = Arc::new(AtomicU32::new(0));
+    let began = Arc::clone(&runs);
+    let fails_first = move |_: &ReleaseRequest| -> Hook {
+        let first = began.fetch_add(1, Ordering::SeqCst) == 0;
+        Box::pin(async move {
+            // A task of a runtime that has ended is over at once.
+            while first && !tokio::spawn(std::future::pending::<()>()).is_finished() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let gone =
+                BackendError::new("test", Operation::Release, ErrorKind::Unreachable, Effect::Unknown, "it ended");
+            if first { Err(gone) } else { Ok(()) }
+        })
+    };
+    let backend = Arc::new(Hooked(bench.store.nonblocking(), fails_first));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = Client::builder(backend).clock(Arc::new(bench.clock.clone())).build().unwrap();
+        drop(client.mutex("a").acquire().await.unwrap());
+        until(|| runs.load(Ordering::SeqCst) == 1).await;
+    });
+    drop(runtime);
+    let after = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    after.block_on(async { assert!(bench.is_free("a").await, "its ttl does not run by this clock") });
 }
 
 /// Passes on the names of what it is told.
