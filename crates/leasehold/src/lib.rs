@@ -125,8 +125,10 @@
 //!
 //! `Client::close` ends all holds and waits of a client and its clones, and waits until the store has answered their
 //! releases. Waiters get [`AcquireError::Closed`], guards are lost with [`LossReason::Closed`]. Without it, locks that
-//! are still held when the process ends stay locked until their ttl is over. A process that is killed leaves its locks
-//! to the ttl as well, so choose a ttl that others can wait for; renewal keeps the lease for as long as the work takes.
+//! are still held when the process ends stay locked until their ttl is over. The same is true in async code for a guard that
+//! was dropped right before: it is released in the background, and `std::process::exit` may come first. So await `release`
+//! or `close` before the process exits. A process that is killed leaves its locks to the ttl as well, so choose a ttl that
+//! others can wait for; renewal keeps the lease for as long as the work takes.
 //!
 //! # Passing in your own Redis client
 //!
@@ -284,7 +286,7 @@ pub use from_redis::FromRedis;
 #[cfg(feature = "deadpool")]
 pub use from_redis::PoolBuilder;
 #[cfg(feature = "async")]
-pub use lock_async::{Builder, Client, Guard, Mutex, SharedGuard};
+pub use lock_async::{Builder, Client, Guard, LossWatch, Mutex, SharedGuard};
 pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, Lateness,
     LockName, LockOptions, LossReason, Lost, Moment, Note, Operation, ReleaseError, Ttl, VerifyError, WhileHeldError,

@@ -4,9 +4,10 @@
 
 use std::error::Error;
 use std::io;
+use std::thread;
 use std::time::Duration;
 
-use leasehold::FencingToken;
+use leasehold::{FencingToken, Lost};
 
 /// What the snippets call and work on.
 struct Row;
@@ -18,6 +19,8 @@ async fn write(_: FencingToken, _: Row) -> Result<(), io::Error> {
 async fn work() -> Result<(), io::Error> {
     Ok(())
 }
+
+fn stop(_: Lost) {}
 
 fn next() -> Option<u8> {
     None
@@ -44,6 +47,8 @@ async fn with_tokio(row: Row) -> Result<(), Box<dyn Error>> {
 fn with_threads() -> Result<(), Box<dyn Error>> {
     let locks = leasehold::blocking::connect("sqlite:locks.db")?;
     let Some(guard) = locks.mutex("import").try_acquire()? else { return Ok(()) };
+    let watch = guard.watch();
+    thread::spawn(move || watch.lost().map(stop));
     while let Some(batch) = next() {
         guard.check()?;
         load(batch, guard.fencing_token())?;

@@ -1,11 +1,11 @@
 //! Proof of holding a lock.
 
-use lock_core::station::Input;
 use lock_core::{Lost, ReleaseError, VerifyError};
-use lock_host::{Held, NAP_MAX};
+use lock_host::Held;
 use tokio::sync::oneshot;
 
 use crate::driver::{Driver, leave};
+use crate::loss::LossWatch;
 
 /// Proof that the lock is held, until it is released, dropped or lost.
 ///
@@ -13,6 +13,9 @@ use crate::driver::{Driver, leave};
 /// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`lost`](Self::lost) resolves.
 /// Dropping a guard releases the lock in the background, in order, without waiting; [`release`](Self::release) waits and
 /// reports the outcome.
+///
+/// A process that exits right after a drop may not have sent the release, and the lock stays held until its ttl is over.
+/// Before the process exits, await [`release`](Self::release) or [`Client::close`](crate::Client::close).
 #[must_use = "the lock is released when the guard is dropped"]
 #[derive(Debug)]
 pub struct Guard(pub(crate) Held<Driver>);
@@ -48,22 +51,42 @@ impl Guard {
 
     /// Waits until the hold is lost, and returns the reason. This is at the local deadline at the latest.
     ///
+    /// This borrows the guard, which cannot be released meanwhile. To wait in another task, use [`watch`](Self::watch).
+    ///
     /// # Cancel safety
     /// Changes nothing; can be dropped and called again.
     pub async fn lost(&self) -> Lost {
-        loop {
-            let told = self.0.site().lock().waiters.next_loss();
-            if let Some(lost) = self.0.hold().lost() {
-                return lost;
-            }
-            let remaining = self.remaining();
-            if remaining.is_zero() {
-                self.0.site().handle(Input::Tick);
-            } else {
-                // Woken by the alarms, or by our own timer if they are late.
-                _ = tokio::time::timeout(remaining.min(NAP_MAX), told).await;
-            }
+        match self.watch().lost().await {
+            Some(lost) => lost,
+            // Not while the guard is borrowed; a hold that is not lost does not resolve this.
+            None => std::future::pending().await,
         }
+    }
+
+    /// A handle that waits for the loss of this hold, for instance in another task. It does not keep the lock: releasing or
+    /// dropping the guard ends the wait.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// let guard = client.mutex("import").acquire().await?;
+    /// let watch = guard.watch();
+    /// let watcher = tokio::spawn(async move {
+    ///     if let Some(lost) = watch.lost().await {
+    ///         eprintln!("{lost}"); // and stop the work
+    ///     }
+    /// });
+    /// // ... the work
+    /// guard.release().await?;
+    /// watcher.await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn watch(&self) -> LossWatch {
+        LossWatch(self.0.downgrade())
     }
 
     /// Releases the lock and waits for the store's answer. Success means that the lock was held until now.

@@ -6,6 +6,7 @@
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
+//! - [`LossWatch`] (`loss`): waits for the loss of a hold without keeping it.
 //! - [`SharedGuard`] (`shared`): a guard with clones, the last of which releases the lock.
 //! - `tasks`: the tasks that wait or hold at a station. `driver`: has actions run, in order, by the loops of `work`
 //!   (`generations`: what a flush waits for). `keeper`: renews, on a thread of its own.
@@ -15,6 +16,7 @@ mod driver;
 mod generations;
 mod guard;
 mod keeper;
+mod loss;
 mod mutex;
 mod shared;
 mod tasks;
@@ -23,5 +25,6 @@ mod work;
 pub use client::{Builder, Client};
 pub use driver::runtime;
 pub use guard::Guard;
+pub use loss::LossWatch;
 pub use mutex::Mutex;
 pub use shared::SharedGuard;

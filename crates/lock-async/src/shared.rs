@@ -8,7 +8,7 @@ lock_host::shared_guard!(Guard);
 
 impl SharedGuard {
     /// Gives up this clone. The last clone releases the lock and waits for the store's answer. Success means that the
-    /// lock was held until now.
+    /// lock was held until now. While other clones remain, the lock stays held, and nothing is sent to the store.
     ///
     /// # Errors
     /// `Lost` if the lock had already been lost. `Backend` from the last clone, as in [`Guard::release`].

@@ -19,7 +19,7 @@ pub(crate) type EndSender = oneshot::Sender<Result<Released, BackendError>>;
 #[derive(Default)]
 pub(crate) struct Tasks {
     by_turn: HashMap<TurnId, Task>,
-    losses: Arc<Notify>,
+    ends: Arc<Notify>,
 }
 
 /// A task that waits or holds.
@@ -50,9 +50,9 @@ impl Tasks {
         }
     }
 
-    /// The next loss of any hold here, from now on.
-    pub(crate) fn next_loss(&self) -> OwnedNotified {
-        Arc::clone(&self.losses).notified_owned()
+    /// The next end of any hold here, from now on.
+    pub(crate) fn next_end(&self) -> OwnedNotified {
+        Arc::clone(&self.ends).notified_owned()
     }
 }
 
@@ -70,11 +70,12 @@ impl Waiters for Tasks {
 
     fn lose(&mut self, turn: TurnId, _: LossReason) {
         self.by_turn.remove(&turn);
-        self.losses.notify_waiters();
+        self.ends.notify_waiters();
     }
 
     fn end(&mut self, turn: TurnId, result: Result<Released, BackendError>) {
         _ = self.by_turn.remove(&turn).and_then(|task| task.ended).map(|sender| sender.send(result));
+        self.ends.notify_waiters();
     }
 
     fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)> {

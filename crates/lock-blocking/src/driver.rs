@@ -108,8 +108,8 @@ pub(crate) fn leave(site: &Site, turn: TurnId) -> End {
     ended
 }
 
-/// Sleeps until the hold is lost, but for at most `nap`.
-pub(crate) fn nap_until_lost(site: &Site, turn: TurnId, nap: Duration) {
+/// Sleeps until the hold has ended, but for at most `nap`.
+pub(crate) fn nap_until_ended(site: &Site, turn: TurnId, nap: Duration) {
     let mut inner = site.lock();
     if let Some(thread) = inner.waiters.get_mut(turn).filter(|thread| thread.ended.is_none()) {
         let bell = Arc::clone(&thread.bell);

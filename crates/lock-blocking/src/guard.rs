@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use lock_core::station::Input;
 use lock_core::{Lost, ReleaseError, VerifyError};
 use lock_host::{Held, NAP_MAX};
 
-use crate::driver::{Driver, leave, nap_until_lost};
+use crate::driver::{Driver, leave};
+use crate::loss::LossWatch;
 
 /// Proof that the lock is held, until it is released, dropped or lost.
 ///
 /// Hand [`fencing_token`](lock_host::Proof::fencing_token) to what the lock protects, call
-/// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`lost`](Self::lost) returns.
+/// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`watch`](Self::watch) tells another
+/// thread of a loss.
 /// Dropping a guard releases the lock, and blocks for at most an operation timeout; [`release`](Self::release) does the
 /// same and reports the outcome.
 #[must_use = "the lock is released when the guard is dropped"]
@@ -49,6 +50,8 @@ impl Guard {
 
     /// Waits until the hold is lost, and returns the reason. This is at the local deadline at the latest.
     ///
+    /// This borrows the guard, which cannot be released meanwhile. To wait in another thread, use [`watch`](Self::watch).
+    ///
     /// # Blocking
     /// For as long as the lock is held, so do not call it from the thread that does the work.
     pub fn lost(&self) -> Lost {
@@ -64,24 +67,32 @@ impl Guard {
     /// # Blocking
     /// For at most `patience`.
     pub fn lost_within(&self, patience: Duration) -> Option<Lost> {
-        let clock = &self.0.site().ports().clock;
-        let end = clock.now() + patience;
-        loop {
-            let left = end.since(clock.now());
-            if let Some(lost) = self.0.hold().lost() {
-                return Some(lost);
-            }
-            if left.is_zero() {
-                return None;
-            }
-            let remaining = self.remaining();
-            if remaining.is_zero() {
-                self.0.site().handle(Input::Tick);
-            } else {
-                // Woken by the alarms, or by our own check if they are late.
-                nap_until_lost(self.0.site(), self.0.turn(), left.min(remaining).min(NAP_MAX));
-            }
-        }
+        self.watch().lost_within(patience)
+    }
+
+    /// A handle that waits for the loss of this hold, for instance in another thread. It does not keep the lock: releasing
+    /// or dropping the guard ends the wait.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// let guard = client.mutex("import").acquire()?;
+    /// let watch = guard.watch();
+    /// let watcher = std::thread::spawn(move || {
+    ///     if let Some(lost) = watch.lost() {
+    ///         eprintln!("{lost}"); // and stop the work
+    ///     }
+    /// });
+    /// // ... the work
+    /// guard.release()?;
+    /// watcher.join().expect("it does not panic");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn watch(&self) -> LossWatch {
+        LossWatch(self.0.downgrade())
     }
 
     /// Releases the lock and waits for the store's answer. Success means that the lock was held until now.

@@ -6,6 +6,7 @@
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
+//! - [`LossWatch`] (`loss`): waits for the loss of a hold without keeping it.
 //! - [`SharedGuard`] (`shared`): a guard with clones, the last of which releases the lock.
 //! - `threads`: the threads that wait or hold at a station, and which runs what: threads that wait run claims, and
 //!   threads that leave run their own release. `driver`: runs actions, with a pool of threads for what is left.
@@ -17,6 +18,7 @@ mod closing;
 mod driver;
 mod guard;
 mod keeper;
+mod loss;
 mod mutex;
 mod shared;
 mod sync;
@@ -25,5 +27,6 @@ mod threads;
 pub use client::{Builder, Client};
 pub use guard::Guard;
 pub use lock_host::CancelToken;
+pub use loss::LossWatch;
 pub use mutex::Mutex;
 pub use shared::SharedGuard;

@@ -49,7 +49,7 @@ pub struct Lost {
 
 /// One turn as its guard and the client share it.
 ///
-/// Reading it takes no lock: the validity is one atomic number, the end and the loss are written once.
+/// Reading it takes no lock: the validity is one atomic number, the ends and the loss are written once.
 #[derive(Debug)]
 pub struct Hold {
     lease: Lease,
@@ -60,6 +60,8 @@ pub struct Hold {
     /// Whether it was ever reported as ended: from then on no renewal can revive it.
     over: AtomicBool,
     lost: OnceLock<LossReason>,
+    /// Whether its guard has ended it.
+    given_up: AtomicBool,
 }
 
 impl Hold {
@@ -68,7 +70,7 @@ impl Hold {
     pub fn new(lease: Lease, token: FencingToken, valid_until: Moment, hold_until: Option<Moment>) -> Self {
         let (valid_until, over, lost) =
             (AtomicU64::new(valid_until.as_nanos()), AtomicBool::new(false), OnceLock::new());
-        Self { lease, token, valid_until, hold_until, over, lost }
+        Self { lease, token, valid_until, hold_until, over, lost, given_up: AtomicBool::new(false) }
     }
 
     /// The lease that the turn is under.
@@ -132,6 +134,16 @@ impl Hold {
     /// Marks the hold as lost; the first reason stays.
     pub fn lose(&self, reason: LossReason) {
         _ = self.lost.set(reason);
+    }
+
+    /// Whether the guard has ended the hold: it was dropped, or its release has begun. Then no loss is looked for any more.
+    pub fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Acquire)
+    }
+
+    /// Notes that the guard has ended the hold.
+    pub(crate) fn give_up(&self) {
+        self.given_up.store(true, Ordering::Release);
     }
 
     fn loss(&self, reason: LossReason) -> Lost {

@@ -64,4 +64,4 @@ pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};
 pub use site::{Driver, Inner, Locked, Site, Waiters};
 pub use stations::Stations;
-pub use turn::{Held, Turn};
+pub use turn::{Held, Standing, Turn, WeakHeld};

@@ -88,6 +88,11 @@ macro_rules! shared_guard {
         ///
         #[doc = concat!("Made by [`", stringify!($guard), "::share`], and used like the [`", stringify!($guard), "`].")]
         /// All clones have the same fencing token, so the protected resource cannot tell them apart.
+        ///
+        #[doc = concat!(
+            "A clone that waits in [`lost`](", stringify!($guard), "::lost) keeps the lock held as well. A [`watch`](",
+            stringify!($guard), "::watch) does not: it ends with the last clone."
+        )]
         #[must_use = "the lock is released when the last clone is dropped"]
         #[derive(Clone, Debug)]
         pub struct SharedGuard(::std::sync::Arc<$guard>);

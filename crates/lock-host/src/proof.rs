@@ -54,7 +54,7 @@ impl Proof {
     }
 
     /// The hold, for the client that made the proof. Not a method, so that guards do not have it.
-    pub fn hold(proof: &Self) -> &Hold {
+    pub fn hold(proof: &Self) -> &Arc<Hold> {
         &proof.hold
     }
 }

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::time::Duration;
 
-use lock_core::station::TurnId;
+use lock_core::station::{Input, TurnId};
 use lock_core::{BackendError, Hold, LossReason, Lost, ReleaseError, Released};
 
 use crate::cancel::Watch;
@@ -11,7 +12,7 @@ use crate::inquiry::Inquiry;
 use crate::proof::Proof;
 use crate::site::{Driver, Site};
 use crate::stations::Stations;
-use crate::sync::Arc;
+use crate::sync::{Arc, Weak};
 
 /// A turn of this process at a site. Dropping it leaves the line, or ends the hold.
 pub struct Turn<D: Driver> {
@@ -84,6 +85,15 @@ impl<D: Driver> Held<D> {
         }
     }
 
+    /// A handle that sees the end of the hold and does not keep it.
+    pub fn downgrade(&self) -> WeakHeld<D> {
+        WeakHeld {
+            site: Arc::downgrade(&self.turn.site),
+            turn: self.turn.id,
+            hold: Arc::clone(Proof::hold(&self.proof)),
+        }
+    }
+
     /// Begins to ask the store about the hold.
     ///
     /// # Errors
@@ -104,5 +114,72 @@ impl<D: Driver> Deref for Held<D> {
 impl<D: Driver> fmt::Debug for Held<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.proof.fmt(f)
+    }
+}
+
+/// Sees the end of a hold. Keeps neither the hold nor the client.
+pub struct WeakHeld<D: Driver> {
+    site: Weak<Site<D>>,
+    turn: TurnId,
+    hold: Arc<Hold>,
+}
+
+/// How a hold stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is held, for so long unless it is renewed.
+    Held(Duration),
+    /// It was lost before its guard ended it.
+    Lost(Lost),
+    /// Its guard has ended it.
+    GivenUp,
+}
+
+impl<D: Driver> WeakHeld<D> {
+    /// Where it is held; `None` once the client is gone, which is after the hold has ended.
+    pub fn site(&self) -> Option<Arc<Site<D>>> {
+        self.site.upgrade()
+    }
+
+    /// The turn that holds or held.
+    pub fn turn(&self) -> TurnId {
+        self.turn
+    }
+
+    /// Why the hold was lost, if it was.
+    pub fn lost(&self) -> Option<Lost> {
+        self.hold.lost()
+    }
+
+    /// Whether the hold was lost, or its guard has ended it.
+    pub fn has_ended(&self) -> bool {
+        self.hold.lost().is_some() || self.hold.is_given_up() || self.site.strong_count() == 0
+    }
+
+    /// How the hold stands. At its deadline the station is told the time, so that it loses the hold even if the alarms
+    /// are late.
+    pub fn standing(&self, site: &Site<D>) -> Standing {
+        let remaining = || self.hold.remaining(site.ports().clock.now());
+        if !self.has_ended() && remaining().is_zero() {
+            site.handle(Input::Tick);
+        }
+        match self.hold.lost() {
+            Some(lost) => Standing::Lost(lost),
+            None if self.has_ended() => Standing::GivenUp,
+            None => Standing::Held(remaining()),
+        }
+    }
+}
+
+impl<D: Driver> Clone for WeakHeld<D> {
+    fn clone(&self) -> Self {
+        Self { site: Weak::clone(&self.site), turn: self.turn, hold: Arc::clone(&self.hold) }
+    }
+}
+
+impl<D: Driver> fmt::Debug for WeakHeld<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.hold.lease().name;
+        f.debug_struct("WeakHeld").field("name", name).field("token", &self.hold.token()).finish_non_exhaustive()
     }
 }

@@ -74,6 +74,8 @@ mod driver;
 mod guard;
 #[path = "../../../crates/lock-blocking/src/keeper.rs"]
 mod keeper;
+#[path = "../../../crates/lock-blocking/src/loss.rs"]
+mod loss;
 #[path = "../../../crates/lock-blocking/src/mutex.rs"]
 mod mutex;
 #[path = "../../../crates/lock-blocking/src/threads.rs"]
@@ -95,6 +97,7 @@ pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use lock::Lock;
 pub use locked::Telling;
+pub use loss::LossWatch;
 pub use mutex::Mutex;
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
 pub use pool::{Pool, Work};
@@ -104,4 +107,4 @@ pub use renewals::{Book, Next, RenewalQueue};
 pub use site::{Driver, Inner, Locked, Site, Waiters};
 pub use stations::Stations;
 pub use store::Store;
-pub use turn::{Held, Turn};
+pub use turn::{Held, Standing, Turn, WeakHeld};

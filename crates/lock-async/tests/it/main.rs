@@ -11,3 +11,4 @@ mod shared;
 mod sharing;
 mod support;
 mod waiting;
+mod watching;

@@ -12,3 +12,4 @@ mod shared;
 mod sharing;
 mod support;
 mod waiting;
+mod watching;

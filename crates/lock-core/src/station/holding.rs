@@ -49,7 +49,9 @@ impl Station {
             self.tenure = Some(tenure);
             return;
         }
-        tenure.take(turn);
+        if let Some(ended) = tenure.take(turn) {
+            ended.hold.give_up();
+        }
         if !tenure.turns.is_empty() {
             self.outbox.push_back(Output::Ended { turn, result: Ok(Released::Released) });
             self.tenure = Some(tenure);

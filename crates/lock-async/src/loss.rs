@@ -1,0 +1,47 @@
+//! Waiting for the loss of a hold without holding.
+
+use std::time::Duration;
+
+use lock_core::Lost;
+use lock_host::{NAP_MAX, Standing, WeakHeld};
+use tokio::sync::futures::OwnedNotified;
+
+use crate::driver::Driver;
+
+/// Waits for the loss of a hold, and does not keep the lock. Made by [`Guard::watch`](crate::Guard::watch).
+///
+/// It keeps neither the lock nor the client alive, so it can be kept for any time and cloned into any task.
+#[derive(Clone, Debug)]
+pub struct LossWatch(pub(crate) WeakHeld<Driver>);
+
+impl LossWatch {
+    /// Waits until the hold ends. `Some` if it was lost, at the local deadline at the latest; `None` if its guard was
+    /// dropped or released, then what [`release`](crate::Guard::release) returns says whether the lock was held until then.
+    /// The wait ends at most a second after the hold.
+    ///
+    /// # Cancel safety
+    /// Changes nothing; can be dropped and called again.
+    pub async fn lost(&self) -> Option<Lost> {
+        while let Some((remaining, ended)) = self.look() {
+            // Woken by the alarms, or by our own timer if they are late.
+            _ = tokio::time::timeout(remaining.min(NAP_MAX), ended).await;
+        }
+        self.0.lost()
+    }
+
+    /// Whether the hold has ended: it was lost, or its guard was dropped or is being released.
+    pub fn has_ended(&self) -> bool {
+        self.0.has_ended()
+    }
+
+    /// How much of the hold remains, and the next end of a hold of this lock; `None` if this one has ended.
+    fn look(&self) -> Option<(Duration, OwnedNotified)> {
+        let site = self.0.site()?;
+        // Before the look, so that no end is missed.
+        let ended = site.lock().waiters.next_end();
+        match self.0.standing(&site) {
+            Standing::Held(remaining) => Some((remaining, ended)),
+            Standing::Lost(_) | Standing::GivenUp => None,
+        }
+    }
+}

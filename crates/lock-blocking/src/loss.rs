@@ -1,0 +1,50 @@
+//! Waiting for the loss of a hold without holding.
+
+use std::time::Duration;
+
+use lock_core::Lost;
+use lock_host::{NAP_MAX, Standing, WeakHeld};
+
+use crate::driver::{Driver, nap_until_ended};
+
+/// Waits for the loss of a hold, and does not keep the lock. Made by [`Guard::watch`](crate::Guard::watch).
+///
+/// It keeps neither the lock nor the client alive, so it can be kept for any time and cloned into any thread.
+#[derive(Clone, Debug)]
+pub struct LossWatch(pub(crate) WeakHeld<Driver>);
+
+impl LossWatch {
+    /// Waits until the hold ends. `Some` if it was lost, at the local deadline at the latest; `None` if its guard was
+    /// dropped or released, then what [`release`](crate::Guard::release) returns says whether the lock was held until then.
+    ///
+    /// # Blocking
+    /// For as long as the lock is held, and at most a second longer.
+    pub fn lost(&self) -> Option<Lost> {
+        self.lost_within(Duration::MAX)
+    }
+
+    /// Waits until the hold ends, but for at most `patience`. `Some` if it was lost. `None` if it was not, or not yet:
+    /// [`has_ended`](Self::has_ended) tells which.
+    ///
+    /// # Blocking
+    /// For at most `patience`.
+    pub fn lost_within(&self, patience: Duration) -> Option<Lost> {
+        let mut until = None;
+        while let Some(site) = self.0.site() {
+            let now = site.ports().clock.now();
+            let left = until.get_or_insert(now + patience).since(now);
+            let remaining = match self.0.standing(&site) {
+                Standing::Held(remaining) if !left.is_zero() => remaining,
+                Standing::Held(_) | Standing::Lost(_) | Standing::GivenUp => break,
+            };
+            // Woken by the alarms, or by our own check if they are late.
+            nap_until_ended(&site, self.0.turn(), left.min(remaining).min(NAP_MAX));
+        }
+        self.0.lost()
+    }
+
+    /// Whether the hold has ended: it was lost, or its guard was dropped or is being released.
+    pub fn has_ended(&self) -> bool {
+        self.0.has_ended()
+    }
+}
