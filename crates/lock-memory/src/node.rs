@@ -24,8 +24,9 @@
 //! assert!(matches!(member.ask(&Ask::Look, Duration::from_secs(1)), Ok(Told::View(_))));
 //! ```
 //!
-//! Reading order: `store` (the requests) · `lock` (what a node keeps of one lock) · `memory` (who asks, and where events go).
+//! Reading order: `store` (the requests) · `counter` (how tokens rise) · `lock` (what a node keeps of one lock) · `memory` (who asks, and where events go).
 
+mod counter;
 mod lock;
 mod memory;
 mod store;

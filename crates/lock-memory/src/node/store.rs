@@ -8,22 +8,14 @@ use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Membership, NodeState, Noted, Noting, RunId, Sighting, Told, View};
 use lock_core::{
-    BackendError, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Moment, Operation, ReleaseRequest, Released,
-    TokenRange,
+    BackendError, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Moment, ReleaseRequest, Released,
 };
 
+use super::counter::{draw, height};
 use super::lock::{NodeLock, node_time};
 use crate::hand_over::ClientId;
 use crate::lock::Hold;
-use crate::store::{given_up, used_up};
-
-/// How far above the node's clock a wish counts, in microseconds. Chosen: far above what a client can know too much, far
-/// below what would use the tokens up.
-const WISH_ABOVE_CLOCK_MAX: u64 = 1_000_000;
-
-/// How far above the node's clock a floor counts, in microseconds. Chosen: far above every token that a deployment draws
-/// by its clocks, far below what would use the tokens up.
-const FLOOR_ABOVE_CLOCK_MAX: u64 = 86_400_000_000;
+use crate::store::given_up;
 
 /// A client to be told that a lock is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -287,20 +279,4 @@ impl NodeStore {
     pub fn drop_interests(&mut self, client: ClientId) {
         self.locks.values_mut().for_each(|lock| lock.drop_interest(client));
     }
-}
-
-/// The clock as a height that a counter is raised to. One that is beyond all tokens is wrong, and would use them up.
-fn height(clock: Moment) -> u64 {
-    let height = node_time(clock).0;
-    if height > FencingToken::MAX.get() { 0 } else { height }
-}
-
-/// f = max(F + width, wish, floor + width), and the tokens that end with it.
-fn draw(counter: u64, clock: Moment, claim: &Claim, wish: FencingToken) -> Result<TokenRange, BackendError> {
-    let width = claim.width.get();
-    let clock = node_time(clock).0;
-    let wish = wish.get().min(clock.saturating_add(WISH_ABOVE_CLOCK_MAX));
-    let floor = claim.floor.map_or(0, FencingToken::get).min(clock.saturating_add(FLOOR_ABOVE_CLOCK_MAX));
-    let token = wish.max(counter.max(floor).saturating_add(width));
-    TokenRange::above(token.saturating_sub(width), claim.width).map_err(|invalid| used_up(Operation::Acquire, invalid))
 }
