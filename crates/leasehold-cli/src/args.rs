@@ -12,9 +12,9 @@ use leasehold::redlock::RedlockConfig;
 use lock_core::{Invalid, LockName, Note, Ttl, parse_duration};
 
 use crate::demo::args::DemoArgs;
+use crate::durations::whole_seconds_up;
 use crate::log::LogLevel;
 use crate::redlock::args::RedlockArgs;
-use crate::report::whole_seconds_up;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -145,7 +145,8 @@ pub(crate) struct RunArgs {
     pub(crate) json: bool,
     /// Log events of the lock on standard error: off, error, warn, info or debug. Each level includes those before it.
     ///
-    /// With --json, each line is JSON with the outcome "log"; with --quiet nothing is logged.
+    /// With --json, each line is JSON with the outcome "log"; with --quiet nothing is logged. At debug, the log replaces what
+    /// --verbose prints.
     #[arg(long, value_name = "LEVEL", env = "LEASEHOLD_LOG", hide_env_values = true, default_value = "off")]
     pub(crate) log: LogLevel,
     /// Write the outcome as one line of JSON to this file.

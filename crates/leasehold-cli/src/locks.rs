@@ -14,10 +14,10 @@ use lock_host::{Clock, HostClock};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
+use crate::durations::{rough, whole_seconds};
 use crate::exit::{Exit, Failure};
 use crate::log::Log;
 use crate::quorum::{Quorum, failure};
-use crate::report::{rough, whole_seconds};
 use crate::store::Store;
 
 /// How long a store may take to show its locks.

@@ -1,5 +1,7 @@
 //! `LEASEHOLD_LOG`: events of the lock, on standard error.
 
+use std::error::Error;
+use std::fmt;
 use std::io::{Write, stderr};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +9,7 @@ use std::time::SystemTime;
 
 use humantime::format_rfc3339_millis;
 use leasehold::observe::{Level, Observer, Occurrence};
-use lock_core::Invalid;
+use lock_core::{FencingToken, LockName};
 use serde::Serialize;
 
 /// The names of the levels. Each includes those before it.
@@ -23,17 +25,26 @@ const LEVELS: [(&str, Option<Level>); 5] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogLevel(Option<Level>);
 
+/// There is no such level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UnknownLevel(String);
+
+impl fmt::Display for UnknownLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let remedy = "use off, error, warn, info or debug, in --log or LEASEHOLD_LOG";
+        write!(f, "log level {:?} is not valid; {remedy}", self.0)
+    }
+}
+
+impl Error for UnknownLevel {}
+
 impl FromStr for LogLevel {
-    type Err = Invalid;
+    type Err = UnknownLevel;
 
     /// An empty variable counts as not set.
-    fn from_str(text: &str) -> Result<Self, Invalid> {
+    fn from_str(text: &str) -> Result<Self, UnknownLevel> {
         let named = |(name, _): &&(&str, _)| name.eq_ignore_ascii_case(text) || (text.is_empty() && *name == "off");
-        let unknown = || {
-            let remedy = "use off, error, warn, info or debug, in --log or LEASEHOLD_LOG";
-            Invalid::new("log level", text, "it is not known", remedy)
-        };
-        LEVELS.iter().find(named).map(|(_, level)| Self(*level)).ok_or_else(unknown)
+        LEVELS.iter().find(named).map(|(_, level)| Self(*level)).ok_or_else(|| UnknownLevel(text.to_owned()))
     }
 }
 
@@ -57,8 +68,24 @@ pub(crate) struct Log {
 #[derive(Debug, PartialEq, Eq)]
 enum Phase {
     Open,
+    /// A loss was logged: this program and the library may both find it.
+    Lost,
     Closed,
 }
+
+/// What is logged.
+#[derive(Debug)]
+pub(crate) struct Entry<'a> {
+    pub(crate) level: Level,
+    /// What happened, in a few fixed words.
+    pub(crate) event: &'static str,
+    pub(crate) name: Option<&'a LockName>,
+    pub(crate) token: Option<FencingToken>,
+    pub(crate) message: String,
+}
+
+/// The event of a lease that was lost.
+pub(crate) const LOST: &str = "lost";
 
 /// A line of JSON.
 #[derive(Debug, Serialize)]
@@ -83,18 +110,44 @@ impl Log {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Phase::Closed;
     }
 
-    fn line(&self, occurrence: &Occurrence) -> Option<String> {
-        let (time, level) = (format_rfc3339_millis(SystemTime::now()), name_of(occurrence.level()));
+    /// Whether events of this level are logged.
+    pub(crate) fn includes(&self, level: Level) -> bool {
+        level >= self.least
+    }
+
+    /// Prints an event, if its level is logged. Of several losses, it prints the first.
+    pub(crate) fn write(&self, entry: Entry<'_>) {
+        if !self.includes(entry.level) {
+            return;
+        }
+        let mut phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        match *phase {
+            Phase::Closed => return,
+            Phase::Lost if entry.event == LOST => return,
+            Phase::Open | Phase::Lost => {}
+        }
+        if entry.event == LOST {
+            *phase = Phase::Lost;
+        }
+        if let Some(line) = self.line(entry) {
+            // If standard error is closed, nothing can be reported.
+            let _ = writeln!(stderr().lock(), "{line}");
+        }
+    }
+
+    fn line(&self, entry: Entry<'_>) -> Option<String> {
+        let Entry { level, event, name, token, message } = entry;
+        let (time, level) = (format_rfc3339_millis(SystemTime::now()), name_of(level));
         match self.form {
-            Form::Text => Some(format!("leasehold: {time} {level}: {occurrence}")),
+            Form::Text => Some(format!("leasehold: {time} {level}: {message}")),
             Form::Json => serde_json::to_string(&Line {
                 outcome: "log",
                 time: time.to_string(),
                 level,
-                event: occurrence.name(),
-                name: occurrence.lock().map(|lock| lock.as_str()),
-                token: occurrence.token().map(|token| token.get()),
-                message: occurrence.to_string(),
+                event,
+                name: name.map(LockName::as_str),
+                token: token.map(FencingToken::get),
+                message,
             })
             .ok(),
         }
@@ -103,14 +156,13 @@ impl Log {
 
 impl Observer for Log {
     fn observe(&self, occurrence: &Occurrence) {
-        if occurrence.level() < self.least {
-            return;
-        }
-        let phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (Phase::Open, Some(line)) = (&*phase, self.line(occurrence)) {
-            // If standard error is closed, nothing can be reported.
-            let _ = writeln!(stderr().lock(), "{line}");
-        }
+        self.write(Entry {
+            level: occurrence.level(),
+            event: occurrence.name(),
+            name: occurrence.lock(),
+            token: occurrence.token(),
+            message: occurrence.to_string(),
+        });
     }
 }
 

@@ -8,9 +8,10 @@ use lock_core::inspect::Entry;
 use serde::Serialize;
 
 use crate::args::{LsArgs, ShowArgs};
+use crate::durations::{human, millis};
 use crate::exit::{Exit, Failure};
 use crate::locks::{Locks, is_gone};
-use crate::report::{human, json, millis, print};
+use crate::report::{json, print};
 use crate::store::Store;
 use crate::table::{Column, draw};
 

@@ -5,6 +5,7 @@
 
 mod args;
 mod demo;
+mod durations;
 mod exit;
 mod held;
 mod locks;

@@ -8,8 +8,8 @@ use leasehold::ConnectError;
 use leasehold::redlock::blocking;
 use leasehold::redlock::{Purpose, RedlockConfig, Report};
 
+use crate::durations::whole_seconds;
 use crate::exit::{Exit, Failure};
-use crate::report::whole_seconds;
 
 /// How long each step of a pass may take.
 pub(crate) const PASS_WITHIN: Duration = Duration::from_secs(1);

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use humantime::{FormattedDuration, format_duration};
-use lock_core::LockName;
+use leasehold::observe::Level;
+use lock_core::{FencingToken, LockName};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
-use crate::log::Log;
+use crate::log::{Entry, LOST, Log};
 
 /// How much is printed on standard error, and in which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +38,14 @@ pub(crate) struct Voice {
     log: Option<Arc<Log>>,
     file: Option<ReportFile>,
     warnings: Vec<String>,
+    /// Warnings that are printed after the outcome, which they follow from.
+    consequences: Vec<String>,
 }
 
 impl Voice {
     /// A voice in this tone, next to a log.
     pub(crate) fn new(tone: Tone, log: Option<Arc<Log>>) -> Self {
-        Self { tone, log, file: None, warnings: Vec::new() }
+        Self { tone, log, file: None, warnings: Vec::new(), consequences: Vec::new() }
     }
 
     /// The log, if there is one.
@@ -62,19 +64,27 @@ impl Voice {
         self.tone
     }
 
-    /// Prints what is being done, if asked for.
+    /// Whether events of this level are logged.
+    pub(crate) fn logs(&self, level: Level) -> bool {
+        self.log.as_ref().is_some_and(|log| log.includes(level))
+    }
+
+    /// Prints what is being done, if asked for. A log at the level debug says the same.
     pub(crate) fn note(&self, text: &str) {
-        if self.tone == Tone::Verbose {
+        if self.tone == Tone::Verbose && !self.logs(Level::Debug) {
             say(PLAIN, text);
         }
     }
 
     /// Prints a warning and keeps it for the report.
     pub(crate) fn warn(&mut self, text: &str) {
-        if matches!(self.tone, Tone::Normal | Tone::Verbose) {
-            say(WARNING, text);
-        }
+        self.print_warning(text);
         self.warnings.push(text.to_owned());
+    }
+
+    /// Keeps a warning for the report, and prints it after the outcome.
+    pub(crate) fn warn_afterwards(&mut self, text: &str) {
+        self.consequences.push(text.to_owned());
     }
 
     /// Warns of a store error that does not end the wait. As JSON, it is a line of its own.
@@ -82,8 +92,43 @@ impl Voice {
         let message = format!("still waiting for {name}, but {error}");
         if self.tone == Tone::Json {
             print_json(&Waiting { outcome: "waiting", name: name.as_str(), message: &message });
+        } else if self.logs(Level::Warn) {
+            self.log_waiting(Level::Warn, name, &message);
+        } else {
+            self.print_warning(&message);
         }
-        self.warn(&message);
+        self.warnings.push(message);
+    }
+
+    /// Says for what it waits: in the log, or else as a message.
+    pub(crate) fn tell_waiting(&self, name: &LockName, text: &str) {
+        if self.logs(Level::Debug) {
+            self.log_waiting(Level::Debug, name, text);
+        } else {
+            self.tell(text);
+        }
+    }
+
+    /// Logs that the lease was lost, unless the library has done so.
+    pub(crate) fn log_loss(&self, name: &LockName, token: FencingToken, held: Duration, reason: &str) {
+        let message = format!("lost \"{name}\" (token {token}) after {held:.1?}: {reason}");
+        self.write_log(Entry { level: Level::Error, event: LOST, name: Some(name), token: Some(token), message });
+    }
+
+    fn log_waiting(&self, level: Level, name: &LockName, text: &str) {
+        self.write_log(Entry { level, event: "waiting", name: Some(name), token: None, message: text.to_owned() });
+    }
+
+    fn write_log(&self, entry: Entry<'_>) {
+        if let Some(log) = &self.log {
+            log.write(entry);
+        }
+    }
+
+    fn print_warning(&self, text: &str) {
+        if matches!(self.tone, Tone::Normal | Tone::Verbose) {
+            say(WARNING, text);
+        }
     }
 
     /// Prints a message that is not a warning.
@@ -94,14 +139,15 @@ impl Voice {
     }
 
     /// Prints and writes the outcome.
-    pub(crate) fn close(self, mut report: Report, exit: Exit) {
-        report.warnings = self.warnings;
+    pub(crate) fn close(mut self, mut report: Report, exit: Exit) {
+        report.warnings = std::mem::take(&mut self.warnings);
+        report.warnings.extend_from_slice(&self.consequences);
         report.outcome = exit.word();
         report.exit = exit.code();
-        if let Some(file) = self.file {
+        if let Some(file) = self.file.take() {
             file.fill(&report);
         }
-        if let Some(log) = self.log {
+        if let Some(log) = &self.log {
             log.close();
         }
         match self.tone {
@@ -114,6 +160,7 @@ impl Voice {
             }
             Tone::Json => print_json(&report),
         }
+        self.consequences.iter().for_each(|text| self.print_warning(text));
     }
 }
 
@@ -172,33 +219,6 @@ pub(crate) enum CommandEnd {
     Code(u8),
     /// By this signal.
     Signal(i32),
-}
-
-/// A duration for display, to the millisecond.
-pub(crate) fn human(duration: Duration) -> FormattedDuration {
-    format_duration(Duration::from_millis(millis(duration)))
-}
-
-/// How long something took, for display: to a tenth of a second, and below a second to a hundredth.
-pub(crate) fn rough(duration: Duration) -> FormattedDuration {
-    let nearest = |step: u64| (millis(duration).saturating_add(step / 2) / step).saturating_mul(step);
-    let hundredths = nearest(10);
-    human(Duration::from_millis(if hundredths < 1000 { hundredths } else { nearest(100) }))
-}
-
-/// A duration for display, in whole seconds rounded down, at least one.
-pub(crate) fn whole_seconds(duration: Duration) -> FormattedDuration {
-    human(Duration::from_secs(duration.as_secs().max(1)))
-}
-
-/// A duration for display, in whole seconds rounded up.
-pub(crate) fn whole_seconds_up(duration: Duration) -> FormattedDuration {
-    human(Duration::from_millis(millis(duration).div_ceil(1000) * 1000))
-}
-
-/// A duration for scripts.
-pub(crate) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Prints a result on standard output.
@@ -269,19 +289,5 @@ fn say(style: Style, text: &str) {
 fn print_json(report: &impl Serialize) {
     if let Ok(line) = serde_json::to_string(report) {
         let _ = writeln!(std::io::stderr().lock(), "{line}");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_rounded_for_people() {
-        let table =
-            [(0, "0s"), (4, "0s"), (6, "10ms"), (994, "990ms"), (999, "1s"), (3_049, "3s"), (3_050, "3s 100ms")];
-        for (millis, text) in table {
-            assert_eq!(rough(Duration::from_millis(millis)).to_string(), text, "{millis} ms");
-        }
     }
 }

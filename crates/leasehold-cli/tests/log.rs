@@ -1,6 +1,6 @@
 //! `LEASEHOLD_LOG` and `--log`: what happens to the lock, on standard error.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops where it cannot go on")]
 
 mod support;
 
@@ -66,10 +66,69 @@ fn an_unknown_level_is_refused_with_those_that_are_known() {
     for word in ["loud", "off, error, warn, info or debug", "LEASEHOLD_LOG"] {
         assert!(stderr.contains(word), "{word:?} is missing in: {stderr}");
     }
+    assert!(stderr.contains("is not valid; use"), "{stderr}");
     let output = logged(&leasehold, "loud", "--json a");
     assert_eq!((code(output.status), &report(&output)["outcome"]), (64, &"failed".into()));
     let help = text(&leasehold.command("run --help").finish().stdout);
     assert!(help.contains("LEASEHOLD_LOG") && help.contains("off, error, warn, info or debug"), "{help}");
+}
+
+/// How often a text occurs.
+#[track_caller]
+fn occurs(text: &str, part: &str, times: usize) {
+    assert_eq!(text.matches(part).count(), times, "{part:?} in: {text}");
+}
+
+#[test]
+fn a_wait_is_logged_with_the_holder_and_no_line_is_printed_twice() {
+    let leasehold = Leasehold::new();
+    let _holder = leasehold.start("a", "echo held > held; while [ ! -e done ]; do sleep 0.02; done", "held");
+    for options in ["-w 2s a", "-v -w 2s a", "-w 2s -E 0 a"] {
+        let stderr = text(&logged(&leasehold, "debug", options).stderr);
+        occurs(&stderr, "debug: waiting for a, held by pid", 1);
+        occurs(&stderr, "waiting for a", 1);
+        occurs(&stderr, "debug: did not get \"a\" after 2.0s: it is held by pid", 1);
+    }
+    let stderr = text(&logged(&leasehold, "debug", "--json -w 2s a").stderr);
+    let events: Vec<Value> = stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&events[0]["event"], &events[0]["name"]), (&"waiting".into(), &"a".into()), "{stderr}");
+    assert_eq!(text(&logged(&leasehold, "info", "-q -w 1s a").stderr), "");
+    std::fs::write(leasehold.scratch.file("done"), "").unwrap();
+
+    let stderr = text(&logged(&leasehold, "debug", "-v b").stderr);
+    occurs(&stderr, "token", 2);
+    occurs(&stderr, "released", 1);
+    let stderr = text(&logged(&leasehold, "info", "-v b").stderr);
+    occurs(&stderr, "got b with token", 1);
+}
+
+#[test]
+fn a_wait_for_a_store_that_is_away_is_logged_and_counted() {
+    let leasehold = Leasehold::new();
+    let stderr = text(&logged(&leasehold, "debug", "-w 2s --url redis://127.0.0.1:1 a").stderr);
+    occurs(&stderr, "debug: waiting for a, redis", 1);
+    occurs(&stderr, "leasehold: waited 2s", 1);
+    occurs(&stderr, " for a, but redis", 1);
+}
+
+/// The command is ended before the lease ends, so the library does not find the loss.
+#[test]
+fn a_loss_is_logged_once_and_before_what_follows_from_it() {
+    let leasehold = Leasehold::new();
+    let server = RedisServer::start();
+    let url = server.url();
+    let mut command = leasehold.script(&format!("--ttl 4s --url {url} a"), "echo held > held; exec sleep 60");
+    command.env("LEASEHOLD_LOG", "info");
+    let running = Running::spawn(command);
+    leasehold.scratch.text_of("held");
+    server.stop();
+    let output = running.end();
+    let stderr = text(&output.stderr);
+    assert_eq!(code(output.status), 76, "{stderr}");
+    occurs(&stderr, "error: lost \"a\" (token ", 1);
+    let parts = ["error: lost \"a\"", "the lease was lost before the command ended", "a may not have been released"];
+    let places = parts.map(|part| stderr.find(part).unwrap_or_else(|| panic!("{part:?} is missing in: {stderr}")));
+    assert!(places.is_sorted(), "{stderr}");
 }
 
 /// A server that is stopped under a held lock is reported, and so is its return. The password is not.

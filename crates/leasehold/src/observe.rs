@@ -6,6 +6,7 @@
 //! | event | level | when | fields |
 //! |---|---|---|---|
 //! | `acquired` | debug | a waiter got the lock | `token`, `waited_ms`, `position` if the store queued it |
+//! | `not acquired` | debug; warn if the store failed | a waiter did not get the lock | `waited_ms`, `outcome`, `holder` or `error` as far as they are known |
 //! | `waiting long` | warn | a waiter has waited for 10 s, 20 s, 40 s and so on | `waited_ms`, `holder` and `error` as far as they are known |
 //! | `renewed late` | warn | a renewal was confirmed when less than half of the lease was left | `token`, `late_ms`, `remaining_ms` |
 //! | `lost` | error | a hold was lost | `token`, `held_ms`, `reason` |
@@ -14,8 +15,14 @@
 //! | `store unavailable` | warn | the store did not answer in time, or cannot serve; once for the client | `error` |
 //! | `store available` | info | the store answers again | `after_ms` |
 //!
-//! Each call that acquires a lock is a span `acquire` (debug) with the fields `lock`, `backend` and, once the lock is held,
-//! `token`. Its parent is the span of the caller, so a trace shows how long a request waited for its locks.
+//! Each call that acquires a lock is a span `acquire` (debug) with the fields `lock`, `backend`, `outcome` and, once the lock
+//! is held, `token`. Its parent is the span of the caller, so a trace shows how long a request waited for its locks.
+//!
+//! `outcome` is `acquired`, `busy`, `timed out`, `cancelled`, `closed` or `failed`. If the call's future is dropped, the span
+//! has no `outcome`, and the event has the outcome `dropped`. A call with an invalid name or option has neither.
+//!
+//! `acquired`, `not acquired` and `waiting long` are emitted inside that span, whichever thread emits them. The other events
+//! have no span of the client; the fields `lock` and `token` connect them.
 //!
 //! For metrics, add an [`Observer`], which gets the same events. The threads that run the client call it, so it must
 //! return quickly; it may use the client, but must not wait for a lock.
@@ -60,4 +67,4 @@
 //! # fn main() {}
 //! ```
 
-pub use lock_host::{Level, Observer, Occurrence, SharedObserver};
+pub use lock_host::{Level, Observer, Occurrence, Outcome, SharedObserver};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use leasehold::memory::MemoryStore;
 use leasehold::observe::{Observer, Occurrence};
-use leasehold::{BackendConfig, LossReason, ManualClock, ReleaseError, blocking};
+use leasehold::{AcquireError, BackendConfig, LossReason, ManualClock, ReleaseError, blocking};
 use test_support::RedisServer;
 use test_support::bounds::{Watchdog, wait_for};
 use tokio::runtime::Runtime;
@@ -73,6 +73,30 @@ impl Client {
                 Guard::Async(runtime, runtime.block_on(client.mutex(name).ttl(TTL).acquire()).unwrap())
             }
             Self::Blocking(client) => Guard::Blocking(client.mutex(name).ttl(TTL).acquire().unwrap()),
+        }
+    }
+
+    /// Whether it got the lock, without a wait.
+    fn tries(&self, name: &str) -> Result<bool, AcquireError> {
+        match self {
+            Self::Async(runtime, client) => {
+                runtime.block_on(client.mutex(name).ttl(TTL).try_acquire()).map(|guard| guard.is_some())
+            }
+            Self::Blocking(client) => client.mutex(name).ttl(TTL).try_acquire().map(|guard| guard.is_some()),
+        }
+    }
+
+    fn waits(&self, name: &str, wait: Duration) -> Result<(), AcquireError> {
+        match self {
+            Self::Async(runtime, client) => runtime.block_on(client.mutex(name).wait(wait).acquire()).map(drop),
+            Self::Blocking(client) => client.mutex(name).wait(wait).acquire().map(drop),
+        }
+    }
+
+    fn close(&self) {
+        match self {
+            Self::Async(runtime, client) => runtime.block_on(client.close()),
+            Self::Blocking(client) => client.close(),
         }
     }
 }
@@ -175,6 +199,90 @@ fn both_facades_tell_the_same_in_the_same_order() {
     for told in plays.map(|play| play.join().unwrap()) {
         assert_eq!(told.iter().map(outline).collect::<Vec<_>>(), expected, "{told:#?}");
     }
+}
+
+/// Calls that find the lock held, that find the store gone, and that come too late.
+fn play_in_vain(connect: Connect) -> Vec<Occurrence> {
+    const WAIT: Duration = Duration::from_millis(300);
+    let (server, log) = (RedisServer::start(), Arc::new(Log::default()));
+    let client = connect(&server.url(), Arc::clone(&log));
+    let other = blocking::connect(&server.url()).unwrap();
+    let held = other.mutex("a").acquire().unwrap();
+    assert!(!client.tries("a").unwrap());
+    log.ends_with("not acquired");
+    assert!(matches!(client.waits("a", WAIT), Err(AcquireError::TimedOut { .. })));
+    log.ends_with("not acquired");
+    held.release().unwrap();
+
+    server.stop();
+    assert!(matches!(client.tries("b"), Err(AcquireError::Backend(_))));
+    log.ends_with("not acquired");
+    server.resume();
+    log.ends_with("store available");
+
+    client.close();
+    assert!(matches!(client.tries("a"), Err(AcquireError::Closed)));
+    log.ends_with("not acquired");
+    log.all()
+}
+
+#[test]
+fn both_facades_tell_of_calls_that_do_not_get_the_lock() {
+    let _watchdog = Watchdog::over_this_test();
+    let expected = [
+        "busy a, by somebody known: true",
+        "timed out a, by somebody known: true",
+        "store unavailable",
+        "failed b, by somebody known: false",
+        "store available",
+        "closed a, by somebody known: false",
+    ];
+    let outline = |occurrence: &Occurrence| {
+        let Occurrence::NotAcquired { lock, outcome, .. } = occurrence else { return occurrence.name().to_owned() };
+        format!("{} {lock}, by somebody known: {}", outcome.name(), outcome.holder().is_some())
+    };
+    let plays = [on_tokio as Connect, on_threads].map(|connect| thread::spawn(move || play_in_vain(connect)));
+    for told in plays.map(|play| play.join().unwrap()) {
+        assert_eq!(told.iter().map(outline).collect::<Vec<_>>(), expected, "{told:#?}");
+        let Occurrence::NotAcquired { waited, .. } = &told[1] else { unreachable!("as expected") };
+        assert!(*waited >= Duration::from_millis(300), "{told:#?}");
+    }
+}
+
+/// What only one facade has: a future that is dropped, and a token that cancels.
+#[test]
+fn a_call_that_its_user_ends_is_told() {
+    let _watchdog = Watchdog::over_this_test();
+    let (store, log) = (MemoryStore::default(), Arc::new(Log::default()));
+    let holder = blocking::Client::new(Arc::new(store.blocking())).unwrap();
+    let held = holder.mutex("a").acquire().unwrap();
+    Runtime::new().unwrap().block_on(async {
+        let client = leasehold::Client::builder(Arc::new(store.nonblocking()));
+        let client = client.observer(Arc::clone(&log) as Arc<dyn Observer>).build().unwrap();
+        let ended = tokio::time::timeout(Duration::from_millis(200), client.mutex("a").acquire()).await;
+        assert!(ended.is_err());
+        log.ends_with("not acquired");
+    });
+    let client = blocking::Client::builder(Arc::new(store.blocking()));
+    let client = client.observer(Arc::clone(&log) as Arc<dyn Observer>).build().unwrap();
+    let token = blocking::CancelToken::new();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| client.mutex("a").acquire_with(&token).map(drop));
+        let waiters = || holder.inspect().unwrap().holder(held.name(), TTL).unwrap().map(|entry| entry.waiters);
+        wait_for("the waiter to be queued", || (waiters() == Some(1)).then_some(()));
+        token.cancel();
+        assert!(matches!(waiting.join().unwrap(), Err(AcquireError::Cancelled)));
+    });
+    assert!(matches!(client.mutex("a").acquire_with(&token).map(drop), Err(AcquireError::Cancelled)));
+    let outcomes = || -> Vec<_> {
+        let outcome = |told: &Occurrence| {
+            let Occurrence::NotAcquired { outcome, .. } = told else { return told.name() };
+            outcome.name()
+        };
+        log.all().iter().map(outcome).collect()
+    };
+    wait_for("all to be told", || (outcomes().len() == 3).then_some(()));
+    assert_eq!(outcomes(), ["dropped", "cancelled", "cancelled"]);
 }
 
 /// The clock is moved by hand, so that this takes no ten seconds.

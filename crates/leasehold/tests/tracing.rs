@@ -2,6 +2,7 @@
 #![cfg(feature = "full")]
 #![allow(clippy::unwrap_used, reason = "tests may")]
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +26,11 @@ struct Kept {
     events: Arc<Mutex<Vec<(Level, Fields)>>>,
     spans: Arc<Mutex<BTreeMap<u64, Fields>>>,
     ids: Arc<AtomicU64>,
+}
+
+thread_local! {
+    /// The spans that this thread is in.
+    static INSIDE: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
 struct Visitor<'a>(&'a mut Fields);
@@ -58,12 +64,19 @@ impl Subscriber for Kept {
     fn event(&self, event: &Event<'_>) {
         let mut fields = Fields::new();
         event.record(&mut Visitor(&mut fields));
+        let span = INSIDE.with_borrow(|inside| inside.last().copied());
+        let name = span.and_then(|span| self.spans.lock().unwrap()[&span].get("span").cloned());
+        fields.extend(name.map(|name| ("inside".to_owned(), name)));
         self.events.lock().unwrap().push((*event.metadata().level(), fields));
     }
 
-    fn enter(&self, _: &Id) {}
+    fn enter(&self, span: &Id) {
+        INSIDE.with_borrow_mut(|inside| inside.push(span.into_u64()));
+    }
 
-    fn exit(&self, _: &Id) {}
+    fn exit(&self, span: &Id) {
+        INSIDE.with_borrow_mut(|inside| assert_eq!(inside.pop(), Some(span.into_u64())));
+    }
 }
 
 impl Kept {
@@ -100,9 +113,15 @@ fn each_occurrence_is_an_event_and_each_acquisition_a_span() {
 
     let guard = lock.acquire().unwrap();
     let token = guard.fencing_token().to_string();
-    check(kept.last("acquired"), Level::DEBUG, &["backend", "lock", "token", "waited_ms"]);
+    check(kept.last("acquired"), Level::DEBUG, &["backend", "inside", "lock", "token", "waited_ms"]);
     let span = kept.spans.lock().unwrap().values().next().unwrap().clone();
-    let expected = [("backend", "memory"), ("lock", "invoice:42"), ("span", "acquire"), ("token", &token)];
+    let expected = [
+        ("backend", "memory"),
+        ("lock", "invoice:42"),
+        ("outcome", "acquired"),
+        ("span", "acquire"),
+        ("token", &token),
+    ];
     assert_eq!(span, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
 
     faults.fail_everything(Fault::Refused(ErrorKind::Unreachable));
@@ -134,12 +153,21 @@ fn each_occurrence_is_an_event_and_each_acquisition_a_span() {
 
     let holder = blocking::Client::builder(Arc::new(store.blocking())).clock(Arc::new(clock.clone())).build().unwrap();
     let held = holder.mutex("invoice:42").acquire().unwrap();
+    assert!(lock.try_acquire().unwrap().is_none());
+    check(kept.last("not acquired"), Level::DEBUG, &["backend", "holder", "inside", "lock", "outcome", "waited_ms"]);
+    let outcome = || kept.spans.lock().unwrap().values().next_back().unwrap()["outcome"].clone();
+    assert_eq!(outcome(), "busy");
+    faults.fail_everything(Fault::Refused(ErrorKind::Denied));
+    assert!(lock.try_acquire().is_err());
+    faults.heal_everything();
+    check(kept.last("not acquired"), Level::WARN, &["backend", "error", "inside", "lock", "outcome", "waited_ms"]);
+    assert_eq!(outcome(), "failed");
     let waiting = std::thread::spawn(move || lock.acquire().map(drop));
     wait_for("a long wait", || {
         clock.advance(Duration::from_secs(1));
         (kept.events.lock().unwrap().last().unwrap().1["message"] == "waiting long").then_some(())
     });
-    check(kept.last("waiting long"), Level::WARN, &["backend", "holder", "lock", "waited_ms"]);
+    check(kept.last("waiting long"), Level::WARN, &["backend", "holder", "inside", "lock", "waited_ms"]);
     drop(held);
     waiting.join().unwrap().unwrap();
 }

@@ -6,6 +6,7 @@ use lock_core::station::{Input, Join, TurnId};
 use lock_core::{AcquireError, Busy, Hold, LockName, LockOptions, Note, Patience, Refusal, Terms};
 
 use crate::cancel::CancelToken;
+use crate::outcome::Outcome;
 use crate::site::{Driver, Site};
 use crate::stations::Stations;
 use crate::sync::Arc;
@@ -51,7 +52,12 @@ impl<'a, D: Driver> Asking<'a, D> {
     /// `Cancelled` if it already was; then no request is sent.
     pub fn cancelled_by(mut self, token: &CancelToken) -> Result<Self, AcquireError> {
         self.cancel = Some(token.clone());
-        if token.is_cancelled() { Err(AcquireError::Cancelled) } else { Ok(self) }
+        if !token.is_cancelled() {
+            return Ok(self);
+        }
+        self.acquisition.failed(&Outcome::Cancelled);
+        self.site.not_joined(&self.acquisition, Outcome::Cancelled);
+        Err(AcquireError::Cancelled)
     }
 
     /// Joins the line with a new turn. `begin` puts it among the waiters of the site.
@@ -62,6 +68,7 @@ impl<'a, D: Driver> Asking<'a, D> {
         let mut turn = Turn::new(Arc::clone(&self.site), id);
         let mut inner = self.site.lock();
         let begun = begin(&mut inner.waiters, id);
+        inner.joins(&self.acquisition);
         self.site.feed(&mut inner, Input::Join(Join { turn: id, terms, patience, attempts, max_hold, note }));
         drop(inner);
         turn.watch = self.cancel.as_ref().map(|token| {
@@ -86,7 +93,7 @@ impl<'a, D: Driver> Asking<'a, D> {
     /// # Errors
     /// The refusal.
     pub fn waited<G>(&self, result: Result<G, Refusal>) -> Result<G, AcquireError> {
-        result.map_err(|refusal| match refusal {
+        result.inspect_err(|refusal| self.refused(refusal)).map_err(|refusal| match refusal {
             Refusal::Busy { holder } => {
                 AcquireError::TimedOut { name: self.name.clone(), waited: Duration::ZERO, holder }
             }
@@ -99,11 +106,15 @@ impl<'a, D: Driver> Asking<'a, D> {
     /// # Errors
     /// The refusal, unless it is "busy".
     pub fn tried<G>(&self, result: Result<G, Refusal>) -> Result<Result<G, Busy>, AcquireError> {
-        match result {
+        match result.inspect_err(|refusal| self.refused(refusal)) {
             Ok(guard) => Ok(Ok(guard)),
             Err(Refusal::Busy { holder }) => Ok(Err(Busy { name: self.name.clone(), holder })),
             Err(Refusal::Error(error)) => Err(error),
         }
+    }
+
+    fn refused(&self, refusal: &Refusal) {
+        self.acquisition.failed(&Outcome::from(refusal));
     }
 }
 

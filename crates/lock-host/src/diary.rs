@@ -7,7 +7,9 @@ use lock_core::station::{Action, ActionId, Input, Output, Reply, Request, Statio
 use lock_core::{Answer, BackendError, FencingToken, Hold, LossReason, Moment, Owner, Refusal, Released, Renewed};
 
 use crate::observer::Occurrence;
+use crate::outcome::Outcome;
 use crate::sync::Arc;
+use crate::traced::Acquisition;
 use crate::watch::News;
 
 /// A waiter that has waited for this long is reported, and again each time that this has doubled. Chosen: waits that
@@ -23,6 +25,8 @@ const LATE_PART: u32 = 6;
 pub(crate) struct Diary {
     news: Arc<News>,
     now: Moment,
+    /// The call that joins next.
+    joins: Option<Acquisition>,
     waits: Waits,
     /// Those who hold, the first one first.
     holds: BTreeMap<TurnId, Holding>,
@@ -45,6 +49,7 @@ struct Wait {
     since: Moment,
     /// When that is reported next, counted from `since`.
     long: Duration,
+    call: Option<Acquisition>,
 }
 
 struct Holding {
@@ -73,8 +78,8 @@ struct Unreleased {
 }
 
 impl Waits {
-    fn begin(&mut self, turn: TurnId, now: Moment) {
-        self.by_turn.insert(turn, Wait { since: now, long: LONG });
+    fn begin(&mut self, turn: TurnId, now: Moment, call: Option<Acquisition>) {
+        self.by_turn.insert(turn, Wait { since: now, long: LONG, call });
         self.long_at.insert((now + LONG, turn));
     }
 
@@ -85,18 +90,18 @@ impl Waits {
         }
     }
 
-    /// When the wait began. The position goes with the last waiter.
-    fn end(&mut self, turn: TurnId) -> Option<Moment> {
-        let Wait { since, long } = self.by_turn.remove(&turn)?;
-        self.long_at.remove(&(since + long, turn));
+    /// The wait that ends. The position goes with the last waiter.
+    fn end(&mut self, turn: TurnId) -> Option<Wait> {
+        let wait = self.by_turn.remove(&turn)?;
+        self.long_at.remove(&(wait.since + wait.long, turn));
         if self.by_turn.is_empty() {
             self.position = None;
         }
-        Some(since)
+        Some(wait)
     }
 
-    /// How long a waiter that has waited for long has waited, once for each report.
-    fn take_long(&mut self, now: Moment) -> Option<Duration> {
+    /// How long a waiter that has waited for long has waited, and its call, once for each report.
+    fn take_long(&mut self, now: Moment) -> Option<(Duration, Option<Acquisition>)> {
         let (_, turn) = self.long_at.first().copied().filter(|(at, _)| *at <= now)?;
         self.long_at.pop_first();
         let wait = self.by_turn.get_mut(&turn)?;
@@ -105,7 +110,7 @@ impl Waits {
             wait.long = wait.long.saturating_mul(2);
         }
         self.long_at.insert((wait.since + wait.long, turn));
-        Some(waited)
+        Some((waited, wait.call.clone()))
     }
 }
 
@@ -114,6 +119,7 @@ impl Diary {
         Self {
             news,
             now: Moment::ORIGIN,
+            joins: None,
             waits: Waits::default(),
             holds: BTreeMap::new(),
             renewal: None,
@@ -122,14 +128,20 @@ impl Diary {
         }
     }
 
+    /// The next input is the join of this call.
+    #[inline(never)]
+    pub(crate) fn joins(&mut self, call: &Acquisition) {
+        self.joins = Some(call.clone());
+    }
+
     /// Records an input, before the station gets it.
     #[inline(never)]
     pub(crate) fn before(&mut self, now: Moment, input: &Input) {
         // A station that panicked is closed at no particular moment.
         self.now = now.max(self.now);
         match input {
-            Input::Join(join) => self.waits.begin(join.turn, now),
-            Input::Leave(leaving) => _ = self.waits.end(leaving.turn),
+            Input::Join(join) => self.waits.begin(join.turn, self.now, self.joins.take()),
+            Input::Leave(leaving) => self.not_acquired(leaving.turn, || Outcome::Dropped),
             Input::Reply(_, Reply::Acquire(result)) => {
                 self.store_said(result);
                 if let Ok(Answer::Queued { position, .. }) = result {
@@ -157,7 +169,7 @@ impl Diary {
     pub(crate) fn output(&mut self, output: &Output) {
         match output {
             Output::Admit { turn, hold } => self.admitted(*turn, hold),
-            Output::Refuse { turn, .. } => _ = self.waits.end(*turn),
+            Output::Refuse { turn, refusal } => self.refused(*turn, refusal),
             Output::Replaced { turn, result } => self.replaced(*turn, result),
             Output::Lose { turn, reason } => self.lost(*turn, reason),
             Output::Ended { turn, result } => self.ended(*turn, result),
@@ -179,13 +191,18 @@ impl Diary {
             let (lock, token) = (self.news.lock(), hold.token());
             self.news.push(Occurrence::RenewedLate { lock, token, late: by, remaining });
         }
-        while let Some(waited) = self.waits.take_long(self.now) {
+        while let Some((waited, call)) = self.waits.take_long(self.now) {
             let (lock, holder, error) = (self.news.lock(), station.known_holder(), station.trouble().cloned());
-            self.news.push(Occurrence::WaitingLong { lock, waited, holder, error });
+            self.news.push_in(call, Occurrence::WaitingLong { lock, waited, holder, error });
         }
         // The station gives up a release when its lease has certainly expired.
         self.unreleased.retain(|unreleased| station.knows(unreleased.owner));
         self.waits.long_at.first().map(|(at, _)| *at)
+    }
+
+    /// A waiter is refused.
+    pub(crate) fn refused(&mut self, turn: TurnId, refusal: &Refusal) {
+        self.not_acquired(turn, || Outcome::from(refusal));
     }
 
     /// A holder has lost its hold.
@@ -201,10 +218,18 @@ impl Diary {
 
     fn admitted(&mut self, turn: TurnId, hold: &Arc<Hold>) {
         let position = self.waits.position.take();
-        let waited = self.waits.end(turn).map_or(Duration::ZERO, |since| self.now.since(since));
+        let wait = self.waits.end(turn);
+        let waited = wait.as_ref().map_or(Duration::ZERO, |wait| self.now.since(wait.since));
         self.holds.insert(turn, Holding { hold: Arc::clone(hold), since: self.now });
         let (lock, token) = (self.news.lock(), hold.token());
-        self.news.push(Occurrence::Acquired { lock, token, waited, position });
+        self.news.push_in(wait.and_then(|wait| wait.call), Occurrence::Acquired { lock, token, waited, position });
+    }
+
+    /// A turn ends without the lock, if it still waits.
+    fn not_acquired(&mut self, turn: TurnId, outcome: impl FnOnce() -> Outcome) {
+        let Some(Wait { since, call, .. }) = self.waits.end(turn) else { return };
+        let (lock, waited, outcome) = (self.news.lock(), self.now.since(since), outcome());
+        self.news.push_in(call, Occurrence::NotAcquired { lock, waited, outcome });
     }
 
     /// A turn goes on under another lease, if its wish was granted.

@@ -9,7 +9,7 @@
 //!   waiters).
 //! - One hold: `turn`, `proof`, `inquiry` (a request to the store about it).
 //! - `macros`: methods that the types of both facades have.
-//! - Observing: `observer` (what is told), `diary` (from a station's inputs and outputs), `watch` (to whom), `locked` (when:
+//! - Observing: `observer` and `outcome` (what is told), `diary` (from a station's inputs and outputs), `watch` (to whom), `locked` (when:
 //!   once the site is unlocked), `traced` (to `tracing`, where that feature is on; else `untraced`).
 //! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
 //! - Work that nobody waits for: `pool`.
@@ -28,6 +28,7 @@ mod lock;
 mod locked;
 mod macros;
 mod observer;
+mod outcome;
 mod pool;
 mod ports;
 mod proof;
@@ -58,6 +59,7 @@ pub use keeping::{Keeping, Net};
 pub use lock::Lock;
 pub use locked::Telling;
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
+pub use outcome::Outcome;
 pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;

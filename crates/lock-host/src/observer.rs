@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use lock_core::{BackendError, FencingToken, Holder, LockName, LossReason};
 
+use crate::outcome::Outcome;
+
 /// Gets the events of a client's locks, for logs and metrics.
 ///
 /// It is called by the threads that run the client: those of its users, the one that renews, and the one that watches
@@ -48,6 +50,16 @@ pub enum Occurrence {
         waited: Duration,
         /// Its first position in the store's queue, 1 for the next in line, if the store queued it.
         position: Option<u32>,
+    },
+    /// A waiter did not get the lock. A call that fails before it waits, for an invalid name or option, is not reported.
+    #[non_exhaustive]
+    NotAcquired {
+        /// The lock.
+        lock: LockName,
+        /// How long it waited.
+        waited: Duration,
+        /// How the wait ended.
+        outcome: Outcome,
     },
     /// A waiter has waited for 10 s; reported again after 20 s, 40 s and so on.
     #[non_exhaustive]
@@ -139,7 +151,8 @@ impl Occurrence {
     /// The level at which this is logged.
     pub fn level(&self) -> Level {
         match self {
-            Self::Acquired { .. } | Self::Released { .. } => Level::Debug,
+            Self::NotAcquired { outcome: Outcome::Failed(_), .. } => Level::Warn,
+            Self::Acquired { .. } | Self::NotAcquired { .. } | Self::Released { .. } => Level::Debug,
             Self::StoreAvailable { .. } => Level::Info,
             Self::WaitingLong { .. }
             | Self::RenewedLate { .. }
@@ -153,6 +166,7 @@ impl Occurrence {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Acquired { .. } => "acquired",
+            Self::NotAcquired { .. } => "not acquired",
             Self::WaitingLong { .. } => "waiting long",
             Self::RenewedLate { .. } => "renewed late",
             Self::Lost { .. } => "lost",
@@ -171,7 +185,10 @@ impl Occurrence {
             | Self::Lost { token, .. }
             | Self::Released { token, .. }
             | Self::ReleasePending { token, .. } => Some(*token),
-            Self::WaitingLong { .. } | Self::StoreUnavailable { .. } | Self::StoreAvailable { .. } => None,
+            Self::NotAcquired { .. }
+            | Self::WaitingLong { .. }
+            | Self::StoreUnavailable { .. }
+            | Self::StoreAvailable { .. } => None,
         }
     }
 
@@ -179,6 +196,7 @@ impl Occurrence {
     pub fn lock(&self) -> Option<&LockName> {
         match self {
             Self::Acquired { lock, .. }
+            | Self::NotAcquired { lock, .. }
             | Self::WaitingLong { lock, .. }
             | Self::RenewedLate { lock, .. }
             | Self::Lost { lock, .. }
@@ -195,6 +213,9 @@ impl fmt::Display for Occurrence {
             Self::Acquired { lock, token, waited, position } => {
                 write!(f, "acquired \"{lock}\" (token {token}) after {waited:.1?}")?;
                 position.map_or(Ok(()), |position| write!(f, ", from position {position} in the queue"))
+            }
+            Self::NotAcquired { lock, waited, outcome } => {
+                write!(f, "did not get \"{lock}\" after {waited:.1?}: {outcome}")
             }
             Self::WaitingLong { lock, waited, holder, error } => {
                 write!(f, "still waiting for \"{lock}\" after {waited:.1?}")?;

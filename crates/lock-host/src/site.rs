@@ -10,8 +10,11 @@ use lock_core::{AcquireError, BackendError, Hold, LossReason, Moment, Owner, Ref
 use crate::alarms::{Ring, Ringer};
 use crate::diary::Diary;
 use crate::locked::Telling;
+use crate::observer::Occurrence;
+use crate::outcome::Outcome;
 use crate::ports::Ports;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use crate::traced::Acquisition;
 use crate::watch::News;
 
 /// How a facade runs the requests of stations. One for each client.
@@ -117,6 +120,9 @@ impl<D: Driver> Site<D> {
     /// If the station or the clock panics, only this station ends. Its waiters and holders get an error.
     pub fn feed(&self, inner: &mut Inner<D::Waiters>, input: Input) {
         if inner.condition == Condition::Broken {
+            if let Some(diary) = &mut inner.diary {
+                diary.before(Moment::ORIGIN, &input);
+            }
             return self.break_off(inner);
         }
         if catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, self.ports.clock.now(), input))).is_err() {
@@ -137,6 +143,17 @@ impl<D: Driver> Site<D> {
     /// Closes the station. Its last releases are not run here: closing the client runs those of all sites.
     pub fn close(&self) {
         self.feed(&mut self.lock(), Input::Close);
+    }
+
+    /// Reports a call that ends before it joins the line.
+    pub(crate) fn not_joined(&self, call: &Acquisition, outcome: Outcome) {
+        if let Some(news) = &self.news {
+            news.push_in(
+                Some(call.clone()),
+                Occurrence::NotAcquired { lock: news.lock(), waited: Duration::ZERO, outcome },
+            );
+            news.tell();
+        }
     }
 
     /// Runs in the background what the station has asked for.
@@ -226,8 +243,21 @@ impl<D: Driver> Site<D> {
                 }
                 inner.waiters.lose(turn, LossReason::Closed);
             } else {
-                inner.waiters.refuse(turn, Refusal::Error(AcquireError::Closed));
+                let refusal = Refusal::Error(AcquireError::Closed);
+                if let Some(diary) = &mut inner.diary {
+                    diary.refused(turn, &refusal);
+                }
+                inner.waiters.refuse(turn, refusal);
             }
+        }
+    }
+}
+
+impl<W> Inner<W> {
+    /// The next input is the join of this call. Observers are told in its span how its wait goes on.
+    pub(crate) fn joins(&mut self, call: &Acquisition) {
+        if let Some(diary) = &mut self.diary {
+            diary.joins(call);
         }
     }
 }

@@ -8,6 +8,7 @@ use tracing::field::Empty;
 use tracing::{debug, debug_span, error, info, warn};
 
 use crate::observer::{Observer, Occurrence, SharedObserver};
+use crate::outcome::Outcome;
 
 /// The observers of every client.
 pub(crate) fn observers(backend: &'static str) -> Vec<SharedObserver> {
@@ -26,6 +27,14 @@ impl Observer for Emitter {
             Occurrence::Acquired { lock, token, waited, position } => {
                 let (token, waited_ms) = (token.get(), millis(*waited));
                 debug!(target: "leasehold", %lock, token, backend, waited_ms, position = *position, "acquired");
+            }
+            Occurrence::NotAcquired { lock, waited, outcome: outcome @ Outcome::Failed(error) } => {
+                let (waited_ms, outcome) = (millis(*waited), outcome.name());
+                warn!(target: "leasehold", %lock, backend, waited_ms, outcome, %error, "not acquired");
+            }
+            Occurrence::NotAcquired { lock, waited, outcome } => {
+                let (waited_ms, holder, outcome) = (millis(*waited), outcome.holder().map(shown), outcome.name());
+                debug!(target: "leasehold", %lock, backend, waited_ms, outcome, holder, "not acquired");
             }
             Occurrence::WaitingLong { lock, waited, holder, error } => {
                 let waited_ms = millis(*waited);
@@ -57,16 +66,27 @@ impl Observer for Emitter {
     }
 }
 
-/// The span of one call that asks for a lock. It is a child of the caller's span, and ends with the call.
+/// The span of one call that asks for a lock. It is a child of the caller's span. It ends with the call, or shortly after it
+/// once the observers are told of its end.
+#[derive(Clone)]
 pub(crate) struct Acquisition(tracing::Span);
 
 impl Acquisition {
     pub(crate) fn begin(lock: &LockName, backend: &'static str) -> Self {
-        Self(debug_span!(target: "leasehold", "acquire", %lock, backend, token = Empty))
+        Self(debug_span!(target: "leasehold", "acquire", %lock, backend, outcome = Empty, token = Empty))
+    }
+
+    /// Runs something inside the span.
+    pub(crate) fn run<T>(&self, inside: impl FnOnce() -> T) -> T {
+        self.0.in_scope(inside)
     }
 
     pub(crate) fn succeeded(&self, token: FencingToken) {
-        self.0.record("token", token.get());
+        self.0.record("outcome", "acquired").record("token", token.get());
+    }
+
+    pub(crate) fn failed(&self, outcome: &Outcome) {
+        self.0.record("outcome", outcome.name());
     }
 }
 

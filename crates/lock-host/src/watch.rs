@@ -7,6 +7,7 @@ use lock_core::{BackendError, LockName, Moment};
 
 use crate::observer::{Occurrence, SharedObserver};
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::traced::Acquisition;
 
 /// The observers of a client, and what was reported to them about its store.
 pub(crate) struct Watch {
@@ -20,10 +21,15 @@ impl Watch {
         (!observers.is_empty()).then(|| Arc::new(Self { observers, unavailable_since: Mutex::default() }))
     }
 
-    fn tell(&self, occurrence: &Occurrence) {
+    fn tell(&self, untold: Untold) {
+        let Untold { occurrence, call } = untold;
         for observer in &self.observers {
+            let observe = || observer.observe(&occurrence);
             // It is called on the threads that renew leases and watch deadlines, which must continue.
-            _ = catch_unwind(AssertUnwindSafe(|| observer.observe(occurrence)));
+            _ = catch_unwind(AssertUnwindSafe(|| match &call {
+                Some(call) => call.run(observe),
+                None => observe(),
+            }));
         }
     }
 
@@ -51,7 +57,13 @@ impl fmt::Debug for Watch {
 pub(crate) struct News {
     lock: LockName,
     watch: Arc<Watch>,
-    untold: Mutex<Vec<Occurrence>>,
+    untold: Mutex<Vec<Untold>>,
+}
+
+struct Untold {
+    occurrence: Occurrence,
+    /// The call in whose span the observers are told.
+    call: Option<Acquisition>,
 }
 
 impl News {
@@ -65,12 +77,19 @@ impl News {
     }
 
     pub(crate) fn push(&self, occurrence: Occurrence) {
-        lock(&self.untold).push(occurrence);
+        self.push_in(None, occurrence);
+    }
+
+    /// The same, as part of a call.
+    pub(crate) fn push_in(&self, call: Option<Acquisition>, occurrence: Occurrence) {
+        lock(&self.untold).push(Untold { occurrence, call });
     }
 
     /// A request was answered, or failed.
     pub(crate) fn store_said(&self, now: Moment, error: Option<&BackendError>) {
-        lock(&self.untold).extend(self.watch.change(now, error));
+        if let Some(occurrence) = self.watch.change(now, error) {
+            self.push(occurrence);
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -81,7 +100,7 @@ impl News {
     #[inline(never)]
     pub(crate) fn tell(&self) {
         let untold = std::mem::take(&mut *lock(&self.untold));
-        untold.iter().for_each(|occurrence| self.watch.tell(occurrence));
+        untold.into_iter().for_each(|untold| self.watch.tell(untold));
     }
 }
 

@@ -40,6 +40,8 @@ mod locked;
 mod macros;
 #[path = "../../../crates/lock-host/src/observer.rs"]
 mod observer;
+#[path = "../../../crates/lock-host/src/outcome.rs"]
+mod outcome;
 #[path = "../../../crates/lock-host/src/pool.rs"]
 mod pool;
 #[path = "../../../crates/lock-host/src/ports.rs"]
@@ -100,6 +102,7 @@ pub use locked::Telling;
 pub use loss::LossWatch;
 pub use mutex::Mutex;
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
+pub use outcome::Outcome;
 pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;

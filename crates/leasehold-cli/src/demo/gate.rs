@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::ground::Ground;
 use super::raw::Raw;
+use crate::durations::human;
 use crate::exit::{BUSY, Exit, Failure};
 use crate::locks::{Hold, Locks, Parted, Patience, Wish};
-use crate::report::human;
 
 /// How often a naive lock is tried.
 const POLL: Duration = Duration::from_millis(2);

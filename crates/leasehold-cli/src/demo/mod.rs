@@ -24,8 +24,8 @@ use self::ground::{Ground, Tidy};
 use self::stage::{Crew, STAGES};
 use self::story::{Played, Story};
 use self::tell::{Form, Teller};
+use crate::durations::millis;
 use crate::exit::{Exit, Failure};
-use crate::report::millis;
 
 /// Shows what was asked for.
 pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {

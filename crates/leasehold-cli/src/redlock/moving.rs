@@ -8,9 +8,10 @@ use leasehold::redlock::{Purpose, RedlockConfig, Report};
 use lock_core::node::{Ask, BlockingQuorumNode, Membership, QuorumNode, Told, View};
 
 use super::args::MoveArgs;
+use crate::durations::whole_seconds;
 use crate::exit::{Exit, Failure};
 use crate::quorum::{Health, PASS_WITHIN, Quorum, config, failure};
-use crate::report::{print, say_warning, whole_seconds};
+use crate::report::{print, say_warning};
 
 /// Moves the old nodes that are reachable, and starts the new deployment's wait.
 pub(super) fn run(args: &MoveArgs) -> Result<Exit, Failure> {

@@ -10,9 +10,10 @@ use lock_core::node::{NodeState, View};
 use serde::Serialize;
 
 use super::args::StatusArgs;
+use crate::durations::{human, millis, whole_seconds};
 use crate::exit::{Exit, Failure};
 use crate::quorum::{Health, Quorum, config};
-use crate::report::{human, json, millis, print, say_warning, whole_seconds};
+use crate::report::{json, print, say_warning};
 use crate::table::{Column, draw};
 
 /// How much of a run id is shown.

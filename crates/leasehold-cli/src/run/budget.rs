@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use lock_core::{Ttl, drift};
 
+use crate::durations::human;
 use crate::exit::{Exit, Failure};
-use crate::report::human;
 
 /// The shortest time that the command gets before the first renewal must have succeeded. Chosen: one slow renewal would
 /// use up anything shorter.

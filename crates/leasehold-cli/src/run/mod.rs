@@ -42,11 +42,12 @@ use self::usable::usable_deadline;
 use self::wait::Request;
 use self::wire::Status;
 use crate::args::RunArgs;
+use crate::durations::{millis, rough};
 use crate::exit::{Exit, Failure};
 use crate::held::{HELD, Held};
 use crate::locks::{Hold, Locks, Parted, Patience, Wish};
 use crate::log::{Form, Log};
-use crate::report::{CommandEnd, Report, Tone, Voice, millis, rough};
+use crate::report::{CommandEnd, Report, Tone, Voice};
 use crate::store::Store;
 
 /// How often to ask a store whether an unanswered release has taken effect.
@@ -153,6 +154,9 @@ impl<'a> Session<'a> {
         let waited = rough(got.since(began));
         self.voice.note(&format!("got {} with token {} after {waited}", self.args.name, hold.token()));
         let verdict = self.run_command(&hold);
+        if let Some(reason) = verdict.as_ref().ok().and_then(Verdict::loss) {
+            self.voice.log_loss(&self.args.name, hold.token(), HostClock.now().since(got), reason);
+        }
         let released = self.release(&locks, hold);
         self.report.held_ms = Some(millis(HostClock.now().since(got)));
         match self.judge(verdict?) {
@@ -175,8 +179,7 @@ impl<'a> Session<'a> {
             busy_code: self.args.busy_code,
         };
         let (store, held, log) = (self.store.clone(), self.held.clone(), self.voice.log());
-        let request = Request { store, wish, held, log };
-        wait::acquire(request, &mut self.signals, self.terminal, self.voice)
+        wait::acquire(Request { store, wish, held, log }, &mut self.signals, self.terminal, self.voice)
     }
 
     fn run_command(&mut self, hold: &Hold) -> Result<Verdict, Failure> {
@@ -218,7 +221,7 @@ impl<'a> Session<'a> {
             }
             Parted::AlreadyLost(reason) => Err(lost(&reason)),
             Parted::Unknown(problem) => {
-                self.voice.warn(&format!(
+                self.voice.warn_afterwards(&format!(
                     "{} may not have been released: {problem}; if so, it expires within {}",
                     self.args.name, self.args.ttl
                 ));

@@ -4,12 +4,14 @@ use std::io::{IsTerminal, stderr};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use leasehold::observe::Level;
 use lock_core::Moment;
 use lock_host::{Clock, HostClock};
 
+use crate::durations::human;
 use crate::exit::Exit;
 use crate::locks::{Patience, Wish};
-use crate::report::{Tone, Voice, human};
+use crate::report::{Tone, Voice};
 
 /// How long a wait must last before it is mentioned.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -41,6 +43,7 @@ impl<'a> Spinner<'a> {
     pub(crate) fn new(wish: &'a Wish, voice: &Voice) -> Self {
         let since = HostClock.now();
         let (form, patience) = match voice.tone() {
+            _ if voice.logs(Level::Debug) => (Form::Line, PATIENCE),
             Tone::Quiet | Tone::Json => (Form::Nothing, PATIENCE),
             // The spinner would overwrite the lines of a log.
             Tone::Normal | Tone::Verbose if stderr().is_terminal() && voice.log().is_none() => {
@@ -79,7 +82,7 @@ impl<'a> Spinner<'a> {
         match &self.form {
             Form::Nothing => {}
             Form::Line => {
-                voice.tell(&text);
+                voice.tell_waiting(&self.wish.name, &text);
                 self.form = Form::Nothing;
             }
             Form::Turning(bar) => {

@@ -38,6 +38,17 @@ pub(crate) enum Verdict {
     Unguarded,
 }
 
+impl Verdict {
+    /// Why the lease was lost, if that ended the command.
+    pub(crate) fn loss(&self) -> Option<&str> {
+        match self {
+            Self::Lost(reason) => Some(reason),
+            Self::Unreported => Some("it could not be renewed in time"),
+            Self::Ended(_) | Self::Refused(_) | Self::Unguarded => None,
+        }
+    }
+}
+
 /// Everything that is needed to supervise a running command.
 #[derive(Debug)]
 pub(crate) struct Supervisor<'a> {

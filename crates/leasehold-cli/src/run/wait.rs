@@ -18,6 +18,7 @@ use super::signals::{self, Signals};
 use super::spinner::Spinner;
 use super::terminal::Terminal;
 use super::troubles::{Trouble, Troubles};
+use crate::durations::rough;
 use crate::exit::{Exit, Failure};
 use crate::held::Held;
 use crate::locks::{Hold, Locks, Patience, Wish};
@@ -164,17 +165,25 @@ impl Attempts {
                 Ok(got) => return Ok(got),
                 Err(failure) => failure,
             };
-            let left = match self.request.wish.patience {
-                Patience::Until(limit) => limit.saturating_sub(HostClock.now().since(self.since)),
-                Patience::None | Patience::Endless => Duration::ZERO,
-            };
-            if failure.exit != Exit::Unavailable || left <= AWAY_PAUSE {
+            let Patience::Until(limit) = self.request.wish.patience else { return Err(failure) };
+            if failure.exit != Exit::Unavailable {
                 return Err(failure);
             }
-            self.enter(Stage::Connecting(Some(failure.message)))?;
-            std::thread::sleep(AWAY_PAUSE);
+            let left = limit.saturating_sub(HostClock.now().since(self.since));
+            self.enter(Stage::Connecting(Some(failure.message.clone())))?;
+            std::thread::sleep(left.min(AWAY_PAUSE));
+            if left <= AWAY_PAUSE {
+                return Err(self.waited_in_vain(&failure));
+            }
             wish.patience = Patience::Until(left - AWAY_PAUSE);
         }
+    }
+
+    /// The failure at the end of a wait that was set.
+    fn waited_in_vain(&self, failure: &Failure) -> Failure {
+        let waited = rough(HostClock.now().since(self.since));
+        let (name, message) = (&self.request.wish.name, &failure.message);
+        Failure::new(failure.exit, format!("waited {waited} for {name}, but {message}"))
     }
 
     fn attempt(&mut self, wish: &Wish) -> Result<(Locks, Hold), Failure> {

@@ -68,7 +68,7 @@ impl Raw for Server {
         let mut set = cmd("SET");
         set.arg(key).arg(value).arg("NX");
         if let Some(expiry) = expiry {
-            set.arg("PX").arg(crate::report::millis(expiry));
+            set.arg("PX").arg(crate::durations::millis(expiry));
         }
         self.ask(&set)
     }
