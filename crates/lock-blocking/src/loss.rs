@@ -33,10 +33,10 @@ impl LossWatch {
         while let Some(site) = self.0.site() {
             let now = site.ports().clock.now();
             let left = until.get_or_insert(now + patience).since(now);
-            let remaining = match self.0.standing(&site) {
-                Standing::Held(remaining) if !left.is_zero() => remaining,
-                Standing::Held(_) | Standing::Lost(_) | Standing::GivenUp => break,
-            };
+            if left.is_zero() {
+                break;
+            }
+            let Standing::Held(remaining) = self.0.standing(&site) else { break };
             // Woken by the alarms, or by our own check if they are late.
             nap_until_ended(&site, self.0.turn(), left.min(remaining).min(NAP_MAX));
         }
