@@ -69,7 +69,8 @@
 //! # Checking the token in SQL
 //!
 //! Store the highest token beside the data, and change both in one statement. A token converts to `i64` without loss, so it
-//! fits into a `BIGINT`. The column must not be `NULL`, because `NULL <= ?` is never true and would refuse every write:
+//! fits into a `BIGINT`. The column must not be `NULL`, because `NULL <= ?` is never true and would refuse every write.
+//! Equal tokens pass, because one holder may write several times:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -89,12 +90,9 @@
 //! # }
 //! ```
 //!
-//! Equal tokens pass, because one holder may write several times.
-//!
 //! # Which errors to retry
 //!
-//! `acquire` already retries transient errors until the `wait` is over; `try_acquire` does not. What to do with the errors
-//! that they return:
+//! `acquire` already retries transient errors until the `wait` is over; `try_acquire` does not. What to do then:
 //!
 //! | error | what to do |
 //! |---|---|
