@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use lock_core::{AsyncBackend, Backend, BackendError, BlockingBackend, Effect, Isolation};
-use lock_redis::{RedisConfig, blocking, nonblocking};
+use lock_core::{AsyncBackend, Backend, BlockingBackend, Isolation};
+#[cfg(any(feature = "deadpool", feature = "r2d2"))]
+use lock_core::{BackendError, Effect};
+#[cfg(any(feature = "deadpool", feature = "r2d2"))]
+use lock_redis::RedisConfig;
+use lock_redis::{blocking, nonblocking};
 use test_support::RedisServer;
 
 use crate::support::{Client, OnTokio, draw, take};
