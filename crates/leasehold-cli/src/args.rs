@@ -145,8 +145,7 @@ pub(crate) struct RunArgs {
     pub(crate) json: bool,
     /// Log events of the lock on standard error: off, error, warn, info or debug. Each level includes those before it.
     ///
-    /// With --json, each line is JSON with the outcome "log"; with --quiet nothing is logged. At debug, the log replaces what
-    /// --verbose prints.
+    /// With --json, each line is JSON with the outcome "log"; with --quiet nothing is. debug replaces --verbose.
     #[arg(long, value_name = "LEVEL", env = "LEASEHOLD_LOG", hide_env_values = true, default_value = "off")]
     pub(crate) log: LogLevel,
     /// Write the outcome as one line of JSON to this file.
