@@ -145,7 +145,7 @@ pub(crate) struct RunArgs {
     pub(crate) json: bool,
     /// Log events of the lock on standard error: off, error, warn, info or debug. Each level includes those before it.
     ///
-    /// With --json, each line is JSON with the outcome "log"; --quiet logs nothing. Level debug replaces --verbose.
+    /// With --json, lines are JSON with the outcome "log". With --quiet, nothing is logged. At debug, -v adds nothing.
     #[arg(long, value_name = "LEVEL", env = "LEASEHOLD_LOG", hide_env_values = true, default_value = "off")]
     pub(crate) log: LogLevel,
     /// Write the outcome as one line of JSON to this file.

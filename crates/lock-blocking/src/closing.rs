@@ -58,10 +58,8 @@ fn work_off(sites: &Mutex<Vec<Arc<Site>>>, until: Instant) {
 
 impl Open {
     fn of(site: Arc<Site>) -> Option<Self> {
-        let inner = site.lock();
-        let last = inner.waiters.actions().map(|(id, _)| id).max()?;
-        let longest = inner.waiters.actions().map(|(_, within)| within).max()?;
-        drop(inner);
+        let later = |a: (ActionId, Duration), b: (ActionId, Duration)| (a.0.max(b.0), a.1.max(b.1));
+        let (last, longest) = site.lock().waiters.actions().reduce(later)?;
         Some(Self { site, last, longest })
     }
 
@@ -71,12 +69,8 @@ impl Open {
         let mut inner = self.site.lock();
         let quiet = Arc::clone(&inner.waiters.quiet);
         inner.waiters.settling += 1;
-        while inner.waiters.actions().any(|(id, _)| id <= self.last) {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            inner = inner.sleep(&quiet, left);
+        while inner.waiters.actions().any(|(id, _)| id <= self.last) && Instant::now() < until {
+            inner = inner.sleep(&quiet, until.saturating_duration_since(Instant::now()));
         }
         inner.waiters.settling -= 1;
     }
