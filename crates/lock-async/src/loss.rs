@@ -3,16 +3,12 @@
 use std::time::Duration;
 
 use lock_core::Lost;
-use lock_host::{NAP_MAX, Standing, WeakHeld};
+use lock_host::{NAP_MAX, Standing};
 use tokio::sync::futures::OwnedNotified;
 
 use crate::driver::Driver;
 
-/// Waits for the loss of a hold, and does not keep the lock. Made by [`Guard::watch`](crate::Guard::watch).
-///
-/// It keeps neither the lock nor the client alive, so it can be kept for any time and cloned into any task.
-#[derive(Clone, Debug)]
-pub struct LossWatch(pub(crate) WeakHeld<Driver>);
+lock_host::loss_watch!(Guard);
 
 impl LossWatch {
     /// Waits until the hold ends. `Some` if it was lost, at the local deadline at the latest; `None` if its guard was
@@ -27,11 +23,6 @@ impl LossWatch {
             _ = tokio::time::timeout(remaining.min(NAP_MAX), ended).await;
         }
         self.0.lost()
-    }
-
-    /// Whether the hold has ended: it was lost, or its guard was dropped or is being released.
-    pub fn has_ended(&self) -> bool {
-        self.0.has_ended()
     }
 
     /// How much of the hold remains, and the next end of a hold of this lock; `None` if this one has ended.

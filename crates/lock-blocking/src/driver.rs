@@ -1,11 +1,10 @@
 //! Runs actions against the backend: on the thread that asks, or on the pool if no such thread is there.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use lock_core::station::{Action, Input, Leaving, Reply, Request, TurnId};
-use lock_core::{BackendError, BlockingBackend, Operation, ReleaseRequest};
-use lock_host::{NAP_MAX, Pool, Work, panicked};
+use lock_core::{BlockingBackend, Operation, ReleaseRequest};
+use lock_host::{NAP_MAX, Pool, Work, caught};
 
 use crate::sync::Arc;
 use crate::threads::{End, Presence, Thread, Threads, Verdict};
@@ -187,12 +186,4 @@ pub(crate) fn run_one(site: &Site) -> bool {
         inner.waiters.attended = inner.waiters.has_left();
     }
     inner.waiters.attended
-}
-
-/// What a backend answers; one that panics has given an unknown answer.
-pub(crate) fn caught<T>(
-    operation: Operation,
-    ask: impl FnOnce() -> Result<T, BackendError>,
-) -> Result<T, BackendError> {
-    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| Err(panicked(operation)))
 }

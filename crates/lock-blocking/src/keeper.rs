@@ -3,9 +3,9 @@
 use std::io;
 
 use lock_core::{Batch, BlockingBackend, Operation};
-use lock_host::{Keeping, NAP_MAX, Net, Next, Stations};
+use lock_host::{Keeping, NAP_MAX, Net, Next, Stations, caught};
 
-use crate::driver::{Driver, caught};
+use crate::driver::Driver;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Condvar, PoisonError, thread};
 

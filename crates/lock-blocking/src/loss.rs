@@ -3,15 +3,11 @@
 use std::time::Duration;
 
 use lock_core::Lost;
-use lock_host::{NAP_MAX, Standing, WeakHeld};
+use lock_host::{NAP_MAX, Standing};
 
 use crate::driver::{Driver, nap_until_ended};
 
-/// Waits for the loss of a hold, and does not keep the lock. Made by [`Guard::watch`](crate::Guard::watch).
-///
-/// It keeps neither the lock nor the client alive, so it can be kept for any time and cloned into any thread.
-#[derive(Clone, Debug)]
-pub struct LossWatch(pub(crate) WeakHeld<Driver>);
+lock_host::loss_watch!(Guard);
 
 impl LossWatch {
     /// Waits until the hold ends. `Some` if it was lost, at the local deadline at the latest; `None` if its guard was
@@ -41,10 +37,5 @@ impl LossWatch {
             nap_until_ended(&site, self.0.turn(), left.min(remaining).min(NAP_MAX));
         }
         self.0.lost()
-    }
-
-    /// Whether the hold has ended: it was lost, or its guard was dropped or is being released.
-    pub fn has_ended(&self) -> bool {
-        self.0.has_ended()
     }
 }

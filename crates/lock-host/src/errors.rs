@@ -1,12 +1,21 @@
 //! The errors that a client makes itself.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lock_core::{AcquireError, BackendError, Effect, ErrorKind, Lost, Operation, ReleaseError, WhileHeldError};
 
 /// The answer of a backend that panicked: its effect is unknown.
 pub fn panicked(operation: Operation) -> BackendError {
     BackendError::new("client", operation, ErrorKind::Protocol, Effect::Unknown, "the backend panicked")
+}
+
+/// Calls a backend. If it panics, the outcome is unknown.
+///
+/// # Errors
+/// Those of the backend, or [`panicked`].
+pub fn caught<T>(operation: Operation, ask: impl FnOnce() -> Result<T, BackendError>) -> Result<T, BackendError> {
+    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| Err(panicked(operation)))
 }
 
 /// The outcome of work under a lock. The work counts if the lock was held until the release, even if the store did not

@@ -52,7 +52,7 @@ pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
 pub use cancel::CancelToken;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{counted, panicked};
+pub use errors::{caught, counted, panicked};
 pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};

@@ -118,3 +118,23 @@ macro_rules! shared_guard {
         $crate::deref_guard!(SharedGuard => $guard);
     };
 }
+
+/// The watch of a hold, beside the guard. The facade adds how it waits.
+#[macro_export]
+macro_rules! loss_watch {
+    ($guard:ident) => {
+        /// Waits for the loss of a hold, and does not keep the lock.
+        #[doc = concat!("Made by [`", stringify!($guard), "::watch`](crate::", stringify!($guard), "::watch).")]
+        ///
+        /// It keeps neither the lock nor the client alive, so it can be kept for any time, and cloned into any task or thread.
+        #[derive(Clone, Debug)]
+        pub struct LossWatch(pub(crate) $crate::WeakHeld<Driver>);
+
+        impl LossWatch {
+            /// Whether the hold has ended: it was lost, or its guard was dropped or is being released.
+            pub fn has_ended(&self) -> bool {
+                self.0.has_ended()
+            }
+        }
+    };
+}

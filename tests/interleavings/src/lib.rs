@@ -92,7 +92,7 @@ pub use builder::{Build, Builder, Settings};
 pub use cancel::CancelToken;
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{counted, panicked};
+pub use errors::{caught, counted, panicked};
 pub use guard::Guard;
 pub use host::{note, random_u64, secret};
 pub use inquiry::Inquiry;
