@@ -72,6 +72,13 @@ impl<S: Stores> World<S> {
         self.processes.insert(process.id, process);
     }
 
+    /// Everything goes wrong for some time. From then on all is well.
+    pub(crate) fn go_through_chaos(&mut self) {
+        let chaos = self.env.dice.millis(5000, 40_000);
+        self.env.plan(Duration::from_millis(100), Plan::Mischief);
+        self.heal_after(chaos);
+    }
+
     /// Continues until there is nothing to do before `end`, or a rule is broken.
     pub(crate) fn run_until(&mut self, end: Time) {
         while self.env.watch.broken().is_none() {
@@ -160,8 +167,14 @@ impl<S: Stores> World<S> {
         self.env.plan(next, Plan::Arrival(id));
     }
 
+    /// Everything goes wrong for this long. From then on all is well.
+    pub(crate) fn heal_after(&mut self, chaos: Duration) {
+        self.run_until(Time::START + chaos);
+        self.heal();
+    }
+
     /// From now on nothing goes wrong any more. A user arrives at each process and lock.
-    pub(crate) fn heal(&mut self) {
+    fn heal(&mut self) {
         self.env.note(format_args!("all is well from now on"));
         self.env.network.calm_down();
         self.env.cancel(|plan| matches!(plan, Plan::Arrival(_) | Plan::Mischief | Plan::Rebirth | Plan::Death(_)));
@@ -178,8 +191,9 @@ impl<S: Stores> World<S> {
         }
     }
 
-    /// What must hold once all users have had enough time.
-    pub(crate) fn check_rest(&mut self) {
+    /// Continues for this long, in which every user must get what it wants.
+    pub(crate) fn rest_within(&mut self, time: Duration) {
+        self.run_until(self.env.now + time);
         let result = invariants::everybody(self.processes.values().filter_map(Process::restless));
         self.env.watch.report(Rule::Everybody, result);
     }

@@ -24,7 +24,6 @@ pub use mistake::Mistake;
 use nodes::Nodes;
 use terms::Terms;
 
-use crate::clock::Time;
 use crate::diary::Diary;
 use crate::dice::Dice;
 use crate::env::{Env, Plan};
@@ -94,11 +93,9 @@ fn populated(seed: u64, terms: Terms, mistake: Option<Mistake>, diary: Diary) ->
 
 /// After this much chaos all is well, and every user gets what it wants.
 fn finish(mut world: World<Nodes>, chaos: Duration) -> Report {
-    world.run_until(Time::START + chaos);
-    world.heal();
+    world.heal_after(chaos);
     let longest = world.stores.terms.max_ttl.get() + world.stores.set_back;
-    world.run_until(world.env.now + HEALED_WITHIN + longest);
-    world.check_rest();
+    world.rest_within(HEALED_WITHIN + longest);
     world.run_until(world.env.now + QUIET + longest);
     world.check_quiet();
     Report::of(world.env, world.steps)

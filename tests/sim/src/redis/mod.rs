@@ -14,14 +14,11 @@ mod words;
 
 use std::time::Duration;
 
-use lock_core::LockName;
-
 pub use mistake::Mistake;
 use stores::OneRedis;
 
-use crate::clock::Time;
 use crate::diary::Diary;
-use crate::env::{Env, Plan};
+use crate::env::Env;
 use crate::run::Report;
 use crate::world::World;
 
@@ -50,17 +47,13 @@ pub fn tell(seed: u64, mistake: Option<Mistake>) -> Report {
 }
 
 fn run(seed: u64, mistake: Option<Mistake>, diary: Diary) -> Report {
-    let names = ["a", "b"].iter().filter_map(|name| name.parse::<LockName>().ok()).collect();
+    let names = ["a", "b"].iter().filter_map(|name| name.parse().ok()).collect();
     let mut env = Env::new(seed, diary);
     let redis = OneRedis::new(&mut env, mistake);
     let mut world = World::new(env, redis, names, &TTLS);
     world.populate();
-    let chaos = world.env.dice.millis(5000, 40_000);
-    world.env.plan(Duration::from_millis(100), Plan::Mischief);
-    world.run_until(Time::START + chaos);
-    world.heal();
-    world.run_until(world.env.now + HEALED_WITHIN);
-    world.check_rest();
+    world.go_through_chaos();
+    world.rest_within(HEALED_WITHIN);
     world.run_until(world.env.now + QUIET);
     world.check_quiet();
     Report::of(world.env, world.steps)
