@@ -8,7 +8,7 @@ use super::io::{Join, Leaving, Output, TurnId};
 use super::line::Waiter;
 use super::pending::Of;
 use super::quest::{Grant, validity};
-use super::replacement::{Old, Replacement};
+use super::replacement::Old;
 use super::tenure::{Tenure, Turn};
 use crate::{
     Ability, Answer, BackendError, Certainty, Effect, FencingToken, Hold, Lease, LossReason, Moment, Owner,
@@ -114,7 +114,7 @@ impl Station {
         // A claim that the hand-over overtook ends with the lease.
         let certainty = self.take_quest_of(owner).map_or(tenure.certainty, |quest| quest.certainty());
         let request = ReleaseRequest { name, owner, terms, certainty, keep };
-        let Some(new) = tenure.replacement.filter(Replacement::may_have_happened) else {
+        let Some(new) = tenure.replacement.filter(|new| new.may_have_happened()) else {
             return self.release(now, request, Of::Lease, turn);
         };
         let request = ReleaseRequest { certainty: Certainty::Unknown, ..request };

@@ -25,7 +25,10 @@ impl Station {
         let refusal = match check(&self.policy.store, tenure.lease.terms, terms) {
             Err(error) => Refusal::Error(error),
             Ok(()) if busy => Refusal::Busy { holder: tenure.as_holder() },
-            Ok(()) => return tenure.replacement = Some(Replacement::new(self.owners.draw(), terms, now)),
+            Ok(()) => {
+                let replacement = Replacement::new(self.owners.draw(), terms, now);
+                return tenure.replacement = Some(Box::new(replacement));
+            }
         };
         self.outbox.push_back(Output::Replaced { turn, result: Err(refusal) });
     }
@@ -63,14 +66,15 @@ impl Station {
         self.go_on_replacing(replacement, Asking::Since(now, id));
     }
 
-    fn go_on_replacing(&mut self, replacement: Replacement, progress: Asking) {
+    fn go_on_replacing(&mut self, mut replacement: Box<Replacement>, progress: Asking) {
+        replacement.progress = progress;
         if let Some(tenure) = &mut self.tenure {
-            tenure.replacement = Some(Replacement { progress, ..replacement });
+            tenure.replacement = Some(replacement);
         }
     }
 
     /// The replacement that this action was for, and when it was handed out.
-    pub(super) fn take_replacement(&mut self, id: ActionId) -> Option<(Moment, Replacement)> {
+    pub(super) fn take_replacement(&mut self, id: ActionId) -> Option<(Moment, Box<Replacement>)> {
         let tenure = self.tenure.as_mut()?;
         match tenure.replacement.as_ref()?.progress {
             Asking::Since(at, asked) if asked == id => Some((at, tenure.replacement.take()?)),
@@ -82,7 +86,7 @@ impl Station {
         &mut self,
         now: Moment,
         asked_at: Moment,
-        replacement: Replacement,
+        replacement: Box<Replacement>,
         result: Result<Answer, BackendError>,
     ) {
         let settled = replacement.is_settled(now);
@@ -109,7 +113,7 @@ impl Station {
     }
 
     /// The store may have replaced the lease, or still may.
-    fn replace_again(&mut self, now: Moment, mut replacement: Replacement, effect: Effect) {
+    fn replace_again(&mut self, now: Moment, mut replacement: Box<Replacement>, effect: Effect) {
         let ttl = replacement.terms.ttl.get();
         if effect == Effect::Unknown {
             replacement.unanswered_until = Some(now + ttl + crate::drift(ttl));

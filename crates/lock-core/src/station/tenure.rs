@@ -25,8 +25,8 @@ pub(super) struct Tenure {
     pub(super) wanted: Option<Moment>,
     /// Who holds under the lease: one turn, where the mode is exclusive.
     pub(super) turns: Vec<Turn>,
-    /// What is to replace the lease.
-    pub(super) replacement: Option<Replacement>,
+    /// What is to replace the lease. Boxed, because most leases are never replaced.
+    pub(super) replacement: Option<Box<Replacement>>,
 }
 
 /// One guard's hold under a lease.
@@ -67,7 +67,7 @@ impl Tenure {
 
     /// Whether the store may hold another lease instead of this one.
     pub(super) fn may_be_replaced(&self) -> bool {
-        self.replacement.as_ref().is_some_and(Replacement::may_have_happened)
+        self.replacement.as_ref().is_some_and(|new| new.may_have_happened())
     }
 
     pub(super) fn has(&self, id: TurnId) -> bool {
