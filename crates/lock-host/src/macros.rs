@@ -23,7 +23,7 @@ macro_rules! option_setters {
     };
 }
 
-/// What a client makes and tells, for a tuple struct around an `Arc` of [`Stations`](crate::Stations), beside its `Mutex`.
+/// The methods that clients of both facades have, for a tuple struct around an `Arc` of [`Stations`](crate::Stations).
 #[macro_export]
 macro_rules! client_methods {
     () => {
@@ -51,7 +51,7 @@ macro_rules! client_methods {
     };
 }
 
-/// What a lock tells before it is acquired, for a tuple struct around a [`Lock`](crate::Lock).
+/// What can be asked about a lock before it is acquired, for a tuple struct around a [`Lock`](crate::Lock).
 #[macro_export]
 macro_rules! lock_queries {
     () => {

@@ -254,7 +254,7 @@ impl<D: Driver> Site<D> {
 }
 
 impl<W> Inner<W> {
-    /// The next input is the join of this call. Observers are told in its span how its wait goes on.
+    /// The next input is the join of this call. The events of its wait belong to its span.
     pub(crate) fn joins(&mut self, call: &Acquisition) {
         if let Some(diary) = &mut self.diary {
             diary.joins(call);

@@ -127,7 +127,7 @@ pub struct WeakHeld<D: Driver> {
 /// How a hold stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It is held, for so long unless it is renewed.
+    /// It is held, and ends after this time unless it is renewed.
     Held(Duration),
     /// It was lost before its guard ended it.
     Lost(Lost),
@@ -156,7 +156,7 @@ impl<D: Driver> WeakHeld<D> {
         self.hold.lost().is_some() || self.hold.is_given_up() || self.site.strong_count() == 0
     }
 
-    /// How the hold stands. At its deadline the station is told the time, so that it loses the hold even if the alarms
+    /// How the hold stands. At the deadline this ticks the station, so that the hold is lost even if the alarms
     /// are late.
     pub fn standing(&self, site: &Site<D>) -> Standing {
         let remaining = || self.hold.remaining(site.ports().clock.now());

@@ -62,7 +62,7 @@ pub(crate) struct News {
 
 struct Untold {
     occurrence: Occurrence,
-    /// The call in whose span the observers are told.
+    /// The call whose span the event belongs to.
     call: Option<Acquisition>,
 }
 

@@ -54,9 +54,9 @@ impl Pass {
         self.heirs(nodes, predecessor).filter(is_old).count() >= all - all / 2
     }
 
-    /// Whether no token of that deployment or of ours was forgotten since a move from there: so many nodes have abstained
-    /// since then that no majority of ours ever voted, and so many of them kept their counters that they include every token
-    /// from there.
+    /// Whether every token that was drawn before a move from that deployment is still known. It is if enough nodes have
+    /// abstained since the move that no majority of ours can have voted, and enough of them kept their counters to cover
+    /// every majority of that deployment.
     pub(super) fn are_counters_kept(&self, nodes: &Nodes, predecessor: &Membership) -> bool {
         // One that forgets afterwards is marked.
         let since_the_move =
