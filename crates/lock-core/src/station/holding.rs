@@ -1,18 +1,16 @@
 //! Holding: admission, renewal, local hand-over, loss, the end of a turn.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::Station;
 use super::io::{Join, Leaving, Output, TurnId};
-use super::line::Waiter;
 use super::pending::Of;
 use super::quest::{Grant, validity};
 use super::replacement::Old;
-use super::tenure::{Tenure, Turn};
+use super::tenure::Tenure;
 use crate::{
-    Ability, Answer, BackendError, Certainty, Effect, FencingToken, Hold, Lease, LossReason, Moment, Owner,
-    ReleaseRequest, Released, Renewed,
+    Ability, Answer, BackendError, Certainty, Effect, FencingToken, Lease, LossReason, Moment, Owner, ReleaseRequest,
+    Released, Renewed,
 };
 
 /// A turn is at least this long, so that it is over only once it has begun.
@@ -22,20 +20,25 @@ impl Station {
     /// Admits the first waiter under a fresh grant, and has the lease kept.
     pub(super) fn admit_first(&mut self, now: Moment, grant: Grant, certainty: Certainty) {
         let Some(waiter) = self.line.admit(grant.lease.terms) else { return };
-        let (lease, token) = (grant.lease.clone(), grant.lease.tokens.low());
-        self.outbox.push_back(Output::Keep { lease, asked_at: grant.basis, valid_for: grant.valid_for });
-        self.admit(now, Tenure::new(grant, certainty), waiter, token);
+        let token = grant.lease.tokens.low();
+        let tenure = self.keep(grant, certainty);
+        self.admit(now, tenure, waiter.join, token);
+    }
+
+    /// Has a fresh grant renewed.
+    pub(super) fn keep(&mut self, grant: Grant, certainty: Certainty) -> Tenure {
+        let Grant { lease, basis, valid_for, .. } = grant.clone();
+        self.outbox.push_back(Output::Keep { lease, asked_at: basis, valid_for });
+        Tenure::new(grant, certainty)
     }
 
     /// Gives a waiter its turn.
-    fn admit(&mut self, now: Moment, mut tenure: Tenure, waiter: Waiter, token: FencingToken) {
-        let Join { turn: id, max_hold, note, .. } = waiter.join;
+    fn admit(&mut self, now: Moment, mut tenure: Tenure, join: Join, token: FencingToken) {
+        let Join { turn, max_hold, note, .. } = join;
         let hold_until = max_hold.map(|most| now + most.max(SHORTEST_HOLD));
-        let hold = Arc::new(Hold::new(tenure.lease.clone(), token, tenure.until, hold_until));
-        assert!(now < hold.valid_until(), "a turn is admitted only while it is valid");
+        let hold = tenure.begin(now, turn, token, note, hold_until);
         self.floor.raise(token);
-        self.outbox.push_back(Output::Admit { turn: id, hold: Arc::clone(&hold) });
-        tenure.turns.push(Turn { id, hold, note, hold_until });
+        self.outbox.push_back(Output::Admit { turn, hold });
         self.tenure = Some(tenure);
     }
 
@@ -72,7 +75,7 @@ impl Station {
         match token.and_then(|token| Some((token, self.line.admit(tenure.lease.terms)?))) {
             Some((token, waiter)) => {
                 self.outbox.push_back(Output::Ended { turn: after, result: Ok(Released::Released) });
-                self.admit(now, tenure, waiter, token);
+                self.admit(now, tenure, waiter.join, token);
             }
             None => self.give_up(now, tenure, Some(after), None),
         }

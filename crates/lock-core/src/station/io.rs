@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    AcquireError, Answer, BackendError, Claim, Event, Hold, Lease, LossReason, Moment, Note, Owner, Patience, Refusal,
+    Answer, BackendError, Claim, Event, Hold, Lease, LossReason, Moment, Note, Owner, Patience, Refusal,
     ReleaseRequest, Released, Renewed, Terms,
 };
 
@@ -172,9 +172,4 @@ pub enum Output {
     },
     /// Have the keeper forget this owner's lease.
     Forget(Owner),
-}
-
-/// A waiter rejected with an error.
-pub(super) fn refused(turn: TurnId, error: AcquireError) -> Output {
-    Output::Refuse { turn, refusal: Refusal::Error(error) }
 }
