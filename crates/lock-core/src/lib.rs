@@ -37,7 +37,7 @@ mod token;
 mod verbs;
 
 pub use backend::{AsyncBackend, AsyncInspect, Backend, BlockingBackend, BlockingInspect};
-pub use capabilities::{Ability, Capabilities, Counter, Durability, Isolation, RequestOrder, Waiting};
+pub use capabilities::{Ability, Capabilities, Counter, Durability, Isolation, Keep, RequestOrder, Waiting};
 pub use error::{BackendError, Effect, ErrorKind, Operation};
 pub use event::{Event, EventSink, Heard, Listener, Listeners};
 pub use hold::{Hold, LossReason, Lost};

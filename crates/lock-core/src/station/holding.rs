@@ -6,10 +6,9 @@ use super::Station;
 use super::io::{Join, Leaving, Output, TurnId};
 use super::pending::Of;
 use super::quest::{Grant, validity};
-use super::replacement::Old;
 use super::tenure::Tenure;
 use crate::{
-    Ability, Answer, BackendError, Certainty, Effect, FencingToken, Lease, LossReason, Moment, Owner, ReleaseRequest,
+    Answer, BackendError, Certainty, Effect, FencingToken, Keep, Lease, LossReason, Moment, Owner, ReleaseRequest,
     Released, Renewed,
 };
 
@@ -44,14 +43,9 @@ impl Station {
 
     /// The holder is done: the lease is passed on to the next local waiter, or given up after its last turn.
     pub(super) fn end_turn(&mut self, now: Moment, leaving: Leaving) {
-        let Leaving { turn, keep } = leaving;
-        let keep = keep.filter(|keep| !keep.is_zero());
+        let turn = leaving.turn;
+        let keep = leaving.keep.map(Keep::get).filter(|keep| !keep.is_zero());
         let Some(mut tenure) = self.tenure.take_if(|tenure| tenure.has(turn)) else { return };
-        if let Some(error) = keep.and_then(|_| self.policy.store.check_ability(Ability::Keep).err()) {
-            self.outbox.push_back(Output::Ended { turn, result: Err(error) });
-            self.tenure = Some(tenure);
-            return;
-        }
         if let Some(ended) = tenure.take(turn) {
             ended.hold.give_up();
         }
@@ -147,7 +141,7 @@ impl Station {
                 tenure.extend(validity(asked_at, valid_for), valid_for);
             }
             Ok(Renewed::NotHeld) => match tenure.replacement.as_mut().filter(|new| new.may_have_happened()) {
-                Some(replacement) => replacement.old = Old::NotHeld,
+                Some(replacement) => replacement.old_is_gone = true,
                 None => self.lose_all(now, &LossReason::NotHeld),
             },
             Ok(Renewed::Unsure) => {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Answer, BackendError, Claim, Event, Hold, Lease, LossReason, Moment, Note, Owner, Patience, Refusal,
+    Answer, BackendError, Claim, Event, Hold, Keep, Lease, LossReason, Moment, Note, Owner, Patience, Refusal,
     ReleaseRequest, Released, Renewed, Terms,
 };
 
@@ -42,7 +42,7 @@ pub struct Leaving {
     pub turn: TurnId,
     /// How long nobody may have the lock after it: see [`ReleaseRequest::keep`]. It is for the last turn under a lease; a
     /// waiter just leaves.
-    pub keep: Option<Duration>,
+    pub keep: Option<Keep>,
 }
 
 impl Leaving {
@@ -57,8 +57,7 @@ impl Leaving {
 pub enum Input {
     /// A local waiter joins.
     Join(Join),
-    /// A waiter gives up, or a holder is done. For a turn that is over already, nothing happens. A holder that wants the lock
-    /// kept where the store cannot do that hears `Unsupported` in [`Output::Ended`], and holds on.
+    /// A waiter gives up, or a holder is done. For a turn that is over already, nothing happens.
     Leave(Leaving),
     /// A waiter is told to give up. For a turn that does not wait any more, nothing happens.
     Cancel(TurnId),

@@ -38,7 +38,6 @@ mod io;
 mod line;
 mod owners;
 mod pending;
-mod phase;
 mod progress;
 mod quest;
 mod refusing;
@@ -58,7 +57,6 @@ pub use io::{Action, ActionId, Input, Join, Leaving, Output, Reply, Request, Tur
 use line::Line;
 use owners::Owners;
 use pending::PendingReleases;
-use phase::Phase;
 use progress::Progress;
 use quest::Quest;
 use tenure::Tenure;
@@ -73,7 +71,7 @@ pub struct Station {
     policy: Policy,
     dice: Dice,
     owners: Owners,
-    phase: Phase,
+    closed: bool,
     line: Line,
     tenure: Option<Tenure>,
     quest: Option<Quest>,
@@ -96,7 +94,7 @@ impl Station {
             policy,
             dice: Dice::new(owners.seed()),
             owners,
-            phase: Phase::Open,
+            closed: false,
             line: Line::default(),
             tenure: None,
             quest: None,
@@ -190,12 +188,11 @@ impl Station {
     }
 
     fn on_join(&mut self, now: Moment, join: Join) {
-        let refused = match self.phase {
-            Phase::Closed => Some(AcquireError::Closed),
-            Phase::Open => self.policy.store.check_mode(join.terms.mode).err().map(AcquireError::from),
-        };
-        if let Some(error) = refused {
-            return self.refuse([join.turn], &Refusal::Error(error));
+        if self.closed {
+            return self.refuse([join.turn], &Refusal::Error(AcquireError::Closed));
+        }
+        if let Err(error) = self.policy.store.check_mode(join.terms.mode) {
+            return self.refuse([join.turn], &Refusal::Error(error.into()));
         }
         // This waiter waits for one answer only, and what is known may be old by now. A claim that is under way already
         // is its answer.
@@ -217,7 +214,7 @@ impl Station {
         self.refuse_all(AcquireError::Closed);
         self.lose_all(now, &crate::LossReason::Closed);
         self.give_up_quest(now);
-        self.phase = Phase::Closed;
+        self.closed = true;
     }
 
     /// What follows from the passing of time and from the state, whatever happened.

@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::Station;
 use super::io::{Output, TurnId};
 use super::line::Waiter;
-use super::phase::Phase;
 use super::quest::Quest;
 use crate::{AcquireError, BackendError, Effect, ErrorKind, Holder, Moment, Operation, Refusal};
 
@@ -62,7 +61,7 @@ impl Station {
     #[must_use]
     pub fn trouble(&self) -> Option<&BackendError> {
         match &self.quest {
-            _ if self.tenure.is_some() || self.phase == Phase::Closed => None,
+            _ if self.tenure.is_some() || self.closed => None,
             Some(Quest { trouble: Some(trouble), .. }) => Some(trouble),
             Some(Quest { holder: Some(_), .. }) => None,
             Some(_) | None => self.pending_releases.trouble(),

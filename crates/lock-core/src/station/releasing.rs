@@ -3,7 +3,6 @@
 use super::Station;
 use super::io::{ActionId, Output, Request, TurnId};
 use super::pending::{Of, PendingRelease};
-use super::phase::Phase;
 use super::progress::Progress;
 use super::quest::Quest;
 use crate::policy::pace;
@@ -13,7 +12,7 @@ impl Station {
     /// Whether the next claim would be a new owner's, and a release has to be answered first.
     pub(super) fn is_held_back(&self) -> bool {
         let new_owner = match (&self.tenure, &self.quest) {
-            (None, None) => self.phase == Phase::Open,
+            (None, None) => !self.closed,
             (None, Some(quest)) => quest.is_unknown_to_store(),
             (Some(_), _) => false,
         };

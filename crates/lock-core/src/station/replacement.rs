@@ -17,15 +17,8 @@ pub(super) struct Replacement {
     pub(super) tries: u32,
     /// Until when a claim that was not answered may still arrive, if there was one.
     pub(super) unanswered_until: Option<Moment>,
-    /// What the store said meanwhile of the old lease. It counts only if the replacement is refused.
-    pub(super) old: Old,
-}
-
-/// What the store said of the lease that is to be replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Old {
-    Held,
-    NotHeld,
+    /// Whether the store said meanwhile that the old lease is not held. It counts only if the replacement is refused.
+    pub(super) old_is_gone: bool,
 }
 
 impl Replacement {
@@ -37,7 +30,7 @@ impl Replacement {
             floor: None,
             tries: 0,
             unanswered_until: None,
-            old: Old::Held,
+            old_is_gone: false,
         }
     }
 

@@ -8,7 +8,7 @@ use super::Station;
 use super::io::{ActionId, Output, Request, TurnId};
 use super::progress::Progress;
 use super::quest::Grant;
-use super::replacement::{Old, Replacement};
+use super::replacement::Replacement;
 use super::tenure::Turn;
 use crate::policy::pace;
 use crate::{
@@ -81,36 +81,31 @@ impl Station {
         &mut self,
         now: Moment,
         asked_at: Moment,
-        replacement: Box<Replacement>,
+        mut replacement: Box<Replacement>,
         result: Result<Answer, BackendError>,
     ) {
-        let settled = replacement.is_settled(now);
-        match result {
+        let effect = match result {
             Ok(Answer::Granted { lease, valid_for, wanted }) if replacement.is_granted_by(&lease) => {
                 let grant = Grant { lease, basis: asked_at, valid_for, wanted };
-                if grant.is_stale(now) {
-                    self.replace_again(now, replacement, Effect::Unknown);
-                } else {
-                    self.go_on_under(now, grant, &replacement);
+                if !grant.is_stale(now) {
+                    return self.go_on_under(now, grant, &replacement);
                 }
+                Effect::Unknown
             }
-            Ok(Answer::Busy { holder, .. }) if settled => {
-                self.refuse_replacement(now, &replacement, Refusal::Busy { holder: Some(holder) });
-            }
-            Ok(Answer::Busy { .. }) => self.replace_again(now, replacement, Effect::None),
             // Not what was asked for.
-            Ok(Answer::Granted { .. } | Answer::Queued { .. }) => self.replace_again(now, replacement, Effect::Unknown),
-            Err(error) if error.effect() == Effect::None && replacement.unanswered_until.is_none() => {
-                self.refuse_replacement(now, &replacement, Refusal::Error(error.into()));
+            Ok(Answer::Granted { .. } | Answer::Queued { .. }) => Effect::Unknown,
+            Ok(Answer::Busy { holder, .. }) if replacement.is_settled(now) => {
+                return self.refuse_replacement(now, &replacement, Refusal::Busy { holder: Some(holder) });
             }
-            Err(error) => self.replace_again(now, replacement, error.effect()),
-        }
-    }
-
-    /// The store may have replaced the lease, or still may.
-    fn replace_again(&mut self, now: Moment, mut replacement: Box<Replacement>, effect: Effect) {
-        let ttl = replacement.terms.ttl.get();
+            Ok(Answer::Busy { .. }) => Effect::None,
+            Err(error) if error.effect() == Effect::None && replacement.unanswered_until.is_none() => {
+                return self.refuse_replacement(now, &replacement, Refusal::Error(error.into()));
+            }
+            Err(error) => error.effect(),
+        };
+        // The store may have replaced the lease, or still may.
         if effect == Effect::Unknown {
+            let ttl = replacement.terms.ttl.get();
             replacement.unanswered_until = Some(now + ttl + crate::drift(ttl));
         }
         let pause = self.dice.jittered(pace::retry(replacement.tries.saturating_sub(1)));
@@ -121,7 +116,7 @@ impl Station {
     fn refuse_replacement(&mut self, now: Moment, replacement: &Replacement, refusal: Refusal) {
         let Some(turn) = self.tenure.as_ref().and_then(|tenure| Some(tenure.turns.first()?.id)) else { return };
         self.outbox.push_back(Output::Replaced { turn, result: Err(refusal) });
-        if replacement.old == Old::NotHeld {
+        if replacement.old_is_gone {
             self.lose_all(now, &LossReason::NotHeld);
         }
     }

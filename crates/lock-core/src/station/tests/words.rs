@@ -3,10 +3,9 @@
 use std::sync::LazyLock;
 
 use super::super::owners::Owners;
-use super::super::phase::Phase;
 use super::super::progress::Progress;
 use super::super::quest::{Hint, Place, Quest};
-use super::super::replacement::{Old, Replacement};
+use super::super::replacement::Replacement;
 use super::super::tenure::{Tenure, Turn};
 use super::super::{Action, Output, Request, Station};
 use super::rig::SECRET;
@@ -124,11 +123,11 @@ fn loss(reason: &LossReason) -> &'static str {
 pub(super) fn state(now: Moment, station: &Station) -> String {
     let tenure = station.tenure.as_ref().map(|tenure| holding(now, tenure));
     let quest = station.quest.as_ref().map(|quest| asking(now, quest));
-    let mut text = match (tenure, quest, station.phase) {
+    let mut text = match (tenure, quest, station.closed) {
         (Some(tenure), Some(quest), _) => format!("{tenure}; {quest}"),
         (Some(one), None, _) | (None, Some(one), _) => one,
-        (None, None, Phase::Open) => "Idle".to_owned(),
-        (None, None, Phase::Closed) => "Closed".to_owned(),
+        (None, None, false) => "Idle".to_owned(),
+        (None, None, true) => "Closed".to_owned(),
     };
     for (index, waiter) in station.line.iter().enumerate() {
         let joint = if index == 0 { "; line: " } else { ", " };
@@ -183,10 +182,7 @@ fn replacing(now: Moment, new: &Replacement) -> String {
         Progress::Due(at) => format!("again in {}", after(now, at)),
     };
     let unanswered = if new.unanswered_until.is_some() { ", a claim unanswered" } else { "" };
-    let old = match new.old {
-        Old::Held => "",
-        Old::NotHeld => ", the old one not held",
-    };
+    let old = if new.old_is_gone { ", the old one not held" } else { "" };
     format!("; replacing it as {}, {progress}{unanswered}{old}", owner(new.owner))
 }
 

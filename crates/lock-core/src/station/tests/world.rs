@@ -9,8 +9,8 @@ use std::time::Duration;
 use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Station, TurnId};
 use super::model::Store;
 use crate::{
-    BackendError, Batch, Certainty, Effect, ErrorKind, Event, Hold, Keeper, Moment, Operation, Owner, Patience, Policy,
-    ReleaseRequest, Released, Renewed, Terms, Waiting,
+    BackendError, Batch, Certainty, Effect, ErrorKind, Event, Hold, Keep, Keeper, Moment, Operation, Owner, Patience,
+    Policy, ReleaseRequest, Released, Renewed, Terms, Waiting,
 };
 
 /// How many clients there are.
@@ -117,7 +117,7 @@ impl World {
     pub(super) fn leave(&mut self, client: usize, leaving: Leaving) {
         let turn = leaving.turn;
         let held = self.clients[client].holder.take_if(|(holder, _)| *holder == turn);
-        if let (Some((_, hold)), Some(keep)) = (held, leaving.keep) {
+        if let (Some((_, hold)), Some(keep)) = (held, leaving.keep.map(Keep::get)) {
             // The store's clock may be as much too fast as the drift allows for.
             let end = self.now + keep.saturating_sub(crate::drift(keep));
             let client = &mut self.clients[client];
