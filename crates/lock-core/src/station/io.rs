@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Answer, BackendError, Claim, Event, Hold, Keep, Lease, LossReason, Moment, Note, Owner, Patience, Refusal,
-    ReleaseRequest, Released, Renewed, Terms,
+    Answer, BackendError, Claim, Event, Hold, Keep, Lease, LossReason, Moment, Note, Owner, Refusal, ReleaseRequest,
+    Released, Renewed, Terms,
 };
 
 /// Names one turn at a station, from joining the line to the end of the hold. Made by the facade: unique per station, and rising,
@@ -33,6 +33,17 @@ pub struct Join {
     pub max_hold: Option<Duration>,
     /// What it says of itself.
     pub note: Note,
+}
+
+/// How long a waiter waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Not at all: the first answer counts.
+    Never,
+    /// Until this moment.
+    Until(Moment),
+    /// For as long as it takes.
+    Forever,
 }
 
 /// How a turn ends.

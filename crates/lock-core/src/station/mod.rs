@@ -54,7 +54,7 @@ use std::sync::Arc;
 
 pub use floor::Floor;
 use floor::Floors;
-pub use io::{Action, ActionId, Input, Join, Leaving, Output, Reply, Request, TurnId};
+pub use io::{Action, ActionId, Input, Join, Leaving, Output, Patience, Reply, Request, TurnId};
 use line::Line;
 use owners::Owners;
 use pending::PendingReleases;
@@ -63,7 +63,7 @@ use quest::Quest;
 use tenure::Tenure;
 
 use crate::policy::Dice;
-use crate::{AcquireError, LockName, Moment, Owner, Patience, Policy, Refusal, Terms};
+use crate::{AcquireError, LockName, Moment, Owner, Policy, Refusal, Terms};
 
 /// All that a client knows of one lock: its local waiters, and the lease they share. See the module's text.
 #[derive(Debug)]
