@@ -2,31 +2,40 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lock_core::station::TurnId;
-use lock_core::{BackendError, Hold, LossReason, Refusal, Released};
+use lock_core::{BackendError, Hold, LossReason, Moment, Refusal, Released};
 use lock_host::Waiters;
 use tokio::sync::futures::OwnedNotified;
 use tokio::sync::{Notify, oneshot};
 
+use crate::own::Own;
+
 /// The station's answer to a waiter.
 pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
 
-/// Gets the outcome of a turn.
-pub(crate) type EndSender = oneshot::Sender<Result<Released, BackendError>>;
+/// The outcome of a turn.
+pub(crate) type Ended = Result<Released, BackendError>;
+
+/// How long a request waits for a task that runs it and is not polled, until a loop gets it. Chosen: much shorter than a
+/// lease, and so long that hardly any request lives to see it.
+const UNPOLLED_MAX: Duration = Duration::from_secs(1);
 
 /// The tasks that wait or hold at a site.
 #[derive(Default)]
 pub(crate) struct Tasks {
     by_turn: HashMap<TurnId, Task>,
     ends: Arc<Notify>,
+    /// The requests that no loop has yet.
+    pub(crate) own: Own,
 }
 
 /// A task that waits or holds.
 #[derive(Default)]
 struct Task {
     verdict: Option<oneshot::Sender<Verdict>>,
-    ended: Option<EndSender>,
+    ended: Option<oneshot::Sender<Ended>>,
     hold: Option<Arc<Hold>>,
 }
 
@@ -39,7 +48,7 @@ impl Tasks {
     }
 
     /// Sets who gets the outcome of a turn. Returns whether the turn has not ended yet.
-    pub(crate) fn hear_end(&mut self, turn: TurnId, ended: Option<EndSender>) -> bool {
+    pub(crate) fn hear_end(&mut self, turn: TurnId, ended: Option<oneshot::Sender<Ended>>) -> bool {
         self.by_turn.get_mut(&turn).map(|task| task.ended = ended).is_some()
     }
 
@@ -84,6 +93,10 @@ impl Waiters for Tasks {
 
     fn is_empty(&self) -> bool {
         self.by_turn.is_empty()
+    }
+
+    fn next_wake(&self, now: Moment) -> Option<Moment> {
+        self.own.is_waiting().then(|| now + UNPOLLED_MAX)
     }
 }
 
