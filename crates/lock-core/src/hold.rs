@@ -56,7 +56,7 @@ pub struct Hold {
     token: FencingToken,
     valid_until: AtomicU64,
     /// When `max_hold` ends the turn.
-    hold_until: Option<Moment>,
+    pub(crate) hold_until: Option<Moment>,
     /// Whether it was ever reported as ended: from then on no renewal can revive it.
     over: AtomicBool,
     lost: OnceLock<LossReason>,

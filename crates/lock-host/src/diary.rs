@@ -253,11 +253,6 @@ impl Diary {
         if let Ok(Released::Left | Released::NotHeld) = result {
             return self.lost(turn, &LossReason::NotHeld);
         }
-        // A holder whose wish was refused holds on, and its lease is still renewed.
-        let holds_on = |holding: &Holding| result.is_err() && self.renews(holding.hold.lease().owner);
-        if self.holds.get(&turn).is_some_and(holds_on) {
-            return;
-        }
         let Some(Holding { hold, since }) = self.holds.remove(&turn) else { return };
         let (lock, token, held) = (self.news.lock(), hold.token(), self.now.since(since));
         match result {
@@ -268,10 +263,6 @@ impl Diary {
                 self.unreleased.push(Unreleased { owner: hold.lease().owner, token, held, request: None });
             }
         }
-    }
-
-    fn renews(&self, owner: Owner) -> bool {
-        self.renewal.as_ref().is_some_and(|due| due.owner == owner)
     }
 
     /// A release may repeat one that was not confirmed.

@@ -40,6 +40,8 @@ mod locked;
 mod macros;
 #[path = "../../../crates/lock-host/src/observer.rs"]
 mod observer;
+#[path = "../../../crates/lock-host/src/options.rs"]
+mod options;
 #[path = "../../../crates/lock-host/src/outcome.rs"]
 mod outcome;
 #[path = "../../../crates/lock-host/src/pool.rs"]
@@ -92,7 +94,7 @@ pub use builder::{Build, Builder, Settings};
 pub use cancel::CancelToken;
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{caught, counted, panicked};
+pub use errors::{ReleaseError, VerifyError, WhileHeldError, caught, counted, panicked};
 pub use guard::Guard;
 pub use host::{note, random_u64, secret};
 pub use inquiry::Inquiry;
@@ -102,6 +104,7 @@ pub use locked::Telling;
 pub use loss::LossWatch;
 pub use mutex::Mutex;
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
+pub use options::LockOptions;
 pub use outcome::Outcome;
 pub use pool::{Pool, Work};
 pub use ports::Ports;

@@ -306,17 +306,6 @@ fn a_release_that_was_not_confirmed_is_told_and_so_is_its_end() {
 }
 
 #[test]
-fn a_holder_whose_wish_is_refused_holds_on() {
-    let rig = Rig::new(|_| {});
-    let lease = rig.hold(1);
-    let leaving = Leaving { turn: TurnId(1), keep: Some(SECOND) };
-    rig.site.feed(&mut rig.site.lock(), Input::Leave(leaving));
-    rig.clock.advance(20 * SECOND);
-    rig.renewed(&lease);
-    assert_eq!(rig.names(), ["acquired", "renewed late"]);
-}
-
-#[test]
 fn the_store_is_reported_once_for_all_locks() {
     let rig = Rig::new(|_| {});
     let other = rig.stations.site(&"b".parse().unwrap()).unwrap();
