@@ -17,7 +17,8 @@
 //!
 //! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `look` (questions, answers)
 //! · `channel` (notifications from Redis) · `failure` (what an error means) · `connect`, `greeting` (what every
-//! connection has in common) · `batcher`, `link`, `nonblocking` (tokio) · `stack`, `listener`, `blocking` (threads) ·
+//! connection has in common) · `batcher`, `link`, `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`, `blocking`
+//! (threads) ·
 //! `node` (a Redis as a node of a quorum).
 
 #[cfg(feature = "async")]
@@ -42,7 +43,10 @@ mod peer;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
 mod script;
+mod slots;
+mod socket;
 mod stack;
+mod sync;
 mod value;
 mod verbs;
 mod wire;
