@@ -10,7 +10,7 @@ use crate::{Moment, Patience, Queueing, Terms, Width};
 pub(super) struct Waiter {
     pub(super) join: Join,
     pub(super) since: Moment,
-    /// The answer that is the last one for it.
+    /// The number of the answer after which it is rejected.
     last_answer: Option<u64>,
 }
 
@@ -19,13 +19,13 @@ pub(super) struct Waiter {
 pub(super) struct Line {
     /// Boxed, because most lines are of one, and there may be many.
     waiters: BTreeMap<TurnId, Box<Waiter>>,
-    /// Those who would not wait at all.
+    /// The waiters that accept the first answer, and do not wait.
     impatient: BTreeSet<TurnId>,
-    /// When the waits of the others end, if they do.
+    /// When the waits of the others end, if they have an end.
     deadlines: BTreeSet<(Moment, TurnId)>,
-    /// How often the store has answered a claim, and granted nothing.
+    /// How many claims the store has answered without a grant.
     answers: u64,
-    /// The last answers of those who wait for so many only.
+    /// The last answers of the waiters whose attempts are limited.
     last_answers: BTreeSet<(u64, TurnId)>,
 }
 
@@ -74,19 +74,19 @@ impl Line {
         Width::for_waiters(fitting.take(turns).count())
     }
 
-    /// Whether a place in the store's queue would help anybody.
+    /// Whether any waiter could use a place in the store's queue.
     pub(super) fn queueing(&self) -> Queueing {
         if self.impatient.len() < self.waiters.len() { Queueing::Wanted } else { Queueing::Unwanted }
     }
 
-    /// Takes out those who would not wait at all.
+    /// Takes out the waiters that do not wait.
     pub(super) fn take_impatient(&mut self) -> BTreeSet<TurnId> {
         let turns = std::mem::take(&mut self.impatient);
         turns.iter().for_each(|turn| _ = self.leave(*turn));
         turns
     }
 
-    /// Takes out those whose wait is over, the first to end first.
+    /// Takes out the waiters whose wait is over, in the order in which their waits end.
     pub(super) fn take_overdue(&mut self, now: Moment) -> Vec<Waiter> {
         let mut overdue = Vec::new();
         while let Some((_, turn)) = self.deadlines.first().copied().filter(|(end, _)| *end <= now) {
@@ -95,7 +95,7 @@ impl Line {
         overdue
     }
 
-    /// The store has answered a claim, and granted nothing. Takes out those for whom it was the last answer.
+    /// The store has answered a claim without a grant. Takes out the waiters for which this was the last answer.
     pub(super) fn take_exhausted(&mut self) -> Vec<Waiter> {
         self.answers += 1;
         let mut exhausted = Vec::new();

@@ -1,4 +1,4 @@
-//! What a request to a node of a quorum is counted and written down as.
+//! How requests to a node of a quorum are counted and recorded.
 
 use lock_core::EventSink;
 use lock_core::node::{Ask, QuorumNode};
@@ -6,14 +6,14 @@ use lock_core::node::{Ask, QuorumNode};
 use super::{Asked, Call, Faulty, owners};
 use crate::node::operation;
 
-/// Whose errors the faults of a node are: it does not say what kind of store it is.
+/// The backend's name in the errors of a faulty node: a node does not say what kind of store it is.
 const NODE: &str = "node";
 
 pub(super) fn call_of_node(ask: &Ask) -> Call {
     Call { backend: NODE, operation: operation(ask) }
 }
 
-/// What is written down of a request to a node.
+/// What is recorded of a request to a node.
 pub(super) fn asked_of_node(ask: &Ask) -> Option<Asked> {
     match ask {
         Ask::Acquire { claim, .. } => Some(Asked::Acquire(claim.owner)),

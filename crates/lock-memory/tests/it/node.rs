@@ -62,7 +62,7 @@ pub(crate) fn install(epoch: Epoch, counter: u64) -> Ask {
     Ask::Install { epoch, counter, longest: Duration::ZERO, membership: Arc::new(membership()) }
 }
 
-/// A node as its requests meet it: what it keeps, and the run that is asked. Its clock begins at 0, so its counter, too.
+/// A node as requests see it: its data, and the run that is asked. Its clock begins at 0, and so does its counter.
 #[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) store: NodeStore,

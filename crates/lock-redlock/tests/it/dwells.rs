@@ -11,7 +11,7 @@ use crate::support::{MAX_TTL, claim};
 
 const SECOND: Duration = Duration::from_secs(1);
 const NANO: Duration = Duration::from_nanos(1);
-/// What `max_ttl` is where a URL does not say.
+/// The default of `max_ttl`.
 const DEFAULT_MAX_TTL: Duration = Duration::from_secs(300);
 /// No dwell is shorter.
 const LEAST: Duration = Duration::from_secs(2);
@@ -24,7 +24,7 @@ fn of(nodes: usize, abstaining: usize) -> Script {
     script
 }
 
-/// How long the last node is said to abstain.
+/// How long the last node is reported to abstain.
 fn left(script: &mut Script) -> Duration {
     let report = script.pass(Purpose::Watch).unwrap();
     report.nodes.last().unwrap().votes_in.unwrap()
@@ -51,7 +51,7 @@ fn a_dwell_lasts_for_the_longest_ttl_that_the_node_or_another_voter_knows() {
         script.views.iter_mut().zip(known).for_each(|(view, known)| view.longest = known * SECOND);
         assert_eq!(left(&mut script), whole(lasts * SECOND), "{known:?}");
     }
-    // What a node knows that abstains itself says nothing: it has forgotten.
+    // What an abstaining node knows does not count: it has forgotten.
     let mut script = of(5, 2);
     script.views[3].longest = 30 * SECOND;
     assert_eq!(left(&mut script), whole(10 * SECOND));
@@ -79,7 +79,7 @@ fn a_blank_node_dwells_for_the_default_max_ttl_if_too_few_others_know() {
         script.views.last_mut().unwrap().membership = None;
         let report = script.pass(Purpose::Watch).unwrap();
         assert_eq!(report.nodes.last().unwrap().votes_in, Some(whole(lasts)), "{abstaining} of {nodes} abstain");
-        // One that knows its deployment knows what that allows.
+        // A node that knows its deployment knows its `max_ttl`.
         if abstaining > 1 {
             assert_eq!(report.nodes[1].votes_in, Some(whole(MAX_TTL)));
         }
@@ -161,7 +161,7 @@ fn a_look_foretells_dwells_by_the_nodes_own_record() {
     assert!(script.stepped(is_install).is_empty());
 }
 
-/// What a majority of voters knew at one time need not be announced before it is used.
+/// A ttl that a majority of voters knew at one time is used without an announcement.
 #[test]
 fn a_pass_finds_out_which_ttl_was_announced() {
     let ms = Duration::from_millis;
@@ -173,7 +173,7 @@ fn a_pass_finds_out_which_ttl_was_announced() {
         (4, 0, 3, ms(0), true),
         (4, 0, 2, ms(0), false),
         (5, 0, 5, ms(1977), true),
-        // By then one may have forgotten, dwelled and come back.
+        // By then one may have forgotten, dwelled and voted again.
         (5, 0, 5, ms(1978), false),
     ] {
         let mut script = of(nodes, abstaining);

@@ -1,4 +1,4 @@
-//! A minority that is wrong does not count: it is told of, and is in nobody's way.
+//! A minority of unsuitable nodes does not count: it is reported, and blocks nobody.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn with_server(rig: &Rig, node: usize, server: &MemoryNode) -> Rig {
 
 /// As a replica, or a node of a cluster.
 #[test]
-fn a_node_that_cannot_be_one_stops_nobody_while_a_majority_is_left() {
+fn an_unsuitable_node_stops_nobody_while_a_majority_is_left() {
     let rig = Rig::founded(3);
     let running = rig.connected();
     let lease = granted(acquire(&running, &claim(1)));
@@ -40,7 +40,7 @@ fn a_node_that_cannot_be_one_stops_nobody_while_a_majority_is_left() {
     assert_eq!(error.kind(), ErrorKind::Config);
 }
 
-/// Somebody led the address of a dead node to another one.
+/// The address of a dead node now leads to another node.
 #[test]
 fn one_server_under_two_addresses_counts_once() {
     for order in [[0, 1, 2], [2, 1, 0]] {
@@ -98,7 +98,7 @@ fn two_addresses_of_one_server_are_refused_where_no_majority_is_left() {
     assert!(error.to_string().contains("node-0 and node-2 are the same server"), "{error}");
 }
 
-/// A name leads to another server while clients are connected to the first, which lives on.
+/// A name leads to another server while clients are connected to the first one, which keeps running.
 #[test]
 fn two_servers_behind_one_address_do_not_both_count() {
     let rig = Rig::founded(3);
@@ -114,7 +114,7 @@ fn two_servers_behind_one_address_do_not_both_count() {
         assert!(matches!(first.renew(std::slice::from_ref(&lease), WITHIN).unwrap()[..], [Renewed::Renewed { .. }]));
     }
     assert_eq!(votes(&watch(&others)), [true; 3]);
-    // A minority forgets, which has everybody look again.
+    // A minority forgets, so every client looks again.
     rig.nodes[2].forget();
     let report = watch(&first);
     assert_eq!(votes(&report), [false, true, false]);
@@ -145,7 +145,8 @@ fn a_note_that_is_out_of_date_deposes_nobody() {
     assert_eq!(votes(&watch(&rig.client())), [true, false, true], "the third notes an epoch that is over");
 }
 
-/// Another deployment's node and one that knows of none answer. It may be that one's, until a majority votes here.
+/// A node of another deployment answers, and one that knows of none. The second may belong to the other deployment, until a
+/// majority votes here.
 #[test]
 fn while_a_stranger_answers_a_blank_node_waits_for_a_majority() {
     let rig = Rig::founded(5);
@@ -157,7 +158,7 @@ fn while_a_stranger_answers_a_blank_node_waits_for_a_majority() {
     let client = mixed.client();
     assert_eq!(votes(&watch(&client)), [false; 5]);
     assert!(!marked(), "it may be the others'");
-    // Those that know of this deployment are nobody else's.
+    // Nodes that know this deployment belong to no other.
     rig.clock.advance(MAX_TTL + Duration::from_secs(2));
     assert_eq!(votes(&watch(&client)), [true, true, true, false, false]);
     watch(&client);

@@ -1,4 +1,4 @@
-//! What is special about the backend for tokio: futures that are dropped.
+//! What only the backend for tokio has: futures that are dropped.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use lock_redlock::quorum::Purpose;
 use crate::support::{MAX_TTL, Rig, WITHIN};
 
 #[tokio::test]
-async fn what_was_dropped_is_not_waited_for() {
+async fn dropped_requests_are_not_waited_for() {
     let rig = Rig::founded(3);
     let nodes = rig.nodes.iter().zip(&rig.faults).map(|(node, faults)| Faulty::new(node.clone(), faults)).collect();
     let client = Redlock::on_clock(nodes, Ttl::new(MAX_TTL).unwrap(), Arc::new(rig.clock.clone())).unwrap();

@@ -99,7 +99,7 @@ fn a_look_reads_the_notes_and_makes_none() {
     }
 }
 
-/// Every majority of the old deployment includes one of so many.
+/// Every majority of the old deployment includes at least one of this many nodes.
 #[test]
 fn a_move_needs_as_many_nodes_as_leave_no_majority() {
     let to = Arc::new(Membership::new(vec!["a".into(), "b".into(), "c".into()], MAX_TTL));
@@ -127,7 +127,7 @@ fn a_node_that_a_pass_could_not_reach_keeps_its_vote_and_one_that_is_wrong_does_
     }
 }
 
-/// What the quorum begins by itself, once a verb has its verdict.
+/// What the quorum begins by itself once a verb has its result.
 fn looks_after_a_release(script: &mut Script) -> bool {
     script.sent.clear();
     release(script, 1);
@@ -146,11 +146,11 @@ fn a_pass_follows_a_verb_if_a_node_does_not_vote_and_the_last_pass_was_a_while_a
         (abstains, Purpose::Watch, 250, true),
         (fails, Purpose::Watch, 999, false),
         (fails, Purpose::Watch, 1000, true),
-        // Its votes stay what they were, but nothing is granted until a pass has a better answer.
+        // Its vote stays what it was, but nothing is granted until a pass has a better answer.
         (refuses, Purpose::Watch, 999, false),
         (refuses, Purpose::Watch, 1000, true),
         ((|_| {}) as Change, Purpose::Watch, 3_600_000, false),
-        // Another purpose does not put it off.
+        // A pass for another purpose does not delay it.
         (abstains, Purpose::Look, 0, true),
     ] {
         let mut script = Script::voting(3);

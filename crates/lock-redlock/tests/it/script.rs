@@ -1,4 +1,4 @@
-//! A quorum whose nodes answer what a test says.
+//! A quorum whose nodes answer as a test specifies.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,13 +17,13 @@ pub(crate) struct Script {
     quorum: Quorum,
     pub(crate) now: Moment,
     pub(crate) views: Vec<View>,
-    /// What each node has noted of each.
+    /// What each node has noted about each other node.
     pub(crate) notes: Vec<Vec<Option<Noted>>>,
     /// The nodes that fail in a pass, and how.
     pub(crate) failing: BTreeMap<usize, ErrorKind>,
-    /// What the last pass asked which node.
+    /// The requests of the last pass, by node.
     pub(crate) steps: Vec<(usize, Ask)>,
-    /// What has no outcome yet.
+    /// The requests without an outcome.
     pub(crate) sent: Vec<Outgoing>,
     pub(crate) verdicts: Vec<Verdict>,
 }
@@ -102,7 +102,7 @@ impl Script {
         }
     }
 
-    /// The nodes that the last pass asked this, in order.
+    /// The nodes that got this request in the last pass, in order.
     pub(crate) fn stepped(&self, is_it: fn(&Ask) -> bool) -> Vec<usize> {
         let mut nodes: Vec<_> = self.steps.iter().filter(|(_, ask)| is_it(ask)).map(|(node, _)| *node).collect();
         nodes.sort_unstable();
@@ -114,7 +114,7 @@ impl Script {
         self.views[node].state = NodeState::Abstaining { epoch: epoch_of(node), since: Duration::ZERO };
     }
 
-    /// The node abstains, and so many nodes have noted for how long.
+    /// The node abstains, and this many nodes have noted for how long.
     pub(crate) fn noted(&mut self, node: usize, noting: usize, age: Duration) {
         self.abstains(node);
         self.notes[..noting].iter_mut().for_each(|notes| notes[node] = Some(Noted { epoch: epoch_of(node), age }));
@@ -139,7 +139,7 @@ impl Script {
         }
     }
 
-    /// The outcome of the oldest question of this kind to a node.
+    /// The outcome of the oldest request of this kind to a node.
     pub(crate) fn answer(&mut self, node: usize, is_it: fn(&Ask) -> bool, outcome: Outcome) {
         let found = self.sent.iter().position(|sent| sent.node.0 == node && is_it(&sent.ask));
         let sent = self.sent.remove(found.unwrap_or_else(|| panic!("node {node} was not asked: {:?}", self.sent)));
@@ -156,7 +156,7 @@ impl Script {
         self.answer(node, is_fence, Ok(Told::Fenced(answers.to_vec())));
     }
 
-    /// The nodes with an open question of this kind.
+    /// The nodes with an open request of this kind.
     pub(crate) fn asked(&self, is_it: fn(&Ask) -> bool) -> Vec<usize> {
         self.sent.iter().filter(|sent| is_it(&sent.ask)).map(|sent| sent.node.0).collect()
     }

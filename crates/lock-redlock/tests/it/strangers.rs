@@ -7,7 +7,7 @@ use lock_redlock::quorum::Purpose;
 use crate::script::{Script, is_install, is_mark};
 use crate::support::MAX_TTL;
 
-/// The node belongs to a deployment of others.
+/// The node belongs to another deployment.
 fn is_a_stranger(script: &mut Script, node: usize) {
     script.views[node].membership = Some(Membership::new(vec!["x".into(), "y".into(), "z".into()], MAX_TTL));
 }
@@ -20,7 +20,7 @@ fn of(nodes: usize, strangers: usize, blank: usize) -> Script {
     script
 }
 
-/// A blank one may be theirs.
+/// A blank node may belong to the strangers' deployment.
 #[test]
 fn beside_strangers_a_majority_has_to_know_this_deployment() {
     for (nodes, strangers, blank, enough) in [
@@ -102,14 +102,14 @@ fn a_blank_node_that_has_waited_is_installed_only_where_a_majority_votes() {
 }
 
 #[test]
-fn what_another_deployment_has_marked_is_a_stranger() {
+fn a_node_that_another_deployment_marked_is_a_stranger() {
     let mut script = Script::new(3);
     script.is_blank(0);
     script.views[0].marked_for = Some(Membership::new(vec!["x".into()], MAX_TTL));
     let report = script.pass(Purpose::Watch).unwrap();
     assert!(report.nodes[0].view.is_err());
     assert!(script.stepped(is_mark).is_empty());
-    // Unless all is declared new.
+    // Unless all nodes are declared new.
     (0..3).for_each(|node| script.is_blank(node));
     script.pass(Purpose::Init).unwrap();
     assert_eq!(script.stepped(is_mark), [0, 1, 2]);

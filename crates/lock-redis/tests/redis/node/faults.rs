@@ -33,7 +33,7 @@ fn a_stopped_node_means_unknown_and_the_release_undoes_the_acquire() {
 }
 
 #[test]
-fn a_ghost_leaves_nothing_where_it_waits_behind_its_release_in_a_stopped_node() {
+fn a_late_claim_leaves_nothing_if_it_waits_behind_its_release_at_a_stopped_node() {
     for (facade, connect) in BOTH {
         let near = Voter::start(connect);
         let proxy = Proxy::start(near.server.port());

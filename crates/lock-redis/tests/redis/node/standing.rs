@@ -1,4 +1,4 @@
-//! What is asked about the node itself: whether it votes, and in which deployment.
+//! The requests about the node itself: whether it votes, and in which deployment.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ fn it_says_how_long_it_has_abstained() {
 }
 
 #[test]
-fn what_comes_late_does_not_change_who_votes() {
+fn late_requests_do_not_change_who_votes() {
     for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         voter.take("job");
@@ -83,7 +83,7 @@ fn what_comes_late_does_not_change_who_votes() {
 }
 
 #[test]
-fn installing_never_lowers_what_is_known() {
+fn installing_lowers_neither_the_counter_nor_the_longest_ttl() {
     for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let ahead = voter.clock() + 3600 * SECOND;
@@ -127,7 +127,7 @@ fn the_last_epoch_that_began_at_a_member_is_noted_once() {
 }
 
 #[test]
-fn a_mark_says_for_which_deployment_it_is() {
+fn a_mark_names_its_deployment() {
     for (facade, connect) in BOTH {
         let server = RedisServer::start();
         let node = connect(&server.url());
@@ -198,7 +198,7 @@ fn a_move_marks_a_node_that_knew_a_deployment_and_forgot() {
 }
 
 #[test]
-fn a_node_that_may_drop_locks_says_so() {
+fn a_node_that_may_drop_locks_reports_its_policy() {
     let evicting = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
     for (arguments, evicts) in [(&evicting[..], Some("allkeys-lru")), (&evicting[..2], None), (&evicting[2..], None)] {
         for (facade, connect) in BOTH {

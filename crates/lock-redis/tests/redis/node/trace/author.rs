@@ -1,4 +1,4 @@
-//! Who makes up a trace, from a seed and from what was answered so far.
+//! The author of a trace: it chooses each step from a seed and from the answers so far.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,11 +1,11 @@
-//! What a trace has met.
+//! The cases that a trace has covered.
 
 use lock_core::node::{Ask, NodeState, Noted, Noting, Told, View};
 use lock_core::{Claim, Fenced, FencingToken, Lease, Released};
 
 use super::pair::Answered;
 
-/// What a trace has to have met to be worth anything.
+/// The cases that a trace has to cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Met {
     /// A hold ended by the clock.
@@ -20,7 +20,7 @@ pub(super) enum Met {
     WishFarAhead,
     /// A floor that counted for no more than the clock and a day.
     FloorFarAhead,
-    /// The owner had it already.
+    /// The owner already held.
     Again,
     /// The same, for longer than anybody had asked.
     AgainForLonger,
@@ -34,9 +34,9 @@ pub(super) enum Met {
     RenewedForLonger,
     /// The owner's own grant has a higher token.
     Higher,
-    /// Somebody came after.
+    /// A later owner holds.
     SomebodyAfter,
-    /// Somebody else holds, who did not come after.
+    /// Another owner holds, which is not a later one.
     NotHeldButByAnother,
     NotHeldByAnybody,
     NoFences,
