@@ -46,6 +46,6 @@ pub(crate) fn operation(ask: &Ask) -> Operation {
         Ask::Fence { .. } => Operation::Fence,
         Ask::Release(_) => Operation::Release,
         Ask::Look => Operation::Inspect,
-        Ask::Mark { .. } | Ask::Note { .. } | Ask::Install { .. } | Ask::Move { .. } => Operation::Connect,
+        Ask::Mark { .. } | Ask::Record { .. } | Ask::Install { .. } | Ask::Move { .. } => Operation::Connect,
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn asked_of_node(ask: &Ask) -> Option<Asked> {
         Ask::Acquire { claim, .. } => Some(Asked::Acquire(claim.owner)),
         Ask::Fence { leases, .. } => Some(Asked::Fence(owners(leases))),
         Ask::Release(request) => Some(Asked::Release(request.owner)),
-        Ask::Look | Ask::Mark { .. } | Ask::Note { .. } | Ask::Install { .. } | Ask::Move { .. } => None,
+        Ask::Look | Ask::Mark { .. } | Ask::Record { .. } | Ask::Install { .. } | Ask::Move { .. } => None,
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, NodeState, Noted, Noting, RunId, Sighting, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, Record, Recording, RunId, Sighting, Told, View};
 use lock_core::{
     BackendError, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Moment, ReleaseRequest, Released,
 };
@@ -37,7 +37,7 @@ pub struct NodeStore {
     marked_for: Option<Membership>,
     predecessor: Option<Membership>,
     seal: Option<Seal>,
-    notes: BTreeMap<String, KnownEpoch>,
+    records: BTreeMap<String, KnownEpoch>,
     locks: BTreeMap<LockName, NodeLock>,
     freed: Vec<Freed>,
 }
@@ -86,8 +86,8 @@ impl NodeStore {
             Ask::Acquire { claim, wish, .. } => return self.acquire(clock, inbox, claim, *wish),
             Ask::Fence { leases, .. } => return Ok(Told::Fenced(self.fence(clock, leases))),
             Ask::Release(request) => return Ok(Told::Released(self.release(clock, request))),
-            Ask::Note { seen, keep } => {
-                return Ok(Told::Noted(seen.iter().map(|seen| self.note(clock, seen, *keep)).collect()));
+            Ask::Record { seen, keep } => {
+                return Ok(Told::Records(seen.iter().map(|seen| self.record(clock, seen, *keep)).collect()));
             }
             Ask::Look => {}
             Ask::Mark { epoch, membership } => {
@@ -202,19 +202,19 @@ impl NodeStore {
         }
     }
 
-    fn note(&mut self, clock: Moment, seen: &Sighting, keep: Duration) -> Option<Noted> {
-        self.notes.retain(|_, note| clock < note.until);
-        let stored = self.notes.get(&seen.member).map(|note| note.epoch);
-        let begun = match seen.noting {
-            Noting::Nothing => None,
-            Noting::Begins(epoch) => (stored != Some(epoch)).then_some(epoch),
-            Noting::BeginsAnew(epoch) => Some(epoch),
+    fn record(&mut self, clock: Moment, seen: &Sighting, keep: Duration) -> Option<Record> {
+        self.records.retain(|_, record| clock < record.until);
+        let stored = self.records.get(&seen.member).map(|record| record.epoch);
+        let begun = match seen.recording {
+            Recording::Nothing => None,
+            Recording::Begins(epoch) => (stored != Some(epoch)).then_some(epoch),
+            Recording::BeginsAnew(epoch) => Some(epoch),
         };
         if let Some(epoch) = begun {
-            self.notes.insert(seen.member.clone(), KnownEpoch { epoch, first: clock, until: clock + keep });
+            self.records.insert(seen.member.clone(), KnownEpoch { epoch, first: clock, until: clock + keep });
         }
-        let note = self.notes.get(&seen.member)?;
-        Some(Noted { epoch: note.epoch, age: clock.since(note.first) })
+        let record = self.records.get(&seen.member)?;
+        Some(Record { epoch: record.epoch, age: clock.since(record.first) })
     }
 
     /// Whether the run votes, or will vote, in this epoch.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{
-    Ask, AsyncQuorumNode, BlockingQuorumNode, Epoch, Membership, NodeState, Noting, QuorumNode, Sighting, Told, View,
+    Ask, AsyncQuorumNode, BlockingQuorumNode, Epoch, Membership, NodeState, QuorumNode, Recording, Sighting, Told, View,
 };
 use lock_core::{BackendError, Certainty, Claim, EventSink, Fenced, FencingToken, Lease, Released, TokenRange, Width};
 use lock_redis::RedisConfig;
@@ -86,9 +86,9 @@ fn mark(epoch: Epoch) -> Ask {
     Ask::Mark { epoch, membership: Arc::new(membership()) }
 }
 
-/// What is noted of the second node, after this.
-fn note(noting: Noting, keep: Duration) -> Ask {
-    Ask::Note { seen: Arc::new([Sighting { member: OTHER.into(), noting }]), keep }
+/// What is recorded of the second node, after this.
+fn record(recording: Recording, keep: Duration) -> Ask {
+    Ask::Record { seen: Arc::new([Sighting { member: OTHER.into(), recording }]), keep }
 }
 
 fn install(epoch: Epoch) -> Ask {

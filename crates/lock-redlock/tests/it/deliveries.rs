@@ -198,7 +198,7 @@ const SHORT: Duration = Duration::from_millis(200);
 /// Longer than the shortest dwell.
 const SLOW: Duration = Duration::from_millis(2500);
 
-/// Three nodes that know of a short ttl, and no longer have notes about each other.
+/// Three nodes that know of a short ttl, and no longer have records about each other.
 fn knows_short() -> Rig {
     let rig = Rig::founded(3);
     rig.clock.advance(Duration::from_secs(500 * 24 * 60 * 60));
@@ -210,7 +210,7 @@ fn knows_short() -> Rig {
     rig
 }
 
-/// A node forgets, and votes again as soon as the others' answers allow. Nobody could note that it abstained.
+/// A node forgets, and votes again as soon as the others' answers allow. Nobody could record that it abstained.
 fn forget_and_come_back(rig: &Rig, node: usize) {
     let mut client = Slow::connected(rig);
     rig.nodes[node].forget();
@@ -218,8 +218,8 @@ fn forget_and_come_back(rig: &Rig, node: usize) {
         let pass = client.begin_pass();
         while let Some(next) = client.outgoing.iter().position(|sent| sent.request == pass) {
             let sent = client.outgoing.remove(next);
-            if matches!(sent.ask, Ask::Note { .. }) {
-                let told = "no room for a note";
+            if matches!(sent.ask, Ask::Record { .. }) {
+                let told = "no room for a record";
                 let full = BackendError::new("memory", Operation::Connect, ErrorKind::Unavailable, Effect::None, told);
                 client.heard(sent, Err(full));
             } else {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Ask, NodeState, Noting};
+use lock_core::node::{Ask, NodeState, Recording};
 use lock_core::{Ttl, drift};
 use lock_redlock::quorum::{Purpose, Recovery, Request};
 
@@ -95,7 +95,7 @@ fn the_last_node_is_installed_with_what_may_have_been_announced() {
         (3, 3, 10 * SECOND, Recovery::ByClock),
     ] {
         let mut script = of(nodes, abstaining);
-        script.noted(nodes - 1, 2, whole(MAX_TTL));
+        script.recorded(nodes - 1, 2, whole(MAX_TTL));
         let report = script.pass(Purpose::Watch).unwrap();
         assert_eq!(report.nodes[2].recovery, Some(recovery), "{abstaining} of {nodes} abstain");
         assert_eq!(report.nodes[2].votes_in, None);
@@ -119,32 +119,32 @@ fn a_dwell_is_over_to_the_nanosecond_when_this_client_has_watched_for_so_long() 
 }
 
 #[test]
-fn a_dwell_is_over_to_the_nanosecond_when_a_majority_has_noted_so() {
-    for (noting, age, takes, installed) in [
+fn a_dwell_is_over_to_the_nanosecond_when_a_majority_has_recorded_so() {
+    for (recording, age, takes, installed) in [
         (2, 10 * SECOND, Duration::ZERO, true),
         (2, 10 * SECOND, NANO, false),
-        // The notes are read after the look, which counts.
+        // The records are read after the look, which counts.
         (2, 11 * SECOND, SECOND, true),
         (2, 11 * SECOND, SECOND + NANO, false),
         (1, 10 * SECOND, Duration::ZERO, false),
         (3, 10 * SECOND, Duration::ZERO, true),
     ] {
         let mut script = of(3, 1);
-        script.noted(2, noting, age + drift(10 * SECOND));
+        script.recorded(2, recording, age + drift(10 * SECOND));
         script.slow_pass(Purpose::Watch, takes).unwrap();
-        assert_eq!(script.stepped(is_install) == [2], installed, "{noting} noted {age:?}, and it took {takes:?}");
+        assert_eq!(script.stepped(is_install) == [2], installed, "{recording} recorded {age:?}, and it took {takes:?}");
     }
 }
 
-/// A dwell is over once this client has watched it for long enough or the notes are old enough.
+/// A dwell is over once this client has watched it for long enough or the records are old enough.
 #[test]
-fn the_longer_of_what_was_watched_and_what_was_noted_counts() {
-    for noted in [SECOND, 3 * SECOND] {
+fn the_longer_of_what_was_watched_and_what_was_recorded_counts() {
+    for recorded in [SECOND, 3 * SECOND] {
         let mut script = of(3, 1);
         script.pass(Purpose::Watch).unwrap();
         script.advance(2 * SECOND);
-        script.noted(2, 2, noted);
-        assert_eq!(left(&mut script), whole(10 * SECOND) - noted.max(2 * SECOND));
+        script.recorded(2, 2, recorded);
+        assert_eq!(left(&mut script), whole(10 * SECOND) - recorded.max(2 * SECOND));
     }
 }
 
@@ -184,9 +184,9 @@ fn a_pass_finds_out_which_ttl_was_announced() {
     }
 }
 
-/// Notes that disagree may never agree. Where a majority has none yet, the missing ones are made.
+/// Records that disagree may never agree. Where a majority has none yet, the missing ones are made.
 #[test]
-fn notes_begin_again_where_a_majority_has_some_and_they_disagree() {
+fn records_begin_again_where_a_majority_has_some_and_they_disagree() {
     for (ages, anew) in [
         (&[][..], false),
         (&[100], false),
@@ -196,12 +196,12 @@ fn notes_begin_again_where_a_majority_has_some_and_they_disagree() {
         (&[100, 50, 5], true),
     ] {
         let mut script = of(3, 1);
-        script.noted(2, ages.len(), SECOND);
-        for (notes, age) in script.notes.iter_mut().zip(ages) {
-            notes[2].as_mut().unwrap().age = *age * SECOND;
+        script.recorded(2, ages.len(), SECOND);
+        for (records, age) in script.records.iter_mut().zip(ages) {
+            records[2].as_mut().unwrap().age = *age * SECOND;
         }
         script.pass(Purpose::Watch).unwrap();
-        let again = |(_, ask): &(usize, Ask)| matches!(ask, Ask::Note { seen, .. } if seen.iter().any(|seen| matches!(seen.noting, Noting::BeginsAnew(_))));
+        let again = |(_, ask): &(usize, Ask)| matches!(ask, Ask::Record { seen, .. } if seen.iter().any(|seen| matches!(seen.recording, Recording::BeginsAnew(_))));
         assert_eq!(script.steps.iter().filter(|step| again(step)).count(), if anew { 3 } else { 0 }, "{ages:?}");
     }
 }

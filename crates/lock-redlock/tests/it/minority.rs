@@ -61,7 +61,7 @@ fn one_server_under_two_addresses_counts_once() {
 
 /// Its own address is the one under which the others know it.
 #[test]
-fn of_two_addresses_the_one_counts_that_was_noted() {
+fn of_two_addresses_the_one_counts_that_was_recorded() {
     let rig = Rig::founded(3);
     rig.nodes[2].forget();
     watch(&rig.client());
@@ -75,7 +75,7 @@ fn of_two_addresses_the_one_counts_that_was_noted() {
 
 /// The server of the second address comes back, and nobody has taken its place meanwhile.
 #[test]
-fn a_server_that_was_reached_under_a_second_address_is_not_noted_there() {
+fn a_server_that_was_reached_under_a_second_address_is_not_recorded_there() {
     let rig = Rig::founded(3);
     rig.clock.advance(MAX_TTL);
     let twice = with_server(&rig, 2, &rig.nodes[0]);
@@ -127,9 +127,9 @@ fn two_servers_behind_one_address_do_not_both_count() {
     granted(acquire(&others, &claim(2)));
 }
 
-/// A note that was made while its node was away and another majority knew better.
+/// A record that was made while its node was away and another majority knew better.
 #[test]
-fn a_note_that_is_out_of_date_deposes_nobody() {
+fn a_record_that_is_out_of_date_deposes_nobody() {
     let rig = Rig::founded(3);
     rig.nodes[0].restart();
     watch(&rig.client());
@@ -142,7 +142,7 @@ fn a_note_that_is_out_of_date_deposes_nobody() {
     assert_eq!(votes(&watch(&rig.client())), [true, true, false]);
     rig.faults[2].heal_everything();
     rig.nodes[1].forget();
-    assert_eq!(votes(&watch(&rig.client())), [true, false, true], "the third notes an epoch that is over");
+    assert_eq!(votes(&watch(&rig.client())), [true, false, true], "the third records an epoch that is over");
 }
 
 /// A node of another deployment answers, and one that knows of none. The second may belong to the other deployment, until a

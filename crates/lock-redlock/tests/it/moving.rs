@@ -129,7 +129,7 @@ fn a_deployment_that_was_moved_on_fetches_nobody() {
         assert_eq!(view.membership.as_ref(), Some(&*old.membership()));
     }
     old.clock.advance(MAX_TTL + Duration::from_secs(2));
-    assert_eq!(votes(&watch(&old.client())), [false; 3], "nobody had noted that they were moved");
+    assert_eq!(votes(&watch(&old.client())), [false; 3], "nobody had recorded that they were moved");
     old.clock.advance(MAX_TTL + Duration::from_secs(2));
     assert_eq!(votes(&watch(&old.client())), [true; 3]);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Membership, NodeState, Noting, Told};
+use lock_core::node::{Ask, Membership, NodeState, Recording, Told};
 use lock_core::{BackendError, Certainty, Claim, Effect, ErrorKind, FencingToken, Operation, ReleaseRequest, Released};
 use lock_redlock::quorum::{Outgoing, Purpose, Request};
 
@@ -80,7 +80,7 @@ fn a_node_is_installed_with_the_highest_counter_that_is_a_token() {
     for (counters, expected) in [([1, 7, 5], 7), ([1, most, 5], most), ([1, most + 1, 5], 5)] {
         let mut script = Script::new(3);
         script.views.iter_mut().zip(counters).for_each(|(view, counter)| view.counter = counter);
-        script.noted(0, 2, MAX_TTL * 2);
+        script.recorded(0, 2, MAX_TTL * 2);
         script.pass(Purpose::Watch).unwrap();
         let install = script.steps.iter().find(|(_, ask)| is_install(ask));
         assert!(matches!(install, Some((0, Ask::Install { counter, .. })) if *counter == expected), "{install:?}");
@@ -88,14 +88,14 @@ fn a_node_is_installed_with_the_highest_counter_that_is_a_token() {
 }
 
 #[test]
-fn a_look_reads_the_notes_and_makes_none() {
+fn a_look_reads_the_records_and_makes_none() {
     let mut script = Script::new(3);
     script.views[0].state = NodeState::Forgetful;
     script.pass(Purpose::Look).unwrap();
-    assert_eq!(script.stepped(|ask| matches!(ask, Ask::Note { .. })), [0, 1, 2]);
+    assert_eq!(script.stepped(|ask| matches!(ask, Ask::Record { .. })), [0, 1, 2]);
     for (_, ask) in &script.steps {
-        let Ask::Note { seen, .. } = ask else { continue };
-        assert!(seen.iter().all(|seen| matches!(seen.noting, Noting::Nothing)), "{seen:?}");
+        let Ask::Record { seen, .. } = ask else { continue };
+        assert!(seen.iter().all(|seen| matches!(seen.recording, Recording::Nothing)), "{seen:?}");
     }
 }
 

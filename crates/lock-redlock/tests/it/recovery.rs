@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, BlockingQuorumNode, Epoch, NodeState, Noting, Sighting};
+use lock_core::node::{Ask, BlockingQuorumNode, Epoch, NodeState, Recording, Sighting};
 use lock_core::{Answer, ErrorKind, FencingToken, Operation, Ttl};
 use lock_host::ManualClock;
 use lock_memory::faults::Fault;
@@ -220,9 +220,9 @@ fn clients_that_run_once_in_months_end_a_dwell_together() {
     assert_eq!(votes(&watch(&rig.client())), [true; 3]);
 }
 
-/// Without notes, no later client knows since when the nodes abstain.
+/// Without records, no later client knows since when the nodes abstain.
 #[test]
-fn no_end_is_promised_where_nothing_can_be_noted() {
+fn no_end_is_promised_where_nothing_can_be_recorded() {
     let rig = Rig::founded(3);
     rig.nodes.iter().for_each(lock_memory::node::MemoryNode::restart);
     let told = || acquire(&rig.connected(), &claim(1)).unwrap_err().to_string();
@@ -233,13 +233,13 @@ fn no_end_is_promised_where_nothing_can_be_noted() {
         faults.fail_all(Operation::Connect, Fault::Refused(ErrorKind::Unavailable));
     }
     let text = told();
-    assert!(text.contains("too few nodes could note the time") && !text.contains("at most"), "{text}");
+    assert!(text.contains("too few nodes could record the time") && !text.contains("at most"), "{text}");
     assert!(text.contains("refused on command"), "{text}");
 }
 
-/// If a clock is set, all notes of its node are old. Even if this happens at a majority, the notes do not agree.
+/// If a clock is set, all records of its node are old. Even if this happens at a majority, the records do not agree.
 #[test]
-fn notes_that_do_not_agree_do_not_end_a_dwell() {
+fn records_that_do_not_agree_do_not_end_a_dwell() {
     let clocks: Vec<_> = (0..3).map(|_| ManualClock::new()).collect();
     let rig = Rig::on_clocks(&clocks);
     rig.nodes.iter().for_each(lock_memory::node::MemoryNode::restart);
@@ -281,9 +281,9 @@ fn a_counter_that_is_above_all_tokens_stays_where_it_is() {
     for ask in [&Ask::Mark { epoch, membership: rig.membership() }, &spent] {
         BlockingQuorumNode::ask(&rig.nodes[0], ask, WITHIN).unwrap();
     }
-    let seen = Arc::new([Sighting { member: "node-0".into(), noting: Noting::Begins(epoch) }]);
-    let note = Ask::Note { seen, keep: MAX_TTL * 10 };
-    rig.nodes.iter().for_each(|node| assert!(BlockingQuorumNode::ask(node, &note, WITHIN).is_ok()));
+    let seen = Arc::new([Sighting { member: "node-0".into(), recording: Recording::Begins(epoch) }]);
+    let record = Ask::Record { seen, keep: MAX_TTL * 10 };
+    rig.nodes.iter().for_each(|node| assert!(BlockingQuorumNode::ask(node, &record, WITHIN).is_ok()));
     rig.nodes[1].restart();
     let client = rig.connected();
     rig.clock.advance(MAX_TTL * 2);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, NodeState, NodeTime, Noted, RunId, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, NodeTime, Record, RunId, Told, View};
 use lock_core::{BackendError, Effect, ErrorKind, Fenced, FencingToken, Moment, Operation, Ttl};
 use lock_redlock::HostEpochs;
 use lock_redlock::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Report, Request, Verdict};
@@ -17,8 +17,8 @@ pub(crate) struct Script {
     quorum: Quorum,
     pub(crate) now: Moment,
     pub(crate) views: Vec<View>,
-    /// What each node has noted about each other node.
-    pub(crate) notes: Vec<Vec<Option<Noted>>>,
+    /// What each node has recorded about each other node.
+    pub(crate) records: Vec<Vec<Option<Record>>>,
     /// The nodes that fail in a pass, and how.
     pub(crate) failing: BTreeMap<usize, ErrorKind>,
     /// The requests of the last pass, by node.
@@ -48,7 +48,7 @@ impl Script {
             quorum,
             now: Moment::ORIGIN,
             views: (0..count).map(view).collect(),
-            notes: vec![vec![None; count]; count],
+            records: vec![vec![None; count]; count],
             failing: BTreeMap::new(),
             steps: Vec::new(),
             sent: Vec::new(),
@@ -68,7 +68,7 @@ impl Script {
         self.take_outputs();
     }
 
-    /// A pass in which each node answers by its view and its notes, and votes once it is installed.
+    /// A pass in which each node answers by its view and its records, and votes once it is installed.
     pub(crate) fn pass(&mut self, purpose: Purpose) -> Result<Report, BackendError> {
         self.slow_pass(purpose, Duration::ZERO)
     }
@@ -95,8 +95,8 @@ impl Script {
         }
         if let Some(kind) = self.failing.get(&node) {
             failure(*kind)
-        } else if matches!(sent.ask, Ask::Note { .. }) {
-            Ok(Told::Noted(self.notes[node].clone()))
+        } else if matches!(sent.ask, Ask::Record { .. }) {
+            Ok(Told::Records(self.records[node].clone()))
         } else {
             Ok(Told::View(Box::new(self.views[node].clone())))
         }
@@ -114,10 +114,12 @@ impl Script {
         self.views[node].state = NodeState::Abstaining { epoch: epoch_of(node), since: Duration::ZERO };
     }
 
-    /// The node abstains, and this many nodes have noted for how long.
-    pub(crate) fn noted(&mut self, node: usize, noting: usize, age: Duration) {
+    /// The node abstains, and this many nodes have recorded for how long.
+    pub(crate) fn recorded(&mut self, node: usize, recording: usize, age: Duration) {
         self.abstains(node);
-        self.notes[..noting].iter_mut().for_each(|notes| notes[node] = Some(Noted { epoch: epoch_of(node), age }));
+        self.records[..recording]
+            .iter_mut()
+            .for_each(|records| records[node] = Some(Record { epoch: epoch_of(node), age }));
     }
 
     /// The node knows no deployment.

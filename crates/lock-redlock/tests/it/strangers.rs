@@ -94,7 +94,7 @@ fn a_blank_node_that_has_waited_is_installed_only_where_a_majority_votes() {
     for (abstaining, installed) in [(None, &[1][..]), (Some(4), &[4][..])] {
         let mut script = of(5, 1, 1);
         for node in abstaining.into_iter().chain([1]) {
-            script.noted(node, 5, MAX_TTL * 100);
+            script.recorded(node, 5, MAX_TTL * 100);
         }
         script.pass(Purpose::Watch).unwrap();
         assert_eq!(script.stepped(is_install), installed);
@@ -125,19 +125,19 @@ fn a_deployment_is_new_only_if_no_node_was_ever_part_of_it() {
     assert!(error.to_string().contains("node-2 already knows this deployment"), "{error}");
 }
 
-/// What abstains under a second address is noted at its own address only.
+/// What abstains under a second address is recorded at its own address only.
 #[test]
-fn a_second_address_of_an_abstaining_server_is_not_noted() {
+fn a_second_address_of_an_abstaining_server_is_not_recorded() {
     let mut script = Script::new(3);
     script.abstains(0);
     script.abstains(1);
     script.views[1].run = script.views[0].run.clone();
     script.pass(Purpose::Watch).unwrap();
-    let note = script.steps.iter().find(|(_, ask)| matches!(ask, Ask::Note { .. }));
-    let Some((_, Ask::Note { seen, .. })) = note else { panic!("{note:?}") };
-    assert_eq!(seen.iter().map(is_noted).collect::<Vec<_>>(), [true, false, false]);
+    let record = script.steps.iter().find(|(_, ask)| matches!(ask, Ask::Record { .. }));
+    let Some((_, Ask::Record { seen, .. })) = record else { panic!("{record:?}") };
+    assert_eq!(seen.iter().map(is_recorded).collect::<Vec<_>>(), [true, false, false]);
 }
 
-fn is_noted(seen: &Sighting) -> bool {
-    !matches!(seen.noting, lock_core::node::Noting::Nothing)
+fn is_recorded(seen: &Sighting) -> bool {
+    !matches!(seen.recording, lock_core::node::Recording::Nothing)
 }

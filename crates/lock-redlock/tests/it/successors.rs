@@ -145,7 +145,7 @@ fn a_move_to_the_same_max_ttl_is_one_and_to_a_shorter_is_not() {
 fn waiting(kept: usize) -> Script {
     let mut script = Script::new(5);
     (0..5).for_each(|node| {
-        script.noted(node, 5, MAX_TTL * 2);
+        script.recorded(node, 5, MAX_TTL * 2);
         script.views[node].predecessor = Some(first(3));
         script.views[node].counter = u64::from(node < kept);
     });
@@ -158,7 +158,7 @@ fn after_a_move_the_nodes_that_were_moved_remember_if_they_are_enough() {
     let same: Change = |_| {};
     let in_use: Change = |script| {
         (2..5).for_each(|node| script.views[node] = Script::new(5).views[node].clone());
-        script.notes.iter_mut().for_each(|notes| notes[2..].fill(None));
+        script.records.iter_mut().for_each(|records| records[2..].fill(None));
     };
     for (kept, change, recovery, why) in [
         (3, same, Recovery::FromOthers, "all of them"),

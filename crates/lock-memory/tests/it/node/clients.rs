@@ -201,8 +201,8 @@ fn requests_to_a_faulty_node_are_counted_and_recorded() {
     let (_, node) = manual();
     let faults = Faults::new();
     let member = Faulty::new(node, &faults);
-    let note = note("two", LATER_EPOCH, TTL);
-    for ask in [acquire(claim(1), 1), fence([lease(1, 1, 1)]), release(1), Ask::Look, mark(EPOCH), note] {
+    let record = record("two", LATER_EPOCH, TTL);
+    for ask in [acquire(claim(1), 1), fence([lease(1, 1, 1)]), release(1), Ask::Look, mark(EPOCH), record] {
         told(&member, &ask);
     }
     let counted = [Operation::Acquire, Operation::Fence, Operation::Release, Operation::Inspect, Operation::Connect];

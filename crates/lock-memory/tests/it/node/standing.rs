@@ -1,4 +1,4 @@
-//! Whether a node votes: epochs, marks, notes, installs and moves.
+//! Whether a node votes: epochs, marks, records, installs and moves.
 
 use lock_core::node::{Ask, NodeState, NodeTime};
 
@@ -226,22 +226,22 @@ fn a_repeated_move_changes_nothing() {
 #[test]
 fn the_last_epoch_that_began_at_a_member_is_stored_for_the_requested_time() {
     let mut node = Node::empty();
-    let mut asked = |clock, member: &str, noting, keep| {
-        let seen = Arc::new([Sighting { member: member.into(), noting }]);
-        let told = node.ask(clock, &Ask::Note { seen, keep: seconds(keep) });
-        let Told::Noted(answers) = told else { panic!("not noted: {told:?}") };
+    let mut asked = |clock, member: &str, recording, keep| {
+        let seen = Arc::new([Sighting { member: member.into(), recording }]);
+        let told = node.ask(clock, &Ask::Record { seen, keep: seconds(keep) });
+        let Told::Records(answers) = told else { panic!("not recorded: {told:?}") };
         let [answer] = answers[..] else { panic!("not one answer: {answers:?}") };
-        answer.map(|noted| (noted.epoch, noted.age.as_secs()))
+        answer.map(|recorded| (recorded.epoch, recorded.age.as_secs()))
     };
-    let [begins, later] = [EPOCH, LATER_EPOCH].map(Noting::Begins);
-    assert_eq!(asked(at(0), "one", Noting::Nothing, 10), None, "looking writes nothing");
+    let [begins, later] = [EPOCH, LATER_EPOCH].map(Recording::Begins);
+    assert_eq!(asked(at(0), "one", Recording::Nothing, 10), None, "looking writes nothing");
     assert_eq!(asked(at(1), "one", begins, 10), Some((EPOCH, 0)));
     assert_eq!(asked(at(4), "two", begins, 100), Some((EPOCH, 0)), "each member for itself");
-    assert_eq!(asked(at(6), "one", begins, 100), Some((EPOCH, 5)), "it is noted once");
-    assert_eq!(asked(at(7), "one", Noting::Nothing, 100), Some((EPOCH, 6)));
-    assert_eq!(asked(at(11), "one", Noting::Nothing, 10), None, "it was forgotten as it was told to be");
+    assert_eq!(asked(at(6), "one", begins, 100), Some((EPOCH, 5)), "it is recorded once");
+    assert_eq!(asked(at(7), "one", Recording::Nothing, 100), Some((EPOCH, 6)));
+    assert_eq!(asked(at(11), "one", Recording::Nothing, 10), None, "it was forgotten as it was told to be");
     assert_eq!(asked(at(12), "two", later, 100), Some((LATER_EPOCH, 0)), "the last writer wins");
-    assert_eq!(asked(at(14), "two", Noting::BeginsAnew(LATER_EPOCH), 100), Some((LATER_EPOCH, 0)));
+    assert_eq!(asked(at(14), "two", Recording::BeginsAnew(LATER_EPOCH), 100), Some((LATER_EPOCH, 0)));
     assert_eq!(asked(at(15), "two", later, 100), Some((LATER_EPOCH, 1)));
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lock_core::node::{Ask, NodeState, Noted, RunId, Told, View};
+use lock_core::node::{Ask, NodeState, Record, RunId, Told, View};
 use lock_core::{BackendError, Certainty, LockName, Moment, ReleaseRequest, Terms, Ttl};
 use lock_memory::node::{Hold, NodeStore};
 use redis::Connection;
@@ -181,7 +181,7 @@ impl Pair {
     fn alike(&self, one: &Reply, other: &Reply) -> bool {
         match (one, other) {
             (Ok(Told::View(one)), Ok(Told::View(other))) => self.alike_view(one, other),
-            (Ok(Told::Noted(one)), Ok(Told::Noted(other))) => self.alike_notes(one, other),
+            (Ok(Told::Records(one)), Ok(Told::Records(other))) => self.alike_records(one, other),
             (
                 Ok(Told::Held { holder: one, remaining: Some(left) }),
                 Ok(Told::Held { holder: other, remaining: Some(other_left) }),
@@ -192,8 +192,8 @@ impl Pair {
         }
     }
 
-    fn alike_notes(&self, one: &[Option<Noted>], other: &[Option<Noted>]) -> bool {
-        let near = |(one, other): (&Option<Noted>, &Option<Noted>)| match (one, other) {
+    fn alike_records(&self, one: &[Option<Record>], other: &[Option<Record>]) -> bool {
+        let near = |(one, other): (&Option<Record>, &Option<Record>)| match (one, other) {
             (Some(one), Some(other)) => one.epoch == other.epoch && self.is_near(one.age, other.age),
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
@@ -238,7 +238,7 @@ fn lives(ask: &Ask) -> Vec<Duration> {
     match ask {
         Ask::Acquire { claim, .. } => vec![claim.terms.ttl.get()],
         Ask::Fence { leases, .. } => leases.iter().map(|lease| lease.terms.ttl.get()).collect(),
-        Ask::Note { keep, .. } => vec![*keep],
+        Ask::Record { keep, .. } => vec![*keep],
         Ask::Release(request) => vec![request.terms.ttl.get().max(Duration::from_secs(10))],
         Ask::Look | Ask::Mark { .. } | Ask::Install { .. } | Ask::Move { .. } => Vec::new(),
     }
