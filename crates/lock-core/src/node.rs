@@ -34,8 +34,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-
 use crate::{BackendError, Claim, EventSink, Fenced, FencingToken, Holder, Lease, ReleaseRequest, Released};
 
 pub use epoch::Epoch;
@@ -240,7 +238,6 @@ pub trait QuorumNode: fmt::Debug + Send + Sync + 'static {
 }
 
 /// A node that is used from tokio.
-#[async_trait]
 pub trait AsyncQuorumNode: QuorumNode {
     /// The same node over a connection of its own, for the keeper's runtime.
     #[must_use]
@@ -248,14 +245,15 @@ pub trait AsyncQuorumNode: QuorumNode {
     where
         Self: Sized;
 
-    /// Asks the node; see the contract in the module's header.
+    /// Asks the node; see the contract in the module's header. The node need not measure the time: whoever asks drops the
+    /// request when `within` is over.
     ///
     /// # Errors
     /// Those of the store.
     ///
     /// # Cancel safety
     /// Not cancel safe: a dropped request may have taken effect.
-    async fn ask(&self, ask: &Ask, within: Duration) -> Result<Told, BackendError>;
+    fn ask(&self, ask: &Ask, within: Duration) -> impl Future<Output = Result<Told, BackendError>> + Send;
 }
 
 /// A node that is used from plain threads.

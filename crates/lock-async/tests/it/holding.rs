@@ -1,14 +1,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use lock_async::{Client, Guard};
 use lock_core::{AcquireError, BackendError, Effect, ErrorKind, LossReason, Operation, ReleaseRequest};
-use lock_host::{Observer, Occurrence, ReleaseError, WhileHeldError};
+use lock_host::{ReleaseError, WhileHeldError};
 use lock_memory::faults::{Fault, Faulty};
 
-use crate::support::{Bench, Hook, Hooked, PATIENCE, until};
+use crate::support::{Bench, Hook, Hooked, Names, PATIENCE, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -333,13 +333,4 @@ fn a_release_that_fails_as_the_runtime_ends_is_repeated() {
     drop(runtime);
     let after = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     after.block_on(async { assert!(bench.is_free("a").await, "its ttl does not run by this clock") });
-}
-
-/// Passes on the names of what it is told.
-struct Names(Sender<&'static str>);
-
-impl Observer for Names {
-    fn observe(&self, occurrence: &Occurrence) {
-        self.0.send(occurrence.name()).unwrap();
-    }
 }

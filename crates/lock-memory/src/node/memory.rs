@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use lock_core::node::{Ask, AsyncQuorumNode, BlockingQuorumNode, QuorumNode, RunId, Told};
 use lock_core::{BackendError, Event, EventSink, Listeners, Moment};
 use lock_host::SharedClock;
@@ -161,7 +160,6 @@ impl QuorumNode for MemoryNode {
     }
 }
 
-#[async_trait]
 impl AsyncQuorumNode for MemoryNode {
     fn for_keeper(&self) -> Self {
         self.clone()

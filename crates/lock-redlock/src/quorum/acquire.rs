@@ -109,8 +109,7 @@ impl Acquire {
 
     fn ask_all(&mut self, nodes: &mut Nodes, now: Moment) {
         for voter in nodes.electorate(now) {
-            let ask = Ask::Acquire { claim: Arc::clone(&self.claim), wish: self.wish, epoch: voter.epoch };
-            nodes.send(voter.node, ask, self.within);
+            nodes.claim(now, voter, (&self.claim, self.wish), self.within);
             self.ballots.push(Ballot { voter, vote: Vote::Asked, acknowledged: false });
         }
     }

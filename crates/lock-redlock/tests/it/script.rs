@@ -64,7 +64,16 @@ impl Script {
     }
 
     pub(crate) fn begin(&mut self, request: Request) {
-        self.quorum.begin(self.now, request, WITHIN);
+        self.begin_within(request, WITHIN);
+    }
+
+    pub(crate) fn begin_within(&mut self, request: Request, within: Duration) {
+        self.quorum.begin(self.now, request, within);
+        self.take_outputs();
+    }
+
+    pub(crate) fn send_held_back(&mut self) {
+        self.quorum.send_held_back(self.now);
         self.take_outputs();
     }
 
@@ -141,9 +150,20 @@ impl Script {
 
     /// The outcome of the oldest question of this kind to a node.
     pub(crate) fn answer(&mut self, node: usize, is_it: fn(&Ask) -> bool, outcome: Outcome) {
-        let found = self.sent.iter().position(|sent| sent.node.0 == node && is_it(&sent.ask));
-        let sent = self.sent.remove(found.unwrap_or_else(|| panic!("node {node} was not asked: {:?}", self.sent)));
+        let sent = self.take(node, is_it);
         self.hear(sent, outcome);
+    }
+
+    /// Nobody will report the outcome of the oldest question of this kind to a node.
+    pub(crate) fn forget(&mut self, node: usize, is_it: fn(&Ask) -> bool) {
+        let sent = self.take(node, is_it);
+        self.quorum.forget(self.now, sent);
+        self.take_outputs();
+    }
+
+    fn take(&mut self, node: usize, is_it: fn(&Ask) -> bool) -> Outgoing {
+        let found = self.sent.iter().position(|sent| sent.node.0 == node && is_it(&sent.ask));
+        self.sent.remove(found.unwrap_or_else(|| panic!("node {node} was not asked: {:?}", self.sent)))
     }
 
     pub(crate) fn grant(&mut self, node: usize, token: u64) {

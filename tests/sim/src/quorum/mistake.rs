@@ -29,11 +29,13 @@ pub enum Mistake {
     PastLook,
     /// A blank node counts, and is restored, while nodes of another deployment answer.
     BlankIsOurs,
+    /// A release is sent while its claim is under way, and leaves no tombstone.
+    ReleaseAtOnce,
 }
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::NoGrantTest,
         Self::NoSecondRound,
         Self::NoMarker,
@@ -46,6 +48,7 @@ impl Mistake {
         Self::LowLongest,
         Self::PastLook,
         Self::BlankIsOurs,
+        Self::ReleaseAtOnce,
     ];
 
     /// The rule of the real code that it turns off. The other mistakes break what surrounds that code.
@@ -56,6 +59,7 @@ impl Mistake {
             Self::LowLongest => Some(Rule::LongestByClock),
             Self::PastLook => Some(Rule::OverBeforeLook),
             Self::BlankIsOurs => Some(Rule::BlankMayBeTheirs),
+            Self::ReleaseAtOnce => Some(Rule::ReleaseAfterClaim),
             Self::NoGrantTest
             | Self::NoSecondRound
             | Self::NoMarker
