@@ -50,11 +50,6 @@ impl Client {
         Self::builder(backend).build()
     }
 
-    /// Begins to configure a client.
-    pub fn builder(backend: Arc<dyn AsyncBackend>) -> Builder {
-        Builder::new(backend)
-    }
-
     /// The store's interface for operators: who holds which lock, and ending a lease. `None` for a quorum (`redlock://`);
     /// all other stores of this library have one. See [`inspect`](lock_core::inspect).
     ///
@@ -84,7 +79,7 @@ impl Client {
         self.backend().inspect()
     }
 
-    lock_host::client_methods!();
+    lock_host::client_methods!(dyn AsyncBackend);
 
     /// Ends all holds and waits of this client and its clones, and waits until the store has answered their releases.
     ///
@@ -94,12 +89,14 @@ impl Client {
     /// # Cancel safety
     /// The client is closed when the future is first polled; dropping the future only stops the waiting.
     pub async fn close(&self) {
-        self.0.close();
+        for site in self.0.close() {
+            site.attend();
+            // A poll that another thread is in the middle of ends at once.
+            while site.lock().waiters.own.is_polled() {
+                tokio::task::yield_now().await;
+            }
+        }
         self.0.ports().driver.flush().await;
         self.backend().flush(FLUSH_WITHIN).await;
-    }
-
-    fn backend(&self) -> &dyn AsyncBackend {
-        &*self.0.ports().driver.backend
     }
 }

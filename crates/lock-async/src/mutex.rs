@@ -1,9 +1,9 @@
 //! A lock by its name, and how to hold it.
 
-use lock_core::{AcquireError, Busy, Refusal, WhileHeldError};
-use lock_host::{Asking, Held, Lock, counted};
+use lock_core::{AcquireError, Busy, Refusal};
+use lock_host::{Asking, Held, Lock, WhileHeldError, counted};
 
-use crate::driver::Driver;
+use crate::driver::{Driver, answer};
 use crate::guard::Guard;
 use crate::tasks::Tasks;
 
@@ -123,10 +123,10 @@ impl Mutex {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn try_run_while_held<T, E>(&self, work: impl AsyncFnOnce(&Guard) -> Result<T, E>) -> Result<T, E>
-    where
-        E: From<WhileHeldError>,
-    {
+    pub async fn try_run_while_held<T, E: From<WhileHeldError>>(
+        &self,
+        work: impl AsyncFnOnce(&Guard) -> Result<T, E>,
+    ) -> Result<T, E> {
         self.run_while_held(work).await?
     }
 }
@@ -135,7 +135,8 @@ impl Mutex {
 async fn take_turn(asking: &Asking<'_, Driver>) -> Result<Held<Driver>, Refusal> {
     loop {
         let (turn, verdict) = asking.join(Tasks::begin);
-        let hold = verdict.await.unwrap_or(Err(Refusal::Error(AcquireError::Closed)))?;
+        let verdict = answer(turn.site(), turn.id(), verdict).await;
+        let hold = verdict.unwrap_or(Err(Refusal::Error(AcquireError::Closed)))?;
         if let Some(held) = asking.held(turn, hold) {
             return Ok(held);
         }

@@ -1,6 +1,6 @@
 //! A hold that several threads share.
 
-use lock_core::ReleaseError;
+use lock_host::ReleaseError;
 
 use crate::guard::Guard;
 
@@ -34,9 +34,6 @@ impl SharedGuard {
     /// # }
     /// ```
     pub fn release(self) -> Result<(), ReleaseError> {
-        match self.last()? {
-            Some(guard) => guard.release(),
-            None => Ok(()),
-        }
+        self.last()?.map_or(Ok(()), Guard::release)
     }
 }

@@ -1,6 +1,7 @@
 //! What a store can do.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -83,6 +84,18 @@ impl Ability {
     }
 }
 
+/// For how long a store is to keep a lock after its last turn: see [`ReleaseRequest::keep`](crate::ReleaseRequest::keep).
+/// Made by [`Capabilities::keep`], so a station is never asked for what its store cannot do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep(Duration);
+
+impl Keep {
+    /// The time.
+    pub fn get(self) -> Duration {
+        self.0
+    }
+}
+
 /// What a store can do, known once it is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -105,6 +118,18 @@ pub struct Capabilities {
     pub abilities: &'static [Ability],
 }
 
+/// Setters of single fields, for types that are described field by field.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $setter:ident($field:ident: $type:ty);)*) => {
+        $($(#[$doc])*
+        #[must_use]
+        pub const fn $setter(mut self, $field: $type) -> Self {
+            self.$field = $field;
+            self
+        })*
+    };
+}
+
 impl Capabilities {
     /// Describes a store, with the weakest of everything that is not given here.
     pub const fn new(backend: &'static str, waiting: Waiting, durability: Durability) -> Self {
@@ -113,11 +138,15 @@ impl Capabilities {
         Self { backend, waiting, ordering, isolation, durability, counter, modes, abilities }
     }
 
-    /// With this order of requests.
-    #[must_use]
-    pub const fn with_ordering(mut self, ordering: RequestOrder) -> Self {
-        self.ordering = ordering;
-        self
+    setters! {
+        /// With this order of requests.
+        with_ordering(ordering: RequestOrder);
+        /// With these modes.
+        with_modes(modes: &'static [ModeKind]);
+        /// With these abilities.
+        with_abilities(abilities: &'static [Ability]);
+        /// With this isolation of the keeper.
+        with_isolation(isolation: Isolation);
     }
 
     /// With one counter for all locks.
@@ -127,29 +156,6 @@ impl Capabilities {
         self
     }
 
-    /// With these modes.
-    #[must_use]
-    pub const fn with_modes(mut self, modes: &'static [ModeKind]) -> Self {
-        self.modes = modes;
-        self
-    }
-
-    /// With these abilities.
-    #[must_use]
-    pub const fn with_abilities(mut self, abilities: &'static [Ability]) -> Self {
-        self.abilities = abilities;
-        self
-    }
-
-    /// With this isolation of the keeper.
-    #[must_use]
-    pub const fn with_isolation(mut self, isolation: Isolation) -> Self {
-        self.isolation = isolation;
-        self
-    }
-}
-
-impl Capabilities {
     /// Refuses a mode that the store cannot grant.
     ///
     /// # Errors
@@ -174,6 +180,14 @@ impl Capabilities {
         Err(self.unsupported(operation, what).with_remedy("choose another store"))
     }
 
+    /// A wish to have a lock kept for this time after its last turn.
+    ///
+    /// # Errors
+    /// `Unsupported` if the store cannot do that.
+    pub fn keep(&self, time: Duration) -> Result<Keep, BackendError> {
+        self.check_ability(Ability::Keep).map(|()| Keep(time))
+    }
+
     fn unsupported(&self, operation: Operation, what: &str) -> BackendError {
         let message = format!("{} cannot {what}", self.backend);
         BackendError::new(self.backend, operation, ErrorKind::Unsupported, Effect::None, message)
@@ -182,11 +196,8 @@ impl Capabilities {
 
 impl fmt::Display for Capabilities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: waiting {:?}, order {:?}, keeper {:?}, tokens {:?}",
-            self.backend, self.waiting, self.ordering, self.isolation, self.durability
-        )
+        let Self { backend, waiting, ordering, isolation, durability, .. } = self;
+        write!(f, "{backend}: waiting {waiting:?}, order {ordering:?}, keeper {isolation:?}, tokens {durability:?}")
     }
 }
 
@@ -203,5 +214,14 @@ mod tests {
             modest.with_ordering(RequestOrder::InOrder).with_isolation(Isolation::Isolated).with_shared_counter();
         assert_eq!(able.to_string(), "test: waiting Poll, order InOrder, keeper Isolated, tokens Process");
         assert_eq!(able.counter, Counter::Shared);
+    }
+
+    #[test]
+    fn a_lock_is_kept_only_where_the_store_can_keep_it() {
+        let store = Capabilities::new("test", Waiting::Poll, Durability::Process);
+        let error = store.keep(Duration::from_secs(1)).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None));
+        let able = store.with_abilities(&[Ability::Keep]);
+        assert_eq!(able.keep(Duration::from_secs(1)).map(Keep::get), Ok(Duration::from_secs(1)));
     }
 }

@@ -17,8 +17,8 @@
 //!
 //! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `look` (questions, answers)
 //! · `channel` (notifications from Redis) · `failure` (what an error means) · `connect`, `greeting` (what every
-//! connection has in common) · `batcher`, `link`, `nonblocking` (tokio) · `stack`, `listener`, `blocking` (threads) ·
-//! `node` (a Redis as a node of a quorum).
+//! connection has in common) · `runs`, `batcher`, `link`, `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`,
+//! `blocking` (threads) · `node` (a Redis as a node of a quorum).
 
 #[cfg(feature = "async")]
 mod batcher;
@@ -41,8 +41,13 @@ pub mod nonblocking;
 mod peer;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
+#[cfg(feature = "async")]
+mod runs;
 mod script;
+mod slots;
+mod socket;
 mod stack;
+mod sync;
 mod value;
 mod verbs;
 mod wire;

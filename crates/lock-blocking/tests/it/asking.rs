@@ -1,8 +1,9 @@
-//! What a lock is asked for with: its name and its options.
+//! Names and options of a mutex.
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, LockName, LockOptions};
+use lock_core::{AcquireError, LockName};
+use lock_host::LockOptions;
 
 use crate::support::Bench;
 

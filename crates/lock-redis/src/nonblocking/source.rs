@@ -1,16 +1,18 @@
 //! Where the connections of a tokio client come from.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::Operation;
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, RedisResult, Value};
+use redis::{RedisResult, Value};
 
 #[cfg(feature = "deadpool")]
 use crate::classify::pool_failure;
 use crate::failure::{Failure, Fate};
 use crate::link::{Link, Live, Patience};
 use crate::peer::Peer;
+use crate::wire::Call;
 
 pub(super) enum Source {
     Own(Link),
@@ -26,7 +28,7 @@ pub(super) enum Source {
 
 /// A connection for one request.
 pub(super) enum Handle {
-    Own(Live),
+    Own(Arc<Live>),
     Connection(MultiplexedConnection),
     #[cfg(feature = "connection-manager")]
     Manager(redis::aio::ConnectionManager),
@@ -80,7 +82,7 @@ impl Source {
         }
     }
 
-    fn link(&self) -> Option<&Link> {
+    pub(super) fn link(&self) -> Option<&Link> {
         match self {
             Self::Own(link) => Some(link),
             #[cfg(feature = "deadpool")]
@@ -124,14 +126,14 @@ impl Handle {
         }
     }
 
-    pub(super) async fn ask(&mut self, command: Cmd) -> RedisResult<Value> {
+    pub(super) async fn ask(&mut self, call: Call) -> RedisResult<Value> {
         match self {
-            Self::Own(live) => live.ask(command).await,
-            Self::Connection(connection) => command.query_async(connection).await,
+            Self::Own(live) => live.ask(call).await,
+            Self::Connection(connection) => call.command.query_async(connection).await,
             #[cfg(feature = "connection-manager")]
-            Self::Manager(manager) => command.query_async(manager).await,
+            Self::Manager(manager) => call.command.query_async(manager).await,
             #[cfg(feature = "deadpool")]
-            Self::Pooled(connection) => command.query_async(connection).await,
+            Self::Pooled(connection) => call.command.query_async(connection).await,
         }
     }
 }

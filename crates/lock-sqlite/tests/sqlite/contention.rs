@@ -89,7 +89,7 @@ fn played_on() -> Option<(std::path::PathBuf, Sqlite)> {
     Some((directory, client))
 }
 
-/// A sum that only comes out right if nobody else reads between a read and its write.
+/// A sum that is only right if nobody else reads between a read and its write.
 #[test]
 fn processes_exclude_each_other() {
     let rig = Rig::new();
@@ -124,12 +124,12 @@ fn adds_up() {
 }
 
 #[test]
-fn a_process_that_is_killed_while_it_writes_leaves_the_file_to_the_others() {
+fn others_can_use_the_file_of_a_process_that_was_killed_while_it_wrote() {
     let rig = Rig::new();
     let client = Sqlite::open(&rig.config()).unwrap();
     for turns in [1, 10, 23, 40, 57] {
         let mut player = play("writes_until_it_is_killed", rig.directory.path());
-        // It is at work once it has told of so many turns; it ends by itself if it never tells.
+        // It is at work once it has reported this many turns; it ends by itself if it never does.
         let told = BufReader::new(player.stdout.take().unwrap()).lines().map(Result::unwrap);
         let told = told.filter(|line| line.ends_with(TURN)).take(turns).count();
         player.kill().unwrap();
@@ -262,7 +262,7 @@ fn a_writer_that_takes_too_long_is_not_waited_for_and_nothing_has_happened() {
     for error in errors {
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error}");
     }
-    // Looking does not need the writer's leave.
+    // Inspecting does not need the write lock.
     assert_eq!(blocking.inspect().unwrap().holder(&mine.name, within).unwrap(), None);
     writer.execute_batch("ROLLBACK").unwrap();
     granted(blocking.ask(&mine));
