@@ -7,9 +7,8 @@ use lock_core::node::Ask;
 use lock_core::{BackendError, Claim, Effect, ErrorKind, FencingToken, Moment, Operation, ReleaseRequest};
 
 use super::held_back::Held;
-use super::node::NodeId;
 use super::nodes::{Nodes, Voter};
-use super::outgoing::{Outcome, Outgoing};
+use super::outgoing::{NodeId, Outcome, Outgoing};
 use super::rule::Rule;
 use crate::BACKEND;
 
