@@ -17,6 +17,7 @@
 mod alarms;
 mod asking;
 mod builder;
+mod by_turn;
 mod cancel;
 mod clock;
 mod diary;
@@ -48,9 +49,10 @@ mod traced;
 mod turn;
 mod watch;
 
-pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
+pub use alarms::{Alarm, Alarms, NAP_MAX, Ring};
 pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
+pub use by_turn::ByTurn;
 pub use cancel::CancelToken;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use errors::{ReleaseError, VerifyError, WhileHeldError, caught, counted, panicked};

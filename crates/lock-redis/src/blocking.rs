@@ -141,7 +141,7 @@ impl Redis {
         question: &Q,
         span: Span,
     ) -> Result<RedisResult<Value>, Failure> {
-        let Call { command, script } = question.call(self.line(handle))?;
+        let Call { command, script, .. } = question.call(self.line(handle))?;
         let outcome = handle.ask(&command, span);
         let Some(script) = script.filter(|_| outcome.as_ref().is_err_and(has_forgotten_the_script)) else {
             return Ok(outcome);

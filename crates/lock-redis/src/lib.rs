@@ -17,7 +17,7 @@
 //!
 //! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `look` (questions, answers)
 //! · `channel` (notifications from Redis) · `failure` (what an error means) · `connect`, `greeting` (what every
-//! connection has in common) · `batcher`, `link`, `nonblocking` (tokio) · `stack`, `listener`, `blocking` (threads) ·
+//! connection has in common) · `runs`, `batcher`, `link`, `nonblocking` (tokio) · `stack`, `listener`, `blocking` (threads) ·
 //! `node` (a Redis as a node of a quorum).
 
 #[cfg(feature = "async")]
@@ -41,6 +41,8 @@ pub mod nonblocking;
 mod peer;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
+#[cfg(feature = "async")]
+mod runs;
 mod script;
 mod stack;
 mod value;

@@ -19,6 +19,8 @@ mod alarms;
 mod asking;
 #[path = "../../../crates/lock-host/src/builder.rs"]
 mod builder;
+#[path = "../../../crates/lock-host/src/by_turn.rs"]
+mod by_turn;
 #[path = "../../../crates/lock-host/src/cancel.rs"]
 mod cancel;
 #[path = "../../../crates/lock-host/src/clock.rs"]
@@ -88,9 +90,10 @@ mod threads;
 pub mod broken;
 mod store;
 
-pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
+pub use alarms::{Alarm, Alarms, NAP_MAX, Ring};
 pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
+pub use by_turn::ByTurn;
 pub use cancel::CancelToken;
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};

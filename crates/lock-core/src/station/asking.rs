@@ -22,13 +22,13 @@ impl Station {
             return;
         }
         if let Some(terms) = self.line.terms() {
-            let quest = Quest::new(self.owners.draw(), terms, now);
+            let quest = Box::new(Quest::new(self.owners.draw(), terms, now));
             self.ask(now, quest);
         }
     }
 
     /// Sends the next claim of a quest.
-    pub(super) fn ask(&mut self, now: Moment, mut quest: Quest) {
+    pub(super) fn ask(&mut self, now: Moment, mut quest: Box<Quest>) {
         let Some(waiter) = self.line.front_with(quest.terms) else { return self.leave_queue(now, &quest) };
         if quest.is_unknown_to_store() {
             (quest.basis, quest.floor) = (now, self.floor.get());
@@ -59,12 +59,18 @@ impl Station {
     }
 
     /// The quest that this action was for, and when it was handed out.
-    fn take_asking(&mut self, id: ActionId) -> Option<(Moment, Quest)> {
+    fn take_asking(&mut self, id: ActionId) -> Option<(Moment, Box<Quest>)> {
         let asked_at = self.quest.as_ref()?.progress.asked_at(id)?;
         Some((asked_at, self.quest.take()?))
     }
 
-    fn on_answer(&mut self, now: Moment, asked_at: Moment, mut quest: Quest, result: Result<Answer, BackendError>) {
+    fn on_answer(
+        &mut self,
+        now: Moment,
+        asked_at: Moment,
+        mut quest: Box<Quest>,
+        result: Result<Answer, BackendError>,
+    ) {
         if self.tenure.as_ref().is_some_and(|tenure| tenure.lease.owner == quest.owner) {
             return self.on_overtaken(now, asked_at, result);
         }
@@ -110,7 +116,7 @@ impl Station {
 
     /// The store said no. What it told meanwhile may be newer than that: so the next claim goes out soon, and a grant counts
     /// if it surely came after the no.
-    fn wait(&mut self, now: Moment, mut quest: Quest, again_at: Moment) {
+    fn wait(&mut self, now: Moment, mut quest: Box<Quest>, again_at: Moment) {
         let hint = std::mem::replace(&mut quest.hint, Hint::Nothing);
         let again_at = match hint {
             Hint::Nothing => again_at,
@@ -125,7 +131,7 @@ impl Station {
         }
     }
 
-    fn on_ask_error(&mut self, now: Moment, mut quest: Quest, error: BackendError) {
+    fn on_ask_error(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
         let again = error.kind().is_transient() && self.line.queueing() == Queueing::Wanted;
         if again {
             self.fail_impatient(&error);
@@ -148,13 +154,13 @@ impl Station {
     }
 
     /// Goes on under an owner that the store has never heard of, at the same pace.
-    fn with_next_owner(&mut self, now: Moment, quest: Quest) -> Quest {
+    fn with_next_owner(&mut self, now: Moment, quest: Box<Quest>) -> Box<Quest> {
         let (owner, terms) = (self.owners.draw(), self.line.terms().unwrap_or(quest.terms));
-        let Quest { tries, hint, holder, drawn, .. } = quest;
-        Quest { tries, hint, holder, drawn, ..Quest::new(owner, terms, now) }
+        let Quest { tries, hint, holder, drawn, .. } = *quest;
+        Box::new(Quest { tries, hint, holder, drawn, ..Quest::new(owner, terms, now) })
     }
 
-    fn retry(&mut self, now: Moment, mut quest: Quest, error: BackendError) {
+    fn retry(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
         quest.progress = Progress::Due(now + self.dice.jittered(pace::retry(quest.tries)));
         quest.trouble = Some(error);
         quest.tries = quest.tries.saturating_add(1);
@@ -162,7 +168,7 @@ impl Station {
     }
 
     /// A grant, by reply or by transfer: somebody is admitted, it is asked for again, or it is given back.
-    fn on_grant(&mut self, now: Moment, quest: Quest, grant: Grant) {
+    fn on_grant(&mut self, now: Moment, quest: Box<Quest>, grant: Grant) {
         let token = grant.lease.tokens.low();
         if !quest.is_granted_by(&grant.lease, &self.name) {
             let message = "the store granted another lease than the one that was asked for";
@@ -184,7 +190,7 @@ impl Station {
 
     /// It is asked for again. If those answers are stale too, a waiter that will not wait is rejected after the second one,
     /// and the lease is given back after the last.
-    fn on_stale_grant(&mut self, now: Moment, mut quest: Quest, grant: Grant) {
+    fn on_stale_grant(&mut self, now: Moment, mut quest: Box<Quest>, grant: Grant) {
         quest.place = Place::Queued;
         if quest.progress.due().is_none() {
             quest.was_granted(grant);

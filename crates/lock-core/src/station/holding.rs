@@ -1,5 +1,6 @@
 //! Holding: admission, renewal, local hand-over, loss, the end of a turn.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Station;
@@ -26,9 +27,10 @@ impl Station {
 
     /// Has a fresh grant renewed.
     pub(super) fn keep(&mut self, grant: Grant, certainty: Certainty) -> Tenure {
-        let Grant { lease, basis, valid_for, .. } = grant.clone();
-        self.outbox.push_back(Output::Keep { lease, asked_at: basis, valid_for });
-        Tenure::new(grant, certainty)
+        let (asked_at, valid_for) = (grant.basis, grant.valid_for);
+        let tenure = Tenure::new(grant, certainty);
+        self.outbox.push_back(Output::Keep { lease: Arc::clone(&tenure.lease), asked_at, valid_for });
+        tenure
     }
 
     /// Gives a waiter its turn.
@@ -106,7 +108,7 @@ impl Station {
 
     /// The lease is renewed no more, and released; `turn` hears what came of that.
     fn give_up(&mut self, now: Moment, tenure: Tenure, turn: Option<TurnId>, keep: Option<Duration>) {
-        let Lease { name, owner, terms, .. } = tenure.lease;
+        let Lease { name, owner, terms, .. } = Arc::unwrap_or_clone(tenure.lease);
         self.outbox.push_back(Output::Forget(owner));
         // A claim that the hand-over overtook ends with the lease.
         let certainty = self.take_quest_of(owner).map_or(tenure.certainty, |quest| quest.certainty());
@@ -160,7 +162,7 @@ impl Station {
     pub(super) fn on_overtaken(&mut self, now: Moment, asked_at: Moment, result: Result<Answer, BackendError>) {
         let Some(tenure) = &mut self.tenure else { return };
         let answer = match result {
-            Ok(Answer::Granted { lease, valid_for, wanted }) if lease == tenure.lease => {
+            Ok(Answer::Granted { lease, valid_for, wanted }) if lease == *tenure.lease => {
                 Renewed::Renewed { valid_for, wanted }
             }
             Ok(Answer::Granted { .. }) => Renewed::NotHeld,

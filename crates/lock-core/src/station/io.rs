@@ -174,7 +174,7 @@ pub enum Output {
     /// Have the keeper renew this lease.
     Keep {
         /// The lease.
-        lease: Lease,
+        lease: Arc<Lease>,
         /// When its present grant was asked for.
         asked_at: Moment,
         /// How long that was granted for.

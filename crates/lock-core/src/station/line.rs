@@ -14,32 +14,46 @@ pub(super) struct Waiter {
     last_answer: Option<u64>,
 }
 
+/// What ends a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Limit {
+    /// Anything that is known of the lock: it would not wait at all.
+    Impatience,
+    /// This moment.
+    Deadline(Moment),
+    /// The answer of this number, where it grants nothing.
+    Answer(u64),
+}
+
+impl Waiter {
+    fn limits(&self) -> impl Iterator<Item = (Limit, TurnId)> + use<> {
+        let patience = match self.join.patience {
+            Patience::Never => Some(Limit::Impatience),
+            Patience::Until(end) => Some(Limit::Deadline(end)),
+            Patience::Forever => None,
+        };
+        let (turn, last_answer) = (self.join.turn, self.last_answer.map(Limit::Answer));
+        patience.into_iter().chain(last_answer).map(move |limit| (limit, turn))
+    }
+}
+
 /// The line, in the order of the turns. Joining and leaving it costs next to nothing however long it is.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     /// Boxed, because most lines are of one, and there may be many.
     waiters: BTreeMap<TurnId, Box<Waiter>>,
-    /// Those who would not wait at all.
-    impatient: BTreeSet<TurnId>,
-    /// When the waits of the others end, if they do.
-    deadlines: BTreeSet<(Moment, TurnId)>,
+    /// What ends the waits that end.
+    limits: BTreeSet<(Limit, TurnId)>,
     /// How often the store has answered a claim, and granted nothing.
     answers: u64,
-    /// The last answers of those who wait for so many only.
-    last_answers: BTreeSet<(u64, TurnId)>,
 }
 
 impl Line {
     pub(super) fn join(&mut self, now: Moment, join: Join) {
-        let turn = join.turn;
-        match join.patience {
-            Patience::Never => _ = self.impatient.insert(turn),
-            Patience::Until(end) => _ = self.deadlines.insert((end, turn)),
-            Patience::Forever => {}
-        }
         let last_answer = join.attempts.map(|attempts| self.answers + u64::from(attempts.get()));
-        self.last_answers.extend(last_answer.map(|last| (last, turn)));
-        self.waiters.insert(turn, Box::new(Waiter { join, since: now, last_answer }));
+        let waiter = Box::new(Waiter { join, since: now, last_answer });
+        self.limits.extend(waiter.limits());
+        self.waiters.insert(waiter.join.turn, waiter);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -76,56 +90,60 @@ impl Line {
 
     /// Whether a place in the store's queue would help anybody.
     pub(super) fn queueing(&self) -> Queueing {
-        if self.impatient.len() < self.waiters.len() { Queueing::Wanted } else { Queueing::Unwanted }
+        let waits = |waiter: &Waiter| waiter.join.patience != Patience::Never;
+        if self.iter().any(waits) { Queueing::Wanted } else { Queueing::Unwanted }
     }
 
     /// Takes out those who would not wait at all.
-    pub(super) fn take_impatient(&mut self) -> BTreeSet<TurnId> {
-        let turns = std::mem::take(&mut self.impatient);
-        turns.iter().for_each(|turn| _ = self.leave(*turn));
-        turns
+    pub(super) fn take_impatient(&mut self) -> Vec<Waiter> {
+        self.take_limited(Limit::Impatience, Limit::Impatience)
     }
 
     /// Takes out those whose wait is over, the first to end first.
     pub(super) fn take_overdue(&mut self, now: Moment) -> Vec<Waiter> {
-        let mut overdue = Vec::new();
-        while let Some((_, turn)) = self.deadlines.first().copied().filter(|(end, _)| *end <= now) {
-            overdue.extend(self.leave(turn));
-        }
-        overdue
+        self.take_limited(Limit::Deadline(Moment::ORIGIN), Limit::Deadline(now))
     }
 
     /// The store has answered a claim, and granted nothing. Takes out those for whom it was the last answer.
     pub(super) fn take_exhausted(&mut self) -> Vec<Waiter> {
         self.answers += 1;
-        let mut exhausted = Vec::new();
-        while let Some((_, turn)) = self.last_answers.first().copied().filter(|(last, _)| *last <= self.answers) {
-            exhausted.extend(self.leave(turn));
-        }
-        exhausted
+        self.take_limited(Limit::Answer(0), Limit::Answer(self.answers))
     }
 
-    pub(super) fn take_all(&mut self) -> impl Iterator<Item = TurnId> + use<> {
-        std::mem::take(self).waiters.into_keys()
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Waiter> + use<> {
+        std::mem::take(self).waiters.into_values().map(|waiter| *waiter)
     }
 
     /// The end of the first wait that ends.
     pub(super) fn next_deadline(&self) -> Option<Moment> {
-        self.deadlines.first().map(|(end, _)| *end)
+        match self.first_limit(Limit::Deadline(Moment::ORIGIN))? {
+            (Limit::Deadline(end), _) => Some(end),
+            (Limit::Impatience | Limit::Answer(_), _) => None,
+        }
     }
 
     /// Takes a waiter out, if it is in line.
     pub(super) fn leave(&mut self, turn: TurnId) -> Option<Waiter> {
-        let waiter = *self.waiters.remove(&turn)?;
-        match waiter.join.patience {
-            Patience::Never => _ = self.impatient.remove(&turn),
-            Patience::Until(end) => _ = self.deadlines.remove(&(end, turn)),
-            Patience::Forever => {}
+        let waiter = self.waiters.remove(&turn)?;
+        waiter.limits().for_each(|limit| _ = self.limits.remove(&limit));
+        if self.waiters.is_empty() {
+            // Most stations have no waiters, and there may be many: they keep no room. An emptied map would.
+            *self = Self { answers: self.answers, ..Self::default() };
         }
-        if let Some(last) = waiter.last_answer {
-            self.last_answers.remove(&(last, turn));
+        Some(*waiter)
+    }
+
+    /// Takes out those with a limit between these, both included.
+    fn take_limited(&mut self, first: Limit, last: Limit) -> Vec<Waiter> {
+        let mut taken = Vec::new();
+        while let Some((_, turn)) = self.first_limit(first).filter(|(limit, _)| *limit <= last) {
+            taken.extend(self.leave(turn));
         }
-        Some(waiter)
+        taken
+    }
+
+    fn first_limit(&self, from: Limit) -> Option<(Limit, TurnId)> {
+        self.limits.range((from, TurnId(0))..).next().copied()
     }
 }
 
@@ -164,8 +182,8 @@ mod tests {
         assert_eq!(turns(&line.take_overdue(at(2))), [0; 0]);
         assert_eq!(turns(&line.take_overdue(at(3))), [3]);
         assert_eq!(line.next_deadline(), Some(at(5)));
-        assert_eq!(line.take_impatient(), [TurnId(2)].into());
-        assert_eq!(line.take_impatient(), [].into());
+        assert_eq!(turns(&line.take_impatient()), [2]);
+        assert_eq!(turns(&line.take_impatient()), [0; 0]);
         assert_eq!(turns(line.iter()), [1, 4]);
     }
 
@@ -178,7 +196,7 @@ mod tests {
         assert_eq!((line.next_deadline(), line.queueing()), (None, Queueing::Unwanted));
         line.leave(TurnId(2));
         line.leave(TurnId(2));
-        assert!(line.impatient.is_empty() && line.is_empty());
+        assert!(line.limits.is_empty() && line.is_empty());
     }
 
     #[test]
@@ -195,7 +213,7 @@ mod tests {
         line.leave(TurnId(5));
         assert_eq!(turns(&line.take_exhausted()), [3, 4]);
         assert_eq!(turns(line.iter()), [1, 2]);
-        assert!(line.last_answers.is_empty());
+        assert!(line.limits.is_empty());
     }
 
     #[test]

@@ -50,6 +50,7 @@ mod tenure;
 mod tests;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 pub use floor::Floor;
 use floor::Floors;
@@ -68,13 +69,14 @@ use crate::{AcquireError, LockName, Moment, Owner, Policy, Refusal, Terms};
 #[derive(Debug)]
 pub struct Station {
     name: LockName,
-    policy: Policy,
+    policy: Arc<Policy>,
     dice: Dice,
     owners: Owners,
     closed: bool,
     line: Line,
     tenure: Option<Tenure>,
-    quest: Option<Quest>,
+    /// Boxed, because most stations have a lease or nothing.
+    quest: Option<Box<Quest>>,
     pending_releases: PendingReleases,
     floor: Floors,
     /// Whose claim went out last, until its release is answered.
@@ -87,11 +89,11 @@ pub struct Station {
 impl Station {
     /// A station for a lock. The owners of its leases are drawn from `secret`, so it must come from a cryptographic
     /// random source, fresh for this station.
-    pub fn new(name: LockName, policy: Policy, secret: [u8; 32]) -> Self {
+    pub fn new(name: LockName, policy: impl Into<Arc<Policy>>, secret: [u8; 32]) -> Self {
         let owners = Owners::new(secret);
         Self {
             name,
-            policy,
+            policy: policy.into(),
             dice: Dice::new(owners.seed()),
             owners,
             closed: false,
@@ -196,7 +198,9 @@ impl Station {
         }
         // This waiter waits for one answer only, and what is known may be old by now. A claim that is under way already
         // is its answer.
-        if let (Patience::Never, Some(Quest { progress: Progress::Due(at), .. })) = (join.patience, &mut self.quest) {
+        if let (Patience::Never, Some(Quest { progress: Progress::Due(at), .. })) =
+            (join.patience, self.quest.as_deref_mut())
+        {
             *at = now;
         }
         if self.is_held_back() {
@@ -221,7 +225,7 @@ impl Station {
     fn advance(&mut self, now: Moment) {
         self.refuse_overdue(now);
         self.repeat_releases(now);
-        match (&self.tenure, &self.quest) {
+        match (&self.tenure, self.quest.as_deref()) {
             (Some(tenure), _) => {
                 let holder = tenure.as_holder();
                 self.refuse_impatient(holder);
@@ -252,7 +256,7 @@ impl Station {
         Progress::UnderWay(id, now)
     }
 
-    fn take_quest_of(&mut self, owner: Owner) -> Option<Quest> {
+    fn take_quest_of(&mut self, owner: Owner) -> Option<Box<Quest>> {
         self.quest.take_if(|quest| quest.owner == owner)
     }
 

@@ -82,15 +82,32 @@ impl PendingReleases {
         self.0.iter().find_map(|pending| pending.trouble.as_ref())
     }
 
+    pub(super) fn push(&mut self, pending: PendingRelease) {
+        // Most are alone.
+        if self.0.is_empty() {
+            self.0.reserve_exact(1);
+        }
+        self.0.push(pending);
+    }
+
     pub(super) fn answered(&mut self, id: ActionId) -> Option<PendingRelease> {
         let index = self.0.iter().position(|pending| pending.progress.asked_at(id).is_some())?;
-        Some(self.0.swap_remove(index))
+        Some(self.take(index))
     }
 
     /// Takes out one that is to be sent again by now.
     pub(super) fn take_due(&mut self, now: Moment) -> Option<PendingRelease> {
         let index = self.0.iter().position(|pending| pending.progress.due().is_some_and(|at| at <= now))?;
-        Some(self.0.swap_remove(index))
+        Some(self.take(index))
+    }
+
+    fn take(&mut self, index: usize) -> PendingRelease {
+        let pending = self.0.swap_remove(index);
+        if self.0.is_empty() {
+            // Most stations have none, and there may be many: they keep no room.
+            self.0 = Vec::new();
+        }
+        pending
     }
 
     pub(super) fn next_due(&self) -> Option<Moment> {

@@ -38,18 +38,18 @@ impl Station {
     }
 
     pub(super) fn refuse_impatient(&mut self, holder: Option<Holder>) {
-        let turns = self.line.take_impatient();
-        self.refuse(turns, &Refusal::Busy { holder });
+        let waiters = self.line.take_impatient();
+        self.refuse(turns(waiters), &Refusal::Busy { holder });
     }
 
     pub(super) fn fail_impatient(&mut self, error: &BackendError) {
-        let turns = self.line.take_impatient();
-        self.refuse(turns, &Refusal::Error(error.clone().into()));
+        let waiters = self.line.take_impatient();
+        self.refuse(turns(waiters), &Refusal::Error(error.clone().into()));
     }
 
     pub(super) fn refuse_all(&mut self, error: AcquireError) {
-        let turns = self.line.take_all();
-        self.refuse(turns, &Refusal::Error(error));
+        let waiters = self.line.take_all();
+        self.refuse(turns(waiters), &Refusal::Error(error));
     }
 
     /// Tells waiters that have left the line.
@@ -60,7 +60,7 @@ impl Station {
     /// Why the store does not grant the lock to those who wait for it, if that is so: the error of the latest request.
     #[must_use]
     pub fn trouble(&self) -> Option<&BackendError> {
-        match &self.quest {
+        match self.quest.as_deref() {
             _ if self.tenure.is_some() || self.closed => None,
             Some(Quest { trouble: Some(trouble), .. }) => Some(trouble),
             Some(Quest { holder: Some(_), .. }) => None,
@@ -88,4 +88,8 @@ impl Station {
 
 fn whole_millis(duration: Duration) -> Duration {
     Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn turns(waiters: impl IntoIterator<Item = Waiter>) -> impl Iterator<Item = TurnId> {
+    waiters.into_iter().map(|waiter| waiter.join.turn)
 }

@@ -37,7 +37,7 @@ impl Station {
     fn send(&mut self, now: Moment, mut pending: PendingRelease) {
         pending.request.keep = pending.kept_until.map(|end| end.since(now)).filter(|left| !left.is_zero());
         pending.progress = self.run(now, Request::Release(pending.request.clone()), pending.request.terms);
-        self.pending_releases.0.push(pending);
+        self.pending_releases.push(pending);
     }
 
     pub(super) fn repeat_releases(&mut self, now: Moment) {
@@ -73,7 +73,7 @@ impl Station {
         pending.progress = Progress::Due(again_at.min(pending.over_at));
         pending.tries = pending.tries.saturating_add(1);
         pending.trouble = Some(error.clone());
-        self.pending_releases.0.push(pending);
+        self.pending_releases.push(pending);
         if self.is_held_back() {
             self.fail_impatient(&error);
         }

@@ -11,7 +11,7 @@ use crate::{BackendError, Certainty, FencingToken, Hold, Holder, Lease, LossReas
 /// A station's time with one lease. It ends with its last turn.
 #[derive(Debug)]
 pub(super) struct Tenure {
-    pub(super) lease: Lease,
+    pub(super) lease: Arc<Lease>,
     /// End of the lease as this client may rely on it.
     pub(super) until: Moment,
     /// How long the grant or renewal lasts that `until` is of.
@@ -41,7 +41,7 @@ impl Tenure {
     pub(super) fn new(grant: Grant, certainty: Certainty) -> Self {
         let (until, wanted) = (grant.until(), grant.wanted.then_some(grant.basis));
         let Grant { lease, valid_for, .. } = grant;
-        let (last_error, turns, replacement) = (None, Vec::with_capacity(1), None);
+        let (lease, last_error, turns, replacement) = (Arc::new(lease), None, Vec::with_capacity(1), None);
         Self { lease, until, valid_for, certainty, passes: 0, last_error, wanted, turns, replacement }
     }
 
@@ -54,7 +54,7 @@ impl Tenure {
         note: Note,
         hold_until: Option<Moment>,
     ) -> Arc<Hold> {
-        let hold = Arc::new(Hold::new(self.lease.clone(), token, self.until, hold_until));
+        let hold = Arc::new(Hold::new(Arc::clone(&self.lease), token, self.until, hold_until));
         assert!(now < hold.valid_until(), "a turn begins only while it is valid");
         self.turns.push(Turn { id, hold: Arc::clone(&hold), note });
         hold
