@@ -47,9 +47,11 @@ type Attempt = Shared<BoxFuture<'static, Result<Live, Failure>>>;
 
 /// A connection whose server was greeted, and its counter verified.
 #[derive(Clone)]
-pub(crate) struct Live {
+pub(crate) struct Live(Arc<Connected>);
+
+struct Connected {
     batcher: Batcher,
-    peer: Arc<Peer>,
+    peer: Peer,
     subscription: Option<Subscription>,
     silence: Arc<Silence>,
 }
@@ -87,7 +89,7 @@ impl Link {
     /// The connection, as soon as there is one.
     pub(crate) async fn live(&self) -> Result<Live, Failure> {
         let attempt = match &mut *lock(&self.state) {
-            State::Up(live) if !live.silence.ended.load(Ordering::Acquire) => return Ok(live.clone()),
+            State::Up(live) if !live.0.silence.ended.load(Ordering::Acquire) => return Ok(live.clone()),
             State::Connecting(attempt) => attempt.clone(),
             down @ (State::Down | State::Up(_)) => {
                 let attempt = self.attempt();
@@ -103,7 +105,7 @@ impl Link {
     pub(crate) fn listen(&self) {
         let mut state = lock(&self.state);
         let listens = match &*state {
-            State::Up(live) => !live.silence.ended.load(Ordering::Acquire) && self.hears(live),
+            State::Up(live) => !live.0.silence.ended.load(Ordering::Acquire) && self.hears(live),
             // An attempt has an outcome here only if its runtime ended first.
             State::Connecting(attempt) => attempt.clone().now_or_never().is_none(),
             State::Down => false,
@@ -116,7 +118,7 @@ impl Link {
     /// Whether messages arrive on this connection, or never can.
     #[cfg(feature = "deadpool")]
     fn hears(&self, live: &Live) -> bool {
-        let (Some(channel), Some(subscription)) = (&self.channel, live.subscription) else { return true };
+        let (Some(channel), Some(subscription)) = (&self.channel, live.0.subscription) else { return true };
         channel.is_opened_by(subscription)
     }
 
@@ -139,8 +141,10 @@ impl Link {
             let outcome = outcome.unwrap_or_else(|_| Err(Failure::no_connection(&server_of(&client), CONNECT_WITHIN)));
             *lock(&state) = outcome.as_ref().map_or(State::Down, |live| State::Up(live.clone()));
             // Waiters that are told to ask again find the connection in place.
-            if let (Ok(Live { subscription: Some(subscription), .. }), Some(channel)) = (&outcome, &channel) {
-                channel.opened(*subscription);
+            if let (Ok(live), Some(channel)) = (&outcome, &channel)
+                && let Some(subscription) = live.0.subscription
+            {
+                channel.opened(subscription);
             }
             outcome
         });
@@ -150,11 +154,11 @@ impl Link {
     /// Abandons this connection; the next request makes another.
     pub(crate) fn drop_connection(&self, broken: &Live) {
         let mut state = lock(&self.state);
-        if matches!(&*state, State::Up(live) if Arc::ptr_eq(&live.silence, &broken.silence)) {
+        if matches!(&*state, State::Up(live) if Arc::ptr_eq(&live.0, &broken.0)) {
             *state = State::Down;
         }
         drop(state);
-        if let (Some(subscription), Some(channel)) = (broken.subscription, &self.channel) {
+        if let (Some(subscription), Some(channel)) = (broken.0.subscription, &self.channel) {
             channel.closed(subscription);
         }
     }
@@ -162,26 +166,26 @@ impl Link {
 
 impl Live {
     pub(crate) fn peer(&self) -> &Peer {
-        &self.peer
+        &self.0.peer
     }
 
     /// Sends a command and waits for its answer.
     pub(crate) async fn ask(&self, call: Call) -> RedisResult<Value> {
-        self.batcher.ask(call).await
+        self.0.batcher.ask(call).await
     }
 
     /// The server answered.
     pub(crate) fn answered(&self) {
-        if self.silence.since.load(Ordering::Relaxed) != 0 {
-            self.silence.since.store(0, Ordering::Relaxed);
+        if self.0.silence.since.load(Ordering::Relaxed) != 0 {
+            self.0.silence.since.store(0, Ordering::Relaxed);
         }
     }
 
     /// A request timed out. The connection is kept at first: its replies stay in step, and a release sent on it follows
     /// the acquire that it undoes.
     pub(crate) fn timed_out(&self, within: Duration) -> Patience {
-        let now = u64::try_from(self.silence.opened.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(1);
-        match self.silence.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
+        let now = u64::try_from(self.0.silence.opened.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(1);
+        match self.0.silence.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => Patience::Left,
             Err(since) if Duration::from_millis(now.saturating_sub(since)) < within * SILENT_TIMEOUTS => Patience::Left,
             Err(_) => Patience::Over,
@@ -208,7 +212,8 @@ async fn connect(client: &Client, role: Role, channel: Option<&Arc<Channel>>) ->
         Role::Alone => TOGETHER_MAX,
         Role::Node => TOGETHER_AT_NODES_MAX,
     };
-    Ok(Live { batcher: Batcher::new(connection, together), peer: Arc::new(peer), subscription, silence })
+    let batcher = Batcher::new(connection, together);
+    Ok(Live(Arc::new(Connected { batcher, peer, subscription, silence })))
 }
 
 /// Opens a connection, and subscribes to the channel if the server can push messages on this connection.
