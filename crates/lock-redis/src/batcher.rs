@@ -2,7 +2,6 @@
 //! different locks as one command.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -27,11 +26,10 @@ pub(crate) const TOGETHER_AT_NODES_MAX: usize = 128;
 const NOT_RUN: [&str; 2] = ["NOSCRIPT", "NOPERM"];
 
 /// Sends requests over one connection, in the order in which they were handed over.
-#[derive(Clone)]
 pub(crate) struct Batcher {
     connection: MultiplexedConnection,
     requests: mpsc::UnboundedSender<Request>,
-    under_way: Arc<AtomicUsize>,
+    under_way: AtomicUsize,
 }
 
 struct Request {
@@ -62,7 +60,7 @@ impl Batcher {
     pub(crate) fn new(connection: MultiplexedConnection, together: usize) -> Self {
         let (batcher, requests) = mpsc::unbounded_channel();
         tokio::spawn(send_all(requests, connection.clone(), together));
-        Self { connection, requests: batcher, under_way: Arc::default() }
+        Self { connection, requests: batcher, under_way: AtomicUsize::new(0) }
     }
 
     /// Sends a command and waits for its answer.
