@@ -136,9 +136,9 @@ impl Redis {
             // Boxed: most requests do not need this space.
             return Box::pin(self.answer(question, Span::from_now(within))).await;
         };
-        let Call { command, .. } = question.call(Line { wire: &self.wire, peer: live.peer(), first: None })?;
+        let call = question.call(Line { wire: &self.wire, peer: live.peer(), first: None })?;
         let unanswered = link.begin(&live, within);
-        let outcome = live.ask(command).await;
+        let outcome = live.ask(call).await;
         unanswered.end();
         if outcome.as_ref().is_err_and(has_forgotten_the_script) {
             return Box::pin(self.answer(question, Span::from_now(within))).await;
