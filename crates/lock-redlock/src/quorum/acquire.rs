@@ -102,7 +102,7 @@ impl Acquire {
                 self.count_told(nodes, now, (sent.node, *epoch), outcome);
             }
             Ask::Fence { .. } => self.acknowledge(nodes, now, sent.node, outcome),
-            Ask::Release(_) | Ask::Look | Ask::Mark { .. } | Ask::Note { .. } => {}
+            Ask::Release(_) | Ask::Look | Ask::Mark { .. } | Ask::Record { .. } => {}
             Ask::Install { .. } | Ask::Move { .. } => {}
         }
     }

@@ -143,7 +143,7 @@ impl Nodes {
                 node.owe(request, now + OWED_REST, until)
             }
             (Ask::Release(request), Err(_)) => node.owe(request, now, until),
-            (Ask::Fence { .. } | Ask::Look | Ask::Mark { .. } | Ask::Note { .. }, _) => {}
+            (Ask::Fence { .. } | Ask::Look | Ask::Mark { .. } | Ask::Record { .. }, _) => {}
             (Ask::Install { .. } | Ask::Move { .. }, _) => {}
         }
         if outcome.as_ref().is_err_and(|error| !error.kind().is_an_answer()) {
@@ -171,7 +171,7 @@ impl Nodes {
                 }
             }
             Ask::Release(request) => node.owe(request, now, until),
-            Ask::Fence { .. } | Ask::Look | Ask::Mark { .. } | Ask::Note { .. } => {}
+            Ask::Fence { .. } | Ask::Look | Ask::Mark { .. } | Ask::Record { .. } => {}
             Ask::Install { .. } | Ask::Move { .. } => {}
         }
     }

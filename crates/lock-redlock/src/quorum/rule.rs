@@ -11,8 +11,8 @@ use crate::DEFAULT_MAX_TTL;
 pub enum Rule {
     /// A ttl is announced to a majority before it is used.
     Announcement,
-    /// A dwell ends by notes only if a majority of the nodes has old ones.
-    MajorityOfNotes,
+    /// A dwell ends by records only if a majority of the nodes has old ones.
+    MajorityOfRecords,
     /// A node that is restored by its clock, while others may know more, takes `max_ttl` as the longest ttl in use.
     LongestByClock,
     /// A dwell must be over before the look that determines its length begins.

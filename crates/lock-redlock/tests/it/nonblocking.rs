@@ -1,4 +1,4 @@
-//! What is special about the backend for tokio: futures that are dropped.
+//! What only the backend for tokio has: futures that are dropped.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -62,7 +62,7 @@ async fn a_flush_does_not_wait_for_the_claim() {
 }
 
 #[tokio::test]
-async fn what_was_dropped_is_not_waited_for() {
+async fn dropped_requests_are_not_waited_for() {
     let rig = Rig::founded(3);
     let client = connected(&rig).await;
     rig.faults[0].hold(Operation::Inspect);

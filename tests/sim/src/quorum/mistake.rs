@@ -21,8 +21,8 @@ pub enum Mistake {
     OwnCounter,
     /// A ttl is used that was not announced to a majority.
     NoAnnouncement,
-    /// One old note is enough to end a dwell.
-    OneNote,
+    /// One old record is enough to end a dwell.
+    OneRecord,
     /// A node that is restored by its clock keeps the longest ttl that was read.
     LowLongest,
     /// A dwell counts up to its end, not up to the look that determined its length.
@@ -44,7 +44,7 @@ impl Mistake {
         Self::NoReleaseToAll,
         Self::OwnCounter,
         Self::NoAnnouncement,
-        Self::OneNote,
+        Self::OneRecord,
         Self::LowLongest,
         Self::PastLook,
         Self::BlankIsOurs,
@@ -55,7 +55,7 @@ impl Mistake {
     pub(super) fn rule(self) -> Option<Rule> {
         match self {
             Self::NoAnnouncement => Some(Rule::Announcement),
-            Self::OneNote => Some(Rule::MajorityOfNotes),
+            Self::OneRecord => Some(Rule::MajorityOfRecords),
             Self::LowLongest => Some(Rule::LongestByClock),
             Self::PastLook => Some(Rule::OverBeforeLook),
             Self::BlankIsOurs => Some(Rule::BlankMayBeTheirs),

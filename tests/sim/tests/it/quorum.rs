@@ -91,7 +91,7 @@ fn a_ttl_that_is_not_announced_is_found() {
 
 #[test]
 fn a_dwell_that_ends_by_one_note_is_found() {
-    finds_in_a_plot(Mistake::OneNote, 200);
+    finds_in_a_plot(Mistake::OneRecord, 200);
 }
 
 #[test]
