@@ -10,13 +10,13 @@ use crate::scenario::{ALL, Scale, Scenario};
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask bench")]
 pub(crate) struct Args {
-    /// Shorter runs and fewer rounds: two minutes in total
+    /// Shorter runs and fewer rounds: three minutes in total
     #[arg(long)]
     pub(crate) quick: bool,
     /// Runs this scenario only; can be given several times
     #[arg(long, value_name = "NAME", value_parser = scenario)]
     scenario: Vec<&'static Scenario>,
-    /// How many rounds; by default seven of short scenarios and three of long ones
+    /// How many rounds; by default seven, five of contended locks, and three of long scenarios
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
     /// The seed of the order in each round; if none is given, one is drawn and printed
@@ -47,7 +47,7 @@ impl Args {
         let scale = if self.quick { Scale::QUICK } else { Scale::FULL };
         match self.rounds {
             None => scale,
-            Some(rounds) => Scale { rounds, long_rounds: rounds, ..scale },
+            Some(rounds) => Scale { rounds, contended_rounds: rounds, long_rounds: rounds, ..scale },
         }
     }
 }

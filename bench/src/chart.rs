@@ -4,10 +4,10 @@ use bench_measure::Subject;
 use svg::Document;
 use svg::node::element::{Group, Line, Rectangle, Text};
 
+use crate::compared::title;
 use crate::figures::Figure;
 use crate::measured::Measured;
 use crate::results::Results;
-use crate::scenario::title;
 use crate::table::shown;
 
 const WIDTH: f64 = 880.0;
@@ -44,7 +44,7 @@ const CHARTS: [Chart; 4] = [
         title: "A free lock, acquired and released: median time, to the bare pair",
         note: "shorter is better",
         scenarios: &["one", "one-mt", "dropped", "blocking"],
-        value: |measured, subject| measured.subject(subject)?.to_bare.get(Figure::P50),
+        value: |measured, subject| measured.subject(subject)?.to_base.get(Figure::P50),
         scale: Scale::Linear,
     },
     Chart {
@@ -52,7 +52,7 @@ const CHARTS: [Chart; 4] = [
         title: "Many tasks through one client: pairs in a second, to the bare pair",
         note: "longer is better",
         scenarios: &["tasks-64", "tasks-64-mt", "tasks-1000", "tasks-1000-mt"],
-        value: |measured, subject| measured.subject(subject)?.to_bare.get(Figure::Rate),
+        value: |measured, subject| measured.subject(subject)?.to_base.get(Figure::Rate),
         scale: Scale::Linear,
     },
     Chart {
@@ -68,7 +68,7 @@ const CHARTS: [Chart; 4] = [
         title: "A free lock at five nodes: median time, to our scripts by hand",
         note: "shorter is better",
         scenarios: &["quorum-one", "quorum-64", "quorum-beside"],
-        value: |measured, subject| measured.subject(subject)?.to_hand.get(Figure::P50),
+        value: |measured, subject| measured.subject(subject)?.to_base.get(Figure::P50),
         scale: Scale::Linear,
     },
 ];
@@ -162,7 +162,7 @@ fn colour(subject: Subject) -> &'static str {
         Subject::ByHand => "#667085",
         Subject::Leasehold => "#1570ef",
         Subject::Chain0 => "#84caff",
-        Subject::Pool => "#53b1fd",
+        Subject::Pool | Subject::SixteenthHeld => "#53b1fd",
         Subject::Rslock => "#f79009",
         Subject::RslockEager => "#fec84b",
     }

@@ -6,6 +6,7 @@ mod by_hand;
 mod connection;
 pub(crate) mod ours;
 mod quorum;
+mod sqlite;
 
 use anyhow::{Result, bail};
 use bench_measure::{Plan, Runtime, Subject, run};
@@ -17,10 +18,11 @@ pub(crate) fn main(argument: Option<String>) -> Result<()> {
         return blocking::run(&plan);
     }
     match plan.subject {
+        Subject::Bare if sqlite::path(&plan).is_some() => run(&plan, sqlite::Bare::connect(&plan)),
         Subject::Bare => run(&plan, bare::Bare::connect(&plan)),
         Subject::ByHand if plan.servers.len() > 1 => run(&plan, quorum::ByHand::connect(&plan)),
         Subject::ByHand => run(&plan, by_hand::ByHand::connect(&plan)),
-        Subject::Leasehold => run(&plan, ours::Ours::connect(&plan, None)),
+        Subject::Leasehold | Subject::SixteenthHeld => run(&plan, ours::Ours::connect(&plan, None)),
         Subject::Chain0 => run(&plan, ours::Ours::connect(&plan, Some(0))),
         Subject::Pool => run(&plan, ours::Ours::pooled(&plan)),
         Subject::Rslock | Subject::RslockEager => bail!("rslock has a program of its own"),

@@ -24,6 +24,10 @@ pub(crate) enum Figure {
     ServerTime,
     /// Processor time of the clients for one of them, in microseconds.
     ClientTime,
+    /// What a script took in 999 of 1,000 cases at most, in microseconds.
+    ScriptTail,
+    /// Pairs in a second, to those of one task that were measured at once after them.
+    ToOne,
     /// Turns of the waiter that had the fewest, for one of the waiter that had the most.
     Fairness,
     /// Turns that began before another one had ended.
@@ -50,6 +54,8 @@ pub(crate) enum Figure {
     ClientWaiter,
     /// Memory of the server for one waiter, in bytes.
     ServerWaiter,
+    /// Processor time of a process that waits for one lock, in percent of a core.
+    WaiterShare,
     /// From the expiry of a dead holder's lease to the next holder, in milliseconds.
     AfterExpiry,
     /// The median script of a waiter that asks again, at the longest queue, in microseconds; of the next three, likewise.
@@ -90,10 +96,12 @@ impl Figure {
             Self::P99 => "p99 µs",
             Self::Max => "max µs",
             Self::ToPair => "to a pair",
-            Self::Rate => "best rate /s",
+            Self::Rate => "rate /s",
             Self::Commands => "commands",
             Self::ServerTime => "server µs",
             Self::ClientTime => "client µs",
+            Self::ScriptTail => "p99.9 script µs",
+            Self::ToOne => "to one task",
             Self::Fairness => "least/most",
             Self::Overlaps => "overlaps",
             Self::Failed => "failed",
@@ -107,6 +115,7 @@ impl Figure {
             Self::ServerLease => "server B/lease",
             Self::ClientWaiter => "client B/waiter",
             Self::ServerWaiter => "server B/waiter",
+            Self::WaiterShare => "waiter core %",
             Self::AfterExpiry => "after expiry ms",
             Self::AskAgain => "asks again µs",
             Self::Join => "joins µs",
@@ -119,22 +128,25 @@ impl Figure {
         }
     }
 
-    /// Whether its ratios to the raw subjects have columns of their own.
+    /// Whether its ratios to the subject that the others are compared with have a column.
     pub(crate) fn has_ratios(self) -> bool {
-        matches!(self, Self::P50 | Self::Rate)
+        matches!(self, Self::ServerTime | Self::ClientTime | Self::P50 | Self::Rate)
     }
 
-    /// Neighbours on the machine only make rates fall, so the best round says most; of what must not happen, the worst.
+    /// The median, but of what must not happen the worst.
     fn summary(self) -> Summary {
         match self {
-            Self::Rate | Self::Overlaps | Self::Failed | Self::Longest => Summary::Highest,
+            Self::Overlaps | Self::Failed | Self::Longest => Summary::Highest,
             Self::P50
             | Self::P99
             | Self::Max
             | Self::ToPair
+            | Self::Rate
             | Self::Commands
             | Self::ServerTime
             | Self::ClientTime
+            | Self::ScriptTail
+            | Self::ToOne
             | Self::Fairness
             | Self::Renewals
             | Self::ServerShare
@@ -146,6 +158,7 @@ impl Figure {
             | Self::ServerLease
             | Self::ClientWaiter
             | Self::ServerWaiter
+            | Self::WaiterShare
             | Self::AfterExpiry
             | Self::AskAgain
             | Self::AskAgainGrowth
@@ -218,8 +231,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounds_are_summed_up_by_their_median_and_rates_by_the_best() {
-        let round = |p50, rate| Figures::default().with(Figure::P50, p50).with(Figure::Rate, rate);
+    fn rounds_are_summed_up_by_their_median_and_failures_by_the_worst() {
+        let round = |p50, failed| Figures::default().with(Figure::P50, p50).with(Figure::Failed, failed);
         let rounds = [round(30.0, 1.0), round(10.0, 3.0), round(20.0, 2.0), Figures::default()];
         assert_eq!(Figures::of_rounds(&rounds), round(20.0, 3.0));
         assert_eq!(Figures::of_rounds(&rounds[..2]).get(Figure::P50), Some(20.0));

@@ -4,9 +4,10 @@
 //! connection: the minimum for a lock, and our own scripts without our library. All subjects of a scenario run in turn,
 //! each in its own process, in an order that is drawn again in every round.
 //!
-//! Reading order: `args` · `scenario` (what is measured) · `rounds` (in which order) · `runs`, `queue`, `quorum` (one run) ·
-//! `process`, `server` (both sides of it), `child` (what the processes do) · `hand_over`, `figures` (what it says) · `results`,
-//! `targets`, `table`, `chart`, `page` (how it is shown).
+//! Reading order: `args` · `scenario`, `compared` (what is measured) · `rounds`, `awake` (in which order) · `runs`, `queue`,
+//! `quorum`, `sqlite` (one run) · `process`, `server` (both sides of it), `child` (what the processes do) · `hand_over`,
+//! `figures` (what it says) · `results`, `measured`, `targets`, `table`, `chart`, `page` (how it is
+//! shown).
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -15,8 +16,10 @@
 )]
 
 mod args;
+mod awake;
 mod chart;
 mod child;
+mod compared;
 mod figures;
 mod hand_over;
 mod machine;
@@ -30,6 +33,7 @@ mod rounds;
 mod runs;
 mod scenario;
 mod server;
+mod sqlite;
 mod table;
 mod targets;
 
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
     let mut line = std::env::args().skip(1);
     let outcome = match line.next() {
         Some(role) if role == process::ROLE => child::main(line.next()),
+        Some(role) if role == awake::ROLE => awake::spin(),
         Some(_) | None => bench(&Args::parse()),
     };
     match outcome {

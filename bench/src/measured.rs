@@ -20,10 +20,9 @@ pub(crate) struct OfSubject {
     pub(crate) subject: Subject,
     /// All rounds together.
     pub(crate) figures: Figures,
-    /// Divided by those of the bare pair.
-    pub(crate) to_bare: Figures,
-    /// Divided by those of our scripts by hand.
-    pub(crate) to_hand: Figures,
+    /// Divided by those of the subject that the others are compared with.
+    pub(crate) to_base: Figures,
+    /// Those that failed have no figures.
     rounds: Vec<Figures>,
 }
 
@@ -33,8 +32,7 @@ impl Measured {
         let of_subject = |(subject, own): &(Subject, Vec<Figures>)| OfSubject {
             subject: *subject,
             figures: Figures::of_rounds(own),
-            to_bare: ratios(own, &rounds, Subject::Bare),
-            to_hand: ratios(own, &rounds, Subject::ByHand),
+            to_base: ratios(own, of(&rounds, scenario.base())),
             rounds: own.clone(),
         };
         Self { scenario, subjects: rounds.iter().map(of_subject).collect() }
@@ -44,22 +42,25 @@ impl Measured {
         self.subjects.iter().find(|measured| measured.subject == subject)
     }
 
+    /// Of a subject, divided by that of another one.
+    pub(crate) fn ratio(&self, subject: Subject, figure: Figure, base: Subject) -> Option<f64> {
+        ratios(&self.subject(subject)?.rounds, &self.subject(base)?.rounds).get(figure)
+    }
+
     /// Whether any subject has a value for it.
     pub(crate) fn has(&self, figure: Figure) -> bool {
         self.subjects.iter().any(|subject| subject.figures.get(figure).is_some())
     }
 }
 
-/// The medians of the ratios in each round, since what disturbs one subject in a round disturbs the others too; but the
-/// ratio of the best rates.
-fn ratios(own: &[Figures], all: &[(Subject, Vec<Figures>)], base: Subject) -> Figures {
-    let Some((_, base)) = all.iter().find(|(subject, _)| *subject == base) else { return Figures::default() };
+/// The medians of the ratios in each round, since what disturbs one subject in a round disturbs the others too.
+fn ratios(own: &[Figures], base: &[Figures]) -> Figures {
     let in_rounds: Vec<_> = own.iter().zip(base).map(|(own, base)| own.ratios_to(base)).collect();
-    let best = Figures::of_rounds(own).ratios_to(&Figures::of_rounds(base));
-    match best.get(Figure::Rate) {
-        Some(rate) => Figures::of_rounds(&in_rounds).with(Figure::Rate, rate),
-        None => Figures::of_rounds(&in_rounds),
-    }
+    Figures::of_rounds(&in_rounds)
+}
+
+fn of(rounds: &[(Subject, Vec<Figures>)], subject: Subject) -> &[Figures] {
+    rounds.iter().find(|(measured, _)| *measured == subject).map_or(&[], |(_, rounds)| rounds)
 }
 
 fn name<S: Serializer>(scenario: &&'static Scenario, serializer: S) -> Result<S::Ok, S::Error> {

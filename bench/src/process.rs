@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use bench_measure::{Plan, Report, Said, Subject};
@@ -31,7 +32,12 @@ impl Programs {
     /// Starts a process that does the work of a plan.
     pub(crate) fn start(&self, plan: &Plan) -> Result<Process> {
         let mut command = match plan.subject {
-            Subject::Bare | Subject::ByHand | Subject::Leasehold | Subject::Chain0 | Subject::Pool => {
+            Subject::Bare
+            | Subject::ByHand
+            | Subject::Leasehold
+            | Subject::Chain0
+            | Subject::Pool
+            | Subject::SixteenthHeld => {
                 let mut command = Command::new(&self.own);
                 command.arg(ROLE);
                 command
@@ -76,6 +82,18 @@ impl Process {
         let status = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let kibibytes = |line: &str| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok();
         Ok(status.lines().find_map(kibibytes).context("no VmRSS")? * 1024)
+    }
+
+    /// The processor time of all its threads so far.
+    pub(crate) fn processor(&self) -> Result<Duration> {
+        let tasks = Path::new("/proc").join(self.child.id().to_string()).join("task");
+        let mut spent = 0;
+        for task in fs::read_dir(&tasks).with_context(|| tasks.display().to_string())? {
+            // A thread may have ended since the folder was read.
+            let schedule = fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
+            spent += schedule.split(' ').next().and_then(|nanos| nanos.parse::<u64>().ok()).unwrap_or(0);
+        }
+        Ok(Duration::from_nanos(spent))
     }
 
     /// Ends it at once, and waits until it is gone.

@@ -9,13 +9,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tempfile::TempDir;
 
 use crate::args::Args;
+use crate::awake::Awake;
+use crate::compared::title;
 use crate::figures::Figures;
 use crate::machine::Machine;
 use crate::measured::Measured;
 use crate::process::Programs;
 use crate::results::Results;
 use crate::runs::Ground;
-use crate::scenario::{Scale, Scenario, title};
+use crate::scenario::{Scale, Scenario};
 use crate::server::Server;
 
 /// All rounds of all scenarios.
@@ -44,6 +46,7 @@ impl Rounds {
     /// Runs them all.
     pub(crate) fn run(mut self) -> Result<Results> {
         let machine = Machine::look(Server::start().version()?);
+        let _awake = Awake::all_cores()?;
         let mut measured = Vec::new();
         for scenario in self.scenarios.clone() {
             measured.push(self.scenario(scenario)?);
@@ -65,10 +68,11 @@ impl Rounds {
             for (subject, rounds) in order {
                 let what = format!("{}: {}", scenario.name, title(*subject));
                 self.progress.set_message(what.clone());
-                match ground.run(scenario, *subject) {
-                    Ok(figures) => rounds.push(figures),
-                    Err(error) => self.failures.push(format!("{what}: {error:#}")),
-                }
+                // A round that failed keeps its place: the rounds of the others are compared with each other.
+                rounds.push(ground.run(scenario, *subject).unwrap_or_else(|error| {
+                    self.failures.push(format!("{what}: {error:#}"));
+                    Figures::default()
+                }));
                 self.progress.inc(1);
             }
         }
@@ -76,11 +80,11 @@ impl Rounds {
     }
 
     fn method(&self) -> String {
-        let Scale { span, rounds, long_rounds, leases, held_for, .. } = self.scale;
+        let Scale { span, rounds, contended_rounds, long_rounds, leases, held_for, .. } = self.scale;
         let rslock = if self.programs.rslock.is_none() { "; without rslock" } else { "" };
         format!(
-            "Pairs and hand-overs: {span:?} in each of {rounds} rounds. {leases} leases held for {held_for:?}, waiters' \
-             memory and the killed holder, and broken nodes: rounds: {long_rounds}. Order drawn with seed {}{rslock}",
+            "Pairs: {span:?} in each of {rounds} rounds; hand-overs: in each of {contended_rounds}. {leases} leases held for \
+             {held_for:?}, and all else: rounds: {long_rounds}. Order drawn with seed {}{rslock}",
             self.seed
         )
     }
@@ -89,7 +93,12 @@ impl Rounds {
 fn subjects(scenario: &Scenario, programs: &Programs) -> Vec<Subject> {
     let measured = |subject: &Subject| match subject {
         Subject::Rslock | Subject::RslockEager => programs.rslock.is_some(),
-        Subject::Bare | Subject::ByHand | Subject::Leasehold | Subject::Chain0 | Subject::Pool => true,
+        Subject::Bare
+        | Subject::ByHand
+        | Subject::Leasehold
+        | Subject::Chain0
+        | Subject::Pool
+        | Subject::SixteenthHeld => true,
     };
     scenario.subjects().iter().copied().filter(measured).collect()
 }

@@ -43,6 +43,7 @@ impl Ground<'_> {
                 let Scale { warm_up, span, .. } = self.scale;
                 self.pairs(&self.plan(subject, runtime, Work::Pairs { tasks, ending, warm_up, span }))
             }
+            Kind::Held { tasks, runtime } => self.held(subject, tasks, runtime),
             Kind::Contend { waiters, processes } => {
                 let figures = self.contend(subject, waiters, processes, Runtime::CurrentThread)?;
                 if subject == Subject::Chain0 { self.beside_a_pair(figures) } else { Ok(figures) }
@@ -55,6 +56,8 @@ impl Ground<'_> {
             Kind::Quorum { tasks } => self.quorum(subject, tasks),
             Kind::Beside => self.beside(subject),
             Kind::Broken(fault) => self.broken(subject, fault),
+            Kind::SqlitePairs { tasks } => self.sqlite_pairs(subject, tasks),
+            Kind::SqliteWait => self.sqlite_wait(subject),
         }
     }
 
@@ -85,6 +88,23 @@ impl Ground<'_> {
         let report = process.report()?;
         let after = self.stats()?;
         Ok(of_pairs(&report, costs(plan.subject, report.done as f64, slice::from_ref(&report), [&before, &after])))
+    }
+
+    /// Tasks that try, while another process holds one lock of each, or none does.
+    fn held(&mut self, subject: Subject, tasks: u32, runtime: Runtime) -> Result<Figures> {
+        let work = Work::Hold { locks: tasks, span: Duration::MAX };
+        let holder = self.plan(Subject::Leasehold, Runtime::CurrentThread, work);
+        let _holder = (subject == Subject::SixteenthHeld).then(|| self.holder(&holder)).transpose()?;
+        let Scale { warm_up, span, .. } = self.scale;
+        self.pairs(&self.plan(subject, runtime, Work::Tries { tasks, warm_up, span }))
+    }
+
+    /// Starts a process that holds locks until it is killed.
+    pub(crate) fn holder(&self, plan: &Plan) -> Result<Process> {
+        let mut holder = self.start(plan)?;
+        holder.go_on()?;
+        holder.halted()?;
+        Ok(holder)
     }
 
     fn contend(&mut self, subject: Subject, waiters: u32, processes: u32, runtime: Runtime) -> Result<Figures> {
@@ -143,9 +163,7 @@ impl Ground<'_> {
     fn memory(&mut self, subject: Subject) -> Result<Figures> {
         let waiters = self.scale.waiters;
         let work = Work::Hold { locks: waiters, span: Duration::MAX };
-        let mut holder = self.start(&self.plan(subject, Runtime::CurrentThread, work))?;
-        holder.go_on()?;
-        holder.halted()?;
+        let _holder = self.holder(&self.plan(subject, Runtime::CurrentThread, work))?;
         let work = Work::Wait { waiters, names: Names::Each("bench".to_owned()) };
         let mut waiting = self.start(&self.plan(subject, Runtime::CurrentThread, work))?;
         thread::sleep(SETTLE);
@@ -160,9 +178,7 @@ impl Ground<'_> {
 
     fn crash(&mut self, subject: Subject) -> Result<Figures> {
         let dying = |work| Plan { ttl: TTL_OF_THE_DEAD, ..self.plan(subject, Runtime::CurrentThread, work) };
-        let mut holder = self.start(&dying(Work::Hold { locks: 1, span: Duration::MAX }))?;
-        holder.go_on()?;
-        holder.halted()?;
+        let holder = self.holder(&dying(Work::Hold { locks: 1, span: Duration::MAX }))?;
         let waiting = || {
             let names = Names::One(LOCK_OF_THE_DEAD.to_owned());
             let mut heir = self.start(&dying(Work::Wait { waiters: HEIRS.1, names }))?;
@@ -193,21 +209,25 @@ pub(crate) fn of_pairs(report: &Report, costs: Figures) -> Figures {
 
 /// What one of `done` cost both sides.
 pub(crate) fn costs(subject: Subject, done: f64, reports: &[Report], [before, after]: [&Stats; 2]) -> Figures {
-    let clients: Duration = reports.iter().map(|report| report.processor).sum();
     let server = after.processor.saturating_sub(before.processor);
-    let failed: u64 = reports.iter().map(|report| report.failed).sum();
-    Figures::default()
+    client_costs(done, reports)
         .with(Figure::Commands, after.sent_since(before, plainly_sent(subject)) as f64 / done)
         .with(Figure::ServerTime, server.as_secs_f64() * 1e6 / done)
-        .with(Figure::ClientTime, clients.as_secs_f64() * 1e6 / done)
-        .with(Figure::Failed, failed as f64)
+        .with(Figure::ScriptTail, after.script_tail.unwrap_or(f64::NAN))
+}
+
+/// What one of `done` cost the clients.
+pub(crate) fn client_costs(done: f64, reports: &[Report]) -> Figures {
+    let clients: Duration = reports.iter().map(|report| report.processor).sum();
+    let failed: u64 = reports.iter().map(|report| report.failed).sum();
+    Figures::default().with(Figure::ClientTime, clients.as_secs_f64() * 1e6 / done).with(Figure::Failed, failed as f64)
 }
 
 /// What a subject sends for a pair beside scripts. Its own scripts, those for renewal apart, do not run that.
 fn plainly_sent(subject: Subject) -> &'static [&'static str] {
     match subject {
         Subject::Bare | Subject::Rslock | Subject::RslockEager => &["set"],
-        Subject::ByHand | Subject::Leasehold | Subject::Chain0 | Subject::Pool => &[],
+        Subject::ByHand | Subject::Leasehold | Subject::Chain0 | Subject::Pool | Subject::SixteenthHeld => &[],
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_measure::{Ending, Runtime, Subject};
+use bench_measure::{Ending, Runtime};
 
 use crate::figures::Figure;
 
@@ -13,6 +13,8 @@ use Runtime::{Blocking, CurrentThread, TwoThreads};
 pub(crate) enum Kind {
     /// Tasks that acquire and release, each its own lock, through one client.
     Pairs { tasks: u32, runtime: Runtime, ending: Ending },
+    /// The same by tries, with and without locks that another process holds.
+    Held { tasks: u32, runtime: Runtime },
     /// Waiters for one lock, shared out over processes.
     Contend { waiters: u32, processes: u32 },
     /// Two waiters for one lock, each in a process of its own, over pools.
@@ -31,6 +33,10 @@ pub(crate) enum Kind {
     Beside,
     /// The same with one task; one of the nodes breaks after a while.
     Broken(Fault),
+    /// Tasks that acquire and release, each its own lock in one SQLite file.
+    SqlitePairs { tasks: u32 },
+    /// A waiter for a lock in a SQLite file that another process holds.
+    SqliteWait,
 }
 
 /// How a node breaks.
@@ -63,6 +69,8 @@ pub(crate) struct Scale {
     pub(crate) span: Duration,
     /// Rounds of those.
     pub(crate) rounds: u32,
+    /// Rounds of one contended lock.
+    pub(crate) contended_rounds: u32,
     /// Rounds of everything else.
     pub(crate) long_rounds: u32,
     /// How many leases are held.
@@ -73,6 +81,8 @@ pub(crate) struct Scale {
     pub(crate) waiters: u32,
     /// For how long a node is broken.
     pub(crate) broken_for: Duration,
+    /// For how long a waiter is watched.
+    pub(crate) watched_for: Duration,
 }
 
 impl Scale {
@@ -80,21 +90,25 @@ impl Scale {
         warm_up: Duration::from_millis(200),
         span: Duration::from_secs(1),
         rounds: 7,
+        contended_rounds: 5,
         long_rounds: 3,
         leases: 10_000,
-        held_for: Duration::from_secs(30),
+        held_for: Duration::from_secs(20),
         waiters: 2_000,
-        broken_for: Duration::from_secs(5),
+        broken_for: Duration::from_secs(4),
+        watched_for: Duration::from_secs(5),
     };
     pub(crate) const QUICK: Self = Self {
         warm_up: Duration::from_millis(50),
         span: Duration::from_millis(250),
         rounds: 3,
+        contended_rounds: 2,
         long_rounds: 1,
         leases: 2_000,
         held_for: Duration::from_secs(8),
         waiters: 500,
         broken_for: Duration::from_secs(2),
+        watched_for: Duration::from_secs(2),
     };
 }
 
@@ -106,12 +120,16 @@ const fn dropped(runtime: Runtime) -> Kind {
     Kind::Pairs { tasks: 1, runtime, ending: Ending::Dropped }
 }
 
+const fn held(runtime: Runtime) -> Kind {
+    Kind::Held { tasks: 64, runtime }
+}
+
 const fn scenario(name: &'static str, title: &'static str, kind: Kind) -> Scenario {
     Scenario { name, title, kind }
 }
 
 /// All scenarios, in the order of the tables.
-pub(crate) const ALL: [Scenario; 25] = [
+pub(crate) const ALL: [Scenario; 31] = [
     scenario("one", "One task, a free lock", pairs(1, CurrentThread)),
     scenario("one-mt", "One task, a free lock, two worker threads", pairs(1, TwoThreads)),
     scenario("dropped", "One task, a free lock, the guard is dropped", dropped(CurrentThread)),
@@ -120,7 +138,14 @@ pub(crate) const ALL: [Scenario; 25] = [
     scenario("tasks-64-mt", "64 tasks, a free lock each, one client, two worker threads", pairs(64, TwoThreads)),
     scenario("tasks-1000", "1000 tasks, a free lock each, one client", pairs(1000, CurrentThread)),
     scenario("tasks-1000-mt", "1000 tasks, a free lock each, one client, two worker threads", pairs(1000, TwoThreads)),
+    scenario("held", "64 tasks that try, with one lock in sixteen held", held(CurrentThread)),
+    scenario("held-mt", "64 tasks that try, with one lock in sixteen held, two worker threads", held(TwoThreads)),
     scenario("blocking", "One plain thread, a free lock", pairs(1, Blocking)),
+    scenario(
+        "blocking-64",
+        "64 plain threads, a free lock each; each thread of the bare pair has its own connection",
+        pairs(64, Blocking),
+    ),
     scenario("waiters-8", "8 waiters for one lock, one process", Kind::Contend { waiters: 8, processes: 1 }),
     scenario("waiters-64", "64 waiters for one lock, one process", Kind::Contend { waiters: 64, processes: 1 }),
     scenario("split-2", "2 waiters for one lock, two processes", Kind::Contend { waiters: 2, processes: 2 }),
@@ -141,44 +166,32 @@ pub(crate) const ALL: [Scenario; 25] = [
     scenario("quorum-beside", "Five nodes: one task, beside another process of ours with other locks", Kind::Beside),
     scenario("quorum-killed", "Five nodes, one of them killed: one task, a free lock", Kind::Broken(Fault::Killed)),
     scenario("quorum-hung", "Five nodes, one of them hung: one task, a free lock", Kind::Broken(Fault::Hung)),
+    scenario("sqlite-one", "SQLite: one task, a free lock", Kind::SqlitePairs { tasks: 1 }),
+    scenario("sqlite-64", "SQLite: 64 tasks, a free lock each, one client", Kind::SqlitePairs { tasks: 64 }),
+    scenario("sqlite-wait", "SQLite: waiting for a lock that another process holds", Kind::SqliteWait),
 ];
 
 impl Scenario {
-    /// Who takes part.
-    pub(crate) fn subjects(&self) -> &'static [Subject] {
-        use Subject::{Bare, ByHand, Chain0, Leasehold, Pool, Rslock, RslockEager};
-        match self.kind {
-            Kind::Pairs { runtime: Blocking, .. } => &[Bare, ByHand, Leasehold],
-            Kind::Pairs { .. } => &[Bare, ByHand, Leasehold, Rslock],
-            Kind::Contend { .. } => &[Bare, ByHand, Leasehold, Chain0, Rslock, RslockEager],
-            Kind::Pool(_) => &[Leasehold, Pool],
-            Kind::Hold => &[Bare, Leasehold, Rslock],
-            Kind::Memory => &[Bare, Leasehold, Rslock],
-            Kind::Crash => &[Bare, ByHand, Leasehold, Chain0, Rslock],
-            Kind::Queue => &[ByHand],
-            Kind::Quorum { .. } | Kind::Beside => &[ByHand, Leasehold, Rslock],
-            Kind::Broken(_) => &[Leasehold, Rslock],
-        }
-    }
-
     /// The columns of its table.
     pub(crate) fn columns(&self) -> &'static [Figure] {
         use Figure::{
             AfterExpiry, AskAgain, AskAgainGrowth, Batch, ClientLease, ClientShare, ClientTime, ClientWaiter, Commands,
             Failed, Fairness, HandOver, HandOverGrowth, Join, JoinGrowth, LeaveAtOnce, LeaveAtOnceGrowth, Longest, Max,
-            OneRound, Overlaps, P50, P99, Rate, Renewals, Script, ServerLease, ServerShare, ServerTime, ServerWaiter,
-            SlowestScript, ToHealthy, ToPair,
+            OneRound, Overlaps, P50, P99, Rate, Renewals, Script, ScriptTail, ServerLease, ServerShare, ServerTime,
+            ServerWaiter, SlowestScript, ToHealthy, ToOne, ToPair, WaiterShare,
         };
         match self.kind {
-            Kind::Pairs { .. } => &[P50, P99, Max, Rate, Commands, ServerTime, ClientTime, Failed],
+            Kind::Pairs { .. } | Kind::Held { .. } => {
+                &[ServerTime, ClientTime, P50, P99, Max, Rate, Commands, ScriptTail, Failed]
+            }
             Kind::Contend { .. } | Kind::Pool(_) => {
-                &[P50, ToPair, P99, Max, Rate, Commands, ServerTime, ClientTime, Fairness, Overlaps, Failed]
+                &[ServerTime, ClientTime, P50, ToPair, P99, Max, Rate, Commands, Fairness, Overlaps, Failed]
             }
             Kind::Hold => &[
-                Renewals,
-                Failed,
                 ServerShare,
                 ClientShare,
+                Renewals,
+                Failed,
                 Commands,
                 Batch,
                 Script,
@@ -192,25 +205,32 @@ impl Scenario {
                 &[AskAgain, AskAgainGrowth, Join, JoinGrowth, LeaveAtOnce, LeaveAtOnceGrowth, HandOver, HandOverGrowth]
             }
             Kind::Quorum { .. } | Kind::Beside => {
-                &[P50, P99, Max, Rate, Commands, OneRound, ServerTime, ClientTime, Failed]
+                &[ServerTime, ClientTime, P50, P99, Max, Rate, Commands, OneRound, Failed]
             }
             Kind::Broken(_) => &[P50, ToHealthy, Longest, Failed],
+            Kind::SqlitePairs { .. } => &[ClientTime, P50, P99, Max, Rate, ToOne, Failed],
+            Kind::SqliteWait => &[WaiterShare],
         }
     }
 
     pub(crate) fn rounds(&self, scale: &Scale) -> u32 {
         match self.kind {
-            Kind::Pairs { .. } | Kind::Contend { .. } | Kind::Pool(_) | Kind::Quorum { .. } | Kind::Beside => {
+            Kind::Pairs { .. } | Kind::Held { .. } | Kind::Quorum { .. } | Kind::Beside | Kind::SqlitePairs { .. } => {
                 scale.rounds
             }
-            Kind::Hold | Kind::Memory | Kind::Crash | Kind::Queue | Kind::Broken(_) => scale.long_rounds,
+            Kind::Contend { .. } | Kind::Pool(_) => scale.contended_rounds,
+            Kind::Hold | Kind::Memory | Kind::Crash | Kind::Queue | Kind::Broken(_) | Kind::SqliteWait => {
+                scale.long_rounds
+            }
         }
     }
 
     /// How many servers it is run with.
     pub(crate) fn servers(&self) -> usize {
         match self.kind {
+            Kind::SqlitePairs { .. } | Kind::SqliteWait => 0,
             Kind::Pairs { .. }
+            | Kind::Held { .. }
             | Kind::Contend { .. }
             | Kind::Pool(_)
             | Kind::Hold
@@ -224,18 +244,5 @@ impl Scenario {
     /// Its place among all.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         ALL.iter().find(|scenario| scenario.name == name)
-    }
-}
-
-/// What a subject is called in tables.
-pub(crate) fn title(subject: Subject) -> &'static str {
-    match subject {
-        Subject::Bare => "bare pair",
-        Subject::ByHand => "our scripts by hand",
-        Subject::Leasehold => "leasehold",
-        Subject::Chain0 => "leasehold, chain 0",
-        Subject::Pool => "leasehold, pool",
-        Subject::Rslock => "rslock",
-        Subject::RslockEager => "rslock, 10 ms",
     }
 }

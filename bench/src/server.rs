@@ -29,6 +29,8 @@ pub(crate) struct Stats {
     pub(crate) processor: Duration,
     /// Bytes in use.
     pub(crate) memory: u64,
+    /// What 999 of 1,000 scripts took at most since everything was forgotten, in microseconds; where the server says it.
+    pub(crate) script_tail: Option<f64>,
     /// How often each command ran, in scripts or not.
     calls: BTreeMap<String, u64>,
 }
@@ -76,9 +78,10 @@ impl Server {
         self.server.url()
     }
 
-    /// Forgets all data.
+    /// Forgets all data, and what commands took.
     pub(crate) fn clear(&mut self) -> Result<()> {
-        self.ask(&["FLUSHALL"])
+        self.ask::<()>(&["FLUSHALL"])?;
+        self.ask(&["CONFIG", "RESETSTAT"])
     }
 
     pub(crate) fn version(&mut self) -> Result<String> {
@@ -137,6 +140,7 @@ impl Sum for Stats {
         all.fold(Self::default(), |mut sum, stats| {
             sum.processor += stats.processor;
             sum.memory += stats.memory;
+            sum.script_tail = [sum.script_tail, stats.script_tail].into_iter().flatten().reduce(f64::max);
             for (name, calls) in stats.calls {
                 *sum.calls.entry(name).or_default() += calls;
             }
@@ -153,6 +157,7 @@ impl Stats {
                 "used_cpu_user" | "used_cpu_sys" => {
                     stats.processor += Duration::from_secs_f64(value.parse().unwrap_or(0.0));
                 }
+                "latency_percentiles_usec_evalsha" => stats.script_tail = percentile(value),
                 "used_memory" => stats.memory = value.parse().unwrap_or(0),
                 _ => {
                     if let Some(name) = key.strip_prefix("cmdstat_") {
@@ -176,6 +181,11 @@ impl Stats {
     }
 }
 
+/// `p50=1.003,p99=2.007,p99.9=5.023`
+fn percentile(value: &str) -> Option<f64> {
+    value.rsplit_once("p99.9=")?.1.parse().ok()
+}
+
 /// `calls=3,usec=12,...`
 fn calls(value: &str) -> u64 {
     value.strip_prefix("calls=").and_then(|rest| rest.split(',').next()).and_then(|n| n.parse().ok()).unwrap_or(0)
@@ -190,9 +200,11 @@ mod tests {
         let earlier = Stats::read("cmdstat_set:calls=5,usec=1\r\ncmdstat_evalsha:calls=2,usec=9\r\n");
         let later = Stats::read(
             "used_cpu_sys:0.25\r\nused_cpu_user:0.5\r\nused_memory:77\r\ncmdstat_set:calls=15,usec=1\r\n\
-             cmdstat_evalsha:calls=12,usec=9\r\ncmdstat_get:calls=9,usec=9\r\ncmdstat_script|load:calls=1,usec=3\r\n",
+             cmdstat_evalsha:calls=12,usec=9\r\ncmdstat_get:calls=9,usec=9\r\ncmdstat_script|load:calls=1,usec=3\r\n\
+             latency_percentiles_usec_evalsha:p50=1.003,p99=2.007,p99.9=5.023\r\n",
         );
         assert_eq!((later.processor, later.memory), (Duration::from_millis(750), 77));
+        assert_eq!((earlier.script_tail, later.script_tail), (None, Some(5.023)));
         assert_eq!(later.sent_since(&earlier, &[]), 11);
         assert_eq!(later.sent_since(&earlier, &["set"]), 21);
     }

@@ -2,15 +2,15 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableStyle, presets};
 
+use crate::compared::{title, to};
 use crate::figures::{Figure, Figures};
 use crate::measured::{Measured, OfSubject};
 use crate::results::Results;
-use crate::scenario::title;
 use crate::targets::{Bound, Verdict};
 
 /// One column: its head, and where its values are.
 struct Column {
-    head: String,
+    head: &'static str,
     figure: Figure,
     of: fn(&OfSubject) -> &Figures,
 }
@@ -57,7 +57,7 @@ fn whole(results: &Results, look: &Look) -> String {
 fn of_scenario(measured: &Measured, style: TableStyle) -> String {
     let columns = columns(measured);
     let mut table = table(style);
-    table.set_header([""].into_iter().chain(columns.iter().map(|column| column.head.as_str())));
+    table.set_header([""].into_iter().chain(columns.iter().map(|column| column.head)));
     for subject in &measured.subjects {
         let cell = |column: &Column| number((column.of)(subject).get(column.figure));
         table.add_row([Cell::new(title(subject.subject))].into_iter().chain(columns.iter().map(cell)));
@@ -69,12 +69,9 @@ fn of_scenario(measured: &Measured, style: TableStyle) -> String {
 fn columns(measured: &Measured) -> Vec<Column> {
     let mut columns = Vec::new();
     for &figure in measured.scenario.columns().iter().filter(|figure| measured.has(**figure)) {
-        columns.push(Column { head: figure.head().to_owned(), figure, of: |subject| &subject.figures });
-        let ratios = [
-            Column { head: "to bare".to_owned(), figure, of: |subject| &subject.to_bare },
-            Column { head: "to ours by hand".to_owned(), figure, of: |subject| &subject.to_hand },
-        ];
-        columns.extend(ratios.into_iter().filter(|ratio| figure.has_ratios() && ratio.has_values(measured)));
+        columns.push(Column { head: figure.head(), figure, of: |subject| &subject.figures });
+        let ratio = Column { head: to(measured.scenario.base()), figure, of: |subject| &subject.to_base };
+        columns.extend(Some(ratio).filter(|ratio| figure.has_ratios() && ratio.has_values(measured)));
     }
     columns
 }

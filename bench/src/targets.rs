@@ -3,11 +3,17 @@
 use bench_measure::Subject;
 use serde::Serialize;
 
+use crate::compared::{title, to};
 use crate::figures::Figure;
 use crate::measured::Measured;
 
 use Bound::{AtLeast, AtMost};
-use Subject::{ByHand, Chain0, Leasehold};
+use Figure::{
+    AfterExpiry, AskAgainGrowth, ClientLease, ClientShare, ClientTime, ClientWaiter, Commands, Failed, Fairness,
+    HandOverGrowth, JoinGrowth, LeaveAtOnceGrowth, Longest, OneRound, P50, Rate, ScriptTail, ServerShare, ServerTime,
+    SlowestScript, ToHealthy, ToOne, ToPair, WaiterShare,
+};
+use Subject::{Bare, ByHand, Chain0, Leasehold, Pool, SixteenthHeld};
 
 /// A target and what was measured.
 #[derive(Debug, Serialize)]
@@ -37,112 +43,141 @@ impl Bound {
     }
 }
 
-/// The scenarios of one lock that is wanted by many: in one process, and in two.
-const IN_ONE: [&str; 2] = ["waiters-8", "waiters-64"];
-const IN_TWO: [&str; 2] = ["split-8", "split-64"];
+/// What has to be measured of a subject in a scenario.
+struct Target {
+    scenario: &'static str,
+    subject: Subject,
+    figure: Figure,
+    /// The subject that it is divided by in each round, where it is not taken as it is.
+    base: Option<Subject>,
+    bound: Bound,
+}
+
+impl Target {
+    /// A figure as it is.
+    const fn of(scenario: &'static str, subject: Subject, figure: Figure, bound: Bound) -> Self {
+        Self { scenario, subject, figure, base: None, bound }
+    }
+
+    /// A figure divided by that of another subject.
+    const fn to(scenario: &'static str, subject: Subject, figure: Figure, base: Subject, bound: Bound) -> Self {
+        Self { scenario, subject, figure, base: Some(base), bound }
+    }
+
+    fn what(&self) -> String {
+        let Self { scenario, subject, figure, base, .. } = self;
+        let of = if *subject == Leasehold { String::new() } else { format!(", {}", title(*subject)) };
+        let base = base.map_or_else(String::new, |base| format!(", {}", to(base)));
+        format!("{scenario}: {}{of}{base}", figure.head())
+    }
+
+    fn measured(&self, scenarios: &[Measured]) -> Option<f64> {
+        let measured = scenarios.iter().find(|measured| measured.scenario.name == self.scenario)?;
+        match self.base {
+            Some(base) => measured.ratio(self.subject, self.figure, base),
+            None => measured.subject(self.subject)?.figures.get(self.figure),
+        }
+    }
+}
+
+/// All targets but that of overlaps, which is one for all scenarios.
+const TARGETS: [Target; 71] = [
+    // One task: a third more than the least that a lock costs.
+    Target::to("one", Leasehold, ServerTime, Bare, AtMost(1.25)),
+    Target::to("one", Leasehold, ClientTime, Bare, AtMost(1.3)),
+    Target::to("one", Leasehold, P50, Bare, AtMost(1.2)),
+    Target::to("one-mt", Leasehold, ServerTime, Bare, AtMost(1.25)),
+    Target::to("one-mt", Leasehold, ClientTime, Bare, AtMost(1.3)),
+    Target::to("one-mt", Leasehold, P50, Bare, AtMost(1.2)),
+    Target::to("dropped", Leasehold, P50, Bare, AtMost(0.8)),
+    Target::to("dropped-mt", Leasehold, P50, Bare, AtMost(0.8)),
+    // Many tasks, with scripts for many.
+    Target::to("tasks-64", Leasehold, ServerTime, Bare, AtMost(1.2)),
+    Target::to("tasks-64", Leasehold, Rate, Bare, AtLeast(0.9)),
+    Target::of("tasks-64", Leasehold, ScriptTail, AtMost(1000.0)),
+    Target::to("tasks-64-mt", Leasehold, ServerTime, Bare, AtMost(1.2)),
+    Target::to("tasks-64-mt", Leasehold, Rate, Bare, AtLeast(0.9)),
+    Target::to("tasks-1000", Leasehold, ServerTime, Bare, AtMost(1.2)),
+    Target::to("tasks-1000", Leasehold, Rate, Bare, AtLeast(0.6)),
+    Target::of("tasks-1000", Leasehold, ScriptTail, AtMost(1000.0)),
+    Target::to("tasks-1000-mt", Leasehold, ServerTime, Bare, AtMost(1.2)),
+    Target::to("tasks-1000-mt", Leasehold, Rate, Bare, AtLeast(0.6)),
+    Target::to("held", SixteenthHeld, ServerTime, Leasehold, AtMost(1.5)),
+    Target::to("held", SixteenthHeld, P50, Leasehold, AtMost(1.5)),
+    Target::to("held-mt", SixteenthHeld, ServerTime, Leasehold, AtMost(1.5)),
+    Target::to("held-mt", SixteenthHeld, P50, Leasehold, AtMost(1.5)),
+    // Plain threads.
+    Target::to("blocking", Leasehold, ClientTime, Bare, AtMost(1.1)),
+    Target::to("blocking", Leasehold, P50, Bare, AtMost(1.1)),
+    Target::to("blocking-64", Leasehold, Rate, Bare, AtLeast(0.8)),
+    // One lock that is wanted by many.
+    Target::of("waiters-8", Chain0, ToPair, AtMost(1.3)),
+    Target::of("waiters-8", Chain0, Commands, AtMost(2.2)),
+    Target::of("waiters-8", Chain0, Fairness, AtLeast(0.98)),
+    Target::of("waiters-8", Leasehold, Commands, AtMost(0.3)),
+    Target::to("waiters-8", Leasehold, Rate, Chain0, AtLeast(5.0)),
+    Target::of("waiters-64", Chain0, ToPair, AtMost(1.3)),
+    Target::of("waiters-64", Chain0, Commands, AtMost(2.2)),
+    Target::of("waiters-64", Chain0, Fairness, AtLeast(0.98)),
+    Target::of("waiters-64", Leasehold, Commands, AtMost(0.3)),
+    Target::to("waiters-64", Leasehold, Rate, Chain0, AtLeast(5.0)),
+    Target::of("split-8", Chain0, ToPair, AtMost(1.3)),
+    Target::of("split-8", Chain0, Commands, AtMost(2.2)),
+    Target::of("split-8", Chain0, Fairness, AtLeast(0.98)),
+    Target::of("split-64", Chain0, ToPair, AtMost(1.3)),
+    Target::of("split-64", Chain0, Commands, AtMost(2.2)),
+    Target::of("split-64", Chain0, Fairness, AtLeast(0.98)),
+    Target::to("pool", Pool, P50, Leasehold, AtMost(1.2)),
+    Target::to("pool-blocking", Pool, P50, Leasehold, AtMost(1.2)),
+    // Leases that are kept, waiters, and a holder that dies.
+    Target::of("hold", Leasehold, ClientShare, AtMost(1.0)),
+    Target::of("hold", Leasehold, ServerShare, AtMost(1.2)),
+    Target::of("hold", Leasehold, ClientLease, AtMost(1024.0)),
+    Target::of("hold", Leasehold, SlowestScript, AtMost(1000.0)),
+    Target::of("hold", Leasehold, Failed, AtMost(0.0)),
+    Target::of("memory", Leasehold, ClientWaiter, AtMost(3000.0)),
+    Target::of("crash", Leasehold, AfterExpiry, AtMost(100.0)),
+    // Steps at a long queue.
+    Target::of("queue", ByHand, AskAgainGrowth, AtMost(1.5)),
+    Target::of("queue", ByHand, JoinGrowth, AtMost(1.5)),
+    Target::of("queue", ByHand, LeaveAtOnceGrowth, AtMost(1.5)),
+    Target::of("queue", ByHand, HandOverGrowth, AtMost(1.5)),
+    // A quorum.
+    Target::to("quorum-one", Leasehold, ServerTime, ByHand, AtMost(1.1)),
+    Target::to("quorum-one", Leasehold, ClientTime, ByHand, AtMost(1.1)),
+    Target::to("quorum-one", Leasehold, P50, ByHand, AtMost(1.1)),
+    Target::of("quorum-one", Leasehold, OneRound, AtLeast(95.0)),
+    Target::to("quorum-64", Leasehold, ServerTime, ByHand, AtMost(1.1)),
+    Target::to("quorum-64", Leasehold, ClientTime, ByHand, AtMost(1.1)),
+    Target::to("quorum-64", Leasehold, P50, ByHand, AtMost(1.1)),
+    Target::of("quorum-64", Leasehold, OneRound, AtLeast(95.0)),
+    Target::of("quorum-beside", Leasehold, OneRound, AtLeast(95.0)),
+    Target::of("quorum-killed", Leasehold, ToHealthy, AtMost(1.5)),
+    Target::of("quorum-killed", Leasehold, Longest, AtMost(500.0)),
+    Target::of("quorum-hung", Leasehold, ToHealthy, AtMost(1.5)),
+    Target::of("quorum-hung", Leasehold, Longest, AtMost(500.0)),
+    // A SQLite file.
+    Target::to("sqlite-one", Leasehold, P50, Bare, AtMost(1.2)),
+    Target::to("sqlite-one", Leasehold, ClientTime, Bare, AtMost(1.2)),
+    Target::of("sqlite-64", Leasehold, ToOne, AtLeast(5.0)),
+    Target::of("sqlite-wait", Leasehold, WaiterShare, AtMost(0.5)),
+];
 
 /// Judges all targets.
 pub(crate) fn judge(scenarios: &[Measured]) -> Vec<Verdict> {
-    let measured = All(scenarios);
-    let mut verdicts = Vec::new();
-    let mut judge = |what: String, measured: Option<f64>, bound: Bound| {
-        verdicts.push(Verdict { what, measured, bound, met: measured.map(|value| bound.allows(value)) });
+    let verdict = |what, measured: Option<f64>, bound: Bound| {
+        let met = measured.map(|value| bound.allows(value));
+        Verdict { what, measured, bound, met }
     };
-    for one in ["one", "one-mt"] {
-        let what = |base| format!("{one}: p50 of a pair, to {base}");
-        judge(what("our scripts by hand"), measured.to(one, Leasehold, Figure::P50, ByHand), AtMost(1.05));
-        judge(what("the bare pair"), measured.to(one, Leasehold, Figure::P50, Subject::Bare), AtMost(1.2));
-    }
-    for dropped in ["dropped", "dropped-mt"] {
-        let ratio = measured.to(dropped, Leasehold, Figure::P50, Subject::Bare);
-        judge(format!("{dropped}: p50 of a pair, to the bare pair"), ratio, AtMost(0.8));
-    }
-    for tasks in ["tasks-64", "tasks-64-mt", "tasks-1000", "tasks-1000-mt"] {
-        let ratio = measured.to(tasks, Leasehold, Figure::Rate, ByHand);
-        judge(format!("{tasks}: rate, to our scripts by hand"), ratio, AtLeast(1.15));
-    }
-    let ratio = measured.to("blocking", Leasehold, Figure::P50, ByHand);
-    judge("blocking: p50 of a pair, to our scripts by hand".to_owned(), ratio, AtMost(1.1));
-    for contended in IN_ONE.into_iter().chain(IN_TWO) {
-        let value = |figure| measured.value(contended, Chain0, figure);
-        judge(format!("{contended}: p50 of a hand-over, chain 0, to a pair"), value(Figure::ToPair), AtMost(1.3));
-        judge(format!("{contended}: commands for a hand-over, chain 0"), value(Figure::Commands), AtMost(2.2));
-        judge(format!("{contended}: turns, least to most, chain 0"), value(Figure::Fairness), AtLeast(0.98));
-    }
-    for contended in IN_ONE {
-        let commands = measured.value(contended, Leasehold, Figure::Commands);
-        judge(format!("{contended}: commands for a hand-over"), commands, AtMost(0.3));
-        let rate = |subject| measured.value(contended, subject, Figure::Rate);
-        let ratio = rate(Leasehold).zip(rate(Chain0)).map(|(chain, none)| chain / none);
-        judge(format!("{contended}: rate, to chain 0"), ratio, AtLeast(5.0));
-    }
-    for pool in ["pool", "pool-blocking"] {
-        judge(format!("{pool}: p50 of a hand-over, to a client of a URL"), measured.to_url(pool), AtMost(1.2));
-    }
-    for (what, figure, bound) in [
-        ("% of a client core", Figure::ClientShare, 1.0),
-        ("% of a server core", Figure::ServerShare, 1.2),
-        ("bytes of the client for a lease", Figure::ClientLease, 1024.0),
-        ("µs of the slowest renewal script", Figure::SlowestScript, 1000.0),
-        ("leases lost", Figure::Failed, 0.0),
-    ] {
-        judge(format!("hold: {what}"), measured.value("hold", Leasehold, figure), AtMost(bound));
-    }
-    judge("crash: ms after expiry".to_owned(), measured.value("crash", Leasehold, Figure::AfterExpiry), AtMost(100.0));
-    for (step, growth) in [
-        ("asks again", Figure::AskAgainGrowth),
-        ("joins", Figure::JoinGrowth),
-        ("leaves with all others", Figure::LeaveAtOnceGrowth),
-        ("hands over", Figure::HandOverGrowth),
-    ] {
-        let ratio = measured.value("queue", ByHand, growth);
-        judge(format!("queue: script of one that {step}, to a queue of 100"), ratio, AtMost(1.5));
-    }
-    for quorum in ["quorum-one", "quorum-64"] {
-        let ratio = measured.to(quorum, Leasehold, Figure::P50, ByHand);
-        judge(format!("{quorum}: p50 of a pair, to our scripts by hand"), ratio, AtMost(1.15));
-    }
-    for quorum in ["quorum-one", "quorum-64", "quorum-beside"] {
-        let share = measured.value(quorum, Leasehold, Figure::OneRound);
-        judge(format!("{quorum}: % of acquires in one round"), share, AtLeast(95.0));
-    }
-    for broken in ["quorum-killed", "quorum-hung"] {
-        let value = |figure| measured.value(broken, Leasehold, figure);
-        judge(format!("{broken}: p50 of a pair, to healthy"), value(Figure::ToHealthy), AtMost(1.5));
-        judge(format!("{broken}: ms of the longest pair"), value(Figure::Longest), AtMost(500.0));
-    }
-    judge("two holders at a time".to_owned(), measured.overlaps(), AtMost(0.0));
-    verdicts
+    let judged = TARGETS.iter().map(|target| verdict(target.what(), target.measured(scenarios), target.bound));
+    let one_holder = verdict("two holders at a time".to_owned(), overlaps(scenarios), AtMost(0.0));
+    judged.chain([one_holder]).collect()
 }
 
-struct All<'a>(&'a [Measured]);
-
-impl All<'_> {
-    fn scenario(&self, name: &str) -> Option<&Measured> {
-        self.0.iter().find(|measured| measured.scenario.name == name)
-    }
-
-    fn value(&self, scenario: &str, subject: Subject, figure: Figure) -> Option<f64> {
-        self.scenario(scenario)?.subject(subject)?.figures.get(figure)
-    }
-
-    fn to(&self, scenario: &str, subject: Subject, figure: Figure, base: Subject) -> Option<f64> {
-        let measured = self.scenario(scenario)?.subject(subject)?;
-        let ratios = if base == Subject::Bare { &measured.to_bare } else { &measured.to_hand };
-        ratios.get(figure)
-    }
-
-    /// What a hand-over takes over a pool, to what it takes without one.
-    fn to_url(&self, scenario: &str) -> Option<f64> {
-        let time = |subject| self.value(scenario, subject, Figure::P50);
-        Some(time(Subject::Pool)? / time(Leasehold)?)
-    }
-
-    fn overlaps(&self) -> Option<f64> {
-        let ours =
-            |measured: &Measured| [Leasehold, Chain0].map(|s| measured.subject(s)?.figures.get(Figure::Overlaps));
-        self.0.iter().flat_map(ours).flatten().reduce(f64::max)
-    }
+fn overlaps(scenarios: &[Measured]) -> Option<f64> {
+    let ours =
+        |measured: &Measured| [Leasehold, Chain0, Pool].map(|s| measured.subject(s)?.figures.get(Figure::Overlaps));
+    scenarios.iter().flat_map(ours).flatten().reduce(f64::max)
 }
 
 #[cfg(test)]
@@ -153,21 +188,23 @@ mod tests {
 
     #[test]
     fn a_target_is_met_missed_or_not_measured() {
-        let p50 = |value| vec![Figures::default().with(Figure::P50, value)];
+        let costs = |server, client| vec![Figures::default().with(ServerTime, server).with(ClientTime, client)];
         let one = Scenario::named("one").unwrap();
-        let rounds = vec![(Subject::Bare, p50(10.0)), (ByHand, p50(12.0)), (Leasehold, p50(12.1))];
-        let verdicts = judge(&[Measured::new(one, rounds)]);
-        assert_eq!(verdicts[0].met, Some(true), "{:?}", verdicts[0]);
-        assert_eq!(verdicts[1].met, Some(false), "{:?}", verdicts[1]);
+        let verdicts = judge(&[Measured::new(one, vec![(Bare, costs(10.0, 10.0)), (Leasehold, costs(12.5, 13.1))])]);
+        assert_eq!((verdicts[0].what.as_str(), verdicts[0].met), ("one: server µs, to bare", Some(true)));
+        assert_eq!((verdicts[1].what.as_str(), verdicts[1].met), ("one: client µs, to bare", Some(false)));
         assert!(verdicts[2..].iter().all(|verdict| verdict.met.is_none()));
         assert!(AtLeast(5.0).allows(5.0) && !AtLeast(5.0).allows(4.9));
     }
 
     #[test]
-    fn every_target_names_scenarios_that_exist() {
-        for verdict in judge(&[]) {
-            let name = verdict.what.split(':').next().unwrap_or_default();
-            assert!(Scenario::named(name).is_some() || name == "two holders at a time", "{name}");
+    fn every_target_is_measured_by_its_scenario() {
+        for target in &TARGETS {
+            let scenario = Scenario::named(target.scenario).unwrap();
+            assert!(scenario.columns().contains(&target.figure), "{}", target.what());
+            for subject in [Some(target.subject), target.base].into_iter().flatten() {
+                assert!(scenario.subjects().contains(&subject), "{}", target.what());
+            }
         }
     }
 }

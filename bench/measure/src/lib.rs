@@ -16,4 +16,4 @@ pub use lock::{Client, Lock};
 pub use meter::{Meter, now};
 pub use plan::{Ending, Names, Plan, Runtime, Subject, Work};
 pub use said::{Report, Said, Turn, ready, report, write_turns};
-pub use work::{Pairs, run};
+pub use work::{LOCKS_OF_A_TASK, Pairs, run};

@@ -2,7 +2,7 @@
 
 use std::future::{Future, pending};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 /// A connected lock library.
 pub trait Client: Send + Sync + 'static {
@@ -26,6 +26,11 @@ pub trait Lock: Send + Sync + 'static {
 
     /// Waits for the lock as the library waits.
     fn acquire(&self) -> impl Future<Output = Result<Self::Held>> + Send;
+
+    /// Takes the lock if nobody holds it, where that is measured.
+    fn try_acquire(&self) -> impl Future<Output = Result<Option<Self::Held>>> + Send {
+        async { bail!("this library is not measured by tries") }
+    }
 
     /// Releases it and awaits the answer.
     fn release(&self, held: Self::Held) -> impl Future<Output = Result<()>> + Send;

@@ -20,6 +20,8 @@ pub enum Subject {
     Chain0,
     /// This library over a pool, with a URL for notifications.
     Pool,
+    /// This library, while another process holds one in sixteen of the locks.
+    SixteenthHeld,
     /// `rslock` with its default settings.
     Rslock,
     /// `rslock` with tries at most 10 ms apart.
@@ -74,6 +76,15 @@ pub enum Work {
         tasks: u32,
         /// How they release.
         ending: Ending,
+        /// How long, before anything counts.
+        warm_up: Duration,
+        /// How long.
+        span: Duration,
+    },
+    /// Tasks that each go round [`LOCKS_OF_A_TASK`](crate::LOCKS_OF_A_TASK) locks of their own and try them, without waiting.
+    Tries {
+        /// How many.
+        tasks: u32,
         /// How long, before anything counts.
         warm_up: Duration,
         /// How long.

@@ -11,6 +11,9 @@ use crate::{Client, Ending, Lock, Meter, Names, Plan, Report, Runtime, Turn, Wor
 
 /// How long waiters are left alone until they surely wait.
 const SETTLE: Duration = Duration::from_millis(300);
+/// How many locks a task goes round that tries. The first locks of all tasks come first in the order of names, so that a process
+/// that holds as many locks as there are tasks holds one of each task's.
+pub const LOCKS_OF_A_TASK: usize = 16;
 /// How many locks are asked for at a time by a process that wants many.
 const AT_ONCE: usize = 64;
 
@@ -35,6 +38,7 @@ pub fn run<C: Client>(plan: &Plan, open: impl Future<Output = Result<C>>) -> Res
         let client = open.await?;
         match plan.work.clone() {
             Work::Pairs { tasks, ending, warm_up, span } => pairs(&client, tasks, ending, [warm_up, span]).await,
+            Work::Tries { tasks, warm_up, span } => tries(&client, tasks, [warm_up, span]).await,
             Work::Contend { waiters, warm_up, span, turns } => {
                 contend(&client, waiters, [warm_up, span]).await.and_then(|(found, had)| {
                     write_turns(&turns, &had)?;
@@ -93,6 +97,55 @@ async fn all_pairs<L: Lock>(locks: &[Arc<L>], ending: Ending, span: Duration) ->
             pairs
         });
     }
+    joined(tasks).await
+}
+
+async fn tries<C: Client>(client: &C, tasks: u32, [warm_up, span]: [Duration; 2]) -> Result<()> {
+    let all = locks(client, tasks * LOCKS_OF_A_TASK as u32, &Names::Each("bench".to_owned()))?;
+    let of_task = |task| all.iter().skip(task).step_by(tasks as usize).cloned().collect();
+    let rounds: Vec<Vec<_>> = (0..tasks as usize).map(of_task).collect();
+    all_tries(&rounds, warm_up).await?;
+    pause().await?;
+    let meter = Meter::start();
+    let Pairs { times, failed } = all_tries(&rounds, span).await?;
+    let (elapsed, processor) = meter.read();
+    let mut found = Report { failed, elapsed, processor, ..Report::default() };
+    found.set_times(times);
+    report(found)
+}
+
+async fn all_tries<L: Lock>(rounds: &[Vec<Arc<L>>], span: Duration) -> Result<Pairs> {
+    let until = now() + nanos(span);
+    let mut tasks = JoinSet::new();
+    for (number, locks) in rounds.iter().enumerate() {
+        let locks = locks.clone();
+        tasks.spawn(async move {
+            let mut pairs = Pairs::default();
+            // Tasks begin at different places, so that at any time about the same share of them meets a lock that is held.
+            for lock in locks.iter().cycle().skip(number) {
+                let begun = now();
+                if begun >= until {
+                    break;
+                }
+                if let Some(outcome) = try_pair(&**lock).await.transpose() {
+                    pairs.count(begun, outcome);
+                }
+            }
+            pairs
+        });
+    }
+    joined(tasks).await
+}
+
+/// Nothing if somebody else holds the lock.
+async fn try_pair<L: Lock>(lock: &L) -> Result<Option<()>> {
+    match lock.try_acquire().await? {
+        Some(held) => lock.release(held).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+async fn joined(mut tasks: JoinSet<Pairs>) -> Result<Pairs> {
     let mut all = Pairs::default();
     while let Some(task) = tasks.join_next().await {
         let Pairs { times, failed } = task?;

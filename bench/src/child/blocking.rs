@@ -1,47 +1,56 @@
-//! One plain thread.
+//! Plain threads.
 
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use bench_measure::{Meter, Pairs, Plan, Report, Subject, Turn, Work, now, ready, report, write_turns};
+use bench_measure::{Meter, Names, Pairs, Plan, Report, Subject, Turn, Work, now, ready, report, write_turns};
 use leasehold::blocking::{Client, FromRedis, Mutex, connect};
 use lock_redis::blocking::SocketTimeouts;
 
 use super::{bare, by_hand};
 
-/// The name of the lock.
+/// The name of the lock that all want.
 const NAME: &str = "bench:0";
 
-/// Does the work of a plan on this thread.
+/// A pair of one thread.
+type Pair = Box<dyn FnMut() -> Result<()> + Send>;
+
+/// Does the work of a plan on plain threads.
 pub(super) fn run(plan: &Plan) -> Result<()> {
-    let (warm_up, span) = match &plan.work {
-        Work::Pairs { tasks: 1, warm_up, span, .. } => (*warm_up, *span),
-        Work::Contend { waiters: 1, warm_up, span, turns } => return contend(plan, [*warm_up, *span], turns),
-        Work::Pairs { .. } | Work::Contend { .. } | Work::Hold { .. } | Work::Wait { .. } => {
-            bail!("one thread has one lock")
-        }
-    };
-    let spans = [warm_up, span];
-    match plan.subject {
-        Subject::Bare => measure(spans, bare_pair(plan)?),
-        Subject::ByHand => measure(spans, hand_pair(plan)?),
-        Subject::Leasehold => {
-            let client = connect(plan.server()?)?;
-            let mutex = client.mutex(NAME).ttl(plan.ttl);
-            measure(spans, || ours(&mutex))
-        }
-        Subject::Chain0 | Subject::Pool | Subject::Rslock | Subject::RslockEager => {
+    match &plan.work {
+        Work::Pairs { tasks, warm_up, span, .. } => measure([*warm_up, *span], pairs(plan, *tasks)?),
+        Work::Contend { waiters: 1, warm_up, span, turns } => contend(plan, [*warm_up, *span], turns),
+        Work::Contend { .. } | Work::Tries { .. } | Work::Hold { .. } | Work::Wait { .. } => {
             bail!("not measured on plain threads")
         }
     }
 }
 
-fn measure([warm_up, span]: [Duration; 2], mut pair: impl FnMut() -> Result<()>) -> Result<()> {
-    all_pairs(warm_up, &mut pair);
+/// The pairs of all threads, each with a lock of its own.
+fn pairs(plan: &Plan, threads: u32) -> Result<Vec<Pair>> {
+    let names = Names::Each("bench".to_owned());
+    let names = (0..threads).map(|thread| names.name(thread));
+    match plan.subject {
+        Subject::Bare => names.map(|name| Ok(Box::new(bare_pair(plan, &name)?) as Pair)).collect(),
+        Subject::ByHand => names.map(|name| Ok(Box::new(hand_pair(plan, &name)?) as Pair)).collect(),
+        Subject::Leasehold => {
+            let client = connect(plan.server()?)?;
+            Ok(names.map(|name| Box::new(our_pair(client.mutex(name).ttl(plan.ttl))) as Pair).collect())
+        }
+        Subject::Chain0 | Subject::Pool | Subject::SixteenthHeld | Subject::Rslock | Subject::RslockEager => {
+            bail!("not measured on plain threads")
+        }
+    }
+}
+
+fn measure([warm_up, span]: [Duration; 2], mut pairs: Vec<Pair>) -> Result<()> {
+    all_pairs(warm_up, &mut pairs);
     ready()?;
     let meter = Meter::start();
-    let Pairs { times, failed } = all_pairs(span, &mut pair);
+    let Pairs { times, failed } = all_pairs(span, &mut pairs);
     let (elapsed, processor) = meter.read();
     let mut found = Report { failed, elapsed, processor, ..Report::default() };
     found.set_times(times);
@@ -86,8 +95,21 @@ fn all_turns(mutex: &Mutex, span: Duration) -> (Vec<Turn>, u64) {
     (turns, failed)
 }
 
-fn all_pairs(span: Duration, pair: &mut impl FnMut() -> Result<()>) -> Pairs {
+fn all_pairs(span: Duration, pairs: &mut [Pair]) -> Pairs {
     let until = now() + span.as_nanos() as u64;
+    thread::scope(|scope| {
+        let threads: Vec<_> = pairs.iter_mut().map(|pair| scope.spawn(move || pairs_until(until, pair))).collect();
+        let mut all = Pairs::default();
+        for thread in threads {
+            let Pairs { times, failed } = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            all.times.extend(times);
+            all.failed += failed;
+        }
+        all
+    })
+}
+
+fn pairs_until(until: u64, pair: &mut Pair) -> Pairs {
     let mut pairs = Pairs::default();
     while now() < until {
         let begun = now();
@@ -96,12 +118,12 @@ fn all_pairs(span: Duration, pair: &mut impl FnMut() -> Result<()>) -> Pairs {
     pairs
 }
 
-fn bare_pair(plan: &Plan) -> Result<impl FnMut() -> Result<()>> {
+fn bare_pair(plan: &Plan, name: &str) -> Result<impl FnMut() -> Result<()> + use<>> {
     let mut connection = redis::Client::open(plan.server()?)?.get_connection()?;
     for load in bare::Commands::scripts() {
         load.exec(&mut connection)?;
     }
-    let commands = bare::Commands::new(NAME, plan.ttl);
+    let commands = bare::Commands::new(name, plan.ttl);
     Ok(move || {
         let value = bare::Commands::value()?;
         commands.acquire(&value).query::<Option<String>>(&mut connection)?.context("the lock is held")?;
@@ -111,11 +133,11 @@ fn bare_pair(plan: &Plan) -> Result<impl FnMut() -> Result<()>> {
     })
 }
 
-fn hand_pair(plan: &Plan) -> Result<impl FnMut() -> Result<()>> {
+fn hand_pair(plan: &Plan, name: &str) -> Result<impl FnMut() -> Result<()> + use<>> {
     let client = redis::Client::open(plan.server()?)?;
     let mut connection = client.get_connection()?;
     lock_redis::by_hand::ByHand::load().exec(&mut connection)?;
-    let commands = by_hand::Commands::new(&client, NAME, plan.ttl)?;
+    let commands = by_hand::Commands::new(&client, name, plan.ttl)?;
     Ok(move || {
         let owner = lock_host::new_owner()?;
         let answer = commands.acquire(owner)?.query(&mut connection)?;
@@ -126,7 +148,6 @@ fn hand_pair(plan: &Plan) -> Result<impl FnMut() -> Result<()>> {
     })
 }
 
-fn ours(mutex: &Mutex) -> Result<()> {
-    mutex.acquire()?.release()?;
-    Ok(())
+fn our_pair(mutex: Mutex) -> impl FnMut() -> Result<()> {
+    move || Ok(mutex.acquire()?.release()?)
 }

@@ -64,6 +64,10 @@ impl Lock for OurLock {
         Ok(self.0.acquire().await?)
     }
 
+    async fn try_acquire(&self) -> Result<Option<Guard>> {
+        Ok(self.0.try_acquire().await?)
+    }
+
     async fn release(&self, guard: Guard) -> Result<()> {
         guard.release().await?;
         Ok(())

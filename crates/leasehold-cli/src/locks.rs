@@ -8,9 +8,9 @@ use leasehold::blocking::{self, Builder, Client, Guard};
 use lock_core::inspect::{Entry, Query};
 use lock_core::{
     AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, LockName, Moment, Operation,
-    ReleaseError, Ttl,
+    Ttl,
 };
-use lock_host::{Clock, HostClock};
+use lock_host::{Clock, HostClock, ReleaseError};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 

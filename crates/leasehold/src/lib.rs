@@ -287,9 +287,11 @@ pub use from_redis::PoolBuilder;
 pub use lock_async::{Builder, Client, Guard, LossWatch, Mutex, SharedGuard};
 pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, Lateness,
-    LockName, LockOptions, LossReason, Lost, Moment, Note, Operation, ReleaseError, Ttl, VerifyError, WhileHeldError,
+    LockName, LossReason, Lost, Moment, Note, Operation, Ttl,
 };
-pub use lock_host::{Clock, HostClock, ManualClock, Proof, SharedClock};
+pub use lock_host::{
+    Clock, HostClock, LockOptions, ManualClock, Proof, ReleaseError, SharedClock, VerifyError, WhileHeldError,
+};
 #[cfg(feature = "memory")]
 pub use lock_memory as memory;
 #[cfg(feature = "redis")]

@@ -50,11 +50,6 @@ impl Client {
         Self::builder(backend).build()
     }
 
-    /// Begins to configure a client.
-    pub fn builder(backend: Arc<dyn AsyncBackend>) -> Builder {
-        Builder::new(backend)
-    }
-
     /// The store's interface for operators: who holds which lock, and ending a lease. `None` for a quorum (`redlock://`);
     /// all other stores of this library have one. See [`inspect`](lock_core::inspect).
     ///
@@ -84,7 +79,7 @@ impl Client {
         self.backend().inspect()
     }
 
-    lock_host::client_methods!();
+    lock_host::client_methods!(dyn AsyncBackend);
 
     /// Ends all holds and waits of this client and its clones, and waits until the store has answered their releases.
     ///
@@ -97,9 +92,5 @@ impl Client {
         self.0.close();
         self.0.ports().driver.flush().await;
         self.backend().flush(FLUSH_WITHIN).await;
-    }
-
-    fn backend(&self) -> &dyn AsyncBackend {
-        &*self.0.ports().driver.backend
     }
 }

@@ -1,11 +1,10 @@
 //! Proof of holding a lock.
 
-use lock_core::{Lost, ReleaseError, VerifyError};
-use lock_host::Held;
+use lock_core::Lost;
+use lock_host::{Held, ReleaseError, VerifyError};
 use tokio::sync::oneshot;
 
 use crate::driver::{Driver, leave};
-use crate::loss::LossWatch;
 
 /// Proof that the lock is held, until it is released, dropped or lost.
 ///
@@ -44,8 +43,7 @@ impl Guard {
     /// A dropped call may or may not have renewed the lease; it can be called again.
     pub async fn renew(&self) -> Result<(), VerifyError> {
         let inquiry = self.0.inquire()?;
-        let leases = std::slice::from_ref(inquiry.lease());
-        let answers = inquiry.driver().backend.renew(leases, inquiry.within()).await?;
+        let answers = inquiry.driver().backend.renew(inquiry.leases(), inquiry.within()).await?;
         Ok(inquiry.renewed(answers)?)
     }
 
@@ -63,32 +61,6 @@ impl Guard {
         }
     }
 
-    /// A handle that waits for the loss of this hold, for instance in another task. It does not keep the lock: releasing or
-    /// dropping the guard ends the wait.
-    ///
-    /// # Examples
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = lock_memory::MemoryStore::default();
-    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-    /// let guard = client.mutex("import").acquire().await?;
-    /// let watch = guard.watch();
-    /// let watcher = tokio::spawn(async move {
-    ///     if let Some(lost) = watch.lost().await {
-    ///         eprintln!("{lost}"); // and stop the work
-    ///     }
-    /// });
-    /// // ... the work
-    /// guard.release().await?;
-    /// watcher.await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn watch(&self) -> LossWatch {
-        LossWatch(self.0.downgrade())
-    }
-
     /// Releases the lock and waits for the store's answer. Success means that the lock was held until now.
     ///
     /// # Errors
@@ -101,7 +73,7 @@ impl Guard {
     ///
     /// # Examples
     /// ```
-    /// # use lock_core as leasehold;
+    /// # use lock_host as leasehold;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let store = lock_memory::MemoryStore::default();

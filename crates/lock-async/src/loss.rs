@@ -7,8 +7,33 @@ use lock_host::{NAP_MAX, Standing};
 use tokio::sync::futures::OwnedNotified;
 
 use crate::driver::Driver;
+use crate::guard::Guard;
 
-lock_host::loss_watch!(Guard);
+lock_host::loss_watch! {
+    /// A handle that waits for the loss of this hold, for instance in another task. It does not keep the lock: releasing or
+    /// dropping the guard ends the wait.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// let guard = client.mutex("import").acquire().await?;
+    /// let watch = guard.watch();
+    /// let watcher = tokio::spawn(async move {
+    ///     if let Some(lost) = watch.lost().await {
+    ///         eprintln!("{lost}"); // and stop the work
+    ///     }
+    /// });
+    /// // ... the work
+    /// guard.release().await?;
+    /// watcher.await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    Guard
+}
 
 impl LossWatch {
     /// Waits until the hold ends. `Some` if it was lost, at the local deadline at the latest; `None` if its guard was

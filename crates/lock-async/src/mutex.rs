@@ -1,7 +1,7 @@
 //! A lock by its name, and how to hold it.
 
-use lock_core::{AcquireError, Busy, Refusal, WhileHeldError};
-use lock_host::{Asking, Held, Lock, counted};
+use lock_core::{AcquireError, Busy, Refusal};
+use lock_host::{Asking, Held, Lock, WhileHeldError, counted};
 
 use crate::driver::Driver;
 use crate::guard::Guard;
@@ -123,10 +123,10 @@ impl Mutex {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn try_run_while_held<T, E>(&self, work: impl AsyncFnOnce(&Guard) -> Result<T, E>) -> Result<T, E>
-    where
-        E: From<WhileHeldError>,
-    {
+    pub async fn try_run_while_held<T, E: From<WhileHeldError>>(
+        &self,
+        work: impl AsyncFnOnce(&Guard) -> Result<T, E>,
+    ) -> Result<T, E> {
         self.run_while_held(work).await?
     }
 }

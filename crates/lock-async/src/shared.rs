@@ -1,6 +1,6 @@
 //! A hold that several tasks share.
 
-use lock_core::ReleaseError;
+use lock_host::ReleaseError;
 
 use crate::guard::Guard;
 

@@ -1,11 +1,11 @@
 //! The tasks that wait or hold at a site.
 
-use std::collections::HashMap;
+use std::mem;
 use std::sync::Arc;
 
 use lock_core::station::TurnId;
 use lock_core::{BackendError, Hold, LossReason, Refusal, Released};
-use lock_host::Waiters;
+use lock_host::{ByTurn, Waiters};
 use tokio::sync::futures::OwnedNotified;
 use tokio::sync::{Notify, oneshot};
 
@@ -18,68 +18,86 @@ pub(crate) type EndSender = oneshot::Sender<Result<Released, BackendError>>;
 /// The tasks that wait or hold at a site.
 #[derive(Default)]
 pub(crate) struct Tasks {
-    by_turn: HashMap<TurnId, Task>,
-    ends: Arc<Notify>,
+    by_turn: ByTurn<Task>,
+    /// Notified of the next end of a hold, if anybody waits for that.
+    ends: Option<Arc<Notify>>,
 }
 
 /// A task that waits or holds.
-#[derive(Default)]
-struct Task {
-    verdict: Option<oneshot::Sender<Verdict>>,
-    ended: Option<EndSender>,
-    hold: Option<Arc<Hold>>,
+enum Task {
+    Waits(oneshot::Sender<Verdict>),
+    Holds { hold: Arc<Hold>, ended: Option<EndSender> },
 }
 
 impl Tasks {
     /// A task begins to wait. The sender lives until the station has answered.
     pub(crate) fn begin(&mut self, turn: TurnId) -> oneshot::Receiver<Verdict> {
         let (sender, verdict) = oneshot::channel();
-        self.by_turn.insert(turn, Task { verdict: Some(sender), ..Task::default() });
+        self.by_turn.insert(turn, Task::Waits(sender));
         verdict
     }
 
-    /// Sets who gets the outcome of a turn. Returns whether the turn has not ended yet.
-    pub(crate) fn hear_end(&mut self, turn: TurnId, ended: Option<EndSender>) -> bool {
-        self.by_turn.get_mut(&turn).map(|task| task.ended = ended).is_some()
+    /// Sets who gets the outcome of a hold. Returns whether the turn has not ended yet.
+    pub(crate) fn hear_end(&mut self, turn: TurnId, hears: Option<EndSender>) -> bool {
+        match self.by_turn.get_mut(turn) {
+            Some(Task::Holds { ended, .. }) => *ended = hears,
+            Some(Task::Waits(_)) => {}
+            None => return false,
+        }
+        true
     }
 
     /// A task that waits gets no more news of its turn.
     pub(crate) fn forget_waiting(&mut self, turn: TurnId) {
-        if self.by_turn.get(&turn).is_some_and(|task| task.verdict.is_some()) {
-            self.by_turn.remove(&turn);
+        if let Some(Task::Waits(_)) = self.by_turn.get(turn) {
+            self.by_turn.remove(turn);
         }
     }
 
     /// The next end of any hold here, from now on.
-    pub(crate) fn next_end(&self) -> OwnedNotified {
-        Arc::clone(&self.ends).notified_owned()
+    pub(crate) fn next_end(&mut self) -> OwnedNotified {
+        Arc::clone(self.ends.get_or_insert_default()).notified_owned()
+    }
+
+    /// Takes out a turn that has ended.
+    fn remove(&mut self, turn: TurnId) -> Option<Task> {
+        self.ends.take().into_iter().for_each(|ends| ends.notify_waiters());
+        self.by_turn.remove(turn)
     }
 }
 
 impl Waiters for Tasks {
     fn admit(&mut self, turn: TurnId, hold: Arc<Hold>) {
-        let Some(task) = self.by_turn.get_mut(&turn) else { return };
-        task.hold = Some(Arc::clone(&hold));
-        // Nobody listens any more if the acquire was dropped, which ends its turn itself.
-        _ = task.verdict.take().map(|sender| sender.send(Ok(hold)));
+        let Some(task) = self.by_turn.get_mut(turn) else { return };
+        let holds = Task::Holds { hold: Arc::clone(&hold), ended: None };
+        if let Task::Waits(sender) = mem::replace(task, holds) {
+            // Nobody listens any more if the acquire was dropped, which ends its turn itself.
+            _ = sender.send(Ok(hold));
+        }
     }
 
     fn refuse(&mut self, turn: TurnId, refusal: Refusal) {
-        _ = self.by_turn.remove(&turn).and_then(|task| task.verdict).map(|sender| sender.send(Err(refusal)));
+        if let Some(Task::Waits(sender)) = self.by_turn.remove(turn) {
+            _ = sender.send(Err(refusal));
+        }
     }
 
     fn lose(&mut self, turn: TurnId, _: LossReason) {
-        self.by_turn.remove(&turn);
-        self.ends.notify_waiters();
+        self.remove(turn);
     }
 
     fn end(&mut self, turn: TurnId, result: Result<Released, BackendError>) {
-        _ = self.by_turn.remove(&turn).and_then(|task| task.ended).map(|sender| sender.send(result));
-        self.ends.notify_waiters();
+        if let Some(Task::Holds { ended: Some(ended), .. }) = self.remove(turn) {
+            _ = ended.send(result);
+        }
     }
 
     fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)> {
-        self.by_turn.iter().map(|(turn, task)| (*turn, task.hold.clone())).collect()
+        let hold = |task: &Task| match task {
+            Task::Waits(_) => None,
+            Task::Holds { hold, .. } => Some(Arc::clone(hold)),
+        };
+        self.by_turn.iter().map(|(turn, task)| (turn, hold(task))).collect()
     }
 
     fn is_empty(&self) -> bool {

@@ -47,11 +47,6 @@ impl Client {
         Self::builder(backend).build()
     }
 
-    /// Begins to configure a client.
-    pub fn builder(backend: Arc<dyn BlockingBackend>) -> Builder {
-        Builder::new(backend)
-    }
-
     /// The store's interface for operators: who holds which lock, and ending a lease. `None` for a quorum (`redlock://`);
     /// all other stores of this library have one. See [`inspect`](lock_core::inspect).
     ///
@@ -80,7 +75,7 @@ impl Client {
         self.backend().inspect()
     }
 
-    lock_host::client_methods!();
+    lock_host::client_methods!(dyn BlockingBackend);
 
     /// Ends all holds and waits of this client and its clones, and waits until the store has answered their releases.
     ///
@@ -92,9 +87,5 @@ impl Client {
     pub fn close(&self) {
         let left = closing::finish(self.0.close());
         self.backend().flush(FLUSH_WITHIN.min(left));
-    }
-
-    fn backend(&self) -> &dyn BlockingBackend {
-        &*self.0.ports().driver.backend
     }
 }

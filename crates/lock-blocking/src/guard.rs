@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use lock_core::{Lost, ReleaseError, VerifyError};
-use lock_host::{Held, NAP_MAX};
+use lock_core::Lost;
+use lock_host::{Held, NAP_MAX, ReleaseError, VerifyError};
 
 use crate::driver::{Driver, leave};
-use crate::loss::LossWatch;
 
 /// Proof that the lock is held, until it is released, dropped or lost.
 ///
@@ -43,8 +42,7 @@ impl Guard {
     /// For at most an operation timeout.
     pub fn renew(&self) -> Result<(), VerifyError> {
         let inquiry = self.0.inquire()?;
-        let leases = std::slice::from_ref(inquiry.lease());
-        let answers = inquiry.driver().backend.renew(leases, inquiry.within())?;
+        let answers = inquiry.driver().backend.renew(inquiry.leases(), inquiry.within())?;
         Ok(inquiry.renewed(answers)?)
     }
 
@@ -70,31 +68,6 @@ impl Guard {
         self.watch().lost_within(patience)
     }
 
-    /// A handle that waits for the loss of this hold, for instance in another thread. It does not keep the lock: releasing
-    /// or dropping the guard ends the wait.
-    ///
-    /// # Examples
-    /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = lock_memory::MemoryStore::default();
-    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
-    /// let guard = client.mutex("import").acquire()?;
-    /// let watch = guard.watch();
-    /// let watcher = std::thread::spawn(move || {
-    ///     if let Some(lost) = watch.lost() {
-    ///         eprintln!("{lost}"); // and stop the work
-    ///     }
-    /// });
-    /// // ... the work
-    /// guard.release()?;
-    /// watcher.join().expect("it does not panic");
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn watch(&self) -> LossWatch {
-        LossWatch(self.0.downgrade())
-    }
-
     /// Releases the lock and waits for the store's answer. Success means that the lock was held until now.
     ///
     /// # Errors
@@ -107,7 +80,7 @@ impl Guard {
     ///
     /// # Examples
     /// ```
-    /// # use lock_core as leasehold;
+    /// # use lock_host as leasehold;
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let store = lock_memory::MemoryStore::default();
     /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;

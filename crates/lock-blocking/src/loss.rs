@@ -6,8 +6,32 @@ use lock_core::Lost;
 use lock_host::{NAP_MAX, Standing};
 
 use crate::driver::{Driver, nap_until_ended};
+use crate::guard::Guard;
 
-lock_host::loss_watch!(Guard);
+lock_host::loss_watch! {
+    /// A handle that waits for the loss of this hold, for instance in another thread. It does not keep the lock: releasing
+    /// or dropping the guard ends the wait.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// let guard = client.mutex("import").acquire()?;
+    /// let watch = guard.watch();
+    /// let watcher = std::thread::spawn(move || {
+    ///     if let Some(lost) = watch.lost() {
+    ///         eprintln!("{lost}"); // and stop the work
+    ///     }
+    /// });
+    /// // ... the work
+    /// guard.release()?;
+    /// watcher.join().expect("it does not panic");
+    /// # Ok(())
+    /// # }
+    /// ```
+    Guard
+}
 
 impl LossWatch {
     /// Waits until the hold ends. `Some` if it was lost, at the local deadline at the latest; `None` if its guard was

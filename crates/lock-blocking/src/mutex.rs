@@ -1,7 +1,7 @@
 //! A lock by its name, and how to hold it.
 
-use lock_core::{AcquireError, Busy, Refusal, WhileHeldError};
-use lock_host::{Asking, CancelToken, Held, Lock, counted};
+use lock_core::{AcquireError, Busy, Refusal};
+use lock_host::{Asking, CancelToken, Held, Lock, WhileHeldError, counted};
 
 use crate::driver::{Driver, verdict};
 use crate::guard::Guard;
@@ -153,10 +153,10 @@ impl Mutex {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn try_run_while_held<T, E>(&self, work: impl FnOnce(&Guard) -> Result<T, E>) -> Result<T, E>
-    where
-        E: From<WhileHeldError>,
-    {
+    pub fn try_run_while_held<T, E: From<WhileHeldError>>(
+        &self,
+        work: impl FnOnce(&Guard) -> Result<T, E>,
+    ) -> Result<T, E> {
         self.run_while_held(work)?
     }
 }

@@ -4,7 +4,8 @@ use std::fmt;
 use std::thread::JoinHandle as Thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{AcquireError, FencingToken, LockOptions, Lost, ReleaseError, VerifyError};
+use lock_core::{AcquireError, FencingToken, Lost};
+use lock_host::{LockOptions, ReleaseError, VerifyError};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle as Task;
 

@@ -1,6 +1,7 @@
 //! What a store can do.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -80,6 +81,18 @@ impl Ability {
             Self::Keep => (Operation::Release, "keep a released lock for a while"),
             Self::Replace => (Operation::Acquire, "replace a lease in one step"),
         }
+    }
+}
+
+/// For how long a store is to keep a lock after its last turn: see [`ReleaseRequest::keep`](crate::ReleaseRequest::keep).
+/// Made by [`Capabilities::keep`], so a station is never asked for what its store cannot do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep(Duration);
+
+impl Keep {
+    /// The time.
+    pub fn get(self) -> Duration {
+        self.0
     }
 }
 
@@ -174,6 +187,14 @@ impl Capabilities {
         Err(self.unsupported(operation, what).with_remedy("choose another store"))
     }
 
+    /// A wish to have a lock kept for this time after its last turn.
+    ///
+    /// # Errors
+    /// `Unsupported` if the store cannot do that.
+    pub fn keep(&self, time: Duration) -> Result<Keep, BackendError> {
+        self.check_ability(Ability::Keep).map(|()| Keep(time))
+    }
+
     fn unsupported(&self, operation: Operation, what: &str) -> BackendError {
         let message = format!("{} cannot {what}", self.backend);
         BackendError::new(self.backend, operation, ErrorKind::Unsupported, Effect::None, message)
@@ -203,5 +224,14 @@ mod tests {
             modest.with_ordering(RequestOrder::InOrder).with_isolation(Isolation::Isolated).with_shared_counter();
         assert_eq!(able.to_string(), "test: waiting Poll, order InOrder, keeper Isolated, tokens Process");
         assert_eq!(able.counter, Counter::Shared);
+    }
+
+    #[test]
+    fn a_lock_is_kept_only_where_the_store_can_keep_it() {
+        let store = Capabilities::new("test", Waiting::Poll, Durability::Process);
+        let error = store.keep(Duration::from_secs(1)).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None));
+        let able = store.with_abilities(&[Ability::Keep]);
+        assert_eq!(able.keep(Duration::from_secs(1)).map(Keep::get), Ok(Duration::from_secs(1)));
     }
 }

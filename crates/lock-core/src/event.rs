@@ -123,16 +123,16 @@ impl Listeners {
     pub fn deliver(&self, event: &Event) {
         // Delivered outside the mutex: a listener may call back into this list, or be dropped here.
         let sinks = self.lock().clone();
-        let heard: Vec<Heard> = sinks.iter().map(|sink| sink.deliver(event.clone())).collect();
-        let with =
-            |which: Heard| sinks.iter().zip(&heard).filter(move |(_, heard)| **heard == which).map(|(sink, _)| sink);
-        if let (Event::Granted { lease, .. }, None, Some(sink)) =
-            (event, with(Heard::Taken).next(), with(Heard::Unknown).next())
-        {
+        let heard: Vec<_> = sinks.iter().map(|sink| (sink.deliver(event.clone()), sink)).collect();
+        let first = |which| heard.iter().find(|(heard, _)| *heard == which).map(|(_, sink)| sink);
+        if let (Event::Granted { lease, .. }, None, Some(sink)) = (event, first(Heard::Taken), first(Heard::Unknown)) {
             sink.release_unknown(lease.clone());
         }
-        if with(Heard::Gone).next().is_some() {
-            self.lock().retain(|sink| !with(Heard::Gone).any(|gone| Arc::ptr_eq(&gone.0, &sink.0)));
+        if first(Heard::Gone).is_some() {
+            let is_gone = |known: &EventSink| {
+                heard.iter().any(|(heard, sink)| *heard == Heard::Gone && Arc::ptr_eq(&known.0, &sink.0))
+            };
+            self.lock().retain(|sink| !is_gone(sink));
         }
     }
 

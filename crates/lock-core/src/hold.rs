@@ -1,8 +1,8 @@
 //! What a guard knows: its token, how long it may rely on it, and whether it lost it.
 
 use std::fmt;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::{BackendError, FencingToken, Lease, LockName, Moment};
@@ -52,11 +52,11 @@ pub struct Lost {
 /// Reading it takes no lock: the validity is one atomic number, the ends and the loss are written once.
 #[derive(Debug)]
 pub struct Hold {
-    lease: Lease,
+    lease: Arc<Lease>,
     token: FencingToken,
     valid_until: AtomicU64,
     /// When `max_hold` ends the turn.
-    hold_until: Option<Moment>,
+    pub(crate) hold_until: Option<Moment>,
     /// Whether it was ever reported as ended: from then on no renewal can revive it.
     over: AtomicBool,
     lost: OnceLock<LossReason>,
@@ -67,7 +67,7 @@ pub struct Hold {
 impl Hold {
     /// A turn under `lease` with this token, valid until this moment unless it is extended, but never beyond
     /// `hold_until`, where `max_hold` ends it.
-    pub fn new(lease: Lease, token: FencingToken, valid_until: Moment, hold_until: Option<Moment>) -> Self {
+    pub fn new(lease: Arc<Lease>, token: FencingToken, valid_until: Moment, hold_until: Option<Moment>) -> Self {
         let (valid_until, over, lost) =
             (AtomicU64::new(valid_until.as_nanos()), AtomicBool::new(false), OnceLock::new());
         Self { lease, token, valid_until, hold_until, over, lost, given_up: AtomicBool::new(false) }
@@ -157,13 +157,14 @@ mod tests {
     use crate::{Owner, Terms, TokenRange, Ttl, Width};
 
     fn hold(hold_until: Option<u64>) -> Hold {
-        let lease = Lease {
+        let lease = Arc::new(Lease {
             name: "a".parse().unwrap(),
             owner: Owner::from_random([1; 16]),
             tokens: TokenRange::above(6, Width::ONE).unwrap(),
             terms: Terms::exclusive(Ttl::DEFAULT),
-        };
-        Hold::new(lease.clone(), lease.tokens.low(), Moment::from_nanos(100), hold_until.map(Moment::from_nanos))
+        });
+        let token = lease.tokens.low();
+        Hold::new(lease, token, Moment::from_nanos(100), hold_until.map(Moment::from_nanos))
     }
 
     #[test]

@@ -90,28 +90,19 @@ pub enum Revoked {
 
 /// Whether `name` matches the glob `pattern` (`*` any text, `?` one character).
 pub fn glob_matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    let (mut p, mut n) = (0, 0);
-    // Where the pattern continues after its last `*`, and how far into the name that `*` reaches.
-    let mut retry: Option<(usize, usize)> = None;
-    while n < name.len() {
-        match pattern.get(p) {
-            Some('*') => {
-                p += 1;
-                retry = Some((p, n));
-            }
-            Some(&c) if c == '?' || c == name[n] => {
-                p += 1;
-                n += 1;
-            }
-            _ => {
-                let Some((after, reach)) = &mut retry else { return false };
-                *reach += 1;
-                (p, n) = (*after, *reach);
-            }
+    let name: Vec<char> = name.chars().collect();
+    // Whether the pattern so far matches the first `n` characters of the name, for each `n`.
+    let mut matched = vec![false; name.len() + 1];
+    matched[0] = true;
+    for wanted in pattern.chars() {
+        if wanted == '*' {
+            (0..name.len()).for_each(|n| matched[n + 1] |= matched[n]);
+        } else {
+            (0..name.len()).rev().for_each(|n| matched[n + 1] = matched[n] && (wanted == '?' || wanted == name[n]));
+            matched[0] = false;
         }
     }
-    pattern[p..].iter().all(|&c| c == '*')
+    matched[name.len()]
 }
 
 #[cfg(test)]

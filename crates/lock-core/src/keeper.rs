@@ -4,6 +4,7 @@
 //! [`Keeper::next_due`], takes a [`Batch`], sends it as one renewal, and reports the answers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::Dice;
@@ -40,7 +41,7 @@ pub struct Lateness {
 
 #[derive(Debug)]
 struct Kept {
-    lease: Lease,
+    lease: Arc<Lease>,
     /// When the next renewal is due; `None` while one is under way.
     due: Option<Moment>,
     valid_for: Duration,
@@ -78,7 +79,7 @@ impl Keeper {
     }
 
     /// Takes a lease in that was asked for at `asked_at` and granted for `valid_for`.
-    pub fn keep(&mut self, lease: Lease, asked_at: Moment, valid_for: Duration) {
+    pub fn keep(&mut self, lease: Arc<Lease>, asked_at: Moment, valid_for: Duration) {
         let owner = lease.owner;
         self.forget(owner);
         self.kept.insert(owner, Kept { lease, due: None, valid_for });
@@ -135,7 +136,7 @@ impl Keeper {
             self.due.remove(&(due, owner));
             if let Some(kept) = self.kept.get_mut(&owner) {
                 kept.due = None;
-                leases.push(kept.lease.clone());
+                leases.push(Lease::clone(&kept.lease));
             }
         }
         Some(Batch { leases, asked_at: now, within })

@@ -33,7 +33,10 @@ impl Note {
     }
 
     /// Refuses a reason that does not fit into a note.
-    pub(crate) fn check_why(why: &str) -> Result<(), Invalid> {
+    ///
+    /// # Errors
+    /// `Invalid` if it is over 200 bytes or contains a control character.
+    pub fn check_why(why: &str) -> Result<(), Invalid> {
         let problem = if why.chars().any(char::is_control) {
             "it contains a control character, such as a line break"
         } else if why.len() > Self::WHY_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! The outcomes of acquiring and releasing a lock.
+//! The outcomes of asking for a lock.
 
 use std::time::Duration;
 
@@ -71,43 +71,6 @@ pub enum Refusal {
     },
     /// An error.
     Error(AcquireError),
-}
-
-/// Why a release failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReleaseError {
-    /// The lock had already been lost: part of the work may have been done without it.
-    #[error(transparent)]
-    Lost(#[from] crate::Lost),
-    /// The lock was held until it was released, but the store did not confirm the release. The client repeats it in the
-    /// background until the lease ends.
-    #[error(transparent)]
-    Backend(#[from] BackendError),
-}
-
-/// Why a hold could not be verified at the store.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum VerifyError {
-    /// The lock is no longer held.
-    #[error(transparent)]
-    Lost(#[from] crate::Lost),
-    /// The store failed; the lock may or may not still be held.
-    #[error(transparent)]
-    Backend(#[from] BackendError),
-}
-
-/// Why work under a lock was not completed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum WhileHeldError {
-    /// The lock was not acquired; the work was not started.
-    #[error(transparent)]
-    Acquire(#[from] AcquireError),
-    /// The lock was lost; the work was stopped, or its result came too late to count.
-    #[error(transparent)]
-    Lost(#[from] crate::Lost),
 }
 
 #[cfg(test)]

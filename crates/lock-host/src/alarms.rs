@@ -1,6 +1,6 @@
 //! Wake-ups by a clock that counts suspend.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,6 @@ use std::time::Duration;
 use lock_core::Moment;
 
 use crate::SharedClock;
-use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak, thread};
 
 /// The longest sleep. The timers of the system stop while it is suspended, so no sleep is trusted for longer.
@@ -17,46 +16,48 @@ pub const NAP_MAX: Duration = Duration::from_secs(1);
 
 /// Something that alarms wake. Ringing does no I/O and does not block for long.
 pub trait Ring: Send + Sync + 'static {
-    /// The alarm is due, or an earlier one that was replaced.
-    fn ring(&self);
+    /// The alarm is due. It may have been unset meanwhile.
+    fn ring(&self, alarm: Alarm);
 }
 
 /// Rings at given moments, on one thread, which ends with this handle.
 pub struct Alarms(Arc<Clockwork>);
 
-/// Identifies what an alarm wakes. Each has one alarm at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ringer(u64);
+/// An alarm that was set. It rings once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Alarm {
+    at: Moment,
+    number: u64,
+}
+
+impl Alarm {
+    /// When it rings.
+    pub fn at(self) -> Moment {
+        self.at
+    }
+}
 
 struct Clockwork {
     clock: SharedClock,
-    ringers: AtomicU64,
     schedule: Mutex<Schedule>,
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct Schedule {
-    alarms: BTreeMap<(Moment, Ringer), Weak<dyn Ring>>,
-    set: HashMap<Ringer, Moment>,
+    alarms: BTreeMap<Alarm, Weak<dyn Ring>>,
+    /// How many were set so far.
+    count: u64,
     ended: bool,
 }
 
 impl Schedule {
-    fn unset(&mut self, ringer: Ringer) {
-        if let Some(at) = self.set.remove(&ringer) {
-            self.alarms.remove(&(at, ringer));
-        }
-    }
-
     fn next(&self) -> Option<Moment> {
-        self.alarms.first_key_value().map(|((at, _), _)| *at)
+        self.alarms.first_key_value().map(|(alarm, _)| alarm.at)
     }
 
-    fn take_due(&mut self, now: Moment) -> Option<Weak<dyn Ring>> {
-        let ((_, ringer), whom) = self.next().filter(|at| *at <= now).and_then(|_| self.alarms.pop_first())?;
-        self.set.remove(&ringer);
-        Some(whom)
+    fn take_due(&mut self, now: Moment) -> Option<(Alarm, Weak<dyn Ring>)> {
+        self.next().filter(|at| *at <= now).and_then(|_| self.alarms.pop_first())
     }
 }
 
@@ -66,12 +67,7 @@ impl Alarms {
     /// # Errors
     /// Those of starting a thread.
     pub fn start(clock: SharedClock) -> io::Result<Self> {
-        let clockwork = Arc::new(Clockwork {
-            clock,
-            ringers: AtomicU64::new(0),
-            schedule: Mutex::default(),
-            changed: Condvar::new(),
-        });
+        let clockwork = Arc::new(Clockwork { clock, schedule: Mutex::default(), changed: Condvar::new() });
         let leaps = Arc::downgrade(&clockwork);
         clockwork.clock.on_leap(Box::new(move || {
             if let Some(clockwork) = leaps.upgrade() {
@@ -84,26 +80,22 @@ impl Alarms {
         Ok(Self(clockwork))
     }
 
-    /// A new ringer.
-    pub fn ringer(&self) -> Ringer {
-        Ringer(self.0.ringers.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// Rings `whom` once at the given moment, unless it has been dropped by then. Replaces the ringer's earlier alarm.
-    pub fn set(&self, ringer: Ringer, at: Moment, whom: Weak<dyn Ring>) {
+    /// Rings `whom` once at the given moment, unless it has been dropped by then.
+    pub fn set(&self, at: Moment, whom: Weak<dyn Ring>) -> Alarm {
         let mut schedule = self.0.lock();
         let next = schedule.next();
-        schedule.unset(ringer);
-        schedule.set.insert(ringer, at);
-        schedule.alarms.insert((at, ringer), whom);
+        schedule.count += 1;
+        let alarm = Alarm { at, number: schedule.count };
+        schedule.alarms.insert(alarm, whom);
         if next.is_none_or(|next| at < next) {
             self.0.changed.notify_all();
         }
+        alarm
     }
 
-    /// Cancels the ringer's alarm, if one is set.
-    pub fn unset(&self, ringer: Ringer) {
-        self.0.lock().unset(ringer);
+    /// Cancels an alarm, if it has not rung yet.
+    pub fn unset(&self, alarm: Alarm) {
+        self.0.lock().alarms.remove(&alarm);
     }
 }
 
@@ -120,10 +112,10 @@ impl Clockwork {
         while !schedule.ended {
             // A clock that panics is asked again after a nap: all stations depend on this thread.
             let now = catch_unwind(AssertUnwindSafe(|| self.clock.now())).ok();
-            if let Some(whom) = now.and_then(|now| schedule.take_due(now)) {
+            if let Some((alarm, whom)) = now.and_then(|now| schedule.take_due(now)) {
                 drop(schedule);
                 // After a panic this alarm is gone, and all others still ring.
-                _ = catch_unwind(AssertUnwindSafe(|| whom.upgrade().iter().for_each(|whom| whom.ring())));
+                _ = catch_unwind(AssertUnwindSafe(|| whom.upgrade().iter().for_each(|whom| whom.ring(alarm))));
                 schedule = self.lock();
             } else {
                 let until_next = |now| Some(schedule.next()?.since(now).min(NAP_MAX));
@@ -149,12 +141,13 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::sync::atomic::{AtomicU64, Ordering};
     use crate::{Clock, ManualClock};
 
     struct Bell(Mutex<mpsc::Sender<&'static str>>, &'static str);
 
     impl Ring for Bell {
-        fn ring(&self) {
+        fn ring(&self, _: Alarm) {
             self.0.lock().unwrap().send(self.1).unwrap();
         }
     }
@@ -169,9 +162,9 @@ mod tests {
         let late: Arc<dyn Ring> = Arc::new(Bell(Mutex::new(sender.clone()), "late"));
         let early: Arc<dyn Ring> = Arc::new(Bell(Mutex::new(sender.clone()), "early"));
         let gone: Arc<dyn Ring> = Arc::new(Bell(Mutex::new(sender), "gone"));
-        alarms.set(alarms.ringer(), clock.now() + SOON * 2, Arc::downgrade(&late));
-        alarms.set(alarms.ringer(), clock.now() + SOON, Arc::downgrade(&early));
-        alarms.set(alarms.ringer(), clock.now() + SOON, Arc::downgrade(&gone));
+        alarms.set(clock.now() + SOON * 2, Arc::downgrade(&late));
+        alarms.set(clock.now() + SOON, Arc::downgrade(&early));
+        alarms.set(clock.now() + SOON, Arc::downgrade(&gone));
         drop(gone);
         clock.advance(SOON);
         assert_eq!(rung.recv_timeout(SOON), Ok("early"));
@@ -183,7 +176,7 @@ mod tests {
     struct Broken;
 
     impl Ring for Broken {
-        fn ring(&self) {
+        fn ring(&self, _: Alarm) {
             panic!("on purpose");
         }
     }
@@ -211,8 +204,8 @@ mod tests {
         let (sender, rung) = mpsc::channel();
         let broken: Arc<dyn Ring> = Arc::new(Broken);
         let bell: Arc<dyn Ring> = Arc::new(Bell(Mutex::new(sender), "rung"));
-        alarms.set(alarms.ringer(), clock.now() + SOON, Arc::downgrade(&broken));
-        alarms.set(alarms.ringer(), clock.now() + SOON * 2, Arc::downgrade(&bell));
+        alarms.set(clock.now() + SOON, Arc::downgrade(&broken));
+        alarms.set(clock.now() + SOON * 2, Arc::downgrade(&bell));
         clock.advance(SOON * 2);
         assert_eq!(rung.recv_timeout(SOON), Ok("rung"));
     }
@@ -230,18 +223,16 @@ mod tests {
     }
 
     #[test]
-    fn a_ringer_has_one_alarm_at_most() {
+    fn an_alarm_that_was_unset_does_not_ring() {
         let clock = ManualClock::new();
         let alarms = Alarms::start(Arc::new(clock.clone())).unwrap();
         let (sender, rung) = mpsc::channel();
         let bell: Arc<dyn Ring> = Arc::new(Bell(Mutex::new(sender), "rung"));
-        let (one, two) = (alarms.ringer(), alarms.ringer());
-        for _ in 0..1000 {
-            alarms.set(one, clock.now() + SOON * 2, Arc::downgrade(&bell));
-            alarms.set(one, clock.now() + SOON, Arc::downgrade(&bell));
-            alarms.set(two, clock.now() + SOON, Arc::downgrade(&bell));
-        }
-        alarms.unset(two);
+        let [early, late] = [SOON, SOON * 2].map(|soon| alarms.set(clock.now() + soon, Arc::downgrade(&bell)));
+        assert!(early.at() < late.at());
+        // Two at the same moment are two.
+        alarms.unset(alarms.set(early.at(), Arc::downgrade(&bell)));
+        alarms.unset(late);
         assert_eq!(format!("{alarms:?}"), "Alarms { set: 1 }");
         clock.advance(SOON * 3);
         assert_eq!(rung.recv_timeout(SOON), Ok("rung"));

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, TurnId};
-use lock_core::{AcquireError, Busy, Hold, LockName, LockOptions, Note, Patience, Refusal, Terms};
+use lock_core::{AcquireError, Busy, Hold, LockName, Note, Patience, Refusal, Terms};
 
 use crate::cancel::CancelToken;
+use crate::options::LockOptions;
 use crate::outcome::Outcome;
 use crate::site::{Driver, Site};
 use crate::stations::Stations;

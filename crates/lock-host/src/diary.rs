@@ -1,11 +1,12 @@
 //! What observers are told about one lock, derived from the inputs and outputs of its station.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Output, Reply, Request, Station, TurnId};
 use lock_core::{Answer, BackendError, FencingToken, Hold, LossReason, Moment, Owner, Refusal, Released, Renewed};
 
+use crate::by_turn::ByTurn;
 use crate::observer::Occurrence;
 use crate::outcome::Outcome;
 use crate::sync::Arc;
@@ -29,7 +30,7 @@ pub(crate) struct Diary {
     joins: Option<Acquisition>,
     waits: Waits,
     /// Those who hold, the first one first.
-    holds: BTreeMap<TurnId, Holding>,
+    holds: ByTurn<Holding>,
     renewal: Option<Due>,
     /// The answer of the present input, if it came late.
     late: Option<Late>,
@@ -39,7 +40,7 @@ pub(crate) struct Diary {
 /// The waiters, and when each has waited for long.
 #[derive(Default)]
 struct Waits {
-    by_turn: HashMap<TurnId, Wait>,
+    by_turn: ByTurn<Wait>,
     long_at: BTreeSet<(Moment, TurnId)>,
     /// Their first known position in the store's queue.
     position: Option<u32>,
@@ -92,10 +93,11 @@ impl Waits {
 
     /// The wait that ends. The position goes with the last waiter.
     fn end(&mut self, turn: TurnId) -> Option<Wait> {
-        let wait = self.by_turn.remove(&turn)?;
+        let wait = self.by_turn.remove(turn)?;
         self.long_at.remove(&(wait.since + wait.long, turn));
         if self.by_turn.is_empty() {
-            self.position = None;
+            // An emptied set would keep room.
+            (self.long_at, self.position) = (BTreeSet::new(), None);
         }
         Some(wait)
     }
@@ -104,7 +106,7 @@ impl Waits {
     fn take_long(&mut self, now: Moment) -> Option<(Duration, Option<Acquisition>)> {
         let (_, turn) = self.long_at.first().copied().filter(|(at, _)| *at <= now)?;
         self.long_at.pop_first();
-        let wait = self.by_turn.get_mut(&turn)?;
+        let wait = self.by_turn.get_mut(turn)?;
         let waited = now.since(wait.since);
         while wait.long <= waited {
             wait.long = wait.long.saturating_mul(2);
@@ -121,7 +123,7 @@ impl Diary {
             now: Moment::ORIGIN,
             joins: None,
             waits: Waits::default(),
-            holds: BTreeMap::new(),
+            holds: ByTurn::default(),
             renewal: None,
             late: None,
             unreleased: Vec::new(),
@@ -186,7 +188,7 @@ impl Diary {
     #[inline(never)]
     pub(crate) fn after(&mut self, station: &Station) -> Option<Moment> {
         if let Some(Late { by, remaining }) = self.late.take()
-            && let Some(Holding { hold, .. }) = self.holds.values().next()
+            && let Some(Holding { hold, .. }) = self.holds.first()
         {
             let (lock, token) = (self.news.lock(), hold.token());
             self.news.push(Occurrence::RenewedLate { lock, token, late: by, remaining });
@@ -207,7 +209,7 @@ impl Diary {
 
     /// A holder has lost its hold.
     pub(crate) fn lost(&mut self, turn: TurnId, reason: &LossReason) {
-        let Some(Holding { hold, since }) = self.holds.remove(&turn) else { return };
+        let Some(Holding { hold, since }) = self.holds.remove(turn) else { return };
         let (lock, token, held) = (self.news.lock(), hold.token(), self.now.since(since));
         self.news.push(Occurrence::Lost { lock, token, held, reason: reason.clone() });
     }
@@ -234,7 +236,7 @@ impl Diary {
 
     /// A turn goes on under another lease, if its wish was granted.
     fn replaced(&mut self, turn: TurnId, result: &Result<Arc<Hold>, Refusal>) {
-        if let (Ok(hold), Some(holding)) = (result, self.holds.get_mut(&turn)) {
+        if let (Ok(hold), Some(holding)) = (result, self.holds.get_mut(turn)) {
             holding.hold = Arc::clone(hold);
         }
     }
@@ -253,12 +255,7 @@ impl Diary {
         if let Ok(Released::Left | Released::NotHeld) = result {
             return self.lost(turn, &LossReason::NotHeld);
         }
-        // A holder whose wish was refused holds on, and its lease is still renewed.
-        let holds_on = |holding: &Holding| result.is_err() && self.renews(holding.hold.lease().owner);
-        if self.holds.get(&turn).is_some_and(holds_on) {
-            return;
-        }
-        let Some(Holding { hold, since }) = self.holds.remove(&turn) else { return };
+        let Some(Holding { hold, since }) = self.holds.remove(turn) else { return };
         let (lock, token, held) = (self.news.lock(), hold.token(), self.now.since(since));
         match result {
             Ok(_) => self.news.push(Occurrence::Released { lock, token, held }),
@@ -268,10 +265,6 @@ impl Diary {
                 self.unreleased.push(Unreleased { owner: hold.lease().owner, token, held, request: None });
             }
         }
-    }
-
-    fn renews(&self, owner: Owner) -> bool {
-        self.renewal.as_ref().is_some_and(|due| due.owner == owner)
     }
 
     /// A release may repeat one that was not confirmed.

@@ -35,6 +35,11 @@ impl<'a, D: Driver> Inquiry<'a, D> {
         Proof::hold(self.proof).lease()
     }
 
+    /// The same, for a renewal.
+    pub fn leases(&self) -> &'a [Lease] {
+        std::slice::from_ref(self.lease())
+    }
+
     /// How long the request may take.
     pub fn within(&self) -> Duration {
         self.site.ports().policy.within(self.lease().terms.ttl)

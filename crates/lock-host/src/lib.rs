@@ -5,7 +5,7 @@
 //!
 //! - This host: `clock`, `alarms`, `host`.
 //! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`.
-//! - One lock: `lock` (a name with its options), `asking`, `cancel` (ends a wait), `site` (a station with its
+//! - One lock: `options` (how to hold it), `lock` (a name with its options), `asking`, `cancel` (ends a wait), `site` (a station with its
 //!   waiters).
 //! - One hold: `turn`, `proof`, `inquiry` (a request to the store about it).
 //! - `macros`: methods that the types of both facades have.
@@ -17,6 +17,7 @@
 mod alarms;
 mod asking;
 mod builder;
+mod by_turn;
 mod cancel;
 mod clock;
 mod diary;
@@ -28,6 +29,7 @@ mod lock;
 mod locked;
 mod macros;
 mod observer;
+mod options;
 mod outcome;
 mod pool;
 mod ports;
@@ -47,18 +49,20 @@ mod traced;
 mod turn;
 mod watch;
 
-pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
+pub use alarms::{Alarm, Alarms, NAP_MAX, Ring};
 pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
+pub use by_turn::ByTurn;
 pub use cancel::CancelToken;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{caught, counted, panicked};
+pub use errors::{ReleaseError, VerifyError, WhileHeldError, caught, counted, panicked};
 pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use lock::Lock;
 pub use locked::Telling;
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
+pub use options::LockOptions;
 pub use outcome::Outcome;
 pub use pool::{Pool, Work};
 pub use ports::Ports;

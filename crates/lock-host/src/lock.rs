@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use lock_core::{AcquireError, BackendError, Invalid, LockName, LockOptions};
+use lock_core::{AcquireError, BackendError, Invalid, LockName};
 
 use crate::asking::Asking;
 use crate::errors::no_randomness;
 use crate::host::note;
+use crate::options::LockOptions;
 use crate::site::Driver;
 use crate::stations::Stations;
 use crate::sync::Arc;

@@ -6,17 +6,14 @@
 macro_rules! option_setters {
     () => {
         /// Replaces all options, for instance by those of a configuration.
-        pub fn options(mut self, options: ::lock_core::LockOptions) -> Self {
+        pub fn options(mut self, options: $crate::LockOptions) -> Self {
             self.0.replace(options);
             self
         }
 
-        ::lock_core::option_setters!();
+        $crate::each_option_setter!();
 
-        fn set(
-            mut self,
-            change: impl FnOnce(&mut ::lock_core::LockOptions) -> Result<(), ::lock_core::Invalid>,
-        ) -> Self {
+        fn set(mut self, change: impl FnOnce(&mut $crate::LockOptions) -> Result<(), ::lock_core::Invalid>) -> Self {
             self.0.change(change);
             self
         }
@@ -26,7 +23,12 @@ macro_rules! option_setters {
 /// The methods that clients of both facades have, for a tuple struct around an `Arc` of [`Stations`](crate::Stations).
 #[macro_export]
 macro_rules! client_methods {
-    () => {
+    ($backend:ty) => {
+        /// Begins to configure a client.
+        pub fn builder(backend: ::std::sync::Arc<$backend>) -> Builder {
+            Builder::new(backend)
+        }
+
         /// A lock by its name, which can be text or a [`LockName`](lock_core::LockName). Text is checked when the lock is
         /// acquired.
         pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
@@ -47,6 +49,10 @@ macro_rules! client_methods {
         /// How late renewals are sent. A machine or a store that is too slow for the ttl shows here before a lock is lost.
         pub fn keeper_lateness(&self) -> ::lock_core::Lateness {
             self.0.ports().renewals.lateness()
+        }
+
+        fn backend(&self) -> &$backend {
+            &*self.0.ports().driver.backend
         }
     };
 }
@@ -119,10 +125,17 @@ macro_rules! shared_guard {
     };
 }
 
-/// The watch of a hold, beside the guard. The facade adds how it waits.
+/// The watch of a hold, and how a guard makes one, with the facade's documentation of that. The facade adds how it waits.
 #[macro_export]
 macro_rules! loss_watch {
-    ($guard:ident) => {
+    ($(#[$docs:meta])* $guard:ident) => {
+        impl $guard {
+            $(#[$docs])*
+            pub fn watch(&self) -> LossWatch {
+                LossWatch(self.0.downgrade())
+            }
+        }
+
         /// Waits for the loss of a hold, and does not keep the lock.
         #[doc = concat!("Made by [`", stringify!($guard), "::watch`](crate::", stringify!($guard), "::watch).")]
         ///

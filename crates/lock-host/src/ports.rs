@@ -20,7 +20,7 @@ pub struct Ports<D> {
     /// What runs requests.
     pub driver: D,
     /// The settings that the stations use.
-    pub policy: Policy,
+    pub policy: Arc<Policy>,
     /// What the client reads the time from.
     pub clock: SharedClock,
     /// What the keeper renews.
@@ -43,6 +43,7 @@ impl<D> Ports<D> {
     ) -> io::Result<Self> {
         let alarms = Alarms::start(Arc::clone(&clock))?;
         let renewals = RenewalQueue::new(Keeper::new(policy, random_u64()?), Arc::clone(&clock), wake);
+        let policy = Arc::new(policy);
         Ok(Self { driver, policy, clock, renewals, alarms, watch: None, turns: AtomicU64::new(0) })
     }
 

@@ -79,12 +79,12 @@ mod tests {
         let clock = ManualClock::new();
         let tokens = TokenRange::above(6, Width::ONE).unwrap();
         let name: LockName = "a".parse().unwrap();
-        let lease = Lease {
+        let lease = Arc::new(Lease {
             name: name.clone(),
             owner: Owner::from_random([1; 16]),
             tokens,
             terms: Terms::exclusive(Ttl::DEFAULT),
-        };
+        });
         let hold = Arc::new(Hold::new(lease, tokens.low(), clock.now() + TTL, None));
         let proof = Proof::new(Arc::clone(&hold), Arc::new(clock.clone()));
         assert_eq!((proof.name(), proof.fencing_token().get(), proof.remaining()), (&name, 7, TTL));

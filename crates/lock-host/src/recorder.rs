@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Join, Leaving, Reply, Request, TurnId};
 use lock_core::{
-    Answer, BackendError, Capabilities, Claim, FencingToken, Hold, Lease, LossReason, Note, Owner, Patience, Policy,
-    Refusal, ReleaseRequest, Released, Terms, TokenRange, Ttl,
+    Answer, BackendError, Capabilities, Claim, FencingToken, Hold, Lease, LossReason, Moment, Note, Owner, Patience,
+    Policy, Refusal, ReleaseRequest, Released, Terms, TokenRange, Ttl,
 };
 
 use crate::clock::SharedClock;
@@ -101,15 +101,17 @@ pub(crate) fn observed(
 
 /// Somebody who waits without limit joins the line.
 pub(crate) fn join(site: &Site<Recorder>, turn: u64) {
+    join_with(site, turn, Patience::Forever);
+}
+
+/// Somebody who waits until then joins the line.
+pub(crate) fn join_until(site: &Site<Recorder>, turn: u64, end: Moment) {
+    join_with(site, turn, Patience::Until(end));
+}
+
+fn join_with(site: &Site<Recorder>, turn: u64, patience: Patience) {
     let (turn, note) = (TurnId(turn), Note::from_wire("1@test"));
-    let join = Join {
-        turn,
-        terms: Terms::exclusive(Ttl::DEFAULT),
-        patience: Patience::Forever,
-        attempts: None,
-        max_hold: None,
-        note,
-    };
+    let join = Join { turn, terms: Terms::exclusive(Ttl::DEFAULT), patience, attempts: None, max_hold: None, note };
     let mut inner = site.lock();
     inner.waiters.here.insert(turn, None);
     site.feed(&mut inner, Input::Join(join));

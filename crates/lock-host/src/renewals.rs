@@ -63,7 +63,7 @@ struct Changes {
 }
 
 struct Kept {
-    lease: Lease,
+    lease: Arc<Lease>,
     asked_at: Moment,
     valid_for: Duration,
 }
@@ -84,7 +84,7 @@ impl RenewalQueue {
     }
 
     /// Has a lease renewed that was requested at `asked_at` and granted for `valid_for`.
-    pub fn keep(&self, lease: Lease, asked_at: Moment, valid_for: Duration) {
+    pub fn keep(&self, lease: Arc<Lease>, asked_at: Moment, valid_for: Duration) {
         let due = Keeper::soonest_due(asked_at, valid_for).as_nanos();
         self.changes.of(&lease.owner).kept.insert(lease.owner, Kept { lease, asked_at, valid_for });
         // Read after the lease was added: a keeper that has missed it has marked before that it is looking.
@@ -204,14 +204,14 @@ mod tests {
         }
     }
 
-    fn lease(n: u8) -> Lease {
+    fn lease(n: u8) -> Arc<Lease> {
         let tokens = TokenRange::above(u64::from(n), Width::ONE).unwrap();
-        Lease {
+        Arc::new(Lease {
             name: format!("{n}").parse().unwrap(),
             owner: Owner::from_random([n; 16]),
             tokens,
             terms: Terms::exclusive(Ttl::DEFAULT),
-        }
+        })
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lock_core::station::{Action, Input, Output, Station, TurnId};
 use lock_core::{AcquireError, BackendError, Hold, LossReason, Moment, Owner, Refusal, ReleaseRequest, Released};
 
-use crate::alarms::{Ring, Ringer};
+use crate::alarms::{Alarm, Ring};
 use crate::diary::Diary;
 use crate::locked::Telling;
 use crate::observer::Occurrence;
@@ -60,7 +60,6 @@ pub trait Waiters: Default + Send + 'static {
 /// A station together with the waiters and holders of this process.
 pub struct Site<D: Driver> {
     ports: Arc<Ports<D>>,
-    ringer: Ringer,
     inner: Mutex<Inner<D::Waiters>>,
     /// What observers will be told, if there are any.
     news: Option<Arc<News>>,
@@ -74,8 +73,8 @@ pub struct Inner<W> {
     station: Station,
     condition: Condition,
     diary: Option<Box<Diary>>,
-    /// The earliest alarm that is set. A later one is set when it rings.
-    alarm_at: Option<Moment>,
+    /// The alarm that is set. It may be earlier than needed; then the next one is set when it rings.
+    alarm: Option<Alarm>,
 }
 
 /// Whether the station can be relied on.
@@ -93,11 +92,11 @@ pub type Locked<'a, D> = Telling<'a, Inner<<D as Driver>::Waiters>>;
 impl<D: Driver> Site<D> {
     /// A site for a station, without turns.
     pub fn new(ports: Arc<Ports<D>>, station: Station) -> Arc<Self> {
-        let (ringer, waiters, condition) = (ports.alarms.ringer(), D::Waiters::default(), Condition::default());
+        let (waiters, condition) = (D::Waiters::default(), Condition::default());
         let news = ports.watch.clone().map(|watch| Arc::new(News::new(station.name().clone(), watch)));
         let diary = news.clone().map(|news| Box::new(Diary::new(news)));
-        let inner = Mutex::new(Inner { waiters, station, condition, diary, alarm_at: None });
-        Arc::new_cyclic(|this| Self { ports, ringer, inner, news, this: Weak::clone(this) })
+        let inner = Mutex::new(Inner { waiters, station, condition, diary, alarm: None });
+        Arc::new_cyclic(|this| Self { ports, inner, news, this: Weak::clone(this) })
     }
 
     /// What the stations of this client share.
@@ -195,10 +194,10 @@ impl<D: Driver> Site<D> {
                 station.next_wake().into_iter().chain(diary.after(station)).min()
             }
         };
-        if let Some(at) = wake.filter(|wake| inner.alarm_at.is_none_or(|set| *wake < set)) {
-            inner.alarm_at = Some(at);
+        if let Some(at) = wake.filter(|wake| inner.alarm.is_none_or(|set| *wake < set.at())) {
             let this: Weak<Self> = Weak::clone(&self.this);
-            self.ports.alarms.set(self.ringer, at, this);
+            let earlier = inner.alarm.replace(self.ports.alarms.set(at, this));
+            earlier.into_iter().for_each(|alarm| self.ports.alarms.unset(alarm));
         }
     }
 
@@ -271,9 +270,10 @@ impl<W> Inner<W> {
 }
 
 impl<D: Driver> Ring for Site<D> {
-    fn ring(&self) {
+    fn ring(&self, alarm: Alarm) {
         let mut inner = self.lock();
-        inner.alarm_at = None;
+        // Another one may have been set while this one was about to ring.
+        inner.alarm.take_if(|set| *set == alarm);
         self.feed(&mut inner, Input::Tick);
         D::attend(self, &mut inner.waiters);
     }
@@ -281,7 +281,7 @@ impl<D: Driver> Ring for Site<D> {
 
 impl<D: Driver> Drop for Site<D> {
     fn drop(&mut self) {
-        self.ports.alarms.unset(self.ringer);
+        self.look().alarm.into_iter().for_each(|alarm| self.ports.alarms.unset(alarm));
     }
 }
 

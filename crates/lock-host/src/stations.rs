@@ -64,7 +64,7 @@ impl<D: Driver> Stations<D> {
             return Ok(Arc::clone(site));
         }
         sites.tidy();
-        let station = Station::new(name.clone(), self.ports.policy, secret()?).sharing(&self.floor);
+        let station = Station::new(name.clone(), Arc::clone(&self.ports.policy), secret()?).sharing(&self.floor);
         let site = Site::new(Arc::clone(&self.ports), station);
         if sites.phase == Phase::Closed {
             site.close();

@@ -5,9 +5,10 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use lock_core::station::{Input, TurnId};
-use lock_core::{BackendError, Hold, LossReason, Lost, ReleaseError, Released};
+use lock_core::{BackendError, Hold, LossReason, Lost, Released};
 
 use crate::cancel::Watch;
+use crate::errors::ReleaseError;
 use crate::inquiry::Inquiry;
 use crate::proof::Proof;
 use crate::site::{Driver, Site};

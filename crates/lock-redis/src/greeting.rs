@@ -24,11 +24,12 @@ pub(crate) enum Role {
 
 impl Role {
     /// What a connection most likely needs.
-    fn scripts(self) -> &'static [&'static Script] {
-        match self {
+    fn scripts(self) -> impl Iterator<Item = &'static Script> {
+        let scripts: &'static [&'static Script] = match self {
             Self::Alone => &script::OWN,
             Self::Node => &script::NODE,
-        }
+        };
+        scripts.iter().flat_map(|script| [Some(*script), script.many().map(|many| &many.script)]).flatten()
     }
 }
 
@@ -95,7 +96,7 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     let mut peer = Peer::read(server, &info)?;
     let mut answer = || answers.next().unwrap_or_else(|| Err(Failure::strange_answer()));
     let known: Vec<bool> = read(answer()?)?;
-    let missing = role.scripts().iter().zip(known).filter(|(_, known)| !known).map(|(script, _)| load(script));
+    let missing = role.scripts().zip(known).filter(|(_, known)| !known).map(|(script, _)| load(script));
     let verification = match role {
         Role::Alone => {
             let verification = verification(&peer, read(answer()?)?);
@@ -186,7 +187,7 @@ mod tests {
             "# Memory\r\nmaxmemory:1000\r\nmaxmemory_policy:allkeys-lru\r\n",
         ];
         let answers = sections.map(|text| Value::BulkString(text.replace(replaced, by).into_bytes()));
-        let known = Value::Array(vec![Value::Int(1); role.scripts().len()]);
+        let known = Value::Array(vec![Value::Int(1); role.scripts().count()]);
         meet(role, "redis://h", [answers.to_vec(), vec![known, Value::Nil, Value::Int(0)]].concat()).map(|met| met.peer)
     }
 

@@ -17,8 +17,8 @@
 //!
 //! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `look` (questions, answers)
 //! · `channel` (notifications from Redis) · `failure` (what an error means) · `connect`, `greeting` (what every
-//! connection has in common) · `batcher`, `link`, `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`, `blocking`
-//! (threads) ·
+//! connection has in common) · `runs` (requests as one command) · `batcher`, `link`, `nonblocking` (tokio) · `socket`,
+//! `slots`, `stack`, `listener`, `blocking` (threads) ·
 //! `node` (a Redis as a node of a quorum).
 
 #[cfg(feature = "async")]
@@ -42,6 +42,7 @@ pub mod nonblocking;
 mod peer;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
+mod runs;
 mod script;
 mod slots;
 mod socket;

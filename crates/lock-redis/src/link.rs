@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, ProtocolVersion, PushInfo, PushKind, RedisResult, Value};
+use redis::{AsyncConnectionConfig, Client, ProtocolVersion, PushInfo, PushKind, RedisResult, Value};
 use tokio::time::timeout;
 
 use crate::batcher::{Batcher, TOGETHER_AT_NODES_MAX, TOGETHER_MAX};
@@ -21,6 +21,7 @@ use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, server_of, spea
 use crate::failure::Failure;
 use crate::greeting::{Met, Role, greeting, meet};
 use crate::peer::Peer;
+use crate::wire::Call;
 
 /// How many writes may wait for the socket.
 const QUEUE: usize = 64;
@@ -165,8 +166,8 @@ impl Live {
     }
 
     /// Sends a command and waits for its answer.
-    pub(crate) async fn ask(&self, command: Cmd) -> RedisResult<Value> {
-        self.batcher.ask(command).await
+    pub(crate) async fn ask(&self, call: Call) -> RedisResult<Value> {
+        self.batcher.ask(call).await
     }
 
     /// The server answered.

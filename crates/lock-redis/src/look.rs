@@ -166,7 +166,7 @@ impl Question for Revocation<'_> {
 
     fn call(&self, Line { wire, peer, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = Keys::of(&wire.prefix, self.0);
-        let keys = [keys.lock(), Key::Counter, keys.queue(), keys.waiters()];
+        let keys = [Key::Counter, keys.lock(), keys.queue(), keys.waiters()];
         Ok(Call::script(script::REVOKE.counting(peer.counting), &keys).arg(self.1.get()))
     }
 

@@ -149,15 +149,16 @@ impl Redis {
         handle: &mut Handle,
         question: &Q,
     ) -> Result<RedisResult<Value>, Failure> {
-        let Call { command, script } = question.call(self.line(handle))?;
-        let outcome = handle.ask(command).await;
+        let call = question.call(self.line(handle))?;
+        let script = call.script;
+        let outcome = handle.ask(call).await;
         let Some(script) = script.filter(|_| outcome.as_ref().is_err_and(has_forgotten_the_script)) else {
             return Ok(outcome);
         };
-        let again = question.call(self.line(handle))?.command;
+        let again = question.call(self.line(handle))?;
         // Boxed: most requests do not need this space.
         Ok(Box::pin(async {
-            handle.ask(load(script)).await?;
+            handle.ask(Call::plain(load(script))).await?;
             handle.ask(again).await
         })
         .await)

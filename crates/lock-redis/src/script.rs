@@ -12,11 +12,29 @@ use std::sync::OnceLock;
 pub(crate) struct Script {
     text: &'static str,
     hash: OnceLock<String>,
+    many: Option<&'static Many>,
+}
+
+/// What runs one verb for several locks at once, and answers a list with one reply for each. Its first key is that of the
+/// script for one lock; then come the other keys of each lock, the lock's own first, and then the arguments of each.
+pub(crate) struct Many {
+    pub(crate) script: Script,
+    /// How many keys there are for each lock.
+    pub(crate) keys: usize,
 }
 
 impl Script {
     const fn new(text: &'static str) -> Self {
-        Self { text, hash: OnceLock::new() }
+        Self { text, hash: OnceLock::new(), many: None }
+    }
+
+    const fn with_many(text: &'static str, many: &'static Many) -> Self {
+        Self { text, hash: OnceLock::new(), many: Some(many) }
+    }
+
+    /// What does the same for several locks, if there is such a script.
+    pub(crate) fn many(&self) -> Option<&'static Many> {
+        self.many
     }
 
     pub(crate) fn text(&self) -> &'static str {
@@ -60,7 +78,7 @@ macro_rules! text {
 /// The text of a script that draws tokens.
 macro_rules! drawing_text {
     ($counting:literal, $($part:literal),+) => {
-        concat!("local counting, LAST_TOKEN = '", $counting, "', 9007199254740991\n", text!($($part),+))
+        concat!("local counter, counting, LAST_TOKEN = KEYS[1], '", $counting, "', 9007199254740991\n", text!($($part),+))
     };
 }
 
@@ -71,20 +89,39 @@ macro_rules! drawing {
             clock: Script::new(drawing_text!("clock", $($part),+)),
         }
     };
+    ($($part:literal),+; many, $keys:literal keys each: $($of_many:literal),+) => {
+        Drawing {
+            stored: with_many!("stored", $($part),+; $keys: $($of_many),+),
+            clock: with_many!("clock", $($part),+; $keys: $($of_many),+),
+        }
+    };
 }
 
-/// Asks for a lease. Keys: lock, counter, tombstone, queue, waiters, numbers. Arguments: `lh1:OWNER:`, ttl (ms), width,
+macro_rules! with_many {
+    ($counting:literal, $($part:literal),+; $keys:literal: $($of_many:literal),+) => {{
+        static MANY: Many = Many { script: Script::new(drawing_text!($counting, $($of_many),+)), keys: $keys };
+        Script::with_many(drawing_text!($counting, $($part),+), &MANY)
+    }};
+}
+
+/// Asks for a lease. Keys: counter, lock, tombstone, queue, waiters, numbers. Arguments: `lh1:OWNER:`, ttl (ms), width,
 /// floor, note, channel (empty if the claim does not queue).
 ///
 /// Answers the low token of a fresh grant, or `granted` and the tokens that the owner already has, or `held`, value,
 /// `PTTL`, or `queued`, value, `PTTL`, position, place (ms), and 1 if nobody listens on the channel.
-pub(crate) static ACQUIRE: Drawing = drawing!("claim", "clock", "place", "queue", "sweep", "acquire");
+pub(crate) static ACQUIRE: Drawing = drawing!(
+    "claim", "clock", "place", "queue", "sweep", "acquire", "alone";
+    many, 5 keys each: "clock", "place", "queue", "sweep", "acquire", "guarded", "claims"
+);
 
-/// Gives up a hold or a place. Keys: lock, counter, queue, waiters and, if a claim may still arrive, tombstone.
-/// Arguments: `lh1:OWNER:`, life of the tombstone (ms). Answers 1 for a hold, 2 for a place, 0 for neither.
-pub(crate) static RELEASE: Drawing = drawing!("part", "clock", "place", "queue", "release");
+/// Gives up a hold or a place. Keys: counter, lock, queue, waiters and, if a claim may still arrive, tombstone; with one, it
+/// is not for many. Arguments: `lh1:OWNER:`, life of the tombstone (ms). Answers 1 for a hold, 2 for a place, 0 for neither.
+pub(crate) static RELEASE: Drawing = drawing!(
+    "part", "clock", "place", "queue", "give_up", "release";
+    many, 3 keys each: "clock", "place", "queue", "give_up", "guarded", "releases"
+);
 
-/// Ends the lease that spans a token. Keys: lock, counter, queue, waiters. Arguments: token. Answers 1 or 0.
+/// Ends the lease that spans a token. Keys: counter, lock, queue, waiters. Arguments: token. Answers 1 or 0.
 pub(crate) static REVOKE: Drawing = drawing!("clock", "place", "queue", "revoke");
 
 /// Renews leases. Keys: locks. Arguments, two for each: `lh1:OWNER:LOW:HIGH:`, ttl (ms).

@@ -39,7 +39,7 @@ impl Question for &Claim {
             (Queueing::Wanted, None) => Channel::NONE,
         };
         let [tombstone, queue] = [keys.tombstone(self.owner), keys.queue()];
-        let keys = [keys.lock(), Key::Counter, tombstone, queue, keys.waiters(), keys.numbers()];
+        let keys = [Key::Counter, keys.lock(), tombstone, queue, keys.waiters(), keys.numbers()];
         let call = Call::script(script::ACQUIRE.counting(peer.counting), &keys)
             .arg(of_owner(self.owner))
             .arg(self.terms.ttl.as_millis())
@@ -154,11 +154,12 @@ impl Question for &ReleaseRequest {
         let [lock, queue, waiters] = [keys.lock(), keys.queue(), keys.waiters()];
         Ok(match self.certainty {
             Certainty::Answered => {
-                Call::script(script, &[lock, Key::Counter, queue, waiters]).arg(of_owner(self.owner))
+                Call::script(script, &[Key::Counter, lock, queue, waiters]).arg(of_owner(self.owner))
             }
             Certainty::Unknown => {
                 let tombstone = keys.tombstone(self.owner);
-                Call::script(script, &[lock, Key::Counter, queue, waiters, tombstone])
+                Call::script(script, &[Key::Counter, lock, queue, waiters, tombstone])
+                    .alone()
                     .arg(of_owner(self.owner))
                     .arg(tombstone_life(self))
             }

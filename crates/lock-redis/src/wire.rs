@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{EventSink, Operation, Prefix, Released, Waiting};
-use redis::{Client, Cmd, FromRedisValue, ToRedisArgs, Value, from_redis_value};
+use redis::{Arg, Client, Cmd, FromRedisValue, ToRedisArgs, Value, from_redis_value};
 
 use crate::channel::Channel;
 use crate::connect::server_of;
 use crate::failure::{Failure, Scene, Stage};
 use crate::peer::Peer;
-use crate::script::Script;
+use crate::script::{Many, Script};
 
 /// How many leases one renewal script takes at most, so that other clients wait for it no longer than a fraction of a
 /// millisecond.
@@ -70,22 +70,40 @@ impl Wire {
 const ARGS_ROUGHLY: usize = 16;
 const BYTES_ROUGHLY: usize = 512;
 
+/// What comes before the keys of a script: the command, the script's hash, and the number of keys.
+const SCRIPT_AND_COUNT: usize = 3;
+
 /// One command, and the script to load if the server does not know it.
 pub(crate) struct Call {
     pub(crate) command: Cmd,
     pub(crate) script: Option<&'static Script>,
+    /// What asks the same of several locks, if this may be asked together with others.
+    pub(crate) many: Option<&'static Many>,
 }
 
 impl Call {
     pub(crate) fn plain(command: Cmd) -> Self {
-        Self { command, script: None }
+        Self { command, script: None, many: None }
     }
 
     /// A script with its keys.
     pub(crate) fn script<K: ToRedisArgs>(script: &'static Script, keys: &[K]) -> Self {
         let mut command = Cmd::with_capacity(ARGS_ROUGHLY, BYTES_ROUGHLY);
         command.arg("EVALSHA").arg(script.hash()).arg(keys.len()).arg(keys);
-        Self { command, script: Some(script) }
+        Self { command, script: Some(script), many: script.many() }
+    }
+
+    /// The same, but never asked together with others.
+    pub(crate) fn alone(self) -> Self {
+        Self { many: None, ..self }
+    }
+
+    /// The keys of its script, and then the arguments.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        self.command
+            .args_iter()
+            .skip(SCRIPT_AND_COUNT)
+            .map(|part| if let Arg::Simple(part) = part { part } else { &[] })
     }
 
     pub(crate) fn arg(mut self, arg: impl ToRedisArgs) -> Self {

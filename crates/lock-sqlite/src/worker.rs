@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation, to_the_millisecond};
-use lock_host::{Alarms, Clock, HostClock, Ring};
+use lock_host::{Alarm, Alarms, Clock, HostClock, Ring};
 use tokio::sync::oneshot;
 
 use crate::error::BACKEND;
@@ -77,14 +77,13 @@ impl Worker {
         let (sender, answer) = oneshot::channel();
         let reply = Arc::new(Reply { operation, within, sender: Mutex::new(Some(sender)) });
         let ring: Arc<dyn Ring> = Arc::<Reply<T>>::clone(&reply);
-        let ringer = self.alarms.ringer();
-        self.alarms.set(ringer, now + within, Arc::downgrade(&ring));
+        let alarm = self.alarms.set(now + within, Arc::downgrade(&ring));
         drop(ring);
         let deadline = now + within / WAITING_PART.1 * WAITING_PART.0;
         self.submit(Box::new(move |store| reply.send(work(store, deadline))))
             .map_err(|error| no_thread(operation, error))?;
         let answer = answer.await;
-        self.alarms.unset(ringer);
+        self.alarms.unset(alarm);
         answer.unwrap_or_else(|_| Err(thread_ended(operation)))
     }
 
@@ -141,7 +140,7 @@ impl<T> Reply<T> {
 }
 
 impl<T: Send + 'static> Ring for Reply<T> {
-    fn ring(&self) {
+    fn ring(&self, _: Alarm) {
         let message = format!("no answer from the file within {:?}", to_the_millisecond(self.within));
         let error = BackendError::new(BACKEND, self.operation, ErrorKind::Timeout, Effect::Unknown, message);
         self.send(Err(error.with_remedy("check whether the disk hangs")));

@@ -20,6 +20,8 @@ mod alarms;
 mod asking;
 #[path = "../../../crates/lock-host/src/builder.rs"]
 mod builder;
+#[path = "../../../crates/lock-host/src/by_turn.rs"]
+mod by_turn;
 #[path = "../../../crates/lock-host/src/cancel.rs"]
 mod cancel;
 #[path = "../../../crates/lock-host/src/clock.rs"]
@@ -41,6 +43,8 @@ mod locked;
 mod macros;
 #[path = "../../../crates/lock-host/src/observer.rs"]
 mod observer;
+#[path = "../../../crates/lock-host/src/options.rs"]
+mod options;
 #[path = "../../../crates/lock-host/src/outcome.rs"]
 mod outcome;
 #[path = "../../../crates/lock-host/src/pool.rs"]
@@ -91,13 +95,14 @@ pub mod broken;
 pub mod sharing;
 mod store;
 
-pub use alarms::{Alarms, NAP_MAX, Ring, Ringer};
+pub use alarms::{Alarm, Alarms, NAP_MAX, Ring};
 pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
+pub use by_turn::ByTurn;
 pub use cancel::CancelToken;
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{caught, counted, panicked};
+pub use errors::{ReleaseError, VerifyError, WhileHeldError, caught, counted, panicked};
 pub use guard::Guard;
 pub use host::{note, random_u64, secret};
 pub use inquiry::Inquiry;
@@ -107,6 +112,7 @@ pub use locked::Telling;
 pub use loss::LossWatch;
 pub use mutex::Mutex;
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
+pub use options::LockOptions;
 pub use outcome::Outcome;
 pub use pool::{Pool, Work};
 pub use ports::Ports;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use interleavings::{Alarms, CancelToken, Client, Clock, ManualClock, Ring, Store};
+use interleavings::{Alarm, Alarms, CancelToken, Client, Clock, ManualClock, Ring, Store};
 use lock_core::{
     AcquireError, Capabilities, Durability, Keeper, Lease, Owner, Policy, Terms, TokenRange, Ttl, Waiting, Width,
 };
@@ -188,13 +188,13 @@ impl Bell {
 }
 
 impl Ring for Bell {
-    fn ring(&self) {
+    fn ring(&self, _: Alarm) {
         self.note_ring();
     }
 }
 
 impl interleavings::broken::deaf_alarms::Ring for Bell {
-    fn ring(&self) {
+    fn ring(&self, _: interleavings::broken::deaf_alarms::Alarm) {
         self.note_ring();
     }
 }
@@ -211,10 +211,9 @@ macro_rules! alarms_ring {
                 thread::spawn(move || {
                     let bell = Arc::new(Bell::default());
                     let ring: Arc<dyn $ring> = bell.clone();
-                    let ringer = alarms.ringer();
-                    alarms.set(ringer, due + SECOND, Arc::downgrade(&ring));
-                    alarms.unset(ringer);
-                    alarms.set(ringer, due, Arc::downgrade(&ring));
+                    let late = alarms.set(due + SECOND, Arc::downgrade(&ring));
+                    alarms.unset(late);
+                    alarms.set(due, Arc::downgrade(&ring));
                     bell.await_ring();
                 })
             })
@@ -270,14 +269,14 @@ fn keeper() -> Keeper {
     Keeper::new(Policy::new(Capabilities::new("test", Waiting::Poll, Durability::Process)), 7)
 }
 
-fn lease(n: u8) -> Lease {
+fn lease(n: u8) -> Arc<Lease> {
     let tokens = TokenRange::above(0, Width::ONE).unwrap();
-    Lease {
+    Arc::new(Lease {
         name: "a".parse().unwrap(),
         owner: Owner::from_random([n; 16]),
         tokens,
         terms: Terms::exclusive(Ttl::DEFAULT),
-    }
+    })
 }
 
 #[test]

@@ -4,10 +4,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use lock_async::{Client, Guard};
-use lock_core::{
-    AcquireError, BackendError, Effect, ErrorKind, LossReason, Operation, ReleaseError, ReleaseRequest, WhileHeldError,
-};
-use lock_host::{Observer, Occurrence};
+use lock_core::{AcquireError, BackendError, Effect, ErrorKind, LossReason, Operation, ReleaseRequest};
+use lock_host::{Observer, Occurrence, ReleaseError, WhileHeldError};
 use lock_memory::faults::{Fault, Faulty};
 
 use crate::support::{Bench, Hook, Hooked, PATIENCE, until};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use std::{panic, thread};
 
 use lock_async::Client;
-use lock_core::{AcquireError, Effect, ErrorKind, LossReason, Moment, ReleaseError, ReleaseRequest};
-use lock_host::{Clock, ManualClock, Proof};
+use lock_core::{AcquireError, Effect, ErrorKind, LossReason, Moment, ReleaseRequest};
+use lock_host::{Clock, ManualClock, Proof, ReleaseError};
 
 use crate::support::{Bench, Hook, Hooked, PATIENCE, until};
 

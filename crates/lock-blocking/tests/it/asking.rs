@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, LockName, LockOptions};
+use lock_core::{AcquireError, LockName};
+use lock_host::LockOptions;
 
 use crate::support::Bench;
 

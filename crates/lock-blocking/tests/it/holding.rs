@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use lock_blocking::{Client, Guard};
-use lock_core::{AcquireError, ErrorKind, LossReason, Operation, ReleaseError, WhileHeldError};
+use lock_core::{AcquireError, ErrorKind, LossReason, Operation};
+use lock_host::{ReleaseError, WhileHeldError};
 use lock_memory::faults::Fault;
 
 use crate::support::{Bench, PATIENCE, until};

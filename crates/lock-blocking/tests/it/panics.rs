@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use lock_blocking::Client;
-use lock_core::{AcquireError, LossReason, Moment, ReleaseError};
-use lock_host::{Clock, ManualClock, Proof};
+use lock_core::{AcquireError, LossReason, Moment};
+use lock_host::{Clock, ManualClock, Proof, ReleaseError};
 
 use crate::support::{Ask, Bench, Hooked, until};
 

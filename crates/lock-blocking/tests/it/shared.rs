@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use lock_core::{LossReason, ReleaseError};
+use lock_core::LossReason;
+use lock_host::ReleaseError;
 
 use crate::support::{Bench, PATIENCE};
 

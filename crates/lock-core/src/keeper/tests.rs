@@ -8,14 +8,14 @@ fn keeper() -> Keeper {
     Keeper::new(Policy::new(Capabilities::new("test", Waiting::Poll, Durability::Process)), 7)
 }
 
-fn lease(n: u8) -> Lease {
+fn lease(n: u8) -> Arc<Lease> {
     let tokens = TokenRange::above(u64::from(n), Width::ONE).unwrap();
-    Lease {
+    Arc::new(Lease {
         name: format!("lock {n}").parse().unwrap(),
         owner: Owner::from_random([n; 16]),
         tokens,
         terms: Terms::exclusive(Ttl::DEFAULT),
-    }
+    })
 }
 
 fn keeping(leases: u8) -> Keeper {
@@ -164,8 +164,8 @@ fn an_answer_of_another_length_says_nothing_of_any_lease() {
 #[test]
 fn leases_that_allow_less_time_go_out_by_themselves() {
     let mut keeper = keeping(1);
-    let short = Lease { terms: Terms::exclusive("100ms".parse().unwrap()), ..lease(1) };
-    keeper.keep(short, START, Duration::from_millis(100));
+    let short = Lease { terms: Terms::exclusive("100ms".parse().unwrap()), ..Lease::clone(&lease(1)) };
+    keeper.keep(Arc::new(short), START, Duration::from_millis(100));
     keeper.keep(lease(2), START, TTL);
     let batches: Vec<_> = std::iter::from_fn(|| keeper.take_due(seconds(10))).collect();
     let sizes: Vec<_> = batches.iter().map(|batch| (batch.leases.len(), batch.within.as_millis())).collect();

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::Station;
 use super::io::{ActionId, Request};
-use super::quest::{Asked, Attempt, Grant, Hint, Place, Quest};
+use super::progress::Progress;
+use super::quest::{Grant, Hint, Place, Quest};
 use crate::policy::pace;
 use crate::{
     AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Moment, Operation,
@@ -15,113 +16,94 @@ use crate::{
 const STALE_ANSWERS_MAX: u32 = 3;
 
 impl Station {
-    /// Begins an attempt for the front waiter.
+    /// Begins a quest for the front waiter.
     pub(super) fn ask_first(&mut self, now: Moment) {
         if self.is_held_back() {
             return;
         }
-        let Some(terms) = self.line.terms() else { return };
-        let attempt = Attempt::new(self.owners.draw(), terms, now);
-        self.ask(now, attempt);
-    }
-
-    /// Asks again for the attempt that waits.
-    pub(super) fn ask_again(&mut self, now: Moment) {
-        if let Some(Quest::Waiting(mut attempt, _)) = self.quest.take() {
-            if attempt.is_unknown_to_store() {
-                attempt.basis = now;
-            }
-            self.ask(now, attempt);
+        if let Some(terms) = self.line.terms() {
+            let quest = Box::new(Quest::new(self.owners.draw(), terms, now));
+            self.ask(now, quest);
         }
     }
 
-    /// Has the next claim go out now; behind the one that is under way, if its answer is a no.
-    fn recheck(&mut self, now: Moment) {
-        match &mut self.quest {
-            Some(Quest::Waiting(_, again_at)) => *again_at = now.min(*again_at),
-            Some(Quest::Asking(_, asked)) => asked.may_be_free(),
-            None => {}
-        }
-    }
-
-    fn ask(&mut self, now: Moment, mut attempt: Attempt) {
-        let Some(note) = self.line.front_with(attempt.terms).map(|waiter| waiter.join.note.clone()) else {
-            self.leave_queue(now, &attempt);
-            return;
-        };
-        if attempt.is_unknown_to_store() {
-            attempt.floor = self.floor.get();
+    /// Sends the next claim of a quest.
+    pub(super) fn ask(&mut self, now: Moment, mut quest: Box<Quest>) {
+        let Some(waiter) = self.line.front_with(quest.terms) else { return self.leave_queue(now, &quest) };
+        if quest.is_unknown_to_store() {
+            (quest.basis, quest.floor) = (now, self.floor.get());
         }
         let claim = Claim {
             name: self.name.clone(),
-            owner: attempt.owner,
-            terms: attempt.terms,
-            width: attempt.granted.unwrap_or_else(|| self.line.width(attempt.terms, self.policy.chain)),
-            floor: attempt.floor,
-            note,
+            owner: quest.owner,
+            terms: quest.terms,
+            width: quest.granted.unwrap_or_else(|| self.line.width(quest.terms, self.policy.chain)),
+            floor: quest.floor,
+            note: waiter.join.note.clone(),
             queueing: self.line.queueing(),
             replaces: None,
         };
-        self.last_asked = Some(attempt.owner);
-        let within = self.policy.within(attempt.terms.ttl);
-        let id = self.run(Request::Acquire(claim), within);
-        self.quest = Some(Quest::Asking(attempt, Asked { id, at: now, hint: Hint::Nothing }));
+        self.last_asked = Some(quest.owner);
+        quest.hint = Hint::Nothing;
+        quest.progress = self.run(now, Request::Acquire(claim), quest.terms);
+        self.quest = Some(quest);
     }
 
     pub(super) fn on_acquire_reply(&mut self, now: Moment, id: ActionId, result: Result<Answer, BackendError>) {
         if let Some((asked_at, replacement)) = self.take_replacement(id) {
-            return self.on_replacement_answer(now, asked_at, replacement, result);
-        }
-        match self.quest.take() {
-            Some(Quest::Asking(attempt, asked)) if asked.id == id => {
-                self.on_answer(now, attempt, asked, result);
-                self.refuse_exhausted(now);
-            }
-            other @ (Some(Quest::Asking(..) | Quest::Waiting(..)) | None) => self.quest = other,
+            self.on_replacement_answer(now, asked_at, replacement, result);
+        } else if let Some((asked_at, quest)) = self.take_asking(id) {
+            self.on_answer(now, asked_at, quest, result);
+            self.refuse_exhausted(now);
         }
     }
 
-    fn on_answer(&mut self, now: Moment, mut attempt: Attempt, asked: Asked, result: Result<Answer, BackendError>) {
-        if self.tenure.as_ref().is_some_and(|tenure| tenure.lease.owner == attempt.owner) {
-            return self.on_overtaken(now, asked.at, result);
+    /// The quest that this action was for, and when it was handed out.
+    fn take_asking(&mut self, id: ActionId) -> Option<(Moment, Box<Quest>)> {
+        let asked_at = self.quest.as_ref()?.progress.asked_at(id)?;
+        Some((asked_at, self.quest.take()?))
+    }
+
+    fn on_answer(
+        &mut self,
+        now: Moment,
+        asked_at: Moment,
+        mut quest: Box<Quest>,
+        result: Result<Answer, BackendError>,
+    ) {
+        if self.tenure.as_ref().is_some_and(|tenure| tenure.lease.owner == quest.owner) {
+            return self.on_overtaken(now, asked_at, result);
         }
+        quest.progress = Progress::Due(now);
         if result.is_ok() {
-            attempt.basis = asked.at;
-            attempt.trouble = None;
+            (quest.basis, quest.trouble) = (asked_at, None);
         }
         match result {
             Ok(Answer::Granted { lease, valid_for, wanted }) => {
-                let grant = Grant { lease, basis: asked.at, valid_for, wanted };
-                attempt.stale_answers += u32::from(grant.is_stale(now));
-                self.on_grant(now, Quest::Waiting(attempt, now), grant);
+                let grant = Grant { lease, basis: asked_at, valid_for, wanted };
+                quest.stale_answers += u32::from(grant.is_stale(now));
+                self.on_grant(now, quest, grant);
             }
             Ok(Answer::Queued { position, remaining, valid_for, holder, drawn }) => {
-                (attempt.place, attempt.drawn) = (Place::Queued, drawn);
-                self.refuse_impatient(Some(&holder));
-                let refresh = asked.at + valid_for / 3;
                 let wake = self.queue_pace(&holder, remaining, position);
-                let again_at = refresh.min(now + wake).max(now + pace::SOONEST);
-                self.wait(attempt, holder, asked.again_at(now, again_at));
-                self.believe(now, asked.hint);
+                let again_at = (asked_at + valid_for / 3).min(now + wake).max(now + pace::SOONEST);
+                quest.answered(Place::Queued, holder, drawn);
+                self.refuse_impatient(quest.holder.clone());
+                self.wait(now, quest, again_at);
             }
             Ok(Answer::Busy { remaining, holder, drawn }) => {
-                (attempt.place, attempt.drawn) = (Place::Outside, drawn);
-                self.refuse_impatient(Some(&holder));
-                let attempt = self.after_a_no(now, attempt);
-                let poll = self.dice.spread(pace::poll(attempt.tries)).max(pace::SOONEST);
+                quest.answered(Place::Outside, holder, drawn);
+                self.refuse_impatient(quest.holder.clone());
+                let poll = self.dice.spread(pace::poll(quest.tries)).max(pace::SOONEST);
                 let wake = remaining.map_or(poll, |remaining| poll.min(pace::after_expiry(remaining, 1)));
-                self.wait(attempt, holder, asked.again_at(now, now + wake));
-                self.believe(now, asked.hint);
+                // The store kept nothing of the claim. So the next one has another owner: what nodes of a quorum still do
+                // about this one cannot touch it.
+                if quest.certainty == Certainty::Answered {
+                    quest = self.with_next_owner(now, quest);
+                }
+                self.wait(now, quest, now + wake);
             }
-            Err(error) => self.on_ask_error(now, attempt, error),
-        }
-    }
-
-    /// A grant that was told of before this no counts from it if it came after it, and is asked about if it may not have.
-    fn believe(&mut self, now: Moment, hint: Hint) {
-        match hint {
-            Hint::Granted(pushed) => self.on_transfer(now, *pushed),
-            Hint::Nothing | Hint::MayBeFree => {}
+            Err(error) => self.on_ask_error(now, quest, error),
         }
     }
 
@@ -132,104 +114,101 @@ impl Station {
         remaining.map_or(quiet, |remaining| quiet.min(pace::after_expiry(remaining, position)))
     }
 
-    fn wait(&mut self, mut attempt: Attempt, holder: Holder, again_at: Moment) {
-        attempt.holder = Some(holder);
-        attempt.stale_answers = 0;
-        attempt.tries = attempt.tries.saturating_add(1);
-        self.quest = Some(Quest::Waiting(attempt, again_at));
+    /// The store said no. What it told meanwhile may be newer than that: so the next claim goes out soon, and a grant counts
+    /// if it surely came after the no.
+    fn wait(&mut self, now: Moment, mut quest: Box<Quest>, again_at: Moment) {
+        let hint = std::mem::replace(&mut quest.hint, Hint::Nothing);
+        let again_at = match hint {
+            Hint::Nothing => again_at,
+            Hint::MayBeFree | Hint::Granted(_) => again_at.min(now + pace::SOONEST),
+        };
+        quest.progress = Progress::Due(again_at);
+        quest.stale_answers = 0;
+        quest.tries = quest.tries.saturating_add(1);
+        self.quest = Some(quest);
+        if let Hint::Granted(pushed) = hint {
+            self.on_transfer(now, *pushed);
+        }
     }
 
-    fn on_ask_error(&mut self, now: Moment, mut attempt: Attempt, error: BackendError) {
-        let unsure = error.effect() == Effect::Unknown;
+    fn on_ask_error(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
         let again = error.kind().is_transient() && self.line.queueing() == Queueing::Wanted;
         if again {
             self.fail_impatient(&error);
         } else {
-            self.refuse_all(&error.clone().into());
+            self.refuse_all(error.clone().into());
         }
-        if unsure {
-            attempt.certainty = Certainty::Unknown;
+        if error.effect() == Effect::Unknown {
+            quest.certainty = Certainty::Unknown;
         }
         // Where the store has a queue, asking again means the same as before, so the owner is kept and nothing is owed. Elsewhere
         // the claim is given up, and the next one has another owner.
         if again && self.policy.store.waiting != Waiting::Poll {
-            return self.retry(now, attempt, error);
+            return self.retry(now, quest, error);
         }
-        self.leave_queue(now, &attempt);
+        self.leave_queue(now, &quest);
         if again {
-            let next = self.with_next_owner(now, attempt);
+            let next = self.with_next_owner(now, quest);
             self.retry(now, next, error);
         }
     }
 
-    /// The store kept nothing of a claim that it answered with no. So the next one is another attempt: what nodes of a
-    /// quorum still do about this one cannot touch it.
-    fn after_a_no(&mut self, now: Moment, attempt: Attempt) -> Attempt {
-        match attempt.certainty {
-            Certainty::Answered => self.with_next_owner(now, attempt),
-            Certainty::Unknown => attempt,
-        }
-    }
-
     /// Goes on under an owner that the store has never heard of, at the same pace.
-    fn with_next_owner(&mut self, now: Moment, attempt: Attempt) -> Attempt {
-        let (owner, terms) = (self.owners.draw(), self.line.terms().unwrap_or(attempt.terms));
-        let Attempt { tries, holder, drawn, .. } = attempt;
-        Attempt { tries, holder, drawn, ..Attempt::new(owner, terms, now) }
+    fn with_next_owner(&mut self, now: Moment, quest: Box<Quest>) -> Box<Quest> {
+        let (owner, terms) = (self.owners.draw(), self.line.terms().unwrap_or(quest.terms));
+        let Quest { tries, hint, holder, drawn, .. } = *quest;
+        Box::new(Quest { tries, hint, holder, drawn, ..Quest::new(owner, terms, now) })
     }
 
-    fn retry(&mut self, now: Moment, mut attempt: Attempt, error: BackendError) {
-        let again_at = now + self.dice.jittered(pace::retry(attempt.tries));
-        attempt.trouble = Some(error);
-        attempt.tries = attempt.tries.saturating_add(1);
-        self.quest = Some(Quest::Waiting(attempt, again_at));
+    fn retry(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
+        quest.progress = Progress::Due(now + self.dice.jittered(pace::retry(quest.tries)));
+        quest.trouble = Some(error);
+        quest.tries = quest.tries.saturating_add(1);
+        self.quest = Some(quest);
     }
 
     /// A grant, by reply or by transfer: somebody is admitted, it is asked for again, or it is given back.
-    fn on_grant(&mut self, now: Moment, quest: Quest, grant: Grant) {
-        let (token, attempt) = (grant.lease.tokens.low(), quest.attempt());
-        if !attempt.is_granted_by(&grant.lease, &self.name) {
+    fn on_grant(&mut self, now: Moment, quest: Box<Quest>, grant: Grant) {
+        let token = grant.lease.tokens.low();
+        if !quest.is_granted_by(&grant.lease, &self.name) {
             let message = "the store granted another lease than the one that was asked for";
             let error = BackendError::new("backend", Operation::Acquire, ErrorKind::Protocol, Effect::Unknown, message);
-            self.on_ask_error(now, quest.into_attempt(), error);
-        } else if let Some(floor) = attempt.floor.filter(|floor| token <= *floor) {
-            self.part(now, attempt, quest.certainty());
-            self.refuse_all(&AcquireError::Forgotten { name: self.name.clone(), token, floor });
-        } else if self.line.front_with(grant.lease.terms).is_none() {
-            self.part(now, attempt, quest.certainty());
+            self.on_ask_error(now, quest, error);
+        } else if let Some(floor) = quest.floor.filter(|floor| token <= *floor) {
+            self.part(now, &quest);
+            self.refuse_all(AcquireError::Forgotten { name: self.name.clone(), token, floor });
+        } else if self.line.front_with(quest.terms).is_none() {
+            self.part(now, &quest);
         } else if grant.is_stale(now) {
             self.on_stale_grant(now, quest, grant);
         } else {
-            self.admit_first(now, grant, attempt.certainty);
+            self.admit_first(now, grant, quest.certainty);
             // Its answer is still to come, and says how the lease stands.
-            self.quest = Some(quest).filter(|quest| matches!(quest, Quest::Asking(..)));
+            self.quest = Some(quest).filter(|quest| quest.progress.due().is_none());
         }
     }
 
     /// It is asked for again. If those answers are stale too, a waiter that will not wait is rejected after the second one,
     /// and the lease is given back after the last.
-    fn on_stale_grant(&mut self, now: Moment, quest: Quest, grant: Grant) {
-        let mut attempt = match quest {
-            Quest::Waiting(attempt, _) => attempt,
-            Quest::Asking(mut attempt, mut asked) => {
-                attempt.place = Place::Queued;
-                asked.was_granted(grant);
-                self.quest = Some(Quest::Asking(attempt, asked));
-                return;
-            }
-        };
-        (attempt.place, attempt.granted) = (Place::Queued, Some(grant.lease.tokens.width()));
-        let error = too_slow(attempt.terms.ttl);
-        if attempt.stale_answers > 1 {
+    fn on_stale_grant(&mut self, now: Moment, mut quest: Box<Quest>, grant: Grant) {
+        quest.place = Place::Queued;
+        if quest.progress.due().is_none() {
+            quest.was_granted(grant);
+            self.quest = Some(quest);
+            return;
+        }
+        quest.granted = Some(grant.lease.tokens.width());
+        let error = too_slow(quest.terms.ttl);
+        if quest.stale_answers > 1 {
             self.fail_impatient(&error);
         }
-        if attempt.stale_answers < STALE_ANSWERS_MAX {
-            let again_at = now + self.dice.jittered(pace::poll(0));
-            self.quest = Some(Quest::Waiting(attempt, again_at));
+        if quest.stale_answers < STALE_ANSWERS_MAX {
+            quest.progress = Progress::Due(now + self.dice.jittered(pace::poll(0)));
+            self.quest = Some(quest);
         } else {
-            self.part(now, &attempt, attempt.certainty);
-            let attempt = self.with_next_owner(now, attempt);
-            self.retry(now, attempt, error);
+            self.part(now, &quest);
+            let next = self.with_next_owner(now, quest);
+            self.retry(now, next, error);
         }
     }
 
@@ -241,7 +220,7 @@ impl Station {
                 self.on_transfer(now, Grant { lease, basis: now, valid_for, wanted });
             }
             Event::Wanted { .. } => self.on_wanted(now),
-            Event::Freed { .. } | Event::RecheckAll => self.recheck(now),
+            Event::Freed { .. } | Event::RecheckAll => self.quest.iter_mut().for_each(|quest| quest.may_be_free(now)),
         }
     }
 
@@ -253,16 +232,15 @@ impl Station {
             return;
         }
         let Some(mut quest) = self.take_quest_of(pushed.lease.owner) else { return };
-        if quest.attempt().is_ahead_of(&pushed.lease) {
-            match &mut quest {
-                Quest::Asking(_, asked) => asked.was_granted(pushed),
-                Quest::Waiting(_, again_at) => *again_at = now,
-            }
-            self.quest = Some(quest);
-            return;
+        if !quest.is_ahead_of(&pushed.lease) {
+            let grant = Grant { basis: quest.basis, ..pushed };
+            return self.on_grant(now, quest, grant);
         }
-        let grant = Grant { basis: quest.attempt().basis, ..pushed };
-        self.on_grant(now, quest, grant);
+        match &mut quest.progress {
+            Progress::UnderWay(..) => quest.was_granted(pushed),
+            Progress::Due(at) => *at = now,
+        }
+        self.quest = Some(quest);
     }
 }
 

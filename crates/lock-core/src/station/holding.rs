@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use super::Station;
 use super::io::{Join, Leaving, Output, TurnId};
-use super::line::Waiter;
 use super::pending::Of;
 use super::quest::{Grant, validity};
-use super::replacement::Old;
-use super::tenure::{Tenure, Turn};
+use super::tenure::Tenure;
 use crate::{
-    Ability, Answer, BackendError, Certainty, Effect, FencingToken, Hold, Lease, LossReason, Moment, Owner,
-    ReleaseRequest, Released, Renewed,
+    Answer, BackendError, Certainty, Effect, FencingToken, Keep, Lease, LossReason, Moment, Owner, ReleaseRequest,
+    Released, Renewed,
 };
 
 /// A turn is at least this long, so that it is over only once it has begun.
@@ -22,33 +20,34 @@ impl Station {
     /// Admits the first waiter under a fresh grant, and has the lease kept.
     pub(super) fn admit_first(&mut self, now: Moment, grant: Grant, certainty: Certainty) {
         let Some(waiter) = self.line.admit(grant.lease.terms) else { return };
-        let (lease, token) = (grant.lease.clone(), grant.lease.tokens.low());
-        self.outbox.push_back(Output::Keep { lease, asked_at: grant.basis, valid_for: grant.valid_for });
-        self.admit(now, Tenure::new(grant, certainty), waiter, token);
+        let token = grant.lease.tokens.low();
+        let tenure = self.keep(grant, certainty);
+        self.admit(now, tenure, waiter.join, token);
+    }
+
+    /// Has a fresh grant renewed.
+    pub(super) fn keep(&mut self, grant: Grant, certainty: Certainty) -> Tenure {
+        let (asked_at, valid_for) = (grant.basis, grant.valid_for);
+        let tenure = Tenure::new(grant, certainty);
+        self.outbox.push_back(Output::Keep { lease: Arc::clone(&tenure.lease), asked_at, valid_for });
+        tenure
     }
 
     /// Gives a waiter its turn.
-    fn admit(&mut self, now: Moment, mut tenure: Tenure, waiter: Waiter, token: FencingToken) {
-        let Join { turn: id, max_hold, note, .. } = waiter.join;
+    fn admit(&mut self, now: Moment, mut tenure: Tenure, join: Join, token: FencingToken) {
+        let Join { turn, max_hold, note, .. } = join;
         let hold_until = max_hold.map(|most| now + most.max(SHORTEST_HOLD));
-        let hold = Arc::new(Hold::new(tenure.lease.clone(), token, tenure.until, hold_until));
-        assert!(now < hold.valid_until(), "a turn is admitted only while it is valid");
+        let hold = tenure.begin(now, turn, token, note, hold_until);
         self.floor.raise(token);
-        self.outbox.push_back(Output::Admit { turn: id, hold: Arc::clone(&hold) });
-        tenure.turns.push(Turn { id, hold, note, hold_until });
+        self.outbox.push_back(Output::Admit { turn, hold });
         self.tenure = Some(tenure);
     }
 
     /// The holder is done: the lease is passed on to the next local waiter, or given up after its last turn.
     pub(super) fn end_turn(&mut self, now: Moment, leaving: Leaving) {
-        let Leaving { turn, keep } = leaving;
-        let keep = keep.filter(|keep| !keep.is_zero());
+        let turn = leaving.turn;
+        let keep = leaving.keep.map(Keep::get).filter(|keep| !keep.is_zero());
         let Some(mut tenure) = self.tenure.take_if(|tenure| tenure.has(turn)) else { return };
-        if let Some(error) = keep.and_then(|_| self.policy.store.check_ability(Ability::Keep).err()) {
-            self.outbox.push_back(Output::Ended { turn, result: Err(error) });
-            self.tenure = Some(tenure);
-            return;
-        }
         if let Some(ended) = tenure.take(turn) {
             ended.hold.give_up();
         }
@@ -72,7 +71,7 @@ impl Station {
         match token.and_then(|token| Some((token, self.line.admit(tenure.lease.terms)?))) {
             Some((token, waiter)) => {
                 self.outbox.push_back(Output::Ended { turn: after, result: Ok(Released::Released) });
-                self.admit(now, tenure, waiter, token);
+                self.admit(now, tenure, waiter.join, token);
             }
             None => self.give_up(now, tenure, Some(after), None),
         }
@@ -109,7 +108,7 @@ impl Station {
 
     /// The lease is renewed no more, and released; `turn` hears what came of that.
     fn give_up(&mut self, now: Moment, tenure: Tenure, turn: Option<TurnId>, keep: Option<Duration>) {
-        let Lease { name, owner, terms, .. } = tenure.lease;
+        let Lease { name, owner, terms, .. } = Arc::unwrap_or_clone(tenure.lease);
         self.outbox.push_back(Output::Forget(owner));
         // A claim that the hand-over overtook ends with the lease.
         let certainty = self.take_quest_of(owner).map_or(tenure.certainty, |quest| quest.certainty());
@@ -144,7 +143,7 @@ impl Station {
                 tenure.extend(validity(asked_at, valid_for), valid_for);
             }
             Ok(Renewed::NotHeld) => match tenure.replacement.as_mut().filter(|new| new.may_have_happened()) {
-                Some(replacement) => replacement.old = Old::NotHeld,
+                Some(replacement) => replacement.old_is_gone = true,
                 None => self.lose_all(now, &LossReason::NotHeld),
             },
             Ok(Renewed::Unsure) => {}
@@ -163,7 +162,7 @@ impl Station {
     pub(super) fn on_overtaken(&mut self, now: Moment, asked_at: Moment, result: Result<Answer, BackendError>) {
         let Some(tenure) = &mut self.tenure else { return };
         let answer = match result {
-            Ok(Answer::Granted { lease, valid_for, wanted }) if lease == tenure.lease => {
+            Ok(Answer::Granted { lease, valid_for, wanted }) if lease == *tenure.lease => {
                 Renewed::Renewed { valid_for, wanted }
             }
             Ok(Answer::Granted { .. }) => Renewed::NotHeld,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    AcquireError, Answer, BackendError, Claim, Event, Hold, Lease, LossReason, Moment, Note, Owner, Patience, Refusal,
-    ReleaseRequest, Released, Renewed, Terms,
+    Answer, BackendError, Claim, Event, Hold, Keep, Lease, LossReason, Moment, Note, Owner, Refusal, ReleaseRequest,
+    Released, Renewed, Terms,
 };
 
 /// Names one turn at a station, from joining the line to the end of the hold. Made by the facade: unique per station, and rising,
@@ -35,6 +35,17 @@ pub struct Join {
     pub note: Note,
 }
 
+/// How long a waiter waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Not at all: the first answer counts.
+    Never,
+    /// Until this moment.
+    Until(Moment),
+    /// For as long as it takes.
+    Forever,
+}
+
 /// How a turn ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaving {
@@ -42,7 +53,7 @@ pub struct Leaving {
     pub turn: TurnId,
     /// How long nobody may have the lock after it: see [`ReleaseRequest::keep`]. It is for the last turn under a lease; a
     /// waiter just leaves.
-    pub keep: Option<Duration>,
+    pub keep: Option<Keep>,
 }
 
 impl Leaving {
@@ -57,8 +68,7 @@ impl Leaving {
 pub enum Input {
     /// A local waiter joins.
     Join(Join),
-    /// A waiter gives up, or a holder is done. For a turn that is over already, nothing happens. A holder that wants the lock
-    /// kept where the store cannot do that hears `Unsupported` in [`Output::Ended`], and holds on.
+    /// A waiter gives up, or a holder is done. For a turn that is over already, nothing happens.
     Leave(Leaving),
     /// A waiter is told to give up. For a turn that does not wait any more, nothing happens.
     Cancel(TurnId),
@@ -164,7 +174,7 @@ pub enum Output {
     /// Have the keeper renew this lease.
     Keep {
         /// The lease.
-        lease: Lease,
+        lease: Arc<Lease>,
         /// When its present grant was asked for.
         asked_at: Moment,
         /// How long that was granted for.
@@ -172,9 +182,4 @@ pub enum Output {
     },
     /// Have the keeper forget this owner's lease.
     Forget(Owner),
-}
-
-/// A waiter rejected with an error.
-pub(super) fn refused(turn: TurnId, error: AcquireError) -> Output {
-    Output::Refuse { turn, refusal: Refusal::Error(error) }
 }

@@ -1,6 +1,6 @@
 //! The local waiters of a station, first come, first served.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::io::{Join, TurnId};
 use crate::{Moment, Patience, Queueing, Terms, Width};
@@ -14,59 +14,55 @@ pub(super) struct Waiter {
     last_answer: Option<u64>,
 }
 
+/// What ends a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Limit {
+    /// Anything that is known of the lock: it would not wait at all.
+    Impatience,
+    /// This moment.
+    Deadline(Moment),
+    /// The answer of this number, where it grants nothing.
+    Answer(u64),
+}
+
+impl Waiter {
+    fn limits(&self) -> impl Iterator<Item = (Limit, TurnId)> + use<> {
+        let patience = match self.join.patience {
+            Patience::Never => Some(Limit::Impatience),
+            Patience::Until(end) => Some(Limit::Deadline(end)),
+            Patience::Forever => None,
+        };
+        let (turn, last_answer) = (self.join.turn, self.last_answer.map(Limit::Answer));
+        patience.into_iter().chain(last_answer).map(move |limit| (limit, turn))
+    }
+}
+
 /// The line, in the order of the turns. Joining and leaving it costs next to nothing however long it is.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    /// A waiter that leaves from the middle leaves a gap; there are never more gaps than waiters, and none at either end.
-    slots: VecDeque<Slot>,
-    gaps: usize,
-    /// Those who would not wait at all.
-    impatient: BTreeSet<TurnId>,
-    /// When the waits of the others end, if they do.
-    deadlines: BTreeSet<(Moment, TurnId)>,
+    /// Boxed, because most lines are of one, and there may be many.
+    waiters: BTreeMap<TurnId, Box<Waiter>>,
+    /// What ends the waits that end.
+    limits: BTreeSet<(Limit, TurnId)>,
     /// How often the store has answered a claim, and granted nothing.
     answers: u64,
-    /// The last answers of those who wait for so many only.
-    last_answers: BTreeSet<(u64, TurnId)>,
-}
-
-/// A place in the line, and who stands there.
-#[derive(Debug)]
-struct Slot {
-    turn: TurnId,
-    waiter: Option<Waiter>,
 }
 
 impl Line {
     pub(super) fn join(&mut self, now: Moment, join: Join) {
-        let turn = join.turn;
-        match join.patience {
-            Patience::Never => _ = self.impatient.insert(turn),
-            Patience::Until(end) => _ = self.deadlines.insert((end, turn)),
-            Patience::Forever => {}
-        }
         let last_answer = join.attempts.map(|attempts| self.answers + u64::from(attempts.get()));
-        self.last_answers.extend(last_answer.map(|last| (last, turn)));
-        // Most lines are of one, and every station has one.
-        if self.slots.capacity() == 0 {
-            self.slots.reserve_exact(1);
-        }
-        // Turns are drawn before they join, so one may have been overtaken by the next.
-        let at = self.slots.partition_point(|slot| slot.turn < turn);
-        self.slots.insert(at, Slot { turn, waiter: Some(Waiter { join, since: now, last_answer }) });
-    }
-
-    pub(super) fn leave(&mut self, turn: TurnId) -> Option<Waiter> {
-        self.take(turn)
+        let waiter = Box::new(Waiter { join, since: now, last_answer });
+        self.limits.extend(waiter.limits());
+        self.waiters.insert(waiter.join.turn, waiter);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.waiters.is_empty()
     }
 
     /// All waiters, the first one first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Waiter> {
-        self.slots.iter().filter_map(|slot| slot.waiter.as_ref())
+        self.waiters.values().map(AsRef::as_ref)
     }
 
     /// The front waiter, if it wants these terms. Nobody passes it.
@@ -77,7 +73,7 @@ impl Line {
     /// Takes the front waiter, if it can hold under a lease of these terms.
     pub(super) fn admit(&mut self, terms: Terms) -> Option<Waiter> {
         let turn = self.front_with(terms)?.join.turn;
-        self.take(turn)
+        self.leave(turn)
     }
 
     /// What the front waiter wants.
@@ -94,79 +90,63 @@ impl Line {
 
     /// Whether a place in the store's queue would help anybody.
     pub(super) fn queueing(&self) -> Queueing {
-        let waiters = self.slots.len() - self.gaps;
-        if self.impatient.len() < waiters { Queueing::Wanted } else { Queueing::Unwanted }
+        let waits = |waiter: &Waiter| waiter.join.patience != Patience::Never;
+        if self.iter().any(waits) { Queueing::Wanted } else { Queueing::Unwanted }
     }
 
     /// Takes out those who would not wait at all.
     pub(super) fn take_impatient(&mut self) -> Vec<Waiter> {
-        let turns = std::mem::take(&mut self.impatient);
-        turns.into_iter().filter_map(|turn| self.take(turn)).collect()
+        self.take_limited(Limit::Impatience, Limit::Impatience)
     }
 
     /// Takes out those whose wait is over, the first to end first.
     pub(super) fn take_overdue(&mut self, now: Moment) -> Vec<Waiter> {
-        let mut overdue = Vec::new();
-        while let Some((_, turn)) = self.deadlines.first().copied().filter(|(end, _)| *end <= now) {
-            overdue.extend(self.take(turn));
-        }
-        overdue
+        self.take_limited(Limit::Deadline(Moment::ORIGIN), Limit::Deadline(now))
     }
 
     /// The store has answered a claim, and granted nothing. Takes out those for whom it was the last answer.
     pub(super) fn take_exhausted(&mut self) -> Vec<Waiter> {
         self.answers += 1;
-        let mut exhausted = Vec::new();
-        while let Some((_, turn)) = self.last_answers.first().copied().filter(|(last, _)| *last <= self.answers) {
-            exhausted.extend(self.take(turn));
-        }
-        exhausted
+        self.take_limited(Limit::Answer(0), Limit::Answer(self.answers))
     }
 
-    pub(super) fn take_all(&mut self) -> Vec<Waiter> {
-        std::mem::take(self).slots.into_iter().filter_map(|slot| slot.waiter).collect()
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Waiter> + use<> {
+        std::mem::take(self).waiters.into_values().map(|waiter| *waiter)
     }
 
     /// The end of the first wait that ends.
     pub(super) fn next_deadline(&self) -> Option<Moment> {
-        self.deadlines.first().map(|(end, _)| *end)
+        match self.first_limit(Limit::Deadline(Moment::ORIGIN))? {
+            (Limit::Deadline(end), _) => Some(end),
+            (Limit::Impatience | Limit::Answer(_), _) => None,
+        }
     }
 
-    fn take(&mut self, turn: TurnId) -> Option<Waiter> {
-        let index = self.slots.binary_search_by_key(&turn, |slot| slot.turn).ok()?;
-        let waiter = self.slots.get_mut(index)?.waiter.take()?;
-        match waiter.join.patience {
-            Patience::Never => _ = self.impatient.remove(&turn),
-            Patience::Until(end) => _ = self.deadlines.remove(&(end, turn)),
-            Patience::Forever => {}
+    /// Takes a waiter out, if it is in line.
+    pub(super) fn leave(&mut self, turn: TurnId) -> Option<Waiter> {
+        let waiter = self.waiters.remove(&turn)?;
+        waiter.limits().for_each(|limit| _ = self.limits.remove(&limit));
+        if self.waiters.is_empty() {
+            // Most stations have no waiters, and there may be many: they keep no room. An emptied map would.
+            *self = Self { answers: self.answers, ..Self::default() };
         }
-        if let Some(last) = waiter.last_answer {
-            self.last_answers.remove(&(last, turn));
-        }
-        self.gaps += 1;
-        self.close_gaps();
-        Some(waiter)
+        Some(*waiter)
     }
 
-    fn close_gaps(&mut self) {
-        let is_gap = |slot: &Slot| slot.waiter.is_none();
-        while self.slots.front().is_some_and(is_gap) {
-            self.slots.pop_front();
-            self.gaps -= 1;
+    /// Takes out those with a limit between these, both included.
+    fn take_limited(&mut self, first: Limit, last: Limit) -> Vec<Waiter> {
+        let mut taken = Vec::new();
+        while let Some((_, turn)) = self.first_limit(first).filter(|(limit, _)| *limit <= last) {
+            taken.extend(self.leave(turn));
         }
-        while self.slots.back().is_some_and(is_gap) {
-            self.slots.pop_back();
-            self.gaps -= 1;
-        }
-        if self.gaps > self.slots.len() / 2 {
-            self.slots.retain(|slot| slot.waiter.is_some());
-            self.gaps = 0;
-        }
-        if self.slots.is_empty() {
-            self.slots = VecDeque::new();
-        }
+        taken
+    }
+
+    fn first_limit(&self, from: Limit) -> Option<(Limit, TurnId)> {
+        self.limits.range((from, TurnId(0))..).next().copied()
     }
 }
+
 #[cfg(test)]
 mod tests {
     use std::num::NonZeroU32;
@@ -216,7 +196,7 @@ mod tests {
         assert_eq!((line.next_deadline(), line.queueing()), (None, Queueing::Unwanted));
         line.leave(TurnId(2));
         line.leave(TurnId(2));
-        assert!(line.impatient.is_empty() && line.is_empty());
+        assert!(line.limits.is_empty() && line.is_empty());
     }
 
     #[test]
@@ -233,40 +213,15 @@ mod tests {
         line.leave(TurnId(5));
         assert_eq!(turns(&line.take_exhausted()), [3, 4]);
         assert_eq!(turns(line.iter()), [1, 2]);
-        assert!(line.last_answers.is_empty());
-    }
-
-    #[test]
-    fn nobody_is_moved_where_nobody_is_concerned() {
-        let mut line = line(&[Patience::Until(at(5)), Patience::Forever]);
-        let place = |line: &Line| std::ptr::from_ref(&line.slots[0]);
-        let before = place(&line);
-        line.take_overdue(at(4));
-        line.take_impatient();
-        line.leave(TurnId(2));
-        assert_eq!(place(&line), before);
+        assert!(line.limits.is_empty());
     }
 
     #[test]
     fn the_line_keeps_the_order_of_the_turns() {
         let mut line = line(&[Patience::Forever; 3]);
-        let late = line.take(TurnId(2)).unwrap();
+        let late = line.leave(TurnId(2)).unwrap();
         line.join(at(1), late.join);
         assert_eq!(turns(line.iter()), [1, 2, 3], "it drew its turn before the third");
-    }
-
-    /// Gaps in the middle are not skipped forever, and waiters are not moved for each gap.
-    #[test]
-    fn gaps_are_closed_when_there_are_more_of_them_than_waiters() {
-        let mut line = line(&[Patience::Forever; 100]);
-        for turn in 2..=99 {
-            line.leave(TurnId(turn));
-            assert!(line.gaps * 2 <= line.slots.len() && line.iter().count() + line.gaps == line.slots.len());
-        }
-        assert_eq!(turns(line.iter()), [1, 100]);
-        line.leave(TurnId(100));
-        line.leave(TurnId(1));
-        assert!(line.is_empty() && line.slots.capacity() == 0);
     }
 
     /// A hundred thousand with a deadline each leave one by one; moving all the others each time would take minutes.

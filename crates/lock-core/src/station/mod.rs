@@ -38,7 +38,7 @@ mod io;
 mod line;
 mod owners;
 mod pending;
-mod phase;
+mod progress;
 mod quest;
 mod refusing;
 mod releasing;
@@ -50,33 +50,33 @@ mod tenure;
 mod tests;
 
 use std::collections::VecDeque;
-use std::time::Duration;
+use std::sync::Arc;
 
 pub use floor::Floor;
 use floor::Floors;
-use io::refused;
-pub use io::{Action, ActionId, Input, Join, Leaving, Output, Reply, Request, TurnId};
+pub use io::{Action, ActionId, Input, Join, Leaving, Output, Patience, Reply, Request, TurnId};
 use line::Line;
 use owners::Owners;
 use pending::PendingReleases;
-use phase::Phase;
-use quest::{Attempt, Place, Quest};
+use progress::Progress;
+use quest::Quest;
 use tenure::Tenure;
 
 use crate::policy::Dice;
-use crate::{AcquireError, Certainty, LockName, Moment, Owner, Patience, Policy};
+use crate::{AcquireError, LockName, Moment, Owner, Policy, Refusal, Terms};
 
 /// All that a client knows of one lock: its local waiters, and the lease they share. See the module's text.
 #[derive(Debug)]
 pub struct Station {
     name: LockName,
-    policy: Policy,
+    policy: Arc<Policy>,
     dice: Dice,
     owners: Owners,
-    phase: Phase,
+    closed: bool,
     line: Line,
     tenure: Option<Tenure>,
-    quest: Option<Quest>,
+    /// Boxed, because most stations have a lease or nothing.
+    quest: Option<Box<Quest>>,
     pending_releases: PendingReleases,
     floor: Floors,
     /// Whose claim went out last, until its release is answered.
@@ -89,14 +89,14 @@ pub struct Station {
 impl Station {
     /// A station for a lock. The owners of its leases are drawn from `secret`, so it must come from a cryptographic
     /// random source, fresh for this station.
-    pub fn new(name: LockName, policy: Policy, secret: [u8; 32]) -> Self {
+    pub fn new(name: LockName, policy: impl Into<Arc<Policy>>, secret: [u8; 32]) -> Self {
         let owners = Owners::new(secret);
         Self {
             name,
-            policy,
+            policy: policy.into(),
             dice: Dice::new(owners.seed()),
             owners,
-            phase: Phase::Open,
+            closed: false,
             line: Line::default(),
             tenure: None,
             quest: None,
@@ -161,10 +161,7 @@ impl Station {
     /// When to tick next, if nothing happens before.
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {
-        let quest = match &self.quest {
-            Some(Quest::Waiting(_, again_at)) => Some(*again_at).filter(|_| !self.is_held_back()),
-            Some(Quest::Asking(..)) | None => None,
-        };
+        let quest = self.quest.as_ref().and_then(|quest| quest.progress.due()).filter(|_| !self.is_held_back());
         let tenure = self.tenure.as_ref().and_then(Tenure::turns_until);
         let others = [self.replacement_due(), self.line.next_deadline(), self.pending_releases.next_due()];
         [tenure, quest].into_iter().chain(others).flatten().min()
@@ -182,7 +179,7 @@ impl Station {
     pub fn knows(&self, owner: Owner) -> bool {
         let holds = self.tenure.as_ref().map(|tenure| tenure.lease.owner);
         let replaces = self.tenure.as_ref().and_then(|tenure| Some(tenure.replacement.as_ref()?.owner));
-        let asks = self.quest.as_ref().map(|quest| quest.attempt().owner);
+        let asks = self.quest.as_ref().map(|quest| quest.owner);
         [holds, replaces, asks, self.last_asked].contains(&Some(owner)) || self.pending_releases.has(owner)
     }
 
@@ -193,18 +190,18 @@ impl Station {
     }
 
     fn on_join(&mut self, now: Moment, join: Join) {
-        if self.phase == Phase::Closed {
-            self.outbox.push_back(refused(join.turn, AcquireError::Closed));
-            return;
+        if self.closed {
+            return self.refuse([join.turn], &Refusal::Error(AcquireError::Closed));
         }
         if let Err(error) = self.policy.store.check_mode(join.terms.mode) {
-            self.outbox.push_back(refused(join.turn, error.into()));
-            return;
+            return self.refuse([join.turn], &Refusal::Error(error.into()));
         }
         // This waiter waits for one answer only, and what is known may be old by now. A claim that is under way already
         // is its answer.
-        if let (Patience::Never, Some(Quest::Waiting(_, again_at))) = (join.patience, &mut self.quest) {
-            *again_at = now;
+        if let (Patience::Never, Some(Quest { progress: Progress::Due(at), .. })) =
+            (join.patience, self.quest.as_deref_mut())
+        {
+            *at = now;
         }
         if self.is_held_back() {
             self.pending_releases.hasten_before_claims(now, &self.policy);
@@ -214,35 +211,35 @@ impl Station {
 
     fn on_cancel(&mut self, turn: TurnId) {
         let waiter = self.line.leave(turn);
-        self.outbox.extend(waiter.map(|_| refused(turn, AcquireError::Cancelled)));
+        self.refuse(waiter.map(|_| turn), &Refusal::Error(AcquireError::Cancelled));
     }
 
     fn on_close(&mut self, now: Moment) {
-        self.refuse_all(&AcquireError::Closed);
+        self.refuse_all(AcquireError::Closed);
         self.lose_all(now, &crate::LossReason::Closed);
         self.give_up_quest(now);
-        self.phase = Phase::Closed;
+        self.closed = true;
     }
 
     /// What follows from the passing of time and from the state, whatever happened.
     fn advance(&mut self, now: Moment) {
         self.refuse_overdue(now);
         self.repeat_releases(now);
-        match (&self.tenure, &self.quest) {
+        match (&self.tenure, self.quest.as_deref()) {
             (Some(tenure), _) => {
                 let holder = tenure.as_holder();
-                self.refuse_impatient(holder.as_ref());
+                self.refuse_impatient(holder);
                 self.ask_replacement(now);
             }
             (None, None) => self.ask_first(now),
-            (None, Some(Quest::Waiting(attempt, _))) if self.line.front_with(attempt.terms).is_none() => {
+            (None, Some(Quest { progress: Progress::Due(_), terms, .. })) if self.line.front_with(*terms).is_none() => {
                 self.give_up_quest(now);
                 self.ask_first(now);
             }
-            (None, Some(Quest::Waiting(_, again_at))) if *again_at <= now && !self.is_held_back() => {
-                self.ask_again(now)
+            (None, Some(Quest { progress: Progress::Due(at), .. })) if *at <= now && !self.is_held_back() => {
+                self.quest.take().into_iter().for_each(|quest| self.ask(now, quest));
             }
-            (None, Some(Quest::Waiting(..) | Quest::Asking(..))) => {}
+            (None, Some(_)) => {}
         }
         if self.is_idle() {
             self.last_asked = None;
@@ -251,29 +248,28 @@ impl Station {
         debug_assert!(self.pending_releases.0.len() <= self.policy.owed_max, "debt is bounded");
     }
 
-    fn run(&mut self, request: Request, within: Duration) -> ActionId {
+    /// Has the store asked something about a lease of these terms.
+    fn run(&mut self, now: Moment, request: Request, terms: Terms) -> Progress {
         self.last_action += 1;
-        let id = ActionId(self.last_action);
+        let (id, within) = (ActionId(self.last_action), self.policy.within(terms.ttl));
         self.outbox.push_back(Output::Run(Action { id, request, within }));
-        id
+        Progress::UnderWay(id, now)
     }
 
-    fn take_quest_of(&mut self, owner: Owner) -> Option<Quest> {
-        self.quest.take_if(|quest| quest.attempt().owner == owner)
+    fn take_quest_of(&mut self, owner: Owner) -> Option<Box<Quest>> {
+        self.quest.take_if(|quest| quest.owner == owner)
     }
 
     /// Ends the quest, if there is one, leaving nothing of it at the store.
     fn give_up_quest(&mut self, now: Moment) {
-        match self.quest.take() {
-            Some(Quest::Asking(attempt, _)) => self.part(now, &attempt, Certainty::Unknown),
-            Some(Quest::Waiting(attempt, _)) => self.leave_queue(now, &attempt),
-            None => {}
+        if let Some(quest) = self.quest.take() {
+            self.leave_queue(now, &quest);
         }
     }
 
-    fn leave_queue(&mut self, now: Moment, attempt: &Attempt) {
-        if attempt.place == Place::Queued || attempt.certainty == Certainty::Unknown {
-            self.part(now, attempt, attempt.certainty);
+    fn leave_queue(&mut self, now: Moment, quest: &Quest) {
+        if !quest.is_unknown_to_store() {
+            self.part(now, quest);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Pending releases, and which of them hold a new claim back.
 
 use super::io::{ActionId, TurnId};
+use super::progress::Progress;
 use crate::{BackendError, Certainty, Moment, Owner, Policy, ReleaseRequest, RequestOrder, Waiting};
 
 /// A release request that was not answered yet.
@@ -44,21 +45,6 @@ impl PendingRelease {
             policy.store.ordering == RequestOrder::Unordered && self.of != Of::Claim && self.tries == 0;
         may_linger || may_be_overtaken
     }
-
-    /// When there is an answer at the earliest.
-    fn due(&self) -> Moment {
-        match self.progress {
-            Progress::UnderWay(_) => Moment::ORIGIN,
-            Progress::AgainAt(at) => at,
-        }
-    }
-}
-
-/// Whether a release is under way or waits to be sent again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
-    UnderWay(ActionId),
-    AgainAt(Moment),
 }
 
 /// All pending releases of a station.
@@ -79,14 +65,15 @@ impl PendingReleases {
     /// Has that release repeated at once, if it is not under way.
     pub(super) fn hasten_before_claims(&mut self, now: Moment, policy: &Policy) {
         let first = self.before_claims_at(policy).and_then(|index| self.0.get_mut(index));
-        if let Some(PendingRelease { progress: Progress::AgainAt(at), .. }) = first {
+        if let Some(PendingRelease { progress: Progress::Due(at), .. }) = first {
             *at = now;
         }
     }
 
     fn before_claims_at(&self, policy: &Policy) -> Option<usize> {
         let one = self.0.iter().position(|pending| pending.comes_before_claims(policy));
-        let any = || (0..self.0.len()).min_by_key(|index| self.0[*index].due());
+        // One that is under way is answered first.
+        let any = || (0..self.0.len()).min_by_key(|index| self.0[*index].progress.due());
         if one.is_none() && self.0.len() >= policy.owed_max { any() } else { one }
     }
 
@@ -95,22 +82,35 @@ impl PendingReleases {
         self.0.iter().find_map(|pending| pending.trouble.as_ref())
     }
 
+    pub(super) fn push(&mut self, pending: PendingRelease) {
+        // Most are alone.
+        if self.0.is_empty() {
+            self.0.reserve_exact(1);
+        }
+        self.0.push(pending);
+    }
+
     pub(super) fn answered(&mut self, id: ActionId) -> Option<PendingRelease> {
-        let index = self.0.iter().position(|pending| pending.progress == Progress::UnderWay(id))?;
-        Some(self.0.swap_remove(index))
+        let index = self.0.iter().position(|pending| pending.progress.asked_at(id).is_some())?;
+        Some(self.take(index))
     }
 
     /// Takes out one that is to be sent again by now.
     pub(super) fn take_due(&mut self, now: Moment) -> Option<PendingRelease> {
-        let index = self.0.iter().position(|pending| matches!(pending.progress, Progress::AgainAt(at) if at <= now))?;
-        Some(self.0.swap_remove(index))
+        let index = self.0.iter().position(|pending| pending.progress.due().is_some_and(|at| at <= now))?;
+        Some(self.take(index))
+    }
+
+    fn take(&mut self, index: usize) -> PendingRelease {
+        let pending = self.0.swap_remove(index);
+        if self.0.is_empty() {
+            // Most stations have none, and there may be many: they keep no room.
+            self.0 = Vec::new();
+        }
+        pending
     }
 
     pub(super) fn next_due(&self) -> Option<Moment> {
-        let due = |pending: &PendingRelease| match pending.progress {
-            Progress::AgainAt(at) => Some(at),
-            Progress::UnderWay(_) => None,
-        };
-        self.0.iter().filter_map(due).min()
+        self.0.iter().filter_map(|pending| pending.progress.due()).min()
     }
 }

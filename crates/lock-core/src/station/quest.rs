@@ -2,96 +2,25 @@
 
 use std::time::Duration;
 
-use super::io::ActionId;
-use crate::policy::pace;
+use super::progress::Progress;
 use crate::{BackendError, Certainty, FencingToken, Holder, Lease, LockName, Moment, Owner, Terms, Width};
 
 /// A station's effort to get a lease: one owner's claims, until it is granted or given up.
 #[derive(Debug)]
-pub(super) enum Quest {
-    /// A claim is under way.
-    Asking(Attempt, Asked),
-    /// The last claim was answered with no; the next one goes out at a known moment.
-    Waiting(Attempt, Moment),
-}
-
-impl Quest {
-    pub(super) fn attempt(&self) -> &Attempt {
-        match self {
-            Self::Asking(attempt, _) | Self::Waiting(attempt, _) => attempt,
-        }
-    }
-
-    pub(super) fn into_attempt(self) -> Attempt {
-        match self {
-            Self::Asking(attempt, _) | Self::Waiting(attempt, _) => attempt,
-        }
-    }
-
-    /// What a release has to say of this owner's claims.
-    pub(super) fn certainty(&self) -> Certainty {
-        match self {
-            Self::Asking(..) => Certainty::Unknown,
-            Self::Waiting(attempt, _) => attempt.certainty,
-        }
-    }
-}
-
-/// The request under way.
-#[derive(Clone, Debug)]
-pub(super) struct Asked {
-    pub(super) id: ActionId,
-    pub(super) at: Moment,
-    pub(super) hint: Hint,
-}
-
-impl Asked {
-    /// When to ask again after a no, which may be older than what the store told since.
-    pub(super) fn again_at(&self, now: Moment, at: Moment) -> Moment {
-        match self.hint {
-            Hint::Nothing => at,
-            Hint::MayBeFree | Hint::Granted(_) => at.min(now + pace::SOONEST),
-        }
-    }
-
-    /// The store told that the lock may be free.
-    pub(super) fn may_be_free(&mut self) {
-        if let Hint::Nothing = self.hint {
-            self.hint = Hint::MayBeFree;
-        }
-    }
-
-    /// The store told of a grant that cannot be relied on before the answer is there. The newest one counts.
-    pub(super) fn was_granted(&mut self, pushed: Grant) {
-        let newer = |known: &Grant| known.lease.tokens.low() < pushed.lease.tokens.low();
-        match &self.hint {
-            Hint::Granted(known) if !newer(known) => {}
-            Hint::Nothing | Hint::MayBeFree | Hint::Granted(_) => self.hint = Hint::Granted(Box::new(pushed)),
-        }
-    }
-}
-
-/// What was told while a claim was under way.
-#[derive(Clone, Debug)]
-pub(super) enum Hint {
-    Nothing,
-    MayBeFree,
-    /// It may be older than the answer that is still to come, or newer.
-    Granted(Box<Grant>),
-}
-
-/// One owner's attempt to get a lease, over all its requests.
-#[derive(Clone, Debug)]
-pub(super) struct Attempt {
+pub(super) struct Quest {
     pub(super) owner: Owner,
     pub(super) terms: Terms,
+    /// The claim that is under way, or when the next one goes out.
+    pub(super) progress: Progress,
+    /// What was told while a claim was under way.
+    pub(super) hint: Hint,
     /// When a grant by transfer is counted from: the handing out of the latest answered request, or of the first one.
     ///
     /// An answer that is a no moves it even after a claim that went unanswered: at that moment the owner did not hold,
     /// so it was handed the lock later, or holds it no more, which [`is_ahead_of`](Self::is_ahead_of) finds out.
     pub(super) basis: Moment,
     pub(super) place: Place,
-    /// Whether a claim of this owner went unanswered and so may still arrive.
+    /// Whether an earlier claim of this owner went unanswered and so may still arrive.
     pub(super) certainty: Certainty,
     /// The highest token that the client had when this owner's first claim was handed out. Later ones say nothing: its own
     /// grant may be older than they are, where the answers overlap.
@@ -111,11 +40,22 @@ pub(super) struct Attempt {
     pub(super) trouble: Option<BackendError>,
 }
 
-impl Attempt {
+/// What was told while a claim was under way.
+#[derive(Clone, Debug)]
+pub(super) enum Hint {
+    Nothing,
+    MayBeFree,
+    /// It may be older than the answer that is still to come, or newer.
+    Granted(Box<Grant>),
+}
+
+impl Quest {
     pub(super) fn new(owner: Owner, terms: Terms, now: Moment) -> Self {
         Self {
             owner,
             terms,
+            progress: Progress::Due(now),
+            hint: Hint::Nothing,
             basis: now,
             place: Place::Outside,
             certainty: Certainty::Answered,
@@ -129,10 +69,18 @@ impl Attempt {
         }
     }
 
+    /// What a release has to say of this owner's claims.
+    pub(super) fn certainty(&self) -> Certainty {
+        match self.progress {
+            Progress::UnderWay(..) => Certainty::Unknown,
+            Progress::Due(_) => self.certainty,
+        }
+    }
+
     /// Whether a transfer can only follow from a claim that is still to go out. A claim that went unanswered may take a
     /// place at any time, and be handed the lock before the next one goes out.
     pub(super) fn is_unknown_to_store(&self) -> bool {
-        self.place == Place::Outside && self.certainty == Certainty::Answered
+        self.place == Place::Outside && self.certainty() == Certainty::Answered
     }
 
     /// Whether this is the lease that was asked for.
@@ -150,9 +98,31 @@ impl Attempt {
             (None, None) => false,
         }
     }
+
+    /// The store said no.
+    pub(super) fn answered(&mut self, place: Place, holder: Holder, drawn: Option<FencingToken>) {
+        (self.place, self.holder, self.drawn) = (place, Some(holder), drawn);
+    }
+
+    /// The store told that the lock may be free: the next claim goes out now, or right after a no to the present one.
+    pub(super) fn may_be_free(&mut self, now: Moment) {
+        match (&mut self.progress, &self.hint) {
+            (Progress::Due(at), _) => *at = now.min(*at),
+            (Progress::UnderWay(..), Hint::Nothing) => self.hint = Hint::MayBeFree,
+            (Progress::UnderWay(..), Hint::MayBeFree | Hint::Granted(_)) => {}
+        }
+    }
+
+    /// The store told of a grant that cannot be relied on before the answer is there. The newest one counts.
+    pub(super) fn was_granted(&mut self, pushed: Grant) {
+        match &self.hint {
+            Hint::Granted(known) if known.lease.tokens.low() >= pushed.lease.tokens.low() => {}
+            Hint::Nothing | Hint::MayBeFree | Hint::Granted(_) => self.hint = Hint::Granted(Box::new(pushed)),
+        }
+    }
 }
 
-/// What the store may know of an attempt's owner.
+/// What the store may know of a quest's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Nothing.

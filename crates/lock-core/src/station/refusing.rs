@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use super::Station;
-use super::io::{Output, refused};
+use super::io::{Output, TurnId};
 use super::line::Waiter;
-use super::phase::Phase;
-use super::quest::{Attempt, Quest};
+use super::quest::Quest;
 use crate::{AcquireError, BackendError, Effect, ErrorKind, Holder, Moment, Operation, Refusal};
 
 impl Station {
@@ -19,7 +18,8 @@ impl Station {
     /// A claim was answered. Where that granted nothing, those are refused who wait for no further answer.
     pub(super) fn refuse_exhausted(&mut self, now: Moment) {
         // A grant that came too late is asked for again: the store did not refuse it.
-        let granted_nothing = matches!(&self.quest, Some(Quest::Waiting(attempt, _)) if attempt.stale_answers == 0);
+        let granted_nothing =
+            self.quest.as_ref().is_some_and(|quest| quest.progress.due().is_some() && quest.stale_answers == 0);
         if granted_nothing {
             for waiter in self.line.take_exhausted() {
                 self.refuse_late(now, &waiter);
@@ -34,36 +34,36 @@ impl Station {
             (None, holder @ Some(_)) => AcquireError::TimedOut { name: self.name.clone(), waited, holder },
             (None, None) => AcquireError::Backend(self.no_answer(waited)),
         };
-        self.outbox.push_back(refused(waiter.join.turn, error));
+        self.refuse([waiter.join.turn], &Refusal::Error(error));
     }
 
-    pub(super) fn refuse_impatient(&mut self, holder: Option<&Holder>) {
-        for waiter in self.line.take_impatient() {
-            let refusal = Refusal::Busy { holder: holder.cloned() };
-            self.outbox.push_back(Output::Refuse { turn: waiter.join.turn, refusal });
-        }
-    }
-
-    pub(super) fn refuse_all(&mut self, error: &AcquireError) {
-        for waiter in self.line.take_all() {
-            self.outbox.push_back(refused(waiter.join.turn, error.clone()));
-        }
+    pub(super) fn refuse_impatient(&mut self, holder: Option<Holder>) {
+        let waiters = self.line.take_impatient();
+        self.refuse(turns(waiters), &Refusal::Busy { holder });
     }
 
     pub(super) fn fail_impatient(&mut self, error: &BackendError) {
-        for waiter in self.line.take_impatient() {
-            self.outbox.push_back(refused(waiter.join.turn, error.clone().into()));
-        }
+        let waiters = self.line.take_impatient();
+        self.refuse(turns(waiters), &Refusal::Error(error.clone().into()));
+    }
+
+    pub(super) fn refuse_all(&mut self, error: AcquireError) {
+        let waiters = self.line.take_all();
+        self.refuse(turns(waiters), &Refusal::Error(error));
+    }
+
+    /// Tells waiters that have left the line.
+    pub(super) fn refuse(&mut self, turns: impl IntoIterator<Item = TurnId>, refusal: &Refusal) {
+        self.outbox.extend(turns.into_iter().map(|turn| Output::Refuse { turn, refusal: refusal.clone() }));
     }
 
     /// Why the store does not grant the lock to those who wait for it, if that is so: the error of the latest request.
     #[must_use]
     pub fn trouble(&self) -> Option<&BackendError> {
-        let attempt = self.quest.as_ref().map(Quest::attempt);
-        match attempt {
-            _ if self.tenure.is_some() || self.phase == Phase::Closed => None,
-            Some(Attempt { trouble: Some(trouble), .. }) => Some(trouble),
-            Some(Attempt { holder: Some(_), .. }) => None,
+        match self.quest.as_deref() {
+            _ if self.tenure.is_some() || self.closed => None,
+            Some(Quest { trouble: Some(trouble), .. }) => Some(trouble),
+            Some(Quest { holder: Some(_), .. }) => None,
             Some(_) | None => self.pending_releases.trouble(),
         }
     }
@@ -73,7 +73,7 @@ impl Station {
     pub fn known_holder(&self) -> Option<Holder> {
         match &self.tenure {
             Some(tenure) => tenure.as_holder(),
-            None => self.quest.as_ref()?.attempt().holder.clone(),
+            None => self.quest.as_ref()?.holder.clone(),
         }
     }
 
@@ -88,4 +88,8 @@ impl Station {
 
 fn whole_millis(duration: Duration) -> Duration {
     Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn turns(waiters: impl IntoIterator<Item = Waiter>) -> impl Iterator<Item = TurnId> {
+    waiters.into_iter().map(|waiter| waiter.join.turn)
 }

@@ -2,33 +2,27 @@
 
 use super::Station;
 use super::io::{ActionId, Output, Request, TurnId};
-use super::pending::{Of, PendingRelease, Progress};
-use super::phase::Phase;
-use super::quest::{Attempt, Quest};
+use super::pending::{Of, PendingRelease};
+use super::progress::Progress;
+use super::quest::Quest;
 use crate::policy::pace;
-use crate::{BackendError, Certainty, Moment, ReleaseRequest, Released};
+use crate::{BackendError, Moment, ReleaseRequest, Released};
 
 impl Station {
     /// Whether the next claim would be a new owner's, and a release has to be answered first.
     pub(super) fn is_held_back(&self) -> bool {
         let new_owner = match (&self.tenure, &self.quest) {
-            (None, None) => self.phase == Phase::Open,
-            (None, Some(Quest::Waiting(attempt, _))) => attempt.is_unknown_to_store(),
-            (None, Some(Quest::Asking(..))) | (Some(_), _) => false,
+            (None, None) => !self.closed,
+            (None, Some(quest)) => quest.is_unknown_to_store(),
+            (Some(_), _) => false,
         };
         new_owner && self.pending_releases.before_claims(&self.policy).is_some()
     }
 
-    /// Has the store release what it may keep for an attempt: a place, a grant, or a claim that may still be under way.
-    pub(super) fn part(&mut self, now: Moment, attempt: &Attempt, certainty: Certainty) {
-        let request = ReleaseRequest {
-            name: self.name.clone(),
-            owner: attempt.owner,
-            terms: attempt.terms,
-            certainty,
-            keep: None,
-        };
-        self.release(now, request, Of::Claim, None);
+    /// Has the store release what it may keep for a quest: a place, a grant, or a claim that may still be under way.
+    pub(super) fn part(&mut self, now: Moment, quest: &Quest) {
+        let (name, owner, terms, certainty) = (self.name.clone(), quest.owner, quest.terms, quest.certainty());
+        self.release(now, ReleaseRequest { name, owner, terms, certainty, keep: None }, Of::Claim, None);
     }
 
     /// Has the store release what an owner has there; `turn` hears what came of the first try.
@@ -36,16 +30,14 @@ impl Station {
         let ttl = request.terms.ttl;
         // A request that is under way may re-arm the ttl once more before the release arrives.
         let over_at = now + self.policy.within(ttl) + ttl.get() + crate::drift(ttl.get());
-        let (progress, kept_until) = (Progress::AgainAt(now), request.keep.map(|keep| now + keep));
+        let (progress, kept_until) = (Progress::Due(now), request.keep.map(|keep| now + keep));
         self.send(now, PendingRelease { request, of, turn, progress, tries: 0, over_at, kept_until, trouble: None });
     }
 
     fn send(&mut self, now: Moment, mut pending: PendingRelease) {
         pending.request.keep = pending.kept_until.map(|end| end.since(now)).filter(|left| !left.is_zero());
-        let within = self.policy.within(pending.request.terms.ttl);
-        let id = self.run(Request::Release(pending.request.clone()), within);
-        pending.progress = Progress::UnderWay(id);
-        self.pending_releases.0.push(pending);
+        pending.progress = self.run(now, Request::Release(pending.request.clone()), pending.request.terms);
+        self.pending_releases.push(pending);
     }
 
     pub(super) fn repeat_releases(&mut self, now: Moment) {
@@ -78,10 +70,10 @@ impl Station {
     fn release_again(&mut self, now: Moment, mut pending: PendingRelease, error: BackendError) {
         let pause = if self.line.is_empty() { pace::unattended } else { pace::retry };
         let again_at = now + self.dice.jittered(pause(pending.tries));
-        pending.progress = Progress::AgainAt(again_at.min(pending.over_at));
+        pending.progress = Progress::Due(again_at.min(pending.over_at));
         pending.tries = pending.tries.saturating_add(1);
         pending.trouble = Some(error.clone());
-        self.pending_releases.0.push(pending);
+        self.pending_releases.push(pending);
         if self.is_held_back() {
             self.fail_impatient(&error);
         }

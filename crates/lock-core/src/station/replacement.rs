@@ -1,6 +1,6 @@
 //! What is known of an effort to replace a lease in one step.
 
-use super::io::ActionId;
+use super::progress::Progress;
 use crate::{FencingToken, Lease, Moment, Owner, Terms};
 
 /// The same two owners, until the store has said how it ended, or the old lease is over.
@@ -9,39 +9,34 @@ pub(super) struct Replacement {
     /// Of the new lease.
     pub(super) owner: Owner,
     pub(super) terms: Terms,
-    pub(super) progress: Asking,
+    /// The claim that is under way, or when the next one goes out.
+    pub(super) progress: Progress,
     /// The highest token that the client had when the first claim was handed out.
     pub(super) floor: Option<FencingToken>,
     /// How many claims went out.
     pub(super) tries: u32,
     /// Until when a claim that was not answered may still arrive, if there was one.
     pub(super) unanswered_until: Option<Moment>,
-    /// What the store said meanwhile of the old lease. It counts only if the replacement is refused.
-    pub(super) old: Old,
-}
-
-/// Whether a claim is under way or waits to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asking {
-    Since(Moment, ActionId),
-    At(Moment),
-}
-
-/// What the store said of the lease that is to be replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Old {
-    Held,
-    NotHeld,
+    /// Whether the store said meanwhile that the old lease is not held. It counts only if the replacement is refused.
+    pub(super) old_is_gone: bool,
 }
 
 impl Replacement {
     pub(super) fn new(owner: Owner, terms: Terms, now: Moment) -> Self {
-        Self { owner, terms, progress: Asking::At(now), floor: None, tries: 0, unanswered_until: None, old: Old::Held }
+        Self {
+            owner,
+            terms,
+            progress: Progress::Due(now),
+            floor: None,
+            tries: 0,
+            unanswered_until: None,
+            old_is_gone: false,
+        }
     }
 
     /// Whether the store may hold the new lease instead of the old one.
     pub(super) fn may_have_happened(&self) -> bool {
-        matches!(self.progress, Asking::Since(..)) || self.unanswered_until.is_some()
+        self.progress.due().is_none() || self.unanswered_until.is_some()
     }
 
     /// Whether no claim but the one that was just answered can still arrive.
@@ -54,13 +49,5 @@ impl Replacement {
         lease.owner == self.owner
             && lease.terms == self.terms
             && self.floor.is_none_or(|floor| lease.tokens.low() > floor)
-    }
-
-    /// When the next claim is to go out.
-    pub(super) fn due(&self) -> Option<Moment> {
-        match self.progress {
-            Asking::At(at) => Some(at),
-            Asking::Since(..) => None,
-        }
     }
 }

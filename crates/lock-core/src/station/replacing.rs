@@ -4,17 +4,16 @@
 //! may have either; so it is asked again with the same two owners, a "not held" for the old one means nothing, and if the
 //! hold ends, both are released.
 
-use std::sync::Arc;
-
 use super::Station;
 use super::io::{ActionId, Output, Request, TurnId};
+use super::progress::Progress;
 use super::quest::Grant;
-use super::replacement::{Asking, Old, Replacement};
-use super::tenure::Tenure;
+use super::replacement::Replacement;
+use super::tenure::Turn;
 use crate::policy::pace;
 use crate::{
-    Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Claim, Effect, Hold, Invalid, LossReason,
-    Moment, Queueing, Refusal, Terms, Width,
+    Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Claim, Effect, Invalid, LossReason, Moment,
+    Queueing, Refusal, Terms, Width,
 };
 
 impl Station {
@@ -37,7 +36,7 @@ impl Station {
     /// as the end of the hold may add two.
     pub(super) fn replacement_due(&self) -> Option<Moment> {
         let free = self.quest.is_none() && self.pending_releases.0.len() + 2 <= self.policy.owed_max;
-        self.tenure.as_ref()?.replacement.as_ref()?.due().filter(|_| free)
+        self.tenure.as_ref()?.replacement.as_ref()?.progress.due().filter(|_| free)
     }
 
     /// Sends the claim if it is due.
@@ -61,13 +60,11 @@ impl Station {
             queueing: Queueing::Unwanted,
             replaces: Some(tenure.lease.owner),
         };
-        let within = self.policy.within(claim.terms.ttl);
-        let id = self.run(Request::Acquire(claim), within);
-        self.go_on_replacing(replacement, Asking::Since(now, id));
+        replacement.progress = self.run(now, Request::Acquire(claim), replacement.terms);
+        self.go_on_replacing(replacement);
     }
 
-    fn go_on_replacing(&mut self, mut replacement: Box<Replacement>, progress: Asking) {
-        replacement.progress = progress;
+    fn go_on_replacing(&mut self, replacement: Box<Replacement>) {
         if let Some(tenure) = &mut self.tenure {
             tenure.replacement = Some(replacement);
         }
@@ -76,56 +73,50 @@ impl Station {
     /// The replacement that this action was for, and when it was handed out.
     pub(super) fn take_replacement(&mut self, id: ActionId) -> Option<(Moment, Box<Replacement>)> {
         let tenure = self.tenure.as_mut()?;
-        match tenure.replacement.as_ref()?.progress {
-            Asking::Since(at, asked) if asked == id => Some((at, tenure.replacement.take()?)),
-            Asking::Since(..) | Asking::At(_) => None,
-        }
+        let asked_at = tenure.replacement.as_ref()?.progress.asked_at(id)?;
+        Some((asked_at, tenure.replacement.take()?))
     }
 
     pub(super) fn on_replacement_answer(
         &mut self,
         now: Moment,
         asked_at: Moment,
-        replacement: Box<Replacement>,
+        mut replacement: Box<Replacement>,
         result: Result<Answer, BackendError>,
     ) {
-        let settled = replacement.is_settled(now);
-        match result {
+        let effect = match result {
             Ok(Answer::Granted { lease, valid_for, wanted }) if replacement.is_granted_by(&lease) => {
                 let grant = Grant { lease, basis: asked_at, valid_for, wanted };
-                if grant.is_stale(now) {
-                    self.replace_again(now, replacement, Effect::Unknown);
-                } else {
-                    self.go_on_under(now, grant, &replacement);
+                if !grant.is_stale(now) {
+                    return self.go_on_under(now, grant, &replacement);
                 }
+                Effect::Unknown
             }
-            Ok(Answer::Busy { holder, .. }) if settled => {
-                self.refuse_replacement(now, &replacement, Refusal::Busy { holder: Some(holder) });
-            }
-            Ok(Answer::Busy { .. }) => self.replace_again(now, replacement, Effect::None),
             // Not what was asked for.
-            Ok(Answer::Granted { .. } | Answer::Queued { .. }) => self.replace_again(now, replacement, Effect::Unknown),
-            Err(error) if error.effect() == Effect::None && replacement.unanswered_until.is_none() => {
-                self.refuse_replacement(now, &replacement, Refusal::Error(error.into()));
+            Ok(Answer::Granted { .. } | Answer::Queued { .. }) => Effect::Unknown,
+            Ok(Answer::Busy { holder, .. }) if replacement.is_settled(now) => {
+                return self.refuse_replacement(now, &replacement, Refusal::Busy { holder: Some(holder) });
             }
-            Err(error) => self.replace_again(now, replacement, error.effect()),
-        }
-    }
-
-    /// The store may have replaced the lease, or still may.
-    fn replace_again(&mut self, now: Moment, mut replacement: Box<Replacement>, effect: Effect) {
-        let ttl = replacement.terms.ttl.get();
+            Ok(Answer::Busy { .. }) => Effect::None,
+            Err(error) if error.effect() == Effect::None && replacement.unanswered_until.is_none() => {
+                return self.refuse_replacement(now, &replacement, Refusal::Error(error.into()));
+            }
+            Err(error) => error.effect(),
+        };
+        // The store may have replaced the lease, or still may.
         if effect == Effect::Unknown {
+            let ttl = replacement.terms.ttl.get();
             replacement.unanswered_until = Some(now + ttl + crate::drift(ttl));
         }
         let pause = self.dice.jittered(pace::retry(replacement.tries.saturating_sub(1)));
-        self.go_on_replacing(replacement, Asking::At(now + pause));
+        replacement.progress = Progress::Due(now + pause);
+        self.go_on_replacing(replacement);
     }
 
     fn refuse_replacement(&mut self, now: Moment, replacement: &Replacement, refusal: Refusal) {
         let Some(turn) = self.tenure.as_ref().and_then(|tenure| Some(tenure.turns.first()?.id)) else { return };
         self.outbox.push_back(Output::Replaced { turn, result: Err(refusal) });
-        if replacement.old == Old::NotHeld {
+        if replacement.old_is_gone {
             self.lose_all(now, &LossReason::NotHeld);
         }
     }
@@ -133,22 +124,18 @@ impl Station {
     /// The turn goes on under the new lease.
     fn go_on_under(&mut self, now: Moment, grant: Grant, replacement: &Replacement) {
         let Some(mut old) = self.tenure.take() else { return };
-        let Some(mut turn) = old.turns.pop() else { return };
+        let Some(Turn { id, hold, note }) = old.turns.pop() else { return };
         let certainty = match replacement.unanswered_until {
             Some(_) => Certainty::Unknown,
             None => Certainty::Answered,
         };
-        let (lease, token) = (grant.lease.clone(), grant.lease.tokens.low());
-        self.floor.raise(token);
-        turn.hold = Arc::new(Hold::new(lease.clone(), token, grant.until(), turn.hold_until));
-        assert!(now < turn.hold.valid_until(), "a turn goes on only while it is valid");
-        let (id, hold) = (turn.id, Arc::clone(&turn.hold));
         self.outbox.push_back(Output::Forget(old.lease.owner));
-        self.outbox.push_back(Output::Keep { lease, asked_at: grant.basis, valid_for: grant.valid_for });
-        self.outbox.push_back(Output::Replaced { turn: id, result: Ok(hold) });
-        let mut tenure = Tenure::new(grant, certainty);
+        let token = grant.lease.tokens.low();
+        let mut tenure = self.keep(grant, certainty);
         tenure.passes = old.passes;
-        tenure.turns.push(turn);
+        let hold = tenure.begin(now, id, token, note, hold.hold_until);
+        self.floor.raise(token);
+        self.outbox.push_back(Output::Replaced { turn: id, result: Ok(hold) });
         self.tenure = Some(tenure);
     }
 }

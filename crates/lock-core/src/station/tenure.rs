@@ -6,12 +6,12 @@ use std::time::Duration;
 use super::io::TurnId;
 use super::quest::Grant;
 use super::replacement::Replacement;
-use crate::{BackendError, Certainty, Hold, Holder, Lease, LossReason, Moment, Note};
+use crate::{BackendError, Certainty, FencingToken, Hold, Holder, Lease, LossReason, Moment, Note};
 
 /// A station's time with one lease. It ends with its last turn.
 #[derive(Debug)]
 pub(super) struct Tenure {
-    pub(super) lease: Lease,
+    pub(super) lease: Arc<Lease>,
     /// End of the lease as this client may rely on it.
     pub(super) until: Moment,
     /// How long the grant or renewal lasts that `until` is of.
@@ -35,16 +35,29 @@ pub(super) struct Turn {
     pub(super) id: TurnId,
     pub(super) hold: Arc<Hold>,
     pub(super) note: Note,
-    /// When `max_hold` ends the turn.
-    pub(super) hold_until: Option<Moment>,
 }
 
 impl Tenure {
     pub(super) fn new(grant: Grant, certainty: Certainty) -> Self {
         let (until, wanted) = (grant.until(), grant.wanted.then_some(grant.basis));
         let Grant { lease, valid_for, .. } = grant;
-        let (last_error, turns, replacement) = (None, Vec::with_capacity(1), None);
+        let (lease, last_error, turns, replacement) = (Arc::new(lease), None, Vec::with_capacity(1), None);
         Self { lease, until, valid_for, certainty, passes: 0, last_error, wanted, turns, replacement }
+    }
+
+    /// A turn begins with this token; `max_hold` ends it at `hold_until`.
+    pub(super) fn begin(
+        &mut self,
+        now: Moment,
+        id: TurnId,
+        token: FencingToken,
+        note: Note,
+        hold_until: Option<Moment>,
+    ) -> Arc<Hold> {
+        let hold = Arc::new(Hold::new(Arc::clone(&self.lease), token, self.until, hold_until));
+        assert!(now < hold.valid_until(), "a turn begins only while it is valid");
+        self.turns.push(Turn { id, hold: Arc::clone(&hold), note });
+        hold
     }
 
     /// The end of the first turn that ends.

@@ -8,7 +8,6 @@ use lock_core::{
 };
 
 use super::*;
-use crate::alarms::Ring;
 use crate::clock::ManualClock;
 use crate::observer::{Level, Observer};
 use crate::recorder::{Recorder, claim, grant, observed};
@@ -160,15 +159,15 @@ fn a_long_wait_is_told_once_for_each_time_that_has_doubled() {
     rig.queued(1);
     for _ in 0..45 {
         rig.clock.advance(SECOND);
-        rig.site.ring();
-        rig.site.ring();
+        rig.site.handle(Input::Tick);
+        rig.site.handle(Input::Tick);
     }
     let told = rig.sentences();
     let expected = |waited| format!("still waiting for \"a\" after {waited}: it is held by {}", holder());
     assert_eq!(told, [expected("10.0s"), expected("20.0s"), expected("40.0s")]);
     rig.leave(1);
     rig.clock.advance(60 * SECOND);
-    rig.site.ring();
+    rig.site.handle(Input::Tick);
     assert_eq!(rig.names(), ["not acquired"], "nobody waits any more");
 }
 
@@ -303,17 +302,6 @@ fn a_release_that_was_not_confirmed_is_told_and_so_is_its_end() {
         ]
     );
     assert!(rig.diary_is_empty());
-}
-
-#[test]
-fn a_holder_whose_wish_is_refused_holds_on() {
-    let rig = Rig::new(|_| {});
-    let lease = rig.hold(1);
-    let leaving = Leaving { turn: TurnId(1), keep: Some(SECOND) };
-    rig.site.feed(&mut rig.site.lock(), Input::Leave(leaving));
-    rig.clock.advance(20 * SECOND);
-    rig.renewed(&lease);
-    assert_eq!(rig.names(), ["acquired", "renewed late"]);
 }
 
 #[test]

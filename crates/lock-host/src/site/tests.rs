@@ -4,7 +4,7 @@ use lock_core::{Capabilities, Durability, Waiting};
 
 use super::*;
 use crate::clock::{Clock, ManualClock};
-use crate::recorder::{Recorder, claim, grant, join, stations};
+use crate::recorder::{Recorder, claim, grant, join, join_until, stations};
 use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// A clock that panics while it is told to.
@@ -38,7 +38,7 @@ fn what_happens_elsewhere_is_carried_out_and_attended_to() {
     assert_eq!(site.lock().waiters.attended, 1);
     assert!(site.lock().waiters.here[&TurnId(1)].is_some() && !site.is_idle());
     clock.clock.advance(Duration::from_secs(60));
-    site.ring();
+    site.handle(Input::Tick);
     let inner = site.lock();
     assert!(matches!(inner.waiters.lost[..], [LossReason::Expired(None)]));
     assert_eq!(inner.waiters.attended, 2);
@@ -85,4 +85,21 @@ fn a_panic_while_a_broken_station_is_closed_leaves_nobody_waiting() {
     join(&site, 3);
     let inner = site.lock();
     assert_eq!((inner.waiters.lost.len(), inner.waiters.refused.len(), inner.waiters.here.len()), (1, 2, 0));
+}
+
+/// The alarms are about to ring one that was replaced meanwhile.
+#[test]
+fn a_late_ring_leaves_the_alarm_that_is_set() {
+    let clock = Fragile::default();
+    let (_stations, site) = site(&clock);
+    join(&site, 1);
+    grant(&site, claim(&site), 7);
+    let replaced = site.lock().alarm.unwrap();
+    join_until(&site, 2, clock.clock.now() + Duration::from_secs(1));
+    let set = site.lock().alarm.unwrap();
+    assert!(set.at() < replaced.at());
+    site.ring(replaced);
+    assert_eq!(site.lock().alarm, Some(set));
+    site.ring(set);
+    assert_ne!(site.lock().alarm, Some(set), "it has rung");
 }

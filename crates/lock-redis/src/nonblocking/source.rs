@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use lock_core::Operation;
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, RedisResult, Value};
+use redis::{RedisResult, Value};
 
 #[cfg(feature = "deadpool")]
 use crate::classify::pool_failure;
 use crate::failure::{Failure, Fate};
 use crate::link::{Link, Live, Patience};
 use crate::peer::Peer;
+use crate::wire::Call;
 
 pub(super) enum Source {
     Own(Link),
@@ -124,14 +125,14 @@ impl Handle {
         }
     }
 
-    pub(super) async fn ask(&mut self, command: Cmd) -> RedisResult<Value> {
+    pub(super) async fn ask(&mut self, call: Call) -> RedisResult<Value> {
         match self {
-            Self::Own(live) => live.ask(command).await,
-            Self::Connection(connection) => command.query_async(connection).await,
+            Self::Own(live) => live.ask(call).await,
+            Self::Connection(connection) => call.command.query_async(connection).await,
             #[cfg(feature = "connection-manager")]
-            Self::Manager(manager) => command.query_async(manager).await,
+            Self::Manager(manager) => call.command.query_async(manager).await,
             #[cfg(feature = "deadpool")]
-            Self::Pooled(connection) => command.query_async(connection).await,
+            Self::Pooled(connection) => call.command.query_async(connection).await,
         }
     }
 }

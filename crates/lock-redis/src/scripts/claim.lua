@@ -1,7 +1,6 @@
 -- Nobody holds, waits or gave up: so most claims end, and nothing more is set up for them.
-local lock, counter, tombstone, queue, waiters, numbers = unpack(KEYS)
-local mine, ttl, width, floor, note, inbox = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], ARGV[6]
-local nothing_there, drawn = redis.call('EXISTS', lock, tombstone, queue) == 0
+local lock, mine, width, floor, note = KEYS[2], ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local nothing_there, drawn = redis.call('EXISTS', lock, KEYS[3], KEYS[4]) == 0
 if nothing_there and counting == 'stored' then
   drawn = redis.call('INCRBY', counter, width)
   local low = drawn - width + 1
@@ -9,7 +8,7 @@ if nothing_there and counting == 'stored' then
   if low > 1 and low > floor and drawn <= LAST_TOKEN then
     local last = string.format('%.0f:', drawn)
     local first = width == 1 and last or string.format('%.0f:', low)
-    redis.call('SET', lock, mine .. first .. last .. note, 'PX', ttl)
+    redis.call('SET', lock, mine .. first .. last .. note, 'PX', ARGV[2])
     return low
   end
 end

@@ -2,7 +2,7 @@
 local BATCH = 64
 
 -- Draws tokens above the floor, or makes good those that were drawn; nothing where they are used up.
-local function draw(counter, width, floor, drawn)
+local function draw(width, floor, drawn)
   local high = drawn or redis.call('INCRBY', counter, width)
   if high <= width or high - width < floor or counting == 'clock' then
     local now = microseconds()
@@ -41,7 +41,7 @@ end
 
 -- Hands a lock that nobody holds over to the first waiter that lives, unless `me` comes first. Gives the lock's new value,
 -- or nothing where nobody was there, or '' where only a later version knows what the first one may have.
-local function hand_over(lock, counter, queue, waiters, me)
+local function hand_over(lock, queue, waiters, me)
   local now = milliseconds()
   local function lives(waiter) return not is_over(waiter, now) and listens(waiter.inbox) end
   local owner, waiter = first(queue, waiters, me, lives)
@@ -53,7 +53,7 @@ local function hand_over(lock, counter, queue, waiters, me)
   end
   drop(queue, waiters, {owner}, 1)
   if owner == me then return end
-  local low, high = draw(counter, waiter.width, waiter.floor)
+  local low, high = draw(waiter.width, waiter.floor)
   if not low then return end
   local tokens, place = string.format('%.0f:%.0f', low, high), place_of(waiter.ttl)
   local held = 'lh1:' .. owner .. ':' .. tokens .. ':' .. waiter.note
@@ -65,8 +65,8 @@ local function hand_over(lock, counter, queue, waiters, me)
 end
 
 -- Ends a hold: the first waiter that lives has the lock, or nobody.
-local function free(lock, counter, queue, waiters)
-  local held = hand_over(lock, counter, queue, waiters)
+local function free(lock, queue, waiters)
+  local held = hand_over(lock, queue, waiters)
   if not held or held == '' then redis.call('DEL', lock) end
 end
 

@@ -1,10 +1,4 @@
 
-local released = 0
-if is_mine then
-  free(lock, counter, queue, waiters)
-  released = 1
-elseif leave(queue, waiters, string.sub(mine, 5, -2)) then
-  released = 2
-end
-if tombstone then redis.call('SET', tombstone, '', 'PX', life) end
+local released = give_up(lock, queue, waiters, mine, is_mine)
+if tombstone then redis.call('SET', tombstone, '', 'PX', ARGV[2]) end
 return released

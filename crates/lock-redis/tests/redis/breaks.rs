@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{Certainty, Effect, ErrorKind, EventSink, ReleaseError, Released, Renewed};
+use lock_core::{Certainty, Effect, ErrorKind, EventSink, Released, Renewed};
+use lock_host::ReleaseError;
 use test_support::{AfterDrop, Fault, Proxy, RedisOptions, RedisServer};
 
 use crate::facades::FACADES;

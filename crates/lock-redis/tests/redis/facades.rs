@@ -6,7 +6,8 @@ use std::process::{self, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::{AcquireError, AsyncBackend, BlockingBackend, Capabilities, FencingToken, ReleaseError};
+use lock_core::{AcquireError, AsyncBackend, BlockingBackend, Capabilities, FencingToken};
+use lock_host::ReleaseError;
 use lock_redis::{RedisConfig, blocking, nonblocking};
 use test_support::bounds::within;
 use test_support::{RedisServer, signals};

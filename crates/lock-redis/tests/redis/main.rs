@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod breaks;
+mod crowd;
 mod errors;
 mod exclusion;
 mod facades;
@@ -10,6 +11,7 @@ mod faults;
 mod greeting;
 mod inspect;
 mod losses;
+mod many;
 mod node;
 mod oldest;
 mod pools;

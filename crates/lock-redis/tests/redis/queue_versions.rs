@@ -62,6 +62,7 @@ impl Mixed {
         let mut keys = vec!["job".to_owned(), "leasehold:counter".to_owned(), tombstone, key("q"), key("w")];
         if party.0 == Version::This {
             keys.push(key("n"));
+            keys.swap(0, 1);
         }
         let mine = mine(party);
         let arguments = [mine.as_str(), "30000", "1", "0", "4711@here why", "-"];
@@ -89,7 +90,10 @@ impl Mixed {
 
     fn release(&mut self, index: usize) {
         let party = self.line.remove(index);
-        let keys = ["job", "leasehold:counter", "leasehold:{job}:q", "leasehold:{job}:w"].map(str::to_owned);
+        let mut keys = ["job", "leasehold:counter", "leasehold:{job}:q", "leasehold:{job}:w"].map(str::to_owned);
+        if party.0 == Version::This {
+            keys.swap(0, 1);
+        }
         let said: usize = self.script(party.0.release(), &keys, &[&mine(party)]);
         assert_eq!(said, if index == 0 { 1 } else { 2 }, "{}: {party:?}", self.at);
     }

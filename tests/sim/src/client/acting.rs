@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, Leaving, TurnId};
-use lock_core::{Ability, Hold, Moment, Note, Patience, Terms, Ttl, drift};
+use lock_core::{Ability, Hold, Keep, Moment, Note, Patience, Terms, Ttl, drift};
 
 use super::user::User;
 use super::{Backend, Process};
@@ -56,11 +56,11 @@ impl<B: Backend> Process<B> {
             env.fired(Fault::Cancelled);
         }
         let held = here.holder.take_if(|(holder, _)| *holder == turn);
-        let wish = self.abilities.contains(&Ability::Keep) && env.dice.chance(300);
-        let keep = wish.then(|| env.dice.millis(1, KEEP_MAX));
-        if let (Some((_, hold)), Some(keep)) = (held, keep) {
+        let wish = self.store.abilities.contains(&Ability::Keep) && env.dice.chance(300);
+        let keep = wish.then(|| env.dice.millis(1, KEEP_MAX)).and_then(|time| self.store.keep(time).ok());
+        if let (Some((_, hold)), Some(time)) = (held, keep.map(Keep::get)) {
             env.fired(Fault::Kept);
-            let end = env.now + keep.saturating_sub(drift(keep));
+            let end = env.now + time.saturating_sub(drift(time));
             env.watch.keeping([Some(hold.lease().owner), here.replacing].into_iter().flatten(), end);
         }
         self.soon.push_back((site, Input::Leave(Leaving { turn, keep })));
@@ -124,7 +124,7 @@ impl<B: Backend> Process<B> {
         site.holder = Some((turn, Arc::clone(hold)));
         let hold_for = user.wish.hold_for;
         env.plan(hold_for, Plan::Act(self.id, Act::Leave { site: index, turn }));
-        if self.abilities.contains(&Ability::Replace) && env.dice.chance(400) {
+        if self.store.abilities.contains(&Ability::Replace) && env.dice.chance(400) {
             let (at, ttl) = (env.dice.between(Duration::ZERO, hold_for), longer(&mut env.dice, hold.lease().terms.ttl));
             env.plan(at, Plan::Act(self.id, Act::Replace { site: index, turn, ttl }));
         }

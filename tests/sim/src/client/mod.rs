@@ -10,7 +10,7 @@ use std::time::Duration;
 
 pub(crate) use backend::{Backend, Heard};
 use lock_core::station::{Action, Floor, Input, Output, Request, Station, TurnId};
-use lock_core::{Ability, Claim, Event, Hold, Keeper, LockName, Moment, Owner, Policy};
+use lock_core::{Capabilities, Claim, Event, Hold, Keeper, LockName, Moment, Owner, Policy};
 use user::User;
 
 use crate::clock::{Clock, Time};
@@ -57,8 +57,8 @@ pub(crate) struct Process<B: Backend> {
     pub(crate) clock: Clock,
     pub(crate) sites: Vec<Site>,
     pub(crate) motion: Motion,
-    /// What users may ask for beyond the four verbs.
-    abilities: &'static [Ability],
+    /// What the store can do; with its abilities, users ask for more than the four verbs.
+    store: Capabilities,
     keeper: Keeper,
     pub(crate) backend: B,
     backlog: VecDeque<News<B>>,
@@ -94,7 +94,7 @@ impl<B: Backend> Process<B> {
             clock,
             sites,
             motion: Motion::Running,
-            abilities: policy.store.abilities,
+            store: policy.store,
             keeper: Keeper::new(policy, env.dice.number()),
             backend,
             backlog: VecDeque::new(),

@@ -75,7 +75,7 @@ impl<'a> Real<'a> {
         };
         let (lock, queue, waiters) = keys(&claim.name);
         let (tombstone, numbers) = (tombstone(&claim.name, claim.owner), format!("leasehold:{{{}}}:n", claim.name));
-        let keys = [lock, COUNTER.to_owned(), tombstone, queue, waiters, numbers];
+        let keys = [COUNTER.to_owned(), lock, tombstone, queue, waiters, numbers];
         let floor = claim.floor.map_or(0, FencingToken::get);
         let numbers = [claim.terms.ttl.as_millis(), claim.width.get(), floor].map(|number| number.to_string());
         let [ttl, width, floor] = numbers;
@@ -98,7 +98,7 @@ impl<'a> Real<'a> {
 
     fn release(&mut self, request: &ReleaseRequest) -> (Moment, Say) {
         let (lock, queue, waiters) = keys(&request.name);
-        let mut keys = vec![lock, COUNTER.to_owned(), queue, waiters];
+        let mut keys = vec![COUNTER.to_owned(), lock, queue, waiters];
         let mut arguments = vec![mine(request.owner)];
         if request.certainty == Certainty::Unknown {
             keys.push(tombstone(&request.name, request.owner));
@@ -124,7 +124,7 @@ impl<'a> Real<'a> {
     fn revoke(&mut self, name: &LockName, token: FencingToken) -> (Moment, Say) {
         let (lock, queue, waiters) = keys(name);
         let (at, reply) =
-            self.script(texts().revoke, &[lock, COUNTER.to_owned(), queue, waiters], &[token.to_string()]);
+            self.script(texts().revoke, &[COUNTER.to_owned(), lock, queue, waiters], &[token.to_string()]);
         let revoked = if reply == Value::Int(1) { Revoked::Revoked } else { Revoked::NotHeld };
         (at, Say::Revoke(revoked))
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::{Input, Join, Leaving, TurnId};
-use super::rig::{Rig, error, holding, join, millis, none, told_in_order};
+use super::rig::{Rig, error, holding, join, keep, millis, none, told_in_order};
 use crate::{Effect, ErrorKind, Event, Patience, Released};
 
 fn lost() -> crate::BackendError {
@@ -25,8 +25,7 @@ fn a_kept_lock_is_not_passed_on_to_local_waiters() {
 #[test]
 fn a_repeated_release_names_the_time_that_is_left_and_then_none() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
-    let keep = Some(millis(1_500));
-    rig.feed(Input::Leave(Leaving { turn: TurnId(1), keep }));
+    rig.feed(Input::Leave(Leaving { turn: TurnId(1), keep: keep(millis(1_500)) }));
     let end = rig.now + millis(1_500);
     rig.pass(millis(1_000));
     assert_eq!(rig.release(Err(lost())), ["ended 1: error Timeout, effect Unknown"]);
@@ -41,18 +40,8 @@ fn a_repeated_release_names_the_time_that_is_left_and_then_none() {
 #[test]
 fn a_lock_that_is_kept_for_no_time_is_released() {
     let mut rig = holding(told_in_order(), 7, 8, 1);
-    let leaving = Leaving { turn: TurnId(1), keep: Some(Duration::ZERO) };
+    let leaving = Leaving { turn: TurnId(1), keep: keep(Duration::ZERO) };
     assert_eq!(rig.feed(Input::Leave(leaving)), ["ended 1: released", "admit 2: token 8, valid for 29698ms"]);
-}
-
-#[test]
-fn where_the_store_cannot_keep_a_lock_the_holder_holds_on() {
-    let mut policy = told_in_order();
-    policy.store.abilities = &[];
-    let mut rig = holding(policy, 7, 7, 0);
-    assert_eq!(rig.leave_and_keep(1), ["ended 1: error Unsupported, effect None"]);
-    rig.hold().check(rig.now).unwrap();
-    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1, all answered, within 1000ms"]);
 }
 
 #[test]

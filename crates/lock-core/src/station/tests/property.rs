@@ -9,7 +9,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::super::{Join, Leaving, TurnId};
-use super::rig::{millis, ttl};
+use super::rig::{self, millis, ttl};
 use super::world::{CLIENTS, Way, World};
 use crate::{Ability, Capabilities, Durability, Event, Note, Patience, Policy, RequestOrder, Terms, Waiting};
 
@@ -104,7 +104,7 @@ impl World {
             }
             Step::Leave { client, pick, keep } => {
                 if let Some(turn) = self.pick_turn(client, pick) {
-                    self.leave(client, Leaving { turn, keep });
+                    self.leave(client, Leaving { turn, keep: keep.and_then(rig::keep) });
                 }
             }
             Step::Cancel { client, pick } => {

@@ -8,7 +8,7 @@ use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Stati
 use super::words;
 use crate::{
     Ability, Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Event, FencingToken, Hold,
-    Holder, Lease, Moment, Note, Operation, Owner, Patience, Policy, Released, Renewed, RequestOrder, Terms,
+    Holder, Keep, Lease, Moment, Note, Operation, Owner, Patience, Policy, Released, Renewed, RequestOrder, Terms,
     TokenRange, Ttl, Waiting,
 };
 
@@ -55,6 +55,11 @@ pub(super) fn somebody(low: u64, high: u64) -> Holder {
 
 pub(super) fn error(kind: ErrorKind, effect: Effect) -> BackendError {
     BackendError::new("test", Operation::Acquire, kind, effect, "out of order")
+}
+
+/// The wish to have the lock kept for this time.
+pub(super) fn keep(time: Duration) -> Option<Keep> {
+    told_in_order().store.keep(time).ok()
 }
 
 /// No outputs.
@@ -135,7 +140,7 @@ impl Rig {
 
     /// Leaves, and wants the lock kept for a minute.
     pub(super) fn leave_and_keep(&mut self, turn: u8) -> Vec<String> {
-        let (turn, keep) = (TurnId(u64::from(turn)), Some(Duration::from_secs(60)));
+        let (turn, keep) = (TurnId(u64::from(turn)), keep(Duration::from_secs(60)));
         self.feed(Input::Leave(Leaving { turn, keep }))
     }
 

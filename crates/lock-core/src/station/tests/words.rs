@@ -3,10 +3,9 @@
 use std::sync::LazyLock;
 
 use super::super::owners::Owners;
-use super::super::pending::Progress;
-use super::super::phase::Phase;
-use super::super::quest::{Attempt, Hint, Place, Quest};
-use super::super::replacement::{Asking, Old, Replacement};
+use super::super::progress::Progress;
+use super::super::quest::{Hint, Place, Quest};
+use super::super::replacement::Replacement;
 use super::super::tenure::{Tenure, Turn};
 use super::super::{Action, Output, Request, Station};
 use super::rig::SECRET;
@@ -124,11 +123,11 @@ fn loss(reason: &LossReason) -> &'static str {
 pub(super) fn state(now: Moment, station: &Station) -> String {
     let tenure = station.tenure.as_ref().map(|tenure| holding(now, tenure));
     let quest = station.quest.as_ref().map(|quest| asking(now, quest));
-    let mut text = match (tenure, quest, station.phase) {
+    let mut text = match (tenure, quest, station.closed) {
         (Some(tenure), Some(quest), _) => format!("{tenure}; {quest}"),
         (Some(one), None, _) | (None, Some(one), _) => one,
-        (None, None, Phase::Open) => "Idle".to_owned(),
-        (None, None, Phase::Closed) => "Closed".to_owned(),
+        (None, None, false) => "Idle".to_owned(),
+        (None, None, true) => "Closed".to_owned(),
     };
     for (index, waiter) in station.line.iter().enumerate() {
         let joint = if index == 0 { "; line: " } else { ", " };
@@ -136,8 +135,8 @@ pub(super) fn state(now: Moment, station: &Station) -> String {
     }
     for pending in &station.pending_releases.0 {
         let progress = match pending.progress {
-            Progress::UnderWay(id) => format!("#{}", id.0),
-            Progress::AgainAt(at) => format!("again in {}", after(now, at)),
+            Progress::UnderWay(id, _) => format!("#{}", id.0),
+            Progress::Due(at) => format!("again in {}", after(now, at)),
         };
         text.push_str(&format!("; releasing {}, {progress}", owner(pending.request.owner)));
     }
@@ -153,18 +152,15 @@ fn hint(hint: &Hint) -> &'static str {
 }
 
 fn asking(now: Moment, quest: &Quest) -> String {
-    match quest {
-        Quest::Asking(asker, asked) => format!("Asking {}, claim #{}{}", attempt(asker), asked.id.0, hint(&asked.hint)),
-        Quest::Waiting(asker, again_at) => format!("Waiting {}, again in {}", attempt(asker), after(now, *again_at)),
-    }
-}
-
-fn attempt(attempt: &Attempt) -> String {
-    let place = match attempt.place {
+    let place = match quest.place {
         Place::Outside => "outside",
         Place::Queued => "in the queue",
     };
-    format!("{place} as {}{}", owner(attempt.owner), unanswered(attempt.certainty))
+    let place = format!("{place} as {}{}", owner(quest.owner), unanswered(quest.certainty));
+    match quest.progress {
+        Progress::UnderWay(id, _) => format!("Asking {place}, claim #{}{}", id.0, hint(&quest.hint)),
+        Progress::Due(at) => format!("Waiting {place}, again in {}", after(now, at)),
+    }
 }
 
 fn holding(now: Moment, tenure: &Tenure) -> String {
@@ -182,14 +178,11 @@ fn holding(now: Moment, tenure: &Tenure) -> String {
 
 fn replacing(now: Moment, new: &Replacement) -> String {
     let progress = match new.progress {
-        Asking::Since(_, id) => format!("claim #{}", id.0),
-        Asking::At(at) => format!("again in {}", after(now, at)),
+        Progress::UnderWay(id, _) => format!("claim #{}", id.0),
+        Progress::Due(at) => format!("again in {}", after(now, at)),
     };
     let unanswered = if new.unanswered_until.is_some() { ", a claim unanswered" } else { "" };
-    let old = match new.old {
-        Old::Held => "",
-        Old::NotHeld => ", the old one not held",
-    };
+    let old = if new.old_is_gone { ", the old one not held" } else { "" };
     format!("; replacing it as {}, {progress}{unanswered}{old}", owner(new.owner))
 }
 

@@ -6,12 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::quest::Quest;
 use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Station, TurnId};
 use super::model::Store;
 use crate::{
-    BackendError, Batch, Certainty, Effect, ErrorKind, Event, Hold, Keeper, Moment, Operation, Owner, Patience, Policy,
-    ReleaseRequest, Released, Renewed, Terms, Waiting,
+    BackendError, Batch, Certainty, Effect, ErrorKind, Event, Hold, Keep, Keeper, Moment, Operation, Owner, Patience,
+    Policy, ReleaseRequest, Released, Renewed, Terms, Waiting,
 };
 
 /// How many clients there are.
@@ -118,7 +117,7 @@ impl World {
     pub(super) fn leave(&mut self, client: usize, leaving: Leaving) {
         let turn = leaving.turn;
         let held = self.clients[client].holder.take_if(|(holder, _)| *holder == turn);
-        if let (Some((_, hold)), Some(keep)) = (held, leaving.keep) {
+        if let (Some((_, hold)), Some(keep)) = (held, leaving.keep.map(Keep::get)) {
             // The store's clock may be as much too fast as the drift allows for.
             let end = self.now + keep.saturating_sub(crate::drift(keep));
             let client = &mut self.clients[client];
@@ -236,7 +235,7 @@ impl World {
             let Content::Action(_, Request::Acquire(claim)) = &letter.content else { continue };
             let client = &self.clients[letter.client];
             let station = &client.station;
-            let asks = station.quest.as_ref().is_some_and(|quest| quest.attempt().owner == claim.owner);
+            let asks = station.quest.as_ref().is_some_and(|quest| quest.owner == claim.owner);
             let holds = station.tenure.as_ref().is_some_and(|tenure| tenure.lease.owner == claim.owner);
             let known = asks || holds || client.replacement() == Some(claim.owner);
             assert!(known || client.parted.contains(&claim.owner), "a late claim would not be cleared: {letter:?}");
@@ -250,7 +249,8 @@ impl World {
         let owed = &station.pending_releases.0;
         assert!(owed.len() <= OWED_MAX, "client {number} owes too much: {owed:?}");
         let unanswered = owed.iter().any(|pending| pending.request.certainty == Certainty::Unknown);
-        let asking = station.tenure.is_none() && matches!(station.quest, Some(Quest::Asking(..)));
+        let asking =
+            station.tenure.is_none() && station.quest.as_ref().is_some_and(|quest| quest.progress.due().is_none());
         let polls = station.policy.store.waiting == Waiting::Poll;
         assert!(!(polls && unanswered && asking), "client {number} asks though a claim may be under way: {station:?}");
     }

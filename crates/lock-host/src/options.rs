@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Invalid, Moment, Note, Ttl, human_duration};
+use lock_core::{Invalid, Moment, Note, Patience, Ttl, human_duration};
 
 /// The shortest `max_hold`: a shorter one would most likely end before the waiter is even notified of its turn.
 const MAX_HOLD_MIN: Duration = Duration::from_millis(1);
@@ -14,7 +14,7 @@ const MAX_HOLD_MIN: Duration = Duration::from_millis(1);
 /// The setters of [`LockOptions`], for itself and for every type that holds options, such as a mutex. The type has a method
 /// `set`, which calls [`LockOptions::change`].
 #[macro_export]
-macro_rules! option_setters {
+macro_rules! each_option_setter {
     () => {
         /// Sets how long the store keeps the lease when nobody renews it: 100 ms to 365 days, 30 s if not set.
         ///
@@ -35,7 +35,7 @@ macro_rules! option_setters {
         /// [`wait`](Self::wait), and set attempts to limit the requests.
         ///
         /// ```
-        /// # use lock_core as leasehold;
+        /// # use lock_host as leasehold;
         /// use std::time::Duration;
         ///
         /// let options = leasehold::LockOptions::default().wait(Duration::from_secs(30)).attempts(3);
@@ -63,7 +63,7 @@ macro_rules! option_setters {
 /// Reading options from a configuration refuses invalid values and unknown fields.
 ///
 /// ```
-/// # use lock_core as leasehold;
+/// # use lock_host as leasehold;
 /// use std::time::Duration;
 /// use leasehold::LockOptions;
 ///
@@ -98,7 +98,7 @@ pub struct LockOptions {
 }
 
 impl LockOptions {
-    option_setters!();
+    each_option_setter!();
 
     fn set(mut self, change: impl FnOnce(&mut Self) -> Result<(), Invalid>) -> Self {
         self.change(change);
@@ -188,18 +188,6 @@ fn read_max_hold<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Du
     let most = human_duration::option::deserialize(deserializer)?;
     most.map_or(Ok(()), check_max_hold).map_err(D::Error::custom)?;
     Ok(most)
-}
-
-/// How long a waiter waits.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
-    /// Not at all: the first answer counts.
-    Never,
-    /// Until this moment.
-    Until(Moment),
-    /// For as long as it takes.
-    Forever,
 }
 
 #[cfg(test)]

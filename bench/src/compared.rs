@@ -1,0 +1,68 @@
+//! Who takes part in a scenario, who is compared with whom, and what they are called.
+
+use bench_measure::{Runtime, Subject};
+
+use crate::scenario::{Kind, Scenario};
+
+impl Scenario {
+    /// Who takes part.
+    pub(crate) fn subjects(&self) -> &'static [Subject] {
+        use Subject::{Bare, ByHand, Chain0, Leasehold, Pool, Rslock, RslockEager, SixteenthHeld};
+        match self.kind {
+            Kind::Pairs { runtime: Runtime::Blocking, .. } => &[Bare, ByHand, Leasehold],
+            Kind::Pairs { .. } => &[Bare, ByHand, Leasehold, Rslock],
+            Kind::Held { .. } => &[Leasehold, SixteenthHeld],
+            Kind::Contend { .. } => &[Bare, Leasehold, Chain0, Rslock, RslockEager],
+            Kind::Pool(_) => &[Leasehold, Pool],
+            Kind::Hold => &[Bare, Leasehold, Rslock],
+            Kind::Memory => &[Bare, Leasehold, Rslock],
+            Kind::Crash => &[Bare, Leasehold, Chain0, Rslock],
+            Kind::Queue => &[ByHand],
+            Kind::Quorum { .. } | Kind::Beside => &[ByHand, Leasehold, Rslock],
+            Kind::Broken(_) => &[Leasehold, Rslock],
+            Kind::SqlitePairs { .. } | Kind::SqliteWait => &[Bare, Leasehold],
+        }
+    }
+
+    /// The subject that the others are compared with.
+    pub(crate) fn base(&self) -> Subject {
+        match self.kind {
+            Kind::Pairs { .. }
+            | Kind::Contend { .. }
+            | Kind::Hold
+            | Kind::Memory
+            | Kind::Crash
+            | Kind::SqlitePairs { .. }
+            | Kind::SqliteWait => Subject::Bare,
+            Kind::Queue | Kind::Quorum { .. } | Kind::Beside => Subject::ByHand,
+            Kind::Held { .. } | Kind::Pool(_) | Kind::Broken(_) => Subject::Leasehold,
+        }
+    }
+}
+
+/// What a subject is called in tables.
+pub(crate) fn title(subject: Subject) -> &'static str {
+    match subject {
+        Subject::Bare => "bare pair",
+        Subject::ByHand => "our scripts by hand",
+        Subject::Leasehold => "leasehold",
+        Subject::Chain0 => "leasehold, chain 0",
+        Subject::Pool => "leasehold, pool",
+        Subject::SixteenthHeld => "leasehold, 1 in 16 held",
+        Subject::Rslock => "rslock",
+        Subject::RslockEager => "rslock, 10 ms",
+    }
+}
+
+/// The head of a column of ratios to a subject.
+pub(crate) fn to(base: Subject) -> &'static str {
+    match base {
+        Subject::Bare => "to bare",
+        Subject::ByHand => "to by hand",
+        Subject::Leasehold => "to leasehold",
+        Subject::Chain0 => "to chain 0",
+        Subject::Pool => "to a pool",
+        Subject::SixteenthHeld => "to 1 in 16 held",
+        Subject::Rslock | Subject::RslockEager => "to rslock",
+    }
+}

@@ -1,0 +1,61 @@
+//! One run of one subject with a SQLite file.
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use bench_measure::{Ending, Names, Plan, Runtime, Subject, Work};
+
+use crate::figures::{Figure, Figures};
+use crate::runs::{Ground, TTL, client_costs, of_pairs};
+use crate::scenario::Scale;
+
+/// The lock that one process holds and another waits for: the first that a holder holds.
+const LOCK: &str = "bench:0";
+
+impl Ground<'_> {
+    /// Tasks of one process; if there are many, also what they reach compared with one of them.
+    pub(crate) fn sqlite_pairs(&mut self, subject: Subject, tasks: u32) -> Result<Figures> {
+        let figures = self.pairs_in_a_file(subject, tasks)?;
+        if tasks == 1 || subject != Subject::Leasehold {
+            return Ok(figures);
+        }
+        let one = self.pairs_in_a_file(subject, 1)?;
+        let rates = figures.get(Figure::Rate).zip(one.get(Figure::Rate));
+        Ok(rates.map_or(figures.clone(), |(many, one)| figures.with(Figure::ToOne, many / one)))
+    }
+
+    /// The processor time of a waiter, without what it takes to begin.
+    pub(crate) fn sqlite_wait(&mut self, subject: Subject) -> Result<Figures> {
+        let file = self.file("wait")?;
+        let plan = |work| in_file(&file, subject, work);
+        let _holder = self.holder(&plan(Work::Hold { locks: 1, span: Duration::MAX }))?;
+        let mut waiter = self.start(&plan(Work::Wait { waiters: 1, names: Names::One(LOCK.to_owned()) }))?;
+        waiter.go_on()?;
+        waiter.halted()?;
+        let before = waiter.processor()?;
+        thread::sleep(self.scale.watched_for);
+        let spent = waiter.processor()?.saturating_sub(before);
+        let share = 100.0 * spent.as_secs_f64() / self.scale.watched_for.as_secs_f64();
+        Ok(Figures::default().with(Figure::WaiterShare, share))
+    }
+
+    fn pairs_in_a_file(&self, subject: Subject, tasks: u32) -> Result<Figures> {
+        let Scale { warm_up, span, .. } = self.scale;
+        let work = Work::Pairs { tasks, ending: Ending::Awaited, warm_up, span };
+        let mut process = self.start(&in_file(&self.file("pairs")?, subject, work))?;
+        process.go_on()?;
+        let report = process.report()?;
+        Ok(of_pairs(&report, client_costs(report.done as f64, std::slice::from_ref(&report))))
+    }
+
+    /// The URL of a file that does not exist yet.
+    fn file(&self, name: &str) -> Result<String> {
+        let folder = tempfile::tempdir_in(self.folder.path())?.keep();
+        Ok(format!("sqlite:{}", folder.join(name).display()))
+    }
+}
+
+fn in_file(url: &str, subject: Subject, work: Work) -> Plan {
+    Plan { subject, servers: vec![url.to_owned()], ttl: TTL, runtime: Runtime::CurrentThread, work }
+}

@@ -1,0 +1,159 @@
+//! Requests that wait together, cut into commands. No I/O.
+//!
+//! Requests of one verb for different locks are one command, however many they are. Requests for the same lock never are,
+//! and none overtakes an earlier one: what one connection is asked about a lock takes effect in the order of asking.
+
+use redis::{Cmd, Value};
+
+use crate::script::Many;
+use crate::wire::Call;
+
+/// How the server refuses a script before it runs it: it does not know it, or the user may not use one of the keys. A single
+/// request may be unaffected.
+pub(crate) const NOT_RUN: [&str; 2] = ["NOSCRIPT", "NOPERM"];
+
+/// How many of the requests, from the first on, are one command: those after it that ask the same of other locks.
+pub(crate) fn first_run<'a>(calls: impl IntoIterator<Item = &'a Call>) -> usize {
+    let mut calls = calls.into_iter();
+    let Some((many, name)) = calls.next().and_then(for_many) else { return 1 };
+    let mut names = vec![name];
+    for call in calls {
+        match for_many(call) {
+            Some((verb, name)) if std::ptr::eq(verb, many) && !names.contains(&name) => names.push(name),
+            Some(_) | None => break,
+        }
+    }
+    names.len()
+}
+
+/// The script for many that a request can be a part of, and the key of its lock, which comes after the one that all share.
+fn for_many(call: &Call) -> Option<(&'static Many, &[u8])> {
+    Some((call.many?, call.parts().nth(1)?))
+}
+
+/// The command that asks everything at once.
+pub(crate) fn together<'a>(many: &Many, calls: impl ExactSizeIterator<Item = &'a Call> + Clone) -> Cmd {
+    let keys = 1 + many.keys;
+    let mut command = redis::cmd("EVALSHA");
+    command.arg(many.script.hash()).arg(1 + calls.len() * many.keys);
+    for (index, call) in calls.clone().enumerate() {
+        let shared = usize::from(index > 0);
+        call.parts().take(keys).skip(shared).for_each(|key| _ = command.arg(key));
+    }
+    for call in calls {
+        call.parts().skip(keys).for_each(|argument| _ = command.arg(argument));
+    }
+    command
+}
+
+/// The answer to each of so many requests: one of the list, or what the server says to all of them.
+#[expect(clippy::wildcard_enum_match_arm, reason = "whatever else the library knows is not a list")]
+pub(crate) fn apart(reply: Value, count: usize) -> Vec<Value> {
+    match reply {
+        Value::Array(answers) if answers.len() == count => answers,
+        other => vec![other; count],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_core::{Certainty, Claim, Note, Owner, Prefix, Queueing, ReleaseRequest, Terms, Ttl, Width};
+
+    use super::*;
+    use crate::peer::{Peer, Place};
+    use crate::script::Counting;
+    use crate::wire::{Line, Question, Wire};
+
+    const STORED: &Peer = &Peer {
+        run_id: String::new(),
+        replid: String::new(),
+        evicts: None,
+        place: Place::OnItsOwn,
+        counting: Counting::Stored,
+    };
+    const CLOCK: &Peer = Peer::UNKNOWN;
+
+    fn asked<Q: Question>(question: Q, peer: &Peer) -> Call {
+        let wire = Wire { prefix: Prefix::default(), server: "redis://h".into(), channel: None };
+        question.call(Line { wire: &wire, peer, first: None }).ok().unwrap()
+    }
+
+    fn acquire(name: &str) -> Call {
+        asked(&claim(name), STORED)
+    }
+
+    fn claim(name: &str) -> Claim {
+        Claim {
+            name: name.parse().unwrap(),
+            owner: Owner::from_random([7; 16]),
+            terms: Terms::exclusive(Ttl::DEFAULT),
+            width: Width::ONE,
+            floor: None,
+            note: Note::from_wire("1@h"),
+            queueing: Queueing::Unwanted,
+            replaces: None,
+        }
+    }
+
+    fn release(name: &str, certainty: Certainty) -> Call {
+        let Claim { name, owner, terms, .. } = claim(name);
+        asked(&ReleaseRequest { name, owner, terms, certainty, keep: None }, STORED)
+    }
+
+    /// How the requests are cut.
+    fn cut(calls: &[Call]) -> Vec<usize> {
+        let (mut lengths, mut rest) = (Vec::new(), calls);
+        while !rest.is_empty() {
+            lengths.push(first_run(rest));
+            rest = &rest[lengths.last().copied().unwrap()..];
+        }
+        lengths
+    }
+
+    #[test]
+    fn a_run_is_of_one_verb() {
+        let answered = |name| release(name, Certainty::Answered);
+        assert_eq!(cut(&[acquire("a"), acquire("b"), answered("c"), answered("d"), acquire("e")]), [2, 2, 1]);
+        assert_eq!(cut(&[acquire("a"), asked(&claim("b"), CLOCK), acquire("c")]), [1, 1, 1]);
+    }
+
+    #[test]
+    fn a_name_that_is_met_again_begins_another_run() {
+        let answered = |name| release(name, Certainty::Answered);
+        assert_eq!(cut(&[acquire("a"), acquire("b"), acquire("a"), acquire("c"), acquire("b")]), [2, 3]);
+        assert_eq!(cut(&[acquire("a"), answered("a"), answered("b"), acquire("a")]), [1, 2, 1]);
+    }
+
+    #[test]
+    fn what_is_not_for_many_stays_alone() {
+        let unknown = || release("b", Certainty::Unknown);
+        assert_eq!(cut(&[unknown(), unknown()]), [1, 1]);
+        assert_eq!(cut(&[release("a", Certainty::Answered), unknown(), release("c", Certainty::Answered)]), [1, 1, 1]);
+        assert_eq!(cut(&[Call::plain(redis::cmd("GET")), Call::plain(redis::cmd("GET"))]), [1, 1]);
+    }
+
+    #[test]
+    fn the_keys_come_first_and_the_shared_one_once() {
+        let calls = [release("a", Certainty::Answered), release("b", Certainty::Answered)];
+        let many = calls[0].many.unwrap();
+        let command = together(many, calls.iter());
+        let words = command.args_iter().map(|word| {
+            let redis::Arg::Simple(word) = word else { panic!("{word:?}") };
+            String::from_utf8(word.to_vec()).unwrap()
+        });
+        let keys = |name: &str| [name.to_owned(), format!("leasehold:{{{name}}}:q"), format!("leasehold:{{{name}}}:w")];
+        let mine = format!("lh1:{}:", "07".repeat(16));
+        let begin = ["EVALSHA", many.script.hash(), "7", "leasehold:counter"].map(str::to_owned);
+        let expected = [begin.as_slice(), &keys("a"), &keys("b"), &[mine.clone(), mine]].concat();
+        assert_eq!(words.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_is_no_list_is_said_to_all() {
+        let one = |number| Value::Int(number);
+        assert_eq!(apart(Value::Array(vec![one(1), one(2)]), 2), [one(1), one(2)]);
+        assert_eq!(apart(one(1), 2), [one(1), one(1)]);
+        let short = Value::Array(vec![one(1)]);
+        assert_eq!(apart(short.clone(), 2), [short.clone(), short]);
+    }
+}

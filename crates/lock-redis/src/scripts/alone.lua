@@ -1,0 +1,2 @@
+
+return acquire(2, 0, nothing_there, drawn)
