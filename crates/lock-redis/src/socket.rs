@@ -1,5 +1,6 @@
 //! One connection of a thread.
 
+use std::ptr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -84,8 +85,11 @@ impl Socket {
 
     /// Asks several things in one write, those of one verb for different locks as one command. Returns the replies in the
     /// order of the requests.
-    pub(crate) fn ask_all(&mut self, calls: &[Call], span: Span) -> Vec<RedisResult<Value>> {
-        let runs = cut(calls);
+    ///
+    /// Threads wait for all of them at the same time, so none has to take effect before another.
+    pub(crate) fn ask_all(&mut self, calls: Vec<Call>, span: Span) -> Vec<RedisResult<Value>> {
+        let (places, calls) = by_verb(calls);
+        let runs = cut(&calls);
         let commands: Vec<_> = runs.iter().map(|run| packed(run)).collect();
         let replies = self.exchange(&commands, span);
         let answers = runs.iter().zip(replies).flat_map(|(run, reply)| match (many(run), reply) {
@@ -96,7 +100,9 @@ impl Socket {
             (Some(_), Ok(reply)) => apart(reply, run.len()).into_iter().map(Ok).collect(),
             (Some(_), Err(error)) => vec![Err(error); run.len()],
         });
-        answers.map(|answer| answer.and_then(Value::extract_error)).collect()
+        let mut answers: Vec<_> = places.into_iter().zip(answers).collect();
+        answers.sort_by_key(|(place, _)| *place);
+        answers.into_iter().map(|(_, answer)| answer.and_then(Value::extract_error)).collect()
     }
 
     /// Loads the script for many, in case the server has forgotten it, but does without it this time.
@@ -137,6 +143,14 @@ impl Socket {
         }
         Ok(())
     }
+}
+
+/// The requests with those of one verb next to each other, and the place that each had. Measured: threads acquire and
+/// release in turn, and would otherwise need four times as many commands.
+fn by_verb(calls: Vec<Call>) -> (Vec<usize>, Vec<Call>) {
+    let mut placed: Vec<_> = calls.into_iter().enumerate().collect();
+    placed.sort_by_key(|(_, call)| call.many.map(ptr::from_ref));
+    placed.into_iter().unzip()
 }
 
 /// The requests in their order, cut into those that are one command.

@@ -19,7 +19,8 @@ use crate::wire::Call;
 
 /// How many connections the threads of a client have together. Requests that find all of them in use wait for the next
 /// one that is free, and are sent over it together. Chosen: a request waits for about an eighth of a round trip, and a
-/// hundred processes with many threads each are hundreds of connections for the server, not thousands.
+/// hundred processes with many threads each are hundreds of connections for the server, not thousands. Measured with 64
+/// threads on loopback: fewer connections save the server up to a third of its time, more cost it as much.
 const CONNECTIONS_MAX: usize = 8;
 /// How many requests are sent together at most, since the first of them waits for the answer to the last.
 const TOGETHER_MAX: usize = 32;
@@ -200,7 +201,7 @@ impl Stack {
 
 /// Sends the first request together with others, and answers those.
 fn ask_together(slot: &mut Slot<'_>, socket: &mut Socket, calls: Vec<Call>, span: Span) -> (RedisResult<Value>, Fate) {
-    let mut replies = socket.ask_all(&calls, span);
+    let mut replies = socket.ask_all(calls, span);
     let is_dropped = replies.iter().any(|reply| fate(reply) == Fate::Drop);
     let others = replies.split_off(1);
     for reply in others {
