@@ -89,7 +89,13 @@ impl Client {
     /// # Cancel safety
     /// The client is closed when the future is first polled; dropping the future only stops the waiting.
     pub async fn close(&self) {
-        self.0.close();
+        for site in self.0.close() {
+            site.attend();
+            // A poll that another thread is in the middle of ends at once.
+            while site.lock().waiters.own.is_polled() {
+                tokio::task::yield_now().await;
+            }
+        }
         self.0.ports().driver.flush().await;
         self.backend().flush(FLUSH_WITHIN).await;
     }

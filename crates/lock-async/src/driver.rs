@@ -1,28 +1,38 @@
-//! Runs actions against the backend, off the users' futures, in the order in which they came.
+//! Runs actions against the backend, in the order in which they came.
 //!
-//! Two loops of the same kind: one on the runtime that the client was made on, and one beside the keeper, on the
+//! A task that waits for a request runs it itself if nothing else is under way at the site ([`answer`]); a loop runs
+//! everything else. There are two loops of the same kind: one on the runtime that the client was made on, and one beside the keeper, on the
 //! keeper's runtime and connection. The second one runs what the first one no longer can because its runtime has ended:
 //! so a guard that is dropped at the end of `main` is still released. (Except for a guard in a task that the runtime
 //! drops after the driver: its release is sent, but the process may end first.)
 
+use std::future::{poll_fn, ready};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use futures_util::future::FutureExt;
 use lock_core::station::{Action, Input, Leaving, TurnId};
 use lock_core::{AsyncBackend, ReleaseRequest};
 use tokio::runtime::Handle;
+use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::generations::Flushed;
-use crate::tasks::{EndSender, Tasks};
+use crate::own::Running;
+use crate::tasks::{Ended, Tasks};
 use crate::work::{FinalFlush, Job, Loops, Runtime, Work, WorkQueue, WorkSender, drive};
 
 /// A station with the tasks that wait or hold there.
 pub(crate) type Site = lock_host::Site<Driver>;
 
+/// The contents of a locked site.
+type Locked<'a> = lock_host::Locked<'a, Driver>;
+
 /// The way to the backend and to both loops.
 pub(crate) struct Driver {
     pub(crate) backend: Arc<dyn AsyncBackend>,
+    runtime: Handle,
     here: WorkSender<Self>,
     beside_keeper: WorkSender<Self>,
 }
@@ -34,8 +44,17 @@ impl Driver {
     pub(crate) fn spawn(backend: Arc<dyn AsyncBackend>) -> (Self, WorkQueue<Self>) {
         let (here, queue) = mpsc::unbounded_channel();
         let (beside_keeper, other_queue) = mpsc::unbounded_channel();
-        runtime().spawn(drive(Arc::clone(&backend), queue, Some(FinalFlush(Some(beside_keeper.clone())))));
-        (Self { backend, here, beside_keeper }, other_queue)
+        let runtime = runtime();
+        runtime.spawn(drive(Arc::clone(&backend), queue, Some(FinalFlush(Some(beside_keeper.clone())))));
+        (Self { backend, runtime, here, beside_keeper }, other_queue)
+    }
+
+    /// Gives a request to the loop on the client's runtime.
+    fn send(&self, request: Running) -> Result<(), Running> {
+        self.here.send(Work::Continue(request)).map_err(|SendError(work)| match work {
+            Work::Continue(request) => request,
+            Work::Run(_) | Work::Release(..) | Work::Flush(_) => Box::pin(ready(())),
+        })
     }
 
     /// Waits until everything that was handed over so far is done, but not for what follows from it.
@@ -49,6 +68,10 @@ impl Driver {
 }
 
 impl Loops for Driver {
+    fn backend(&self) -> &Arc<dyn AsyncBackend> {
+        &self.backend
+    }
+
     fn beside_keeper(&self) -> &WorkSender<Self> {
         &self.beside_keeper
     }
@@ -57,18 +80,21 @@ impl Loops for Driver {
 impl lock_host::Driver for Driver {
     type Waiters = Tasks;
 
-    fn run(site: &Site, _: &mut Tasks, action: Action) {
+    fn run(site: &Site, tasks: &mut Tasks, action: Action) {
         let Some(this) = site.this() else { return };
-        // What cannot be sent is dropped, and so goes to the other loop.
-        _ = site.ports().driver.here.send(Work::Run(Job::new(this, action, Runtime::Client)));
+        tasks.own.push(action.id, Box::pin(Job::new(this, action, Runtime::Client).run_here()));
     }
 
-    fn attend(_: &Site, _: &mut Tasks) {
-        // Everything was sent to a loop when the station returned it.
+    fn attend(site: &Site, tasks: &mut Tasks) {
+        tasks.own.hand_over(|request| site.ports().driver.send(request));
     }
 
     fn leave(site: &Site, turn: TurnId) {
-        leave(site, turn, None);
+        let mut inner = leave(site, turn, None);
+        Self::attend(site, &mut inner.waiters);
+        let stranded = inner.waiters.own.take_stranded();
+        drop(inner);
+        drop(stranded);
     }
 
     fn release(&self, request: ReleaseRequest, within: Duration) {
@@ -92,11 +118,76 @@ pub fn runtime() -> Handle {
     runtime
 }
 
+/// Waits for the end of a hold: the outcome, unless the turn has already ended.
+pub(crate) async fn end(site: &Site, turn: TurnId) -> Option<Ended> {
+    let (sender, ended) = oneshot::channel();
+    drop(leave(site, turn, Some(sender)));
+    answer(site, turn, ended).await
+}
+
 /// Leaves the line, or ends the hold; `ended` gets the outcome, if the turn has not ended yet.
-pub(crate) fn leave(site: &Site, turn: TurnId, ended: Option<EndSender>) {
+fn leave(site: &Site, turn: TurnId, ended: Option<oneshot::Sender<Ended>>) -> Locked<'_> {
     let mut inner = site.lock();
     if inner.waiters.hear_end(turn, ended) {
         site.feed(&mut inner, Input::Leave(Leaving::now(turn)));
     }
     inner.waiters.forget_waiting(turn);
+    inner
+}
+
+/// Waits for what a turn is told, and meanwhile runs the request that it waits for, while that is the only one at its
+/// site. The turn has to be left when this is dropped: then a loop continues the request.
+pub(crate) async fn answer<T>(site: &Site, turn: TurnId, mut answer: oneshot::Receiver<T>) -> Option<T> {
+    let told = poll_fn(|cx| match poll_own(site, turn, cx) {
+        // Whoever takes the request away wakes this task. To wait for the answer as well would wake it once too often.
+        Own::Pending => Poll::Pending,
+        Own::Done => answer.poll_unpin(cx),
+    });
+    told.await.ok()
+}
+
+/// What the task of a turn has to do with the requests of its site.
+enum Own {
+    /// It runs one.
+    Pending,
+    /// Nothing, or nothing any more.
+    Done,
+}
+
+/// Polls the request that the task of a turn runs, if there is one.
+fn poll_own(site: &Site, turn: TurnId, cx: &mut Context<'_>) -> Own {
+    let driver = &site.ports().driver;
+    let Some(mut request) = site.lock().waiters.own.take(turn, |request| driver.send(request)) else {
+        return Own::Done;
+    };
+    let mut polled = Polled { site: Some(site), turn };
+    // Timers and connections have to be those of the client's runtime, wherever this is polled. When that has ended,
+    // dropping the request does what remains.
+    let _entered = driver.runtime.enter();
+    if driver.here.is_closed() || request.poll_unpin(cx).is_ready() {
+        return Own::Done;
+    }
+    polled.settle(Some((request, cx.waker().clone())))
+}
+
+/// A request that the task of a turn polls. The poll is over when this is dropped, also by a panic.
+struct Polled<'a> {
+    site: Option<&'a Site>,
+    turn: TurnId,
+}
+
+impl Polled<'_> {
+    /// Ends the poll; what is left of the request is the site's again.
+    fn settle(&mut self, left: Option<(Running, Waker)>) -> Own {
+        let Some(site) = self.site.take() else { return Own::Done };
+        let driver = &site.ports().driver;
+        let stays = site.lock().waiters.own.settle(self.turn, left, |request| driver.send(request));
+        if stays { Own::Pending } else { Own::Done }
+    }
+}
+
+impl Drop for Polled<'_> {
+    fn drop(&mut self) {
+        self.settle(None);
+    }
 }

@@ -2,9 +2,8 @@
 
 use lock_core::Lost;
 use lock_host::{Held, ReleaseError, VerifyError};
-use tokio::sync::oneshot;
 
-use crate::driver::{Driver, leave};
+use crate::driver::{Driver, end};
 
 /// Proof that the lock is held, until it is released, dropped or lost.
 ///
@@ -90,10 +89,8 @@ impl Guard {
     /// # }
     /// ```
     pub async fn release(self) -> Result<(), ReleaseError> {
-        let (sender, ended) = oneshot::channel();
-        leave(self.0.site(), self.0.turn(), Some(sender));
-        // Nobody answers if the turn had already ended.
-        self.0.ended(ended.await.ok())
+        let ended = end(self.0.site(), self.0.turn()).await;
+        self.0.ended(ended)
     }
 }
 

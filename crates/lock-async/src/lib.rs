@@ -18,6 +18,7 @@ mod guard;
 mod keeper;
 mod loss;
 mod mutex;
+mod own;
 mod shared;
 mod tasks;
 mod work;

@@ -3,7 +3,7 @@
 use lock_core::{AcquireError, Busy, Refusal};
 use lock_host::{Asking, Held, Lock, WhileHeldError, counted};
 
-use crate::driver::Driver;
+use crate::driver::{Driver, answer};
 use crate::guard::Guard;
 use crate::tasks::Tasks;
 
@@ -135,7 +135,8 @@ impl Mutex {
 async fn take_turn(asking: &Asking<'_, Driver>) -> Result<Held<Driver>, Refusal> {
     loop {
         let (turn, verdict) = asking.join(Tasks::begin);
-        let hold = verdict.await.unwrap_or(Err(Refusal::Error(AcquireError::Closed)))?;
+        let verdict = answer(turn.site(), turn.id(), verdict).await;
+        let hold = verdict.unwrap_or(Err(Refusal::Error(AcquireError::Closed)))?;
         if let Some(held) = asking.held(turn, hold) {
             return Ok(held);
         }

@@ -2,18 +2,25 @@
 
 use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lock_core::station::TurnId;
-use lock_core::{BackendError, Hold, LossReason, Refusal, Released};
+use lock_core::{BackendError, Hold, LossReason, Moment, Refusal, Released};
 use lock_host::{ByTurn, Waiters};
 use tokio::sync::futures::OwnedNotified;
 use tokio::sync::{Notify, oneshot};
 
+use crate::own::Own;
+
 /// The station's answer to a waiter.
 pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
 
-/// Gets the outcome of a turn.
-pub(crate) type EndSender = oneshot::Sender<Result<Released, BackendError>>;
+/// The outcome of a turn.
+pub(crate) type Ended = Result<Released, BackendError>;
+
+/// How long a request waits for a task that runs it and is not polled, until a loop gets it. Chosen: much shorter than a
+/// lease, and so long that hardly any request lives to see it.
+const UNPOLLED_MAX: Duration = Duration::from_secs(1);
 
 /// The tasks that wait or hold at a site.
 #[derive(Default)]
@@ -21,12 +28,14 @@ pub(crate) struct Tasks {
     by_turn: ByTurn<Task>,
     /// Notified of the next end of a hold, if anybody waits for that.
     ends: Option<Arc<Notify>>,
+    /// The requests that no loop has yet.
+    pub(crate) own: Own,
 }
 
 /// A task that waits or holds.
 enum Task {
     Waits(oneshot::Sender<Verdict>),
-    Holds { hold: Arc<Hold>, ended: Option<EndSender> },
+    Holds { hold: Arc<Hold>, ended: Option<oneshot::Sender<Ended>> },
 }
 
 impl Tasks {
@@ -38,7 +47,7 @@ impl Tasks {
     }
 
     /// Sets who gets the outcome of a hold. Returns whether the turn has not ended yet.
-    pub(crate) fn hear_end(&mut self, turn: TurnId, hears: Option<EndSender>) -> bool {
+    pub(crate) fn hear_end(&mut self, turn: TurnId, hears: Option<oneshot::Sender<Ended>>) -> bool {
         match self.by_turn.get_mut(turn) {
             Some(Task::Holds { ended, .. }) => *ended = hears,
             Some(Task::Waits(_)) => {}
@@ -102,6 +111,10 @@ impl Waiters for Tasks {
 
     fn is_empty(&self) -> bool {
         self.by_turn.is_empty()
+    }
+
+    fn next_wake(&self, now: Moment) -> Option<Moment> {
+        self.own.is_waiting().then(|| now + UNPOLLED_MAX)
     }
 }
 

@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use futures_util::future::{Either, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use lock_core::station::{Action, Input, Reply, Request};
+use lock_core::station::{Action, ActionId, Input, Reply, Request};
 use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation, ReleaseRequest, Released};
 use lock_host::{Driver, Site, panicked};
 use tokio::sync::mpsc;
 
 use crate::generations::{Flushed, Generation, Generations};
+use crate::own::Running;
+use crate::tasks::Tasks;
 
 /// How long a runtime that ends waits for releases. Chosen: the longest time that one request takes by default.
 const FINAL_FLUSH_MAX: Duration = Duration::from_secs(1);
@@ -23,7 +25,10 @@ const FINAL_FLUSH_MAX: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 64;
 
 /// A driver with two loops.
-pub(crate) trait Loops: Driver {
+pub(crate) trait Loops: Driver<Waiters = Tasks> {
+    /// The backend of the client's runtime.
+    fn backend(&self) -> &Arc<dyn AsyncBackend>;
+
     /// The way to the loop beside the keeper.
     fn beside_keeper(&self) -> &WorkSender<Self>;
 }
@@ -37,6 +42,8 @@ pub(crate) type WorkQueue<D> = mpsc::UnboundedReceiver<Work<D>>;
 /// Something to do. It does not get lost: if the runtime ends before it is done, the other loop gets it.
 pub(crate) enum Work<D: Loops> {
     Run(Job<D>),
+    /// A request that has begun, or may have.
+    Continue(Running),
     /// A release whose answer no station needs.
     Release(ReleaseRequest, Duration),
     /// Answered by being dropped, when everything before it is done.
@@ -92,9 +99,13 @@ pub(crate) async fn drive<D: Loops>(backend: Arc<dyn AsyncBackend>, queue: WorkQ
             open = count > 0;
             for item in work.drain(..) {
                 match item {
-                    Work::Run(job) => under_way.push(Either::Left(job.run(&*backend, generations.begin()))),
+                    Work::Run(job) => under_way.push(Either::Left(until_done(job.run(&*backend), generations.begin()))),
+                    Work::Continue(request) => {
+                        under_way.push(Either::Right(Either::Left(until_done(request, generations.begin()))));
+                    }
                     Work::Release(request, within) => {
-                        under_way.push(Either::Right(release(&*backend, request, within, generations.begin())));
+                        let releasing = release(&*backend, request, within);
+                        under_way.push(Either::Right(Either::Right(until_done(releasing, generations.begin()))));
                     }
                     Work::Flush(flushed) => generations.flush(flushed),
                 }
@@ -110,14 +121,13 @@ pub(crate) async fn drive<D: Loops>(backend: Arc<dyn AsyncBackend>, queue: WorkQ
     last.into_iter().for_each(FinalFlush::spare);
 }
 
-async fn release(
-    backend: &dyn AsyncBackend,
-    request: ReleaseRequest,
-    within: Duration,
-    generation: Generation,
-) -> Generation {
-    _ = caught(Operation::Release, backend.release(&request, within)).await;
+async fn until_done(work: impl Future<Output = ()>, generation: Generation) -> Generation {
+    work.await;
     generation
+}
+
+async fn release(backend: &dyn AsyncBackend, request: ReleaseRequest, within: Duration) {
+    _ = caught(Operation::Release, backend.release(&request, within)).await;
 }
 
 /// What a backend answers; one that panics has given an unknown answer.
@@ -153,9 +163,15 @@ impl<D: Loops> Job<D> {
         Self { site, action: Some(action), progress: Progress::Waiting, runtime }
     }
 
-    async fn run(mut self, backend: &dyn AsyncBackend, generation: Generation) -> Generation {
+    /// Runs it over the connection of the client's runtime, wherever it is polled.
+    pub(crate) async fn run_here(self) {
+        let backend = Arc::clone(self.site.ports().driver.backend());
+        self.run(&*backend).await;
+    }
+
+    async fn run(mut self, backend: &dyn AsyncBackend) {
         let before = mem::replace(&mut self.progress, Progress::Sent);
-        let Some(Action { id, request, within }) = &self.action else { return generation };
+        let Some(Action { id, request, within }) = &self.action else { return };
         let reply = match request {
             Request::Acquire(claim) => {
                 Reply::Acquire(caught(Operation::Acquire, backend.acquire(claim, *within)).await)
@@ -164,15 +180,22 @@ impl<D: Loops> Job<D> {
                 let result = caught(Operation::Release, backend.release(request, *within)).await;
                 if result.is_err() && has_ended().await {
                     // Its connection may have ended with the runtime. The other loop has one of its own.
-                    return generation;
+                    return;
                 }
                 Reply::Release(result.map(|answer| before.released(answer)))
             }
         };
         let id = *id;
         self.action = None;
-        self.site.handle(Input::Reply(id, reply));
-        generation
+        self.answer(id, reply);
+    }
+
+    /// Gives the station the answer.
+    fn answer(&self, id: ActionId, reply: Reply) {
+        let mut inner = self.site.lock();
+        inner.waiters.own.answered(id);
+        self.site.feed(&mut inner, Input::Reply(id, reply));
+        D::attend(&self.site, &mut inner.waiters);
     }
 }
 
@@ -190,7 +213,7 @@ impl<D: Loops> Drop for Job<D> {
                 let message = "the runtime ended before the answer came";
                 let error =
                     BackendError::new("client", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message);
-                self.site.handle(Input::Reply(action.id, Reply::Acquire(Err(error))));
+                self.answer(action.id, Reply::Acquire(Err(error)));
             }
             (Request::Acquire(_), Progress::Waiting, Runtime::Client) | (Request::Release(_), _, Runtime::Client) => {
                 let (site, progress, runtime) = (Arc::clone(&self.site), self.progress, Runtime::Keeper);

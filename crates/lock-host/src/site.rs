@@ -55,6 +55,11 @@ pub trait Waiters: Default + Send + 'static {
 
     /// Whether there are no turns.
     fn is_empty(&self) -> bool;
+
+    /// When to call [`Driver::attend`] at the latest, if nothing happens before.
+    fn next_wake(&self, _now: Moment) -> Option<Moment> {
+        None
+    }
 }
 
 /// A station together with the waiters and holders of this process.
@@ -194,6 +199,7 @@ impl<D: Driver> Site<D> {
                 station.next_wake().into_iter().chain(diary.after(station)).min()
             }
         };
+        let wake = wake.into_iter().chain(inner.waiters.next_wake(now)).min();
         if let Some(at) = wake.filter(|wake| inner.alarm.is_none_or(|set| *wake < set.at())) {
             let this: Weak<Self> = Weak::clone(&self.this);
             let earlier = inner.alarm.replace(self.ports.alarms.set(at, this));

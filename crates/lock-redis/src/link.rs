@@ -40,18 +40,40 @@ enum State {
     Down,
     /// One attempt at a time; all requests that need a connection wait for it.
     Connecting(Attempt),
-    Up(Live),
+    Up(Arc<Live>),
 }
 
-type Attempt = Shared<BoxFuture<'static, Result<Live, Failure>>>;
+type Attempt = Shared<BoxFuture<'static, Result<Arc<Live>, Failure>>>;
 
 /// A connection whose server was greeted, and its counter verified.
-#[derive(Clone)]
 pub(crate) struct Live {
     batcher: Batcher,
-    peer: Arc<Peer>,
+    peer: Peer,
     subscription: Option<Subscription>,
     silence: Arc<Silence>,
+}
+
+/// A request that may be dropped before it is answered, because its time is over.
+pub(crate) struct Unanswered<'a> {
+    link: &'a Link,
+    live: &'a Arc<Live>,
+    asked: Instant,
+    within: Duration,
+}
+
+impl Unanswered<'_> {
+    /// It was answered, or failed.
+    pub(crate) fn end(mut self) {
+        self.within = Duration::MAX;
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if self.asked.elapsed() >= self.within && self.live.timed_out(self.within) == Patience::Over {
+            self.link.drop_connection(self.live);
+        }
+    }
 }
 
 /// Since when a connection has answered nothing, and whether it ended.
@@ -84,10 +106,23 @@ impl Link {
         &self.client
     }
 
+    /// The connection, if there is one.
+    pub(crate) fn at_hand(&self) -> Option<Arc<Live>> {
+        match &*lock(&self.state) {
+            State::Up(live) if !live.has_ended() => Some(Arc::clone(live)),
+            State::Down | State::Connecting(_) | State::Up(_) => None,
+        }
+    }
+
+    /// A request over this connection begins.
+    pub(crate) fn begin<'a>(&'a self, live: &'a Arc<Live>, within: Duration) -> Unanswered<'a> {
+        Unanswered { link: self, live, asked: Instant::now(), within }
+    }
+
     /// The connection, as soon as there is one.
-    pub(crate) async fn live(&self) -> Result<Live, Failure> {
+    pub(crate) async fn live(&self) -> Result<Arc<Live>, Failure> {
         let attempt = match &mut *lock(&self.state) {
-            State::Up(live) if !live.silence.ended.load(Ordering::Acquire) => return Ok(live.clone()),
+            State::Up(live) if !live.has_ended() => return Ok(Arc::clone(live)),
             State::Connecting(attempt) => attempt.clone(),
             down @ (State::Down | State::Up(_)) => {
                 let attempt = self.attempt();
@@ -103,7 +138,7 @@ impl Link {
     pub(crate) fn listen(&self) {
         let mut state = lock(&self.state);
         let listens = match &*state {
-            State::Up(live) => !live.silence.ended.load(Ordering::Acquire) && self.hears(live),
+            State::Up(live) => !live.has_ended() && self.hears(live),
             // An attempt has an outcome here only if its runtime ended first.
             State::Connecting(attempt) => attempt.clone().now_or_never().is_none(),
             State::Down => false,
@@ -120,7 +155,7 @@ impl Link {
         channel.is_opened_by(subscription)
     }
 
-    async fn made(&self, attempt: Attempt) -> Result<Live, Failure> {
+    async fn made(&self, attempt: Attempt) -> Result<Arc<Live>, Failure> {
         let outcome = attempt.clone().await;
         let mut state = lock(&self.state);
         // The task says itself how it ended, unless its runtime ended first.
@@ -137,10 +172,13 @@ impl Link {
         let task = tokio::spawn(async move {
             let outcome = timeout(CONNECT_WITHIN, connect(&client, role, channel.as_ref())).await;
             let outcome = outcome.unwrap_or_else(|_| Err(Failure::no_connection(&server_of(&client), CONNECT_WITHIN)));
-            *lock(&state) = outcome.as_ref().map_or(State::Down, |live| State::Up(live.clone()));
+            let outcome = outcome.map(Arc::new);
+            *lock(&state) = outcome.as_ref().map_or(State::Down, |live| State::Up(Arc::clone(live)));
             // Waiters that are told to ask again find the connection in place.
-            if let (Ok(Live { subscription: Some(subscription), .. }), Some(channel)) = (&outcome, &channel) {
-                channel.opened(*subscription);
+            if let (Ok(live), Some(channel)) = (&outcome, &channel)
+                && let Some(subscription) = live.subscription
+            {
+                channel.opened(subscription);
             }
             outcome
         });
@@ -161,6 +199,10 @@ impl Link {
 }
 
 impl Live {
+    fn has_ended(&self) -> bool {
+        self.silence.ended.load(Ordering::Acquire)
+    }
+
     pub(crate) fn peer(&self) -> &Peer {
         &self.peer
     }
@@ -208,7 +250,7 @@ async fn connect(client: &Client, role: Role, channel: Option<&Arc<Channel>>) ->
         Role::Alone => TOGETHER_MAX,
         Role::Node => TOGETHER_AT_NODES_MAX,
     };
-    Ok(Live { batcher: Batcher::new(connection, together), peer: Arc::new(peer), subscription, silence })
+    Ok(Live { batcher: Batcher::new(connection, together), peer, subscription, silence })
 }
 
 /// Opens a connection, and subscribes to the channel if the server can push messages on this connection.

@@ -1,4 +1,4 @@
-//! Futures that are dropped at every point where they wait, and nothing is left behind.
+//! Futures that are dropped at every point where they wait. Nothing is left behind.
 
 use std::future::Future;
 use std::pin::pin;
@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use lock_core::Operation;
 
-use crate::support::{Bench, PATIENCE, until};
+use crate::support::{Bench, PATIENCE, YIELDS, Yielding, until};
 
-/// Polls a future so many times, letting everything else run in between, then drops it. Tells whether it had ended.
+/// Polls a future this many times, with everything else running in between, then drops it. Returns whether it had ended.
 async fn drop_after<F: Future>(polls: usize, future: F) -> bool {
     let mut future = pin!(future);
     for _ in 0..polls {
@@ -23,17 +23,21 @@ async fn drop_after<F: Future>(polls: usize, future: F) -> bool {
     false
 }
 
+/// Before the request is sent, when the store has carried it out, and before the answer is there.
 #[tokio::test]
-async fn an_acquire_dropped_at_any_point_leaves_no_key() {
+async fn a_request_dropped_at_any_point_is_carried_on() {
     let bench = Bench::new();
-    let client = bench.client();
-    let mut midway = 0;
-    for polls in 0..5 {
-        let ended = drop_after(polls, client.mutex("a").acquire()).await;
-        midway += usize::from(polls > 0 && !ended);
-        bench.becomes_free("a").await;
+    let client = bench.client_of(Yielding(bench.store.nonblocking()));
+    for polls in 0..=2 * YIELDS {
+        // A lock where nothing else is under way.
+        let [asked, released] = [format!("asked {polls}"), format!("released {polls}")];
+        assert!(!drop_after(polls, client.mutex(&asked).acquire()).await);
+        bench.becomes_free(&asked).await;
+        let guard = client.mutex(&released).acquire().await.unwrap();
+        assert!(!drop_after(polls, guard.release()).await);
+        bench.becomes_free(&released).await;
     }
-    assert!(midway > 0, "none was dropped between its first poll and its end");
+    assert!(drop_after(2 * YIELDS + 1, client.mutex("a").acquire()).await, "those were all points");
 }
 
 #[tokio::test]
@@ -63,7 +67,7 @@ async fn an_acquire_dropped_in_the_queue_leaves_no_place() {
     assert!(bench.is_free("a").await);
 }
 
-/// Drops a future once it has asked the store and before it hears the answer.
+/// Drops a future after it has asked the store and before it gets the answer.
 async fn drop_midway<F: Future>(bench: &Bench, operation: Operation, polls: usize, future: F) {
     bench.faults.hold(operation);
     let asked = bench.faults.ran(operation);

@@ -3,6 +3,7 @@
 
 mod asking;
 mod cancellation;
+mod driving;
 mod holding;
 mod hung;
 mod keeping;

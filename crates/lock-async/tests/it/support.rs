@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -7,12 +8,12 @@ use lock_core::{
     Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, ReleaseRequest,
     Released, Renewed,
 };
-use lock_host::ManualClock;
+use lock_host::{ManualClock, Observer, Occurrence};
 use lock_memory::MemoryStore;
 use lock_memory::faults::{Faults, Faulty};
 use lock_memory::nonblocking::Memory;
 
-/// Longer than anything takes; a test that waits for so long has failed.
+/// Longer than anything takes. A test that waits for this long fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Bench {
@@ -30,7 +31,10 @@ impl Bench {
     }
 
     pub(crate) fn client(&self) -> Client {
-        let backend = Faulty::new(self.store.nonblocking(), &self.faults);
+        self.client_of(Faulty::new(self.store.nonblocking(), &self.faults))
+    }
+
+    pub(crate) fn client_of(&self, backend: impl AsyncBackend) -> Client {
         Client::builder(Arc::new(backend)).clock(Arc::new(self.clock.clone())).build().unwrap()
     }
 
@@ -38,7 +42,10 @@ impl Bench {
     pub(crate) async fn is_free(&self, name: &str) -> bool {
         let probe =
             Client::builder(Arc::new(self.store.nonblocking())).clock(Arc::new(self.clock.clone())).build().unwrap();
-        probe.mutex(name).try_acquire().await.unwrap().is_some()
+        match probe.mutex(name).try_acquire().await.unwrap() {
+            Some(guard) => guard.release().await.is_ok(),
+            None => false,
+        }
     }
 
     pub(crate) async fn becomes_free(&self, name: &str) {
@@ -63,7 +70,7 @@ pub(crate) async fn until(done: impl Fn() -> bool) {
     panic!("it never came true");
 }
 
-/// A store in memory that does something of the test's before each release, and releases only if that went well.
+/// A store in memory that calls the test before each release, and releases only if the test returns `Ok`.
 pub(crate) struct Hooked<F>(pub(crate) Memory, pub(crate) F);
 
 impl<F> std::fmt::Debug for Hooked<F> {
@@ -106,5 +113,69 @@ impl<F: Fn(&ReleaseRequest) -> Hook + Send + Sync + 'static> AsyncBackend for Ho
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
         self.0.fence(lease, within).await
+    }
+}
+
+/// A store in memory at which claims and releases wait before they are carried out, and again before the answer.
+#[derive(Debug)]
+pub(crate) struct Yielding(pub(crate) Memory);
+
+/// How often a request waits, each time.
+pub(crate) const YIELDS: usize = 2;
+
+impl Yielding {
+    async fn wait(&self) {
+        for _ in 0..YIELDS {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl Backend for Yielding {
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
+    fn listen(&self, sink: EventSink) {
+        self.0.listen(sink);
+    }
+}
+
+#[async_trait]
+impl AsyncBackend for Yielding {
+    fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
+        self
+    }
+
+    async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        self.wait().await;
+        let answer = self.0.acquire(claim, within).await;
+        self.wait().await;
+        answer
+    }
+
+    async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
+        self.0.renew(leases, within).await
+    }
+
+    async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        self.wait().await;
+        let answer = self.0.release(request, within).await;
+        self.wait().await;
+        answer
+    }
+
+    async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
+        self.0.fence(lease, within).await
+    }
+}
+
+/// Passes on the names of what it is told.
+pub(crate) struct Names(pub(crate) Sender<&'static str>);
+
+impl Observer for Names {
+    fn observe(&self, occurrence: &Occurrence) {
+        // A test that has heard enough may be over.
+        _ = self.0.send(occurrence.name());
     }
 }

@@ -1,0 +1,149 @@
+//! The request that a user's task runs itself, because it waits for it and nothing else is under way at its site.
+//!
+//! It stays the site's: the task only polls it. As soon as anything else happens at the site, or the task goes away, a
+//! loop continues it. So no other waiter depends on a task that is not polled, and dropping the task cancels nothing.
+
+use std::mem;
+use std::task::Waker;
+
+use futures_util::future::BoxFuture;
+use lock_core::station::{ActionId, TurnId};
+
+/// A request to the store, up to the point where its station has the answer.
+pub(crate) type Running = BoxFuture<'static, ()>;
+
+/// The requests of a site that no loop has yet, in their order.
+#[derive(Default)]
+pub(crate) struct Own {
+    first: First,
+    behind: Vec<Running>,
+    /// How many requests were not answered yet, those of the loops included.
+    unanswered: usize,
+}
+
+/// The request that a task may run.
+#[derive(Default)]
+enum First {
+    #[default]
+    None,
+    /// It is not being polled.
+    Here { id: ActionId, request: Running, by: Option<Runner> },
+    /// The task of this turn polls it.
+    Polled { id: ActionId, by: TurnId, after: After },
+}
+
+/// The task that has polled a request so far.
+struct Runner {
+    turn: TurnId,
+    /// Wakes it when a loop has got the request: until then it waits for nothing else.
+    waker: Waker,
+}
+
+/// What happens to a request when its poll is over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum After {
+    /// The task goes on with it.
+    Stays,
+    /// A loop gets it.
+    Goes,
+}
+
+impl Own {
+    /// A request of the station. What follows decides who runs it.
+    pub(crate) fn push(&mut self, id: ActionId, request: Running) {
+        self.unanswered += 1;
+        if self.unanswered == 1 && matches!(self.first, First::None) {
+            self.first = First::Here { id, request, by: None };
+        } else {
+            self.behind.push(request);
+        }
+    }
+
+    /// The station gets the answer to a request.
+    pub(crate) fn answered(&mut self, answered: ActionId) {
+        self.unanswered = self.unanswered.saturating_sub(1);
+        if matches!(self.first, First::Polled { id, .. } if id == answered) {
+            self.first = First::None;
+        }
+    }
+
+    /// The request for the task of this turn to poll, if there is no other. Otherwise all go to a loop.
+    pub(crate) fn take(&mut self, turn: TurnId, send: impl FnMut(Running) -> Result<(), Running>) -> Option<Running> {
+        match mem::take(&mut self.first) {
+            First::Here { id, request, by }
+                if self.behind.is_empty() && by.as_ref().is_none_or(|by| by.turn == turn) =>
+            {
+                self.first = First::Polled { id, by: turn, after: After::Stays };
+                Some(request)
+            }
+            other @ (First::None | First::Here { .. } | First::Polled { .. }) => {
+                self.first = other;
+                self.hand_over(send);
+                None
+            }
+        }
+    }
+
+    /// Ends the poll by the task of this turn. Returns whether the task goes on with the request.
+    pub(crate) fn settle(
+        &mut self,
+        turn: TurnId,
+        left: Option<(Running, Waker)>,
+        send: impl FnMut(Running) -> Result<(), Running>,
+    ) -> bool {
+        let First::Polled { id, by, after } = self.first else { return false };
+        if by != turn {
+            return false;
+        }
+        self.first = First::None;
+        if let Some((request, waker)) = left {
+            self.first = First::Here { id, request, by: Some(Runner { turn, waker }) };
+        }
+        if after == After::Goes || !self.behind.is_empty() {
+            self.hand_over(send);
+        }
+        matches!(self.first, First::Here { .. })
+    }
+
+    /// Gives all to a loop: at once, or when the present poll is over. What cannot be sent stays if it was polled, because
+    /// its end needs the site, which is locked.
+    pub(crate) fn hand_over(&mut self, mut send: impl FnMut(Running) -> Result<(), Running>) {
+        match mem::take(&mut self.first) {
+            First::Polled { id, by, .. } => {
+                self.first = First::Polled { id, by, after: After::Goes };
+                return;
+            }
+            First::Here { id, request, by } => {
+                let sent = send(request);
+                let waker = by.as_ref().map(|by| by.waker.clone());
+                if let (Err(request), Some(_)) = (sent, &by) {
+                    self.first = First::Here { id, request, by };
+                }
+                waker.into_iter().for_each(Waker::wake);
+            }
+            First::None => {}
+        }
+        mem::take(&mut self.behind).into_iter().for_each(|request| _ = send(request));
+    }
+
+    /// What could not be sent, for the caller to drop once the site is unlocked.
+    pub(crate) fn take_stranded(&mut self) -> Option<Running> {
+        match mem::take(&mut self.first) {
+            First::Here { request, .. } => Some(request),
+            other @ (First::None | First::Polled { .. }) => {
+                self.first = other;
+                None
+            }
+        }
+    }
+
+    /// Whether a task polls a request at this moment.
+    pub(crate) fn is_polled(&self) -> bool {
+        matches!(self.first, First::Polled { .. })
+    }
+
+    /// Whether there is a request that no loop has.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !matches!(self.first, First::None) || !self.behind.is_empty()
+    }
+}

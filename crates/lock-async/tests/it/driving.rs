@@ -1,0 +1,201 @@
+//! Requests that the task that waits for them runs itself, and who continues them when it does not.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use lock_async::Client;
+use lock_core::Operation;
+use lock_memory::faults::Faulty;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::support::{Bench, Names, PATIENCE, until};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A client, and the names of what its observer is told.
+fn observed(bench: &Bench) -> (Client, Receiver<&'static str>) {
+    let (sender, told) = channel();
+    let backend = Arc::new(Faulty::new(bench.store.nonblocking(), &bench.faults));
+    let builder = Client::builder(backend).clock(Arc::new(bench.clock.clone()));
+    (builder.observer(Arc::new(Names(sender))).build().unwrap(), told)
+}
+
+fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+async fn is_told(told: &Receiver<&'static str>, what: &str) {
+    until(|| told.try_recv().is_ok_and(|name| name == what)).await;
+}
+
+/// Its own task runs an acquire, and another one of this client waits for the same lock.
+#[tokio::test]
+async fn a_task_that_is_not_polled_holds_up_nobody_at_its_lock() {
+    let bench = Bench::new();
+    let (client, told) = observed(&bench);
+    let mutex = client.mutex("a");
+    bench.faults.hold(Operation::Acquire);
+    let mut unpolled = pin!(mutex.acquire());
+    assert!(poll(unpolled.as_mut()).is_pending());
+    let next = tokio::spawn({
+        let mutex = mutex.clone();
+        async move { mutex.acquire().await.map(drop) }
+    });
+    tokio::task::yield_now().await;
+    bench.faults.let_go(Operation::Acquire);
+    is_told(&told, "acquired").await;
+    drop(unpolled.await.unwrap());
+    tokio::time::timeout(PATIENCE, next).await.expect("the next one gets the lock").unwrap().unwrap();
+}
+
+/// Nobody else is there, so the alarm is what has a loop continue.
+#[tokio::test]
+async fn a_request_of_a_task_that_is_not_polled_goes_on_after_a_second() {
+    let bench = Bench::new();
+    let (client, told) = observed(&bench);
+    let mutex = client.mutex("a");
+    bench.faults.hold(Operation::Acquire);
+    let mut acquiring = pin!(mutex.acquire());
+    assert!(poll(acquiring.as_mut()).is_pending());
+    bench.faults.let_go(Operation::Acquire);
+    bench.clock.advance(SECOND);
+    is_told(&told, "acquired").await;
+    bench.faults.hold(Operation::Release);
+    let mut releasing = pin!(acquiring.await.unwrap().release());
+    assert!(poll(releasing.as_mut()).is_pending());
+    bench.faults.let_go(Operation::Release);
+    bench.clock.advance(SECOND);
+    is_told(&told, "released").await;
+    releasing.await.unwrap();
+}
+
+/// What the user's task runs is under way as well.
+#[tokio::test]
+async fn closing_waits_for_a_release_that_a_task_runs() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let guard = client.mutex("a").acquire().await.unwrap();
+    bench.faults.hold(Operation::Release);
+    let mut releasing = pin!(guard.release());
+    assert!(poll(releasing.as_mut()).is_pending());
+    let mut closing = pin!(client.close());
+    for _ in 0..100 {
+        assert!(poll(closing.as_mut()).is_pending(), "the release is not answered yet");
+        tokio::task::yield_now().await;
+    }
+    bench.faults.let_go(Operation::Release);
+    tokio::time::timeout(PATIENCE, closing).await.expect("the release was answered");
+    releasing.await.unwrap();
+}
+
+fn runtimes() -> [Runtime; 2] {
+    [Builder::new_current_thread(), Builder::new_multi_thread()]
+        .map(|mut builder| builder.enable_all().build().unwrap())
+}
+
+#[test]
+fn a_claim_that_a_task_runs_as_the_runtime_ends_is_released() {
+    for runtime in runtimes() {
+        let bench = Bench::new();
+        bench.faults.hold(Operation::Acquire);
+        let _client = runtime.block_on(async {
+            let (client, mutex) = (bench.client(), bench.client().mutex("a"));
+            tokio::spawn(async move { mutex.acquire().await.map(drop) });
+            until(|| bench.faults.ran(Operation::Acquire) == 1).await;
+            client
+        });
+        drop(runtime);
+        bench.faults.let_go(Operation::Acquire);
+        runtimes()[0].block_on(bench.becomes_free("a"));
+    }
+}
+
+/// The store had carried it out, so the second answer is that nothing is held.
+#[test]
+fn a_release_that_a_task_runs_as_the_runtime_ends_is_repeated() {
+    for runtime in runtimes() {
+        let bench = Bench::new();
+        let (_client, told) = runtime.block_on(async {
+            let (client, told) = observed(&bench);
+            let guard = client.mutex("a").acquire().await.unwrap();
+            bench.faults.hold(Operation::Release);
+            tokio::spawn(guard.release());
+            until(|| bench.faults.ran(Operation::Release) == 1).await;
+            (client, told)
+        });
+        drop(runtime);
+        bench.faults.let_go(Operation::Release);
+        assert_eq!(told.recv_timeout(PATIENCE), Ok("acquired"));
+        assert_eq!(told.recv_timeout(PATIENCE), Ok("released"));
+    }
+}
+
+/// The task lives on another runtime than the client, which ends first.
+#[test]
+fn a_task_on_another_runtime_goes_on_when_that_of_the_client_has_ended() {
+    let bench = Bench::new();
+    let [runtime, other] = runtimes();
+    let client = runtime.block_on(async { bench.client() });
+    let (early, late) = (client.mutex("a"), client.mutex("b"));
+    other.block_on(async {
+        let guard = early.acquire().await.unwrap();
+        bench.faults.hold(Operation::Acquire);
+        let mut acquiring = pin!(late.acquire());
+        assert!(poll(acquiring.as_mut()).is_pending());
+        tokio::task::spawn_blocking(move || drop(runtime)).await.unwrap();
+        bench.faults.let_go(Operation::Acquire);
+        // The outcome of the claim is unknown, and the keeper asks again, which is not at once.
+        let clock = bench.clock.clone();
+        let passing = async move {
+            loop {
+                clock.advance(SECOND / 10);
+                tokio::time::sleep(SECOND / 100).await;
+            }
+        };
+        let guard_of_late = tokio::select! {
+            acquired = tokio::time::timeout(PATIENCE, acquiring) => acquired.expect("the keeper asks again").unwrap(),
+            () = passing => unreachable!("it does not end"),
+        };
+        guard_of_late.release().await.unwrap();
+        guard.release().await.unwrap();
+        assert!(bench.is_free("a").await && bench.is_free("b").await);
+    });
+}
+
+/// Tasks that wait, hold, give up and leave at two locks, on several threads. Nothing gets lost, and nobody is stuck.
+#[test]
+fn tasks_on_several_threads_hand_their_requests_over() {
+    const TASKS: u64 = 8;
+    const ROUNDS: u64 = 2000;
+    let bench = Bench::new();
+    let runtime = Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = bench.client();
+        let tasks = (0..TASKS).map(|task| {
+            let locks = [client.mutex("a"), client.mutex("b")];
+            tokio::spawn(async move {
+                for round in 0..ROUNDS {
+                    let lock = &locks[usize::from((task + round / 3) % 2 == 0)];
+                    if (task + round) % 7 == 0 {
+                        let mut given_up = pin!(lock.acquire());
+                        _ = poll(given_up.as_mut());
+                    }
+                    let guard = tokio::time::timeout(PATIENCE, lock.acquire()).await.expect("nobody is stuck").unwrap();
+                    guard.check().unwrap();
+                    if (task + round) % 5 != 0 {
+                        tokio::time::timeout(PATIENCE, guard.release()).await.expect("it is answered").unwrap();
+                    }
+                }
+            })
+        });
+        for task in tasks.collect::<Vec<_>>() {
+            task.await.unwrap();
+        }
+        client.close().await;
+        assert!(bench.is_free("a").await && bench.is_free("b").await);
+    });
+}
