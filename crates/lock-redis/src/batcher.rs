@@ -10,7 +10,7 @@ use redis::{Cmd, Pipeline, RedisResult, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
 
-use crate::runs::{apart, first_run, together};
+use crate::runs::{NOT_RUN, apart, first_run, together};
 use crate::script::Many;
 use crate::wire::{Call, load};
 
@@ -20,10 +20,6 @@ pub(crate) const TOGETHER_MAX: usize = 32;
 /// The same for a node of a quorum. There the client can turn to other nodes meanwhile, and small batches cost all of
 /// them time.
 pub(crate) const TOGETHER_AT_NODES_MAX: usize = 128;
-
-/// How the server refuses a script before it runs it: it does not know it, or the user may not use one of the keys. A single
-/// request may be unaffected.
-const NOT_RUN: [&str; 2] = ["NOSCRIPT", "NOPERM"];
 
 /// Sends requests over one connection, in the order in which they were handed over.
 pub(crate) struct Batcher {
