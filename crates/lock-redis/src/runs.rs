@@ -8,6 +8,10 @@ use redis::{Cmd, Value};
 use crate::script::Many;
 use crate::wire::Call;
 
+/// How the server refuses a script before it runs it: it does not know it, or the user may not use one of the keys. A single
+/// request may be unaffected.
+pub(crate) const NOT_RUN: [&str; 2] = ["NOSCRIPT", "NOPERM"];
+
 /// How many of the requests, from the first on, are one command: those after it that ask the same of other locks.
 pub(crate) fn first_run<'a>(calls: impl IntoIterator<Item = &'a Call>) -> usize {
     let mut calls = calls.into_iter();
