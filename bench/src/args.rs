@@ -25,12 +25,15 @@ pub(crate) struct Args {
     /// Writes every figure of every round to a file
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Writes the tables into a page, between its markers
-    #[arg(long, value_name = "FILE")]
-    pub(crate) markdown: Option<PathBuf>,
-    /// Draws the figures into a folder
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) figures: Option<PathBuf>,
+    /// Writes the page about performance, its tables, its figures and the history of versions into a folder
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, require_equals = true, default_missing_value = "docs")]
+    pub(crate) page: Option<PathBuf>,
+    /// What the history calls this version
+    #[arg(long, value_name = "VERSION", default_value = env!("CARGO_PKG_VERSION"))]
+    pub(crate) version_name: String,
+    /// Measures nothing, and shows a run that `--json` wrote
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "scenario", "rounds", "seed", "json"])]
+    pub(crate) from: Option<PathBuf>,
     /// The program that measures rslock; without it, rslock is left out
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) rslock: Option<PathBuf>,
@@ -70,5 +73,8 @@ mod tests {
         assert_eq!(args.scenarios().iter().map(|scenario| scenario.name).collect::<Vec<_>>(), ["one", "crash"]);
         assert_eq!((args.scale().rounds, args.scale().long_rounds), (2, 2));
         assert!(Args::try_parse_from(["bench", "--scenario", "two"]).is_err());
+        let page = |words: &[&str]| Args::parse_from(words).page;
+        assert_eq!(page(&["bench", "--page"]), Some("docs".into()));
+        assert_eq!(page(&["bench", "--page=elsewhere"]), Some("elsewhere".into()));
     }
 }

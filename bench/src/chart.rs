@@ -5,7 +5,7 @@ use svg::Document;
 use svg::node::element::{Group, Line, Rectangle, Text};
 
 use crate::compared::title;
-use crate::figures::Figure;
+use crate::figures::{Figure, Figures};
 use crate::measured::Measured;
 use crate::results::Results;
 use crate::table::shown;
@@ -24,11 +24,18 @@ const BOTTOM: f64 = 16.0;
 struct Chart {
     file: &'static str,
     title: &'static str,
-    /// Whether shorter or longer is better, as text.
+    /// What shorter or longer means, as text.
     note: &'static str,
     scenarios: &'static [&'static str],
-    value: fn(&Measured, Subject) -> Option<f64>,
+    /// The parts of a bar, from its beginning to its end.
+    parts: fn(&Measured, Subject) -> Option<Vec<f64>>,
     scale: Scale,
+}
+
+/// One subject's bar.
+struct Bar {
+    subject: Subject,
+    parts: Vec<f64>,
 }
 
 #[derive(Clone, Copy)]
@@ -40,11 +47,11 @@ enum Scale {
 
 const CHARTS: [Chart; 4] = [
     Chart {
-        file: "bench-pairs.svg",
-        title: "A free lock, acquired and released: median time, to the bare pair",
-        note: "shorter is better",
-        scenarios: &["one", "one-mt", "dropped", "blocking"],
-        value: |measured, subject| measured.subject(subject)?.to_base.get(Figure::P50),
+        file: "bench-cost.svg",
+        title: "A free lock, acquired and released: processor time, to the bare pair",
+        note: "dark: the server; light: the client; shorter is better",
+        scenarios: &["one", "one-mt", "tasks-64", "tasks-64-mt", "tasks-1000", "tasks-1000-mt", "blocking-64"],
+        parts: cost,
         scale: Scale::Linear,
     },
     Chart {
@@ -52,7 +59,7 @@ const CHARTS: [Chart; 4] = [
         title: "Many tasks through one client: pairs in a second, to the bare pair",
         note: "longer is better",
         scenarios: &["tasks-64", "tasks-64-mt", "tasks-1000", "tasks-1000-mt"],
-        value: |measured, subject| measured.subject(subject)?.to_base.get(Figure::Rate),
+        parts: |measured, subject| Some(vec![measured.subject(subject)?.to_base.get(Figure::Rate)?]),
         scale: Scale::Linear,
     },
     Chart {
@@ -60,7 +67,7 @@ const CHARTS: [Chart; 4] = [
         title: "One lock that all want: hand-overs in a second",
         note: "longer is better, each line is a factor of ten",
         scenarios: &["waiters-8", "waiters-64", "split-8", "split-64"],
-        value: |measured, subject| measured.subject(subject)?.figures.get(Figure::Rate),
+        parts: |measured, subject| Some(vec![measured.subject(subject)?.figures.get(Figure::Rate)?]),
         scale: Scale::Logarithmic,
     },
     Chart {
@@ -68,10 +75,19 @@ const CHARTS: [Chart; 4] = [
         title: "A free lock at five nodes: median time, to our scripts by hand",
         note: "shorter is better",
         scenarios: &["quorum-one", "quorum-64", "quorum-beside"],
-        value: |measured, subject| measured.subject(subject)?.to_base.get(Figure::P50),
+        parts: |measured, subject| Some(vec![measured.subject(subject)?.to_base.get(Figure::P50)?]),
         scale: Scale::Linear,
     },
 ];
+
+/// The processor time of the server and of the client, both divided by what the bare pair takes on both sides.
+fn cost(measured: &Measured, subject: Subject) -> Option<Vec<f64>> {
+    let sides = |figures: &Figures| Some([figures.get(Figure::ServerTime)?, figures.get(Figure::ClientTime)?]);
+    let bare = sides(&measured.subject(Subject::Bare)?.figures)?;
+    let ratios = sides(&measured.subject(subject)?.to_base)?;
+    let whole: f64 = bare.iter().sum();
+    Some(bare.into_iter().zip(ratios).map(|(bare, ratio)| ratio * bare / whole).collect())
+}
 
 /// All drawings for which something was measured, with the names of their files.
 pub(crate) fn all(results: &Results) -> Vec<(&'static str, Document)> {
@@ -81,7 +97,7 @@ pub(crate) fn all(results: &Results) -> Vec<(&'static str, Document)> {
 impl Chart {
     fn draw(&self, scenarios: &[Measured]) -> Option<Document> {
         let shown: Vec<_> = scenarios.iter().filter(|it| self.scenarios.contains(&it.scenario.name)).collect();
-        let longest = shown.iter().flat_map(|measured| self.bars(measured)).map(|(_, value)| value).fold(0.0, f64::max);
+        let longest = shown.iter().flat_map(|measured| self.bars(measured)).map(|bar| bar.whole()).fold(0.0, f64::max);
         if longest <= 0.0 {
             return None;
         }
@@ -90,8 +106,8 @@ impl Chart {
         for measured in shown {
             groups = groups.add(label(16.0, y + 18.0, measured.scenario.title).set("font-weight", "600"));
             y += GROUP_HEAD;
-            for (subject, value) in self.bars(measured) {
-                groups = groups.add(bar(y, subject, value, self.scale.length(value, longest)));
+            for bar in self.bars(measured) {
+                groups = groups.add(bar.draw(y, self.scale, longest));
                 y += BAR + GAP;
             }
             y += GROUP_END;
@@ -113,9 +129,9 @@ impl Chart {
         Some(document)
     }
 
-    fn bars(&self, measured: &Measured) -> Vec<(Subject, f64)> {
-        let value = |subject| Some((subject, (self.value)(measured, subject)?));
-        measured.subjects.iter().filter_map(|measured| value(measured.subject)).collect()
+    fn bars(&self, measured: &Measured) -> Vec<Bar> {
+        let bar = |subject| Some(Bar { subject, parts: (self.parts)(measured, subject)? });
+        measured.subjects.iter().filter_map(|measured| bar(measured.subject)).collect()
     }
 }
 
@@ -142,13 +158,25 @@ impl Scale {
     }
 }
 
-fn bar(y: f64, subject: Subject, value: f64, length: f64) -> Group {
-    let bar = Rectangle::new().set("x", LEFT).set("y", y).set("width", length).set("height", BAR).set("rx", 2);
-    let middle = y + BAR * 0.76;
-    Group::new()
-        .add(label(LEFT - 8.0, middle, title(subject)).set("text-anchor", "end"))
-        .add(bar.set("fill", colour(subject)))
-        .add(label(LEFT + length + 6.0, middle, &shown(value)).set("fill", "#344054"))
+impl Bar {
+    fn whole(&self) -> f64 {
+        self.parts.iter().sum()
+    }
+
+    fn draw(&self, y: f64, scale: Scale, longest: f64) -> Group {
+        let (middle, end) = (y + BAR * 0.76, LEFT + scale.length(self.whole(), longest));
+        let mut drawn = Group::new().add(label(LEFT - 8.0, middle, title(self.subject)).set("text-anchor", "end"));
+        let (mut begin, mut sum) = (LEFT, 0.0);
+        for (number, part) in self.parts.iter().enumerate() {
+            sum += part;
+            let end = LEFT + scale.length(sum, longest);
+            let bar = Rectangle::new().set("x", begin).set("y", y).set("width", end - begin).set("height", BAR);
+            let opacity = if number == 0 { 1.0 } else { 0.55 };
+            drawn = drawn.add(bar.set("fill", colour(self.subject)).set("fill-opacity", opacity));
+            begin = end;
+        }
+        drawn.add(label(end + 6.0, middle, &shown(self.whole())).set("fill", "#344054"))
+    }
 }
 
 fn label(x: f64, y: f64, text: &str) -> Text {
@@ -171,7 +199,6 @@ fn colour(subject: Subject) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::Figures;
     use crate::scenario::Scenario;
 
     #[test]
@@ -184,5 +211,15 @@ mod tests {
         assert!(CHARTS[0].draw(&measured).is_none());
         let full = Scale::Logarithmic.length(1e5, 1e5);
         assert!((Scale::Logarithmic.length(1e4, 1e5) / full - 0.8).abs() < 1e-9);
+    }
+
+    #[test]
+    fn costs_of_both_sides_are_divided_by_both_of_the_bare_pair() {
+        let costs =
+            |server, client| vec![Figures::default().with(Figure::ServerTime, server).with(Figure::ClientTime, client)];
+        let rounds = vec![(Subject::Bare, costs(6.0, 2.0)), (Subject::Leasehold, costs(6.0, 4.0))];
+        let measured = Measured::new(Scenario::named("one").unwrap(), rounds);
+        assert_eq!(cost(&measured, Subject::Leasehold), Some(vec![0.75, 0.5]));
+        assert_eq!(cost(&measured, Subject::Rslock), None);
     }
 }

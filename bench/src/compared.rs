@@ -38,6 +38,25 @@ impl Scenario {
             Kind::Held { .. } | Kind::Pool(_) | Kind::Broken(_) => Subject::Leasehold,
         }
     }
+
+    /// The subject of this library that says most about it.
+    pub(crate) fn ours(&self) -> Subject {
+        match self.kind {
+            Kind::Held { .. } => Subject::SixteenthHeld,
+            Kind::Pool(_) => Subject::Pool,
+            Kind::Queue => Subject::ByHand,
+            Kind::Pairs { .. }
+            | Kind::Contend { .. }
+            | Kind::Hold
+            | Kind::Memory
+            | Kind::Crash
+            | Kind::Quorum { .. }
+            | Kind::Beside
+            | Kind::Broken(_)
+            | Kind::SqlitePairs { .. }
+            | Kind::SqliteWait => Subject::Leasehold,
+        }
+    }
 }
 
 /// What a subject is called in tables.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One thing that is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Figure {
     /// The median of a pair or a hand-over, in microseconds.
@@ -121,7 +121,10 @@ impl Figure {
             Self::Join => "joins µs",
             Self::LeaveAtOnce => "leaves µs",
             Self::HandOver => "hands over µs",
-            Self::AskAgainGrowth | Self::JoinGrowth | Self::LeaveAtOnceGrowth | Self::HandOverGrowth => "to 100",
+            Self::AskAgainGrowth => "asks again, to 100",
+            Self::JoinGrowth => "joins, to 100",
+            Self::LeaveAtOnceGrowth => "leaves, to 100",
+            Self::HandOverGrowth => "hands over, to 100",
             Self::OneRound => "one round %",
             Self::ToHealthy => "to healthy",
             Self::Longest => "longest ms",
@@ -175,7 +178,7 @@ impl Figure {
 }
 
 /// Measured values.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Figures(BTreeMap<Figure, f64>);
 

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::thread::available_parallelism;
+use std::time::SystemTime;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The machine and the server.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
     /// The model of the processor.
     processor: String,
@@ -16,6 +17,9 @@ pub(crate) struct Machine {
     redis: String,
     /// How many processes wanted to run in the minute before.
     load: Option<f64>,
+    /// When it was looked at, in UTC.
+    #[serde(default)]
+    pub(crate) when: String,
 }
 
 impl Machine {
@@ -27,15 +31,16 @@ impl Machine {
             cores: available_parallelism().map_or(1, usize::from),
             redis,
             load,
+            when: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         }
     }
 
     /// In one line, for display.
     pub(crate) fn line(&self) -> String {
-        let Self { processor, cores, redis, load } = self;
+        let Self { processor, cores, redis, load, when } = self;
         let load = load.map_or_else(String::new, |load| format!(", load {load} before"));
         let cores = if *cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") };
-        format!("{cores}, {processor}, Redis {redis} on loopback{load}")
+        format!("{cores}, {processor}, Redis {redis} on loopback{load}, {}", when.get(..10).unwrap_or("no date"))
     }
 }
 

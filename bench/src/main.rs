@@ -6,8 +6,8 @@
 //!
 //! Reading order: `args` · `scenario`, `compared` (what is measured) · `rounds`, `awake` (in which order) · `runs`, `queue`,
 //! `quorum`, `sqlite` (one run) · `process`, `server` (both sides of it), `child` (what the processes do) · `hand_over`,
-//! `figures` (what it says) · `results`, `measured`, `targets`, `table`, `chart`, `page` (how it is
-//! shown).
+//! `figures` (what it says) · `results`, `measured`, `targets`, `table`, `chart`, `summary`, `history`,
+//! `page`, `publish` (how it is shown).
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -22,10 +22,12 @@ mod child;
 mod compared;
 mod figures;
 mod hand_over;
+mod history;
 mod machine;
 mod measured;
 mod page;
 mod process;
+mod publish;
 mod queue;
 mod quorum;
 mod results;
@@ -34,14 +36,14 @@ mod runs;
 mod scenario;
 mod server;
 mod sqlite;
+mod summary;
 mod table;
 mod targets;
 
-use std::fs;
 use std::io::{Write, stderr, stdout};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Parser;
 
 use self::args::Args;
@@ -66,27 +68,17 @@ fn main() -> ExitCode {
 }
 
 fn bench(args: &Args) -> Result<()> {
-    let results = Rounds::new(args)?.run()?;
+    let results = match &args.from {
+        Some(path) => Results::read(path)?,
+        None => Rounds::new(args)?.run()?,
+    };
     let mut out = stdout().lock();
     writeln!(out, "{}", table::text(&results))?;
-    keep(args, &results)?;
-    results.complete()
-}
-
-/// Writes the requested files.
-fn keep(args: &Args, results: &Results) -> Result<()> {
     if let Some(path) = &args.json {
-        fs::write(path, serde_json::to_string_pretty(results)?).with_context(|| path.display().to_string())?;
+        results.write(path)?;
     }
-    if let Some(path) = &args.markdown {
-        page::rewrite(path, &table::markdown(results))?;
+    if let Some(docs) = &args.page {
+        publish::all(docs, &results, &args.version_name)?;
     }
-    if let Some(folder) = &args.figures {
-        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-        for (name, drawing) in chart::all(results) {
-            let path = folder.join(name);
-            svg::save(&path, &drawing).with_context(|| path.display().to_string())?;
-        }
-    }
-    Ok(())
+    results.complete()
 }

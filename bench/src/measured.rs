@@ -1,7 +1,8 @@
 //! What was measured in one scenario.
 
+use anyhow::{Context, Result};
 use bench_measure::Subject;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::figures::{Figure, Figures};
 use crate::scenario::Scenario;
@@ -26,6 +27,30 @@ pub(crate) struct OfSubject {
     rounds: Vec<Figures>,
 }
 
+/// What is read of a run that was written down: the rounds; everything else follows from them.
+#[derive(Deserialize)]
+pub(crate) struct Saved {
+    scenario: String,
+    subjects: Vec<SavedSubject>,
+}
+
+#[derive(Deserialize)]
+struct SavedSubject {
+    subject: Subject,
+    rounds: Vec<Figures>,
+}
+
+impl TryFrom<Saved> for Measured {
+    type Error = anyhow::Error;
+
+    fn try_from(saved: Saved) -> Result<Self> {
+        let scenario =
+            Scenario::named(&saved.scenario).with_context(|| format!("there is no scenario {}", saved.scenario))?;
+        let rounds = saved.subjects.into_iter().map(|SavedSubject { subject, rounds }| (subject, rounds));
+        Ok(Self::new(scenario, rounds.collect()))
+    }
+}
+
 impl Measured {
     /// Sums up the rounds of all subjects.
     pub(crate) fn new(scenario: &'static Scenario, rounds: Vec<(Subject, Vec<Figures>)>) -> Self {
@@ -40,6 +65,11 @@ impl Measured {
 
     pub(crate) fn subject(&self, subject: Subject) -> Option<&OfSubject> {
         self.subjects.iter().find(|measured| measured.subject == subject)
+    }
+
+    /// Those of this library that say most about the scenario.
+    pub(crate) fn ours(&self) -> Option<&OfSubject> {
+        self.subject(self.scenario.ours())
     }
 
     /// Of a subject, divided by that of another one.

@@ -1,10 +1,13 @@
 //! What was measured, whole.
 
-use anyhow::{Result, ensure};
-use serde::Serialize;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
-use crate::measured::Measured;
+use crate::measured::{Measured, Saved};
 use crate::targets::{self, Verdict};
 
 /// All results.
@@ -19,10 +22,34 @@ pub(crate) struct Results {
     pub(crate) failures: Vec<String>,
 }
 
+/// What is read of a run that was written down.
+#[derive(Deserialize)]
+struct SavedRun {
+    machine: Machine,
+    method: String,
+    scenarios: Vec<Saved>,
+    failures: Vec<String>,
+}
+
 impl Results {
     pub(crate) fn new(machine: Machine, method: String, scenarios: Vec<Measured>, failures: Vec<String>) -> Self {
         let targets = targets::judge(&scenarios);
         Self { machine, method, scenarios, targets, failures }
+    }
+
+    /// Reads a run that was written down.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let read = || -> Result<Self> {
+            let SavedRun { machine, method, scenarios, failures } = serde_json::from_str(&fs::read_to_string(path)?)?;
+            let scenarios = scenarios.into_iter().map(Measured::try_from).collect::<Result<_>>()?;
+            Ok(Self::new(machine, method, scenarios, failures))
+        };
+        read().with_context(|| path.display().to_string())
+    }
+
+    /// Writes the run down.
+    pub(crate) fn write(&self, path: &Path) -> Result<()> {
+        fs::write(path, serde_json::to_string_pretty(self)?).with_context(|| path.display().to_string())
     }
 
     /// Whether all runs did what they should.

@@ -36,7 +36,7 @@ pub(crate) fn text(results: &Results) -> String {
 
 /// Everything, for a page.
 pub(crate) fn markdown(results: &Results) -> String {
-    let heading = |title: &str| format!("### {title}\n");
+    let heading = |title: &str| format!("## {title}\n");
     let named = |name: &str| format!("`--scenario {name}`\n");
     whole(results, &Look { style: presets::ASCII_MARKDOWN, heading, named })
 }
@@ -93,6 +93,11 @@ fn of_targets<'a>(verdicts: impl Iterator<Item = &'a Verdict>, style: TableStyle
         table.add_row([Cell::new(&verdict.what), bound, number(verdict.measured), Cell::new(verdict_word)]);
     }
     table.trim_fmt()
+}
+
+/// An empty table for a page.
+pub(crate) fn markdown_table() -> Table {
+    table(presets::ASCII_MARKDOWN)
 }
 
 fn table(style: TableStyle) -> Table {

@@ -182,6 +182,8 @@ fn overlaps(scenarios: &[Measured]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
     use crate::figures::Figures;
     use crate::scenario::Scenario;
@@ -195,6 +197,12 @@ mod tests {
         assert_eq!((verdicts[1].what.as_str(), verdicts[1].met), ("one: client µs, to bare", Some(false)));
         assert!(verdicts[2..].iter().all(|verdict| verdict.met.is_none()));
         assert!(AtLeast(5.0).allows(5.0) && !AtLeast(5.0).allows(4.9));
+    }
+
+    #[test]
+    fn every_target_has_a_name_of_its_own() {
+        let names: HashSet<String> = TARGETS.iter().map(Target::what).collect();
+        assert_eq!(names.len(), TARGETS.len());
     }
 
     #[test]

@@ -6,15 +6,26 @@ use std::{env, fs, io};
 const LOOKS: &str = "        self.asleep_until.store(LOOKING, Ordering::SeqCst);\n";
 
 fn main() -> io::Result<()> {
-    twin("deaf_alarms", "alarms.rs", "if next.is_none_or(|next| at < next)", "if next.is_some_and(|next| at < next)")?;
-    twin("hasty_renewals", "renewals.rs", LOOKS, "")
+    twin(
+        "deaf_alarms",
+        "lock-host/src/alarms.rs",
+        "if next.is_none_or(|next| at < next)",
+        "if next.is_some_and(|next| at < next)",
+    )?;
+    twin("hasty_renewals", "lock-host/src/renewals.rs", LOOKS, "")?;
+    twin(
+        "hasty_slots",
+        "lock-redis/src/slots.rs",
+        "if let Some(slot) = self.take_from(&mut state) {",
+        "if let Some(slot) = None {",
+    )
 }
 
-/// Writes a twin of a file of `lock-host` in which `line` reads otherwise. A line that is not there any more is an
+/// Writes a twin of a file in `crates` in which `line` reads otherwise. A line that is not there any more is an
 /// error, so that no twin is silently whole.
 fn twin(name: &str, file: &str, line: &str, broken: &str) -> io::Result<()> {
     let folder = env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?;
-    let path = Path::new(&folder).join("../../crates/lock-host/src").join(file);
+    let path = Path::new(&folder).join("../../crates").join(file);
     println!("cargo::rerun-if-changed={}", path.display());
     let source = fs::read_to_string(&path)?;
     if source.matches(line).count() != 1 {

@@ -25,10 +25,10 @@ usage: cargo xtask COMMAND
   model    explore every order of events of the quorum's protocol; --help lists the bounds
   chaos    run many processes under constant failures: --minutes N [--seed S]
   mutants  find changes to a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
-  bench    measure how fast leasehold is; --help lists the options
+  bench    measure how fast leasehold is: [--quick] [--page]; --help lists the options
   package  package and build every crate that can be published; --no-verify only packages
   ci       check a change before it is merged: test and sim, then format, lints, docs, feature builds, house rules
-  tidy     only check the house rules: dependencies, circles, file sizes, versions, words";
+  tidy     only check the house rules: dependencies, circles, file sizes, versions, words, links";
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);

@@ -2,6 +2,7 @@
 
 mod circles;
 mod modules;
+mod pages;
 mod sizes;
 mod sources;
 
@@ -57,6 +58,7 @@ pub(crate) fn run() -> Result<()> {
     no_runtime_in_blocking_builds()?;
     one_version()?;
     circles::run()?;
+    pages::run()?;
     sizes::run()
 }
 

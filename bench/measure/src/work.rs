@@ -13,7 +13,7 @@ use crate::{Client, Ending, Lock, Meter, Names, Plan, Report, Runtime, Turn, Wor
 const SETTLE: Duration = Duration::from_millis(300);
 /// How many locks a task goes round that tries. The first locks of all tasks come first in the order of names, so that a process
 /// that holds as many locks as there are tasks holds one of each task's.
-pub const LOCKS_OF_A_TASK: usize = 16;
+pub const LOCKS_OF_A_TASK: u32 = 16;
 /// How many locks are asked for at a time by a process that wants many.
 const AT_ONCE: usize = 64;
 
@@ -101,7 +101,7 @@ async fn all_pairs<L: Lock>(locks: &[Arc<L>], ending: Ending, span: Duration) ->
 }
 
 async fn tries<C: Client>(client: &C, tasks: u32, [warm_up, span]: [Duration; 2]) -> Result<()> {
-    let all = locks(client, tasks * LOCKS_OF_A_TASK as u32, &Names::Each("bench".to_owned()))?;
+    let all = locks(client, tasks * LOCKS_OF_A_TASK, &Names::Each("bench".to_owned()))?;
     let of_task = |task| all.iter().skip(task).step_by(tasks as usize).cloned().collect();
     let rounds: Vec<Vec<_>> = (0..tasks as usize).map(of_task).collect();
     all_tries(&rounds, warm_up).await?;

@@ -11,7 +11,7 @@ use support::leasehold::{Leasehold, Running, code, text};
 use test_support::{RedisOptions, RedisServer};
 
 #[test]
-fn who_waits_waits_for_a_store_that_is_away_from_the_beginning() {
+fn a_waiter_waits_for_a_store_that_is_away_from_the_beginning() {
     let mut server = RedisServer::start_with(RedisOptions::default().append_only());
     server.kill();
     let leasehold = Leasehold::new();

@@ -7,7 +7,7 @@ mod support;
 use support::leasehold::{Leasehold, code, text};
 use test_support::{Finish, RedisOptions, RedisServer};
 
-/// Runs a command that must not come to be run, and checks what is said.
+/// Runs `leasehold` with a command that must not start, and checks the output.
 fn refused(leasehold: &Leasehold, options: &str, expected: i32, words: &[&str]) {
     let output = leasehold.run(options, "touch ran");
     let said = text(&output.stderr);

@@ -56,7 +56,7 @@ fn leasehold_is_killed() {
 }
 
 #[test]
-fn leasehold_is_stopped_and_hears_of_its_loss_when_it_goes_on() {
+fn leasehold_notices_a_loss_when_it_continues_after_a_stop() {
     let first = First::start();
     first.running.signal(Signal::STOP);
     first.assert_dead_when_next_holder_runs();
@@ -91,7 +91,7 @@ fn leasehold_and_guard_are_killed_together() {
     kill_process(guard, Signal::KILL).unwrap();
     first.running.signal(Signal::KILL);
     wait_for_death(&first.pids[..1]);
-    // Nobody is left to end what the command started: said in the guard's documentation.
+    // No process is left to end what the command started, as the guard's documentation says.
     kill_process(Pid::from_raw(first.pids[1]).unwrap(), Signal::KILL).unwrap();
 }
 
@@ -118,7 +118,7 @@ fn the_lease_is_revoked() {
     let client = blocking::connect(&leasehold.url()).unwrap();
     client.inspect().unwrap().revoke(&"a".parse().unwrap(), token, SECOND).unwrap();
     assert_eq!(code(running.end().status), 76);
-    // It is seen at the next renewal, after a third of the ttl; the deadline would take over after 9 s.
+    // The next renewal finds it, after a third of the ttl; the deadline would find it after 9 s.
     assert!(began.elapsed() < SECOND * 8);
 }
 

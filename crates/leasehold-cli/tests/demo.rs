@@ -26,7 +26,7 @@ fn demo(leasehold: &Leasehold, options: &str) -> Command {
     command
 }
 
-/// What the demo saw, stage by stage.
+/// The observations of the demo, stage by stage.
 fn seen(leasehold: &Leasehold, options: &str) -> Vec<Value> {
     let began = Instant::now();
     let output = demo(leasehold, options).arg("--json").finish();
@@ -123,7 +123,7 @@ fn a_store_of_one_process_is_refused() {
     }
 }
 
-/// A demo that runs. Killed at the end of the test.
+/// A running demo. Killed at the end of the test.
 struct Running(Child);
 
 impl Running {
@@ -144,7 +144,7 @@ impl Drop for Running {
     }
 }
 
-/// Waits until these are all: what a queue numbered last expires with its places.
+/// Waits until these are all keys: the last number of a queue expires with its places.
 fn wait_for_keys(server: &RedisServer, expected: &[&str]) {
     wait_for(&format!("no keys but {expected:?}"), || (keys(server) == expected).then_some(()));
 }

@@ -1,4 +1,4 @@
-//! The guard process by itself, with the test in the place of `leasehold run`.
+//! The guard process alone, with the test in place of `leasehold run`.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops where it cannot go on")]
@@ -76,7 +76,7 @@ impl Guarded {
         kill_process(Pid::from_child(&self.process), signal).unwrap();
     }
 
-    /// Waits for the one event that is looked for, and passes over the others.
+    /// Waits for one kind of event, and skips all others.
     fn await_event(&mut self, wanted: impl Fn(&Event) -> bool) -> Event {
         let line = self.line.as_mut().unwrap();
         wait_for("an event", || line.receive::<Event>().unwrap().into_iter().find(&wanted))
@@ -97,7 +97,7 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // Not before what it guards is dead: a guard that is killed first leaves its grandchildren alone.
+        // Not before what it guards is dead: if a guard is killed first, its grandchildren stay.
         self.line = None;
         if std::thread::panicking() {
             let _ = self.process.kill();
@@ -118,7 +118,7 @@ fn a_leasehold_that_falls_silent_has_its_group_ended_before_the_deadline() {
 
 #[test]
 fn a_leasehold_that_dies_has_its_group_ended_at_once() {
-    // So long that nothing but the death can be the reason.
+    // So long that only the death can be the reason.
     let lease = PATIENCE * 10;
     let mut guarded = Guarded::start_under(lease, &["sh", "-c", "sleep 60 & echo $$ $! > pids; wait"]);
     let pids = guarded.scratch.pids_of("pids");
@@ -158,7 +158,7 @@ fn signals_reach_the_whole_group() {
 }
 
 #[test]
-fn what_a_command_leaves_in_its_group_ends_with_it() {
+fn processes_that_a_command_leaves_in_its_group_end_with_it() {
     let mut guarded = Guarded::shell("sleep 60 & echo $$ $! > pids; exit 0");
     let pids = guarded.scratch.pids_of("pids");
     assert_eq!(guarded.await_end(), (Status::Code(0), Cause::Itself));
@@ -185,7 +185,7 @@ fn a_guard_outlives_signals_that_are_meant_for_the_command() {
 }
 
 #[test]
-fn a_stopped_command_is_told_of_and_still_ended_in_time() {
+fn a_stopped_command_is_reported_and_still_ended_in_time() {
     // A shell that is just starting a command is not reported as stopped before that command goes on.
     let mut guarded = Guarded::shell("echo $$ > pids; exec sleep 60");
     let pids = guarded.scratch.pids_of("pids");

@@ -1,4 +1,4 @@
-//! What people come for, on both stores: jobs that do not run twice, and numbers that are not lost.
+//! The usual tasks, on both stores: jobs that do not run twice, and counters without lost updates.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
@@ -101,7 +101,7 @@ fn a_store_that_is_stopped_ends_the_command_in_time() {
     store_goes_away(|server| server.stop());
 }
 
-/// Tokens go on rising when the file was deleted, and when the lock moves to Redis.
+/// Tokens keep rising after the file was deleted, and when the lock moves to Redis.
 #[test]
 fn tokens_rise_over_stores() {
     let server = RedisServer::start();

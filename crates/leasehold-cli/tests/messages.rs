@@ -1,4 +1,4 @@
-//! What `leasehold` says to people, and when it says nothing.
+//! What `leasehold` prints for people, and when it prints nothing.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
@@ -12,7 +12,7 @@ use test_support::{Finish, RedisOptions, RedisServer};
 const HOLD: &str = "echo held > held; while [ ! -e done ]; do sleep 0.02; done";
 
 #[test]
-fn who_skips_without_a_complaint_hears_nothing_but_errors() {
+fn a_skip_that_exits_with_0_prints_nothing_but_errors() {
     let leasehold = Leasehold::new();
     let _holder = leasehold.start("a", HOLD, "held");
     for options in ["-n -E 0 a", "-w 100ms -E 0 a", "-q -n -E 0 a"] {
@@ -29,7 +29,7 @@ fn who_skips_without_a_complaint_hears_nothing_but_errors() {
 }
 
 #[test]
-fn a_long_wait_is_told_once_in_a_log() {
+fn a_long_wait_is_reported_once_in_a_log() {
     let leasehold = Leasehold::new();
     let _holder = leasehold.start("--why nightly a", HOLD, "held");
     let waiters = ["-w 6s a", "-w 6s -q a", "-w 6s -E 0 a"].map(|line| Running::spawn(leasehold.script(line, "true")));
@@ -41,7 +41,7 @@ fn a_long_wait_is_told_once_in_a_log() {
 }
 
 #[test]
-fn what_was_probably_meant_is_said() {
+fn an_error_suggests_what_was_probably_meant() {
     let leasehold = Leasehold::new();
     let said = |line: &[&str], expected: i32| {
         let output = leasehold.command("run").args(line).finish();

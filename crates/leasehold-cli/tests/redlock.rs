@@ -1,4 +1,4 @@
-//! `leasehold` on a quorum of real servers: what `redlock` says and does, and what `run` does meanwhile.
+//! `leasehold` on a quorum of real servers: what `redlock` prints and does, and what `run` does meanwhile.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
@@ -33,7 +33,7 @@ fn a_new_deployment_says_why_it_grants_nothing_until_it_is_declared_new() {
 }
 
 #[test]
-fn who_waits_is_told_for_what_and_served_when_the_quorum_votes() {
+fn a_waiter_learns_what_it_waits_for_and_is_served_when_the_quorum_votes() {
     let nodes = Nodes::founded(3);
     nodes.all_forget_to_vote();
     let options = format!("-v -w 25s {RUN} {} a", nodes.url());
@@ -48,7 +48,7 @@ fn who_waits_is_told_for_what_and_served_when_the_quorum_votes() {
 
 /// The text says how long it lasts at most, which is less each second.
 #[test]
-fn a_waiter_is_told_once_that_the_nodes_dwell() {
+fn a_waiter_is_told_once_that_the_nodes_abstain() {
     let nodes = Nodes::blank(3);
     let said = nodes.refused(&format!("-w 8s {RUN} {} a", nodes.url()), 69);
     let told: Vec<_> = said.lines().filter(|line| line.contains("still waiting for a")).collect();
@@ -56,7 +56,7 @@ fn a_waiter_is_told_once_that_the_nodes_dwell() {
 }
 
 #[test]
-fn only_what_nobody_used_can_be_declared_new() {
+fn only_unused_nodes_can_be_declared_new() {
     let mut nodes = Nodes::founded(3);
     nodes.servers[0].restart_empty();
     nodes.servers[1].restart_empty();
@@ -182,7 +182,7 @@ fn a_majority_that_hangs_ends_the_command_in_time() {
 }
 
 #[test]
-fn what_is_no_deployment_is_refused() {
+fn nodes_that_are_no_deployment_are_refused() {
     let nodes = Nodes::founded(4);
     let said = nodes.refused(&format!("-n {RUN} {} a", nodes.url_of(0..3)), 78);
     assert!(said.contains("belongs to a deployment of other nodes"), "{said}");

@@ -1,4 +1,4 @@
-//! `leasehold redlock move`: another list of nodes, and nobody who is served by both.
+//! `leasehold redlock move`: another list of nodes, and no lock that both lists grant.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
@@ -67,7 +67,7 @@ fn a_move_that_would_lead_astray_is_refused_and_changes_nothing() {
     assert!(text(&output.stderr).contains("too few"), "{}", text(&output.stderr));
 }
 
-/// When the last leases are over, the one who moves is the first to find the new nodes voting.
+/// When the last leases have ended, the moving process is the first to find the new nodes voting.
 #[test]
 fn the_first_run_after_a_move_does_not_warn_of_clocks_while_the_kept_nodes_remember() {
     let mut nodes = Nodes::founded(3);
@@ -125,7 +125,7 @@ fn an_old_node_that_was_away_during_the_move_is_moved_by_the_next_client() {
     nodes.refused(&format!("-n {RUN} {old} a"), 78);
 }
 
-/// What would make a majority of the old list: the node that was left behind, and one that forgot that it was moved.
+/// A possible majority of the old list: the node that was left behind, and one that forgot that it was moved.
 #[test]
 fn a_node_that_was_moved_and_forgot_is_not_taken_back() {
     let (mut nodes, old, new) = moved_without_the_third();

@@ -20,7 +20,7 @@ use test_support::{Finish, RedisServer};
 const HOLD: &str = "echo held > held; while [ ! -e done ]; do sleep 0.02; done";
 
 #[test]
-fn the_commands_own_code_comes_back() {
+fn the_exit_code_is_that_of_the_command() {
     let leasehold = Leasehold::new();
     for own in [0, 1, 7, 75, 255] {
         assert_eq!(code(leasehold.run("a", &format!("exit {own}")).status), own);
@@ -30,7 +30,7 @@ fn the_commands_own_code_comes_back() {
 }
 
 #[test]
-fn what_cannot_be_executed_is_126_or_127_and_the_lock_is_free_again() {
+fn a_command_that_cannot_be_executed_exits_126_or_127_and_frees_the_lock() {
     let leasehold = Leasehold::new();
     std::fs::write(leasehold.scratch.file("plain"), "no program").unwrap();
     for (program, expected) in [("./plain", 126), ("./nowhere", 127), ("no-such-command-anywhere", 127)] {
@@ -118,7 +118,7 @@ fn a_state_directory_may_have_any_name_but_has_to_be_writable() {
     let output = leasehold.script("a", "true").env("XDG_STATE_HOME", &odd).finish();
     assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
     assert!(odd.join("leasehold/locks.db").exists());
-    // Nobody makes directories there, not even root.
+    // No user can make directories there, not even root.
     let denied = leasehold.script("a", "true").env("XDG_STATE_HOME", "/sys").finish();
     assert_eq!(code(denied.status), 77, "{}", text(&denied.stderr));
 }
@@ -168,7 +168,7 @@ fn a_nested_run_is_recognised_however_the_store_is_with_url() {
 }
 
 #[test]
-fn what_a_job_leaves_running_can_take_its_lock_later() {
+fn a_process_that_a_job_leaves_running_can_take_its_lock_later() {
     let leasehold = Leasehold::new();
     let held = text(&leasehold.run("a", "echo $LEASEHOLD_HELD").stdout);
     let later = |options: &str| leasehold.script(options, "true").env("LEASEHOLD_HELD", held.trim()).finish();
@@ -181,7 +181,7 @@ fn what_a_job_leaves_running_can_take_its_lock_later() {
 }
 
 #[test]
-fn a_holder_that_was_killed_is_seen_to_be_gone() {
+fn a_holder_that_was_killed_is_noticed() {
     let leasehold = Leasehold::new();
     let holder = leasehold.start("--ttl 20s a", HOLD, "held");
     assert_eq!(leasehold.json("show a")["gone"], json!(false));
@@ -244,7 +244,7 @@ fn a_command_line_that_cannot_be_understood_is_64() {
 }
 
 #[test]
-fn the_outcome_can_be_had_as_json() {
+fn the_outcome_is_available_as_json() {
     let leasehold = Leasehold::new();
     let ended = report(&leasehold.run("--json a", "exit 3"));
     assert_eq!(
@@ -290,7 +290,7 @@ fn signals_are_passed_on_and_a_second_interrupt_kills() {
     let mut running = leasehold.start("a", deaf, "ready2");
     running.signal(Signal::INT);
     leasehold.scratch.text_of("heard");
-    // One that follows at once counts as the same.
+    // A second signal that follows at once counts as the same.
     wait_for("the end of leasehold", || {
         let has_ended = running.has_ended();
         if !has_ended {
@@ -328,7 +328,7 @@ fn leasehold_ends_by_the_signal_that_ended_its_command_or_its_wait() {
 }
 
 #[test]
-fn what_was_ignored_stays_ignored() {
+fn ignored_signals_stay_ignored() {
     let leasehold = Leasehold::new();
     let script = "echo r > ready; while [ ! -e done ]; do sleep 0.02; done; exit 6";
     let line = format!("trap '' HUP INT; exec {} run a -- sh -c '{script}'", env!("CARGO_BIN_EXE_leasehold"));
@@ -344,7 +344,7 @@ fn what_was_ignored_stays_ignored() {
 }
 
 #[test]
-fn what_a_command_leaves_behind_ends_before_the_lock_is_free() {
+fn processes_that_a_command_leaves_behind_end_before_the_lock_is_free() {
     let leasehold = Leasehold::new();
     let output = leasehold.run("a", "sleep 60 > /dev/null 2>&1 & echo $! > pids; exit 5");
     assert_eq!(code(output.status), 5);
@@ -352,7 +352,7 @@ fn what_a_command_leaves_behind_ends_before_the_lock_is_free() {
 }
 
 #[test]
-fn ls_and_show_tell_who_holds_what() {
+fn ls_and_show_name_locks_and_holders() {
     let leasehold = Leasehold::new();
     assert_eq!(leasehold.json("ls"), json!([]));
     assert_eq!(text(&leasehold.command("ls").finish().stdout), "no lock is held\n");

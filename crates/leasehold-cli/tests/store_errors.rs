@@ -39,7 +39,7 @@ fn with_a_small_disk(leasehold: &Leasehold, script: &str) -> Command {
 }
 
 #[test]
-fn a_full_disk_is_told_while_the_wait_goes_on() {
+fn a_full_disk_is_reported_while_the_wait_goes_on() {
     let leasehold = Leasehold::new();
     let probe = with_a_small_disk(&leasehold, "true").finish();
     if !probe.status.success() {
@@ -64,7 +64,7 @@ fn a_full_disk_is_told_while_the_wait_goes_on() {
 }
 
 #[test]
-fn a_primary_that_became_a_replica_is_told_to_those_who_wait() {
+fn waiters_are_told_that_a_primary_became_a_replica() {
     let (leasehold, server) = (Leasehold::new(), RedisServer::start());
     let url = server.url();
     let _holder = leasehold.start(&format!("--url {url} a"), "echo r > held; sleep 60", "held");

@@ -1,4 +1,4 @@
-//! Who has the terminal while a command runs.
+//! Which process has the terminal while a command runs.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops where it cannot go on")]
@@ -38,7 +38,7 @@ fn control_c_ends_a_loop_that_was_typed() {
         session.types(&format!("{LOOP}\n"));
         session.shows("go\r\n");
         session.types(key);
-        // A shell goes on after Ctrl-\ in any loop.
+        // A shell continues after Ctrl-\ in any loop.
         if key == "\x1c" {
             session.shows("go\r\n");
             session.types("\x03");
@@ -78,7 +78,7 @@ fn control_c_ends_a_loop_that_waits_for_a_lock() {
 }
 
 #[test]
-fn a_command_that_is_suspended_is_told_of_and_can_be_ended() {
+fn a_suspended_command_is_reported_and_can_be_ended() {
     // A shell cannot be stopped while it starts a command, hence `exec`.
     let mut session = Session::of_script("trap : INT; leasehold run a -- sh -c 'echo go; exec sleep 60'; echo code $?");
     session.shows("go");
@@ -91,7 +91,7 @@ fn a_command_that_is_suspended_is_told_of_and_can_be_ended() {
 }
 
 #[test]
-fn who_waits_on_a_terminal_sees_who_holds_the_lock() {
+fn a_waiter_on_a_terminal_sees_the_holder() {
     let mut session = Session::of_script(
         "trap : INT; leasehold run --why nightly a -- sh -c 'echo r > held; sleep 60' < /dev/null & holder=$!; \
          while [ ! -e held ]; do sleep 0.05; done; leasehold run -w 5m a -- true; echo code $?; kill $holder; wait",
@@ -135,7 +135,7 @@ fn control_z_gives_the_terminal_to_the_shell_and_the_lease_is_renewed() {
     session.shows("was stopped");
     session.shows("Stopped");
     session.shows(PROMPT);
-    // Longer than the ttl: it would be over.
+    // Longer than the ttl: the lease would have ended.
     session.types("leasehold run -n a -- true; echo busy $?; sleep 4; leasehold run -n a -- true; echo still $?\n");
     session.shows("busy 75");
     session.shows("still 75");
@@ -162,7 +162,7 @@ fn a_stopped_job_goes_on_in_the_background_and_comes_to_the_foreground() {
     session.shows(PROMPT);
     session.types("bg\n");
     session.shows(PROMPT);
-    // What reads from the terminal in the background is stopped.
+    // A background process that reads from the terminal is stopped.
     session.types("echo > on\n");
     session.shows("was stopped");
     session.types("fg\n");
@@ -174,7 +174,7 @@ fn a_stopped_job_goes_on_in_the_background_and_comes_to_the_foreground() {
 }
 
 #[test]
-fn who_waits_can_be_stopped_and_goes_on_waiting() {
+fn a_waiter_can_be_stopped_and_continued() {
     let mut session = Session::of_bash();
     session.types("leasehold run a -- sh -c 'echo h > held; while [ ! -e done ]; do sleep 0.05; done' < /dev/null &\n");
     session.scratch.text_of("held");
@@ -226,9 +226,9 @@ fn a_front_that_is_killed_takes_the_command_with_it() {
     session.exit();
 }
 
-/// The front is what the shell takes for its job: stopped by others, it leaves the terminal to the shell for good.
+/// The front is the process that the shell takes for its job: if others stop it, it leaves the terminal to the shell for good.
 #[test]
-fn a_front_that_others_stop_leaves_the_terminal_to_the_shell() {
+fn a_foreground_job_that_others_stop_leaves_the_terminal_to_the_shell() {
     let mut session = Session::of_bash();
     session.types("(sleep 1; kill -STOP $(pgrep -o -f 'leasehold ru[n] stopped')) & leasehold run stopped -- sh -c 'echo $$ > pid; sleep 3'\n");
     session.scratch.text_of("pid");

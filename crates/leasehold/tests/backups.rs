@@ -15,12 +15,12 @@ fn server() -> RedisServer {
     RedisServer::start_with(RedisOptions::default().arguments(&["--repl-diskless-sync-delay", "0"]))
 }
 
-/// What each server says that the node is sealed with.
+/// The seal of the node on each server.
 fn seals(servers: &[RedisServer]) -> Vec<String> {
     servers.iter().map(|server| server.command(&["HGET", "leasehold:node", "seal"])).collect()
 }
 
-/// How each server calls the history of its data.
+/// Each server's identifier of the history of its data.
 fn histories(servers: &[RedisServer]) -> Vec<String> {
     let history = |info: String| info.lines().find_map(|line| line.strip_prefix("master_replid:")).unwrap().to_owned();
     servers.iter().map(|server| history(server.command(&["INFO", "replication"]))).collect()

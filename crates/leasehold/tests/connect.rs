@@ -29,7 +29,7 @@ async fn both_faces_meet_at_one_store() {
 /// Nothing here takes as long; it only bounds a hang.
 const WITHIN: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// Some servers that are a deployment, and its URL.
+/// Several servers that form a deployment, and its URL.
 fn quorum() -> (Vec<RedisServer>, String) {
     let servers: Vec<_> = (0..3).map(|_| RedisServer::start_with(password())).collect();
     let hosts: Vec<_> = servers.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
@@ -122,7 +122,7 @@ fn a_configuration_can_be_a_url() {
 }
 
 #[test]
-fn a_configuration_that_is_refused_tells_the_field_and_what_is_allowed_but_no_secret() {
+fn the_error_of_a_refused_configuration_names_the_field_and_the_allowed_values_but_no_secret() {
     for (text, told) in [
         (r#" "redsi://:sesame@h" "#, "did you mean redis://HOST?"),
         (r#" "redis://:sesame@h?x=1" "#, "redis URL"),

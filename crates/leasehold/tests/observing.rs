@@ -1,4 +1,4 @@
-//! Both facades tell observers the same, in the same order.
+//! Both facades report the same to observers, in the same order.
 #![cfg(feature = "full")]
 #![allow(clippy::unwrap_used, reason = "tests may")]
 
@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 /// A request for a lease of this ttl may take a second.
 const TTL: Duration = Duration::from_secs(6);
 
-/// Keeps what it is told.
+/// Records what it is told.
 #[derive(Default)]
 struct Log(Mutex<Vec<Occurrence>>);
 
@@ -35,7 +35,7 @@ impl Log {
         self.all().iter().map(Occurrence::name).collect()
     }
 
-    /// Waits until this was told last.
+    /// Waits until this was reported last.
     #[track_caller]
     fn ends_with(&self, name: &str) {
         wait_for(&format!("{name:?} to be told"), || (self.names().last() == Some(&name)).then_some(()));
@@ -159,11 +159,11 @@ fn play(connect: Connect) -> Vec<Occurrence> {
     log.all()
 }
 
-/// What matters of an occurrence, without times.
+/// An occurrence without its times.
 fn outline(occurrence: &Occurrence) -> String {
     let lock = occurrence.lock().map(|lock| format!(" {lock}")).unwrap_or_default();
     let more = if let Occurrence::Acquired { position, .. } = occurrence {
-        // A lock that is handed over at once may be there before the answer that tells the position.
+        // A lock that is handed over at once may arrive before the answer with the position.
         assert!(position.is_none_or(|position| position == 1), "only one waits: {position:?}");
         String::new()
     } else if let Occurrence::Lost { reason, .. } = occurrence {
@@ -251,7 +251,7 @@ fn both_facades_tell_of_calls_that_do_not_get_the_lock() {
 
 /// What only one facade has: a future that is dropped, and a token that cancels.
 #[test]
-fn a_call_that_its_user_ends_is_told() {
+fn a_call_that_its_user_ends_is_reported() {
     let _watchdog = Watchdog::over_this_test();
     let (store, log) = (MemoryStore::default(), Arc::new(Log::default()));
     let holder = blocking::Client::new(Arc::new(store.blocking())).unwrap();
@@ -287,7 +287,7 @@ fn a_call_that_its_user_ends_is_told() {
 
 /// The clock is moved by hand, so that this takes no ten seconds.
 #[test]
-fn both_facades_tell_of_a_long_wait_and_who_holds_the_lock() {
+fn both_facades_report_a_long_wait_and_the_holder() {
     let _watchdog = Watchdog::over_this_test();
     let runtime = Runtime::new().unwrap();
     let _entered = runtime.enter();
@@ -317,7 +317,7 @@ fn both_facades_tell_of_a_long_wait_and_who_holds_the_lock() {
     }
 }
 
-/// Takes another lock for a moment whenever it is told that one was acquired.
+/// Takes another lock for a moment whenever a lock was acquired.
 struct TakesMore(OnceLock<blocking::Client>, Log);
 
 impl Observer for TakesMore {

@@ -1,4 +1,4 @@
-//! Clients over pools of the user's, beside clients of URLs.
+//! Clients over a user's pools, beside clients of URLs.
 #![cfg(feature = "full")]
 #![allow(clippy::unwrap_used, reason = "tests may")]
 
@@ -8,7 +8,7 @@ use leasehold::backend::Waiting;
 use leasehold::{ConnectError, FromRedis, blocking};
 use test_support::RedisServer;
 
-/// How soon a waiter has a lock that it is notified of: far sooner than by its next look.
+/// How soon a notified waiter has the lock: far sooner than by asking again.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 fn deadpool(server: &RedisServer) -> leasehold::redis::nonblocking::Pool {

@@ -111,7 +111,7 @@ pub(crate) fn leave(site: &Site, turn: TurnId) -> End {
 pub(crate) fn nap_until_ended(site: &Site, turn: TurnId, nap: Duration) {
     let mut inner = site.lock();
     if let Some(thread) = inner.waiters.get_mut(turn).filter(|thread| thread.ended.is_none()) {
-        let bell = Arc::clone(&thread.bell);
+        let bell = thread.bell();
         drop(inner.sleep(&bell, nap));
     }
 }
@@ -138,7 +138,7 @@ fn sleep<'a>(site: &'a Site, mut inner: Locked<'a>, turn: TurnId) -> Locked<'a> 
     find_hands(site, &mut inner.waiters);
     let Some(thread) = inner.waiters.get_mut(turn) else { return inner };
     thread.presence = Presence::Asleep;
-    let bell = Arc::clone(&thread.bell);
+    let bell = thread.bell();
     let mut inner = inner.sleep(&bell, NAP_MAX);
     inner.waiters.be(turn, Presence::Here);
     inner

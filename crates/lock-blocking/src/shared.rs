@@ -34,9 +34,6 @@ impl SharedGuard {
     /// # }
     /// ```
     pub fn release(self) -> Result<(), ReleaseError> {
-        match self.last()? {
-            Some(guard) => guard.release(),
-            None => Ok(()),
-        }
+        self.last()?.map_or(Ok(()), Guard::release)
     }
 }

@@ -38,7 +38,8 @@ pub(crate) struct Threads {
 pub(crate) struct Thread {
     pub(crate) verdict: Option<Verdict>,
     pub(crate) ended: Option<End>,
-    pub(crate) bell: Arc<Condvar>,
+    /// There is none until somebody sleeps here: most threads never do, and notifying nobody costs a system call, too.
+    bell: Option<Arc<Condvar>>,
     pub(crate) presence: Presence,
     part: Part,
 }
@@ -78,6 +79,17 @@ impl Thread {
             (Part::Waits, Request::Release(_)) | (Part::Holds(_) | Part::Refused(_), Request::Acquire(_)) => false,
         };
         own && self.presence != Presence::Away
+    }
+
+    /// Where this thread sleeps, and others who wait for the end of its hold.
+    pub(crate) fn bell(&mut self) -> Arc<Condvar> {
+        Arc::clone(self.bell.get_or_insert_default())
+    }
+
+    fn ring(&self) {
+        if let Some(bell) = &self.bell {
+            bell.notify_all();
+        }
     }
 
     fn hold(&self) -> Option<&Arc<Hold>> {
@@ -148,14 +160,14 @@ impl Threads {
             |thread: &&mut Box<Thread>| thread.presence == Presence::Asleep && matches!(thread.part, Part::Waits);
         if let Some(thread) = self.by_turn.values_mut().find(waits) {
             thread.presence = Presence::Here;
-            thread.bell.notify_all();
+            thread.ring();
         }
     }
 
     fn tell(&mut self, turn: TurnId, what: impl FnOnce(&mut Thread)) {
         if let Some(thread) = self.get_mut(turn) {
             what(thread);
-            thread.bell.notify_all();
+            thread.ring();
         }
     }
 }

@@ -118,6 +118,18 @@ pub struct Capabilities {
     pub abilities: &'static [Ability],
 }
 
+/// Setters of single fields, for types that are described field by field.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $setter:ident($field:ident: $type:ty);)*) => {
+        $($(#[$doc])*
+        #[must_use]
+        pub const fn $setter(mut self, $field: $type) -> Self {
+            self.$field = $field;
+            self
+        })*
+    };
+}
+
 impl Capabilities {
     /// Describes a store, with the weakest of everything that is not given here.
     pub const fn new(backend: &'static str, waiting: Waiting, durability: Durability) -> Self {
@@ -126,11 +138,15 @@ impl Capabilities {
         Self { backend, waiting, ordering, isolation, durability, counter, modes, abilities }
     }
 
-    /// With this order of requests.
-    #[must_use]
-    pub const fn with_ordering(mut self, ordering: RequestOrder) -> Self {
-        self.ordering = ordering;
-        self
+    setters! {
+        /// With this order of requests.
+        with_ordering(ordering: RequestOrder);
+        /// With these modes.
+        with_modes(modes: &'static [ModeKind]);
+        /// With these abilities.
+        with_abilities(abilities: &'static [Ability]);
+        /// With this isolation of the keeper.
+        with_isolation(isolation: Isolation);
     }
 
     /// With one counter for all locks.
@@ -140,29 +156,6 @@ impl Capabilities {
         self
     }
 
-    /// With these modes.
-    #[must_use]
-    pub const fn with_modes(mut self, modes: &'static [ModeKind]) -> Self {
-        self.modes = modes;
-        self
-    }
-
-    /// With these abilities.
-    #[must_use]
-    pub const fn with_abilities(mut self, abilities: &'static [Ability]) -> Self {
-        self.abilities = abilities;
-        self
-    }
-
-    /// With this isolation of the keeper.
-    #[must_use]
-    pub const fn with_isolation(mut self, isolation: Isolation) -> Self {
-        self.isolation = isolation;
-        self
-    }
-}
-
-impl Capabilities {
     /// Refuses a mode that the store cannot grant.
     ///
     /// # Errors
@@ -203,11 +196,8 @@ impl Capabilities {
 
 impl fmt::Display for Capabilities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: waiting {:?}, order {:?}, keeper {:?}, tokens {:?}",
-            self.backend, self.waiting, self.ordering, self.isolation, self.durability
-        )
+        let Self { backend, waiting, ordering, isolation, durability, .. } = self;
+        write!(f, "{backend}: waiting {waiting:?}, order {ordering:?}, keeper {isolation:?}, tokens {durability:?}")
     }
 }
 

@@ -94,6 +94,13 @@ pub struct BackendError(Arc<Detail>);
 
 #[derive(Debug)]
 struct Detail {
+    said: Said,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+/// All of an error but the one underneath.
+#[derive(Debug, PartialEq, Eq)]
+struct Said {
     kind: ErrorKind,
     effect: Effect,
     backend: &'static str,
@@ -101,7 +108,6 @@ struct Detail {
     message: String,
     lasts: Option<Duration>,
     remedy: Option<String>,
-    source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl BackendError {
@@ -118,19 +124,20 @@ impl BackendError {
     ) -> Self {
         let effect = if kind == ErrorKind::Timeout { Effect::Unknown } else { effect };
         let message = message.into();
-        Self(Arc::new(Detail { kind, effect, backend, operation, message, lasts: None, remedy: None, source: None }))
+        let said = Said { kind, effect, backend, operation, message, lasts: None, remedy: None };
+        Self(Arc::new(Detail { said, source: None }))
     }
 
     /// Adds how long the failure lasts at most. The text says so after the message.
     #[must_use]
     pub fn with_end(self, lasts: Duration) -> Self {
-        self.changed(|detail| detail.lasts = Some(lasts))
+        self.changed(|detail| detail.said.lasts = Some(lasts))
     }
 
     /// Adds what the user can do about it.
     #[must_use]
     pub fn with_remedy(self, remedy: impl Into<String>) -> Self {
-        self.changed(|detail| detail.remedy = Some(remedy.into()))
+        self.changed(|detail| detail.said.remedy = Some(remedy.into()))
     }
 
     /// Adds the error underneath. Its text must not hold secrets either.
@@ -149,54 +156,46 @@ impl BackendError {
 
     /// What went wrong.
     pub fn kind(&self) -> ErrorKind {
-        self.0.kind
+        self.0.said.kind
     }
 
     /// Whether the request may have taken effect.
     pub fn effect(&self) -> Effect {
-        self.0.effect
+        self.0.said.effect
     }
 
     /// What was being done.
     pub fn operation(&self) -> Operation {
-        self.0.operation
+        self.0.said.operation
     }
 
     /// The text without the time that the failure lasts. It does not change while the failure stays the same, so a
     /// program that reports each failure once can compare it.
     pub fn gist(&self) -> String {
-        self.0.text(None)
+        self.0.said.text(None)
     }
 
     /// What the user can do about it.
     pub fn remedy(&self) -> Option<&str> {
-        self.0.remedy.as_deref()
+        self.0.said.remedy.as_deref()
     }
 }
 
 impl PartialEq for BackendError {
     fn eq(&self, other: &Self) -> bool {
-        self.0.said() == other.0.said()
+        self.0.said == other.0.said
     }
 }
 
 impl Eq for BackendError {}
 
-impl Detail {
-    /// All of it but the error underneath.
-    fn said(&self) -> (ErrorKind, Effect, &str, Operation, &str, Option<&str>, Option<Duration>) {
-        let Self { kind, effect, backend, operation, message, remedy, lasts, source: _ } = self;
-        (*kind, *effect, backend, *operation, message, remedy.as_deref(), *lasts)
-    }
-}
-
 impl fmt::Display for BackendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.text(self.0.lasts))
+        f.write_str(&self.0.said.text(self.0.said.lasts))
     }
 }
 
-impl Detail {
+impl Said {
     fn text(&self, lasts: Option<Duration>) -> String {
         let Self { backend, operation, message, .. } = self;
         let lasts = lasts.map(|lasts| format!(", for {} at most", humantime::format_duration(lasts)));

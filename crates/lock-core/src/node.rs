@@ -22,7 +22,7 @@
 //!   **installed**; both compare before they set, so that any number of clients may do it together. A mark says which
 //!   deployment it is for; the node belongs to it once it was installed. A **move** does nothing if the node already
 //!   has its epoch; otherwise the node belongs to the new deployment at once, and remembers the one before it.
-//! - A **note** keeps for each member of the deployment the last epoch that was seen to begin there, and since when.
+//! - A **record** keeps for each member of the deployment the last epoch that was seen to begin there, and since when.
 //!
 //! # Source
 //! S. Sanfilippo, "Distributed locks with Redis" (the quorum). Drawing a token at each node, and committing the highest of
@@ -33,8 +33,6 @@ mod epoch;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-
-use async_trait::async_trait;
 
 use crate::{BackendError, Claim, EventSink, Fenced, FencingToken, Holder, Lease, ReleaseRequest, Released};
 
@@ -135,11 +133,11 @@ pub enum Ask {
         /// The deployment that will install it.
         membership: Arc<Membership>,
     },
-    /// Notes what was seen of some members, and asks what is then noted about them.
-    Note {
+    /// Records what was seen of some members, and asks what is then recorded about them.
+    Record {
         /// What was seen.
         seen: Arc<[Sighting]>,
-        /// How long to keep the notes.
+        /// How long to keep the records.
         keep: Duration,
     },
     /// Makes it vote from now on, if it still abstains under this epoch.
@@ -170,27 +168,27 @@ pub enum Ask {
 pub struct Sighting {
     /// The address of the member.
     pub member: String,
-    /// What to note about it.
-    pub noting: Noting,
+    /// What to record about it.
+    pub recording: Recording,
 }
 
-/// What to note about a member.
+/// What to record about a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Noting {
+pub enum Recording {
     /// Nothing.
     Nothing,
-    /// It abstains under this epoch. The time is now, unless this epoch is already noted.
+    /// It abstains under this epoch. The time is now, unless this epoch is already recorded.
     Begins(Epoch),
-    /// It abstains under this epoch. The time is now, whatever is noted.
+    /// It abstains under this epoch. The time is now, whatever is recorded.
     BeginsAnew(Epoch),
 }
 
-/// What is noted about a member.
+/// What is recorded about a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Noted {
+pub struct Record {
     /// The last epoch that was seen to begin there.
     pub epoch: Epoch,
-    /// How long ago that was noted, by the clock of the node that noted it.
+    /// How long ago that was recorded, by the clock of the node that recorded it.
     pub age: Duration,
 }
 
@@ -219,8 +217,8 @@ pub enum Told {
     Released(Released),
     /// The answer to looking, marking, installing and moving: the present state.
     View(Box<View>),
-    /// What is noted about each member in the request.
-    Noted(Vec<Option<Noted>>),
+    /// What is recorded about each member in the request.
+    Records(Vec<Option<Record>>),
 }
 
 impl View {
@@ -240,7 +238,6 @@ pub trait QuorumNode: fmt::Debug + Send + Sync + 'static {
 }
 
 /// A node that is used from tokio.
-#[async_trait]
 pub trait AsyncQuorumNode: QuorumNode {
     /// The same node over a connection of its own, for the keeper's runtime.
     #[must_use]
@@ -248,14 +245,15 @@ pub trait AsyncQuorumNode: QuorumNode {
     where
         Self: Sized;
 
-    /// Asks the node; see the contract in the module's header.
+    /// Asks the node; see the contract in the module's header. The node need not measure the time: whoever asks drops the
+    /// request when `within` is over.
     ///
     /// # Errors
     /// Those of the store.
     ///
     /// # Cancel safety
     /// Not cancel safe: a dropped request may have taken effect.
-    async fn ask(&self, ask: &Ask, within: Duration) -> Result<Told, BackendError>;
+    fn ask(&self, ask: &Ask, within: Duration) -> impl Future<Output = Result<Told, BackendError>> + Send;
 }
 
 /// A node that is used from plain threads.

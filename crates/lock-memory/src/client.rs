@@ -1,4 +1,4 @@
-//! One store behind a mutex, its clock, and the clients that share it. The async and the blocking backend are thin covers of [`Client`].
+//! One store behind a mutex, its clock, and the clients that share it. The async and the blocking backend are thin wrappers of [`Client`].
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,7 +38,7 @@ struct State {
     clients_made: u64,
 }
 
-/// The named stores live as long as the process: a store that came back empty would draw the old tokens again.
+/// The named stores live as long as the process, because a new empty store would draw the old tokens again.
 static NAMED: Mutex<BTreeMap<StoreName, MemoryStore>> = Mutex::new(BTreeMap::new());
 
 impl MemoryStore {
@@ -69,7 +69,7 @@ impl Default for MemoryStore {
     }
 }
 
-/// One client's access to the store. Its events end when it is dropped; its holds and places last as long as ever.
+/// One client's access to the store. Its events end when it is dropped; its holds and places do not.
 #[derive(Debug)]
 pub(crate) struct Client {
     store: MemoryStore,
@@ -77,10 +77,10 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Runs one verb at the present moment, then tells other clients what it brought them.
+    /// Runs one verb at the present moment, then sends other clients the events that follow from it.
     ///
     /// The clock is read under the mutex, so that time never runs backwards from verb to verb. Sinks are called
-    /// outside of it, so that whatever they do can ask the store again.
+    /// outside of it, so that they may call the store.
     pub(crate) fn ask<T>(&self, verb: impl FnOnce(&mut Store, Moment, ClientId) -> T) -> T {
         let shared = &self.store.shared;
         let mut state = lock(&shared.state);
@@ -118,7 +118,7 @@ impl State {
     }
 }
 
-/// No verb panics: what poisoned the mutex is a clock of the user's, which is read before anything changes.
+/// No verb panics. If the mutex is poisoned, a clock of the user panicked, which is read before anything changes.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

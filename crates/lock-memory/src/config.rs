@@ -43,7 +43,7 @@ fn not_a_memory_url(scheme: &str) -> Invalid {
 pub struct StoreName(String);
 
 impl StoreName {
-    /// The longest name, in bytes. Chosen: no name that a person gives is longer.
+    /// The longest name, in bytes. Chosen: longer than any name that a person gives.
     pub const BYTES_MAX: usize = 100;
 }
 

@@ -117,7 +117,7 @@ impl Faults {
         self.line(operation, Line::heal);
     }
 
-    /// Fails every call of any operation until [`Faults::heal_everything`], after those that were set for its own.
+    /// Fails every call of any operation until [`Faults::heal_everything`], after the faults that were set for its operation.
     pub fn fail_everything(&self, fault: Fault) {
         self.lines().everything = Some(fault);
     }
@@ -129,7 +129,7 @@ impl Faults {
         lines.each.values_mut().for_each(Line::heal);
     }
 
-    /// Holds back the replies of `operation`, also those of calls already at the store, until [`Faults::let_go`].
+    /// Holds back the replies of `operation`, including those of calls already at the store, until [`Faults::let_go`].
     ///
     /// The store runs the calls meanwhile; refusals are returned at once. Held calls ignore their time limit: the test
     /// decides when they end.
@@ -228,7 +228,7 @@ impl<B: ?Sized> Faulty<B> {
     }
 }
 
-/// Whose call it is, and which.
+/// The owners and the operation of a call.
 #[derive(Clone, Copy)]
 struct Call {
     backend: &'static str,
@@ -241,7 +241,7 @@ impl Call {
     }
 }
 
-/// What becomes of a call's answer once the store has run it.
+/// What happens to the answer of a call that the store has run.
 #[derive(Clone, Copy)]
 enum Reply {
     Delivered,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::{Event, Lease};
 
-/// Which client asks. Told apart only so that a hand-over reaches the one whose claim queued.
+/// The client that asks. The store only uses it to send a hand-over to the client whose claim queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClientId(u64);
 
@@ -20,7 +20,7 @@ impl ClientId {
 pub struct HandOver {
     /// The client whose claim had queued.
     pub client: ClientId,
-    /// What its owner holds now.
+    /// The lease that its owner holds now.
     pub lease: Lease,
     /// How long the store keeps it, from now.
     pub valid_for: Duration,

@@ -46,5 +46,5 @@ pub mod store;
 pub use client::MemoryStore;
 pub use config::{MemoryConfig, StoreName};
 
-/// The name under which errors and capabilities speak of this backend.
+/// The name of this backend in errors and capabilities.
 const BACKEND: &str = "memory";

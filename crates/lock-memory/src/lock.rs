@@ -1,4 +1,4 @@
-//! One lock as the store keeps it: who holds it, who waits, and whose claims come too late.
+//! One lock as the store keeps it: its holder, its queue, and the tombstones of late claims.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use lock_core::{
 
 use crate::hand_over::{ClientId, HandOver};
 
-/// The longest lease of a place, and so the longest a waiter that has stopped can hold the queue up.
+/// How long a place lasts at most, and so for how long a waiter that has stopped can hold up the queue.
 ///
-/// Chosen: far above the pauses of a healthy process, far below what people put up with at the head of a queue.
+/// Chosen: far above the pauses of a healthy process, far below what waiters accept at the head of a queue.
 const PLACE_MAX: Duration = Duration::from_secs(10);
 
 /// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl.
 const TOMBSTONE_MIN: Duration = Duration::from_secs(1);
 
-/// A grant. Once its time is over it counts for nothing, though it stays until somebody asks.
+/// A grant. Once it has expired it does not count, although it stays until the next request.
 #[derive(Clone, Debug)]
 pub struct Hold {
     /// Who holds.
@@ -28,7 +28,7 @@ pub struct Hold {
     pub tokens: TokenRange,
     /// When the lease ends.
     pub until: Moment,
-    /// Whose claim it was, where that client is told things.
+    /// The client of the claim, if that client gets events.
     pub(crate) client: Option<ClientId>,
     note: Note,
 }
@@ -42,7 +42,7 @@ impl Hold {
         now < self.until
     }
 
-    /// Ends by itself after so long, as nobody's lease. A lock that is kept already is kept for no longer than before.
+    /// Ends by itself after this time, and belongs to nobody until then. A lock that is already kept is never kept for longer.
     pub(crate) fn keep(&mut self, now: Moment, owner: Owner, keep: Duration) {
         let (kept, until) = (owner.kept(), now + keep);
         self.until = if self.owner == kept { self.until.min(until) } else { until };
@@ -58,7 +58,7 @@ impl Hold {
     }
 }
 
-/// A waiter's place, with all that a hand-over needs, since the waiter is not asked then.
+/// A waiter's place, with all that a hand-over needs, because the waiter is not asked at that time.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) owner: Owner,
@@ -102,7 +102,7 @@ impl Lock {
         self.tombstones.retain(|_, until| now < *until);
     }
 
-    /// Refuses what arrives late of an owner, for as long as its lease could have lasted.
+    /// Refuses late claims of an owner, for as long as its lease could have lasted.
     pub(crate) fn refuse_late_claims(&mut self, now: Moment, owner: Owner, ttl: Ttl) {
         self.tombstones.insert(owner, now + ttl.get().max(TOMBSTONE_MIN));
     }
@@ -111,7 +111,7 @@ impl Lock {
         self.hold.is_none() && self.queue.is_empty() && self.tombstones.is_empty()
     }
 
-    /// Whether somebody waits.
+    /// Whether anybody waits.
     pub(crate) fn is_wanted_at(&self, now: Moment) -> bool {
         self.queue.iter().any(|place| now < place.until)
     }
@@ -150,7 +150,7 @@ impl Lock {
         }
     }
 
-    /// Refreshes the owner's place where it stands, or appends it. Answers its position, 1 for the next in line.
+    /// Refreshes the owner's place, or appends one. Returns its position, 1 for the next in line.
     fn take_place(&mut self, place: Place) -> u32 {
         let ahead = self.queue.iter().position(|other| other.owner == place.owner).unwrap_or(self.queue.len());
         match self.queue.get_mut(ahead) {
@@ -167,8 +167,8 @@ impl Lock {
 
     /// Ends the hold and gives the lock to the first in the queue, whose places must all be live.
     ///
-    /// The waiter gets the tokens it asked for, for as long as its place lasts: if it has stopped meanwhile, the next
-    /// need not wait for a whole ttl. Tokens are drawn first, so that a failure changes nothing.
+    /// The waiter gets the tokens that it asked for, for as long as its place lasts: if it has stopped meanwhile, the next
+    /// one does not wait for a whole ttl. Tokens are drawn first, so that a failure changes nothing.
     pub(crate) fn hand_over(
         &mut self,
         now: Moment,

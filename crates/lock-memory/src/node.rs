@@ -1,8 +1,8 @@
-//! The reference node of a quorum: the contract of [`lock_core::node`] in the plainest code there is.
+//! The reference node of a quorum: the contract of [`lock_core::node`] in the simplest code possible.
 //!
 //! [`NodeStore`] says what the requests mean, as a plain value with the time as a parameter; [`MemoryNode`] puts it behind
-//! a mutex, with a clock and listeners, for async and blocking clients. What a node of this process cannot do by itself (fall silent,
-//! lose a reply, be away) a [`Faulty`](crate::faults::Faulty) round it does:
+//! a mutex, with a clock and listeners, for async and blocking clients. A [`Faulty`](crate::faults::Faulty) around it adds what a node in
+//! this process cannot do by itself: to hang, to lose a reply, to be away.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -24,7 +24,8 @@
 //! assert!(matches!(member.ask(&Ask::Look, Duration::from_secs(1)), Ok(Told::View(_))));
 //! ```
 //!
-//! Reading order: `store` (the requests) · `counter` (how tokens rise) · `lock` (what a node keeps of one lock) · `memory` (who asks, and where events go).
+//! Reading order: `store` (the requests) · `counter` (how tokens rise) · `lock` (what a node keeps about one lock) · `memory` (its clients and
+//! their events).
 
 mod counter;
 mod lock;
@@ -38,13 +39,13 @@ pub use crate::lock::Hold;
 pub use memory::MemoryNode;
 pub use store::{Freed, NodeStore};
 
-/// What errors and faults call a request: looking is to inspect, and whatever changes a node's standing is to connect.
+/// The operation of a request, for errors and faults: looking is `Inspect`, and a change of the node's state is `Connect`.
 pub(crate) fn operation(ask: &Ask) -> Operation {
     match ask {
         Ask::Acquire { .. } => Operation::Acquire,
         Ask::Fence { .. } => Operation::Fence,
         Ask::Release(_) => Operation::Release,
         Ask::Look => Operation::Inspect,
-        Ask::Mark { .. } | Ask::Note { .. } | Ask::Install { .. } | Ask::Move { .. } => Operation::Connect,
+        Ask::Mark { .. } | Ask::Record { .. } | Ask::Install { .. } | Ask::Move { .. } => Operation::Connect,
     }
 }

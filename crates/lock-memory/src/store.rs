@@ -1,7 +1,7 @@
 //! What the verbs mean: locks, queues and tokens as plain values, with the time as a parameter.
 //!
-//! Nothing here reads a clock, waits or sends. Each verb runs alone and to its end; what it has to tell others is
-//! collected by [`Store::take_hand_overs`]. A moment at which something ends is a moment at which it has ended.
+//! Nothing here reads a clock, waits or sends. Each verb runs alone and to its end. [`Store::take_hand_overs`] returns what
+//! other clients have to be told. At the moment at which something ends, it has ended.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -17,7 +17,7 @@ pub use crate::hand_over::{ClientId, HandOver, Hint};
 pub use crate::lock::Hold;
 use crate::lock::Lock;
 
-/// The reference store: every lock, one token counter, and the hand-overs that nobody has been told of yet.
+/// The reference store: all locks, one token counter, and the hand-overs that were not reported yet.
 ///
 /// It does nothing by itself. When a lease ends while others wait, the lock passes on with the next acquire.
 #[derive(Debug, Default)]
@@ -103,7 +103,8 @@ impl Store {
         Ok(lock.grant(now, client, claim, tokens))
     }
 
-    /// Re-arms each lease that is still the stored one to its ttl; answers in their order. Never creates anything.
+    /// Re-arms the ttl of each lease that is still stored. Returns the answers in the order of the leases. Never creates
+    /// anything.
     pub fn renew(&mut self, now: Moment, leases: &[Lease]) -> Vec<Renewed> {
         leases.iter().map(|lease| self.renew_one(now, lease)).collect()
     }
@@ -123,7 +124,7 @@ impl Store {
     /// Ends the owner's hold and passes the lock on, now or after the time for which the lock is to be kept; or drops the
     /// owner's place. Touches nobody else's.
     ///
-    /// Where a claim of the owner may still be under way, it will be refused for the ttl, but at least a second.
+    /// If a claim of the owner may still be under way, such a claim is refused for the ttl, but for at least a second.
     ///
     /// # Errors
     /// `Protocol` if the tokens are used up; then nothing was changed.
@@ -135,7 +136,7 @@ impl Store {
                 let answer = if hold.lives_at(now) { Released::Released } else { Released::NotHeld };
                 if let Some(keep) = request.keep.filter(|_| hold.lives_at(now)) {
                     hold.keep(now, request.owner, keep);
-                    // It asks when the lock will be free, and then asks again.
+                    // It asks how long the lock is kept, and asks again then.
                     let next = lock.queue.first().map(|place| place.client);
                     let event = Event::Freed { name: request.name.clone() };
                     self.hints.extend(next.map(|client| Hint { client, event }));
@@ -187,7 +188,7 @@ impl Store {
             .range::<str, _>((begin, Bound::Unbounded))
             .filter(|(name, _)| glob_matches(&query.pattern, name.as_str()))
             .filter_map(|(name, lock)| lock.entry_at(now, name));
-        // At least one, or the listing would never come to its end.
+        // At least one, or the listing would never end.
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).max(1);
         let entries: Vec<Entry> = matching.by_ref().take(limit).collect();
         let last = matching.next().and_then(|_| entries.last());
@@ -212,13 +213,13 @@ impl Store {
         Ok(Revoked::Revoked)
     }
 
-    /// The hand-overs since this was last asked, for their clients to be told.
+    /// The hand-overs since the last call, to be sent to their clients.
     pub fn take_hand_overs(&mut self) -> Vec<HandOver> {
         std::mem::take(&mut self.hand_overs)
     }
 
-    /// The hints since this was last asked: for holders, that somebody began to wait, and for the head of a queue, that it should
-    /// ask how long the lock is kept.
+    /// The hints since the last call: to holders, that somebody began to wait, and to the head of a queue, that it should ask
+    /// how long the lock is kept.
     pub fn take_hints(&mut self) -> Vec<Hint> {
         std::mem::take(&mut self.hints)
     }

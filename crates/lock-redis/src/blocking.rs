@@ -13,7 +13,7 @@ use lock_core::{
     Fenced, FencingToken, Invalid, Isolation, Lease, LockName, Operation, Prefix, Queueing, ReleaseRequest, Released,
     Renewed,
 };
-use redis::{Client, RedisResult, Value};
+use redis::Client;
 
 use crate::channel::Channel;
 use crate::classify::classify;
@@ -21,20 +21,23 @@ use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_scri
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
-use crate::stack::{Span, Stack};
+use crate::peer::Peer;
+use crate::socket::Span;
+use crate::stack::{Asks, Heard, Stack};
 use crate::verbs::Renewal;
-use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
+use crate::wire::{LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
 use crate::{BACKEND, RedisConfig};
 
-use self::source::{Handle, Source};
+use self::source::Source;
 
 #[cfg(feature = "r2d2")]
 pub use self::handed_in::{Pool, SocketTimeouts};
 
 /// A Redis, used from threads over a few connections of its own, or through the user's pool.
 ///
-/// Each thread has exclusive use of a connection while it waits for an answer; a few connections stay open for later
-/// requests. A pool that is passed in is shared: the keeper's renewals go through it, too; every grant also reads the
+/// A thread has exclusive use of a connection while it waits for an answer. There are at most eight; if all are in use,
+/// the requests of several threads are sent together over the next one that is free. A connection that is not needed
+/// for a minute is closed. A pool that is passed in is shared: the keeper's renewals go through it, too; every grant also reads the
 /// server's clock, since such a pool does not show when it has reconnected; and its connections keep the socket
 /// timeouts of their last use here. Its waiters poll; they are notified if the pool comes with a URL (`Redis::pooled`).
 pub struct Redis {
@@ -61,10 +64,9 @@ impl Redis {
         let client = Client::open(config.server().clone())
             .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
         let stack = Stack::new(client, Role::Alone);
-        let first = stack.checkout(Span::from_now(CONNECT_WITHIN));
-        let first = first.map_err(|failure| failed(explain(stack.client(), failure)))?;
-        let warnings = warnings(config, &first.peer);
-        stack.put_back(first);
+        let peer = stack.greet(Span::from_now(CONNECT_WITHIN));
+        let peer = peer.map_err(|failure| failed(explain(stack.client(), failure)))?;
+        let warnings = warnings(config, &peer);
         Ok((stack, warnings))
     }
 
@@ -125,32 +127,25 @@ impl Redis {
         span: Span,
         first: Option<&Failure>,
     ) -> Result<Q::Answer, Failure> {
-        let mut handle = self.source.checkout(question.operation(), span)?;
-        let outcome = self.evaluate(&mut handle, question, span)?;
-        let outcome =
-            outcome.map_err(|error| classify(self.wire.asked(span.within), &error).at(|| handle.peer().incarnation()));
-        let answer = outcome.map(|reply| question.read(Line { first, ..self.line(&handle) }, reply));
-        self.source.give_back(handle, answer.as_ref().err());
-        answer?
+        let Heard { reply, peer } = self.evaluate(question, span)?;
+        let broke = |error| classify(self.wire.asked(span.within), &error).at(|| peer.incarnation());
+        question.read(Line { wire: &self.wire, peer: &peer, first }, reply.map_err(broke)?)
     }
 
-    /// Sends a question; if the server has forgotten its script, sends it again on the same connection.
-    fn evaluate<Q: Question>(
-        &self,
-        handle: &mut Handle,
-        question: &Q,
-        span: Span,
-    ) -> Result<RedisResult<Value>, Failure> {
-        let Call { command, script, .. } = question.call(self.line(handle))?;
-        let outcome = handle.ask(&command, span);
-        let Some(script) = script.filter(|_| outcome.as_ref().is_err_and(has_forgotten_the_script)) else {
-            return Ok(outcome);
-        };
-        Ok(handle.ask(&load(script), span).and_then(|_| handle.ask(&command, span)))
-    }
-
-    fn line<'a>(&'a self, handle: &'a Handle) -> Line<'a> {
-        Line { wire: &self.wire, peer: handle.peer(), first: None }
+    /// Sends a question; if the server has forgotten its script, loads that and sends it again.
+    fn evaluate<Q: Question>(&self, question: &Q, span: Span) -> Result<Heard, Failure> {
+        let call = |peer: &Peer| question.call(Line { wire: &self.wire, peer, first: None });
+        let ask = |asks: &Asks<'_>| self.source.ask(question.operation(), asks, span);
+        let heard = ask(&|peer| Ok(call(peer)?.command))?;
+        if !heard.reply.as_ref().is_err_and(has_forgotten_the_script) {
+            return Ok(heard);
+        }
+        let Some(script) = call(&heard.peer)?.script else { return Ok(heard) };
+        let loaded = ask(&|_| Ok(load(script)))?;
+        if loaded.reply.is_err() {
+            return Ok(loaded);
+        }
+        ask(&|peer| Ok(call(peer)?.command))
     }
 }
 

@@ -60,6 +60,9 @@ impl RedisConfig {
     /// poll every 50 to 100 ms instead of being notified. A server without RESP3 is detected. Plain threads are
     /// notified over a separate subscription, for which RESP2 is enough.
     ///
+    /// Tokio clients send all requests over one connection. The threads of a blocking client share up to eight, which
+    /// are made as they are needed. Both have another one or a few for renewals, and threads one for notifications.
+    ///
     /// The URL of a socket may also have `db`, `user` and `pass` in its query. `rediss://` needs the feature `tls`.
     ///
     /// # Errors

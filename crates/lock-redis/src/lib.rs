@@ -17,8 +17,8 @@
 //!
 //! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `look` (questions, answers)
 //! · `channel` (notifications from Redis) · `failure` (what an error means) · `connect`, `greeting` (what every
-//! connection has in common) · `runs`, `batcher`, `link`, `nonblocking` (tokio) · `stack`, `listener`, `blocking` (threads) ·
-//! `node` (a Redis as a node of a quorum).
+//! connection has in common) · `runs`, `batcher`, `link`, `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`,
+//! `blocking` (threads) · `node` (a Redis as a node of a quorum).
 
 #[cfg(feature = "async")]
 mod batcher;
@@ -44,7 +44,10 @@ mod probe;
 #[cfg(feature = "async")]
 mod runs;
 mod script;
+mod slots;
+mod socket;
 mod stack;
+mod sync;
 mod value;
 mod verbs;
 mod wire;

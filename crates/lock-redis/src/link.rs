@@ -40,20 +40,40 @@ enum State {
     Down,
     /// One attempt at a time; all requests that need a connection wait for it.
     Connecting(Attempt),
-    Up(Live),
+    Up(Arc<Live>),
 }
 
-type Attempt = Shared<BoxFuture<'static, Result<Live, Failure>>>;
+type Attempt = Shared<BoxFuture<'static, Result<Arc<Live>, Failure>>>;
 
 /// A connection whose server was greeted, and its counter verified.
-#[derive(Clone)]
-pub(crate) struct Live(Arc<Connected>);
-
-struct Connected {
+pub(crate) struct Live {
     batcher: Batcher,
     peer: Peer,
     subscription: Option<Subscription>,
     silence: Arc<Silence>,
+}
+
+/// A request that may be dropped before it is answered, because its time is over.
+pub(crate) struct Unanswered<'a> {
+    link: &'a Link,
+    live: &'a Arc<Live>,
+    asked: Instant,
+    within: Duration,
+}
+
+impl Unanswered<'_> {
+    /// It was answered, or failed.
+    pub(crate) fn end(mut self) {
+        self.within = Duration::MAX;
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if self.asked.elapsed() >= self.within && self.live.timed_out(self.within) == Patience::Over {
+            self.link.drop_connection(self.live);
+        }
+    }
 }
 
 /// Since when a connection has answered nothing, and whether it ended.
@@ -86,10 +106,23 @@ impl Link {
         &self.client
     }
 
+    /// The connection, if there is one.
+    pub(crate) fn at_hand(&self) -> Option<Arc<Live>> {
+        match &*lock(&self.state) {
+            State::Up(live) if !live.has_ended() => Some(Arc::clone(live)),
+            State::Down | State::Connecting(_) | State::Up(_) => None,
+        }
+    }
+
+    /// A request over this connection begins.
+    pub(crate) fn begin<'a>(&'a self, live: &'a Arc<Live>, within: Duration) -> Unanswered<'a> {
+        Unanswered { link: self, live, asked: Instant::now(), within }
+    }
+
     /// The connection, as soon as there is one.
-    pub(crate) async fn live(&self) -> Result<Live, Failure> {
+    pub(crate) async fn live(&self) -> Result<Arc<Live>, Failure> {
         let attempt = match &mut *lock(&self.state) {
-            State::Up(live) if !live.0.silence.ended.load(Ordering::Acquire) => return Ok(live.clone()),
+            State::Up(live) if !live.has_ended() => return Ok(Arc::clone(live)),
             State::Connecting(attempt) => attempt.clone(),
             down @ (State::Down | State::Up(_)) => {
                 let attempt = self.attempt();
@@ -105,7 +138,7 @@ impl Link {
     pub(crate) fn listen(&self) {
         let mut state = lock(&self.state);
         let listens = match &*state {
-            State::Up(live) => !live.0.silence.ended.load(Ordering::Acquire) && self.hears(live),
+            State::Up(live) => !live.has_ended() && self.hears(live),
             // An attempt has an outcome here only if its runtime ended first.
             State::Connecting(attempt) => attempt.clone().now_or_never().is_none(),
             State::Down => false,
@@ -118,11 +151,11 @@ impl Link {
     /// Whether messages arrive on this connection, or never can.
     #[cfg(feature = "deadpool")]
     fn hears(&self, live: &Live) -> bool {
-        let (Some(channel), Some(subscription)) = (&self.channel, live.0.subscription) else { return true };
+        let (Some(channel), Some(subscription)) = (&self.channel, live.subscription) else { return true };
         channel.is_opened_by(subscription)
     }
 
-    async fn made(&self, attempt: Attempt) -> Result<Live, Failure> {
+    async fn made(&self, attempt: Attempt) -> Result<Arc<Live>, Failure> {
         let outcome = attempt.clone().await;
         let mut state = lock(&self.state);
         // The task says itself how it ended, unless its runtime ended first.
@@ -139,10 +172,11 @@ impl Link {
         let task = tokio::spawn(async move {
             let outcome = timeout(CONNECT_WITHIN, connect(&client, role, channel.as_ref())).await;
             let outcome = outcome.unwrap_or_else(|_| Err(Failure::no_connection(&server_of(&client), CONNECT_WITHIN)));
-            *lock(&state) = outcome.as_ref().map_or(State::Down, |live| State::Up(live.clone()));
+            let outcome = outcome.map(Arc::new);
+            *lock(&state) = outcome.as_ref().map_or(State::Down, |live| State::Up(Arc::clone(live)));
             // Waiters that are told to ask again find the connection in place.
             if let (Ok(live), Some(channel)) = (&outcome, &channel)
-                && let Some(subscription) = live.0.subscription
+                && let Some(subscription) = live.subscription
             {
                 channel.opened(subscription);
             }
@@ -154,38 +188,42 @@ impl Link {
     /// Abandons this connection; the next request makes another.
     pub(crate) fn drop_connection(&self, broken: &Live) {
         let mut state = lock(&self.state);
-        if matches!(&*state, State::Up(live) if Arc::ptr_eq(&live.0, &broken.0)) {
+        if matches!(&*state, State::Up(live) if Arc::ptr_eq(&live.silence, &broken.silence)) {
             *state = State::Down;
         }
         drop(state);
-        if let (Some(subscription), Some(channel)) = (broken.0.subscription, &self.channel) {
+        if let (Some(subscription), Some(channel)) = (broken.subscription, &self.channel) {
             channel.closed(subscription);
         }
     }
 }
 
 impl Live {
+    fn has_ended(&self) -> bool {
+        self.silence.ended.load(Ordering::Acquire)
+    }
+
     pub(crate) fn peer(&self) -> &Peer {
-        &self.0.peer
+        &self.peer
     }
 
     /// Sends a command and waits for its answer.
     pub(crate) async fn ask(&self, call: Call) -> RedisResult<Value> {
-        self.0.batcher.ask(call).await
+        self.batcher.ask(call).await
     }
 
     /// The server answered.
     pub(crate) fn answered(&self) {
-        if self.0.silence.since.load(Ordering::Relaxed) != 0 {
-            self.0.silence.since.store(0, Ordering::Relaxed);
+        if self.silence.since.load(Ordering::Relaxed) != 0 {
+            self.silence.since.store(0, Ordering::Relaxed);
         }
     }
 
     /// A request timed out. The connection is kept at first: its replies stay in step, and a release sent on it follows
     /// the acquire that it undoes.
     pub(crate) fn timed_out(&self, within: Duration) -> Patience {
-        let now = u64::try_from(self.0.silence.opened.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(1);
-        match self.0.silence.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
+        let now = u64::try_from(self.silence.opened.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(1);
+        match self.silence.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => Patience::Left,
             Err(since) if Duration::from_millis(now.saturating_sub(since)) < within * SILENT_TIMEOUTS => Patience::Left,
             Err(_) => Patience::Over,
@@ -212,8 +250,7 @@ async fn connect(client: &Client, role: Role, channel: Option<&Arc<Channel>>) ->
         Role::Alone => TOGETHER_MAX,
         Role::Node => TOGETHER_AT_NODES_MAX,
     };
-    let batcher = Batcher::new(connection, together);
-    Ok(Live(Arc::new(Connected { batcher, peer, subscription, silence })))
+    Ok(Live { batcher: Batcher::new(connection, together), peer, subscription, silence })
 }
 
 /// Opens a connection, and subscribes to the channel if the server can push messages on this connection.

@@ -125,6 +125,37 @@ impl Redis {
         }
     }
 
+    /// Asks over the connection that is up, if one is, without measuring the time: the caller drops the request when
+    /// `within` is over. This is the usual way of a request to a node.
+    pub(crate) async fn answer_in_time<Q: Question + Sync>(
+        &self,
+        question: &Q,
+        within: Duration,
+    ) -> Result<Q::Answer, Failure> {
+        let Some((link, live)) = self.source.link().and_then(|link| Some((link, link.at_hand()?))) else {
+            // Boxed: most requests do not need this space.
+            return Box::pin(self.answer(question, Span::from_now(within))).await;
+        };
+        let call = question.call(Line { wire: &self.wire, peer: live.peer(), first: None })?;
+        let unanswered = link.begin(&live, within);
+        let outcome = live.ask(call).await;
+        unanswered.end();
+        if outcome.as_ref().is_err_and(has_forgotten_the_script) {
+            return Box::pin(self.answer(question, Span::from_now(within))).await;
+        }
+        let answer = outcome
+            .map_err(|error| classify(self.wire.asked(within), &error).at(|| live.peer().incarnation()))
+            .and_then(|reply| question.read(Line { wire: &self.wire, peer: live.peer(), first: None }, reply));
+        self.source.give_back(Handle::Own(live), within, answer.as_ref().err());
+        match (answer, question.retry()) {
+            (Err(failure), Retry::Once) if failure.is_a_break() => {
+                let again = Box::pin(self.answer_once(question, Span::from_now(within), Some(&failure)));
+                again.await.map_err(Failure::after_a_part)
+            }
+            (answer, Retry::Once | Retry::Never) => answer,
+        }
+    }
+
     async fn answer_once<Q: Question + Sync>(
         &self,
         question: &Q,

@@ -177,12 +177,20 @@ pub(crate) mod node {
     /// of the one before. Answers as a look.
     pub(crate) static MOVE: Script = Script::new(text!("clock", "node/history", "node/move", "node/view"));
 
-    /// What is noted about members. Keys: those of the members. Arguments: how long to keep a note (ms), and for each
-    /// member the epoch that begins, with a `!` if the note is to start again, or nothing. Answers two values for each:
-    /// the epoch that is noted, or nothing, and its age (us).
-    pub(crate) static NOTE: Script = Script::new(text!("clock", "node/note"));
+    /// Records what was seen of members. Keys: those of the members. Arguments: how long to keep a record (ms), and for each
+    /// member the epoch that begins, with a `!` if the record is to start again, or nothing. Returns two values for each:
+    /// the recorded epoch, or nothing, and its age (us).
+    pub(crate) static RECORD: Script = Script::new(text!("clock", "node/record"));
 }
 
 /// The scripts that a connection to a node loads on connecting.
-pub(crate) static NODE: [&Script; 8] =
-    [&node::ACQUIRE, &node::FENCE, &node::RELEASE, &node::LOOK, &node::MARK, &node::INSTALL, &node::MOVE, &node::NOTE];
+pub(crate) static NODE: [&Script; 8] = [
+    &node::ACQUIRE,
+    &node::FENCE,
+    &node::RELEASE,
+    &node::LOOK,
+    &node::MARK,
+    &node::INSTALL,
+    &node::MOVE,
+    &node::RECORD,
+];

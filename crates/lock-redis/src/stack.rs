@@ -1,72 +1,67 @@
-//! Idle connections for threads: taken off the stack, put back, or made.
+//! The connections of all threads of a client to one server.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use lock_core::Moment;
 use lock_host::{Clock, HostClock};
-use redis::{Client, Cmd, Connection, ProtocolVersion, RedisResult, Value};
+use redis::{Client, Cmd, RedisResult, Value};
 
 use crate::channel::Channel;
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, SOCKET_TIMEOUT_MIN, bound, connecting, server_of, speaking, tuned};
-use crate::failure::Failure;
-use crate::greeting::{Met, Role, again, greeting, meet};
+use crate::connect::{CONNECT_WITHIN, SOCKET_TIMEOUT_MIN, server_of};
+use crate::failure::{Failure, Fate, Scene, Stage};
+use crate::greeting::Role;
 use crate::listener::Listener;
 use crate::peer::Peer;
+use crate::slots::{self, Outcome, Slots};
+use crate::socket::{Socket, Span, connect};
 
-/// How many idle connections are kept. Chosen: as many as a busy program uses at once.
-const IDLE_MAX: usize = 8;
+/// How many connections the threads of a client have together. Requests that find all of them in use wait for the next
+/// one that is free, and are sent over it together. Chosen: a request waits for about an eighth of a round trip, and a
+/// hundred processes with many threads each are hundreds of connections for the server, not thousands.
+const CONNECTIONS_MAX: usize = 8;
+/// How many requests are sent together at most, since the first of them waits for the answer to the last.
+const TOGETHER_MAX: usize = 32;
 /// How long a connection may be idle and still be trusted: servers and proxies close connections that are idle for
 /// long, and a server that became a replica and a primary again meanwhile has other data. Chosen: both take longer.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
-
-/// The time that a request may take.
-#[derive(Clone, Copy)]
-pub(crate) struct Span {
-    until: Instant,
-    pub(crate) within: Duration,
-}
-
-impl Span {
-    pub(crate) fn from_now(within: Duration) -> Self {
-        Self { until: Instant::now() + within, within }
-    }
-
-    /// The same with a limit on what is left of it.
-    fn at_most(self, limit: Duration) -> Self {
-        Self { until: self.until.min(Instant::now() + limit), within: self.within.min(limit) }
-    }
-
-    pub(crate) fn left(&self) -> Duration {
-        self.until.saturating_duration_since(Instant::now())
-    }
-}
+/// How long a connection stays open without being needed, while others are used.
+const KEPT_FOR: Duration = Duration::from_secs(60);
 
 /// Connections to one server, which was greeted on each of them, and its counter verified.
 pub(crate) struct Stack {
     client: Client,
     role: Role,
-    idle: Mutex<Vec<Idle>>,
+    slots: Slots<Box<Socket>, Option<Request>, Heard>,
+    /// The server as it was greeted last.
+    known: Mutex<Option<Arc<Peer>>>,
     listener: Option<Listener>,
 }
 
-/// A connection, and the present timeout of its socket: setting that costs two system calls.
-pub(crate) struct Socket {
-    connection: Connection,
-    pub(crate) peer: Peer,
-    patience: Duration,
+/// A request that another thread may send.
+struct Request {
+    packed: Vec<u8>,
+    /// The server that it is meant for.
+    peer: Arc<Peer>,
+    until: Instant,
 }
 
-/// A connection that nobody uses, and since when.
-struct Idle {
-    socket: Socket,
-    since: Moment,
+/// A reply, and the server from which it came.
+pub(crate) struct Heard {
+    pub(crate) reply: RedisResult<Value>,
+    pub(crate) peer: Arc<Peer>,
 }
+
+/// Makes the command for a server.
+pub(crate) type Asks<'a> = dyn Fn(&Peer) -> Result<Cmd, Failure> + 'a;
+
+type Slot<'a> = slots::Slot<'a, Box<Socket>, Option<Request>, Heard>;
 
 impl Stack {
     pub(crate) fn new(client: Client, role: Role) -> Self {
-        Self { client, role, idle: Mutex::new(Vec::new()), listener: None }
+        let slots: Slots<Box<Socket>, _, _> =
+            Slots::new(CONNECTIONS_MAX, |oldest, newest| oldest.used_at + KEPT_FOR < newest.used_at);
+        Self { client, role, slots, known: Mutex::default(), listener: None }
     }
 
     /// Adds a listener for the server's messages.
@@ -104,80 +99,137 @@ impl Stack {
         &self.client
     }
 
-    /// The connection that was used last, if it is still good, or a new one.
-    pub(crate) fn checkout(&self, span: Span) -> Result<Socket, Failure> {
-        let idle = self.idle().pop();
-        if let Some(Idle { mut socket, since }) = idle {
-            if HostClock.now() < since + TRUSTED_FOR || socket.is_still_good(span) {
+    /// Makes a first connection.
+    pub(crate) fn greet(&self, span: Span) -> Result<Arc<Peer>, Failure> {
+        let slot = self.slots.take();
+        let socket = self.connected(None, span)?;
+        let peer = Arc::clone(&socket.peer);
+        if let Some(slot) = slot {
+            self.put_back(slot, socket);
+        }
+        Ok(peer)
+    }
+
+    /// Sends a command and waits for its reply, over the connection that was used last. If all are in use, another
+    /// thread may send it together with its own.
+    pub(crate) fn ask(&self, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
+        match self.slots.take() {
+            Some(slot) => self.lead(slot, asks, span),
+            None => self.wait(asks, span),
+        }
+    }
+
+    fn wait(&self, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
+        let known = self.known().clone();
+        let request = known.map(|peer| {
+            let packed = asks(&peer)?.get_packed_command();
+            Ok(Request { packed, peer, until: span.until })
+        });
+        match self.slots.wait(request.transpose()?, span.until) {
+            Outcome::Answered(heard) => Ok(heard),
+            Outcome::Leads(slot) if !span.left().is_zero() => self.lead(slot, asks, span),
+            Outcome::Leads(_) | Outcome::NotSent => Err(Failure::no_connection(&server_of(&self.client), span.within)),
+            Outcome::Unanswered | Outcome::Dropped => Err(Failure::no_answer(&server_of(&self.client), span.within)),
+        }
+    }
+
+    /// Sends a command, and those that wait in the line.
+    fn lead(&self, mut slot: Slot<'_>, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
+        let mut socket = self.connected(slot.connection(), span)?;
+        let peer = Arc::clone(&socket.peer);
+        let command = match asks(&peer) {
+            Ok(command) => command,
+            Err(failure) => {
+                self.put_back(slot, socket);
+                return Err(failure);
+            }
+        };
+        let fits = |request: &Request| Arc::ptr_eq(&request.peer, &peer) && span.covers(request.until);
+        let others = slot.take_others(TOGETHER_MAX - 1, |request| request.as_ref().is_some_and(fits));
+        let (reply, fate) = if others.is_empty() {
+            let reply = socket.ask(&command, span);
+            let fate = fate(&reply);
+            (reply, fate)
+        } else {
+            ask_together(&mut slot, &mut socket, &command, others.into_iter().flatten(), span)
+        };
+        match fate {
+            Fate::Keep => self.put_back(slot, socket),
+            Fate::Drop => self.clear(),
+        }
+        Ok(Heard { reply, peer })
+    }
+
+    /// The connection if it is still good, or a new one.
+    fn connected(&self, idle: Option<Box<Socket>>, span: Span) -> Result<Box<Socket>, Failure> {
+        if let Some(mut socket) = idle {
+            if HostClock.now() < socket.used_at + TRUSTED_FOR || socket.is_still_good(span) {
                 return Ok(socket);
             }
             self.clear();
         }
-        connect(&self.client, self.role, span)
+        let mut socket = Box::new(connect(&self.client, self.role, span)?);
+        let mut known = self.known();
+        match &*known {
+            Some(known) if **known == *socket.peer => socket.peer = Arc::clone(known),
+            Some(_) | None => *known = Some(Arc::clone(&socket.peer)),
+        }
+        drop(known);
+        Ok(socket)
     }
 
-    /// Puts back a connection that is still in step, or closes it if enough are idle.
-    pub(crate) fn put_back(&self, socket: Socket) {
-        let mut idle = self.idle();
-        if idle.len() < IDLE_MAX {
-            idle.push(Idle { socket, since: HostClock.now() });
+    /// Puts back a connection that is still in step, unless the server has changed since it was greeted.
+    fn put_back(&self, slot: Slot<'_>, mut socket: Box<Socket>) {
+        if self.known().as_ref().is_some_and(|known| Arc::ptr_eq(known, &socket.peer)) {
+            socket.used_at = HostClock.now();
+            slot.put_back(socket);
         }
     }
 
     /// Closes all idle connections: if one broke, the others most likely broke, too.
-    pub(crate) fn clear(&self) {
-        let broken = std::mem::take(&mut *self.idle());
-        drop(broken);
+    fn clear(&self) {
+        drop(self.slots.clear());
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, Option<Arc<Peer>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn connect(client: &Client, role: Role, span: Span) -> Result<Socket, Failure> {
-    let span = span.at_most(CONNECT_WITHIN);
-    let (server, left) = (server_of(client), span.left());
-    if left.is_zero() {
-        return Err(Failure::no_connection(&server, span.within));
-    }
-    let failed = |error| classify(connecting(&server, span.within), &error);
-    // These connections carry no notifications.
-    let client = tuned(client).and_then(|client| speaking(&client, ProtocolVersion::RESP2)).map_err(failed)?;
-    // Connecting waits twice for a server that hangs: for the answers to the two commands in which the library
-    // describes itself.
-    let mut connection = client.get_connection_with_timeout(left / 2).map_err(failed)?;
-    bound(&connection, span.left()).map_err(failed)?;
-    let greeted = greeting(role).query(&mut connection).map_err(failed)?;
-    let Met { peer, preparation } = meet(role, &server, greeted)?;
-    if let Some(preparation) = preparation {
-        bound(&connection, span.left()).map_err(failed)?;
-        preparation.exec(&mut connection).map_err(failed)?;
-    }
-    Ok(Socket { connection, peer, patience: Duration::ZERO })
-}
-
-impl Socket {
-    /// Sends a command and waits for its answer until the time is over.
-    pub(crate) fn ask(&mut self, command: &Cmd, span: Span) -> RedisResult<Value> {
-        self.bound(span)?;
-        command.query(&mut self.connection)
-    }
-
-    /// Whether the server is still there, with the history that the greeting found. Takes at most half of the time.
-    fn is_still_good(&mut self, span: Span) -> bool {
-        let answer = self.ask(&again(), span.at_most(span.left() / 2));
-        answer.is_ok_and(|answer| self.peer.is_still(answer))
-    }
-
-    /// Makes the socket give up when the time is over; otherwise it would wait forever. The present timeout is close
-    /// enough if it differs by less than a tenth.
-    fn bound(&mut self, span: Span) -> RedisResult<()> {
-        let left = span.left();
-        if self.patience.abs_diff(left) > left / 10 {
-            bound(&self.connection, left)?;
-            self.patience = left;
+/// Sends a command together with others, and answers those.
+fn ask_together(
+    slot: &mut Slot<'_>,
+    socket: &mut Socket,
+    command: &Cmd,
+    others: impl Iterator<Item = Request>,
+    span: Span,
+) -> (RedisResult<Value>, Fate) {
+    let peer = Arc::clone(&socket.peer);
+    let mut packed = command.get_packed_command();
+    let others = others.map(|other| packed.extend(other.packed)).count();
+    let mut broken = socket.send(&packed, span).err();
+    let mut kept = Fate::Keep;
+    let mut next = || {
+        let received = match &broken {
+            Some(error) => Err(error.clone()),
+            None => socket.receive(span),
+        };
+        broken = broken.take().or_else(|| received.as_ref().err().cloned());
+        let reply = received.and_then(Value::extract_error);
+        if fate(&reply) == Fate::Drop {
+            kept = Fate::Drop;
         }
-        Ok(())
+        reply
+    };
+    let reply = next();
+    for _ in 0..others {
+        slot.answer(Heard { reply: next(), peer: Arc::clone(&peer) });
     }
+    (reply, kept)
+}
+
+/// Whether a connection is still usable after a reply.
+fn fate(reply: &RedisResult<Value>) -> Fate {
+    let scene = Scene { stage: Stage::Asked, server: "", within: Duration::ZERO };
+    reply.as_ref().err().map_or(Fate::Keep, |error| classify(scene, error).fate())
 }

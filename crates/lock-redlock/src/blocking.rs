@@ -1,5 +1,6 @@
 //! The quorum for plain threads: one thread for each node, so that all are asked at once and each in order.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc::{self, Receiver, SendError, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ use lock_core::{
 use lock_host::{HostClock, SharedClock};
 
 use crate::epochs::HostEpochs;
-use crate::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Report, Request, Verdict, no_verdict};
+use crate::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Report, Request, RequestId, Verdict, no_verdict};
 use crate::{BACKEND, capabilities, hints};
 
 /// A quorum for threads. The nodes' threads also finish what callers no longer wait for.
@@ -29,10 +30,17 @@ struct Shared<N> {
     nodes: Arc<[N]>,
     /// One for each node's thread.
     jobs: Vec<Sender<Job<N>>>,
-    quorum: Arc<Mutex<Quorum>>,
+    state: Arc<Mutex<State>>,
     /// Notified when nothing is under way any more.
     quiet: Arc<Condvar>,
     clock: SharedClock,
+}
+
+/// The quorum, and who waits for its verdicts.
+#[derive(Debug)]
+struct State {
+    quorum: Quorum,
+    callers: BTreeMap<RequestId, Sender<Verdict>>,
 }
 
 /// Something for a node's thread to send.
@@ -42,8 +50,6 @@ struct Job<N> {
     sent: Option<Outgoing>,
     until: Instant,
     shared: Arc<Shared<N>>,
-    /// Dropped with the last job of a request, so that a caller does not wait when no verdict is possible any more.
-    caller: Sender<Verdict>,
 }
 
 impl<N: BlockingQuorumNode> Redlock<N> {
@@ -61,11 +67,12 @@ impl<N: BlockingQuorumNode> Redlock<N> {
     /// As [`of`](Self::of).
     pub fn on_clock(nodes: Vec<N>, max_ttl: Ttl, clock: SharedClock) -> Result<Self, BackendError> {
         let addresses: Vec<_> = nodes.iter().map(|node| node.address().to_owned()).collect();
-        let quorum = Arc::new(Mutex::new(Quorum::new(&addresses, max_ttl, Box::new(HostEpochs))?));
-        Self::with(nodes, quorum, Arc::default(), clock).map_err(|error| no_thread(&error))
+        let quorum = Quorum::new(&addresses, max_ttl, Box::new(HostEpochs))?;
+        let state = Arc::new(Mutex::new(State { quorum, callers: BTreeMap::new() }));
+        Self::with(nodes, state, Arc::default(), clock).map_err(|error| no_thread(&error))
     }
 
-    fn with(nodes: Vec<N>, quorum: Arc<Mutex<Quorum>>, quiet: Arc<Condvar>, clock: SharedClock) -> io::Result<Self> {
+    fn with(nodes: Vec<N>, state: Arc<Mutex<State>>, quiet: Arc<Condvar>, clock: SharedClock) -> io::Result<Self> {
         let nodes: Arc<[N]> = nodes.into();
         let mut jobs = Vec::with_capacity(nodes.len());
         for index in 0..nodes.len() {
@@ -74,7 +81,7 @@ impl<N: BlockingQuorumNode> Redlock<N> {
             thread::Builder::new().name("leasehold-node".into()).spawn(move || serve(&nodes[index], &receiver))?;
             jobs.push(sender);
         }
-        Ok(Self { shared: Arc::new(Shared { nodes, jobs, quorum, quiet, clock }) })
+        Ok(Self { shared: Arc::new(Shared { nodes, jobs, state, quiet, clock }) })
     }
 
     /// A quorum of these nodes, after a first recovery pass. Each step of that may take `within`.
@@ -100,54 +107,55 @@ impl<N: BlockingQuorumNode> Redlock<N> {
     /// Runs a request up to its verdict. The nodes' threads continue with the rest of it.
     fn run(&self, request: Request, within: Duration) -> Result<Verdict, BackendError> {
         let (caller, told) = mpsc::channel();
-        self.shared.update(&caller, |quorum, now| _ = quorum.begin(now, request, within));
-        drop(caller);
+        self.shared.update(|state, now| {
+            let id = state.quorum.begin(now, request, within);
+            state.callers.insert(id, caller);
+        });
         told.recv().map_err(|_| no_verdict())
     }
 }
 
 impl<N> Shared<N> {
-    fn quorum(&self) -> MutexGuard<'_, Quorum> {
-        self.quorum.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn notify_if_quiet(&self, quorum: &Quorum) {
-        if quorum.is_quiet() {
+    /// Changes the quorum, and carries out its outputs. The quorum stays locked meanwhile, so that each node's thread
+    /// gets its jobs in order.
+    fn update(self: &Arc<Self>, change: impl FnOnce(&mut State, Moment)) {
+        let now = self.clock.now();
+        let mut state = self.state();
+        change(&mut state, now);
+        while let Some(output) = state.quorum.poll() {
+            match output {
+                Output::Send(sent) => {
+                    let (node, until) = (sent.node.0, Instant::now() + sent.within);
+                    let job = Job { sent: Some(sent), until, shared: Arc::clone(self) };
+                    let unsent = self.jobs[node].send(job).err().and_then(|SendError(mut job)| job.sent.take());
+                    if let Some(sent) = unsent {
+                        // Its thread has ended.
+                        state.quorum.forget(now, sent);
+                    }
+                }
+                // A pass that the quorum began by itself has no caller.
+                Output::Done(id, verdict) => {
+                    if let Some(caller) = state.callers.remove(&id) {
+                        _ = caller.send(verdict);
+                    }
+                }
+            }
+        }
+        if state.quorum.is_quiet() {
             self.quiet.notify_all();
         }
     }
 
-    /// Waits until nothing is under way, but no longer than `within`.
-    fn settle(&self, within: Duration) {
-        let busy = |quorum: &mut Quorum| !quorum.is_quiet();
+    /// Sends what is held back, and waits until nothing is under way, but no longer than `within`.
+    fn settle(self: &Arc<Self>, within: Duration) {
+        self.update(|state, now| state.quorum.send_held_back(now));
+        let busy = |state: &mut State| !state.quorum.is_quiet();
         // A lock that a panic poisoned, or a timeout, ends the wait.
-        _ = self.quiet.wait_timeout_while(self.quorum(), within, busy);
-    }
-}
-
-impl<N: BlockingQuorumNode> Shared<N> {
-    /// Changes the quorum, and carries out its outputs for the request of this caller. The quorum stays locked
-    /// meanwhile, so that each node's thread gets its jobs in order.
-    fn update(self: &Arc<Self>, caller: &Sender<Verdict>, change: impl FnOnce(&mut Quorum, Moment)) {
-        let now = self.clock.now();
-        let mut quorum = self.quorum();
-        change(&mut quorum, now);
-        while let Some(output) = quorum.poll() {
-            match output {
-                Output::Send(sent) => {
-                    let (node, until) = (sent.node.0, Instant::now() + sent.within);
-                    let job = Job { sent: Some(sent), until, shared: Arc::clone(self), caller: caller.clone() };
-                    let unsent = self.jobs[node].send(job).err().and_then(|SendError(mut job)| job.sent.take());
-                    if let Some(sent) = unsent {
-                        // Its thread has ended.
-                        quorum.forget(now, sent);
-                    }
-                }
-                // The first verdict is the caller's. A later one is that of a pass that the quorum began by itself.
-                Output::Done(_, verdict) => _ = caller.send(verdict),
-            }
-        }
-        self.notify_if_quiet(&quorum);
+        _ = self.quiet.wait_timeout_while(self.state(), within, busy);
     }
 }
 
@@ -170,7 +178,7 @@ impl<N: BlockingQuorumNode> Job<N> {
 
     fn report(mut self, outcome: Outcome) {
         if let Some(sent) = self.sent.take() {
-            self.shared.update(&self.caller, |quorum, now| quorum.heard(now, sent, outcome));
+            self.shared.update(|state, now| state.quorum.heard(now, sent, outcome));
         }
     }
 }
@@ -179,10 +187,7 @@ impl<N: BlockingQuorumNode> Job<N> {
 impl<N> Drop for Job<N> {
     fn drop(&mut self) {
         if let Some(sent) = self.sent.take() {
-            let now = self.shared.clock.now();
-            let mut quorum = self.shared.quorum();
-            quorum.forget(now, sent);
-            self.shared.notify_if_quiet(&quorum);
+            self.shared.update(|state, now| state.quorum.forget(now, sent));
         }
     }
 }
@@ -204,7 +209,7 @@ impl<N: BlockingQuorumNode> Backend for Redlock<N> {
     }
 
     fn listen(&self, sink: EventSink) {
-        let majority = self.shared.quorum().majority();
+        let majority = self.shared.state().quorum.majority();
         hints::listen(&self.shared.nodes, majority, &sink);
     }
 }
@@ -218,9 +223,9 @@ impl<N> Drop for Redlock<N> {
 
 impl<N: BlockingQuorumNode> BlockingBackend for Redlock<N> {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
-        let Shared { nodes, quorum, quiet, clock, .. } = &*self.shared;
+        let Shared { nodes, state, quiet, clock, .. } = &*self.shared;
         let nodes = nodes.iter().map(BlockingQuorumNode::for_keeper).collect();
-        match Self::with(nodes, Arc::clone(quorum), Arc::clone(quiet), Arc::clone(clock)) {
+        match Self::with(nodes, Arc::clone(state), Arc::clone(quiet), Arc::clone(clock)) {
             Ok(another) => Arc::new(another),
             // If no more threads can be started, the keeper shares these.
             Err(_) => self,

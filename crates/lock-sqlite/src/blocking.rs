@@ -1,17 +1,19 @@
-//! The store for plain threads: a mutex around one connection.
+//! The store for plain threads, which take turns in serving one connection.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim, EventSink, Fenced,
-    FencingToken, Lease, LockName, Moment, ReleaseRequest, Released, Renewed,
+    FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::{Clock, HostClock};
 
+use crate::line::Line;
 use crate::settings::{CAPABILITIES, Settings};
 use crate::store::Store;
+use crate::verb::{Revocation, Verb};
 use crate::watcher::Watcher;
 use crate::{SqliteConfig, Timing};
 
@@ -24,7 +26,7 @@ use crate::{SqliteConfig, Timing};
 pub struct Sqlite {
     settings: Arc<Settings>,
     watcher: Arc<Watcher>,
-    store: Mutex<Store>,
+    line: Arc<Line>,
 }
 
 impl Sqlite {
@@ -44,22 +46,17 @@ impl Sqlite {
     /// # Errors
     /// Those of [`Sqlite::open`].
     pub fn open_with(config: &SqliteConfig, timing: Timing) -> Result<Self, BackendError> {
-        let client = Self::unopened(Arc::new(Settings::new(config, timing)));
-        client.store.lock().unwrap_or_else(PoisonError::into_inner).open()?;
-        Ok(client)
+        let mut store = Store::unopened(Arc::new(Settings::new(config, timing)));
+        store.open()?;
+        Ok(Self::new(store))
     }
 
-    fn unopened(settings: Arc<Settings>) -> Self {
-        let watcher = Arc::new(Watcher::new(Arc::clone(&settings)));
-        let store = Mutex::new(Store::unopened(Arc::clone(&settings), Arc::clone(&watcher)));
-        Self { settings, watcher, store }
+    fn new(store: Store) -> Self {
+        Self { settings: store.settings(), watcher: store.watcher(), line: Line::new(store) }
     }
 
-    fn ask<T>(&self, within: Duration, work: impl FnOnce(&mut Store, Moment) -> T) -> T {
-        let deadline = HostClock.now() + within;
-        // A panic leaves the store without a connection, and the next request opens another.
-        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
-        work(&mut store, deadline)
+    fn ask<V: Verb>(&self, verb: V, within: Duration) -> Result<V::Answer, BackendError> {
+        self.line.ask(verb, HostClock.now() + within)
     }
 }
 
@@ -75,23 +72,23 @@ impl Backend for Sqlite {
 
 impl BlockingBackend for Sqlite {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
-        Arc::new(Self::unopened(Arc::clone(&self.settings)))
+        Arc::new(Self::new(Store::unopened(Arc::clone(&self.settings))))
     }
 
     fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        self.ask(within, |store, deadline| store.acquire(claim, deadline))
+        self.ask(claim.clone(), within)
     }
 
     fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        self.ask(within, |store, deadline| store.renew(leases, deadline))
+        self.ask(leases.to_vec(), within)
     }
 
     fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        self.ask(within, |store, deadline| store.release(request, deadline))
+        self.ask(request.clone(), within)
     }
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.ask(within, |store, deadline| store.fence(lease, deadline))
+        self.ask(lease.clone(), within)
     }
 
     fn inspect(&self) -> Option<&dyn BlockingInspect> {
@@ -101,14 +98,14 @@ impl BlockingBackend for Sqlite {
 
 impl BlockingInspect for Sqlite {
     fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        self.ask(within, |store, deadline| store.holder(name, deadline))
+        self.ask(name.clone(), within)
     }
 
     fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        self.ask(within, |store, deadline| store.list(query, deadline))
+        self.ask(query.clone(), within)
     }
 
     fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
-        self.ask(within, |store, deadline| store.revoke(name, token, deadline))
+        self.ask(Revocation(name.clone(), token), within)
     }
 }

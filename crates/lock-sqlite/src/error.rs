@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use lock_core::{BackendError, Effect, ErrorKind, Operation};
 use rusqlite::ErrorCode;
@@ -17,7 +18,7 @@ pub(crate) enum Fault {
     /// Our own rules refuse it. Nothing was changed.
     Refused(BackendError),
     /// SQLite failed.
-    Sql(rusqlite::Error),
+    Sql(Arc<rusqlite::Error>),
 }
 
 impl From<BackendError> for Fault {
@@ -28,11 +29,11 @@ impl From<BackendError> for Fault {
 
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
-        Self::Sql(error)
+        Self::Sql(Arc::new(error))
     }
 }
 
-/// How far a request had got.
+/// How far a transaction had got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Nothing was committed.
@@ -53,8 +54,14 @@ pub(crate) fn too_busy(operation: Operation, path: &Path) -> BackendError {
         .with_remedy("try again; if it persists, look for a stopped process that has the file open")
 }
 
+/// Nobody answered, because whoever served panicked.
+pub(crate) fn thread_ended(operation: Operation) -> BackendError {
+    let message = "the thread that serves the file ended";
+    BackendError::new(BACKEND, operation, ErrorKind::Unavailable, Effect::Unknown, message).with_remedy("try again")
+}
+
 /// Translates a failure of SQLite.
-pub(crate) fn explain(operation: Operation, stage: Stage, path: &Path, error: rusqlite::Error) -> BackendError {
+pub(crate) fn explain(operation: Operation, stage: Stage, path: &Path, error: Arc<rusqlite::Error>) -> BackendError {
     let file = path.display();
     let (kind, message, remedy) = match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => return too_busy(operation, path),
@@ -126,7 +133,7 @@ mod tests {
 
     fn explained(code: i32, stage: Stage) -> (ErrorKind, Effect) {
         let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-        let error = explain(Operation::Acquire, stage, Path::new("/x/locks.db"), error);
+        let error = explain(Operation::Acquire, stage, Path::new("/x/locks.db"), Arc::new(error));
         assert!(error.remedy().is_some(), "{error}");
         (error.kind(), error.effect())
     }

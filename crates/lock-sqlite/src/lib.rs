@@ -29,9 +29,11 @@
 #[cfg(not(unix))]
 compile_error!("lock-sqlite tells files apart by device and inode, which only unix systems have");
 
+mod batch;
 mod config;
 mod error;
 mod file;
+mod line;
 mod lookout;
 mod mounts;
 mod namespace;
@@ -43,6 +45,7 @@ mod store;
 mod tables;
 mod timing;
 mod transaction;
+mod verb;
 mod waiter;
 mod watcher;
 mod wire;

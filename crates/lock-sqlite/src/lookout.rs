@@ -43,7 +43,7 @@ impl<'a> Lookout<'a> {
         let session = self.session()?;
         let version = session.data_version();
         let version =
-            version.map_err(|error| explain(Operation::Acquire, Stage::Before, &self.settings.path, error))?;
+            version.map_err(|error| explain(Operation::Acquire, Stage::Before, &self.settings.path, error.into()))?;
         let is_due = self.due.is_some_and(|due| due <= now);
         if self.version == Some(version) && news == News::None && !is_due {
             self.session = Some(session);
@@ -69,10 +69,10 @@ impl<'a> Lookout<'a> {
         let ask = Ask { operation: Operation::Acquire, access: Access::Read, deadline };
         match session.begin(self.settings, &ask)? {
             Begun::Here => {
-                let (session, sight) =
-                    session.finish(self.settings, &ask, |transaction| survey(transaction, now, waiters));
+                let work = |db: &_| survey(&Transaction::new(db, self.settings), now, waiters);
+                let (session, sight) = session.finish(work);
                 self.session = session;
-                sight
+                sight.map_err(|failure| failure.explain(ask.operation, &self.settings.path))
             }
             Begun::Replaced => {
                 self.session = Some(session);

@@ -12,7 +12,7 @@ use lock_core::{
 use lock_host::{Alarms, HostClock};
 
 use crate::settings::{CAPABILITIES, Settings};
-use crate::watcher::Watcher;
+use crate::verb::Revocation;
 use crate::worker::{Worker, no_thread};
 use crate::{SqliteConfig, Timing};
 
@@ -42,11 +42,7 @@ impl Sqlite {
     /// Those of [`Sqlite::open`].
     pub fn open_with(config: &SqliteConfig, timing: Timing) -> Result<Self, BackendError> {
         let alarms = Alarms::start(Arc::new(HostClock)).map_err(|error| no_thread(Operation::Connect, error))?;
-        let settings = Arc::new(Settings::new(config, timing));
-        let watcher = Arc::new(Watcher::new(Arc::clone(&settings)));
-        let worker = Worker::new(settings, watcher, Arc::new(alarms));
-        worker.open()?;
-        Ok(Self(worker))
+        Ok(Self(Worker::open(Arc::new(Settings::new(config, timing)), Arc::new(alarms))?))
     }
 }
 
@@ -67,23 +63,19 @@ impl AsyncBackend for Sqlite {
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        let claim = claim.clone();
-        self.0.ask(Operation::Acquire, within, move |store, deadline| store.acquire(&claim, deadline)).await
+        self.0.ask(claim.clone(), within).await
     }
 
     async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        let leases = leases.to_vec();
-        self.0.ask(Operation::Renew, within, move |store, deadline| store.renew(&leases, deadline)).await
+        self.0.ask(leases.to_vec(), within).await
     }
 
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        let request = request.clone();
-        self.0.ask(Operation::Release, within, move |store, deadline| store.release(&request, deadline)).await
+        self.0.ask(request.clone(), within).await
     }
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        let lease = lease.clone();
-        self.0.ask(Operation::Fence, within, move |store, deadline| store.fence(&lease, deadline)).await
+        self.0.ask(lease.clone(), within).await
     }
 
     fn inspect(&self) -> Option<&dyn AsyncInspect> {
@@ -94,17 +86,14 @@ impl AsyncBackend for Sqlite {
 #[async_trait]
 impl AsyncInspect for Sqlite {
     async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        let name = name.clone();
-        self.0.ask(Operation::Inspect, within, move |store, deadline| store.holder(&name, deadline)).await
+        self.0.ask(name.clone(), within).await
     }
 
     async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        let query = query.clone();
-        self.0.ask(Operation::Inspect, within, move |store, deadline| store.list(&query, deadline)).await
+        self.0.ask(query.clone(), within).await
     }
 
     async fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
-        let name = name.clone();
-        self.0.ask(Operation::Inspect, within, move |store, deadline| store.revoke(&name, token, deadline)).await
+        self.0.ask(Revocation(name.clone(), token), within).await
     }
 }

@@ -1,5 +1,7 @@
 //! One open connection to the file, and its transactions.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -12,10 +14,9 @@ use crate::error::{Fault, Stage, explain, explain_io, refusal, too_busy};
 use crate::file::{Identity, Location, Missing};
 use crate::schema;
 use crate::settings::Settings;
-use crate::transaction::Transaction;
 
 /// How often to try for the write lock. A commit takes about a millisecond, so longer sleeps would waste the lock.
-const BUSY_RETRY: Duration = Duration::from_micros(500);
+pub(crate) const BUSY_RETRY: Duration = Duration::from_micros(500);
 
 /// The longest time that SQLite itself can wait while a file is opened; it counts in 31 bits.
 const BUSY_MAX: Duration = Duration::from_secs(60);
@@ -44,6 +45,23 @@ pub(crate) enum Begun {
     Here,
     /// It does not run: another file has the path now, or none has.
     Replaced,
+}
+
+/// Why a transaction was not committed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    stage: Stage,
+    fault: Fault,
+}
+
+impl Failure {
+    /// What it means for a request of that transaction.
+    pub(crate) fn explain(&self, operation: Operation, path: &Path) -> BackendError {
+        match &self.fault {
+            Fault::Refused(error) => error.clone(),
+            Fault::Sql(error) => explain(operation, self.stage, path, Arc::clone(error)),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -104,7 +122,7 @@ impl Session {
                 Err(error) => {
                     self.roll_back();
                     if !is_busy(&error) {
-                        return Err(explain(ask.operation, Stage::Before, &settings.path, error));
+                        return Err(explain(ask.operation, Stage::Before, &settings.path, error.into()));
                     }
                 }
             }
@@ -126,24 +144,23 @@ impl Session {
     /// Does the work of a transaction that has begun, and commits it. The session comes back unless SQLite failed.
     pub(crate) fn finish<T>(
         self,
-        settings: &Settings,
-        ask: &Ask,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>,
-    ) -> (Option<Self>, Result<T, BackendError>) {
-        let (stage, fault) = match work(&Transaction::new(&self.db, settings)) {
+        work: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> (Option<Self>, Result<T, Failure>) {
+        let (stage, fault) = match work(&self.db) {
             Ok(done) => match self.commit() {
                 Ok(()) => return (Some(self), Ok(done)),
                 Err(error) => (Stage::Committing, error.into()),
             },
             Err(fault) => (Stage::Before, fault),
         };
-        match fault {
-            Fault::Refused(error) => {
+        let session = match &fault {
+            Fault::Refused(_) => {
                 self.roll_back();
-                (Some(self), Err(error))
+                Some(self)
             }
-            Fault::Sql(error) => (None, Err(explain(ask.operation, stage, &settings.path, error))),
-        }
+            Fault::Sql(_) => None,
+        };
+        (session, Err(Failure { stage, fault }))
     }
 
     fn commit(&self) -> rusqlite::Result<()> {
@@ -158,13 +175,12 @@ impl Session {
     }
 
     #[cfg(test)]
-    pub(crate) fn connection(&self) -> &Connection {
-        &self.db
+    pub(crate) fn connection(&mut self) -> &mut Connection {
+        &mut self.db
     }
 }
 
 fn connect(settings: &Settings, location: &Location, deadline: Moment) -> Result<Connection, BackendError> {
-    let ask = Ask { operation: Operation::Connect, access: Access::Write, deadline };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let opened = || -> Result<Connection, Fault> {
         let db = Connection::open_with_flags(&location.main, flags)?;
@@ -181,14 +197,7 @@ fn connect(settings: &Settings, location: &Location, deadline: Moment) -> Result
         db.set_prepared_statement_cache_capacity(64);
         Ok(db)
     };
-    opened().map_err(|fault| translated(&ask, settings, fault))
-}
-
-fn translated(ask: &Ask, settings: &Settings, fault: Fault) -> BackendError {
-    match fault {
-        Fault::Refused(error) => error,
-        Fault::Sql(error) => explain(ask.operation, Stage::Before, &settings.path, error),
-    }
+    opened().map_err(|fault| Failure { stage: Stage::Before, fault }.explain(Operation::Connect, &settings.path))
 }
 
 pub(crate) fn replaced_again(operation: Operation, settings: &Settings) -> BackendError {

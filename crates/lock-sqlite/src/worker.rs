@@ -1,4 +1,4 @@
-//! The thread that owns a client's connection, and the queue of its requests.
+//! The thread that serves the line of an async client.
 
 use std::fmt;
 use std::io;
@@ -7,120 +7,117 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation, to_the_millisecond};
+use lock_core::{BackendError, Effect, ErrorKind, Operation, to_the_millisecond};
 use lock_host::{Alarm, Alarms, Clock, HostClock, Ring};
 use tokio::sync::oneshot;
 
-use crate::error::BACKEND;
-use crate::error::refusal;
+use crate::error::{BACKEND, refusal, thread_ended};
+use crate::line::{Asked, Line, Request, Serving, Waiting};
 use crate::settings::Settings;
 use crate::store::Store;
+use crate::verb::Verb;
 use crate::watcher::Watcher;
-
-type Job = Box<dyn FnOnce(&mut Store) + Send>;
 
 /// The part of its time for which a request may wait in line and for others. The rest is left for the disk, so that
 /// "nothing has happened" is reported before "unknown" is.
 const WAITING_PART: (u32, u32) = (9, 10);
 
-/// Hands requests to a thread in their order, and answers each in time whatever the thread does.
+/// Has requests served on a thread, and answers each in time whatever the thread does.
 ///
 /// The thread starts with the first request and ends, when all that was handed over is done, with this handle.
 pub(crate) struct Worker {
     settings: Arc<Settings>,
     watcher: Arc<Watcher>,
     alarms: Arc<Alarms>,
-    line: Mutex<Option<Sender<Job>>>,
+    line: Arc<Line>,
+    thread: Mutex<Option<Sender<Serving>>>,
 }
 
 impl Worker {
-    pub(crate) fn new(settings: Arc<Settings>, watcher: Arc<Watcher>, alarms: Arc<Alarms>) -> Self {
-        Self { settings, watcher, alarms, line: Mutex::default() }
+    pub(crate) fn new(store: Store, alarms: Arc<Alarms>) -> Self {
+        let (settings, watcher) = (store.settings(), store.watcher());
+        Self { settings, watcher, alarms, line: Line::new(store), thread: Mutex::default() }
+    }
+
+    /// Opens the file on the calling thread, so that problems with it show now.
+    pub(crate) fn open(settings: Arc<Settings>, alarms: Arc<Alarms>) -> Result<Self, BackendError> {
+        let mut store = Store::unopened(settings);
+        store.open()?;
+        let worker = Self::new(store, alarms);
+        *lock(&worker.thread) = Some(start().map_err(|error| no_thread(Operation::Connect, error))?);
+        Ok(worker)
     }
 
     /// A worker with a connection and a thread of its own for the same file.
     pub(crate) fn another(&self) -> Self {
-        let watcher = Arc::new(Watcher::new(Arc::clone(&self.settings)));
-        Self::new(Arc::clone(&self.settings), watcher, Arc::clone(&self.alarms))
-    }
-
-    /// Opens the file on the calling thread, so that problems with it show now.
-    pub(crate) fn open(&self) -> Result<(), BackendError> {
-        let mut store = self.store();
-        store.open()?;
-        *lock(&self.line) = Some(start(store).map_err(|error| no_thread(Operation::Connect, error))?);
-        Ok(())
+        Self::new(Store::unopened(Arc::clone(&self.settings)), Arc::clone(&self.alarms))
     }
 
     pub(crate) fn watcher(&self) -> &Watcher {
         &self.watcher
     }
 
-    fn store(&self) -> Store {
-        Store::unopened(Arc::clone(&self.settings), Arc::clone(&self.watcher))
-    }
-
     /// Asks the store, and waits for the answer until `within` is over.
     ///
     /// # Errors
-    /// Those of `work`, and `Timeout`, after which the request may still be carried out.
+    /// Those of the verb, and `Timeout`, after which the request may still be carried out.
     ///
     /// # Cancel safety
     /// A dropped call is still carried out.
-    pub(crate) async fn ask<T: Send + 'static>(
-        &self,
-        operation: Operation,
-        within: Duration,
-        work: impl FnOnce(&mut Store, Moment) -> Result<T, BackendError> + Send + 'static,
-    ) -> Result<T, BackendError> {
+    pub(crate) async fn ask<V: Verb>(&self, verb: V, within: Duration) -> Result<V::Answer, BackendError> {
         let now = HostClock.now();
         let (sender, answer) = oneshot::channel();
-        let reply = Arc::new(Reply { operation, within, sender: Mutex::new(Some(sender)) });
-        let ring: Arc<dyn Ring> = Arc::<Reply<T>>::clone(&reply);
+        let reply = Arc::new(Reply { operation: V::OPERATION, within, sender: Mutex::new(Some(sender)) });
+        let ring: Arc<dyn Ring> = Arc::<Reply<V::Answer>>::clone(&reply);
         let alarm = self.alarms.set(now + within, Arc::downgrade(&ring));
         drop(ring);
         let deadline = now + within / WAITING_PART.1 * WAITING_PART.0;
-        self.submit(Box::new(move |store| reply.send(work(store, deadline))))
-            .map_err(|error| no_thread(operation, error))?;
+        let request = Box::new(Asked::new(verb, deadline, move |answer| reply.send(answer)));
+        self.submit(request).map_err(|error| no_thread(V::OPERATION, error))?;
         let answer = answer.await;
         self.alarms.unset(alarm);
-        answer.unwrap_or_else(|_| Err(thread_ended(operation)))
+        answer.unwrap_or_else(|_| Err(thread_ended(V::OPERATION)))
     }
 
-    fn submit(&self, mut job: Job) -> io::Result<()> {
-        let mut line = lock(&self.line);
-        if let Some(sender) = line.as_ref() {
-            match sender.send(job) {
-                Ok(()) => return Ok(()),
-                Err(SendError(unsent)) => job = unsent,
-            }
+    fn submit(&self, request: Box<dyn Request>) -> io::Result<()> {
+        let mut thread = lock(&self.thread);
+        let lead = match thread.take() {
+            Some(running) => running,
+            None => start()?,
+        };
+        let serving = self.line.join(Waiting { request, lead: lead.clone() });
+        let unsent = serving.and_then(|serving| lead.send(serving).err());
+        *thread = Some(lead);
+        if let Some(SendError(serving)) = unsent {
+            // It has panicked.
+            let again = start()?;
+            drop(again.send(serving));
+            *thread = Some(again);
         }
-        let sender = start(self.store())?;
-        // If the new thread has already ended, the caller learns it from the dropped reply.
-        drop(sender.send(job));
-        *line = Some(sender);
         Ok(())
     }
 }
 
-fn start(mut store: Store) -> io::Result<Sender<Job>> {
-    let (sender, jobs) = mpsc::channel::<Job>();
-    thread::Builder::new().name("leasehold-sqlite".into()).spawn(move || {
-        for job in jobs {
-            job(&mut store);
+impl Drop for Worker {
+    /// Has the file closed on the thread, because that writes.
+    fn drop(&mut self) {
+        if let Some(thread) = lock(&self.thread).take()
+            && let Some(serving) = self.line.take()
+        {
+            drop(thread.send(serving));
         }
-    })?;
+    }
+}
+
+fn start() -> io::Result<Sender<Serving>> {
+    let (sender, line) = mpsc::channel::<Serving>();
+    thread::Builder::new().name("leasehold-sqlite".into()).spawn(move || line.into_iter().for_each(Serving::serve))?;
     Ok(sender)
 }
 
 pub(crate) fn no_thread(operation: Operation, error: io::Error) -> BackendError {
     let message = format!("no thread can be started: {error}");
     refusal(operation, ErrorKind::Unavailable, message).with_remedy("raise the limit on threads").with_source(error)
-}
-
-fn thread_ended(operation: Operation) -> BackendError {
-    let message = "the thread that serves the file ended";
-    BackendError::new(BACKEND, operation, ErrorKind::Unavailable, Effect::Unknown, message).with_remedy("try again")
 }
 
 /// Where one answer goes: from the store or the alarm, whichever is first.
@@ -159,16 +156,19 @@ impl fmt::Debug for Worker {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::inspect::Query;
+    use std::future::poll_fn;
+    use std::task::Poll;
+
+    use lock_core::LockName;
 
     use super::*;
+    use crate::verb::work;
     use crate::{SqliteConfig, Timing};
 
     fn worker(directory: &tempfile::TempDir) -> Worker {
         let config = SqliteConfig::new(directory.path().join("locks.db"));
         let settings = Arc::new(Settings::new(&config, Timing::of_host().unwrap()));
-        let alarms = Arc::new(Alarms::start(Arc::new(HostClock)).unwrap());
-        Worker::new(Arc::clone(&settings), Arc::new(Watcher::new(settings)), alarms)
+        Worker::new(Store::unopened(settings), Arc::new(Alarms::start(Arc::new(HostClock)).unwrap()))
     }
 
     fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -181,38 +181,47 @@ mod tests {
     fn a_disk_that_hangs_is_a_timeout_and_holds_up_nobody_elses_worker() {
         let directory = tempfile::tempdir().unwrap();
         let worker = worker(&directory);
-        let (go_on, hang) = mpsc::channel::<()>();
-        let stuck = worker.ask(Operation::Renew, Duration::from_millis(100), move |_, _| {
-            hang.recv().unwrap();
-            Ok(())
-        });
-        let error = block_on(stuck).unwrap_err();
+        let (go_on, hang) = mpsc::channel::<u8>();
+        let stuck = work(move |_| Ok(hang.recv().unwrap()));
+        let error = block_on(worker.ask(stuck, Duration::from_millis(100))).unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Timeout, Effect::Unknown));
 
-        let another = worker.another();
-        assert_eq!(block_on(another.ask(Operation::Renew, LONG, |_, _| Ok(7))).unwrap(), 7);
-        go_on.send(()).unwrap();
-        assert_eq!(block_on(worker.ask(Operation::Renew, LONG, |_, _| Ok(8))).unwrap(), 8);
-    }
-
-    #[test]
-    fn a_request_whose_time_was_over_in_the_line_is_not_begun() {
-        let directory = tempfile::tempdir().unwrap();
-        let worker = worker(&directory);
-        let answer = worker.ask(Operation::Renew, LONG, |store, _| store.list(&Query::all(), HostClock.now()));
-        let error = block_on(answer).unwrap_err();
-        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None));
-        assert!(!directory.path().join("locks.db").exists());
+        let name: LockName = "a".parse().unwrap();
+        assert_eq!(block_on(worker.another().ask(name, LONG)).unwrap(), None);
+        go_on.send(1).unwrap();
+        assert_eq!(block_on(worker.ask(work(|_| Ok(8)), LONG)).unwrap(), 8);
     }
 
     #[test]
     fn a_worker_that_panicked_is_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let worker = worker(&directory);
-        let crash = worker.ask::<()>(Operation::Renew, LONG, |_, _| panic!("on purpose"));
+        let crash = worker.ask(work(|_| -> Result<(), _> { panic!("on purpose") }), LONG);
         assert_eq!(block_on(crash).unwrap_err().effect(), Effect::Unknown);
         // The thread may still be ending, and one more request may be lost with it.
-        let served = (0..100).any(|_| block_on(worker.ask(Operation::Renew, LONG, |_, _| Ok(()))).is_ok());
+        let served = (0..100).any(|_| block_on(worker.ask(work(|_| Ok(())), LONG)).is_ok());
         assert!(served);
+    }
+
+    #[test]
+    fn a_call_that_is_dropped_is_carried_out_beside_the_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let worker = worker(&directory);
+        let (go_on, hang) = mpsc::channel::<u8>();
+        let (tell, told) = mpsc::channel();
+        let first = worker.ask(work(move |_| Ok(hang.recv().unwrap())), LONG);
+        let last = block_on(async {
+            let mut first = Box::pin(first);
+            let mut dropped = Box::pin(worker.ask(work(move |_| Ok(tell.send(8).is_ok())), LONG));
+            poll_fn(|cx| {
+                assert!(first.as_mut().poll(cx).is_pending() && dropped.as_mut().poll(cx).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+            drop((first, dropped));
+            go_on.send(1).unwrap();
+            worker.ask(work(|_| Ok(7)), LONG).await
+        });
+        assert_eq!((last.unwrap(), told.try_recv()), (7, Ok(8)));
     }
 }

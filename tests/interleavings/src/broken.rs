@@ -9,3 +9,8 @@ pub mod deaf_alarms {
 pub mod hasty_renewals {
     include!(concat!(env!("OUT_DIR"), "/hasty_renewals.rs"));
 }
+
+/// Slots that a thread waits for without a last look whether one is free.
+pub(crate) mod hasty_slots {
+    include!(concat!(env!("OUT_DIR"), "/hasty_slots.rs"));
+}

@@ -1,4 +1,5 @@
-//! `lock-host` and `lock-blocking` once more, from the same files, with shuttle's threads and locks in `sync`.
+//! `lock-host`, `lock-blocking` and what the threads of `lock-redis` share once more, from the same files, with
+//! shuttle's threads and locks in `sync`.
 //!
 //! Time is a clock that a test moves, and randomness is a counter: so a schedule decides everything and can be run
 //! again. Sleeps never time out here; code that relies on a timeout gets stuck, and shuttle reports it.
@@ -87,7 +88,11 @@ mod mutex;
 #[path = "../../../crates/lock-blocking/src/threads.rs"]
 mod threads;
 
+#[path = "../../../crates/lock-redis/src/slots.rs"]
+mod slots;
+
 pub mod broken;
+pub mod sharing;
 mod store;
 
 pub use alarms::{Alarm, Alarms, NAP_MAX, Ring};

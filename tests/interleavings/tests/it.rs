@@ -289,3 +289,14 @@ fn the_keeper_hears_of_every_lease_in_time() {
 fn a_keeper_that_does_not_say_that_it_looks_is_found() {
     found(|| the_keeper_hears!(interleavings::broken::hasty_renewals));
 }
+
+#[test]
+fn threads_that_share_connections_are_all_answered() {
+    schedules(interleavings::sharing::all_are_answered);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn threads_that_wait_without_a_last_look_are_found() {
+    found(interleavings::sharing::all_are_answered_by_hasty_slots);
+}

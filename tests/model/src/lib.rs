@@ -2,7 +2,7 @@
 //!
 //! The model in this module is about **tokens**: they are distinct and rise, whichever keys vanish and messages are late. It
 //! has no time, and so says nothing about whether two clients hold at once. [`guard`] is about **exclusion**: nodes that
-//! forget, marks, dwells, announcements, notes and moves, in discrete time, without tokens.
+//! forget, marks, dwells, announcements, records and moves, in discrete time, without tokens.
 //!
 //! # Tokens
 //! Some clients want one lock of some independent nodes. Each node has one counter for all its locks. A node where the lock

@@ -33,7 +33,7 @@ impl Leasehold {
         command
     }
 
-    /// `leasehold` with a command line, which is split at spaces.
+    /// `leasehold` with a command line, split at spaces.
     pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = self.program(env!("CARGO_BIN_EXE_leasehold"));
         command.args(line.split_whitespace());
@@ -67,7 +67,7 @@ impl Leasehold {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// Waits until so many wait for a lock, where the store has a queue.
+    /// Waits until this many wait for a lock, if the store has a queue.
     pub(crate) fn await_waiters(&self, name: &str, count: u64) {
         wait_for("waiters", || (self.json(&format!("show {name}"))["waiters"] == count).then_some(()));
     }
@@ -81,7 +81,7 @@ impl Leasehold {
     }
 }
 
-/// A `leasehold` that runs. Stopped ones are set going and all are killed at the end of the test.
+/// A running `leasehold`. At the end of the test it is continued if it was stopped, and killed.
 pub(crate) struct Running {
     child: Option<Child>,
 }

@@ -1,4 +1,4 @@
-//! What the tests of the command share: processes that tell their numbers, and whether they still run.
+//! What the tests of the command share: processes that report their ids, and whether they still run.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 #![allow(
@@ -23,7 +23,7 @@ pub(crate) struct Scratch(TempDir);
 
 impl Scratch {
     pub(crate) fn new() -> Self {
-        // What is sent to the processes of a test is to have its effect, however the tests were started.
+        // Signals to the processes of a test must have their effect, however the tests were started.
         test_support::signals::default_in_children();
         Self(tempfile::tempdir().unwrap())
     }
@@ -44,7 +44,7 @@ impl Scratch {
         })
     }
 
-    /// The process numbers in a file.
+    /// The process ids in a file.
     pub(crate) fn pids_of(&self, name: &str) -> Vec<i32> {
         self.text_of(name).split_whitespace().map(|pid| pid.parse().unwrap()).collect()
     }
@@ -62,5 +62,5 @@ pub(crate) fn wait_for_death(pids: &[i32]) {
     wait_for(&format!("the death of {pids:?}"), || pids.iter().all(|&pid| !is_alive(pid)).then_some(()));
 }
 
-/// A command that starts a child of its own, writes both numbers to `pids` in its directory, and ignores SIGTERM.
+/// A command that starts a child, writes both process ids to `pids` in its directory, and ignores SIGTERM.
 pub(crate) const STUBBORN: &str = "trap '' TERM; sleep 60 & echo $$ $! > pids; wait; wait; sleep 60";

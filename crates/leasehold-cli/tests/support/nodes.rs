@@ -7,7 +7,7 @@ use test_support::{Finish, RedisServer};
 
 use super::leasehold::{Leasehold, code, text};
 
-/// The longest ttl of these deployments: how long they wait that know nothing.
+/// The longest ttl of these deployments: how long nodes abstain that know nothing.
 pub(crate) const MAX_TTL: &str = "4s";
 /// With this ttl as the longest in use, a node that forgot is back after some three seconds.
 pub(crate) const RUN: &str = "--ttl 3s --url";
@@ -19,7 +19,7 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    /// So many that nobody has used yet.
+    /// This many unused nodes.
     pub(crate) fn blank(count: usize) -> Self {
         Self { leasehold: Leasehold::new(), servers: (0..count).map(|_| RedisServer::start()).collect() }
     }
@@ -59,7 +59,7 @@ impl Nodes {
         let status: Value =
             serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
         let healthy = if status["can_grant"] == true { 0 } else { 69 };
-        // A node that cannot be one has clients refused.
+        // Clients are refused because of an unsuitable node.
         assert!([healthy, 78].contains(&code(output.status)), "{}", text(&output.stderr));
         status
     }
@@ -69,14 +69,14 @@ impl Nodes {
         status["nodes"].as_array().unwrap().iter().map(|node| node["state"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Runs a command that must get the lock, and gives its token.
+    /// Runs a command that must get the lock, and returns its token.
     pub(crate) fn token(&self, url: &str) -> u64 {
         let output = self.leasehold.run(&format!("-n {RUN} {url} a"), "echo $LEASEHOLD_FENCE");
         assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
         text(&output.stdout).trim().parse().unwrap()
     }
 
-    /// Runs a command that must not come to be run, and gives what is said.
+    /// Runs `leasehold` with a command that must not start, and returns the output.
     pub(crate) fn refused(&self, options: &str, expected: i32) -> String {
         let output = self.leasehold.run(options, "touch ran");
         let said = text(&output.stderr);

@@ -20,12 +20,12 @@ pub(crate) struct Session {
     keyboard: ChildStdin,
     screen: Arc<Mutex<String>>,
     reader: JoinHandle<()>,
-    /// How much of the screen was looked at.
+    /// How much of the screen was read.
     seen: usize,
 }
 
 impl Session {
-    /// Runs a script of `sh`, which knows no jobs.
+    /// Runs a script of `sh`, which has no job control.
     pub(crate) fn of_script(script: &str) -> Self {
         let scratch = Scratch::new();
         let binaries = Path::new(env!("CARGO_BIN_EXE_leasehold")).parent().unwrap().display();
@@ -62,7 +62,7 @@ impl Session {
         session
     }
 
-    /// Waits until the screen shows `text` behind what was looked at before. What is typed is on the screen as well.
+    /// Waits until the screen shows `text` after what was read before. What is typed is on the screen as well.
     pub(crate) fn shows(&mut self, text: &str) {
         wait_for(&format!("{text:?} on the screen"), || {
             let ended = self.reader.is_finished();
@@ -77,7 +77,7 @@ impl Session {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits for the end of the program and gives all that the screen has shown.
+    /// Waits for the end of the program and returns all that the screen has shown.
     pub(crate) fn end(mut self) -> String {
         wait_for("the end of the session", || self.reader.is_finished().then_some(()));
         status_of(&mut self.script, "the session");

@@ -1,4 +1,4 @@
-//! What a lock is asked for with: its name and its options.
+//! Names and options of a mutex.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Futures that are dropped at every point where they wait, and nothing is left behind.
+//! Futures that are dropped at every point where they wait. Nothing is left behind.
 
 use std::future::Future;
 use std::pin::pin;
@@ -9,7 +9,7 @@ use lock_core::Operation;
 
 use crate::support::{Bench, PATIENCE, YIELDS, Yielding, until};
 
-/// Polls a future so many times, letting everything else run in between, then drops it. Tells whether it had ended.
+/// Polls a future this many times, with everything else running in between, then drops it. Returns whether it had ended.
 async fn drop_after<F: Future>(polls: usize, future: F) -> bool {
     let mut future = pin!(future);
     for _ in 0..polls {
@@ -67,7 +67,7 @@ async fn an_acquire_dropped_in_the_queue_leaves_no_place() {
     assert!(bench.is_free("a").await);
 }
 
-/// Drops a future once it has asked the store and before it hears the answer.
+/// Drops a future after it has asked the store and before it gets the answer.
 async fn drop_midway<F: Future>(bench: &Bench, operation: Operation, polls: usize, future: F) {
     bench.faults.hold(operation);
     let asked = bench.faults.ran(operation);

@@ -49,7 +49,7 @@ async fn renewal_outlives_the_ttl() {
 }
 
 #[tokio::test]
-async fn loss_is_told_at_the_deadline_with_the_last_error() {
+async fn a_loss_is_reported_at_the_deadline_with_the_last_error() {
     let bench = Bench::new();
     let guard = bench.client().mutex("a").ttl(3 * SECOND).acquire().await.unwrap();
     bench.faults.fail_all(Operation::Renew, Fault::Refused(ErrorKind::Unreachable));
@@ -84,7 +84,7 @@ async fn a_release_tells_whether_the_lock_was_held_until_then() {
     assert!(matches!(&outcome, Err(ReleaseError::Backend(error)) if error.operation() == Operation::Release));
 }
 
-/// As an operator does, behind the client's back.
+/// Ends the lease as an operator does, without the client.
 async fn revoke(client: &Client, guard: &Guard) {
     client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), SECOND).await.unwrap();
 }
@@ -164,7 +164,7 @@ async fn work_counts_if_the_lock_was_held_until_its_release() {
     assert_eq!(outcome, Ok("done"), "the release is repeated");
 }
 
-/// What work under a lock may fail with.
+/// An error of work under a lock.
 #[derive(Debug, PartialEq)]
 enum Failed {
     Lock(WhileHeldError),
@@ -178,7 +178,7 @@ impl From<WhileHeldError> for Failed {
 }
 
 #[tokio::test]
-async fn work_that_fails_says_why_unless_the_lock_was_lost() {
+async fn an_error_of_the_work_is_returned_unless_the_lock_was_lost() {
     let bench = Bench::new();
     let client = bench.client();
     let mutex = client.mutex("a").max_hold(SECOND);
@@ -199,7 +199,7 @@ async fn work_that_fails_says_why_unless_the_lock_was_lost() {
 }
 
 #[tokio::test]
-async fn closing_ends_holds_and_refuses_what_comes() {
+async fn closing_ends_holds_and_refuses_later_calls() {
     let bench = Bench::new();
     let client = bench.client();
     let guard = client.mutex("a").acquire().await.unwrap();
@@ -245,7 +245,7 @@ fn a_blocked_runtime_does_not_delay_renewal() {
     });
 }
 
-/// A program that drops its guard and ends has released the lock, not left it to its ttl.
+/// If a program drops its guard and ends, the lock is released, and not left to its ttl.
 #[test]
 fn a_guard_dropped_as_the_runtime_ends_is_released() {
     let bench = Bench::new();
@@ -285,7 +285,7 @@ fn a_claim_under_way_as_the_runtime_ends_is_released() {
     after.block_on(async { assert!(bench.is_free("a").await) });
 }
 
-/// The store had carried it out, so the second answer is that nothing is held.
+/// The store had released it the first time, so the second answer is "not held".
 #[test]
 fn a_release_that_is_repeated_as_the_runtime_ends_is_no_loss() {
     let (bench, (sender, told)) = (Bench::new(), channel());
@@ -314,7 +314,7 @@ fn a_release_that_fails_as_the_runtime_ends_is_repeated() {
     let fails_first = move |_: &ReleaseRequest| -> Hook {
         let first = began.fetch_add(1, Ordering::SeqCst) == 0;
         Box::pin(async move {
-            // A task of a runtime that has ended is over at once.
+            // A task that is spawned on a runtime that has ended never runs.
             while first && !tokio::spawn(std::future::pending::<()>()).is_finished() {
                 std::thread::sleep(Duration::from_millis(1));
             }

@@ -1,4 +1,4 @@
-//! When the keeper renews, and in which order the store is told things.
+//! When the keeper renews, and in which order the store gets requests.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn assert_pairs(calls: &[Asked]) {
     }
 }
 
-/// What came before leaves no renewals behind: one request for each period, with one lease in it.
+/// Earlier holds leave no renewals behind: there is one request for each period, with one lease in it.
 #[tokio::test]
 async fn one_lease_is_renewed_once_in_a_period_whatever_came_before() {
     let bench = Bench::new();
@@ -53,7 +53,7 @@ async fn a_keeper_that_is_late_shows_it() {
     assert!(now.last < SECOND && now.max == late.max, "{now:?}");
 }
 
-/// A store that answers slowly holds up no other renewal: they go out side by side, and on time.
+/// A store that answers slowly delays no other renewal: they are sent in parallel and on time.
 #[tokio::test]
 async fn a_slow_store_does_not_make_the_keeper_late() {
     let bench = Bench::new();
@@ -70,14 +70,14 @@ async fn a_slow_store_does_not_make_the_keeper_late() {
     bench.faults.let_go(Operation::Renew);
 }
 
-/// The release is on its way when the guard is gone, nobody waits for its answer, and what is asked next comes after it.
+/// When the guard is dropped, its release is under way. Nobody waits for the answer, and the next request comes after it.
 #[tokio::test]
-async fn a_dropped_guard_is_released_before_what_comes_next() {
+async fn a_dropped_guard_is_released_before_the_next_claim() {
     let bench = Bench::new();
     let client = bench.client();
     let mutex = client.mutex("a");
     bench.faults.hold(Operation::Release);
-    // So many releases may be owed.
+    // As many releases as may be unanswered.
     for _ in 0..4 {
         drop(mutex.acquire().await.unwrap());
     }

@@ -1,4 +1,4 @@
-//! What panics ends alone: a station, a request, never a thread that all depend on.
+//! A panic ends one station or one request, and never a thread that all locks depend on.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -13,12 +13,12 @@ use crate::support::{Bench, Hook, Hooked, PATIENCE, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A clock that panics for a thread of one name.
+/// A clock that panics on the thread with one name.
 #[derive(Clone, Debug)]
 struct Fussy {
     clock: ManualClock,
     thread: &'static str,
-    /// From when on, after how many looks, and how often.
+    /// From when on it panics, after how many readings, and how often.
     panics: Arc<Mutex<(Moment, u64, u64)>>,
 }
 
@@ -62,7 +62,7 @@ impl Clock for Fussy {
     }
 }
 
-/// Where a panic of `make` points at, and what it says.
+/// The location and the message of a panic of `make`.
 fn panic_of(make: impl FnOnce() + Send + 'static) -> (String, u32, String) {
     const THREAD: &str = "without a runtime";
     let (sender, told) = mpsc::channel();
@@ -98,7 +98,7 @@ async fn a_panic_in_an_alarm_ends_that_station_only() {
     let client = fussy.client(&bench);
     let guard = client.mutex("a").max_hold(5 * SECOND).acquire().await.unwrap();
     let other = client.mutex("b").max_hold(6 * SECOND).acquire().await.unwrap();
-    // The thread looks itself once, and the station that it rings a second time.
+    // The thread reads the clock once itself, and once more in the station.
     fussy.panic(bench.clock.now() + 5 * SECOND, 1, 1);
     bench.clock.advance(5 * SECOND);
     until(|| fussy.has_panicked()).await;
@@ -106,7 +106,7 @@ async fn a_panic_in_an_alarm_ends_that_station_only() {
     assert!(matches!(guard.release().await, Err(ReleaseError::Lost(_))));
     assert!(matches!(client.mutex("a").try_acquire().await, Err(AcquireError::Closed)));
     bench.becomes_free("a").await;
-    // Alarms still ring: nothing else tells a hold that nobody asks about that it is over.
+    // Alarms still ring: nothing else ends a hold that nobody checks.
     bench.clock.advance(SECOND);
     until(|| Proof::hold(&other).lost().is_some()).await;
     assert!(matches!(other.lost().await.reason, LossReason::MaxHold));

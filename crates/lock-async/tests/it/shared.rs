@@ -26,7 +26,7 @@ async fn the_last_clone_releases_the_lock() {
 }
 
 #[tokio::test]
-async fn every_clone_is_told_of_a_loss() {
+async fn every_clone_learns_of_a_loss() {
     let bench = Bench::new();
     let most = Duration::from_secs(5);
     let one = bench.client().mutex("a").max_hold(most).acquire().await.unwrap().share();

@@ -13,7 +13,7 @@ use lock_memory::MemoryStore;
 use lock_memory::faults::{Faults, Faulty};
 use lock_memory::nonblocking::Memory;
 
-/// Longer than anything takes; a test that waits for so long has failed.
+/// Longer than anything takes. A test that waits for this long fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Bench {
@@ -70,7 +70,7 @@ pub(crate) async fn until(done: impl Fn() -> bool) {
     panic!("it never came true");
 }
 
-/// A store in memory that does something of the test's before each release, and releases only if that went well.
+/// A store in memory that calls the test before each release, and releases only if the test returns `Ok`.
 pub(crate) struct Hooked<F>(pub(crate) Memory, pub(crate) F);
 
 impl<F> std::fmt::Debug for Hooked<F> {

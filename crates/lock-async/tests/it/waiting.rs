@@ -65,7 +65,7 @@ async fn many_waiters_of_several_clients_all_get_their_turn_alone() {
 }
 
 #[tokio::test]
-async fn a_try_tells_who_holds_the_lock() {
+async fn a_try_names_the_holder() {
     let bench = Bench::new();
     let (one, two) = (bench.client(), bench.client());
     let guard = one.mutex("a").why("the nightly import").acquire().await.unwrap();
@@ -131,7 +131,7 @@ async fn errors_that_pass_are_waited_out() {
 }
 
 #[tokio::test]
-async fn whoever_waits_can_be_told_why_the_store_fails() {
+async fn a_waiter_can_learn_why_the_store_fails() {
     let bench = Bench::new();
     bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Unavailable));
     let client = bench.client();
@@ -150,7 +150,7 @@ async fn whoever_waits_can_be_told_why_the_store_fails() {
 }
 
 #[tokio::test]
-async fn errors_that_do_not_pass_and_errors_of_a_try_are_told() {
+async fn permanent_errors_and_errors_of_a_try_are_returned() {
     let bench = Bench::new();
     let client = bench.client();
     bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Denied));
@@ -164,7 +164,7 @@ async fn errors_that_do_not_pass_and_errors_of_a_try_are_told() {
     bench.becomes_free("a").await;
 }
 
-/// Many other names come and go, and what is going on goes on: a wait, a hold, a release that was not answered.
+/// Many other names are used and forgotten. A wait, a hold and an unanswered release continue meanwhile.
 #[tokio::test]
 async fn a_station_with_something_going_on_is_kept() {
     let bench = Bench::new();

@@ -10,7 +10,7 @@ use crate::support::{Bench, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Waits on a thread of its own. Tells how that ended.
+/// Waits on a thread of its own. Returns the outcome.
 fn waiting(client: &Client, name: &str, cancel: &CancelToken) -> thread::JoinHandle<Result<(), AcquireError>> {
     let (mutex, cancel) = (client.mutex(name), cancel.clone());
     thread::spawn(move || mutex.acquire_with(&cancel).map(drop))
@@ -23,7 +23,7 @@ fn cancelled_waits_end_and_leave_no_place() {
     let (holder, other, shutdown) = (bench.client(), bench.client(), CancelToken::new());
     let guard = holder.mutex("a").acquire().unwrap();
     let asked = bench.faults.ran(Operation::Acquire);
-    // One that has a place, one behind it, and one behind the holder.
+    // One with a place, one behind it, and one behind the holder.
     let waits = [&other, &other, &holder].map(|client| waiting(client, "a", &shutdown));
     let stays = waiting(&holder, "a", &CancelToken::new());
     until(|| bench.faults.ran(Operation::Acquire) > asked);

@@ -46,7 +46,7 @@ fn renewal_outlives_the_ttl() {
 }
 
 #[test]
-fn loss_is_told_at_the_deadline_with_the_last_error() {
+fn a_loss_is_reported_at_the_deadline_with_the_last_error() {
     let bench = Bench::new();
     let guard = bench.client().mutex("a").ttl(3 * SECOND).acquire().unwrap();
     bench.faults.fail_all(Operation::Renew, Fault::Refused(ErrorKind::Unreachable));
@@ -81,7 +81,7 @@ fn a_release_tells_whether_the_lock_was_held_until_then() {
     assert!(matches!(&outcome, Err(ReleaseError::Backend(error)) if error.operation() == Operation::Release));
 }
 
-/// As an operator does, behind the client's back.
+/// Ends the lease as an operator does, without the client.
 fn revoke(client: &Client, guard: &Guard) {
     client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), SECOND).unwrap();
 }
@@ -154,7 +154,7 @@ fn work_counts_if_the_lock_was_held_until_its_release() {
     assert_eq!(outcome, Ok("done"), "the release is repeated");
 }
 
-/// What work under a lock may fail with.
+/// An error of work under a lock.
 #[derive(Debug, PartialEq)]
 enum Failed {
     Lock(WhileHeldError),
@@ -168,7 +168,7 @@ impl From<WhileHeldError> for Failed {
 }
 
 #[test]
-fn work_that_fails_says_why_unless_the_lock_was_lost() {
+fn an_error_of_the_work_is_returned_unless_the_lock_was_lost() {
     let bench = Bench::new();
     let client = bench.client();
     let mutex = client.mutex("a").max_hold(SECOND);
@@ -189,7 +189,7 @@ fn work_that_fails_says_why_unless_the_lock_was_lost() {
 }
 
 #[test]
-fn closing_ends_holds_and_refuses_what_comes() {
+fn closing_ends_holds_and_refuses_later_calls() {
     let bench = Bench::new();
     let client = bench.client();
     let guard = client.mutex("a").acquire().unwrap();

@@ -1,4 +1,4 @@
-//! Stores that do not answer: who waits for how long, and who runs what.
+//! Stores that do not answer: how long each call waits, and which thread runs what.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,7 +47,7 @@ fn a_try_and_a_release_take_two_operation_timeouts_at_most() {
     let (client, hangs) = hanging();
     let guard = client.mutex("a").ttl(LONG).acquire().unwrap();
     hangs.store(true, Ordering::SeqCst);
-    // Leaves releases behind that are repeated all the while.
+    // Leaves releases behind that are repeated throughout.
     let other = client.mutex("b").ttl(LONG).wait(5 * SECOND);
     assert!(other.acquire().is_err());
     let begin = Instant::now();
@@ -80,7 +80,7 @@ fn closing_releases_every_lock_of_a_store_that_answers() {
     assert!(bench.is_free("99"));
 }
 
-/// Releases of these locks are not answered before they are let go.
+/// Releases of these locks are not answered until the test lets them go.
 #[derive(Default)]
 struct Sick(Mutex<bool>, Condvar);
 
@@ -154,7 +154,7 @@ fn repeated_releases_are_run_in_the_background() {
     assert!(repeated_by.iter().all(|name| name.as_deref() == Some("leasehold-driver")), "{repeated_by:?}");
 }
 
-/// A release that a thread in the background has begun and that never ends does not keep who closes.
+/// Closing does not wait for a release that a background thread has begun and that never ends.
 #[test]
 fn closing_is_bounded_whatever_is_under_way() {
     let bench = Bench::new();

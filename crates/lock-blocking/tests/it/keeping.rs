@@ -1,4 +1,4 @@
-//! When the keeper renews, and in which order the store is told things.
+//! When the keeper renews, and in which order the store gets requests.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn assert_pairs(calls: &[Asked]) {
     }
 }
 
-/// What came before leaves no renewals behind: one request for each period, with one lease in it.
+/// Earlier holds leave no renewals behind: there is one request for each period, with one lease in it.
 #[test]
 fn one_lease_is_renewed_once_in_a_period_whatever_came_before() {
     let bench = Bench::new();
@@ -53,7 +53,7 @@ fn a_keeper_that_is_late_shows_it() {
     assert!(now.last < SECOND && now.max == late.max, "{now:?}");
 }
 
-/// A store that answers slowly holds up no other renewal: a few go out side by side, and on time.
+/// A store that answers slowly delays no other renewal: a few are sent in parallel and on time.
 #[test]
 fn a_slow_store_does_not_make_the_keeper_late() {
     let bench = Bench::new();
@@ -70,7 +70,7 @@ fn a_slow_store_does_not_make_the_keeper_late() {
     bench.faults.let_go(Operation::Renew);
 }
 
-/// More than a few that hang do hold others up, and that shows.
+/// If more than a few hang, they do delay others, and the lateness shows it.
 #[test]
 fn a_store_that_answers_nothing_makes_the_keeper_late() {
     let bench = Bench::new();
@@ -93,9 +93,9 @@ fn a_store_that_answers_nothing_makes_the_keeper_late() {
     until(|| client.keeper_lateness().max >= 3 * SECOND);
 }
 
-/// The store was told when the guard is gone, so what is asked next comes after it.
+/// When the guard is dropped, the store has been told, so the next request comes after that.
 #[test]
-fn a_dropped_guard_is_released_before_what_comes_next() {
+fn a_dropped_guard_is_released_before_the_next_claim() {
     let bench = Bench::new();
     let client = bench.client();
     let mutex = client.mutex("a");

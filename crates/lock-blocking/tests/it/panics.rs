@@ -1,4 +1,4 @@
-//! What panics ends alone: a station, a request, never a thread that all depend on.
+//! A panic ends one station or one request, and never a thread that all locks depend on.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,12 +13,12 @@ use crate::support::{Ask, Bench, Hooked, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A clock that panics for a thread of one name.
+/// A clock that panics on the thread with one name.
 #[derive(Clone, Debug)]
 struct Fussy {
     clock: ManualClock,
     thread: &'static str,
-    /// From when on, after how many looks, and how often.
+    /// From when on it panics, after how many readings, and how often.
     panics: Arc<Mutex<(Moment, u64, u64)>>,
 }
 
@@ -69,7 +69,7 @@ fn a_panic_in_an_alarm_ends_that_station_only() {
     let client = fussy.client(&bench);
     let guard = client.mutex("a").max_hold(5 * SECOND).acquire().unwrap();
     let other = client.mutex("b").max_hold(6 * SECOND).acquire().unwrap();
-    // The thread looks itself once, and the station that it rings a second time.
+    // The thread reads the clock once itself, and once more in the station.
     fussy.panic(bench.clock.now() + 5 * SECOND, 1, 1);
     bench.clock.advance(5 * SECOND);
     until(|| guard.lost_within(Duration::ZERO).is_some());
@@ -78,14 +78,14 @@ fn a_panic_in_an_alarm_ends_that_station_only() {
     assert!(matches!(guard.release(), Err(ReleaseError::Lost(_))));
     assert!(matches!(client.mutex("a").try_acquire(), Err(AcquireError::Closed)));
     bench.becomes_free("a");
-    // Alarms still ring: nothing else tells a hold that nobody asks about that it is over.
+    // Alarms still ring: nothing else ends a hold that nobody checks.
     bench.clock.advance(SECOND);
     until(|| Proof::hold(&other).lost().is_some());
     assert!(matches!(other.lost().reason, LossReason::MaxHold));
 }
 
 #[test]
-fn what_is_held_when_the_keeper_panics_is_released() {
+fn leases_are_released_when_the_keeper_panics() {
     let bench = Bench::new();
     let fussy = Fussy::of(&bench, "leasehold-keeper");
     let client = fussy.client(&bench);

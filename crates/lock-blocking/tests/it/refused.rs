@@ -1,4 +1,4 @@
-//! What a refused waiter runs on its own thread: what it has left at the store itself, and nothing of others.
+//! What a refused waiter runs on its own thread: the release of what it left at the store itself, and of nothing else.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -14,7 +14,7 @@ use crate::support::{Ask, Bench, Hooked, unanswered, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What the store was asked for, and the name of the thread.
+/// The requests to the store, and the names of the threads that made them.
 type Asked = (&'static str, Option<String>);
 
 #[derive(Clone, Default)]
@@ -30,7 +30,7 @@ impl Log {
         self.0.lock().unwrap().push((what, thread::current().name().map(str::to_owned)));
     }
 
-    /// How often a thread asked for this.
+    /// How often a thread made this request.
     fn count(&self, what: &str, by: &str) -> usize {
         let log = self.0.lock().unwrap();
         log.iter().filter(|(asked, thread)| *asked == what && thread.as_deref() == Some(by)).count()
@@ -80,7 +80,7 @@ impl<B: BlockingBackend> BlockingBackend for Polled<B> {
 }
 
 #[test]
-fn a_refused_waiter_does_not_repeat_the_release_of_one_that_is_gone() {
+fn a_refused_waiter_does_not_repeat_the_release_of_an_earlier_one() {
     let bench = Bench::new();
     let log = Log::default();
     let asked = log.clone();

@@ -26,7 +26,7 @@ fn the_last_clone_releases_the_lock() {
 }
 
 #[test]
-fn every_clone_is_told_of_a_loss() {
+fn every_clone_learns_of_a_loss() {
     let bench = Bench::new();
     let most = Duration::from_secs(5);
     let one = bench.client().mutex("a").max_hold(most).acquire().unwrap().share();

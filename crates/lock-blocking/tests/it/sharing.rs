@@ -1,4 +1,4 @@
-//! Several clients on one backend: whom a store tells what.
+//! Several clients on one backend: which of them gets which event.
 
 use std::sync::Arc;
 use std::thread;
@@ -20,9 +20,9 @@ fn client(bench: &Bench, backend: &Arc<dyn BlockingBackend>) -> Client {
     Client::builder(Arc::clone(backend)).clock(Arc::new(bench.clock.clone())).build().unwrap()
 }
 
-/// The clock stands still, so nobody asks again: a waiter that is not told waits forever.
+/// The clock stands still, so nobody asks again: a waiter that is not notified waits forever.
 #[test]
-fn all_clients_of_a_backend_are_told_of_their_turn() {
+fn all_clients_of_a_backend_learn_that_their_turn_has_come() {
     let bench = Bench::new();
     let (holder, shared) = (bench.client(), backend(&bench));
     let clients = [client(&bench, &shared), client(&bench, &shared), client(&bench, &shared)];
@@ -50,7 +50,8 @@ fn waiting_claim(owner: u8) -> Claim {
     }
 }
 
-/// Somebody has a place who is in no client of this backend any more: where its turn comes, the lock goes on at once.
+/// A place belongs to an owner that no client of this backend knows any more. When its turn comes, the lock is passed on at
+/// once.
 #[test]
 fn a_turn_that_nobody_knows_is_given_back() {
     let bench = Bench::new();
@@ -63,7 +64,7 @@ fn a_turn_that_nobody_knows_is_given_back() {
     assert_eq!(bench.faults.calls(Operation::Release), 2, "one for the guard, and one for the place");
 }
 
-/// The release of a place that was not answered is repeated by its station; nobody else releases it.
+/// An unanswered release of a place is repeated by its station; nobody else releases it.
 #[test]
 fn a_turn_whose_release_is_pending_is_known() {
     let bench = Bench::new();

@@ -12,7 +12,7 @@ use lock_memory::blocking::Memory;
 use lock_memory::faults::{Faults, Faulty};
 use test_support::bounds::Watchdog;
 
-/// Longer than anything takes; a test that waits for so long has failed.
+/// Longer than anything takes. A test that waits for this long fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Bench {
@@ -71,7 +71,7 @@ pub(crate) enum Ask<'a> {
     Release(&'a ReleaseRequest, Duration),
 }
 
-/// A store in memory that does something of the test's first, and what was asked only if that went well.
+/// A store in memory that calls the test before each request, and runs the request only if the test returns `Ok`.
 pub(crate) struct Hooked<F>(pub(crate) Memory, pub(crate) F);
 
 impl<F> std::fmt::Debug for Hooked<F> {

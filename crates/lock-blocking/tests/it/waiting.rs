@@ -61,7 +61,7 @@ fn a_wait_that_is_over_names_the_holder_and_leaves_nothing() {
 }
 
 #[test]
-fn a_waiter_whose_time_is_over_leaves_the_holders_release_to_others() {
+fn a_waiter_that_times_out_leaves_the_holders_release_to_others() {
     let bench = Bench::new();
     let (sender, releases) = mpsc::channel();
     let backend = Hooked(bench.store.blocking(), move |ask: Ask<'_>| {
@@ -110,7 +110,7 @@ fn many_waiters_of_several_clients_all_get_their_turn_alone() {
 }
 
 #[test]
-fn a_try_tells_who_holds_the_lock() {
+fn a_try_names_the_holder() {
     let bench = Bench::new();
     let (one, two) = (bench.client(), bench.client());
     let guard = one.mutex("a").why("the nightly import").acquire().unwrap();
@@ -169,7 +169,7 @@ fn errors_that_pass_are_waited_out() {
 }
 
 #[test]
-fn whoever_waits_can_be_told_why_the_store_fails() {
+fn a_waiter_can_learn_why_the_store_fails() {
     let bench = Bench::new();
     bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Unavailable));
     let client = bench.client();
@@ -188,7 +188,7 @@ fn whoever_waits_can_be_told_why_the_store_fails() {
 }
 
 #[test]
-fn errors_that_do_not_pass_and_errors_of_a_try_are_told() {
+fn permanent_errors_and_errors_of_a_try_are_returned() {
     let bench = Bench::new();
     let client = bench.client();
     bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Denied));
@@ -227,7 +227,7 @@ fn a_backend_that_panics_does_not_block_the_lock() {
     assert!(client.mutex("a").try_acquire().unwrap().is_some());
 }
 
-/// Many other names come and go, and what is going on goes on: a wait, a hold, a release that was not answered.
+/// Many other names are used and forgotten. A wait, a hold and an unanswered release continue meanwhile.
 #[test]
 fn a_station_with_something_going_on_is_kept() {
     let bench = Bench::new();

@@ -41,7 +41,7 @@ fn a_watch_ends_with_its_guard() {
     assert!(watch.has_ended());
 }
 
-/// A scope ends when all its threads have ended, so a watch that outlives the guard would never let it end.
+/// A scope ends when all its threads have ended, so a watch that outlives the guard would block it.
 #[test]
 fn a_scope_with_a_watch_ends() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! Asking for the lease: claims, answers, and what the store tells meanwhile.
+//! Asking for the lease: claims, answers, and what the store reports meanwhile.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     Queueing, Ttl, Waiting,
 };
 
-/// So many stale grants in a row are a failure: the store answers too slowly for the ttl, and may go on to do so.
+/// This many stale grants in a row are a failure: the store answers too slowly for the ttl, and may continue to.
 const STALE_ANSWERS_MAX: u32 = 3;
 
 impl Station {
@@ -107,15 +107,15 @@ impl Station {
         }
     }
 
-    /// How long a place in the queue may be left alone.
+    /// How long until a queued waiter asks again, if nothing is heard from the store.
     fn queue_pace(&mut self, holder: &Holder, remaining: Option<Duration>, position: u32) -> Duration {
         let told = self.policy.store.waiting == Waiting::QueueWithPush && *holder != Holder::Foreign;
         let quiet = if told { Duration::MAX } else { self.dice.jittered(pace::silent(position)) };
         remaining.map_or(quiet, |remaining| quiet.min(pace::after_expiry(remaining, position)))
     }
 
-    /// The store said no. What it told meanwhile may be newer than that: so the next claim goes out soon, and a grant counts
-    /// if it surely came after the no.
+    /// Waits after a negative answer. What the store reported meanwhile may be newer than that answer. So the next claim goes
+    /// out soon, and a grant counts if it certainly came later.
     fn wait(&mut self, now: Moment, mut quest: Box<Quest>, again_at: Moment) {
         let hint = std::mem::replace(&mut quest.hint, Hint::Nothing);
         let again_at = match hint {
@@ -153,7 +153,7 @@ impl Station {
         }
     }
 
-    /// Goes on under an owner that the store has never heard of, at the same pace.
+    /// Continues under an owner that the store has never seen, at the same pace.
     fn with_next_owner(&mut self, now: Moment, quest: Box<Quest>) -> Box<Quest> {
         let (owner, terms) = (self.owners.draw(), self.line.terms().unwrap_or(quest.terms));
         let Quest { tries, hint, holder, drawn, .. } = *quest;
@@ -167,7 +167,7 @@ impl Station {
         self.quest = Some(quest);
     }
 
-    /// A grant, by reply or by transfer: somebody is admitted, it is asked for again, or it is given back.
+    /// Processes a grant, by reply or by transfer: admits a waiter, asks again, or gives the lease back.
     fn on_grant(&mut self, now: Moment, quest: Box<Quest>, grant: Grant) {
         let token = grant.lease.tokens.low();
         if !quest.is_granted_by(&grant.lease, &self.name) {
@@ -188,8 +188,8 @@ impl Station {
         }
     }
 
-    /// It is asked for again. If those answers are stale too, a waiter that will not wait is rejected after the second one,
-    /// and the lease is given back after the last.
+    /// Asks again. If those answers are stale too, a waiter that does not wait is rejected after the second one, and the
+    /// lease is given back after the last.
     fn on_stale_grant(&mut self, now: Moment, mut quest: Box<Quest>, grant: Grant) {
         quest.place = Place::Queued;
         if quest.progress.due().is_none() {
@@ -224,10 +224,10 @@ impl Station {
         }
     }
 
-    /// The store told of a grant unasked. What it counts from follows from the quest.
+    /// The store pushed a grant. When its validity began follows from the quest.
     fn on_transfer(&mut self, now: Moment, pushed: Grant) {
-        // An owner that was drawn here is the quest's, or the tenure's, or has been given up: its release frees whatever it was
-        // handed. Any other belongs to another client of the same store, which wants its grant.
+        // An owner that was drawn here is the quest's or the tenure's, or has been given up, and its release frees whatever it
+        // was handed. Any other owner belongs to another client of the same store, which wants its grant.
         if self.tenure.is_some() {
             return;
         }

@@ -20,7 +20,7 @@ impl Floor {
     }
 }
 
-/// What a station knows of it.
+/// The floors that a station compares with.
 #[derive(Debug, Default)]
 pub(super) struct Floors {
     /// At this station.
@@ -37,7 +37,7 @@ impl Floors {
         };
     }
 
-    /// What is granted to an owner that has not asked yet has to be above this.
+    /// A grant to an owner that has not asked yet has to be above this.
     pub(super) fn get(&self) -> Option<FencingToken> {
         self.here.max(self.everywhere.as_ref().and_then(Floor::get))
     }

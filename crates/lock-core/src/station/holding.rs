@@ -13,11 +13,11 @@ use crate::{
     Released, Renewed,
 };
 
-/// A turn is at least this long, so that it is over only once it has begun.
+/// The shortest turn, so that none ends before it has begun.
 const SHORTEST_HOLD: Duration = Duration::from_nanos(1);
 
 impl Station {
-    /// Admits the first waiter under a fresh grant, and has the lease kept.
+    /// Admits the first waiter under a fresh grant, and has the lease renewed.
     pub(super) fn admit_first(&mut self, now: Moment, grant: Grant, certainty: Certainty) {
         let Some(waiter) = self.line.admit(grant.lease.terms) else { return };
         let token = grant.lease.tokens.low();
@@ -25,7 +25,7 @@ impl Station {
         self.admit(now, tenure, waiter.join, token);
     }
 
-    /// Has a fresh grant renewed.
+    /// Has the keeper renew the lease of a fresh grant.
     pub(super) fn keep(&mut self, grant: Grant, certainty: Certainty) -> Tenure {
         let (asked_at, valid_for) = (grant.basis, grant.valid_for);
         let tenure = Tenure::new(grant, certainty);
@@ -77,7 +77,7 @@ impl Station {
         }
     }
 
-    /// What the clock ends: the lease, or a turn by its `max_hold`. Comes before everything else that happens.
+    /// Ends what is over by now: the lease, or a turn by its `max_hold`. Comes before everything else that happens.
     pub(super) fn expire(&mut self, now: Moment) {
         let ended = self.tenure.as_ref().map_or_else(Vec::new, |tenure| tenure.ended(now));
         for (turn, reason) in ended {
@@ -106,7 +106,7 @@ impl Station {
         }
     }
 
-    /// The lease is renewed no more, and released; `turn` hears what came of that.
+    /// Stops renewing the lease, and releases it; `turn` gets the outcome.
     fn give_up(&mut self, now: Moment, tenure: Tenure, turn: Option<TurnId>, keep: Option<Duration>) {
         let Lease { name, owner, terms, .. } = Arc::unwrap_or_clone(tenure.lease);
         self.outbox.push_back(Output::Forget(owner));
@@ -137,7 +137,7 @@ impl Station {
                 if wanted {
                     tenure.wanted = tenure.wanted.max(Some(asked_at));
                 } else {
-                    // What was heard since is newer than this answer.
+                    // A hint that came after this request was sent is newer than its answer.
                     tenure.wanted.take_if(|last| *last <= asked_at);
                 }
                 tenure.extend(validity(asked_at, valid_for), valid_for);
@@ -166,7 +166,7 @@ impl Station {
                 Renewed::Renewed { valid_for, wanted }
             }
             Ok(Answer::Granted { .. }) => Renewed::NotHeld,
-            // It was answered before the hand-over, or is of no account now: renewal tells how the lease stands.
+            // It was answered before the hand-over, or says nothing: the next renewal tells how the lease stands.
             Ok(Answer::Queued { .. } | Answer::Busy { .. }) => return,
             Err(error) if error.effect() == Effect::Unknown => return tenure.certainty = Certainty::Unknown,
             Err(_) => return,

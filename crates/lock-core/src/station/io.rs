@@ -63,7 +63,7 @@ impl Leaving {
     }
 }
 
-/// Something happened.
+/// What a station is told.
 #[derive(Debug)]
 pub enum Input {
     /// A local waiter joins.
@@ -92,7 +92,7 @@ pub enum Input {
         /// What the store said, or why it did not.
         answer: Result<Renewed, BackendError>,
     },
-    /// The store told something unasked.
+    /// The store sent an event.
     Event(Event),
     /// Time passed.
     Tick,
@@ -129,7 +129,7 @@ pub enum Request {
     Release(ReleaseRequest),
 }
 
-/// Something for the facade to do.
+/// What the facade has to do.
 #[derive(Clone, Debug)]
 pub enum Output {
     /// The waiter has its turn. Test the hold once more before it is handed out.

@@ -10,18 +10,18 @@ use crate::{Moment, Patience, Queueing, Terms, Width};
 pub(super) struct Waiter {
     pub(super) join: Join,
     pub(super) since: Moment,
-    /// The answer that is the last one for it.
+    /// The number of the answer after which it is rejected.
     last_answer: Option<u64>,
 }
 
 /// What ends a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Limit {
-    /// Anything that is known of the lock: it would not wait at all.
+    /// The first answer: it does not wait.
     Impatience,
     /// This moment.
     Deadline(Moment),
-    /// The answer of this number, where it grants nothing.
+    /// The answer with this number, unless it is a grant.
     Answer(u64),
 }
 
@@ -42,9 +42,9 @@ impl Waiter {
 pub(super) struct Line {
     /// Boxed, because most lines are of one, and there may be many.
     waiters: BTreeMap<TurnId, Box<Waiter>>,
-    /// What ends the waits that end.
+    /// What ends each wait that has an end.
     limits: BTreeSet<(Limit, TurnId)>,
-    /// How often the store has answered a claim, and granted nothing.
+    /// How many claims the store has answered without a grant.
     answers: u64,
 }
 
@@ -88,23 +88,23 @@ impl Line {
         Width::for_waiters(fitting.take(turns).count())
     }
 
-    /// Whether a place in the store's queue would help anybody.
+    /// Whether any waiter could use a place in the store's queue.
     pub(super) fn queueing(&self) -> Queueing {
         let waits = |waiter: &Waiter| waiter.join.patience != Patience::Never;
         if self.iter().any(waits) { Queueing::Wanted } else { Queueing::Unwanted }
     }
 
-    /// Takes out those who would not wait at all.
+    /// Takes out the waiters that do not wait.
     pub(super) fn take_impatient(&mut self) -> Vec<Waiter> {
         self.take_limited(Limit::Impatience, Limit::Impatience)
     }
 
-    /// Takes out those whose wait is over, the first to end first.
+    /// Takes out the waiters whose wait is over, in the order in which their waits end.
     pub(super) fn take_overdue(&mut self, now: Moment) -> Vec<Waiter> {
         self.take_limited(Limit::Deadline(Moment::ORIGIN), Limit::Deadline(now))
     }
 
-    /// The store has answered a claim, and granted nothing. Takes out those for whom it was the last answer.
+    /// The store has answered a claim without a grant. Takes out the waiters for which this was the last answer.
     pub(super) fn take_exhausted(&mut self) -> Vec<Waiter> {
         self.answers += 1;
         self.take_limited(Limit::Answer(0), Limit::Answer(self.answers))

@@ -79,7 +79,7 @@ pub struct Station {
     quest: Option<Box<Quest>>,
     pending_releases: PendingReleases,
     floor: Floors,
-    /// Whose claim went out last, until its release is answered.
+    /// The owner of the last claim, until its release is answered.
     last_asked: Option<Owner>,
     last_action: u64,
     last_now: Moment,
@@ -109,8 +109,8 @@ impl Station {
         }
     }
 
-    /// The same, for a client that has other stations: where the tokens of all come from one counter, none that was handed out at any of
-    /// them is granted again. So the station can be let go when it is idle, and nothing is forgotten.
+    /// The same for a client that has other stations. If the tokens of all locks come from one counter, no token that any of
+    /// them has handed out is accepted again, so an idle station can be dropped and nothing is forgotten.
     #[must_use]
     pub fn sharing(mut self, floor: &Floor) -> Self {
         self.floor.sharing(floor, self.policy.store.counter);
@@ -123,7 +123,7 @@ impl Station {
         &self.name
     }
 
-    /// Takes in what happened. A `now` before an earlier one counts as that one.
+    /// Processes an input. A `now` that is before an earlier one counts as the earlier one.
     pub fn handle_input(&mut self, now: Moment, input: Input) {
         let now = now.max(self.last_now);
         self.last_now = now;
@@ -152,7 +152,7 @@ impl Station {
     pub fn poll_output(&mut self) -> Option<Output> {
         let output = self.outbox.pop_front();
         if output.is_none() {
-            // Most stations wait for something, and there may be many: they keep no room.
+            // There may be many stations, and most of them wait: an empty outbox keeps no memory.
             self.outbox = VecDeque::new();
         }
         output
@@ -167,14 +167,14 @@ impl Station {
         [tenure, quest].into_iter().chain(others).flatten().min()
     }
 
-    /// Whether nothing is going on: nobody waits or holds, and nothing is under way. Only the floor would be forgotten, where it is
-    /// not shared.
+    /// Whether nothing is going on: nobody waits or holds, and nothing is under way. Dropping an idle station forgets its
+    /// floor, unless that is shared, and nothing else.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.tenure.is_none() && self.quest.is_none() && self.line.is_empty() && self.pending_releases.0.is_empty()
     }
 
-    /// Whether the store may know this owner from here: it asks or holds, or its release was not answered yet.
+    /// Whether the store may know this owner from this station: it asks or holds, or its release was not answered yet.
     #[must_use]
     pub fn knows(&self, owner: Owner) -> bool {
         let holds = self.tenure.as_ref().map(|tenure| tenure.lease.owner);
@@ -196,8 +196,8 @@ impl Station {
         if let Err(error) = self.policy.store.check_mode(join.terms.mode) {
             return self.refuse([join.turn], &Refusal::Error(error.into()));
         }
-        // This waiter waits for one answer only, and what is known may be old by now. A claim that is under way already
-        // is its answer.
+        // This waiter accepts the first answer, so the station asks now instead of relying on an old one. If a claim is under
+        // way already, its answer counts.
         if let (Patience::Never, Some(Quest { progress: Progress::Due(at), .. })) =
             (join.patience, self.quest.as_deref_mut())
         {
@@ -221,7 +221,7 @@ impl Station {
         self.closed = true;
     }
 
-    /// What follows from the passing of time and from the state, whatever happened.
+    /// Does what follows from the time and the state, whatever the input was.
     fn advance(&mut self, now: Moment) {
         self.refuse_overdue(now);
         self.repeat_releases(now);
@@ -248,7 +248,7 @@ impl Station {
         debug_assert!(self.pending_releases.0.len() <= self.policy.owed_max, "debt is bounded");
     }
 
-    /// Has the store asked something about a lease of these terms.
+    /// Hands out a request about a lease of these terms.
     fn run(&mut self, now: Moment, request: Request, terms: Terms) -> Progress {
         self.last_action += 1;
         let (id, within) = (ActionId(self.last_action), self.policy.within(terms.ttl));

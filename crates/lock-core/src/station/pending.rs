@@ -26,7 +26,7 @@ pub(super) struct PendingRelease {
 pub(super) enum Of {
     /// A lease that somebody here held.
     Lease,
-    /// A lease that somebody here held, or the one that was to replace it: the store has one of them, and nobody here knows
+    /// A lease that somebody here held, or the one that was to replace it: the store has one of them, and it is not known
     /// which.
     OneOfTwo,
     /// A claim, and whatever came of it: a place, or a lease that nobody here held.
@@ -62,7 +62,7 @@ impl PendingReleases {
         self.before_claims_at(policy).and_then(|index| self.0.get(index))
     }
 
-    /// Has that release repeated at once, if it is not under way.
+    /// Repeats that release at once, unless it is under way.
     pub(super) fn hasten_before_claims(&mut self, now: Moment, policy: &Policy) {
         let first = self.before_claims_at(policy).and_then(|index| self.0.get_mut(index));
         if let Some(PendingRelease { progress: Progress::Due(at), .. }) = first {
@@ -72,7 +72,7 @@ impl PendingReleases {
 
     fn before_claims_at(&self, policy: &Policy) -> Option<usize> {
         let one = self.0.iter().position(|pending| pending.comes_before_claims(policy));
-        // One that is under way is answered first.
+        // One that is under way comes first.
         let any = || (0..self.0.len()).min_by_key(|index| self.0[*index].progress.due());
         if one.is_none() && self.0.len() >= policy.owed_max { any() } else { one }
     }

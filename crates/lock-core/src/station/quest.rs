@@ -12,12 +12,12 @@ pub(super) struct Quest {
     pub(super) terms: Terms,
     /// The claim that is under way, or when the next one goes out.
     pub(super) progress: Progress,
-    /// What was told while a claim was under way.
+    /// What the store reported while a claim was under way.
     pub(super) hint: Hint,
     /// When a grant by transfer is counted from: the handing out of the latest answered request, or of the first one.
     ///
-    /// An answer that is a no moves it even after a claim that went unanswered: at that moment the owner did not hold,
-    /// so it was handed the lock later, or holds it no more, which [`is_ahead_of`](Self::is_ahead_of) finds out.
+    /// A negative answer moves it even after a claim that went unanswered: at that moment the owner did not hold, so it was
+    /// handed the lock later, or no longer holds it, which [`is_ahead_of`](Self::is_ahead_of) finds out.
     pub(super) basis: Moment,
     pub(super) place: Place,
     /// Whether an earlier claim of this owner went unanswered and so may still arrive.
@@ -28,19 +28,19 @@ pub(super) struct Quest {
     /// How many tokens the store has granted to this owner. Asked again, it answers with that grant, so the claim must
     /// be for as many: a store that keeps only the last token would count a wider range down into an earlier lease.
     pub(super) granted: Option<Width>,
-    /// How many noes in a row, for the pace.
+    /// How many negative answers in a row, for the pace.
     pub(super) tries: u32,
     /// How many grants in a row were too old when they arrived.
     pub(super) stale_answers: u32,
-    /// Who held the lock when the store last said.
+    /// Who held the lock at the last answer.
     pub(super) holder: Option<Holder>,
-    /// The highest token that had been drawn then, where the store said so.
+    /// The highest token that had been drawn then, if the store reports it.
     pub(super) drawn: Option<FencingToken>,
-    /// Why the store has not said anything since.
+    /// Why the store has not answered since.
     pub(super) trouble: Option<BackendError>,
 }
 
-/// What was told while a claim was under way.
+/// What the store reported while a claim was under way.
 #[derive(Clone, Debug)]
 pub(super) enum Hint {
     Nothing,
@@ -88,8 +88,8 @@ impl Quest {
         lease.name == *name && lease.owner == self.owner && lease.terms == self.terms
     }
 
-    /// Whether the latest answer may have come after this lease was handed over. The news of a lease that was over by
-    /// then must not be counted from that answer's request; the tokens tell which came first.
+    /// Whether the latest answer may have come after this lease was handed over. If the lease had ended by then, its validity
+    /// must not be counted from that answer's request. The tokens tell which came first.
     pub(super) fn is_ahead_of(&self, lease: &Lease) -> bool {
         match (self.drawn, &self.holder) {
             (Some(drawn), _) => lease.tokens.low() <= drawn,
@@ -99,12 +99,13 @@ impl Quest {
         }
     }
 
-    /// The store said no.
+    /// Records a negative answer.
     pub(super) fn answered(&mut self, place: Place, holder: Holder, drawn: Option<FencingToken>) {
         (self.place, self.holder, self.drawn) = (place, Some(holder), drawn);
     }
 
-    /// The store told that the lock may be free: the next claim goes out now, or right after a no to the present one.
+    /// The store reported that the lock may be free: the next claim goes out now, or right after a negative answer to the
+    /// present one.
     pub(super) fn may_be_free(&mut self, now: Moment) {
         match (&mut self.progress, &self.hint) {
             (Progress::Due(at), _) => *at = now.min(*at),
@@ -113,7 +114,7 @@ impl Quest {
         }
     }
 
-    /// The store told of a grant that cannot be relied on before the answer is there. The newest one counts.
+    /// The store pushed a grant that cannot be relied on until the answer arrives. The newest one counts.
     pub(super) fn was_granted(&mut self, pushed: Grant) {
         match &self.hint {
             Hint::Granted(known) if known.lease.tokens.low() >= pushed.lease.tokens.low() => {}

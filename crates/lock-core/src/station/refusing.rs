@@ -1,4 +1,4 @@
-//! Refusing waiters: those whose wait is over, and those who would not wait; and the reason.
+//! Rejecting waiters: those whose wait is over, and those that do not wait; and the reason.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ impl Station {
         }
     }
 
-    /// A claim was answered. Where that granted nothing, those are refused who wait for no further answer.
+    /// A claim was answered. If nothing was granted, rejects the waiters that accept no further answer.
     pub(super) fn refuse_exhausted(&mut self, now: Moment) {
         // A grant that came too late is asked for again: the store did not refuse it.
         let granted_nothing =
@@ -52,7 +52,7 @@ impl Station {
         self.refuse(turns(waiters), &Refusal::Error(error));
     }
 
-    /// Tells waiters that have left the line.
+    /// Rejects waiters that were taken out of the line.
     pub(super) fn refuse(&mut self, turns: impl IntoIterator<Item = TurnId>, refusal: &Refusal) {
         self.outbox.extend(turns.into_iter().map(|turn| Output::Refuse { turn, refusal: refusal.clone() }));
     }
@@ -77,7 +77,7 @@ impl Station {
         }
     }
 
-    /// The wait is over, and the store has said nothing of the lock.
+    /// The wait is over, and the store has said nothing about the lock.
     fn no_answer(&self, waited: Duration) -> BackendError {
         let waited = humantime::format_duration(waited);
         let message = format!("the store did not answer the request for the lock \"{}\" within {waited}", self.name);

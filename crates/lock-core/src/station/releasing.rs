@@ -25,7 +25,7 @@ impl Station {
         self.release(now, ReleaseRequest { name, owner, terms, certainty, keep: None }, Of::Claim, None);
     }
 
-    /// Has the store release what an owner has there; `turn` hears what came of the first try.
+    /// Has the store release what an owner has there; `turn` gets the outcome of the first try.
     pub(super) fn release(&mut self, now: Moment, request: ReleaseRequest, of: Of, turn: Option<TurnId>) {
         let ttl = request.terms.ttl;
         // A request that is under way may re-arm the ttl once more before the release arrives.
@@ -65,8 +65,7 @@ impl Station {
         }
     }
 
-    /// A release was not answered. It is tried again, sooner where somebody waits than where nobody does, but a waiter that will
-    /// not wait has its answer.
+    /// A release was not answered. It is tried again, sooner if there are waiters. A waiter that does not wait is rejected.
     fn release_again(&mut self, now: Moment, mut pending: PendingRelease, error: BackendError) {
         let pause = if self.line.is_empty() { pace::unattended } else { pace::retry };
         let again_at = now + self.dice.jittered(pause(pending.tries));

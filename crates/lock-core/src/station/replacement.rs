@@ -3,7 +3,8 @@
 use super::progress::Progress;
 use crate::{FencingToken, Lease, Moment, Owner, Terms};
 
-/// The same two owners, until the store has said how it ended, or the old lease is over.
+/// An effort to replace the lease. It keeps the same two owners until the store has said how it ended, or the old lease is
+/// over.
 #[derive(Debug)]
 pub(super) struct Replacement {
     /// Of the new lease.

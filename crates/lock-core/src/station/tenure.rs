@@ -14,14 +14,14 @@ pub(super) struct Tenure {
     pub(super) lease: Arc<Lease>,
     /// End of the lease as this client may rely on it.
     pub(super) until: Moment,
-    /// How long the grant or renewal lasts that `until` is of.
+    /// The duration of the grant or renewal that `until` follows from.
     pub(super) valid_for: Duration,
     /// Whether a claim of this owner went unanswered and so may still arrive.
     pub(super) certainty: Certainty,
     /// How many turns the lease has had before the present ones.
     pub(super) passes: u32,
     pub(super) last_error: Option<BackendError>,
-    /// When others were last known to wait for the lock, unless a later answer said that nobody does.
+    /// When others were last known to wait for the lock, unless a later answer said that nobody waits.
     pub(super) wanted: Option<Moment>,
     /// Who holds under the lease: one turn, where the mode is exclusive.
     pub(super) turns: Vec<Turn>,
@@ -101,7 +101,7 @@ impl Tenure {
         self.turns.iter().filter_map(reason).collect()
     }
 
-    /// This tenure as those who wait see it.
+    /// This tenure as waiters see it.
     pub(super) fn as_holder(&self) -> Option<Holder> {
         let note = self.turns.first()?.note.clone();
         Some(Holder::Leasehold { tokens: self.lease.tokens, note })

@@ -81,7 +81,6 @@ impl<B: AsyncBackend + ?Sized> AsyncInspect for Faulty<B> {
     }
 }
 
-#[async_trait]
 impl<N: AsyncQuorumNode> AsyncQuorumNode for Faulty<N> {
     fn for_keeper(&self) -> Self {
         Self::new(self.backend.for_keeper(), &self.faults)

@@ -5,15 +5,15 @@ use lock_core::{BackendError, Claim, FencingToken, Moment, Operation, TokenRange
 use super::lock::node_time;
 use crate::store::used_up;
 
-/// How far above the node's clock a wish counts, in microseconds. Chosen: far above what a client can know too much, far
-/// below what would use the tokens up.
+/// How far above the node's clock a wish counts, in microseconds. Chosen: far above the error of any client's clock,
+/// far below what would use the tokens up.
 const WISH_ABOVE_CLOCK_MAX: u64 = 1_000_000;
 
 /// How far above the node's clock a floor counts, in microseconds. Chosen: far above every token that a deployment draws
 /// by its clocks, far below what would use the tokens up.
 const FLOOR_ABOVE_CLOCK_MAX: u64 = 86_400_000_000;
 
-/// The clock as a height that a counter is raised to. One that is beyond all tokens is wrong, and would use them up.
+/// The clock as the value that a counter is raised to. A clock beyond all tokens is wrong, and would use them up.
 pub(super) fn height(clock: Moment) -> u64 {
     let height = node_time(clock).0;
     if height > FencingToken::MAX.get() { 0 } else { height }

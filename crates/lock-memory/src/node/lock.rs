@@ -1,4 +1,4 @@
-//! One lock as a node keeps it: who holds it, whose claims come too late, and who would like to hear when it is free.
+//! One lock as a node keeps it: its holder, the tombstones of late claims, and the clients that want a hint when it is free.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use lock_core::{Claim, Fenced, Lease, Moment, Owner, Queueing, ReleaseRequest};
 use crate::hand_over::ClientId;
 use crate::lock::Hold;
 
-/// How long a client is told of a lock after it last asked for it.
+/// How long after its last claim a client still gets hints about a lock.
 ///
 /// Chosen: waiters ask again far sooner, and a hint that nobody hears delays the others.
 const INTEREST: Duration = Duration::from_secs(10);
@@ -31,7 +31,7 @@ struct Interest {
 }
 
 impl NodeLock {
-    /// Drops all whose time is over: a hold that has ended by the clock is no hold.
+    /// Drops everything that has expired: a hold that has ended by the clock is no hold.
     pub(crate) fn forget_what_is_over(&mut self, clock: Moment) {
         self.hold.take_if(|hold| !hold.lives_at(clock));
         self.tombstones.retain(|_, until| clock < *until);
@@ -46,7 +46,7 @@ impl NodeLock {
         self.tombstones.contains_key(&owner)
     }
 
-    /// Answers a claim on a lock that somebody has, and gives the owner its full ttl again.
+    /// Answers a claim on a lock that is held. If the claim's owner holds it, its full ttl is re-armed.
     pub(crate) fn answer_held(&mut self, clock: Moment, inbox: Option<ClientId>, claim: &Claim) -> Option<Told> {
         let hold = self.hold.as_mut()?;
         if hold.owner == claim.owner {
@@ -61,7 +61,7 @@ impl NodeLock {
         Some(told)
     }
 
-    /// Each client once, where it came first.
+    /// Each client once, in the order of first arrival.
     fn note_interest(&mut self, clock: Moment, client: ClientId) {
         let until = clock + INTEREST;
         match self.interests.iter_mut().find(|interest| interest.client == client) {

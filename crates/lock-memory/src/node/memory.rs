@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use lock_core::node::{Ask, AsyncQuorumNode, BlockingQuorumNode, QuorumNode, RunId, Told};
 use lock_core::{BackendError, Event, EventSink, Listeners, Moment};
 use lock_host::SharedClock;
@@ -90,10 +89,10 @@ impl MemoryNode {
         self.shared.run(&self.shared.lock())
     }
 
-    /// Answers at the present moment, then tells others that a lock is free.
+    /// Runs one request at the present moment, then sends other clients hints about free locks.
     ///
     /// The clock is read under the mutex, so that time never runs backwards from request to request. Sinks are called
-    /// outside of it, so that whatever they do can ask the node again.
+    /// outside of it, so that they may call the node.
     fn answer(&self, ask: &Ask) -> Result<Told, BackendError> {
         let mut state = self.shared.lock();
         let run = self.shared.run(&state);
@@ -109,12 +108,12 @@ impl MemoryNode {
 }
 
 impl Shared {
-    /// No two nodes have the same: the address is in it.
+    /// No two nodes have the same one, because it contains the address.
     fn run(&self, state: &State) -> RunId {
         RunId(format!("{}#{}", self.first_address, state.restarts + 1))
     }
 
-    /// No request panics: what poisoned the mutex is a clock of the user's, which is read before anything changes.
+    /// No request panics. If the mutex is poisoned, a clock of the user panicked, which is read before anything changes.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -161,7 +160,6 @@ impl QuorumNode for MemoryNode {
     }
 }
 
-#[async_trait]
 impl AsyncQuorumNode for MemoryNode {
     fn for_keeper(&self) -> Self {
         self.clone()

@@ -1,12 +1,12 @@
-//! What the requests to a node mean: grants, one counter and the node's standing as plain values, with the time as a
+//! What the requests to a node mean: grants, one counter and the node's state as plain values, with the time as a
 //! parameter.
 //!
-//! Nothing here reads a clock, waits or sends. A moment at which something ends is a moment at which it has ended.
+//! Nothing here reads a clock, waits or sends. At the moment at which something ends, it has ended.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, NodeState, Noted, Noting, RunId, Sighting, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, Record, Recording, RunId, Sighting, Told, View};
 use lock_core::{
     BackendError, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Moment, ReleaseRequest, Released,
 };
@@ -20,7 +20,7 @@ use crate::store::given_up;
 /// A client to be told that a lock is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Freed {
-    /// Whose claim would have liked to wait.
+    /// The client whose claim wanted a place in the queue.
     pub client: ClientId,
     /// The lock.
     pub name: LockName,
@@ -28,7 +28,7 @@ pub struct Freed {
 
 /// What a node keeps. A crash that brings old data back is an earlier clone; one that loses all is [`NodeStore::default`].
 ///
-/// It does nothing by itself: leases end by the `clock` that is passed in, which stands for microseconds since 1970.
+/// It does nothing by itself. Leases end by the `clock` that is passed in, which counts microseconds since 1970.
 #[derive(Clone, Debug, Default)]
 pub struct NodeStore {
     counter: u64,
@@ -37,12 +37,12 @@ pub struct NodeStore {
     marked_for: Option<Membership>,
     predecessor: Option<Membership>,
     seal: Option<Seal>,
-    notes: BTreeMap<String, KnownEpoch>,
+    records: BTreeMap<String, KnownEpoch>,
     locks: BTreeMap<LockName, NodeLock>,
     freed: Vec<Freed>,
 }
 
-/// Under which epoch which run votes, or will. To any other run it says nothing.
+/// The epoch in which a run votes, or will vote. It says nothing about any other run.
 #[derive(Clone, Debug)]
 struct Seal {
     run: RunId,
@@ -56,7 +56,7 @@ enum Stage {
     Abstaining { since: Moment },
 }
 
-/// The epoch that began at a member, when that was first heard of, and until when it is kept in mind.
+/// The epoch that began at a member, when that was first reported, and until when it is remembered.
 #[derive(Clone, Debug)]
 struct KnownEpoch {
     epoch: Epoch,
@@ -86,8 +86,8 @@ impl NodeStore {
             Ask::Acquire { claim, wish, .. } => return self.acquire(clock, inbox, claim, *wish),
             Ask::Fence { leases, .. } => return Ok(Told::Fenced(self.fence(clock, leases))),
             Ask::Release(request) => return Ok(Told::Released(self.release(clock, request))),
-            Ask::Note { seen, keep } => {
-                return Ok(Told::Noted(seen.iter().map(|seen| self.note(clock, seen, *keep)).collect()));
+            Ask::Record { seen, keep } => {
+                return Ok(Told::Records(seen.iter().map(|seen| self.record(clock, seen, *keep)).collect()));
             }
             Ask::Look => {}
             Ask::Mark { epoch, membership } => {
@@ -143,7 +143,7 @@ impl NodeStore {
 
     fn fence(&mut self, clock: Moment, leases: &[Lease]) -> Vec<Fenced> {
         let answers = leases.iter().map(|lease| self.fence_one(clock, lease)).collect();
-        // Whatever the answers: what was handed out under these tokens may be acknowledged elsewhere.
+        // Whatever the answers are: leases with these tokens may be acknowledged at other nodes.
         for lease in leases {
             self.counter = self.counter.max(lease.tokens.high().get());
             self.longest = self.longest.max(lease.terms.ttl.get());
@@ -191,7 +191,7 @@ impl NodeStore {
         }
     }
 
-    /// Whether the epoch began now.
+    /// Returns whether the epoch began now.
     fn install(&mut self, clock: Moment, run: &RunId, epoch: Epoch) -> bool {
         match self.state(clock, run) {
             NodeState::Abstaining { epoch: pending, .. } if pending == epoch => {
@@ -202,22 +202,22 @@ impl NodeStore {
         }
     }
 
-    fn note(&mut self, clock: Moment, seen: &Sighting, keep: Duration) -> Option<Noted> {
-        self.notes.retain(|_, note| clock < note.until);
-        let stored = self.notes.get(&seen.member).map(|note| note.epoch);
-        let begun = match seen.noting {
-            Noting::Nothing => None,
-            Noting::Begins(epoch) => (stored != Some(epoch)).then_some(epoch),
-            Noting::BeginsAnew(epoch) => Some(epoch),
+    fn record(&mut self, clock: Moment, seen: &Sighting, keep: Duration) -> Option<Record> {
+        self.records.retain(|_, record| clock < record.until);
+        let stored = self.records.get(&seen.member).map(|record| record.epoch);
+        let begun = match seen.recording {
+            Recording::Nothing => None,
+            Recording::Begins(epoch) => (stored != Some(epoch)).then_some(epoch),
+            Recording::BeginsAnew(epoch) => Some(epoch),
         };
         if let Some(epoch) = begun {
-            self.notes.insert(seen.member.clone(), KnownEpoch { epoch, first: clock, until: clock + keep });
+            self.records.insert(seen.member.clone(), KnownEpoch { epoch, first: clock, until: clock + keep });
         }
-        let note = self.notes.get(&seen.member)?;
-        Some(Noted { epoch: note.epoch, age: clock.since(note.first) })
+        let record = self.records.get(&seen.member)?;
+        Some(Record { epoch: record.epoch, age: clock.since(record.first) })
     }
 
-    /// Whether the run votes, or will, in this epoch.
+    /// Whether the run votes, or will vote, in this epoch.
     fn has(&self, run: &RunId, epoch: Epoch) -> bool {
         self.seal.as_ref().is_some_and(|seal| seal.run == *run && seal.epoch == epoch)
     }
@@ -236,7 +236,7 @@ impl NodeStore {
         }
     }
 
-    /// What the node knows of itself when the run `run` is asked.
+    /// What the node knows about itself when the run `run` is asked.
     pub fn view(&self, clock: Moment, run: &RunId) -> View {
         let state = self.state(clock, run);
         let abstains = matches!(state, NodeState::Abstaining { .. });
@@ -269,13 +269,12 @@ impl NodeStore {
         self.locks.iter().filter_map(move |(name, lock)| Some((name, lock.hold.as_ref().filter(living)?)))
     }
 
-    /// Who is to be told that a lock is free, since this was last asked: for each hold that was released the first to have
-    /// waited.
+    /// The clients to notify of free locks since the last call: for each released hold, the first client that waits.
     pub fn take_freed(&mut self) -> Vec<Freed> {
         std::mem::take(&mut self.freed)
     }
 
-    /// Tells this client of nothing any more.
+    /// Stops notifying this client.
     pub fn drop_interests(&mut self, client: ClientId) {
         self.locks.values_mut().for_each(|lock| lock.drop_interest(client));
     }

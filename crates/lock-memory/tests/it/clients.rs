@@ -17,7 +17,7 @@ fn manual() -> (ManualClock, MemoryStore) {
     (clock, store)
 }
 
-/// A sink that keeps what it is told.
+/// A sink that records its events.
 fn recorder() -> (EventSink, Arc<Mutex<Vec<Event>>>) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let sink = EventSink::new({
@@ -51,7 +51,7 @@ async fn async_and_blocking_clients_exclude_each_other() {
 }
 
 #[tokio::test]
-async fn a_hand_over_is_told_to_the_client_that_queued_and_to_nobody_else() {
+async fn only_the_client_that_queued_is_told_of_a_hand_over() {
     let (_, store) = manual();
     let (asynchronous, plain) = (store.nonblocking(), store.blocking());
     let ((sink, async_told), (plain_sink, plain_told)) = (recorder(), recorder());
@@ -124,14 +124,14 @@ async fn stores_are_shared_by_name_only() {
 }
 
 #[test]
-fn nothing_gives_an_owner_away() {
+fn debug_output_never_shows_an_owner() {
     let (_, store) = manual();
     store.blocking().acquire(&claim(0xab), TTL).unwrap();
     assert!(!format!("{store:?}").contains(&owner(0xab).to_wire()[..6]));
 }
 
 #[test]
-fn a_client_that_is_gone_is_told_nothing() {
+fn a_dropped_client_gets_no_events() {
     let (_, store) = manual();
     let (sink, told) = recorder();
     let client = store.blocking();

@@ -36,7 +36,7 @@ fn a_refused_call_never_reaches_the_store() {
 }
 
 #[test]
-fn a_call_whose_reply_is_lost_has_taken_effect() {
+fn a_call_takes_effect_although_its_reply_is_lost() {
     let (faults, backend) = plain();
     faults.fail_next(Operation::Acquire, Fault::LostReply);
     let error = backend.acquire(&claim(1), TTL).unwrap_err();
@@ -46,7 +46,7 @@ fn a_call_whose_reply_is_lost_has_taken_effect() {
 }
 
 #[tokio::test]
-async fn faults_come_in_order_then_the_standing_one_until_it_is_healed() {
+async fn single_faults_come_first_in_order_and_then_the_permanent_one_until_it_is_healed() {
     let (faults, backend) = asynchronous();
     faults.fail_all(Operation::Acquire, Fault::Refused(ErrorKind::Unreachable));
     faults.fail_next(Operation::Acquire, Fault::LostReply);
@@ -63,7 +63,7 @@ async fn faults_come_in_order_then_the_standing_one_until_it_is_healed() {
 }
 
 #[test]
-fn a_held_reply_waits_for_the_test_while_the_store_has_run_the_call() {
+fn the_store_runs_a_call_whose_reply_is_held_back() {
     let (faults, backend) = asynchronous();
     faults.hold(Operation::Acquire);
     let claim = claim(1);
@@ -103,7 +103,7 @@ fn letting_go_wakes_a_thread() {
 }
 
 #[tokio::test]
-async fn the_keeper_and_the_view_for_operators_are_covered_too() {
+async fn faults_also_apply_to_the_keepers_backend_and_to_inspection() {
     let (faults, backend) = asynchronous();
     faults.fail_all(Operation::Renew, Fault::Refused(ErrorKind::Unreachable));
     faults.fail_all(Operation::Inspect, Fault::Refused(ErrorKind::Denied));

@@ -9,7 +9,7 @@ use crate::support::*;
 
 const KEEP: Duration = Duration::from_secs(60);
 
-/// A store in which owner 1 has left and the lock is kept since `at(0)`.
+/// A store in which owner 1 released the lock at `at(0)`, and the lock is kept since then.
 fn kept() -> (Store, Lease) {
     let mut store = Store::new();
     let (lease, _) = granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
@@ -22,7 +22,7 @@ fn keep(time: Duration) -> ReleaseRequest {
 }
 
 #[test]
-fn a_kept_lock_is_granted_to_nobody_before_its_time_is_over() {
+fn a_kept_lock_is_granted_to_nobody_before_its_time_ends() {
     let (mut store, _) = kept();
     let Answer::Busy { remaining, .. } = store.acquire(at(59), TWO, &try_claim(2)).unwrap() else {
         panic!("it is kept")
@@ -32,7 +32,7 @@ fn a_kept_lock_is_granted_to_nobody_before_its_time_is_over() {
 }
 
 #[test]
-fn the_head_of_the_queue_is_told_to_ask_and_has_the_lock_at_the_end() {
+fn the_head_of_the_queue_is_told_to_ask_and_gets_the_lock_at_the_end() {
     let mut store = Store::new();
     granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
     store.acquire(at(0), TWO, &claim(2)).unwrap();
@@ -46,7 +46,7 @@ fn the_head_of_the_queue_is_told_to_ask_and_has_the_lock_at_the_end() {
 }
 
 #[test]
-fn nothing_of_the_old_owner_extends_or_revives_a_kept_lock() {
+fn no_request_of_the_old_owner_extends_or_revives_a_kept_lock() {
     let (mut store, lease) = kept();
     assert_eq!(store.renew(at(1), &[lease]), [Renewed::NotHeld]);
     assert!(matches!(store.acquire(at(1), ONE, &try_claim(1)).unwrap(), Answer::Busy { .. }));
@@ -54,7 +54,7 @@ fn nothing_of_the_old_owner_extends_or_revives_a_kept_lock() {
 }
 
 #[test]
-fn asking_again_shortens_the_time_and_never_lengthens_it() {
+fn a_repeated_release_shortens_the_time_and_never_lengthens_it() {
     let (mut store, _) = kept();
     assert_eq!(store.release(at(1), &keep(KEEP)).unwrap(), Released::Released);
     assert_eq!(store.release(at(2), &keep(Duration::from_secs(10))).unwrap(), Released::Released);
@@ -70,7 +70,7 @@ fn a_plain_release_ends_the_time() {
 }
 
 #[test]
-fn a_lease_that_was_over_is_not_kept() {
+fn an_expired_lease_is_not_kept() {
     let mut store = Store::new();
     let (lease, _) = granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
     let over = at(0) + lease.terms.ttl.get();

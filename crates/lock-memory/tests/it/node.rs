@@ -8,7 +8,7 @@ mod standing;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, NodeState, Noting, RunId, Sighting, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, Recording, RunId, Sighting, Told, View};
 use lock_core::{
     BackendError, Claim, Fenced, FencingToken, Lease, Moment, ReleaseRequest, Released, Terms, TokenRange, Ttl, Width,
 };
@@ -54,15 +54,15 @@ pub(crate) fn mark(epoch: Epoch) -> Ask {
 }
 
 /// That an epoch begins at this member.
-pub(crate) fn note(member: &str, epoch: Epoch, keep: Duration) -> Ask {
-    Ask::Note { seen: Arc::new([Sighting { member: member.into(), noting: Noting::Begins(epoch) }]), keep }
+pub(crate) fn record(member: &str, epoch: Epoch, keep: Duration) -> Ask {
+    Ask::Record { seen: Arc::new([Sighting { member: member.into(), recording: Recording::Begins(epoch) }]), keep }
 }
 
 pub(crate) fn install(epoch: Epoch, counter: u64) -> Ask {
     Ask::Install { epoch, counter, longest: Duration::ZERO, membership: Arc::new(membership()) }
 }
 
-/// A node as its requests meet it: what it keeps, and the run that is asked. Its clock begins at 0, so its counter, too.
+/// A node as requests see it: its data, and the run that is asked. Its clock begins at 0, and so does its counter.
 #[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) store: NodeStore,

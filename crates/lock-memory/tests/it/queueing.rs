@@ -17,7 +17,7 @@ fn owners(hand_overs: &[HandOver]) -> Vec<lock_core::Owner> {
 }
 
 #[test]
-fn waiters_stand_in_the_order_in_which_they_came_and_are_told_what_they_need() {
+fn waiters_queue_in_the_order_of_arrival_and_learn_position_holder_and_times() {
     let mut store = held();
     let (lease, _) = granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
     let holder = Holder::Leasehold { tokens: lease.tokens, note: claim(1).note };
@@ -64,7 +64,7 @@ fn a_release_hands_over_to_the_first_with_its_own_width_for_the_time_of_its_plac
 }
 
 #[test]
-fn a_place_that_is_not_refreshed_is_passed_over() {
+fn a_place_that_is_not_refreshed_is_skipped() {
     let mut store = held();
     store.acquire(at(0), TWO, &claim(2)).unwrap();
     store.acquire(at(5), TWO, &claim(3)).unwrap();
@@ -84,7 +84,7 @@ fn asking_again_refreshes_the_place_and_what_it_asks_for() {
 }
 
 #[test]
-fn whoever_holds_waits_no_more() {
+fn a_holder_no_longer_has_a_place() {
     let mut store = held();
     store.acquire(at(25), TWO, &claim(2)).unwrap();
     granted(store.acquire(at(30), TWO, &claim(2)).unwrap());
@@ -94,7 +94,7 @@ fn whoever_holds_waits_no_more() {
 }
 
 #[test]
-fn a_place_that_is_over_is_lost_to_those_behind_it() {
+fn an_expired_place_is_lost_to_those_behind_it() {
     let mut store = held();
     store.acquire(at(0), TWO, &claim(2)).unwrap();
     store.acquire(at(5), TWO, &claim(3)).unwrap();
@@ -102,7 +102,7 @@ fn a_place_that_is_over_is_lost_to_those_behind_it() {
 }
 
 #[test]
-fn whoever_leaves_the_queue_gets_nothing() {
+fn a_waiter_that_left_the_queue_gets_nothing() {
     let mut store = held();
     store.acquire(at(0), TWO, &claim(2)).unwrap();
     assert_eq!(store.release(at(1), &release_of(2)).unwrap(), Released::Left);
@@ -122,7 +122,7 @@ fn asking_without_the_wish_to_queue_gives_the_place_up() {
 }
 
 #[test]
-fn nobody_acts_on_an_expiry_until_somebody_asks() {
+fn an_expired_lock_passes_on_with_the_next_request() {
     let mut store = held();
     store.acquire(at(25), TWO, &claim(2)).unwrap();
     assert!(store.holder(at(30), &name("invoice:42")).is_none());
@@ -133,7 +133,7 @@ fn nobody_acts_on_an_expiry_until_somebody_asks() {
 }
 
 #[test]
-fn an_expired_lock_goes_to_the_first_in_line_whoever_asks() {
+fn an_expired_lock_goes_to_the_first_in_line_even_if_another_client_asks() {
     let mut store = held();
     store.acquire(at(25), TWO, &claim(2)).unwrap();
     assert_eq!(position(store.acquire(at(30), ONE, &claim(3)).unwrap()), 1);
@@ -145,7 +145,7 @@ fn an_expired_lock_goes_to_the_first_in_line_whoever_asks() {
 }
 
 #[test]
-fn the_former_owner_of_an_expired_lock_stands_behind_those_who_wait() {
+fn the_former_owner_of_an_expired_lock_queues_behind_the_waiters() {
     let mut store = held();
     store.acquire(at(25), TWO, &claim(2)).unwrap();
     assert_eq!(position(store.acquire(at(30), ONE, &claim(1)).unwrap()), 1);
@@ -170,7 +170,7 @@ fn a_late_release_does_not_touch_the_next_owner() {
 }
 
 #[test]
-fn a_waiter_that_has_stopped_holds_the_queue_up_for_its_place_only() {
+fn a_waiter_that_has_stopped_delays_the_queue_only_until_its_place_expires() {
     let mut store = held();
     store.acquire(at(0), TWO, &claim(2)).unwrap();
     store.acquire(at(0), TWO, &claim(3)).unwrap();
@@ -207,7 +207,7 @@ fn a_holder_is_told_that_others_wait() {
 
 /// A claim that is told to wait can tell later grants from earlier ones, also of another lock, where its own has none.
 #[test]
-fn whoever_waits_is_told_the_highest_token_that_was_drawn() {
+fn a_waiter_is_told_the_highest_token_that_was_drawn() {
     let mut store = held();
     store.acquire(at(1), TWO, &Claim { name: name("another"), width: Width::for_waiters(4), ..claim(9) }).unwrap();
     let drawn = |answer: &Answer| match answer {

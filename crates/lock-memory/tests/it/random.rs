@@ -1,6 +1,6 @@
 //! Random verbs: what the answers alone must never show, whatever was asked.
 //!
-//! A failure prints the shortest run of steps it was found with and writes its seed to a file that later runs take back;
+//! A failure prints the shortest sequence of steps that shows it, and writes its seed to a file that later runs replay.
 //! `PROPTEST_RNG_SEED` starts a run with a given seed.
 
 use std::collections::BTreeMap;

@@ -29,7 +29,7 @@ fn a_replacement_passes_the_queue_and_draws_a_token() {
 }
 
 #[test]
-fn the_lease_that_is_replaced_has_to_be_the_present_one() {
+fn only_the_present_lease_can_be_replaced() {
     let mut store = Store::new();
     let refused = |store: &mut Store, time| store.acquire(at(time), ONE, &replacing()).unwrap_err().kind();
     assert_eq!(refused(&mut store, 0), ErrorKind::Protocol, "nobody ever held it");
@@ -40,7 +40,7 @@ fn the_lease_that_is_replaced_has_to_be_the_present_one() {
 }
 
 #[test]
-fn nothing_that_arrives_late_of_the_old_owner_has_an_effect() {
+fn late_requests_of_the_old_owner_have_no_effect() {
     let mut store = held();
     let (old, _) = granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
     let (lease, _) = granted(store.acquire(at(1), ONE, &replacing()).unwrap());
@@ -50,7 +50,7 @@ fn nothing_that_arrives_late_of_the_old_owner_has_an_effect() {
     assert_eq!(store.fence(at(2), &lease), Fenced::Acknowledged);
 }
 
-/// A claim that was given up, and arrives late.
+/// The claim was given up before it arrives.
 #[test]
 fn a_late_replacement_that_was_given_up_is_refused() {
     let mut store = held();

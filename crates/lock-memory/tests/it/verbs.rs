@@ -1,4 +1,4 @@
-//! What each verb does to a lock that nobody queues for.
+//! What each verb does to a lock without a queue.
 
 use lock_core::{
     Answer, Effect, ErrorKind, Fenced, Holder, Lease, ReleaseRequest, Released, Renewed, Terms, Ttl, Width,
@@ -36,7 +36,7 @@ fn asking_again_gives_the_same_tokens_and_rearms_the_ttl() {
 }
 
 #[test]
-fn a_held_lock_is_busy_for_whoever_does_not_queue_and_nothing_is_kept() {
+fn a_held_lock_is_busy_for_a_claim_that_does_not_queue_and_no_place_is_kept() {
     let mut store = Store::new();
     let (lease, _) = granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
     let holder = Holder::Leasehold { tokens: lease.tokens, note: claim(1).note };
@@ -56,7 +56,7 @@ fn a_lease_ends_at_its_expiry_and_not_before() {
 }
 
 #[test]
-fn an_owner_that_comes_back_after_its_expiry_gets_new_tokens() {
+fn an_owner_that_asks_after_its_lease_expired_gets_new_tokens() {
     let mut store = Store::new();
     store.acquire(at(0), ONE, &claim(1)).unwrap();
     assert_eq!(tokens(&granted(store.acquire(at(30), ONE, &claim(1)).unwrap()).0), (2, 2));
@@ -74,14 +74,14 @@ fn a_release_frees_the_owners_hold_once_and_nobody_elses() {
 }
 
 #[test]
-fn the_release_of_an_expired_hold_says_so() {
+fn the_release_of_an_expired_hold_is_answered_not_held() {
     let mut store = Store::new();
     store.acquire(at(0), ONE, &claim(1)).unwrap();
     assert_eq!(store.release(at(30), &release_of(1)).unwrap(), Released::NotHeld);
 }
 
 #[test]
-fn a_claim_that_was_given_up_is_refused_until_its_tombstone_is_over() {
+fn a_claim_that_was_given_up_is_refused_until_its_tombstone_expires() {
     let mut store = Store::new();
     assert_eq!(store.release(at(0), &unsure_release(1)).unwrap(), Released::NotHeld);
     let refused = store.acquire(at(30) - TICK, ONE, &claim(1)).unwrap_err();

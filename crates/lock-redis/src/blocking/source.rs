@@ -1,17 +1,21 @@
 //! Where the connections of plain threads come from.
 
+#[cfg(feature = "r2d2")]
+use std::sync::Arc;
+
 use lock_core::Operation;
 #[cfg(feature = "r2d2")]
 use redis::Client;
-use redis::{Cmd, RedisResult, Value};
 
 #[cfg(feature = "r2d2")]
 use crate::classify::pool_failure;
 #[cfg(feature = "r2d2")]
 use crate::connect::bound;
-use crate::failure::{Failure, Fate};
+use crate::failure::Failure;
+#[cfg(feature = "r2d2")]
 use crate::peer::Peer;
-use crate::stack::{Socket, Span, Stack};
+use crate::socket::Span;
+use crate::stack::{Asks, Heard, Stack};
 
 pub(super) enum Source {
     Own(Box<Stack>),
@@ -20,13 +24,6 @@ pub(super) enum Source {
     /// A pool, and connections of its own, on one of which waiters are notified.
     #[cfg(feature = "r2d2")]
     PoolAndStack(r2d2::Pool<Client>, Box<Stack>),
-}
-
-/// A connection for one request.
-pub(super) enum Handle {
-    Own(Socket),
-    #[cfg(feature = "r2d2")]
-    Pooled(r2d2::PooledConnection<Client>),
 }
 
 impl Source {
@@ -52,50 +49,26 @@ impl Source {
         }
     }
 
-    /// A connection for one request. A release does not wait until the pool has a free connection and has checked it.
+    /// Sends a command and waits for its reply. A release does not wait until the pool has a free connection and has
+    /// checked it.
     #[cfg_attr(not(feature = "r2d2"), expect(unused_variables, reason = "without pools, all requests go one way"))]
-    pub(super) fn checkout(&self, operation: Operation, span: Span) -> Result<Handle, Failure> {
+    pub(super) fn ask(&self, operation: Operation, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
         match self {
-            Self::Own(stack) => stack.checkout(span).map(Handle::Own),
+            Self::Own(stack) => stack.ask(asks, span),
             #[cfg(feature = "r2d2")]
-            Self::PoolAndStack(_, stack) if operation == Operation::Release => stack.checkout(span).map(Handle::Own),
+            Self::PoolAndStack(_, stack) if operation == Operation::Release => stack.ask(asks, span),
             #[cfg(feature = "r2d2")]
-            Self::Pool(pool) | Self::PoolAndStack(pool, _) => {
-                pool.get_timeout(span.left()).map(Handle::Pooled).map_err(|error| pool_failure(&error))
-            }
-        }
-    }
-
-    pub(super) fn give_back(&self, handle: Handle, failure: Option<&Failure>) {
-        let broken = failure.is_some_and(|failure| failure.fate() == Fate::Drop);
-        match (self.stack(), handle) {
-            (Some(stack), Handle::Own(socket)) if broken => {
-                drop(socket);
-                stack.clear();
-            }
-            (Some(stack), Handle::Own(socket)) => stack.put_back(socket),
-            (_, _) => {}
+            Self::Pool(pool) | Self::PoolAndStack(pool, _) => ask_over(pool, asks, span),
         }
     }
 }
 
-impl Handle {
-    pub(super) fn peer(&self) -> &Peer {
-        match self {
-            Self::Own(socket) => &socket.peer,
-            #[cfg(feature = "r2d2")]
-            Self::Pooled(_) => Peer::UNKNOWN,
-        }
-    }
-
-    pub(super) fn ask(&mut self, command: &Cmd, span: Span) -> RedisResult<Value> {
-        match self {
-            Self::Own(socket) => socket.ask(command, span),
-            #[cfg(feature = "r2d2")]
-            Self::Pooled(connection) => {
-                bound(connection, span.left())?;
-                command.query(connection)
-            }
-        }
-    }
+/// Asks over a connection of the user's.
+#[cfg(feature = "r2d2")]
+fn ask_over(pool: &r2d2::Pool<Client>, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
+    let peer = Arc::new(Peer::UNKNOWN.clone());
+    let command = asks(&peer)?;
+    let mut connection = pool.get_timeout(span.left()).map_err(|error| pool_failure(&error))?;
+    let reply = bound(&connection, span.left()).and_then(|()| command.query(&mut *connection));
+    Ok(Heard { reply, peer })
 }

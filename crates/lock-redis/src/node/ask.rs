@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, Noting, Sighting, Told};
+use lock_core::node::{Ask, Epoch, Membership, Recording, Sighting, Told};
 use lock_core::{Certainty, Claim, FencingToken, Lease, Operation, Queueing, ReleaseRequest};
 use redis::Value;
 
@@ -21,7 +21,7 @@ impl Question for Ask {
             Self::Acquire { .. } => Operation::Acquire,
             Self::Fence { .. } => Operation::Fence,
             Self::Release(_) => Operation::Release,
-            Self::Look | Self::Mark { .. } | Self::Note { .. } | Self::Install { .. } | Self::Move { .. } => {
+            Self::Look | Self::Mark { .. } | Self::Record { .. } | Self::Install { .. } | Self::Move { .. } => {
                 Operation::Inspect
             }
         }
@@ -38,7 +38,7 @@ impl Question for Ask {
                 let call = Call::script(&script::MARK, &[Key::Node]).arg(run(peer));
                 of_membership(call.arg(epoch.to_string()), membership)
             }
-            Self::Note { seen, keep } => note(seen, *keep),
+            Self::Record { seen, keep } => record(seen, *keep),
             Self::Install { epoch, counter, longest, membership } => {
                 let call = Call::script(&script::INSTALL, &[Key::Node]).arg(seal(peer, *epoch));
                 of_membership(call.arg(*counter).arg(lasting(*longest)), membership)
@@ -60,7 +60,7 @@ impl Question for Ask {
             Self::Acquire { .. }
             | Self::Look
             | Self::Mark { .. }
-            | Self::Note { .. }
+            | Self::Record { .. }
             | Self::Install { .. }
             | Self::Move { .. } => Retry::Never,
         }
@@ -108,13 +108,13 @@ fn release(wire: &Wire, request: &ReleaseRequest) -> Call {
     }
 }
 
-fn note(seen: &[Sighting], keep: Duration) -> Call {
+fn record(seen: &[Sighting], keep: Duration) -> Call {
     let keys: Vec<_> = seen.iter().map(|sighting| Key::Seen(&sighting.member)).collect();
-    let call = Call::script(&script::NOTE, &keys).arg(lasting(keep));
-    seen.iter().fold(call, |call, sighting| match sighting.noting {
-        Noting::Nothing => call.arg(""),
-        Noting::Begins(epoch) => call.arg(epoch.to_string()),
-        Noting::BeginsAnew(epoch) => call.arg(format!("{epoch}!")),
+    let call = Call::script(&script::RECORD, &keys).arg(lasting(keep));
+    seen.iter().fold(call, |call, sighting| match sighting.recording {
+        Recording::Nothing => call.arg(""),
+        Recording::Begins(epoch) => call.arg(epoch.to_string()),
+        Recording::BeginsAnew(epoch) => call.arg(format!("{epoch}!")),
     })
 }
 

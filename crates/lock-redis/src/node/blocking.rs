@@ -11,10 +11,10 @@ use super::open;
 use crate::RedisConfig;
 use crate::blocking::Redis;
 use crate::failure::Failure;
-use crate::stack::Span;
+use crate::socket::Span;
 use crate::wire::Question;
 
-/// A node with one connection for each thread that sends requests. Once somebody has to wait, a separate thread with a
+/// A node with up to eight connections, which the threads that send requests share. Once somebody has to wait, a separate thread with a
 /// connection of its own learns when locks are freed.
 pub struct RedisNode {
     redis: Redis,

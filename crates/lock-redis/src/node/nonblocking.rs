@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use lock_core::node::{Ask, AsyncQuorumNode, QuorumNode, Told};
 use lock_core::{BackendError, EventSink};
 
@@ -31,11 +30,11 @@ impl RedisNode {
         Ok(Self { redis: Redis::node(open(config, &address)?, config.own_prefix()), address })
     }
 
-    async fn answer(&self, ask: &Ask, span: Span) -> Result<Told, Failure> {
+    async fn answer(&self, ask: &Ask, within: Duration) -> Result<Told, Failure> {
         match parts(ask) {
-            None => self.redis.answer(ask, span).await,
+            None => self.redis.answer_in_time(ask, within).await,
             // Boxed: most requests do not need this space.
-            Some(parts) => Box::pin(self.in_parts(parts, span)).await,
+            Some(parts) => Box::pin(self.in_parts(parts, Span::from_now(within))).await,
         }
     }
 
@@ -62,14 +61,13 @@ impl QuorumNode for RedisNode {
     }
 }
 
-#[async_trait]
 impl AsyncQuorumNode for RedisNode {
     fn for_keeper(&self) -> Self {
         Self { redis: self.redis.another(), address: self.address.clone() }
     }
 
     async fn ask(&self, ask: &Ask, within: Duration) -> Result<Told, BackendError> {
-        let told = self.answer(ask, Span::from_now(within)).await;
+        let told = self.answer(ask, within).await;
         told.map_err(|failure| failure.of_node(&self.address).into_error(ask.operation()))
     }
 }

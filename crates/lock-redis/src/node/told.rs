@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, NodeState, NodeTime, Noted, RunId, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, NodeTime, Record, RunId, Told, View};
 use lock_core::{Fenced, FencingToken, Released};
 use redis::Value;
 
@@ -24,7 +24,7 @@ pub(super) fn read(ask: &Ask, line: Line<'_>, reply: Value) -> Result<Told, Fail
             0 => Ok(Told::Released(line.released(Released::NotHeld))),
             _ => Err(Failure::strange_answer()),
         },
-        Ask::Note { seen, .. } => noted(seen.len(), &read_as::<Vec<(String, u64)>>(reply)?),
+        Ask::Record { seen, .. } => recorded(seen.len(), &read_as::<Vec<(String, u64)>>(reply)?),
         Ask::Look | Ask::Mark { .. } | Ask::Install { .. } | Ask::Move { .. } => {
             Ok(Told::View(Box::new(view(line.peer, read_as(reply)?))))
         }
@@ -60,16 +60,16 @@ fn fenced(asked: usize, answers: &[u64]) -> Result<Told, Failure> {
 }
 
 /// For each member an epoch and its age, or no epoch.
-fn noted(asked: usize, answers: &[(String, u64)]) -> Result<Told, Failure> {
+fn recorded(asked: usize, answers: &[(String, u64)]) -> Result<Told, Failure> {
     if answers.len() != asked {
         return Err(Failure::strange_answer());
     }
-    let noted = |(epoch, age): &(String, u64)| match epoch.as_str() {
+    let recorded = |(epoch, age): &(String, u64)| match epoch.as_str() {
         "" => Ok(None),
-        epoch => epoch.parse().map(|epoch| Some(Noted { epoch, age: Duration::from_micros(*age) })),
+        epoch => epoch.parse().map(|epoch| Some(Record { epoch, age: Duration::from_micros(*age) })),
     };
-    let all: Result<_, _> = answers.iter().map(noted).collect();
-    all.map(Told::Noted).map_err(|_| Failure::strange_answer())
+    let all: Result<_, _> = answers.iter().map(recorded).collect();
+    all.map(Told::Records).map_err(|_| Failure::strange_answer())
 }
 
 type Text = Option<String>;

@@ -1,5 +1,6 @@
 //! Where the connections of a tokio client come from.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::Operation;
@@ -27,7 +28,7 @@ pub(super) enum Source {
 
 /// A connection for one request.
 pub(super) enum Handle {
-    Own(Live),
+    Own(Arc<Live>),
     Connection(MultiplexedConnection),
     #[cfg(feature = "connection-manager")]
     Manager(redis::aio::ConnectionManager),
@@ -81,7 +82,7 @@ impl Source {
         }
     }
 
-    fn link(&self) -> Option<&Link> {
+    pub(super) fn link(&self) -> Option<&Link> {
         match self {
             Self::Own(link) => Some(link),
             #[cfg(feature = "deadpool")]

@@ -89,7 +89,7 @@ struct RedisHarness<V> {
     through_proxy: String,
     direct: String,
     variant: PhantomData<V>,
-    /// None where the server is another process's.
+    /// `None` if the server belongs to another process.
     service: Option<Service>,
 }
 
@@ -97,7 +97,7 @@ struct Service {
     offers: &'static [Fault],
     server: Mutex<RedisServer>,
     proxy: Proxy,
-    /// What struck before the proxy began to count: connections that were cut, servers that were restarted.
+    /// The faults before the proxy began to count: connections that were cut, servers that were restarted.
     struck: AtomicU64,
 }
 

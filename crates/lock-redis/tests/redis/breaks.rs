@@ -15,7 +15,7 @@ use crate::support::{BOTH, Client, SOON, both, claim, draw, eventually, release_
 
 const TTL: Duration = Duration::from_secs(60);
 
-/// Waits until the server has closed all connections that it may close: not those that are told things.
+/// Waits until the server has closed all connections that it may close, which excludes subscribers.
 fn wait_until_idle_ones_are_closed(server: &RedisServer) {
     eventually("the server closes what is idle", || {
         let list: String = server.command(&["CLIENT", "LIST", "TYPE", "normal"]);
@@ -46,7 +46,7 @@ fn a_release_and_a_renewal_outlive_the_connection() {
 }
 
 #[test]
-fn what_may_have_been_done_is_asked_again_but_for_an_acquire() {
+fn requests_that_may_have_taken_effect_are_sent_again_except_acquires() {
     let server = RedisServer::start();
     let proxy = Proxy::start(server.port());
     for (facade, connect) in BOTH {
@@ -68,7 +68,7 @@ fn what_may_have_been_done_is_asked_again_but_for_an_acquire() {
             assert_eq!(released, Released::Released, "{facade}: the first one did it");
         });
         assert!(!exists(&server, facade));
-        // With nothing in doubt, nothing held is nothing held.
+        // No earlier try is in doubt, so "not held" is the answer.
         assert_eq!(client.release(&release_of(&held, Certainty::Answered), SOON).unwrap(), Released::NotHeld);
         let before = evaluations(&server);
         proxy.set(Fault::CutOneReply);
@@ -100,7 +100,7 @@ fn a_release_that_another_server_answers_ended_nothing() {
     }
 }
 
-/// Loses a server with all that it knew while a request is under way that it never runs. Another takes its place.
+/// A server is lost with its data while a request is under way that it never runs. Another one takes its place.
 pub(crate) fn fail_over_under<T: Send>(
     proxy: &Proxy,
     server: &mut RedisServer,
@@ -163,7 +163,7 @@ fn a_connection_that_said_it_ended_is_not_used() {
 
 #[test]
 fn a_killed_connection_costs_the_next_holder_no_time() {
-    // Short enough to close what idles through the hold, on a server that also closes by hand.
+    // Short enough to close connections that are idle during the hold, on a server that also closes on command.
     let server = RedisServer::start_with(RedisOptions::default().arguments(&["--timeout", "1"]));
     for &(facade, connect) in FACADES {
         for name in ["killed", "idle"] {

@@ -1,4 +1,4 @@
-//! Refusals: their kinds, and what they must not say.
+//! Refusals: their kinds, and what they must not contain.
 
 use std::thread;
 use std::time::Duration;
@@ -56,7 +56,7 @@ fn a_missing_right_is_named() {
     let before = connections();
     for (_, client) in &clients {
         let error = client.acquire(&claim("job"), SOON).unwrap_err();
-        // A script was denied it, which may have written before.
+        // The command was denied inside a script, which may have written before.
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Denied, Effect::Unknown), "{error}");
         assert!(error.to_string().contains("+incrby"), "{error}");
     }
@@ -89,7 +89,7 @@ fn a_missing_right_is_named() {
 }
 
 #[test]
-fn what_cannot_be_reached_is_named() {
+fn an_error_names_the_server_that_cannot_be_reached() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (url, expected) in [
         (

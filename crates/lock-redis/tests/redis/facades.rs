@@ -13,7 +13,7 @@ use test_support::bounds::within;
 use test_support::{RedisServer, signals};
 use tokio::runtime::Runtime;
 
-/// Tells the test program that it is a child, and what it waits for.
+/// Tells the test program that it is a child, and which lock it waits for.
 const VARIABLE: &str = "LEASEHOLD_REDIS_TEST_CHILD";
 
 /// A client of either facade.
@@ -83,7 +83,7 @@ pub(crate) fn over_blocking(backend: impl BlockingBackend) -> Facade {
     Facade::Blocking(lock_blocking::Client::new(Arc::new(backend)).unwrap())
 }
 
-/// Clients over connections and pools of the user's.
+/// Clients over a user's connections and pools.
 pub(crate) fn handed_in(server: &RedisServer) -> Vec<Facade> {
     let client = redis::Client::open(server.url()).unwrap();
     let mut facades = Vec::new();
@@ -109,7 +109,7 @@ impl Facade {
         })
     }
 
-    /// Waits for a lock that is not had, and gives it up: by dropping the future, or after a wait that was set.
+    /// Waits for a lock that is held, and gives up: by dropping the future, or when the wait ends.
     pub(crate) fn give_up_after(&self, name: &str, ttl: Duration, wait: Duration) {
         match self {
             Self::Async(runtime, client) => {
@@ -148,12 +148,12 @@ impl Held<'_> {
         }
     }
 
-    /// Gives the lock back. Where that fails it is repeated in the background.
+    /// Releases the lock. If that fails, it is repeated in the background.
     pub(crate) fn release(self) {
         _ = self.end();
     }
 
-    /// Gives the lock back, and tells what the first try said.
+    /// Releases the lock, and returns the outcome of the first try.
     pub(crate) fn end(self) -> Result<(), ReleaseError> {
         match self {
             Self::Async(runtime, guard) => runtime.block_on(guard.release()),

@@ -28,7 +28,7 @@ fn a_stopped_server_means_unknown_and_the_release_undoes_the_acquire() {
             // One connection: the release was sent, and it follows the acquire.
             assert_eq!((first.kind(), first.effect()), (ErrorKind::Timeout, Effect::Unknown), "{first}");
         } else {
-            // The release needed a new connection, and says that it was never sent.
+            // The release needed a new connection, so its error says that it was never sent.
             assert_eq!((first.kind(), first.effect()), (ErrorKind::Unreachable, Effect::None), "{first}");
             client.release(&request, SOON).unwrap();
         }
@@ -58,7 +58,7 @@ fn a_slow_answer_in_time_is_an_answer() {
 }
 
 #[test]
-fn a_ghost_leaves_nothing() {
+fn a_late_claim_leaves_nothing() {
     let server = RedisServer::start();
     let proxy = Proxy::start(server.port());
     let direct = both(&server.url());
@@ -88,7 +88,7 @@ fn a_ghost_leaves_nothing() {
 }
 
 #[test]
-fn a_ghost_leaves_nothing_where_it_waits_behind_its_release_in_a_stopped_server() {
+fn a_late_claim_leaves_nothing_if_it_waits_behind_its_release_at_a_stopped_server() {
     let server = RedisServer::start();
     let proxy = Proxy::start(server.port());
     let direct = both(&server.url());
@@ -157,7 +157,7 @@ fn a_lost_reply_is_unknown_and_asking_again_finds_the_lease() {
             assert_eq!((error.kind(), error.effect()), (kind, Effect::Unknown), "{facade}: {error}");
             assert!(proxy.fired() > 0, "no reply was dropped");
             let stored: String = server.command(&["GET", &name]);
-            // No network gives up single replies and goes on, so the connection ends with the fault.
+            // No network loses single replies and continues, so the connection ends with the fault.
             proxy.cut();
             proxy.heal();
             eventually("the client is connected again", || client.fence(&some_lease(&claim), SOON).is_ok());
@@ -181,7 +181,7 @@ fn a_connection_that_stays_silent_is_replaced() {
         let client = connect(&server.url_at(proxy.port()));
         draw(&client, facade);
         proxy.set(Fault::DropReplies(AfterDrop::Keep));
-        // The replies on this connection never come again; only another connection helps.
+        // This connection gets no more replies; only another one helps.
         for _ in 0..6 {
             assert!(client.acquire(&claim(facade), SHORT).unwrap_err().kind().is_transient());
         }
@@ -256,7 +256,7 @@ fn a_full_server_refuses_claims_and_takes_releases() {
         let never = claim("never");
         assert_eq!(client.release(&release_of(&never, Certainty::Unknown), SOON).unwrap(), Released::NotHeld);
         assert!(exists(&server, &format!("leasehold:{{never}}:t:{}", never.owner.to_wire())));
-        // Another server than the one that was verified is verified even so.
+        // A server other than the verified one is verified again.
         server.command::<()>(&["DEL", "leasehold:incarnation"]);
         assert_eq!(both(&server.url()).len(), 2, "connected");
         server.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);

@@ -1,4 +1,4 @@
-//! What a server is asked when it is met, and what is refused or warned of.
+//! The greeting of a server: what is checked, refused and warned about.
 
 use lock_core::{Backend, Effect, ErrorKind};
 use lock_redis::{RedisConfig, blocking, nonblocking};
@@ -47,8 +47,8 @@ fn a_replica_is_refused_also_one_that_takes_writes() {
 }
 
 #[test]
-fn one_of_a_cluster_is_refused_by_what_it_says_of_itself() {
-    // It serves no slot, so that each key would be refused in other words.
+fn a_node_of_a_cluster_is_refused_when_it_is_greeted() {
+    // It serves no slot, so the error for a key would be another one.
     let server = RedisServer::start_with(RedisOptions::default().arguments(&["--cluster-enabled", "yes"]));
     for error in refusals(&server.url()) {
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None), "{error}");

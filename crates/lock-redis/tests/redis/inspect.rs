@@ -117,7 +117,7 @@ fn a_lease_is_ended_by_its_token_only() {
     }
 }
 
-/// Neither those whose process died, nor those whose place is over, nor those whose place ends later than any can.
+/// Waiters do not count if their process died, if their place expired, or if it ends later than any place can.
 #[test]
 fn the_dead_are_not_counted_as_waiters() {
     let server = RedisServer::start();

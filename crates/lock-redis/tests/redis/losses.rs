@@ -1,4 +1,4 @@
-//! Holders and waiters of both facades while the server loses what it knew.
+//! Holders and waiters of both facades while the server loses its data.
 
 use std::thread;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use test_support::{DataCopy, RedisOptions, RedisServer};
 use crate::facades::FACADES;
 use crate::support::{SOON, both, claim, eventually, granted, release_of, take};
 
-/// Short, so that what is lost does not stay in the way for long.
+/// Short, so that lost locks do not block others for long.
 const TTL: Duration = Duration::from_secs(2);
 
 /// A way to lose data.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{
-    Ask, AsyncQuorumNode, BlockingQuorumNode, Epoch, Membership, NodeState, Noting, QuorumNode, Sighting, Told, View,
+    Ask, AsyncQuorumNode, BlockingQuorumNode, Epoch, Membership, NodeState, QuorumNode, Recording, Sighting, Told, View,
 };
 use lock_core::{BackendError, Certainty, Claim, EventSink, Fenced, FencingToken, Lease, Released, TokenRange, Width};
 use lock_redis::RedisConfig;
@@ -29,7 +29,7 @@ type Connect = fn(&str) -> Node;
 /// How to make a node of each facade.
 const BOTH: [(&str, Connect); 2] = [("async", on_tokio), ("blocking", on_threads)];
 
-/// What the nodes of these tests are listed as.
+/// The address of the node in these tests.
 const ADDRESS: &str = "the-first-node:7001";
 const OTHER: &str = "the-second-node:7001";
 
@@ -86,9 +86,9 @@ fn mark(epoch: Epoch) -> Ask {
     Ask::Mark { epoch, membership: Arc::new(membership()) }
 }
 
-/// What is noted of the second node, after this.
-fn note(noting: Noting, keep: Duration) -> Ask {
-    Ask::Note { seen: Arc::new([Sighting { member: OTHER.into(), noting }]), keep }
+/// What is recorded of the second node, after this.
+fn record(recording: Recording, keep: Duration) -> Ask {
+    Ask::Record { seen: Arc::new([Sighting { member: OTHER.into(), recording }]), keep }
 }
 
 fn install(epoch: Epoch) -> Ask {
@@ -103,7 +103,7 @@ fn view(told: Result<Told, BackendError>) -> View {
     }
 }
 
-/// A server that votes, and who asks it.
+/// A server that votes, and a client of it.
 struct Voter {
     server: RedisServer,
     node: Node,
@@ -126,7 +126,7 @@ impl Voter {
         voter
     }
 
-    /// Makes the node vote in an epoch.
+    /// Has the node vote in an epoch.
     #[track_caller]
     fn begin(&self, epoch: Epoch) {
         assert!(matches!(view(self.ask(&mark(epoch))).state, NodeState::Abstaining { .. }));
@@ -145,7 +145,7 @@ impl Voter {
         self.ask(&acquire(claim, wish, self.epoch))
     }
 
-    /// Takes a lock for a new owner, and answers its lease.
+    /// Takes a lock for a new owner, and returns its lease.
     #[track_caller]
     fn take(&self, name: &str) -> (Claim, Lease) {
         let claim = claim(name);
@@ -220,7 +220,7 @@ fn lease(claim: &Claim, high: u64) -> Lease {
     Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms }
 }
 
-/// The token of a grant, and the clock that was told with it.
+/// The token of a grant, and the clock that came with it.
 #[track_caller]
 fn granted(told: Result<Told, BackendError>) -> (u64, u64) {
     match told {

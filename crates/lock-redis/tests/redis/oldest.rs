@@ -1,4 +1,4 @@
-//! Redis 6.2, which wraps what it refuses to a script into an error of its own.
+//! Redis 6.2, which wraps the errors inside a script into an error of its own.
 
 use lock_core::{Certainty, Effect, ErrorKind};
 use test_support::{RedisOptions, RedisServer, RedisVersion};
@@ -50,7 +50,7 @@ fn a_damaged_key_of_ours_is_no_lock_of_another_kind() {
 }
 
 #[test]
-fn a_missing_right_is_named_and_what_is_there_works() {
+fn an_error_names_the_missing_permission() {
     let server = server();
     for (facade, client) in both(&server.url()) {
         hand_over(&client, facade);

@@ -1,4 +1,4 @@
-//! Clients and pools of the user's.
+//! A user's clients and pools.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ fn an_r2d2_pool_works_and_a_stopped_server_does_not_hang_it() {
     server.resume();
 }
 
-/// What a pool with a URL for notifications is like, and what comes of a URL of somewhere else.
+/// The capabilities of a pool with a URL for notifications, and the error for the URL of another server.
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 fn pools_with_a_url(pooled: impl Fn(&str, &str) -> Result<Client, BackendError>) {
     use lock_core::{ErrorKind, Waiting};
@@ -139,7 +139,7 @@ fn a_deadpool_pool_with_a_url_is_notified() {
 
 #[test]
 #[cfg(feature = "deadpool")]
-fn a_waiter_over_a_pool_has_the_connection_for_notifications_made_again() {
+fn a_waiter_over_a_pool_reopens_the_connection_for_notifications() {
     use lock_core::{Claim, Queueing};
 
     use crate::support::{SOON, claim, eventually};

@@ -1,4 +1,4 @@
-//! Servers that become replicas and primaries, in the same run, and what their histories are called.
+//! Servers that become replicas and primaries in the same run, and the identifiers of their histories.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! Waiting in line: who is next, who is passed over, and how soon.
+//! Waiting in line: who is next, who is skipped, and how soon.
 
 use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use std::thread::{self, ScopedJoinHandle};
@@ -18,7 +18,7 @@ const LONG: Duration = Duration::from_secs(30);
 /// How long something may take that happens at once.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// How many wait in the store's queue.
+/// How many waiters are in the store's queue.
 pub(crate) fn waiting(server: &RedisServer, name: &str) -> usize {
     server.command(&["HLEN", &format!("leasehold:{{{name}}}:w")])
 }
@@ -32,12 +32,12 @@ fn eventually_waiting(server: &RedisServer, name: &str, count: usize) {
     eventually(&format!("{count} wait for {name}"), || waiting(server, name) == count);
 }
 
-/// Nothing of locks and queues is left at the store, now or soon.
+/// No lock and no queue is left at the store, now or soon.
 pub(crate) fn nothing_is_left(server: &RedisServer) {
     eventually("nothing is left", || {
         let keys: Vec<String> = server.command(&["KEYS", "*"]);
         let stays = |key: &str| ["leasehold:counter", "leasehold:incarnation"].contains(&key);
-        // What was drawn and what was given up is remembered for a while.
+        // The counter and the tombstones are kept for a while.
         let passes = |key: &str| key.contains(":t:") || key.ends_with(":n");
         keys.iter().all(|key| stays(key) || passes(key))
     });
@@ -45,7 +45,7 @@ pub(crate) fn nothing_is_left(server: &RedisServer) {
 
 type Served<'scope> = ScopedJoinHandle<'scope, (FencingToken, Instant)>;
 
-/// Waits for the lock on another thread, and gives it back at once; answers when it was had.
+/// Waits for the lock on another thread, and releases it at once; returns when it was acquired.
 fn wait_for<'scope, 'env>(
     scope: &'scope thread::Scope<'scope, 'env>,
     facade: &'env Facade,
@@ -91,7 +91,7 @@ fn first_come_first_served() {
     }
 }
 
-/// The next in line is told by the release itself, and by nothing else that is done to the lock.
+/// The next in line is notified by the release itself, and by no other change of the lock.
 #[test]
 fn a_renewal_wakes_nobody_and_a_release_the_next_one_only() {
     let server = RedisServer::start();
@@ -120,7 +120,7 @@ fn a_renewal_wakes_nobody_and_a_release_the_next_one_only() {
 }
 
 #[test]
-fn what_is_used_is_said() {
+fn capabilities_report_how_waiters_are_notified() {
     let server = RedisServer::start();
     let resp2 = format!("{}?protocol=resp2", server.url());
     let client = redis::Client::open(server.url()).unwrap();
@@ -129,7 +129,7 @@ fn what_is_used_is_said() {
         (on_tokio(&server.url()), Waiting::QueueWithPush),
         (on_threads(&server.url()), Waiting::QueueWithPush),
         (on_tokio(&resp2), Waiting::Queue),
-        // Threads hear over a subscription of their own, which both protocols have.
+        // Threads are notified over a subscription of their own, which both protocols have.
         (on_threads(&resp2), Waiting::QueueWithPush),
         (handed_in, Waiting::Queue),
     ] {
@@ -182,7 +182,7 @@ fn a_frozen_waiter_holds_the_queue_up_for_its_place_and_not_for_its_ttl() {
             FACADES.iter().map(|(facade, _)| (facade, scope.spawn(move || served_after(facade)))).collect::<Vec<_>>()
         {
             let after = after.join().unwrap();
-            // Before that the lock was the frozen one's.
+            // Until then the frozen process had the lock.
             assert!(after > Duration::from_secs(8) && after < Duration::from_secs(16), "{facade}: {after:?}");
         }
     });
@@ -287,7 +287,7 @@ fn a_subscription_to_a_pattern_brings_no_dead_waiter_to_life() {
 }
 
 #[test]
-fn a_waiter_whose_connections_are_killed_is_served_all_the_same() {
+fn a_waiter_whose_connections_are_killed_is_still_served() {
     for &(facade, connect) in FACADES {
         for kind in ["pubsub", "normal"] {
             let server = RedisServer::start();
@@ -310,7 +310,7 @@ fn a_waiter_whose_connections_are_killed_is_served_all_the_same() {
 }
 
 #[test]
-fn nobody_is_starved_by_those_who_are_told() {
+fn no_kind_of_client_is_starved() {
     let server = RedisServer::start();
     let resp2 = format!("{}?protocol=resp2", server.url());
     let facades = [on_tokio(&server.url()), on_threads(&server.url()), on_tokio(&resp2), on_threads(&resp2)];
@@ -333,7 +333,7 @@ fn nobody_is_starved_by_those_who_are_told() {
     nothing_is_left(&server);
 }
 
-/// Those that die are forgotten also while somebody who lives waits behind a holder that stays.
+/// Dead waiters are removed even while a live one waits behind a holder that stays.
 #[test]
 fn the_dead_do_not_pile_up() {
     let server = RedisServer::start();
@@ -350,7 +350,7 @@ fn the_dead_do_not_pile_up() {
     }
 }
 
-/// A server that knows no RESP3 serves all the same, and its leases are renewed.
+/// A server without RESP3 serves as well, and its leases are renewed.
 #[test]
 fn a_server_without_hello_is_asked_instead() {
     let options = RedisOptions::default().arguments(&["--rename-command", "HELLO", ""]);
@@ -396,9 +396,9 @@ fn a_right_that_is_lost_later_costs_no_waiter_its_turn() {
     }
 }
 
-/// ... the less often, the further behind it stands: so many of them must not keep the server busy.
+/// The further behind a waiter is, the less often it asks: many waiters must not keep the server busy.
 #[test]
-fn those_who_cannot_be_told_ask_by_their_position() {
+fn waiters_without_notifications_ask_at_intervals_by_position() {
     let server = RedisServer::start();
     server.command::<()>(&["ACL", "SETUSER", "app", "on", ">pw", "~*", "+@all", "resetchannels"]);
     let [_, (_, deaf)] = both(&format!("redis://app:pw@127.0.0.1:{}", server.port()));

@@ -1,4 +1,4 @@
-//! What a queue costs the server: each step as many commands, however many wait. Times would say less here.
+//! What a queue costs the server: each step takes the same number of commands, however many wait. Times would say less here.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ fn leave(client: &Client, claim: &Claim) {
     assert_eq!(client.release(&release_of(claim, Certainty::Answered), SOON).unwrap(), Released::Left);
 }
 
-/// Asking again from the middle, joining, leaving from the middle, and a hand-over, where so many wait.
+/// The cost with this many waiters: asking again from the middle, joining, leaving from the middle, and a hand-over.
 fn steps(server: &RedisServer, client: &Client, name: &str, count: usize) -> [Ran; 4] {
     let (holder, _) = take(client, name);
     let waiters: Vec<Claim> = (0..count).map(|_| queue(client, name)).collect();
@@ -75,9 +75,9 @@ fn each_step_of_a_long_queue_costs_as_much_as_of_a_short_one() {
     }
 }
 
-/// Hundreds give up behind one who does not: each costs the same, and the queue is short again.
+/// Hundreds give up behind one that does not: each costs the same, and the queue is short again.
 #[test]
-fn those_that_leave_together_cost_no_more_each() {
+fn many_waiters_that_leave_at_once_cost_no_more_each() {
     const COUNT: usize = 400;
     let server = RedisServer::start();
     for (facade, client) in both(&server.url()) {
@@ -103,9 +103,9 @@ fn those_that_leave_together_cost_no_more_each() {
     }
 }
 
-/// With everybody who waited, the queue is gone, not only its members.
+/// When all waiters have left, the queue itself is gone, not only its members.
 #[test]
-fn the_last_one_that_leaves_takes_the_queue_along() {
+fn the_queue_is_deleted_with_its_last_waiter() {
     let server = RedisServer::start();
     for (facade, client) in both(&server.url()) {
         let (holder, _) = take(&client, facade);
@@ -118,7 +118,7 @@ fn the_last_one_that_leaves_takes_the_queue_along() {
 
 /// A waiter that joins and leaves again and again is not listed once for each time.
 #[test]
-fn one_that_joins_and_leaves_again_and_again_is_not_listed_each_time() {
+fn a_waiter_that_joins_and_leaves_repeatedly_is_listed_once() {
     let server = RedisServer::start();
     for (facade, client) in both(&server.url()) {
         take(&client, facade);
@@ -136,7 +136,7 @@ fn one_that_joins_and_leaves_again_and_again_is_not_listed_each_time() {
 #[test]
 fn the_dead_are_swept_out_of_the_middle() {
     const LIVE: usize = 40;
-    // Some times as many as there are windows: which one is swept goes by the length.
+    // A multiple of the number of windows: the length decides which one is swept.
     const JOINS_MAX: usize = 1000;
     let server = RedisServer::start();
     for (facade, client) in both(&server.url()) {

@@ -1,4 +1,4 @@
-//! Entries of the queue that are out of the ordinary: of a later version, of another time, of the dead.
+//! Unusual entries of the queue: of a later version, with a strange time, of dead clients.
 
 use std::sync::mpsc;
 use std::thread;
@@ -12,14 +12,14 @@ use crate::facades::{FACADES, on_threads};
 use crate::queue::{queue, release, waiting};
 use crate::support::{Client, SOON, both, claim, eventually, granted, owner, take};
 
-/// Where a waiter is told that the test listens for.
+/// The inbox that the test subscribes to.
 const HERE: &str = "leasehold:inbox:00000000000000000000000000000001";
 /// How long something may take that must happen.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The longest that a place lasts.
 const PLACE_MAX: Duration = Duration::from_secs(10);
 
-/// Of a waiter of a later version, or of one that is long gone.
+/// The owner of a waiter of a later version, or of one that died long ago.
 const STRANGER: u8 = 7;
 
 fn stranger() -> String {
@@ -58,7 +58,7 @@ fn is_told(inbox: &mut PubSub<'_>, expected: &str) {
 }
 
 #[test]
-fn a_waiter_of_a_later_version_is_left_where_it_is_and_told_to_ask() {
+fn a_waiter_of_a_later_version_keeps_its_place_and_is_told_to_ask() {
     let server = RedisServer::start();
     let mut listening = server.connection();
     let mut inbox = listening.as_pubsub();
@@ -72,7 +72,7 @@ fn a_waiter_of_a_later_version_is_left_where_it_is_and_told_to_ask() {
             release(&client, &holder);
             is_told(&mut inbox, &format!("recheck {name}"));
             assert_eq!(stored(&server, &name), None, "{name}: it is free for a client of that version");
-            // No waiter of ours gets past it, old or new, and each claim tells it again.
+            // No waiter of this version passes it, old or new, and each claim notifies it again.
             for claim in [&ours, &wanted(&name)] {
                 let answer = client.acquire(claim, SOON).unwrap();
                 let Answer::Queued { position: 2.., remaining: None, holder: Holder::Foreign, .. } = answer else {
@@ -90,9 +90,9 @@ fn a_waiter_of_a_later_version_is_left_where_it_is_and_told_to_ask() {
     }
 }
 
-/// Those of ours behind it notice by themselves when it is gone.
+/// Waiters of this version behind it notice by themselves when it has left.
 #[test]
-fn behind_a_waiter_of_a_later_version_ours_are_served_when_it_leaves() {
+fn waiters_behind_one_of_a_later_version_are_served_when_it_leaves() {
     let server = RedisServer::start();
     for &(facade, connect) in FACADES {
         let (holder, waiter) = (on_threads(&server.url()), connect(&server.url()));
@@ -129,9 +129,9 @@ fn the_limit_of_an_exclusive_waiter_may_be_written_down() {
     }
 }
 
-/// A waiter of a later version that died is passed over like any other.
+/// A dead waiter of a later version is skipped like any other.
 #[test]
-fn a_dead_waiter_of_a_later_version_is_in_nobodys_way() {
+fn a_dead_waiter_of_a_later_version_blocks_nobody() {
     let server = RedisServer::start();
     for (facade, client) in both(&server.url()) {
         let nobody = format!("leasehold:inbox:{}", "f".repeat(32));
@@ -146,9 +146,9 @@ fn a_dead_waiter_of_a_later_version_is_in_nobodys_way() {
     }
 }
 
-/// The clock was set back: a place that nobody can ask about ends all the same.
+/// The clock was set back: a place without an inbox still expires.
 #[test]
-fn a_place_that_ends_later_than_any_can_is_over() {
+fn a_place_that_ends_later_than_possible_counts_as_expired() {
     let server = RedisServer::start();
     for (facade, client) in both(&server.url()) {
         let (holder, _) = take(&client, facade);
@@ -159,7 +159,7 @@ fn a_place_that_ends_later_than_any_can_is_over() {
         enter(&server, "other", over_in(Duration::from_secs(3600)), "- n1 4711@here dead");
         release(&client, &holder);
         granted(client.acquire(&ours, SOON));
-        // Where nobody of ours waits, it is not handed to the dead one either.
+        // If no waiter of this version waits, the lock is not handed to the dead one either.
         let (holder, _) = take(&client, "other");
         release(&client, &holder);
         assert_eq!(stored(&server, "other"), None, "{facade}");
@@ -167,9 +167,9 @@ fn a_place_that_ends_later_than_any_can_is_over() {
     }
 }
 
-/// ... while one that is told is asked for, and loses nothing by the clock.
+/// A waiter with an inbox is served even if the clock stepped: it is notified, and loses nothing.
 #[test]
-fn a_waiter_that_is_told_outlives_a_step_of_the_clock() {
+fn a_waiter_with_notifications_survives_a_step_of_the_clock() {
     let server = RedisServer::start();
     let mut listening = server.connection();
     let mut inbox = listening.as_pubsub();
@@ -200,9 +200,9 @@ fn the_queue_lasts_as_long_as_its_longest_place() {
     }
 }
 
-/// The holder died, and so did the first in line: the next claim hands the lock to the second, which is told.
+/// The holder died, and so did the first in line: the next claim hands the lock to the second, which is notified.
 #[test]
-fn the_next_in_line_is_told_when_a_dead_first_one_is_passed_over() {
+fn the_next_in_line_is_notified_when_a_dead_first_one_is_skipped() {
     let server = RedisServer::start();
     for (facade, client) in both(&server.url()) {
         let (told, grants) = mpsc::channel();

@@ -1,5 +1,5 @@
-//! Clients of the version before, which gave places no numbers, at one queue with those of this one, as in a deployment that
-//! is replaced process by process. What the older ones run is kept in `older/`.
+//! Clients of the previous version, which gave places no numbers, share a queue with those of this one, as in a deployment
+//! that is replaced process by process. The scripts of the previous version are in `older/`.
 
 use std::env;
 
@@ -34,10 +34,10 @@ impl Version {
     }
 }
 
-/// Somebody who wants the lock.
+/// A client that wants the lock.
 type Party = (Version, Owner);
 
-/// A server and what must be so there: who holds, and who waits in which order.
+/// A server and its expected state: who holds, and who waits in which order.
 struct Mixed {
     connection: Connection,
     line: Vec<Party>,
@@ -98,7 +98,7 @@ impl Mixed {
         assert_eq!(said, if index == 0 { 1 } else { 2 }, "{}: {party:?}", self.at);
     }
 
-    /// The first of those that are left holds the lock.
+    /// The first of the remaining clients holds the lock.
     fn check(&mut self) {
         let held: Option<String> = redis::cmd("GET").arg("job").query(&mut self.connection).unwrap();
         let expected = self.line.first().map(|party| mine(*party));
@@ -111,7 +111,7 @@ impl Mixed {
 }
 
 #[test]
-fn older_clients_and_these_stand_in_one_line() {
+fn older_clients_and_these_share_one_queue() {
     let one = env::var("LEASEHOLD_SEED").map(|seed| vec![seed.parse().unwrap()]);
     let seeds: Vec<u64> = one.unwrap_or_else(|_| (1..5).collect());
     let server = RedisServer::start();

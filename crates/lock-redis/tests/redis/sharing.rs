@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 
 use crate::support::{Client, SOON, both, claim, eventually, release_of, take};
 
-/// One backend with two clients, and a count of what is asked of it.
+/// One backend with two clients, and a count of its requests.
 struct Shared {
     faults: Faults,
     facade: Facade,
@@ -71,9 +71,10 @@ fn waiters(client: &Client, name: &str) -> u32 {
     view.holder(&name.parse().unwrap(), SOON).unwrap().map_or(0, |entry| entry.waiters)
 }
 
-/// Who is told of its turn does not ask again. A place is refreshed now and then, so one such turn of several is enough.
+/// A waiter that is notified of its turn does not ask again. A place is refreshed from time to time, so one such turn of
+/// several is enough.
 #[test]
-fn all_clients_of_a_backend_are_told_of_their_turn() {
+fn all_clients_of_a_backend_learn_that_their_turn_has_come() {
     let server = RedisServer::start();
     let [_, (_, holder)] = both(&server.url());
     for (facade, shared) in shared(&server) {
@@ -97,7 +98,7 @@ fn all_clients_of_a_backend_are_told_of_their_turn() {
     }
 }
 
-/// Somebody has a place behind this inbox whom no client knows: its turn is given back, and does not last for a place.
+/// A place with this inbox belongs to an owner that no client knows: its turn is released, and does not last for a place.
 #[test]
 fn a_turn_that_nobody_knows_is_given_back() {
     let server = RedisServer::start();

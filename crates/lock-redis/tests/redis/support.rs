@@ -120,7 +120,7 @@ pub(crate) fn granted(answer: Result<Answer, BackendError>) -> Lease {
     }
 }
 
-/// Acquires for a new owner, and answers the claim with its lease.
+/// Acquires for a new owner, and returns the claim and its lease.
 #[track_caller]
 pub(crate) fn take(client: &Client, name: &str) -> (Claim, Lease) {
     let claim = claim(name);
@@ -128,7 +128,7 @@ pub(crate) fn take(client: &Client, name: &str) -> (Claim, Lease) {
     (claim, lease)
 }
 
-/// Takes and gives back, and answers the token.
+/// Acquires and releases, and returns the token.
 #[track_caller]
 pub(crate) fn draw(client: &Client, name: &str) -> FencingToken {
     let (claim, lease) = take(client, name);
@@ -136,7 +136,7 @@ pub(crate) fn draw(client: &Client, name: &str) -> FencingToken {
     lease.tokens.high()
 }
 
-/// Takes a lock and hands it over to one who waits.
+/// Takes a lock and hands it over to a waiter.
 #[track_caller]
 pub(crate) fn hand_over(client: &Client, name: &str) {
     let (holder, lease) = take(client, name);
@@ -154,7 +154,7 @@ pub(crate) fn is_busy(answer: Result<Answer, BackendError>) {
     assert!(matches!(answer, Ok(Answer::Busy { .. })), "not busy: {answer:?}");
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;

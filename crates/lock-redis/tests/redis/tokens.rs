@@ -1,4 +1,4 @@
-//! Tokens rise, whatever becomes of the server's data.
+//! Tokens rise, whatever happens to the server's data.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ fn now() -> u64 {
     u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros()).unwrap()
 }
 
-/// Draws until the client has found the restarted server again.
+/// Draws tokens until the client has reconnected to the restarted server.
 fn draw_again(client: &Client, name: &str) -> FencingToken {
     let mut drawn = None;
     eventually("the client finds the server again", || {

@@ -102,15 +102,14 @@ impl Acquire {
                 self.count_told(nodes, now, (sent.node, *epoch), outcome);
             }
             Ask::Fence { .. } => self.acknowledge(nodes, now, sent.node, outcome),
-            Ask::Release(_) | Ask::Look | Ask::Mark { .. } | Ask::Note { .. } => {}
+            Ask::Release(_) | Ask::Look | Ask::Mark { .. } | Ask::Record { .. } => {}
             Ask::Install { .. } | Ask::Move { .. } => {}
         }
     }
 
     fn ask_all(&mut self, nodes: &mut Nodes, now: Moment) {
         for voter in nodes.electorate(now) {
-            let ask = Ask::Acquire { claim: Arc::clone(&self.claim), wish: self.wish, epoch: voter.epoch };
-            nodes.send(voter.node, ask, self.within);
+            nodes.claim(now, voter, (&self.claim, self.wish), self.within);
             self.ballots.push(Ballot { voter, vote: Vote::Asked, acknowledged: false });
         }
     }

@@ -15,7 +15,7 @@ use super::outgoing::{Outcome, Outgoing, RequestId};
 use super::recovery::{Pass, Purpose};
 use super::release::Release;
 use super::renew::Renew;
-use super::request::{Request, Verdict};
+use super::request::{Request, Verdict, no_verdict};
 use crate::BACKEND;
 
 /// How long each step may take in a pass that the quorum begins by itself.
@@ -33,9 +33,10 @@ pub trait EpochSource: fmt::Debug + Send {
 /// What the quorum wants done.
 #[derive(Debug)]
 pub enum Output {
-    /// Send this. Requests to one node have to arrive in the order of the outputs.
+    /// Send this. Requests to one node have to arrive in the order of the outputs. What was held back until an outcome
+    /// was heard takes the connection of that outcome, whatever request it belongs to.
     Send(Outgoing),
-    /// A request has its verdict. It may still have more to send, and outcomes to wait for.
+    /// A request has its verdict. It may still have more to send, and outcomes to wait for. Each request has one.
     Done(RequestId, Verdict),
 }
 
@@ -106,6 +107,7 @@ impl Quorum {
         self.last += 1;
         let id = RequestId(self.last);
         let nodes = &mut self.nodes;
+        nodes.current = id;
         let running = match request {
             Request::Acquire(claim) => Running::Acquire(Acquire::begin(nodes, now, Arc::new(claim), within)),
             Request::Renew(leases) => Running::Renew(Renew::begin(nodes, now, leases, within)),
@@ -124,40 +126,68 @@ impl Quorum {
         id
     }
 
-    /// What to do next. Each call of [`begin`](Self::begin) or [`heard`](Self::heard) may add outputs, for that request and
-    /// for a recovery pass that is due after its verdict.
+    /// What to do next. Each call of [`begin`](Self::begin) or [`heard`](Self::heard) may add outputs: for that request,
+    /// for others that were held back, and for a recovery pass that is due after a verdict.
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
     /// Processes an outcome.
     pub fn heard(&mut self, now: Moment, sent: Outgoing, outcome: Outcome) {
+        self.nodes.current = sent.request;
         self.nodes.settle(now, &sent, &outcome);
-        let Some(in_flight) = self.in_flight.get_mut(&sent.request) else { return };
-        in_flight.open -= 1;
-        in_flight.running.heard(&mut self.nodes, now, &sent, outcome);
-        self.go_on(now, sent.request);
+        self.take_in(now, &sent, outcome);
+        self.take_in_unsendable(now);
     }
 
-    /// There will be no outcome, because the task or thread that would have reported it is gone. The request may then end
-    /// without a verdict.
+    /// There will be no outcome, because the task or thread that would have reported it is gone. If the request had no
+    /// verdict, it may end with an error.
     pub fn forget(&mut self, now: Moment, sent: Outgoing) {
         self.nodes.forget(now, &sent);
         if let Some(in_flight) = self.in_flight.get_mut(&sent.request) {
             in_flight.open -= 1;
             if in_flight.open == 0 {
+                let verdict = in_flight.running.no_verdict();
+                let is_done = in_flight.is_done;
                 self.in_flight.remove(&sent.request);
+                self.outputs.extend((!is_done).then_some(Output::Done(sent.request, verdict)));
             }
+        }
+        self.take_in_unsendable(now);
+    }
+
+    /// How many outcomes a request waits for, also of what is held back.
+    pub fn open(&self, id: RequestId) -> usize {
+        self.in_flight.get(&id).map_or(0, |in_flight| in_flight.open)
+    }
+
+    /// Sends what is held back until claims are answered, because the process may be about to end.
+    pub fn send_held_back(&mut self, now: Moment) {
+        self.nodes.send_held_back(now);
+        self.outputs.extend(self.nodes.take_unsent().map(Output::Send));
+        self.take_in_unsendable(now);
+    }
+
+    fn take_in(&mut self, now: Moment, sent: &Outgoing, outcome: Outcome) {
+        let Some(in_flight) = self.in_flight.get_mut(&sent.request) else { return };
+        in_flight.open -= 1;
+        self.nodes.current = sent.request;
+        in_flight.running.heard(&mut self.nodes, now, sent, outcome);
+        self.go_on(now, sent.request);
+    }
+
+    /// What was held back for too long counts as failed.
+    fn take_in_unsendable(&mut self, now: Moment) {
+        while let Some((unsent, outcome)) = self.nodes.take_unsendable() {
+            self.take_in(now, &unsent, outcome);
         }
     }
 
     /// Outputs what a request wants to send, and its verdict as soon as there is one.
     fn go_on(&mut self, now: Moment, id: RequestId) {
         let Some(in_flight) = self.in_flight.get_mut(&id) else { return };
-        for (node, ask, within) in self.nodes.take_unsent() {
-            in_flight.open += 1;
-            self.outputs.push_back(Output::Send(Outgoing { request: id, node, ask, within }));
-        }
+        in_flight.open += self.nodes.take_opened();
+        self.outputs.extend(self.nodes.take_unsent().map(Output::Send));
         let verdict = in_flight.running.take_verdict().filter(|_| !in_flight.is_done);
         in_flight.is_done |= verdict.is_some();
         if in_flight.open == 0 {
@@ -190,6 +220,19 @@ impl Running {
             Self::Fence(renew) => renew.take_fenced().map(Verdict::Fence),
             Self::Release(release) => release.take_verdict().map(Verdict::Release),
             Self::Pass(pass) => pass.take_verdict().map(Verdict::Pass),
+        }
+    }
+}
+
+impl Running {
+    /// The verdict of a request that ends without one.
+    fn no_verdict(&self) -> Verdict {
+        match self {
+            Self::Acquire(_) => Verdict::Acquire(Err(no_verdict())),
+            Self::Renew(_) => Verdict::Renew(Err(no_verdict())),
+            Self::Fence(_) => Verdict::Fence(Err(no_verdict())),
+            Self::Release(_) => Verdict::Release(Err(no_verdict())),
+            Self::Pass(_) => Verdict::Pass(Err(no_verdict())),
         }
     }
 }

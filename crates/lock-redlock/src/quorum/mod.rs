@@ -5,14 +5,16 @@
 //! one, then [`poll`] until there is no output left. Send each [`Outgoing`], those of one node in order, and report each
 //! outcome to [`heard`], also after the verdict: the remaining work for slower nodes is part of the request.
 //!
-//! Reading order: `in_flight` (the requests) · `nodes` and `node` (what is known about the nodes) · `acquire`, `renew`,
-//! `release` (the verbs) · `recovery` (how a node that lost its memory comes to vote again).
+//! Reading order: `in_flight` (the requests) · `nodes` and `node` (what is known about the nodes) · `sending` and
+//! `held_back` (what they are sent, and when) · `acquire`, `renew`, `release` (the verbs) · `recovery` (how a node that lost
+//! its memory comes to vote again).
 //!
 //! [`begin`]: Quorum::begin
 //! [`poll`]: Quorum::poll
 //! [`heard`]: Quorum::heard
 
 mod acquire;
+mod held_back;
 mod in_flight;
 mod node;
 mod nodes;
@@ -23,6 +25,7 @@ mod release;
 mod renew;
 mod request;
 mod rule;
+mod sending;
 mod trouble;
 mod watch;
 mod wishes;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::Epoch;
-use lock_core::{BackendError, Certainty, Moment, Owner, ReleaseRequest, Terms, Ttl};
+use lock_core::{BackendError, Certainty, Moment, Owner, ReleaseRequest};
+
+use super::held_back::HeldBack;
 
 /// A node that did not answer is probed after this time, and then after twice as long each time.
 const PROBE_MIN: Duration = Duration::from_millis(50);
@@ -32,8 +34,10 @@ pub(super) struct Node {
     pub(super) trust: Trust,
     /// How many requests to it have no outcome yet.
     pub(super) under_way: usize,
-    /// Claims that are under way, with the release that was sent after them if one was. There are no more than `under_way`.
-    claims: BTreeMap<Owner, Option<Arc<ReleaseRequest>>>,
+    /// Claims without an outcome, sent or held back, and when they have one at the latest.
+    claims: BTreeMap<Owner, Moment>,
+    /// What waits for the outcome of a claim.
+    pub(super) held_back: HeldBack,
     /// The owners whose claims had no answer: these may arrive at any time, or never.
     lost: BTreeSet<Owner>,
     /// Until then, any owner's claim may be one of those, because there were too many to remember.
@@ -71,6 +75,7 @@ impl Node {
             trust: Trust::Trusted,
             under_way: 0,
             claims: BTreeMap::new(),
+            held_back: HeldBack::default(),
             lost: BTreeSet::new(),
             anybody_lost: None,
             owed: BTreeMap::new(),
@@ -94,8 +99,13 @@ impl Node {
         }
     }
 
-    pub(super) fn claims(&mut self, owner: Owner) {
-        self.claims.insert(owner, None);
+    pub(super) fn claims(&mut self, owner: Owner, until: Moment) {
+        self.claims.insert(owner, until);
+    }
+
+    /// When the claim of this owner has an outcome at the latest, if it has none.
+    pub(super) fn claimed_until(&self, owner: Owner) -> Option<Moment> {
+        self.claims.get(&owner).copied()
     }
 
     /// It answered the claim of this owner, or never received it.
@@ -103,32 +113,22 @@ impl Node {
         self.claims.remove(&owner);
     }
 
-    /// There was no answer, so the claim may still arrive, even after the release that was sent after it.
-    pub(super) fn lost_claim(&mut self, now: Moment, owner: Owner, until: Moment) {
-        let parted = self.claims.remove(&owner).flatten();
+    /// There was no answer, so the claim may still arrive, even after its release.
+    pub(super) fn lost_claim(&mut self, owner: Owner, until: Moment) {
+        self.claims.remove(&owner);
         if self.lost.len() == OWED_MAX && !self.lost.contains(&owner) {
             self.lost.pop_first();
             self.anybody_lost = Some(until);
         }
         self.lost.insert(owner);
-        if let Some(request) = parted {
-            self.owe(&request, now, until);
-        }
     }
 
     /// The release to send to it: with a tombstone if a claim of this owner may still arrive.
-    pub(super) fn release_of(&mut self, now: Moment, request: &Arc<ReleaseRequest>) -> Arc<ReleaseRequest> {
-        let ttl = if let Some(parted) = self.claims.get_mut(&request.owner) {
-            // The claim most likely arrives first. If not, its missing answer shows that, and a longer tombstone follows.
-            *parted = Some(Arc::clone(request));
-            Ttl::MIN
-        } else if self.lost.contains(&request.owner) || self.anybody_lost.is_some_and(|until| now < until) {
-            request.terms.ttl
-        } else {
-            return Arc::clone(request);
-        };
-        let terms = Terms { ttl, ..request.terms };
-        Arc::new(ReleaseRequest { terms, certainty: Certainty::Unknown, ..ReleaseRequest::clone(request) })
+    pub(super) fn release_of(&self, now: Moment, request: &Arc<ReleaseRequest>) -> Arc<ReleaseRequest> {
+        let may_arrive = self.claims.contains_key(&request.owner)
+            || self.lost.contains(&request.owner)
+            || self.anybody_lost.is_some_and(|until| now < until);
+        if may_arrive { with_tombstone(request) } else { Arc::clone(request) }
     }
 
     /// It confirmed a release.
@@ -156,10 +156,15 @@ impl Node {
         if self.owed.len() == OWED_MAX {
             self.owed.pop_first();
         }
-        let request = Arc::new(ReleaseRequest { certainty: Certainty::Unknown, ..ReleaseRequest::clone(request) });
+        let request = with_tombstone(request);
         let owed = self.owed.entry(request.owner).or_insert(Owed { due, until, request });
         owed.due = owed.due.min(due);
     }
+}
+
+/// A release after which the claim is refused, should it arrive later, for as long as any lease may last.
+fn with_tombstone(request: &ReleaseRequest) -> Arc<ReleaseRequest> {
+    Arc::new(ReleaseRequest { certainty: Certainty::Unknown, ..request.clone() })
 }
 
 impl fmt::Display for NodeId {
@@ -179,6 +184,8 @@ impl Owed {
 mod tests {
     use std::time::Duration;
 
+    use lock_core::{Terms, Ttl};
+
     use super::*;
 
     const MANY: u32 = 1100;
@@ -196,26 +203,23 @@ mod tests {
     }
 
     #[test]
-    fn a_release_before_the_answer_leaves_a_tombstone_however_many_there_are() {
+    fn a_release_without_an_answer_to_its_claim_leaves_a_tombstone_however_many_there_are() {
         let (now, until) = (Moment::ORIGIN, Moment::ORIGIN + Duration::from_secs(60));
         let mut node = Node::new("a".into());
         let all = release_requests();
-        all.iter().for_each(|request| node.claims(request.owner));
-        let unsure = |node: &mut Node, now, ttl| {
-            let told = |request: &&Arc<ReleaseRequest>| {
-                let told = node.release_of(now, request);
-                (told.certainty, told.terms.ttl) == (Certainty::Unknown, ttl)
-            };
+        all.iter().for_each(|request| node.claims(request.owner, until));
+        let unsure = |node: &Node, now| {
+            let told = |request: &&Arc<ReleaseRequest>| node.release_of(now, request).certainty == Certainty::Unknown;
             all.iter().filter(told).count()
         };
-        assert_eq!(unsure(&mut node, now, Ttl::MIN), all.len(), "under way");
-        all.iter().for_each(|request| node.lost_claim(now, request.owner, until));
-        assert_eq!(unsure(&mut node, now, Ttl::DEFAULT), all.len(), "without an answer");
+        assert_eq!(unsure(&node, now), all.len(), "under way");
+        all.iter().for_each(|request| node.lost_claim(request.owner, until));
+        assert_eq!(unsure(&node, now), all.len(), "without an answer");
         all.iter().for_each(|request| node.released(request));
-        assert_eq!(unsure(&mut node, until, Ttl::DEFAULT), 0, "all of them are over");
-        all.iter().for_each(|request| node.claims(request.owner));
+        assert_eq!(unsure(&node, until), 0, "all of them are over");
+        all.iter().for_each(|request| node.claims(request.owner, until));
         all.iter().for_each(|request| node.answered_claim(request.owner));
-        assert_eq!(unsure(&mut node, until, Ttl::MIN), 0, "answered");
+        assert_eq!(unsure(&node, until), 0, "answered");
     }
 
     #[test]
@@ -244,10 +248,10 @@ mod tests {
         let all = release_requests();
         let (lost, stranger) = (&all[..OWED_MAX], &all[OWED_MAX]);
         for request in lost.iter().chain(&lost[..1]) {
-            node.lost_claim(now, request.owner, until);
+            node.lost_claim(request.owner, until);
         }
         assert_eq!(node.release_of(now, stranger).certainty, Certainty::Answered);
-        node.lost_claim(now, all[OWED_MAX + 1].owner, until);
+        node.lost_claim(all[OWED_MAX + 1].owner, until);
         assert_eq!(node.release_of(now, stranger).certainty, Certainty::Unknown, "it may be one of those");
     }
 

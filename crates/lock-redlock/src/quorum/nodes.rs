@@ -6,17 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Membership, Told};
-use lock_core::{BackendError, Effect, FencingToken, Lease, Moment, Owner, ReleaseRequest, TokenRange, Ttl};
+use lock_core::{BackendError, Effect, FencingToken, Lease, Moment, Owner, TokenRange, Ttl};
 
 use super::node::{Node, NodeId, OWED_REST};
-use super::outgoing::{Outcome, Outgoing};
+use super::outgoing::{Outcome, Outgoing, RequestId};
 use super::rule::Rules;
 use super::trouble::{Failures, refusal};
 use super::watch::Watch;
 use super::wishes::Wishes;
-
-/// How many releases are sent to a node that does not answer. Further ones are kept until it answers.
-const RELEASES_TO_SUSPECT_MAX: usize = 64;
 
 /// What is known about the nodes.
 #[derive(Debug)]
@@ -32,8 +29,14 @@ pub(super) struct Nodes {
     pub(super) announced: Duration,
     pub(super) watch: Watch,
     pub(super) rules: Rules,
-    /// What the current request wants sent.
-    unsent: Vec<(NodeId, Ask, Duration)>,
+    /// The request that is being processed.
+    pub(super) current: RequestId,
+    /// How many outcomes it waits for since it was last asked.
+    pub(super) opened: usize,
+    /// What is to be sent, most of it for the current request.
+    pub(super) unsent: Vec<Outgoing>,
+    /// What was held back until it was too late to send it.
+    pub(super) unsendable: Vec<(Outgoing, Outcome)>,
 }
 
 /// A node whose vote is asked for.
@@ -66,7 +69,10 @@ impl Nodes {
             announced: Duration::ZERO,
             watch: Watch::default(),
             rules: Rules::default(),
+            current: RequestId::NONE,
+            opened: 0,
             unsent: Vec::new(),
+            unsendable: Vec::new(),
         })
     }
 
@@ -114,20 +120,6 @@ impl Nodes {
         self.ids().zip(&mut self.all).filter_map(voter).collect()
     }
 
-    /// Sends a node something for the current request.
-    pub(super) fn send(&mut self, node: NodeId, ask: Ask, within: Duration) {
-        let state = &mut self.all[node.0];
-        state.under_way += 1;
-        if let Ask::Acquire { claim, .. } = &ask {
-            state.claims(claim.owner);
-        }
-        self.unsent.push((node, ask, within));
-    }
-
-    pub(super) fn take_unsent(&mut self) -> impl Iterator<Item = (NodeId, Ask, Duration)> + '_ {
-        self.unsent.drain(..)
-    }
-
     /// What an outcome means for its node, whatever the request. A node that answers again is sent the releases that it
     /// has not confirmed.
     pub(super) fn settle(&mut self, now: Moment, sent: &Outgoing, outcome: &Outcome) {
@@ -144,21 +136,25 @@ impl Nodes {
         let sure = outcome.as_ref().map_or_else(|error| error.effect() == Effect::None, |_| true);
         match (ask, outcome) {
             (Ask::Acquire { claim, .. }, _) if sure => node.answered_claim(claim.owner),
-            (Ask::Acquire { claim, .. }, _) => node.lost_claim(now, claim.owner, until),
+            (Ask::Acquire { claim, .. }, _) => node.lost_claim(claim.owner, until),
             (Ask::Release(request), Ok(_)) => node.released(request),
             // A node that is loading its data or is out of memory may accept it a little later.
             (Ask::Release(request), Err(error)) if error.kind().is_an_answer() => {
                 node.owe(request, now + OWED_REST, until)
             }
             (Ask::Release(request), Err(_)) => node.owe(request, now, until),
-            (Ask::Fence { .. } | Ask::Look | Ask::Mark { .. } | Ask::Note { .. }, _) => {}
+            (Ask::Fence { .. } | Ask::Look | Ask::Mark { .. } | Ask::Record { .. }, _) => {}
             (Ask::Install { .. } | Ask::Move { .. }, _) => {}
         }
         if outcome.as_ref().is_err_and(|error| !error.kind().is_an_answer()) {
-            return node.failed(now);
+            node.failed(now);
+        } else {
+            for request in node.answered(now) {
+                self.send(*id, Ask::Release(request), *within);
+            }
         }
-        for request in node.answered(now) {
-            self.send(*id, Ask::Release(request), *within);
+        if let Ask::Acquire { claim, .. } = ask {
+            self.send_behind(now, *id, claim);
         }
     }
 
@@ -168,9 +164,14 @@ impl Nodes {
         let node = &mut self.all[sent.node.0];
         node.under_way = node.under_way.saturating_sub(1);
         match &sent.ask {
-            Ask::Acquire { claim, .. } => node.lost_claim(now, claim.owner, until),
+            Ask::Acquire { claim, .. } => {
+                node.lost_claim(claim.owner, until);
+                for held in node.held_back.take(&claim.name) {
+                    self.too_late(now, held.outgoing);
+                }
+            }
             Ask::Release(request) => node.owe(request, now, until),
-            Ask::Fence { .. } | Ask::Look | Ask::Mark { .. } | Ask::Note { .. } => {}
+            Ask::Fence { .. } | Ask::Look | Ask::Mark { .. } | Ask::Record { .. } => {}
             Ask::Install { .. } | Ask::Move { .. } => {}
         }
     }
@@ -188,20 +189,5 @@ impl Nodes {
         let highest = self.held.get(&lease.owner).copied().filter(|highest| *highest > lease.tokens.high());
         let tokens = highest.and_then(|highest| TokenRange::new(lease.tokens.low(), highest).ok());
         Lease { tokens: tokens.unwrap_or(lease.tokens), ..lease }
-    }
-
-    /// Releases an owner at a node for the current request. Returns whether that was sent; otherwise it is kept until
-    /// the node answers again.
-    pub(super) fn release(&mut self, now: Moment, id: NodeId, request: &Arc<ReleaseRequest>, within: Duration) -> bool {
-        let until = now + self.membership.max_ttl;
-        let node = &mut self.all[id.0];
-        let request = node.release_of(now, request);
-        let is_sent = node.is_trusted() || node.under_way < RELEASES_TO_SUSPECT_MAX;
-        if is_sent {
-            self.send(id, Ask::Release(request), within);
-        } else {
-            node.owe(&request, now, until);
-        }
-        is_sent
     }
 }

@@ -6,7 +6,7 @@ use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation};
 
 use super::node::Node;
 use super::nodes::Nodes;
-use super::watch::{Notes, Wait, Watch};
+use super::watch::{Records, Wait, Watch};
 use crate::BACKEND;
 
 impl Nodes {
@@ -52,10 +52,10 @@ impl Silence<'_> {
         let error = BackendError::new(BACKEND, operation, kind, Effect::None, self.told(wait)).with_remedy(remedy);
         match wait {
             // An upper bound, as later clients can know it, too.
-            Some(wait @ Wait { notes: Notes::Kept, .. }) => {
+            Some(wait @ Wait { records: Records::Kept, .. }) => {
                 error.with_end(Duration::from_secs(wait.left(now).as_secs() + 1))
             }
-            Some(Wait { notes: Notes::Lacking(_), .. }) | None => error,
+            Some(Wait { records: Records::Lacking(_), .. }) | None => error,
         }
     }
 
@@ -73,7 +73,7 @@ impl Silence<'_> {
         if !abstain.is_empty() {
             told += &format!("; abstaining: {}, until what they may have granted before is over", listed(abstain));
         }
-        if let Some(Wait { notes: Notes::Lacking(why), .. }) = wait {
+        if let Some(Wait { records: Records::Lacking(why), .. }) = wait {
             told += &unknown_end(why.as_ref());
         }
         told
@@ -86,5 +86,5 @@ fn listed(nodes: &[&Node]) -> String {
 
 fn unknown_end(why: Option<&BackendError>) -> String {
     let why = why.map_or_else(String::new, |why| format!(": {why}"));
-    format!(" (too few nodes could note the time{why}; only a client that keeps running can see the end)")
+    format!(" (too few nodes could record the time{why}; only a client that keeps running can see the end)")
 }

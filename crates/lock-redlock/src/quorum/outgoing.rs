@@ -11,6 +11,11 @@ use super::node::NodeId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub(super) u64);
 
+impl RequestId {
+    /// Of no request.
+    pub(crate) const NONE: Self = Self(0);
+}
+
 /// A question to one node. Report its outcome to [`Quorum::heard`](super::Quorum::heard), or
 /// [forget](super::Quorum::forget) it.
 #[derive(Debug)]

@@ -1,27 +1,27 @@
 //! Recovery: a node that lost its memory must not vote before everything that it may have forgotten has expired.
 //!
 //! A pass looks at all nodes. A node that has forgotten is marked with a fresh epoch. From then on it abstains, and all nodes
-//! note that. Its dwell lasts for the longest ttl in use if enough of the others know that, and for `max_ttl` otherwise. The
-//! dwell is over when this client has measured it, or when a majority of the nodes has notes that are old enough; so
+//! record that. Its dwell lasts for the longest ttl in use if enough of the others know that, and for `max_ttl` otherwise. The
+//! dwell is over when this client has measured it, or when a majority of the nodes has records that are old enough; so
 //! processes that live for a second can complete it together. Then, and not before, the highest counter of the others is
 //! read, and the node is installed with it. Each step compares before it sets, so any number of clients may run passes at
 //! once, and each pass may end at any step.
 //!
 //! Reading order: here (the steps of a pass) · `identity` (which answers count) · `dwell` (how long a node abstains) ·
-//! `notes` (since when) · `moving` (how a deployment becomes another one) · `outcome` and `report` (what was found).
+//! `records` (since when) · `moving` (how a deployment becomes another one) · `outcome` and `report` (what was found).
 
 mod dwell;
 mod identity;
 mod moving;
-mod notes;
 mod outcome;
+mod records;
 mod report;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, NodeState, Noted, Noting, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, Record, Recording, Told, View};
 use lock_core::{BackendError, FencingToken, Moment, drift};
 
 use super::node::NodeId;
@@ -74,10 +74,10 @@ pub(super) struct Pass {
     strangers: BTreeSet<NodeId>,
     /// The nodes that vote in an epoch that is not the last one of their address.
     suspects: BTreeMap<NodeId, Epoch>,
-    /// What the nodes have noted about each other.
-    notes: BTreeMap<NodeId, Vec<Noted>>,
-    /// Why a node could not note anything.
-    note_failure: Option<BackendError>,
+    /// What the nodes have recorded about each other.
+    records: BTreeMap<NodeId, Vec<Record>>,
+    /// Why a node could not record anything.
+    record_failure: Option<BackendError>,
     dwells: BTreeMap<NodeId, Dwell>,
     recoveries: BTreeMap<NodeId, Recovery>,
     verdict: Option<Result<Report, BackendError>>,
@@ -87,7 +87,7 @@ pub(super) struct Pass {
 enum Phase {
     Look,
     Mark,
-    Note,
+    Record,
     Confirm,
     Install,
     Over,
@@ -123,8 +123,8 @@ impl Pass {
             late: BTreeSet::new(),
             strangers: BTreeSet::new(),
             suspects: BTreeMap::new(),
-            notes: BTreeMap::new(),
-            note_failure: None,
+            records: BTreeMap::new(),
+            record_failure: None,
             dwells: BTreeMap::new(),
             recoveries: BTreeMap::new(),
             verdict: None,
@@ -151,7 +151,7 @@ impl Pass {
             let done = match self.phase {
                 Phase::Look => self.after_look(nodes),
                 Phase::Mark => self.after_mark(nodes, now),
-                Phase::Note => self.after_note(nodes),
+                Phase::Record => self.after_record(nodes),
                 Phase::Confirm => self.after_confirm(nodes, now),
                 Phase::Install | Phase::Over => Ok(Phase::Over),
             };
@@ -168,8 +168,8 @@ impl Pass {
         self.check_identity(nodes)?;
         match self.purpose.clone() {
             Purpose::Look => {
-                self.read_notes(nodes);
-                return Ok(Phase::Note);
+                self.read_records(nodes);
+                return Ok(Phase::Record);
             }
             Purpose::Move(membership) => return self.move_all(nodes, &membership),
             Purpose::Init => self.check_nobody_was_here(nodes)?,
@@ -202,7 +202,7 @@ impl Pass {
         (view.state == NodeState::Forgetful).then_some(Ask::Mark { epoch, membership })
     }
 
-    /// Notes at all nodes which ones abstain.
+    /// Records at all nodes which ones abstain.
     fn after_mark(&mut self, nodes: &mut Nodes, now: Moment) -> Result<Phase, BackendError> {
         // Another client may have been first.
         self.set_strangers_aside(nodes);
@@ -213,13 +213,13 @@ impl Pass {
         nodes.watch.seen.retain(|epoch, _| abstaining.iter().any(|(_, abstaining)| abstaining == epoch));
         // A server that is reached under a second address is not the server of that address.
         let own = abstaining.into_iter().filter(|(node, _)| !self.is_double(*node));
-        let begin = own.map(|(node, epoch)| (node, Noting::Begins(epoch))).collect();
-        self.note(nodes, &begin);
-        Ok(Phase::Note)
+        let begin = own.map(|(node, epoch)| (node, Recording::Begins(epoch))).collect();
+        self.record(nodes, &begin);
+        Ok(Phase::Record)
     }
 
     /// Looks again at nodes that seem to have been replaced: they may have forgotten since the first look.
-    fn after_note(&mut self, nodes: &mut Nodes) -> Result<Phase, BackendError> {
+    fn after_record(&mut self, nodes: &mut Nodes) -> Result<Phase, BackendError> {
         self.suspects = self.superseded(nodes);
         for node in self.suspects.keys().copied().collect::<Vec<_>>() {
             self.send(nodes, node, Ask::Look);
@@ -247,7 +247,7 @@ impl Pass {
                 self.send(nodes, node, ask);
             }
         }
-        self.begin_notes_anew(nodes);
+        self.begin_records_anew(nodes);
         Ok(Phase::Install)
     }
 
@@ -260,13 +260,13 @@ impl Pass {
 
     fn take_in(&mut self, now: Moment, sent: &Outgoing, outcome: Outcome) {
         match (&sent.ask, outcome) {
-            (Ask::Note { .. }, Ok(Told::Noted(answers))) if self.phase == Phase::Note => {
-                for (index, noted) in answers.into_iter().enumerate() {
-                    self.notes.entry(NodeId(index)).or_default().extend(noted);
+            (Ask::Record { .. }, Ok(Told::Records(answers))) if self.phase == Phase::Record => {
+                for (index, recorded) in answers.into_iter().enumerate() {
+                    self.records.entry(NodeId(index)).or_default().extend(recorded);
                 }
             }
-            (Ask::Note { .. }, Err(error)) => self.note_failure = Some(error),
-            (Ask::Note { .. }, Ok(_)) => {}
+            (Ask::Record { .. }, Err(error)) => self.record_failure = Some(error),
+            (Ask::Record { .. }, Ok(_)) => {}
             (_, Ok(Told::View(view))) => {
                 self.views[sent.node.0] = Ok(*view);
                 if now.since(self.looked_at) >= at_once() {

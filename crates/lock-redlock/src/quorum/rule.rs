@@ -1,18 +1,18 @@
-//! What the simulator may change about recovery: with the feature `twins` a rule can be turned off, to check that a
+//! What the simulator may change: with the feature `twins` a rule can be turned off, to check that a
 //! test notices, and blank nodes can dwell for a shorter time. Without the feature nothing can be changed.
 
 use std::time::Duration;
 
 use crate::DEFAULT_MAX_TTL;
 
-/// A rule of recovery that only a rare order of events needs.
+/// A rule that only a rare order of events needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "twins"), expect(unreachable_pub, reason = "only tests name the rules"))]
 pub enum Rule {
     /// A ttl is announced to a majority before it is used.
     Announcement,
-    /// A dwell ends by notes only if a majority of the nodes has old ones.
-    MajorityOfNotes,
+    /// A dwell ends by records only if a majority of the nodes has old ones.
+    MajorityOfRecords,
     /// A node that is restored by its clock, while others may know more, takes `max_ttl` as the longest ttl in use.
     LongestByClock,
     /// A dwell must be over before the look that determines its length begins.
@@ -20,6 +20,8 @@ pub enum Rule {
     /// While nodes of another deployment answer, a blank node does not count towards a majority, and is not restored
     /// unless a majority votes in this deployment.
     BlankMayBeTheirs,
+    /// A release waits for the outcome of its claim at each node.
+    ReleaseAfterClaim,
 }
 
 /// Which rules are kept.

@@ -33,12 +33,12 @@ pub(super) struct Watch {
 pub(super) struct Wait {
     pub(super) since: Moment,
     pub(super) left: Duration,
-    pub(super) notes: Notes,
+    pub(super) records: Records,
 }
 
-/// Whether enough nodes have noted which ones abstain, for clients that come later.
+/// Whether enough nodes have recorded which ones abstain, for clients that come later.
 #[derive(Debug)]
-pub(super) enum Notes {
+pub(super) enum Records {
     Kept,
     /// They have not, for this reason if a node gave one. So only a client that keeps running can end the wait.
     Lacking(Option<BackendError>),

@@ -1,4 +1,4 @@
-//! What is special about the backend for threads: nodes whose threads end.
+//! What only the backend for threads has: nodes whose threads end.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! How answers are counted where nodes say different things, and what is told of it.
+//! How answers are counted when nodes disagree, and what is reported about it.
 
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn to_renew_nothing_needs_no_answer() {
 }
 
 #[test]
-fn a_release_that_a_minority_did_not_know_was_of_a_lease_that_was_held() {
+fn a_lease_counts_as_held_although_a_minority_did_not_know_its_release() {
     for (lost, expected) in [(2, Released::Released), (3, Released::NotHeld)] {
         let rig = Rig::in_use(5);
         let client = rig.connected();
@@ -82,7 +82,7 @@ fn a_release_that_a_minority_did_not_know_was_of_a_lease_that_was_held() {
     }
 }
 
-/// What can pass by itself may be tried again, unless so many refuse for good that there is no majority without them.
+/// Transient errors may be retried, unless so many nodes refuse permanently that there is no majority without them.
 #[test]
 fn errors_of_many_nodes_are_one_error() {
     for (denied, away, expected) in
@@ -100,7 +100,7 @@ fn errors_of_many_nodes_are_one_error() {
 }
 
 #[test]
-fn nodes_that_are_silent_are_named_with_what_helps() {
+fn silent_nodes_are_named_with_a_remedy() {
     let rig = Rig::in_use(3);
     refuse(&rig, &[0, 2], ErrorKind::Unreachable);
     let error = acquire(&rig.connected(), &claim(1)).unwrap_err();

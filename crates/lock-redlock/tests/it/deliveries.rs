@@ -1,4 +1,4 @@
-//! Requests that arrive one by one, in the order that a test wants.
+//! Requests that arrive one by one, in an order that the test chooses.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use lock_redlock::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Report, R
 
 use crate::support::{MAX_TTL, Rig, WITHIN, claim, votes};
 
-/// How long a claim may take, where nothing answers.
+/// How long a claim may take if nothing answers.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client whose requests arrive when they are delivered.
 struct Slow<'a> {
     rig: &'a Rig,
     quorum: Quorum,
-    /// What was not delivered yet.
+    /// The requests that were not delivered yet.
     outgoing: Vec<Outgoing>,
     verdicts: BTreeMap<RequestId, Verdict>,
 }
@@ -69,7 +69,7 @@ impl<'a> Slow<'a> {
         }
     }
 
-    /// What this request wants sent at the moment.
+    /// What this request has to send now.
     fn take(&mut self, id: RequestId) -> Vec<Outgoing> {
         self.outgoing.extract_if(.., |sent| sent.request == id).collect()
     }
@@ -90,12 +90,12 @@ impl<'a> Slow<'a> {
         assert!(kept.is_empty(), "{kept:?}");
     }
 
-    /// Delivers those of these that are for this node.
+    /// Delivers those of these requests that are for this node.
     fn deliver_kept(&mut self, kept: &mut Vec<Outgoing>, node: usize) {
         kept.extract_if(.., |sent| sent.node.0 == node).for_each(|sent| self.deliver(sent));
     }
 
-    /// Delivers all of a request that is for these nodes, and gives the rest.
+    /// Delivers the parts of a request that are for these nodes, and returns the rest.
     fn deliver_to(&mut self, id: RequestId, nodes: &[usize]) -> Vec<Outgoing> {
         let mut kept = Vec::new();
         while let Some(next) = self.outgoing.iter().position(|sent| sent.request == id) {
@@ -174,7 +174,7 @@ fn a_ttl_is_announced_once() {
     assert_eq!((sent.len(), claims), (3, 3), "others learn it when they connect: {sent:?}");
 }
 
-/// The nodes were told, and have forgotten it when their answers arrive. They vote again, for a shorter ttl.
+/// The nodes learned of the ttl, and have forgotten it when their answers arrive. They vote again, for a shorter ttl.
 #[test]
 fn an_announcement_does_not_count_in_a_later_epoch() {
     let rig = Rig::founded(3);
@@ -198,7 +198,7 @@ const SHORT: Duration = Duration::from_millis(200);
 /// Longer than the shortest dwell.
 const SLOW: Duration = Duration::from_millis(2500);
 
-/// Three nodes that know of a short ttl, and have no notes of each other any more.
+/// Three nodes that know of a short ttl, and no longer have records about each other.
 fn knows_short() -> Rig {
     let rig = Rig::founded(3);
     rig.clock.advance(Duration::from_secs(500 * 24 * 60 * 60));
@@ -210,7 +210,7 @@ fn knows_short() -> Rig {
     rig
 }
 
-/// A node forgets, and comes back as soon as the others' word for it allows. Nobody could note that it abstained.
+/// A node forgets, and votes again as soon as the others' answers allow. Nobody could record that it abstained.
 fn forget_and_come_back(rig: &Rig, node: usize) {
     let mut client = Slow::connected(rig);
     rig.nodes[node].forget();
@@ -218,8 +218,8 @@ fn forget_and_come_back(rig: &Rig, node: usize) {
         let pass = client.begin_pass();
         while let Some(next) = client.outgoing.iter().position(|sent| sent.request == pass) {
             let sent = client.outgoing.remove(next);
-            if matches!(sent.ask, Ask::Note { .. }) {
-                let told = "no room for a note";
+            if matches!(sent.ask, Ask::Record { .. }) {
+                let told = "no room for a record";
                 let full = BackendError::new("memory", Operation::Connect, ErrorKind::Unavailable, Effect::None, told);
                 client.heard(sent, Err(full));
             } else {
@@ -233,7 +233,7 @@ fn forget_and_come_back(rig: &Rig, node: usize) {
     assert!(votes_after_pass(), "its dwell is over");
 }
 
-/// One asks with a long ttl, is granted by node 1 and, after that has forgotten, by node 2. The other has 0 and 1 meanwhile.
+/// One client asks with a long ttl. Node 1 grants it, and forgets, and then node 2 grants it. The other client has 0 and 1.
 fn grant_twice(rig: &Rig, one: &mut Slow<'_>, first: RequestId) -> [bool; 2] {
     let mut claims = one.take(first);
     one.deliver_kept(&mut claims, 1);
@@ -273,9 +273,9 @@ fn a_node_is_not_installed_by_the_look_that_found_it_forgetful() {
     assert!(report.nodes[0].votes_in.is_some_and(|left| left >= Duration::from_secs(2)), "{report:?}");
 }
 
-/// The node that was told first has forgotten it, and votes again, before the second one is told.
+/// The node that learns of the ttl first forgets it, and votes again, before the second one learns of it.
 #[test]
-fn nodes_that_were_told_of_a_ttl_at_different_times_are_no_majority() {
+fn nodes_that_learned_of_a_ttl_at_different_times_are_no_majority() {
     let rig = knows_short();
     let mut one = Slow::connected(&rig);
     let first = one.acquire(1);
@@ -292,7 +292,7 @@ fn nodes_that_were_told_of_a_ttl_at_different_times_are_no_majority() {
 
 /// Another client's announcement reaches node 0 before the look does, and node 1 long after, when the first has forgotten it.
 #[test]
-fn what_a_slow_look_saw_at_different_times_is_not_known_to_a_majority() {
+fn answers_of_a_slow_look_at_different_times_are_no_majority() {
     let rig = knows_short();
     let (mut one, mut gone) = (Slow::connected(&rig), Slow::connected(&rig));
     let announced = gone.acquire(9);
@@ -333,9 +333,9 @@ fn a_claim_that_is_forgotten_may_still_arrive() {
     assert!(client.verdicts.remove(&release).is_some());
 }
 
-/// A verb found that a node does not vote. There is one pass at a time, and it is nobody's request.
+/// A verb found that a node does not vote. There is one pass at a time, and it belongs to no request.
 #[test]
-fn a_pass_begins_by_itself_when_it_is_due() {
+fn a_pass_begins_when_it_is_due() {
     let rig = Rig::in_use(3);
     let mut client = Slow::connected(&rig);
     rig.nodes[0].forget();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Ask, NodeState, Noting};
+use lock_core::node::{Ask, NodeState, Recording};
 use lock_core::{Ttl, drift};
 use lock_redlock::quorum::{Purpose, Recovery, Request};
 
@@ -11,7 +11,7 @@ use crate::support::{MAX_TTL, claim};
 
 const SECOND: Duration = Duration::from_secs(1);
 const NANO: Duration = Duration::from_nanos(1);
-/// What `max_ttl` is where a URL does not say.
+/// The default of `max_ttl`.
 const DEFAULT_MAX_TTL: Duration = Duration::from_secs(300);
 /// No dwell is shorter.
 const LEAST: Duration = Duration::from_secs(2);
@@ -24,7 +24,7 @@ fn of(nodes: usize, abstaining: usize) -> Script {
     script
 }
 
-/// How long the last node is said to abstain.
+/// How long the last node is reported to abstain.
 fn left(script: &mut Script) -> Duration {
     let report = script.pass(Purpose::Watch).unwrap();
     report.nodes.last().unwrap().votes_in.unwrap()
@@ -51,7 +51,7 @@ fn a_dwell_lasts_for_the_longest_ttl_that_the_node_or_another_voter_knows() {
         script.views.iter_mut().zip(known).for_each(|(view, known)| view.longest = known * SECOND);
         assert_eq!(left(&mut script), whole(lasts * SECOND), "{known:?}");
     }
-    // What a node knows that abstains itself says nothing: it has forgotten.
+    // What an abstaining node knows does not count: it has forgotten.
     let mut script = of(5, 2);
     script.views[3].longest = 30 * SECOND;
     assert_eq!(left(&mut script), whole(10 * SECOND));
@@ -79,7 +79,7 @@ fn a_blank_node_dwells_for_the_default_max_ttl_if_too_few_others_know() {
         script.views.last_mut().unwrap().membership = None;
         let report = script.pass(Purpose::Watch).unwrap();
         assert_eq!(report.nodes.last().unwrap().votes_in, Some(whole(lasts)), "{abstaining} of {nodes} abstain");
-        // One that knows its deployment knows what that allows.
+        // A node that knows its deployment knows its `max_ttl`.
         if abstaining > 1 {
             assert_eq!(report.nodes[1].votes_in, Some(whole(MAX_TTL)));
         }
@@ -95,7 +95,7 @@ fn the_last_node_is_installed_with_what_may_have_been_announced() {
         (3, 3, 10 * SECOND, Recovery::ByClock),
     ] {
         let mut script = of(nodes, abstaining);
-        script.noted(nodes - 1, 2, whole(MAX_TTL));
+        script.recorded(nodes - 1, 2, whole(MAX_TTL));
         let report = script.pass(Purpose::Watch).unwrap();
         assert_eq!(report.nodes[2].recovery, Some(recovery), "{abstaining} of {nodes} abstain");
         assert_eq!(report.nodes[2].votes_in, None);
@@ -119,32 +119,32 @@ fn a_dwell_is_over_to_the_nanosecond_when_this_client_has_watched_for_so_long() 
 }
 
 #[test]
-fn a_dwell_is_over_to_the_nanosecond_when_a_majority_has_noted_so() {
-    for (noting, age, takes, installed) in [
+fn a_dwell_is_over_to_the_nanosecond_when_a_majority_has_recorded_so() {
+    for (recording, age, takes, installed) in [
         (2, 10 * SECOND, Duration::ZERO, true),
         (2, 10 * SECOND, NANO, false),
-        // The notes are read after the look, which counts.
+        // The records are read after the look, which counts.
         (2, 11 * SECOND, SECOND, true),
         (2, 11 * SECOND, SECOND + NANO, false),
         (1, 10 * SECOND, Duration::ZERO, false),
         (3, 10 * SECOND, Duration::ZERO, true),
     ] {
         let mut script = of(3, 1);
-        script.noted(2, noting, age + drift(10 * SECOND));
+        script.recorded(2, recording, age + drift(10 * SECOND));
         script.slow_pass(Purpose::Watch, takes).unwrap();
-        assert_eq!(script.stepped(is_install) == [2], installed, "{noting} noted {age:?}, and it took {takes:?}");
+        assert_eq!(script.stepped(is_install) == [2], installed, "{recording} recorded {age:?}, and it took {takes:?}");
     }
 }
 
-/// A dwell is over once this client has watched it for long enough or the notes are old enough.
+/// A dwell is over once this client has watched it for long enough or the records are old enough.
 #[test]
-fn the_longer_of_what_was_watched_and_what_was_noted_counts() {
-    for noted in [SECOND, 3 * SECOND] {
+fn the_longer_of_what_was_watched_and_what_was_recorded_counts() {
+    for recorded in [SECOND, 3 * SECOND] {
         let mut script = of(3, 1);
         script.pass(Purpose::Watch).unwrap();
         script.advance(2 * SECOND);
-        script.noted(2, 2, noted);
-        assert_eq!(left(&mut script), whole(10 * SECOND) - noted.max(2 * SECOND));
+        script.recorded(2, 2, recorded);
+        assert_eq!(left(&mut script), whole(10 * SECOND) - recorded.max(2 * SECOND));
     }
 }
 
@@ -161,7 +161,7 @@ fn a_look_foretells_dwells_by_the_nodes_own_record() {
     assert!(script.stepped(is_install).is_empty());
 }
 
-/// What a majority of voters knew at one time need not be announced before it is used.
+/// A ttl that a majority of voters knew at one time is used without an announcement.
 #[test]
 fn a_pass_finds_out_which_ttl_was_announced() {
     let ms = Duration::from_millis;
@@ -173,7 +173,7 @@ fn a_pass_finds_out_which_ttl_was_announced() {
         (4, 0, 3, ms(0), true),
         (4, 0, 2, ms(0), false),
         (5, 0, 5, ms(1977), true),
-        // By then one may have forgotten, dwelled and come back.
+        // By then one may have forgotten, dwelled and voted again.
         (5, 0, 5, ms(1978), false),
     ] {
         let mut script = of(nodes, abstaining);
@@ -184,9 +184,9 @@ fn a_pass_finds_out_which_ttl_was_announced() {
     }
 }
 
-/// Notes that disagree may never agree. Where a majority has none yet, the missing ones are made.
+/// Records that disagree may never agree. Where a majority has none yet, the missing ones are made.
 #[test]
-fn notes_begin_again_where_a_majority_has_some_and_they_disagree() {
+fn records_begin_again_where_a_majority_has_some_and_they_disagree() {
     for (ages, anew) in [
         (&[][..], false),
         (&[100], false),
@@ -196,12 +196,12 @@ fn notes_begin_again_where_a_majority_has_some_and_they_disagree() {
         (&[100, 50, 5], true),
     ] {
         let mut script = of(3, 1);
-        script.noted(2, ages.len(), SECOND);
-        for (notes, age) in script.notes.iter_mut().zip(ages) {
-            notes[2].as_mut().unwrap().age = *age * SECOND;
+        script.recorded(2, ages.len(), SECOND);
+        for (records, age) in script.records.iter_mut().zip(ages) {
+            records[2].as_mut().unwrap().age = *age * SECOND;
         }
         script.pass(Purpose::Watch).unwrap();
-        let again = |(_, ask): &(usize, Ask)| matches!(ask, Ask::Note { seen, .. } if seen.iter().any(|seen| matches!(seen.noting, Noting::BeginsAnew(_))));
+        let again = |(_, ask): &(usize, Ask)| matches!(ask, Ask::Record { seen, .. } if seen.iter().any(|seen| matches!(seen.recording, Recording::BeginsAnew(_))));
         assert_eq!(script.steps.iter().filter(|step| again(step)).count(), if anew { 3 } else { 0 }, "{ages:?}");
     }
 }

@@ -6,6 +6,7 @@ mod blocking;
 mod counting;
 mod deliveries;
 mod dwells;
+mod held_back;
 mod minority;
 mod moving;
 mod nonblocking;

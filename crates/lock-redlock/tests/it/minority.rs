@@ -1,4 +1,4 @@
-//! A minority that is wrong does not count: it is told of, and is in nobody's way.
+//! A minority of unsuitable nodes does not count: it is reported, and blocks nobody.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn with_server(rig: &Rig, node: usize, server: &MemoryNode) -> Rig {
 
 /// As a replica, or a node of a cluster.
 #[test]
-fn a_node_that_cannot_be_one_stops_nobody_while_a_majority_is_left() {
+fn an_unsuitable_node_stops_nobody_while_a_majority_is_left() {
     let rig = Rig::founded(3);
     let running = rig.connected();
     let lease = granted(acquire(&running, &claim(1)));
@@ -40,7 +40,7 @@ fn a_node_that_cannot_be_one_stops_nobody_while_a_majority_is_left() {
     assert_eq!(error.kind(), ErrorKind::Config);
 }
 
-/// Somebody led the address of a dead node to another one.
+/// The address of a dead node now leads to another node.
 #[test]
 fn one_server_under_two_addresses_counts_once() {
     for order in [[0, 1, 2], [2, 1, 0]] {
@@ -61,7 +61,7 @@ fn one_server_under_two_addresses_counts_once() {
 
 /// Its own address is the one under which the others know it.
 #[test]
-fn of_two_addresses_the_one_counts_that_was_noted() {
+fn of_two_addresses_the_one_counts_that_was_recorded() {
     let rig = Rig::founded(3);
     rig.nodes[2].forget();
     watch(&rig.client());
@@ -75,7 +75,7 @@ fn of_two_addresses_the_one_counts_that_was_noted() {
 
 /// The server of the second address comes back, and nobody has taken its place meanwhile.
 #[test]
-fn a_server_that_was_reached_under_a_second_address_is_not_noted_there() {
+fn a_server_that_was_reached_under_a_second_address_is_not_recorded_there() {
     let rig = Rig::founded(3);
     rig.clock.advance(MAX_TTL);
     let twice = with_server(&rig, 2, &rig.nodes[0]);
@@ -98,7 +98,7 @@ fn two_addresses_of_one_server_are_refused_where_no_majority_is_left() {
     assert!(error.to_string().contains("node-0 and node-2 are the same server"), "{error}");
 }
 
-/// A name leads to another server while clients are connected to the first, which lives on.
+/// A name leads to another server while clients are connected to the first one, which keeps running.
 #[test]
 fn two_servers_behind_one_address_do_not_both_count() {
     let rig = Rig::founded(3);
@@ -114,7 +114,7 @@ fn two_servers_behind_one_address_do_not_both_count() {
         assert!(matches!(first.renew(std::slice::from_ref(&lease), WITHIN).unwrap()[..], [Renewed::Renewed { .. }]));
     }
     assert_eq!(votes(&watch(&others)), [true; 3]);
-    // A minority forgets, which has everybody look again.
+    // A minority forgets, so every client looks again.
     rig.nodes[2].forget();
     let report = watch(&first);
     assert_eq!(votes(&report), [false, true, false]);
@@ -127,9 +127,9 @@ fn two_servers_behind_one_address_do_not_both_count() {
     granted(acquire(&others, &claim(2)));
 }
 
-/// A note that was made while its node was away and another majority knew better.
+/// A record that was made while its node was away and another majority knew better.
 #[test]
-fn a_note_that_is_out_of_date_deposes_nobody() {
+fn a_record_that_is_out_of_date_deposes_nobody() {
     let rig = Rig::founded(3);
     rig.nodes[0].restart();
     watch(&rig.client());
@@ -142,10 +142,11 @@ fn a_note_that_is_out_of_date_deposes_nobody() {
     assert_eq!(votes(&watch(&rig.client())), [true, true, false]);
     rig.faults[2].heal_everything();
     rig.nodes[1].forget();
-    assert_eq!(votes(&watch(&rig.client())), [true, false, true], "the third notes an epoch that is over");
+    assert_eq!(votes(&watch(&rig.client())), [true, false, true], "the third records an epoch that is over");
 }
 
-/// Another deployment's node and one that knows of none answer. It may be that one's, until a majority votes here.
+/// A node of another deployment answers, and one that knows of none. The second may belong to the other deployment, until a
+/// majority votes here.
 #[test]
 fn while_a_stranger_answers_a_blank_node_waits_for_a_majority() {
     let rig = Rig::founded(5);
@@ -157,7 +158,7 @@ fn while_a_stranger_answers_a_blank_node_waits_for_a_majority() {
     let client = mixed.client();
     assert_eq!(votes(&watch(&client)), [false; 5]);
     assert!(!marked(), "it may be the others'");
-    // Those that know of this deployment are nobody else's.
+    // Nodes that know this deployment belong to no other.
     rig.clock.advance(MAX_TTL + Duration::from_secs(2));
     assert_eq!(votes(&watch(&client)), [true, true, true, false, false]);
     watch(&client);

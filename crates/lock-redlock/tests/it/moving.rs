@@ -1,4 +1,4 @@
-//! Deployments that become others, and the nodes that are left behind.
+//! Moves of deployments, and the nodes that are left behind.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::support::{MAX_TTL, Rig, WITHIN, acquire, claim, granted, release, vot
 
 const AWAY: Fault = Fault::Refused(ErrorKind::Unreachable);
 
-/// Three nodes and the five that they become, of which the third was away and is what it was.
+/// Three nodes that were moved to five. The third node was away and is as it was.
 fn left_behind() -> (Rig, Rig) {
     let old = Rig::founded(3);
     let new = old.with_more(2);
@@ -72,7 +72,7 @@ fn a_node_that_was_moved_and_forgot_is_not_taken_back() {
     assert_eq!(votes(&watch(&client)), [true; 5]);
 }
 
-/// A client that does not see those that were moved marks the one that forgot. Nobody else can use it for another list then.
+/// A client that does not see the moved nodes marks the one that forgot. Then no client can use it for another list.
 #[test]
 fn a_mark_of_another_deployment_is_respected() {
     let rig = Rig::blank(4);
@@ -111,7 +111,7 @@ fn after_a_move_the_wait_is_no_longer_where_a_node_was_left_behind() {
     granted(acquire(&client, &claim(1)));
 }
 
-/// The deployment went on to a third one. Clients of the second must not fetch nodes back.
+/// The deployment was moved on to a third one. Clients of the second must not fetch nodes back.
 #[test]
 fn a_deployment_that_was_moved_on_fetches_nobody() {
     let (old, new) = left_behind();
@@ -119,7 +119,7 @@ fn a_deployment_that_was_moved_on_fetches_nobody() {
     client.pass(Purpose::TakeOver(old.membership()), WITHIN).unwrap();
     old.clock.advance(MAX_TTL + Duration::from_secs(2));
     assert_eq!(votes(&watch(&client)), [true; 5]);
-    // Back to the three: the two others of the five are away, and stay what they are.
+    // Back to the three: the two others of the five are away, and stay as they are.
     (3..5).for_each(|node| new.faults[node].fail_everything(AWAY));
     new.client().pass(Purpose::Move(old.membership()), WITHIN).unwrap();
     (3..5).for_each(|node| new.faults[node].heal_everything());
@@ -129,13 +129,13 @@ fn a_deployment_that_was_moved_on_fetches_nobody() {
         assert_eq!(view.membership.as_ref(), Some(&*old.membership()));
     }
     old.clock.advance(MAX_TTL + Duration::from_secs(2));
-    assert_eq!(votes(&watch(&old.client())), [false; 3], "nobody had noted that they were moved");
+    assert_eq!(votes(&watch(&old.client())), [false; 3], "nobody had recorded that they were moved");
     old.clock.advance(MAX_TTL + Duration::from_secs(2));
     assert_eq!(votes(&watch(&old.client())), [true; 3]);
 }
 
 #[test]
-fn a_longer_max_ttl_is_had_by_a_move_and_a_shorter_one_is_not() {
+fn a_move_can_lengthen_max_ttl_but_not_shorten_it() {
     let rig = Rig::founded(3);
     let other = |max_ttl| {
         let mut to = (*rig.membership()).clone();
@@ -163,7 +163,7 @@ fn nodes_that_forgot_before_a_move_do_not_count_as_ones_that_remember() {
     }
     client.flush(WITHIN);
     for (node, before) in old.nodes.iter().zip(before).take(2) {
-        // As an append-only file loses what was written last.
+        // As when an append-only file loses the last writes.
         node.put_back(before);
         node.restart();
     }

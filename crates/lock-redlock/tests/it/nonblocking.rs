@@ -1,21 +1,70 @@
-//! What is special about the backend for tokio: futures that are dropped.
+//! What only the backend for tokio has: futures that are dropped.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lock_core::{AsyncBackend, Operation, Ttl};
-use lock_memory::faults::Faulty;
+use lock_core::{Answer, AsyncBackend, Certainty, Claim, ErrorKind, Operation, ReleaseRequest, Released, Ttl};
+use lock_memory::faults::{Asked, Fault, Faulty};
 use lock_redlock::nonblocking::Redlock;
 use lock_redlock::quorum::Purpose;
 
-use crate::support::{MAX_TTL, Rig, WITHIN};
+use crate::support::{MAX_TTL, Node, Rig, WITHIN, claim};
 
-#[tokio::test]
-async fn what_was_dropped_is_not_waited_for() {
-    let rig = Rig::founded(3);
+async fn connected(rig: &Rig) -> Arc<Redlock<Node>> {
     let nodes = rig.nodes.iter().zip(&rig.faults).map(|(node, faults)| Faulty::new(node.clone(), faults)).collect();
     let client = Redlock::on_clock(nodes, Ttl::new(MAX_TTL).unwrap(), Arc::new(rig.clock.clone())).unwrap();
     client.pass(Purpose::Watch, WITHIN).await.unwrap();
+    Arc::new(client)
+}
+
+fn release_of(owner: u8) -> ReleaseRequest {
+    let Claim { name, owner, terms, .. } = claim(owner);
+    ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None }
+}
+
+/// A lock that two of three nodes granted. The third runs the claim, and its answer is held.
+async fn granted_by_two(rig: &Rig) -> Arc<Redlock<Node>> {
+    let client = connected(rig).await;
+    rig.faults[2].hold(Operation::Acquire);
+    let answer = client.acquire(&claim(1), WITHIN).await.unwrap();
+    assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
+    client
+}
+
+/// The verdict comes with the answer to the claim, which another task waits for.
+#[tokio::test]
+async fn a_release_is_told_when_the_node_that_it_needs_answers_the_claim() {
+    let rig = Rig::in_use(3);
+    let client = granted_by_two(&rig).await;
+    rig.faults[0].fail_all(Operation::Release, Fault::Refused(ErrorKind::Unreachable));
+    let release = tokio::spawn({
+        let client = Arc::clone(&client);
+        async move { client.release(&release_of(1), WITHIN).await }
+    });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!release.is_finished(), "one node is no majority");
+    rig.faults[2].let_go(Operation::Acquire);
+    let released = tokio::time::timeout(WITHIN, release).await.expect("it was never told").unwrap();
+    assert_eq!(released.unwrap(), Released::Released);
+}
+
+#[tokio::test]
+async fn a_flush_does_not_wait_for_the_claim() {
+    let rig = Rig::in_use(3);
+    let client = granted_by_two(&rig).await;
+    client.release(&release_of(1), WITHIN).await.unwrap();
+    assert_eq!(rig.asked(&Asked::Release(claim(1).owner)), [0, 1]);
+    client.flush(Duration::from_millis(200)).await;
+    assert_eq!(rig.asked(&Asked::Release(claim(1).owner)), [0, 1, 2]);
+    let now = lock_host::Clock::now(&rig.clock);
+    assert!(rig.nodes.iter().all(|node| node.store().holds(now).next().is_none()));
+    rig.faults[2].let_go(Operation::Acquire);
+}
+
+#[tokio::test]
+async fn dropped_requests_are_not_waited_for() {
+    let rig = Rig::founded(3);
+    let client = connected(&rig).await;
     rig.faults[0].hold(Operation::Inspect);
     let dropped = tokio::time::timeout(Duration::from_millis(50), client.pass(Purpose::Look, WITHIN)).await;
     assert!(dropped.is_err(), "it waits for the node");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Membership, NodeState, Noting, Told};
+use lock_core::node::{Ask, Membership, NodeState, Recording, Told};
 use lock_core::{BackendError, Certainty, Claim, Effect, ErrorKind, FencingToken, Operation, ReleaseRequest, Released};
 use lock_redlock::quorum::{Outgoing, Purpose, Request};
 
@@ -49,7 +49,7 @@ fn a_probe_is_not_waited_for() {
 #[test]
 fn at_most_64_releases_are_under_way_to_a_suspect() {
     let mut script = without(3, &[0], &[]);
-    (0..65).for_each(|owner| release(&mut script, owner));
+    (10..75).for_each(|owner| release(&mut script, owner));
     let count = |node: usize| script.asked(is_release).into_iter().filter(|asked| *asked == node).count();
     assert_eq!([count(0), count(1)], [64, 65]);
 }
@@ -80,7 +80,7 @@ fn a_node_is_installed_with_the_highest_counter_that_is_a_token() {
     for (counters, expected) in [([1, 7, 5], 7), ([1, most, 5], most), ([1, most + 1, 5], 5)] {
         let mut script = Script::new(3);
         script.views.iter_mut().zip(counters).for_each(|(view, counter)| view.counter = counter);
-        script.noted(0, 2, MAX_TTL * 2);
+        script.recorded(0, 2, MAX_TTL * 2);
         script.pass(Purpose::Watch).unwrap();
         let install = script.steps.iter().find(|(_, ask)| is_install(ask));
         assert!(matches!(install, Some((0, Ask::Install { counter, .. })) if *counter == expected), "{install:?}");
@@ -88,18 +88,18 @@ fn a_node_is_installed_with_the_highest_counter_that_is_a_token() {
 }
 
 #[test]
-fn a_look_reads_the_notes_and_makes_none() {
+fn a_look_reads_the_records_and_makes_none() {
     let mut script = Script::new(3);
     script.views[0].state = NodeState::Forgetful;
     script.pass(Purpose::Look).unwrap();
-    assert_eq!(script.stepped(|ask| matches!(ask, Ask::Note { .. })), [0, 1, 2]);
+    assert_eq!(script.stepped(|ask| matches!(ask, Ask::Record { .. })), [0, 1, 2]);
     for (_, ask) in &script.steps {
-        let Ask::Note { seen, .. } = ask else { continue };
-        assert!(seen.iter().all(|seen| matches!(seen.noting, Noting::Nothing)), "{seen:?}");
+        let Ask::Record { seen, .. } = ask else { continue };
+        assert!(seen.iter().all(|seen| matches!(seen.recording, Recording::Nothing)), "{seen:?}");
     }
 }
 
-/// Every majority of the old deployment includes one of so many.
+/// Every majority of the old deployment includes at least one of this many nodes.
 #[test]
 fn a_move_needs_as_many_nodes_as_leave_no_majority() {
     let to = Arc::new(Membership::new(vec!["a".into(), "b".into(), "c".into()], MAX_TTL));
@@ -127,7 +127,7 @@ fn a_node_that_a_pass_could_not_reach_keeps_its_vote_and_one_that_is_wrong_does_
     }
 }
 
-/// What the quorum begins by itself, once a verb has its verdict.
+/// What the quorum begins by itself once a verb has its result.
 fn looks_after_a_release(script: &mut Script) -> bool {
     script.sent.clear();
     release(script, 1);
@@ -146,11 +146,11 @@ fn a_pass_follows_a_verb_if_a_node_does_not_vote_and_the_last_pass_was_a_while_a
         (abstains, Purpose::Watch, 250, true),
         (fails, Purpose::Watch, 999, false),
         (fails, Purpose::Watch, 1000, true),
-        // Its votes stay what they were, but nothing is granted until a pass has a better answer.
+        // Its vote stays what it was, but nothing is granted until a pass has a better answer.
         (refuses, Purpose::Watch, 999, false),
         (refuses, Purpose::Watch, 1000, true),
         ((|_| {}) as Change, Purpose::Watch, 3_600_000, false),
-        // Another purpose does not put it off.
+        // A pass for another purpose does not delay it.
         (abstains, Purpose::Look, 0, true),
     ] {
         let mut script = Script::voting(3);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, BlockingQuorumNode, Epoch, NodeState, Noting, Sighting};
+use lock_core::node::{Ask, BlockingQuorumNode, Epoch, NodeState, Recording, Sighting};
 use lock_core::{Answer, ErrorKind, FencingToken, Operation, Ttl};
 use lock_host::ManualClock;
 use lock_memory::faults::Fault;
@@ -35,7 +35,7 @@ fn a_new_deployment_waits_for_the_longest_lease_that_it_allows() {
 #[test]
 fn only_a_deployment_that_nobody_knows_can_be_declared_new() {
     let rig = Rig::blank(3);
-    // Somebody was there before it was declared.
+    // A client was there before it was declared.
     watch(&rig.client());
     assert_eq!(votes(&rig.client().pass(Purpose::Init, WITHIN).unwrap()), [true; 3]);
     granted(acquire(&rig.connected(), &claim(1)));
@@ -74,7 +74,7 @@ fn clients_that_live_for_a_moment_bring_a_node_back_between_them() {
         rig.clock.advance(Duration::from_secs(5));
         passes += 1;
     }
-    // 30 s and some drift: none of them saw more than a moment of it.
+    // 30 s and some drift: each client saw only a moment of it.
     assert!((6..=8).contains(&passes), "{passes}");
 }
 
@@ -94,7 +94,7 @@ fn a_node_that_forgets_again_begins_to_wait_again() {
 }
 
 #[test]
-fn a_majority_that_forgot_comes_back_by_the_clock_and_is_told_of() {
+fn a_majority_that_forgot_votes_again_by_the_clock_and_is_reported() {
     let rig = Rig::founded(3);
     let client = rig.connected();
     let lease = granted(acquire(&client, &claim(1)));
@@ -156,7 +156,7 @@ fn a_pass_for_something_else_that_was_refused_stops_nobody() {
 }
 
 #[test]
-fn one_node_that_refuses_this_client_is_told_of_and_does_not_count() {
+fn a_node_that_refuses_this_client_is_reported_and_does_not_count() {
     let rig = Rig::founded(3);
     rig.faults[0].fail_everything(Fault::Refused(ErrorKind::Denied));
     let client = rig.client();
@@ -195,7 +195,7 @@ fn a_majority_that_restarted_with_its_data_waits_for_the_longest_lease_that_it_a
     assert_eq!(votes(&watch(&client)), [true; 3]);
 }
 
-/// The lease may last for as long as its own deployment allowed, and who asks allows less.
+/// The lease may last as long as its own deployment allowed, and this client allows less.
 #[test]
 fn after_a_total_loss_a_client_that_allows_less_does_not_end_the_wait_sooner() {
     let rig = Rig::founded(3);
@@ -212,7 +212,7 @@ fn after_a_total_loss_a_client_that_allows_less_does_not_end_the_wait_sooner() {
 
 /// A job that runs once a night is the only client there is.
 #[test]
-fn clients_that_come_once_in_months_end_a_dwell_between_them() {
+fn clients_that_run_once_in_months_end_a_dwell_together() {
     let rig = Rig::founded(3);
     rig.nodes.iter().for_each(lock_memory::node::MemoryNode::restart);
     watch(&rig.client());
@@ -220,26 +220,26 @@ fn clients_that_come_once_in_months_end_a_dwell_between_them() {
     assert_eq!(votes(&watch(&rig.client())), [true; 3]);
 }
 
-/// Without notes nobody who comes later knows since when the nodes abstain.
+/// Without records, no later client knows since when the nodes abstain.
 #[test]
-fn no_end_is_promised_where_nothing_can_be_noted() {
+fn no_end_is_promised_where_nothing_can_be_recorded() {
     let rig = Rig::founded(3);
     rig.nodes.iter().for_each(lock_memory::node::MemoryNode::restart);
     let told = || acquire(&rig.connected(), &claim(1)).unwrap_err().to_string();
     watch(&rig.client());
     assert!(told().contains("for 1m 1s at most"));
     for faults in &rig.faults[..2] {
-        // Looking works, marking has been done, and whatever changes a node does not work.
+        // Looking works, and marking has been done. No change of a node works.
         faults.fail_all(Operation::Connect, Fault::Refused(ErrorKind::Unavailable));
     }
     let text = told();
-    assert!(text.contains("too few nodes could note the time") && !text.contains("at most"), "{text}");
+    assert!(text.contains("too few nodes could record the time") && !text.contains("at most"), "{text}");
     assert!(text.contains("refused on command"), "{text}");
 }
 
-/// A clock that was set makes all notes of its node old. Where it is so at a majority they still do not agree.
+/// If a clock is set, all records of its node are old. Even if this happens at a majority, the records do not agree.
 #[test]
-fn notes_that_do_not_agree_do_not_end_a_dwell() {
+fn records_that_do_not_agree_do_not_end_a_dwell() {
     let clocks: Vec<_> = (0..3).map(|_| ManualClock::new()).collect();
     let rig = Rig::on_clocks(&clocks);
     rig.nodes.iter().for_each(lock_memory::node::MemoryNode::restart);
@@ -252,7 +252,7 @@ fn notes_that_do_not_agree_do_not_end_a_dwell() {
     assert_eq!(votes(&watch(&rig.client())), [true; 3], "they began again together");
 }
 
-/// It is the one of a clock that was centuries ahead. Nobody could draw a token above it.
+/// The counter comes from a clock that was centuries ahead. No token could be drawn above it.
 #[test]
 fn a_counter_that_is_above_all_tokens_is_not_passed_on() {
     let clocks: Vec<_> = (0..3).map(|_| ManualClock::new()).collect();
@@ -271,7 +271,7 @@ fn a_counter_that_is_above_all_tokens_is_not_passed_on() {
     }
 }
 
-/// A node has kept one from before anybody looked at that.
+/// A node still has such a counter from an earlier version, which did not check it.
 #[test]
 fn a_counter_that_is_above_all_tokens_stays_where_it_is() {
     let rig = Rig::founded(3);
@@ -281,9 +281,9 @@ fn a_counter_that_is_above_all_tokens_stays_where_it_is() {
     for ask in [&Ask::Mark { epoch, membership: rig.membership() }, &spent] {
         BlockingQuorumNode::ask(&rig.nodes[0], ask, WITHIN).unwrap();
     }
-    let seen = Arc::new([Sighting { member: "node-0".into(), noting: Noting::Begins(epoch) }]);
-    let note = Ask::Note { seen, keep: MAX_TTL * 10 };
-    rig.nodes.iter().for_each(|node| assert!(BlockingQuorumNode::ask(node, &note, WITHIN).is_ok()));
+    let seen = Arc::new([Sighting { member: "node-0".into(), recording: Recording::Begins(epoch) }]);
+    let record = Ask::Record { seen, keep: MAX_TTL * 10 };
+    rig.nodes.iter().for_each(|node| assert!(BlockingQuorumNode::ask(node, &record, WITHIN).is_ok()));
     rig.nodes[1].restart();
     let client = rig.connected();
     rig.clock.advance(MAX_TTL * 2);

@@ -1,4 +1,4 @@
-//! What a pass tells operators.
+//! What a pass reports to operators.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ fn a_node_that_cannot_be_one_is_a_stranger_and_one_that_is_away_is_none() {
     assert!(look(&rig).has_strangers());
 }
 
-/// It answers well, and is in nobody's way.
+/// It answers correctly, and blocks nobody.
 #[test]
 fn a_node_of_another_deployment_is_no_stranger() {
     let (rig, others) = (Rig::founded(3), Rig::founded(5));
@@ -66,7 +66,7 @@ fn a_node_of_another_deployment_is_no_stranger() {
     assert!(!report.has_strangers());
 }
 
-/// Raises a node's counter so far above its clock.
+/// Raises a node's counter above its clock by this much.
 fn raise(node: &MemoryNode, now: Moment, ahead: Duration) {
     let NodeState::Voting(epoch) = node.store().view(node.clock(), &node.run()).state else { panic!("it votes") };
     let high = now + ahead;
@@ -81,7 +81,7 @@ fn fence(node: &MemoryNode, epoch: Epoch, tokens: TokenRange) {
 }
 
 #[test]
-fn a_counter_that_is_far_ahead_of_its_clock_is_told_of() {
+fn a_counter_that_is_far_ahead_of_its_clock_is_reported() {
     let rig = Rig::founded(3);
     let now = rig.clock.now();
     raise(&rig.nodes[0], now, Duration::from_secs(10));

@@ -1,9 +1,9 @@
-//! A quorum whose nodes answer what a test says.
+//! A quorum whose nodes answer as a test specifies.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, NodeState, NodeTime, Noted, RunId, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, NodeTime, Record, RunId, Told, View};
 use lock_core::{BackendError, Effect, ErrorKind, Fenced, FencingToken, Moment, Operation, Ttl};
 use lock_redlock::HostEpochs;
 use lock_redlock::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Report, Request, Verdict};
@@ -17,13 +17,13 @@ pub(crate) struct Script {
     quorum: Quorum,
     pub(crate) now: Moment,
     pub(crate) views: Vec<View>,
-    /// What each node has noted of each.
-    pub(crate) notes: Vec<Vec<Option<Noted>>>,
+    /// What each node has recorded about each other node.
+    pub(crate) records: Vec<Vec<Option<Record>>>,
     /// The nodes that fail in a pass, and how.
     pub(crate) failing: BTreeMap<usize, ErrorKind>,
-    /// What the last pass asked which node.
+    /// The requests of the last pass, by node.
     pub(crate) steps: Vec<(usize, Ask)>,
-    /// What has no outcome yet.
+    /// The requests without an outcome.
     pub(crate) sent: Vec<Outgoing>,
     pub(crate) verdicts: Vec<Verdict>,
 }
@@ -48,7 +48,7 @@ impl Script {
             quorum,
             now: Moment::ORIGIN,
             views: (0..count).map(view).collect(),
-            notes: vec![vec![None; count]; count],
+            records: vec![vec![None; count]; count],
             failing: BTreeMap::new(),
             steps: Vec::new(),
             sent: Vec::new(),
@@ -64,11 +64,20 @@ impl Script {
     }
 
     pub(crate) fn begin(&mut self, request: Request) {
-        self.quorum.begin(self.now, request, WITHIN);
+        self.begin_within(request, WITHIN);
+    }
+
+    pub(crate) fn begin_within(&mut self, request: Request, within: Duration) {
+        self.quorum.begin(self.now, request, within);
         self.take_outputs();
     }
 
-    /// A pass in which each node answers by its view and its notes, and votes once it is installed.
+    pub(crate) fn send_held_back(&mut self) {
+        self.quorum.send_held_back(self.now);
+        self.take_outputs();
+    }
+
+    /// A pass in which each node answers by its view and its records, and votes once it is installed.
     pub(crate) fn pass(&mut self, purpose: Purpose) -> Result<Report, BackendError> {
         self.slow_pass(purpose, Duration::ZERO)
     }
@@ -95,14 +104,14 @@ impl Script {
         }
         if let Some(kind) = self.failing.get(&node) {
             failure(*kind)
-        } else if matches!(sent.ask, Ask::Note { .. }) {
-            Ok(Told::Noted(self.notes[node].clone()))
+        } else if matches!(sent.ask, Ask::Record { .. }) {
+            Ok(Told::Records(self.records[node].clone()))
         } else {
             Ok(Told::View(Box::new(self.views[node].clone())))
         }
     }
 
-    /// The nodes that the last pass asked this, in order.
+    /// The nodes that got this request in the last pass, in order.
     pub(crate) fn stepped(&self, is_it: fn(&Ask) -> bool) -> Vec<usize> {
         let mut nodes: Vec<_> = self.steps.iter().filter(|(_, ask)| is_it(ask)).map(|(node, _)| *node).collect();
         nodes.sort_unstable();
@@ -114,10 +123,12 @@ impl Script {
         self.views[node].state = NodeState::Abstaining { epoch: epoch_of(node), since: Duration::ZERO };
     }
 
-    /// The node abstains, and so many nodes have noted for how long.
-    pub(crate) fn noted(&mut self, node: usize, noting: usize, age: Duration) {
+    /// The node abstains, and this many nodes have recorded for how long.
+    pub(crate) fn recorded(&mut self, node: usize, recording: usize, age: Duration) {
         self.abstains(node);
-        self.notes[..noting].iter_mut().for_each(|notes| notes[node] = Some(Noted { epoch: epoch_of(node), age }));
+        self.records[..recording]
+            .iter_mut()
+            .for_each(|records| records[node] = Some(Record { epoch: epoch_of(node), age }));
     }
 
     /// The node knows no deployment.
@@ -139,11 +150,22 @@ impl Script {
         }
     }
 
-    /// The outcome of the oldest question of this kind to a node.
+    /// The outcome of the oldest request of this kind to a node.
     pub(crate) fn answer(&mut self, node: usize, is_it: fn(&Ask) -> bool, outcome: Outcome) {
-        let found = self.sent.iter().position(|sent| sent.node.0 == node && is_it(&sent.ask));
-        let sent = self.sent.remove(found.unwrap_or_else(|| panic!("node {node} was not asked: {:?}", self.sent)));
+        let sent = self.take(node, is_it);
         self.hear(sent, outcome);
+    }
+
+    /// Nobody will report the outcome of the oldest question of this kind to a node.
+    pub(crate) fn forget(&mut self, node: usize, is_it: fn(&Ask) -> bool) {
+        let sent = self.take(node, is_it);
+        self.quorum.forget(self.now, sent);
+        self.take_outputs();
+    }
+
+    fn take(&mut self, node: usize, is_it: fn(&Ask) -> bool) -> Outgoing {
+        let found = self.sent.iter().position(|sent| sent.node.0 == node && is_it(&sent.ask));
+        self.sent.remove(found.unwrap_or_else(|| panic!("node {node} was not asked: {:?}", self.sent)))
     }
 
     pub(crate) fn grant(&mut self, node: usize, token: u64) {
@@ -156,7 +178,7 @@ impl Script {
         self.answer(node, is_fence, Ok(Told::Fenced(answers.to_vec())));
     }
 
-    /// The nodes with an open question of this kind.
+    /// The nodes with an open request of this kind.
     pub(crate) fn asked(&self, is_it: fn(&Ask) -> bool) -> Vec<usize> {
         self.sent.iter().filter(|sent| is_it(&sent.ask)).map(|sent| sent.node.0).collect()
     }

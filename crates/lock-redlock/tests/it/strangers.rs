@@ -7,7 +7,7 @@ use lock_redlock::quorum::Purpose;
 use crate::script::{Script, is_install, is_mark};
 use crate::support::MAX_TTL;
 
-/// The node belongs to a deployment of others.
+/// The node belongs to another deployment.
 fn is_a_stranger(script: &mut Script, node: usize) {
     script.views[node].membership = Some(Membership::new(vec!["x".into(), "y".into(), "z".into()], MAX_TTL));
 }
@@ -20,7 +20,7 @@ fn of(nodes: usize, strangers: usize, blank: usize) -> Script {
     script
 }
 
-/// A blank one may be theirs.
+/// A blank node may belong to the strangers' deployment.
 #[test]
 fn beside_strangers_a_majority_has_to_know_this_deployment() {
     for (nodes, strangers, blank, enough) in [
@@ -94,7 +94,7 @@ fn a_blank_node_that_has_waited_is_installed_only_where_a_majority_votes() {
     for (abstaining, installed) in [(None, &[1][..]), (Some(4), &[4][..])] {
         let mut script = of(5, 1, 1);
         for node in abstaining.into_iter().chain([1]) {
-            script.noted(node, 5, MAX_TTL * 100);
+            script.recorded(node, 5, MAX_TTL * 100);
         }
         script.pass(Purpose::Watch).unwrap();
         assert_eq!(script.stepped(is_install), installed);
@@ -102,14 +102,14 @@ fn a_blank_node_that_has_waited_is_installed_only_where_a_majority_votes() {
 }
 
 #[test]
-fn what_another_deployment_has_marked_is_a_stranger() {
+fn a_node_that_another_deployment_marked_is_a_stranger() {
     let mut script = Script::new(3);
     script.is_blank(0);
     script.views[0].marked_for = Some(Membership::new(vec!["x".into()], MAX_TTL));
     let report = script.pass(Purpose::Watch).unwrap();
     assert!(report.nodes[0].view.is_err());
     assert!(script.stepped(is_mark).is_empty());
-    // Unless all is declared new.
+    // Unless all nodes are declared new.
     (0..3).for_each(|node| script.is_blank(node));
     script.pass(Purpose::Init).unwrap();
     assert_eq!(script.stepped(is_mark), [0, 1, 2]);
@@ -125,19 +125,19 @@ fn a_deployment_is_new_only_if_no_node_was_ever_part_of_it() {
     assert!(error.to_string().contains("node-2 already knows this deployment"), "{error}");
 }
 
-/// What abstains under a second address is noted at its own address only.
+/// What abstains under a second address is recorded at its own address only.
 #[test]
-fn a_second_address_of_an_abstaining_server_is_not_noted() {
+fn a_second_address_of_an_abstaining_server_is_not_recorded() {
     let mut script = Script::new(3);
     script.abstains(0);
     script.abstains(1);
     script.views[1].run = script.views[0].run.clone();
     script.pass(Purpose::Watch).unwrap();
-    let note = script.steps.iter().find(|(_, ask)| matches!(ask, Ask::Note { .. }));
-    let Some((_, Ask::Note { seen, .. })) = note else { panic!("{note:?}") };
-    assert_eq!(seen.iter().map(is_noted).collect::<Vec<_>>(), [true, false, false]);
+    let record = script.steps.iter().find(|(_, ask)| matches!(ask, Ask::Record { .. }));
+    let Some((_, Ask::Record { seen, .. })) = record else { panic!("{record:?}") };
+    assert_eq!(seen.iter().map(is_recorded).collect::<Vec<_>>(), [true, false, false]);
 }
 
-fn is_noted(seen: &Sighting) -> bool {
-    !matches!(seen.noting, lock_core::node::Noting::Nothing)
+fn is_recorded(seen: &Sighting) -> bool {
+    !matches!(seen.recording, lock_core::node::Recording::Nothing)
 }

@@ -1,4 +1,4 @@
-//! What a pass moves to this deployment, and what it leaves where it is.
+//! Which nodes a pass moves to this deployment, and which it leaves where they are.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use lock_redlock::quorum::{Purpose, Recovery};
 use crate::script::{Script, is_install, is_mark, is_move};
 use crate::support::MAX_TTL;
 
-/// The deployment of the first so many nodes.
+/// The deployment of the first nodes, this many.
 fn first(nodes: usize) -> Membership {
     Membership::new((0..nodes).map(|node| format!("node-{node}")).collect(), MAX_TTL)
 }
@@ -34,7 +34,7 @@ fn a_node_is_fetched_if_a_majority_says_that_it_was_left_behind() {
 }
 
 #[test]
-fn a_fetched_node_is_told_what_it_was_part_of() {
+fn a_fetched_node_is_told_its_previous_deployment() {
     let mut script = moved(5, 4, 3);
     script.pass(Purpose::Watch).unwrap();
     let told = script.steps.iter().find(|(_, ask)| is_move(ask));
@@ -52,7 +52,7 @@ fn a_node_that_was_only_marked_there_is_fetched_too() {
 }
 
 #[test]
-fn only_nodes_of_this_deployment_say_what_it_succeeds() {
+fn only_nodes_of_this_deployment_name_its_predecessor() {
     let mut script = moved(6, 5, 4);
     script.views[0].membership = Some(first(5));
     script.pass(Purpose::Watch).unwrap();
@@ -81,9 +81,9 @@ fn a_node_of_this_deployment_was_not_left_behind() {
     assert!(script.stepped(is_move).is_empty());
 }
 
-/// The operator says which deployment it was. So it is enough that no majority is left there.
+/// The operator names the old deployment. So it is enough that no majority is left there.
 #[test]
-fn a_takeover_fetches_nodes_if_no_majority_is_left_where_they_were() {
+fn a_takeover_fetches_nodes_if_the_old_deployment_has_no_majority() {
     for (nodes, old, heirs, fetched) in
         [(5, 3, 2, true), (5, 3, 1, false), (6, 4, 2, true), (6, 4, 1, false), (7, 5, 3, true), (7, 5, 2, false)]
     {
@@ -91,13 +91,13 @@ fn a_takeover_fetches_nodes_if_no_majority_is_left_where_they_were() {
         script.pass(Purpose::TakeOver(Arc::new(first(old)))).unwrap();
         let expected = if fetched { vec![old - 1] } else { vec![] };
         assert_eq!(script.stepped(is_move), expected, "{heirs} of {old} were moved");
-        // Of another predecessor the operator has said nothing.
+        // The operator did not name another predecessor.
         script.pass(Purpose::TakeOver(Arc::new(first(2)))).unwrap();
         assert!(script.stepped(is_move).is_empty(), "{heirs} of {old} were moved");
     }
 }
 
-/// Nodes that were not part of it make no majority smaller.
+/// Nodes that were not part of it do not reduce its majority.
 #[test]
 fn new_nodes_do_not_count_as_moved() {
     let mut script = moved(5, 3, 1);
@@ -109,7 +109,7 @@ fn new_nodes_do_not_count_as_moved() {
     assert_eq!((script.stepped(is_move), script.stepped(is_mark)), (vec![], vec![1]));
 }
 
-/// A blank node is moved as well, so that it can say what it succeeds.
+/// A blank node is moved as well, so that it can name the predecessor.
 #[test]
 fn a_takeover_moves_blank_nodes_after_the_deployment_was_moved() {
     for (heirs, step) in [(2, is_move as fn(&Ask) -> bool), (1, is_mark)] {
@@ -141,11 +141,11 @@ fn a_move_to_the_same_max_ttl_is_one_and_to_a_shorter_is_not() {
     }
 }
 
-/// Five nodes that abstain since a move from three, of which so many kept their counters.
+/// Five nodes that abstain since a move from three. This many kept their counters.
 fn waiting(kept: usize) -> Script {
     let mut script = Script::new(5);
     (0..5).for_each(|node| {
-        script.noted(node, 5, MAX_TTL * 2);
+        script.recorded(node, 5, MAX_TTL * 2);
         script.views[node].predecessor = Some(first(3));
         script.views[node].counter = u64::from(node < kept);
     });
@@ -158,7 +158,7 @@ fn after_a_move_the_nodes_that_were_moved_remember_if_they_are_enough() {
     let same: Change = |_| {};
     let in_use: Change = |script| {
         (2..5).for_each(|node| script.views[node] = Script::new(5).views[node].clone());
-        script.notes.iter_mut().for_each(|notes| notes[2..].fill(None));
+        script.records.iter_mut().for_each(|records| records[2..].fill(None));
     };
     for (kept, change, recovery, why) in [
         (3, same, Recovery::FromOthers, "all of them"),
@@ -182,7 +182,7 @@ fn after_a_move_the_nodes_that_were_moved_remember_if_they_are_enough() {
 
 /// A majority may have voted, and granted, and forgotten.
 #[test]
-fn nodes_that_were_moved_do_not_know_what_was_granted_since() {
+fn nodes_that_were_moved_do_not_know_later_grants() {
     for (forgot, recovery) in [(2, Recovery::FromOthers), (3, Recovery::ByClock)] {
         let mut script = waiting(2);
         (5 - forgot..5).for_each(|node| script.views[node].marked_for = Some(first(5)));

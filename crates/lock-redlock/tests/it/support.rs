@@ -18,7 +18,7 @@ pub(crate) const WITHIN: Duration = Duration::from_secs(5);
 pub(crate) const MAX_TTL: Duration = Duration::from_secs(60);
 pub(crate) type Node = Faulty<MemoryNode>;
 
-/// Some nodes, each with switches of its own.
+/// Several nodes, each with its own faults.
 pub(crate) struct Rig {
     pub(crate) clock: ManualClock,
     pub(crate) nodes: Vec<MemoryNode>,
@@ -26,7 +26,7 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// Of so many nodes that nobody has used yet.
+    /// A rig of this many unused nodes.
     pub(crate) fn blank(count: usize) -> Self {
         let clock = ManualClock::new();
         // Node clocks begin some time after 1970, and tokens with them.
@@ -47,7 +47,7 @@ impl Rig {
         rig
     }
 
-    /// The same nodes, and so many more that nobody has used yet.
+    /// The same nodes, and this many unused ones.
     pub(crate) fn with_more(&self, count: usize) -> Self {
         let all = self.nodes.len()..self.nodes.len() + count;
         let node = |index| MemoryNode::new(format!("node-{index}"), Arc::new(self.clock.clone()));
@@ -70,7 +70,7 @@ impl Rig {
         rig
     }
 
-    /// The same, after somebody had a lock: the ttl of these tests is announced. Nothing of that is in what was asked.
+    /// The same, after a client had a lock, so the ttl of these tests is announced. The recorded requests do not contain that.
     pub(crate) fn in_use(count: usize) -> Self {
         let rig = Self::founded(count);
         let client = rig.connected();
@@ -80,19 +80,19 @@ impl Rig {
         Self { faults: (0..count).map(|_| Faults::new()).collect(), ..rig }
     }
 
-    /// Which nodes were asked this.
+    /// The nodes that got this request.
     pub(crate) fn asked(&self, what: &Asked) -> Vec<usize> {
         let asked = |node: &usize| self.faults[*node].asked().contains(what);
         (0..self.nodes.len()).filter(asked).collect()
     }
 
-    /// Has all other nodes fail.
+    /// All other nodes fail.
     pub(crate) fn only(&self, node: usize) {
         let others = self.faults.iter().enumerate().filter(|(other, _)| *other != node);
         others.for_each(|(_, faults)| faults.fail_everything(Fault::Refused(ErrorKind::Unreachable)));
     }
 
-    /// A client that knows nothing of the nodes yet.
+    /// A client that knows nothing about the nodes yet.
     pub(crate) fn client(&self) -> Redlock<Node> {
         self.client_of(&(0..self.nodes.len()).collect::<Vec<_>>())
     }
@@ -157,7 +157,7 @@ pub(crate) fn release(client: &Redlock<Node>, lease: &Lease) -> Result<Released,
     client.release(&ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None }, WITHIN)
 }
 
-/// Waits for what the nodes' threads still have to do.
+/// Waits until the nodes' threads have nothing left to do.
 pub(crate) fn eventually(condition: impl Fn() -> bool) {
     let until = std::time::Instant::now() + WITHIN;
     while !condition() {

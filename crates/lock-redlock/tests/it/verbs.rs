@@ -23,7 +23,7 @@ fn one_round_is_enough_where_all_draw_what_was_wished_for() {
     assert!(fences(&rig) <= 5, "the ttl was announced, and nothing besides");
 }
 
-/// Nodes that would draw three different tokens: somebody was at two of them, and drew more tokens at one than at the other.
+/// Nodes that would draw three different tokens: another client drew tokens at two of them, and more at one than at the other.
 fn uneven() -> Rig {
     let rig = Rig::in_use(3);
     for (owner, node, width) in [(7, 0, 1), (8, 0, 64), (9, 1, 1)] {
@@ -63,7 +63,7 @@ fn a_token_that_is_not_acknowledged_by_a_majority_is_given_back() {
         }
         let error = acquire(&client, &claim(2)).unwrap_err();
         assert_eq!(error.effect(), Effect::Unknown, "{fault:?}: {error}");
-        // Which ones depends on who answered first.
+        // Which ones depends on the order of the answers.
         eventually(|| rig.asked(&Asked::Fence(vec![claim(2).owner])).len() == 2);
         eventually(|| rig.asked(&Asked::Release(claim(2).owner)) == [0, 1, 2]);
         let now = lock_host::Clock::now(&rig.clock);
@@ -82,7 +82,7 @@ fn wide(owner: u8, width: usize) -> lock_core::Claim {
 }
 
 #[test]
-fn a_held_lock_is_busy_and_leaves_nothing_of_who_asked() {
+fn a_held_lock_is_busy_and_nothing_of_the_claim_remains() {
     let rig = Rig::founded(3);
     let (one, other) = (rig.connected(), rig.connected());
     let lease = granted(acquire(&one, &claim(1)));
@@ -122,7 +122,7 @@ fn a_grant_without_a_majority_is_given_back() {
     assert_eq!(rig.asked(&Asked::Acquire(claim(1).owner)), [0, 1, 2], "it was more than announced");
     eventually(|| rig.asked(&Asked::Release(claim(1).owner)) == [0, 1, 2]);
     rig.faults.iter().for_each(Faults::heal_everything);
-    // What the nodes could not be told then is told with the next request that they answer.
+    // What a node missed is sent with the next request that it answers.
     let lease = granted(acquire(&client, &claim(2)));
     let now = lock_host::Clock::now(&rig.clock);
     eventually(|| {
@@ -208,7 +208,7 @@ fn nodes_that_drew_higher_tokens_renew_the_lease_too() {
             others.flush(WITHIN);
             rig.faults.iter().for_each(Faults::heal_everything);
         }
-        // The others agree before these are heard.
+        // The others agree before these answer.
         rig.faults[3..].iter().for_each(|faults| faults.hold(Operation::Acquire));
         let lease = granted(acquire(&client, &claim(1)));
         rig.faults[3..].iter().for_each(|faults| faults.let_go(Operation::Acquire));
@@ -252,7 +252,7 @@ fn busy_is_not_said_where_most_nodes_are_away() {
     assert_eq!(rig.asked(&Asked::Release(claim(2).owner)), [], "nothing was granted, and nothing may come late");
 }
 
-/// Two of three hold it, so it is busy whatever the third says.
+/// Two of three nodes hold it, so it is busy whatever the third one answers.
 #[test]
 fn busy_is_said_with_the_lease_that_has_to_end_first() {
     let rig = Rig::in_use(3);

@@ -24,7 +24,7 @@ const WITHIN: Duration = Duration::from_secs(5);
 pub(crate) struct RedisHarness {
     through_proxies: Vec<String>,
     direct: Vec<String>,
-    /// None where the servers are another process's.
+    /// `None` if the servers belong to another process.
     services: Option<Services>,
 }
 

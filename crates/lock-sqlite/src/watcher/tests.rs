@@ -4,6 +4,7 @@ use lock_core::{Certainty, Note, Queueing, ReleaseRequest, Terms, Ttl, Width};
 use lock_host::{Clock, HostClock, ManualClock, new_owner};
 
 use super::*;
+use crate::line::Line;
 use crate::store::Store;
 use crate::{SqliteConfig, Timing};
 
@@ -11,7 +12,7 @@ use crate::{SqliteConfig, Timing};
 const WITHIN: Duration = Duration::from_secs(60);
 
 struct Client {
-    store: Store,
+    line: Arc<Line>,
     watcher: Arc<Watcher>,
 }
 
@@ -19,10 +20,10 @@ impl Client {
     fn open(directory: &tempfile::TempDir) -> Self {
         let config = SqliteConfig::new(directory.path().join("locks.db"));
         let settings = Arc::new(Settings::new(&config, Timing::with_clock(Arc::new(ManualClock::new()))));
-        let watcher = Arc::new(Watcher::new(Arc::clone(&settings)));
-        let mut store = Store::unopened(settings, Arc::clone(&watcher));
+        let mut store = Store::unopened(settings);
+        let watcher = store.watcher();
         store.open().unwrap();
-        Self { store, watcher }
+        Self { line: Line::new(store), watcher }
     }
 
     /// A client that waits, and hears.
@@ -32,18 +33,18 @@ impl Client {
         client
     }
 
-    fn ask(&mut self, claim: &Claim) -> u32 {
-        match self.store.acquire(claim, HostClock.now() + WITHIN).unwrap() {
+    fn ask(&self, claim: &Claim) -> u32 {
+        match self.line.ask(claim.clone(), HostClock.now() + WITHIN).unwrap() {
             Answer::Queued { position, .. } => position,
             Answer::Granted { .. } | Answer::Busy { .. } => 0,
         }
     }
 
-    fn leave(&mut self, claim: &Claim) {
+    fn leave(&self, claim: &Claim) {
         let certainty = Certainty::Answered;
         let request =
             ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty, keep: None };
-        self.store.release(&request, HostClock.now() + WITHIN).unwrap();
+        self.line.ask(request, HostClock.now() + WITHIN).unwrap();
     }
 
     fn looks(&self) -> u64 {
@@ -84,8 +85,8 @@ fn a_hundred_idle_waiters_look_as_often_as_a_few_at_the_head_would() {
 #[test]
 fn who_stands_far_back_looks_rarely_and_often_as_soon_as_it_is_the_next() {
     let directory = tempfile::tempdir().unwrap();
-    let [mut first, mut last] = [(); 2].map(|()| Client::listening(&directory));
-    let mut others = Client::open(&directory);
+    let [first, last] = [(); 2].map(|()| Client::listening(&directory));
+    let others = Client::open(&directory);
     let (holder, between) = (claim(), [(); 38].map(|()| claim()));
     assert_eq!(others.ask(&holder), 0);
     assert_eq!(first.ask(&claim()), 1);
@@ -108,7 +109,7 @@ fn who_stands_far_back_looks_rarely_and_often_as_soon_as_it_is_the_next() {
 #[test]
 fn who_left_is_watched_for_no_longer() {
     let directory = tempfile::tempdir().unwrap();
-    let mut client = Client::listening(&directory);
+    let client = Client::listening(&directory);
     let (holder, waiter) = (claim(), claim());
     assert_eq!((client.ask(&holder), client.ask(&waiter)), (0, 1));
     assert_eq!(client.watcher.0.waiters().len(), 1);
@@ -119,7 +120,7 @@ fn who_left_is_watched_for_no_longer() {
 #[test]
 fn the_thread_ends_with_the_watcher() {
     let directory = tempfile::tempdir().unwrap();
-    let mut client = Client::listening(&directory);
+    let client = Client::listening(&directory);
     assert_eq!((client.ask(&claim()), client.ask(&claim())), (0, 1));
     client.wait_for_looks(1);
     let shared = Arc::downgrade(&client.watcher.0);

@@ -19,11 +19,11 @@ use tokio::runtime::Handle;
 
 lock_conformance::suite!(SqliteHarness);
 
-/// A file in a directory that goes when this is dropped.
+/// A file in a directory that is deleted when this is dropped.
 struct SqliteHarness {
-    /// None where the file is another process's.
+    /// `None` if the file belongs to another process.
     directory: Option<TempDir>,
-    /// None where other processes use the file: they have no hand on this clock.
+    /// `None` if other processes use the file: they cannot move this clock.
     clock: Option<ManualClock>,
     breaker: Breaker,
 }
@@ -85,7 +85,7 @@ impl Harness for SqliteHarness {
     }
 
     fn address(&self) -> Option<String> {
-        // Another file: all who share one use the same clock.
+        // Another file: all clients of one file use the same clock.
         let directory = self.directory.as_ref()?;
         Some(directory.path().join("shared.db").to_str().unwrap().to_owned())
     }
@@ -95,11 +95,11 @@ impl Harness for SqliteHarness {
     }
 }
 
-/// Breaks the file where that can be done, and the way to it where not.
+/// Breaks the file if that is possible, and the path to it otherwise.
 struct Breaker {
     path: PathBuf,
     on_command: OnCommand,
-    /// Has the write lock while the store hangs.
+    /// Holds the write lock while the store hangs.
     writer: Mutex<Option<Connection>>,
     struck: AtomicU64,
 }

@@ -37,7 +37,7 @@ fn a_deleted_file_is_a_loss_and_a_new_one_unites_all_clients_again() {
 }
 
 #[test]
-fn whoever_comes_first_after_a_deletion_excludes_the_others() {
+fn the_first_client_after_a_deletion_excludes_the_others() {
     let rig = Rig::new();
     let clients: Vec<_> = (0..4).map(|_| rig.client()).collect();
     for round in 0..20 {
@@ -74,7 +74,7 @@ fn a_file_that_is_replaced_by_an_old_copy_draws_higher_tokens() {
     is_sound(&rig);
 }
 
-/// Nobody uses the file meanwhile, so nobody can tell that it is an old one.
+/// Nobody uses the file meanwhile, so no client can notice that it is an old one.
 #[test]
 fn a_backup_that_is_put_back_and_a_log_that_is_lost_draw_higher_tokens() {
     let rig = Rig::new();
@@ -118,7 +118,7 @@ fn companions_that_are_deleted_leave_one_store_for_all() {
 }
 
 #[test]
-fn companions_that_were_left_behind_are_not_taken_for_those_of_a_new_file() {
+fn leftover_companion_files_are_not_used_with_a_new_file() {
     let rig = Rig::new();
     let client = rig.client();
     granted(client.ask(&claim("a")));

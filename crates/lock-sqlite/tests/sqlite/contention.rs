@@ -1,16 +1,17 @@
 //! Many threads and many processes on one file.
 
+use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{Answer, AsyncBackend, BlockingBackend, Claim, Effect, ErrorKind, Lease, Terms};
+use lock_core::{Answer, AsyncBackend, BlockingBackend, Claim, Effect, ErrorKind, Holder, Lease, Terms};
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 use test_support::bounds::status_of;
@@ -88,7 +89,7 @@ fn played_on() -> Option<(std::path::PathBuf, Sqlite)> {
     Some((directory, client))
 }
 
-/// A sum that only comes out right if nobody else reads between a read and its write.
+/// A sum that is only right if nobody else reads between a read and its write.
 #[test]
 fn processes_exclude_each_other() {
     let rig = Rig::new();
@@ -123,12 +124,12 @@ fn adds_up() {
 }
 
 #[test]
-fn a_process_that_is_killed_while_it_writes_leaves_the_file_to_the_others() {
+fn others_can_use_the_file_of_a_process_that_was_killed_while_it_wrote() {
     let rig = Rig::new();
     let client = Sqlite::open(&rig.config()).unwrap();
     for turns in [1, 10, 23, 40, 57] {
         let mut player = play("writes_until_it_is_killed", rig.directory.path());
-        // It is at work once it has told of so many turns; it ends by itself if it never tells.
+        // It is at work once it has reported this many turns; it ends by itself if it never does.
         let told = BufReader::new(player.stdout.take().unwrap()).lines().map(Result::unwrap);
         let told = told.filter(|line| line.ends_with(TURN)).take(turns).count();
         player.kill().unwrap();
@@ -158,6 +159,91 @@ fn writes_until_it_is_killed() {
     }
 }
 
+/// Its threads share commits: each is told of its grant after the commit.
+#[test]
+fn what_a_killed_process_was_granted_is_in_the_file() {
+    let rig = Rig::new();
+    let client = Sqlite::open(&rig.config()).unwrap();
+    for lines in [20, 100, 300] {
+        let mut player = play("tells_what_it_is_granted", rig.directory.path());
+        let told = BufReader::new(player.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut told = told.filter(|line| line.starts_with(HELD) || line.starts_with(LEAVING));
+        let mut last: HashMap<String, String> = HashMap::new();
+        let mut hear = |line: String| {
+            let [said, name, token] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+            last.insert(name.to_owned(), if said == HELD { token.to_owned() } else { String::new() });
+        };
+        told.by_ref().take(lines).for_each(&mut hear);
+        player.kill().unwrap();
+        assert_eq!(player.wait().unwrap().signal(), Some(9));
+        told.for_each(hear);
+        for (name, token) in last.iter().filter(|(_, token)| !token.is_empty()) {
+            let entry = client.inspect().unwrap().holder(&name.parse().unwrap(), WITHIN).unwrap();
+            let Some(Holder::Leasehold { tokens, .. }) = entry.map(|entry| entry.holder) else {
+                panic!("{name} is free")
+            };
+            assert_eq!(tokens.low().get().to_string(), *token, "{name}");
+        }
+    }
+}
+
+const HELD: &str = "held";
+const LEAVING: &str = "leaving";
+
+/// Played by another test as a process of its own; does nothing otherwise.
+#[test]
+fn tells_what_it_is_granted() {
+    let Some((_, client)) = played_on() else { return };
+    // A test that fails must not leave it behind.
+    let until = Instant::now() + 3 * WITHIN;
+    let tell = |said: &str, lease: &Lease| {
+        writeln!(std::io::stdout(), "{said} {} {}", lease.name.as_str(), low(lease)).unwrap();
+    };
+    let turns = |name: String| {
+        while Instant::now() < until {
+            let mine = claim(&name);
+            let lease = granted(client.ask(&mine));
+            tell(HELD, &lease);
+            tell(LEAVING, &lease);
+            client.part(&mine);
+        }
+    };
+    thread::scope(|scope| {
+        for thread in 0..16 {
+            let name = format!("{}:{thread}", std::process::id());
+            scope.spawn(|| turns(name));
+        }
+    });
+}
+
+#[test]
+fn a_process_with_many_requests_leaves_the_file_to_others_in_between() {
+    let rig = Rig::new();
+    let (crowded, lonely) = (rig.client(), rig.client());
+    let (is_over, turns) = (AtomicBool::new(false), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for thread in 0..16 {
+            let (crowded, is_over, turns) = (&crowded, &is_over, &turns);
+            scope.spawn(move || {
+                while !is_over.load(Ordering::SeqCst) {
+                    let mine = claim(&format!("crowd:{thread}"));
+                    granted(crowded.ask(&mine));
+                    crowded.part(&mine);
+                    turns.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+        }
+        for _ in 0..10 {
+            let mine = claim("lonely");
+            granted(lonely.ask(&mine));
+            lonely.part(&mine);
+        }
+        is_over.store(true, Ordering::SeqCst);
+    });
+    let turns = turns.into_inner();
+    assert!(turns < 2_000, "{turns} turns of a crowd beside 10 of another process");
+}
+
 #[test]
 fn a_writer_that_takes_too_long_is_not_waited_for_and_nothing_has_happened() {
     let rig = Rig::new();
@@ -176,7 +262,7 @@ fn a_writer_that_takes_too_long_is_not_waited_for_and_nothing_has_happened() {
     for error in errors {
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error}");
     }
-    // Looking does not need the writer's leave.
+    // Inspecting does not need the write lock.
     assert_eq!(blocking.inspect().unwrap().holder(&mine.name, within).unwrap(), None);
     writer.execute_batch("ROLLBACK").unwrap();
     granted(blocking.ask(&mine));

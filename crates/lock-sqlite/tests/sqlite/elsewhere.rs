@@ -1,4 +1,4 @@
-//! A process of its own that opens a file and says what came of it.
+//! A separate process that opens a file and reports the outcome.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "another process reads it, and a person")]
 
@@ -9,13 +9,13 @@ use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 use test_support::Finish;
 
-/// The test that is that process, when this is its environment.
+/// The test that plays that process if its environment says so.
 pub(crate) const OPENER: &str = "elsewhere::tries_to_open";
 /// Names the file in its environment.
 pub(crate) const PATH: &str = "LOCK_SQLITE_TEST_PATH";
 const OUTCOME: &str = "outcome: ";
 
-/// What the process told.
+/// What the process reported.
 #[track_caller]
 pub(crate) fn outcome(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout);
@@ -23,7 +23,7 @@ pub(crate) fn outcome(output: &Output) -> String {
     outcome.unwrap_or_else(|| panic!("{output:?}")).1.to_owned()
 }
 
-/// Says so to the test that started this process.
+/// Reports to the test that started this process.
 pub(crate) fn tell(outcome: impl Display) {
     println!("{OUTCOME}{outcome}");
 }
@@ -49,7 +49,7 @@ pub(crate) fn unshared(options: &[&str]) -> Command {
     command
 }
 
-/// Whether this user may do what the command does; says so where not.
+/// Whether this user may do what the command does; prints a note if not.
 pub(crate) fn is_permitted(mut probe: Command) -> bool {
     let output = probe.finish();
     if !output.status.success() {

@@ -1,4 +1,4 @@
-//! What can be at a path, and what cannot be used is left as it was.
+//! What can be at a path. A file that cannot be used is left as it was.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -65,7 +65,7 @@ fn a_dangling_link_is_refused_and_a_link_is_followed() {
 }
 
 #[test]
-fn what_is_no_database_is_left_untouched() {
+fn a_file_that_is_no_database_is_left_untouched() {
     let rig = Rig::new();
     for garbage in ["x".repeat(10), "these are notes of somebody's\n".repeat(500)] {
         fs::write(rig.path(), &garbage).unwrap();
@@ -80,7 +80,7 @@ fn the_database_of_another_application_is_left_untouched() {
     for mode in ["DELETE", "WAL"] {
         let rig = Rig::new();
         let other = rig.raw();
-        // As if it had crashed: what it committed last is in a file beside the database.
+        // As after a crash: its last commits are in a file beside the database.
         other.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
         let write = "CREATE TABLE t(x); INSERT INTO t VALUES (1)";
         other.execute_batch(&format!("PRAGMA journal_mode = {mode}; {write}")).unwrap();
@@ -113,7 +113,7 @@ fn an_empty_file_is_taken() {
     granted(rig.client().ask(&claim("a")));
 }
 
-/// Modes mean nothing to root, so the refusals are tried by another process, as nobody where this one is root.
+/// File modes do not bind root, so another process tries the refusals, as the user `nobody` if this process is root.
 #[test]
 fn a_read_only_file_or_directory_is_refused() {
     let rig = Rig::new();
@@ -145,10 +145,10 @@ fn assert_denied(path: &Path) {
 }
 
 fn open_elsewhere(path: &Path) -> String {
-    // Nobody may not be allowed to run the test where it was built.
+    // The user `nobody` may not be allowed to run the test where it was built.
     let place = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o755)).tempdir().unwrap();
     let program = place.path().join("test");
-    // Copied by a process that ends: a thread of ours that forks meanwhile would keep the copy open for writing.
+    // Copied by another process: a thread of this one that forks meanwhile would keep the copy open for writing.
     let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status().unwrap();
     assert!(copied.success());
     let mut command = Command::new(program);

@@ -87,7 +87,7 @@ fn a_page_looks_at_a_bounded_number_of_locks() {
 }
 
 #[test]
-fn a_lease_is_ended_by_any_of_its_tokens_and_by_no_other() {
+fn only_a_token_of_a_lease_revokes_it() {
     let rig = Rig::new();
     let client = rig.client();
     let inspect = client.inspect().unwrap();

@@ -61,7 +61,7 @@ fn a_file_that_is_mounted_by_itself_is_refused_and_one_in_a_mounted_directory_is
     assert_eq!(mounted_directory, "opened");
 }
 
-/// Neither the mounts nor the boot of the machine can be told there: its leases would be timed by another clock.
+/// Neither the mounts nor the boot of the machine can be read there: its leases would be timed by another clock.
 #[test]
 fn a_process_that_cannot_see_proc_is_refused() {
     let rig = Rig::new();
@@ -72,7 +72,7 @@ fn a_process_that_cannot_see_proc_is_refused() {
     assert!(outcome.starts_with("Config") && outcome.contains("mount /proc"), "{outcome}");
 }
 
-/// What comes of opening `file` where `from` is mounted at `to`; none where this user may not mount.
+/// The outcome of opening `file` where `from` is mounted at `to`; `None` if this user may not mount.
 fn open_mounted(from: &Path, to: &Path, file: &Path) -> Option<String> {
     if !is_permitted(mounting("", from, to)) {
         return None;
@@ -81,7 +81,7 @@ fn open_mounted(from: &Path, to: &Path, file: &Path) -> Option<String> {
     Some(outcome(&mounting(&open, from, to).env(PATH, file).finish()))
 }
 
-/// A shell in a mount namespace of its own that mounts, and then goes on.
+/// A shell in a mount namespace of its own that mounts, and then continues.
 fn mounting(then: &str, from: &Path, to: &Path) -> Command {
     let mut command = unshared(&["--mount", "sh", "-c", &format!("mount --bind \"$0\" \"$1\" {then}")]);
     command.args([from, to]);

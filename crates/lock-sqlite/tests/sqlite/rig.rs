@@ -12,7 +12,7 @@ use lock_host::{ManualClock, new_owner, note};
 use lock_sqlite::{SqliteConfig, Timing, blocking, nonblocking};
 use tempfile::TempDir;
 
-/// Long enough for any machine; nothing waits for so long where all is well.
+/// Long enough for any machine; nothing waits for this long unless something is wrong.
 pub(crate) const WITHIN: Duration = Duration::from_secs(20);
 
 pub(crate) struct Rig {
@@ -52,7 +52,7 @@ impl Rig {
         blocking::Sqlite::open_with(&config, self.timing()).unwrap()
     }
 
-    /// A connection of nobody's, to look behind the scenes.
+    /// A connection outside of any client, to read the database directly.
     pub(crate) fn raw(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.path()).unwrap()
     }
@@ -70,7 +70,7 @@ pub(crate) fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// A claim of a new owner that would queue.
+/// A claim of a new owner that wants a place.
 pub(crate) fn claim(name: &str) -> Claim {
     Claim {
         name: name.parse().unwrap(),

@@ -1,4 +1,4 @@
-//! By which clock leases end.
+//! Which clock ends leases.
 
 use std::time::{Duration, Instant};
 

@@ -45,7 +45,7 @@ fn waiters_are_served_in_their_order_across_clients() {
 }
 
 #[test]
-fn a_free_lock_goes_to_the_first_in_the_queue_and_not_to_whoever_asks() {
+fn a_free_lock_goes_to_the_first_in_the_queue_even_if_another_client_asks() {
     let rig = Rig::new();
     let client = rig.client();
     granted(client.ask(&Claim { terms: Terms::exclusive(ttl("5s")), ..claim("a") }));
@@ -76,7 +76,7 @@ fn a_place_is_lost_unless_it_is_refreshed_and_the_dead_are_skipped() {
 }
 
 #[test]
-fn a_place_lasts_as_long_as_its_own_ttl_says_whoever_stands_around_it() {
+fn a_place_lasts_as_long_as_its_own_ttl_whatever_its_neighbours_ttls_are() {
     let rig = Rig::new();
     let client = rig.client();
     let holder = claim("a");
@@ -96,7 +96,7 @@ fn a_place_lasts_as_long_as_its_own_ttl_says_whoever_stands_around_it() {
 }
 
 #[test]
-fn what_is_handed_over_lasts_as_long_as_a_place_until_it_is_renewed() {
+fn a_lease_that_was_handed_over_lasts_as_long_as_a_place_until_it_is_renewed() {
     let rig = Rig::new();
     let client = rig.client();
     let (holder, waiter) = (claim("a"), claim("a"));
@@ -212,7 +212,7 @@ fn tokens_come_from_one_counter_that_keeps_up_with_the_wall_clock() {
         let age = micros.abs_diff(u128::from(low(&lease)));
         assert!(age < 60_000_000, "{age} us from the wall clock");
     }
-    // Faster than the clock, they go on one by one.
+    // Tokens that are drawn faster than the clock runs rise one by one.
     let ahead = 4_000_000_000_000_000_u64; // the year 2096
     rig.raw().execute("UPDATE counter SET last = ?1", [ahead.cast_signed()]).unwrap();
     let c = granted(client.ask(&Claim { width: Width::MAX, ..claim("c") }));
@@ -228,7 +228,7 @@ fn a_store_that_has_forgotten_catches_up_with_the_wall_clock() {
     // Even for a client that does not know that it has.
     let lease = granted(rig.client().ask(&claim("b")));
     assert!(lease.tokens.low() > floor);
-    // Beyond the wall clock the store knows nothing better; the client refuses the grant.
+    // The store knows nothing better than the wall clock; the client refuses the grant.
     let future = FencingToken::new(low(&lease) * 2).unwrap();
     assert!(granted(client.ask(&Claim { floor: Some(future), ..claim("c") })).tokens.high() < future);
 }
@@ -247,7 +247,7 @@ fn tokens_that_are_used_up_change_nothing() {
 }
 
 #[test]
-fn what_is_over_is_cleared_in_passing() {
+fn expired_rows_are_deleted_by_later_requests() {
     let rig = Rig::new();
     let client = rig.client();
     for number in 0..60 {

@@ -1,4 +1,4 @@
-//! Waiters hear their turn, across connections.
+//! Waiters are notified of their turn, across connections.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use lock_core::{Backend, Claim, Event, EventSink, Terms};
 
 use crate::rig::{Ask, Rig, WITHIN, claim, granted, position, secs, ttl};
 
-/// Long enough that an event that is not wanted would have come: some dozen looks.
+/// Long enough for an unwanted event to arrive: a few dozen checks of the watcher.
 const A_WHILE: Duration = Duration::from_millis(200);
 
 fn ear(client: &impl Backend) -> Receiver<Event> {
@@ -22,7 +22,7 @@ fn assert_silent(events: &Receiver<Event>) {
 }
 
 #[test]
-fn a_release_elsewhere_is_heard_as_a_grant() {
+fn a_release_by_another_process_arrives_as_a_grant() {
     let rig = Rig::new();
     let (here, there) = (rig.client(), rig.client());
     let (near, far) = (ear(&here), ear(&there));
@@ -39,7 +39,7 @@ fn a_release_elsewhere_is_heard_as_a_grant() {
 }
 
 #[test]
-fn a_grant_before_the_watcher_knows_its_waiter_is_heard_too() {
+fn a_grant_before_the_watcher_knows_its_waiter_arrives_as_well() {
     let rig = Rig::new();
     let (here, there) = (rig.client(), rig.client());
     for _ in 0..20 {
@@ -51,7 +51,7 @@ fn a_grant_before_the_watcher_knows_its_waiter_is_heard_too() {
             here.ask(&waiter);
         });
         let lease = granted(here.ask(&waiter));
-        // Either the answer or the event comes first; both say the same. What the last round was told may come late.
+        // Either the answer or the event comes first; both say the same. Events of the last round may come late.
         while let Ok(event) = events.recv_timeout(Duration::from_millis(20)) {
             let Event::Granted { lease: heard, .. } = event else { panic!("no grant: {event:?}") };
             assert!(heard == lease || heard.owner != lease.owner, "{heard:?} instead of {lease:?}");
@@ -61,7 +61,7 @@ fn a_grant_before_the_watcher_knows_its_waiter_is_heard_too() {
 }
 
 #[test]
-fn the_end_of_a_lease_is_heard_by_the_first_in_line_only() {
+fn only_the_first_in_line_is_notified_of_the_end_of_a_lease() {
     let rig = Rig::new();
     let (first, second) = (rig.client(), rig.client());
     let (first_ear, second_ear) = (ear(&first), ear(&second));
@@ -113,7 +113,7 @@ fn the_end_of_a_dead_first_place_at_a_free_lock_wakes_the_next() {
 }
 
 #[test]
-fn a_client_that_waits_for_two_locks_is_told_of_both() {
+fn a_client_that_waits_for_two_locks_is_notified_of_both() {
     let rig = Rig::new();
     let (here, there) = (rig.client(), rig.client());
     let events = ear(&here);
@@ -132,7 +132,7 @@ fn a_client_that_waits_for_two_locks_is_told_of_both() {
 }
 
 #[test]
-fn who_left_hears_nothing_more() {
+fn a_client_that_left_is_not_notified() {
     let rig = Rig::new();
     let client = rig.client();
     let events = ear(&client);
@@ -147,7 +147,7 @@ fn who_left_hears_nothing_more() {
 }
 
 #[test]
-fn waiters_hear_that_the_file_was_replaced() {
+fn waiters_are_notified_that_the_file_was_replaced() {
     let rig = Rig::new();
     let client = rig.client();
     let events = ear(&client);
@@ -161,7 +161,7 @@ fn waiters_hear_that_the_file_was_replaced() {
 }
 
 #[test]
-fn an_async_and_a_blocking_listener_hear_the_same() {
+fn an_async_and_a_blocking_listener_get_the_same_events() {
     let rig = Rig::new();
     let (here, there) = (rig.nonblocking(), rig.client());
     let events = ear(&here);

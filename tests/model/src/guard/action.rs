@@ -15,7 +15,7 @@ pub enum Action {
     Lose { node: u8 },
     /// A node restarts with its data.
     Restart { node: u8 },
-    /// A node's clock steps forward: what it has noted looks old.
+    /// A node's clock steps forward: what it has recorded looks old.
     Step { node: u8 },
     /// An operator moves the nodes of the first deployment that answer, and those that come in.
     Move,

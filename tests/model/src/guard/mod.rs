@@ -14,7 +14,7 @@
 //! # What is left out, and why nothing is lost by it
 //! - **Tokens and counters.** They belong to the other model.
 //! - **Who measures a dwell.** It counts from the first pass that saw the epoch: no client can have begun to measure
-//!   earlier, and no node has an older note. So notes are counted only where a clock stepped.
+//!   earlier, and no node has an older record. So records are counted only where a clock stepped.
 //! - **Other nodes that a pass could bring back at once.** They are separate passes, at the same moment.
 //! - **Late requests.** A claim, an announcement, a move or an installation takes effect arbitrarily late, under the epochs
 //!   that were read, or never. A look or a mark that is late is simply a later one.

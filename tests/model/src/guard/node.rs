@@ -79,8 +79,8 @@ pub struct Node {
     pub longest: u8,
     /// Who owns the lock.
     pub key: Option<Key>,
-    /// How many nodes have a note of its epoch that looks old, since their clocks stepped.
-    pub old_notes: u8,
+    /// How many nodes have a record of its epoch that looks old, since their clocks stepped.
+    pub old_records: u8,
     /// Whether a move is under way to it.
     pub is_moved: bool,
     /// What has passed between it and each client.
@@ -98,7 +98,7 @@ impl Node {
         follows: false,
         longest: 0,
         key: None,
-        old_notes: 0,
+        old_records: 0,
         is_moved: false,
         exchanges: [Exchange { epoch: None, answered: false }; 2],
         parts: [Part::None; 2],
@@ -127,7 +127,7 @@ impl Node {
 
     /// Abstains under a new epoch.
     pub(crate) fn abstain(&mut self) {
-        (self.standing, self.epoch, self.old_notes) = (Standing::Abstains(None), self.epoch + 1, 0);
+        (self.standing, self.epoch, self.old_records) = (Standing::Abstains(None), self.epoch + 1, 0);
     }
 
     /// Whether it waits.

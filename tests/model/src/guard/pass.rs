@@ -114,8 +114,9 @@ impl Look {
             (most(form, setup, deployment, target), deployment.max_ttl)
         };
         let least = if form == Form::NoLeast { 0 } else { LEAST };
-        let enough = if form == Form::OneNote { 1 } else { deployment.majority() };
-        let wait = if usize::from(target.old_notes) >= enough { 0 } else { self.left(form, target, lasts.max(least)) };
+        let enough = if form == Form::OneRecord { 1 } else { deployment.majority() };
+        let wait =
+            if usize::from(target.old_records) >= enough { 0 } else { self.left(form, target, lasts.max(least)) };
         Decision { deployment: self.deployment, epoch: target.epoch, longest, wait }
     }
 

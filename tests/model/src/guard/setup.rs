@@ -9,8 +9,8 @@ pub enum Form {
     Complete,
     /// A ttl is used at once. The rule: a majority has to know it first.
     Unannounced,
-    /// One old note ends a dwell. The rule: a majority has to have old ones.
-    OneNote,
+    /// One old record ends a dwell. The rule: a majority has to have old ones.
+    OneRecord,
     /// A node that was restored by the clock alone keeps the longest ttl that was read. The rule: it takes `max_ttl`
     /// for it.
     LowLongest,
@@ -88,7 +88,7 @@ pub enum Looks {
 /// When a clock may step forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum)]
 pub enum Steps {
-    /// While its node keeps no lease, so that only notes look older than they are.
+    /// While its node keeps no lease, so that only records look older than they are.
     WhileFree,
     /// At any time. A lease that its node keeps is over by it.
     AnyTime,

@@ -91,12 +91,12 @@ impl<const N: usize> State<N> {
         }
     }
 
-    /// Every epoch that may have been noted there looks old, and what the node keeps is over.
+    /// Every epoch that may have been recorded there looks old, and what the node keeps is over.
     fn step(&mut self, node: u8) {
         self.left.steps.0 -= 1;
         self.node_mut(node).key = None;
         for node in &mut self.nodes {
-            node.old_notes += u8::from(matches!(node.standing, Standing::Abstains(Some(_))));
+            node.old_records += u8::from(matches!(node.standing, Standing::Abstains(Some(_))));
         }
     }
 
@@ -188,6 +188,6 @@ impl<const N: usize> State<N> {
         let Decision { deployment, longest, .. } = decision;
         let node = &mut self.nodes[target];
         (node.standing, node.belongs) = (Standing::Votes, Belongs::Written(deployment));
-        (node.longest, node.old_notes) = (node.longest.max(longest), 0);
+        (node.longest, node.old_records) = (node.longest.max(longest), 0);
     }
 }

@@ -42,9 +42,9 @@ fn a_dwell_that_counts_past_the_look_may_be_too_short() {
 }
 
 #[test]
-fn one_old_note_may_be_of_a_clock_that_stepped() {
+fn one_old_record_may_be_of_a_clock_that_stepped() {
     let bounds = a_step(Steps::WhileFree);
-    assert_eq!(refuted_within(Scene::Three, Form::OneNote, bounds), [OneHolder]);
+    assert_eq!(refuted_within(Scene::Three, Form::OneRecord, bounds), [OneHolder]);
     assert_eq!(refuted_within(Scene::Three, Form::Complete, bounds), []);
 }
 

@@ -50,9 +50,6 @@ pub(super) enum Side {
 #[derive(Debug)]
 pub(super) struct Course {
     of: Of,
-    pub(super) side: Side,
-    /// How much of what was sent has no outcome yet.
-    pub(super) open: usize,
     /// By node: the token of its grant, and what it ran then.
     grants: BTreeMap<NodeId, (FencingToken, u64)>,
     acknowledged: BTreeMap<NodeId, u64>,
@@ -81,11 +78,9 @@ pub(super) enum Of {
 }
 
 impl Course {
-    pub(super) fn new(of: Of, side: Side) -> Self {
+    pub(super) fn new(of: Of) -> Self {
         Self {
             of,
-            side,
-            open: 0,
             grants: BTreeMap::new(),
             acknowledged: BTreeMap::new(),
             told: BTreeSet::new(),
@@ -103,11 +98,6 @@ impl Course {
     }
 
     pub(super) fn heard(&mut self, sent: &Outgoing, said: &Said) {
-        self.open -= 1;
-        self.write_down(sent, said);
-    }
-
-    fn write_down(&mut self, sent: &Outgoing, said: &Said) {
         let node = sent.node;
         match (&said.outcome, &sent.ask) {
             (Ok(Told::Released(_)), Ask::Release(request)) if self.owner() == Some(request.owner) => {

@@ -21,19 +21,21 @@ pub enum Mistake {
     OwnCounter,
     /// A ttl is used that was not announced to a majority.
     NoAnnouncement,
-    /// One old note is enough to end a dwell.
-    OneNote,
+    /// One old record is enough to end a dwell.
+    OneRecord,
     /// A node that is restored by its clock keeps the longest ttl that was read.
     LowLongest,
     /// A dwell counts up to its end, not up to the look that determined its length.
     PastLook,
     /// A blank node counts, and is restored, while nodes of another deployment answer.
     BlankIsOurs,
+    /// A release is sent while its claim is under way, and leaves no tombstone.
+    ReleaseAtOnce,
 }
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::NoGrantTest,
         Self::NoSecondRound,
         Self::NoMarker,
@@ -42,20 +44,22 @@ impl Mistake {
         Self::NoReleaseToAll,
         Self::OwnCounter,
         Self::NoAnnouncement,
-        Self::OneNote,
+        Self::OneRecord,
         Self::LowLongest,
         Self::PastLook,
         Self::BlankIsOurs,
+        Self::ReleaseAtOnce,
     ];
 
     /// The rule of the real code that it turns off. The other mistakes break what surrounds that code.
     pub(super) fn rule(self) -> Option<Rule> {
         match self {
             Self::NoAnnouncement => Some(Rule::Announcement),
-            Self::OneNote => Some(Rule::MajorityOfNotes),
+            Self::OneRecord => Some(Rule::MajorityOfRecords),
             Self::LowLongest => Some(Rule::LongestByClock),
             Self::PastLook => Some(Rule::OverBeforeLook),
             Self::BlankIsOurs => Some(Rule::BlankMayBeTheirs),
+            Self::ReleaseAtOnce => Some(Rule::ReleaseAfterClaim),
             Self::NoGrantTest
             | Self::NoSecondRound
             | Self::NoMarker

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use lock_core::node::Ask;
 use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation};
 use lock_redlock::quorum::{NodeId, Outgoing, Recovery};
 
@@ -40,9 +41,20 @@ pub(super) struct Sent {
     pub(super) recovery: Option<Recovery>,
     pub(super) deadline: Moment,
     pub(super) sent_on: Option<ConnId>,
+    /// Whether it was sent on a connection that broke, and is sent once more.
+    pub(super) is_repeated: bool,
 }
 
 impl Sent {
+    /// As a Redis node does it: what is idempotent is sent once more if its connection breaks.
+    fn repeat(&mut self) -> bool {
+        let repeats = !self.is_repeated && matches!(self.outgoing.ask, Ask::Release(_) | Ask::Fence { .. });
+        if repeats {
+            (self.is_repeated, self.sent_on) = (true, None);
+        }
+        repeats
+    }
+
     fn asked(&self) -> Asked {
         Asked { ask: self.outgoing.ask.clone(), recovery: self.recovery }
     }
@@ -140,7 +152,9 @@ impl Post {
         let again_at = now + env.dice.millis(0, 300);
         let mut lines = self.lines.iter_mut().flatten();
         if let Some(line) = lines.find(|line| matches!(line, Line::Up(on) if *on == conn)) {
-            *line = Line::Down(again_at, VecDeque::new());
+            let broken = self.pending.iter_mut().filter(|(_, sent)| sent.sent_on == Some(conn));
+            let repeated = broken.filter_map(|(tag, sent)| sent.repeat().then_some(*tag)).collect();
+            *line = Line::Down(again_at, repeated);
         }
         self.fail(|sent| sent.sent_on == Some(conn), ErrorKind::Unreachable);
     }
@@ -154,6 +168,7 @@ impl Post {
             conns.extend(sent.sent_on);
             let said = match sent.sent_on {
                 Some(_) => failed(kind, Effect::Unknown),
+                None if sent.is_repeated => failed(ErrorKind::Unreachable, Effect::Unknown),
                 None => failed(ErrorKind::Unreachable, Effect::None),
             };
             self.came_back(sent, said);

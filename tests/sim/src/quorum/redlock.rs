@@ -69,7 +69,7 @@ impl Redlock {
     /// The first recovery pass.
     pub(super) fn connect(&mut self, env: &mut Env<Words>, now: Moment, purpose: Purpose) {
         let pass = Request::Pass(purpose);
-        self.begin(env, now, pass, PASS_WITHIN, Course::new(Of::Pass, Side::Users));
+        self.begin(env, now, (pass, PASS_WITHIN), Side::Users, Of::Pass);
     }
 
     /// What the rules have to know since this was last called.
@@ -86,13 +86,12 @@ impl Redlock {
         &mut self,
         env: &mut Env<Words>,
         now: Moment,
-        request: Request,
-        within: Duration,
-        course: Course,
+        (request, within): (Request, Duration),
+        side: Side,
+        of: Of,
     ) -> Vec<Heard> {
-        let side = course.side;
         let id = self.quorum.begin(now, request, within);
-        self.courses.insert(id, course);
+        self.courses.insert(id, Course::new(of));
         let mut heard = Vec::new();
         self.take_outputs(env, now, side, &mut heard);
         heard.extend(self.go_on(env, now));
@@ -112,14 +111,15 @@ impl Redlock {
         heard
     }
 
-    /// Carries out what the quorum wants done. A pass that it begins by itself takes the connections of the request before it.
+    /// Carries out what the quorum wants done, over these connections: also a pass that it begins by itself, and what was held back
+    /// until the outcome before.
     fn take_outputs(&mut self, env: &mut Env<Words>, now: Moment, side: Side, heard: &mut Vec<Heard>) {
         while let Some(output) = self.quorum.poll() {
             match output {
                 Output::Send(outgoing) => {
                     let course = self.courses.entry(outgoing.request);
-                    course.or_insert_with(|| Course::new(Of::Pass, side)).open += 1;
-                    self.send(env, now, outgoing);
+                    course.or_insert_with(|| Course::new(Of::Pass));
+                    self.send(env, now, side, outgoing);
                 }
                 Output::Done(id, verdict) => {
                     let course = self.courses.get_mut(&id);
@@ -127,20 +127,20 @@ impl Redlock {
                 }
             }
         }
-        let is_over = |(id, course): (&RequestId, &Course)| (course.open == 0).then_some(*id);
-        for id in self.courses.iter().filter_map(is_over).collect::<Vec<_>>() {
+        let is_over = |id: &RequestId| self.quorum.open(*id) == 0;
+        for id in self.courses.keys().copied().filter(is_over).collect::<Vec<_>>() {
             self.records.extend(self.courses.remove(&id).and_then(Course::end));
         }
     }
 
-    fn send(&mut self, env: &mut Env<Words>, now: Moment, outgoing: Outgoing) {
+    fn send(&mut self, env: &mut Env<Words>, now: Moment, side: Side, outgoing: Outgoing) {
         let Some(course) = self.courses.get(&outgoing.request) else { return };
-        let (told, side) = (self.mistaken(course, &outgoing), course.side);
+        let told = self.mistaken(course, &outgoing);
         let enough = self.members.len() - self.quorum.majority() + 1;
         let recovery = matches!(outgoing.ask, Ask::Install { .. }).then(|| course.recovery(outgoing.node, enough));
         let deadline = now + outgoing.within;
         let outgoing = self.altered(outgoing);
-        let sent = Sent { outgoing, side, recovery, deadline, sent_on: None };
+        let sent = Sent { outgoing, side, recovery, deadline, sent_on: None, is_repeated: false };
         match told {
             Some(told) => self.post.came_back(sent, Said { outcome: Ok(told), ran: 0 }),
             None => self.post.send(env, now, sent),
@@ -182,12 +182,12 @@ impl Backend for Redlock {
             }
             StationRequest::Release(request) => (Request::Release(request), Of::Release(site, action.id)),
         };
-        self.begin(env, now, request, action.within, Course::new(of, Side::Users))
+        self.begin(env, now, (request, action.within), Side::Users, of)
     }
 
     fn renew(&mut self, env: &mut Env<Words>, now: Moment, batch: Batch) -> Vec<Heard> {
         let (request, within) = (Request::Renew(batch.leases.clone()), batch.within);
-        self.begin(env, now, request, within, Course::new(Of::Renewal(batch), Side::Keeper))
+        self.begin(env, now, (request, within), Side::Keeper, Of::Renewal(batch))
     }
 
     fn next_wake(&self) -> Option<Moment> {

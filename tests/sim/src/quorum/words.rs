@@ -47,9 +47,9 @@ impl fmt::Debug for Asked {
             }
             Ask::Look => f.write_str("look"),
             Ask::Mark { epoch, .. } => write!(f, "mark {epoch}"),
-            Ask::Note { seen, .. } => {
-                f.write_str("note")?;
-                seen.iter().try_for_each(|sighting| write!(f, " {:?}", sighting.noting))
+            Ask::Record { seen, .. } => {
+                f.write_str("record")?;
+                seen.iter().try_for_each(|sighting| write!(f, " {:?}", sighting.recording))
             }
             Ask::Install { epoch, counter, longest, .. } => {
                 write!(f, "install {epoch} counter {counter} longest {longest:?} {:?}", self.recovery)
@@ -73,7 +73,9 @@ impl fmt::Debug for Said {
                 };
                 write!(f, "{:?} {state} counter {} longest {:?}", view.run, view.counter, view.longest)
             }
-            Ok(told @ (Told::Abstains | Told::Fenced(_) | Told::Released(_) | Told::Noted(_))) => write!(f, "{told:?}"),
+            Ok(told @ (Told::Abstains | Told::Fenced(_) | Told::Released(_) | Told::Records(_))) => {
+                write!(f, "{told:?}")
+            }
             Err(error) => write!(f, "{:?} {:?}", error.kind(), error.effect()),
         }
     }

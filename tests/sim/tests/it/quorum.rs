@@ -61,6 +61,12 @@ fn a_node_that_counts_on_from_its_own_counter_is_found() {
     finds(Mistake::OwnCounter, 1500, &[Rule::Recovers, Rule::TokensRise, Rule::NodesAgree]);
 }
 
+/// The connection of both breaks, the release is sent once more over the next one, and the claim arrives after it.
+#[test]
+fn a_release_that_does_not_wait_for_its_claim_is_found() {
+    finds(Mistake::ReleaseAtOnce, 1000, &[Rule::Ghosts]);
+}
+
 #[test]
 fn plots_do_no_harm_with_all_rules() {
     seeds::play_all("plots", PLOTS, &Fault::IN_A_PLOT, |seed| play_plot(seed, None), |seed| tell_plot(seed, None));
@@ -85,7 +91,7 @@ fn a_ttl_that_is_not_announced_is_found() {
 
 #[test]
 fn a_dwell_that_ends_by_one_note_is_found() {
-    finds_in_a_plot(Mistake::OneNote, 200);
+    finds_in_a_plot(Mistake::OneRecord, 200);
 }
 
 #[test]

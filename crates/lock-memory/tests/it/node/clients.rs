@@ -1,4 +1,4 @@
-//! Clients of a node in this process: async and blocking, hints, and what can become of them.
+//! Clients of a node in this process: async and blocking clients, hints, restarts and faults.
 
 use std::sync::Mutex;
 
@@ -35,7 +35,7 @@ fn release(byte: u8) -> Ask {
     Ask::Release(Arc::new(release_of(byte)))
 }
 
-/// Another client of the node, and the locks that it hears are free.
+/// Another client of the node, and the free locks that it is notified of.
 fn listener(node: &MemoryNode) -> (MemoryNode, Arc<Mutex<Vec<String>>>) {
     let (client, heard) = (node.clone(), Arc::new(Mutex::new(Vec::new())));
     let keep = Arc::clone(&heard);
@@ -64,7 +64,7 @@ async fn async_and_blocking_clients_meet_at_one_node() {
 }
 
 #[test]
-fn the_first_that_waits_hears_of_a_release_once() {
+fn the_first_waiter_is_notified_of_a_release_once() {
     let (_, node) = manual();
     let ((first, first_heard), (second, second_heard)) = (listener(&node), listener(&node));
     told(&node, &acquire(claim(1), 1));
@@ -84,7 +84,7 @@ fn the_first_that_waits_hears_of_a_release_once() {
 }
 
 #[test]
-fn who_does_not_wait_has_left_or_cannot_hear_is_passed_over() {
+fn a_client_that_does_not_wait_has_left_or_has_no_sink_is_skipped() {
     let (_, node) = manual();
     let (unwilling, deaf) = (listener(&node), node.clone());
     let (gone, waiting) = (listener(&node), listener(&node));
@@ -99,7 +99,7 @@ fn who_does_not_wait_has_left_or_cannot_hear_is_passed_over() {
 }
 
 #[test]
-fn a_client_that_stopped_asking_is_told_nothing() {
+fn a_client_that_stopped_asking_is_not_notified() {
     let (clock, node) = manual();
     let ((stopped, stopped_heard), (asking, asking_heard)) = (listener(&node), listener(&node));
     told(&node, &acquire(claim(1), 1));
@@ -125,7 +125,7 @@ fn a_sink_may_ask_the_node_and_own_a_client_of_it() {
 }
 
 #[test]
-fn a_node_forgets_all_and_stays_the_same_run() {
+fn a_node_that_loses_its_data_stays_the_same_run() {
     let (_, node) = manual();
     told(&node, &acquire(claim(1), 1));
     let before = view(&node);
@@ -136,7 +136,7 @@ fn a_node_forgets_all_and_stays_the_same_run() {
 }
 
 #[test]
-fn a_node_starts_again_as_another_run_with_all_that_it_holds() {
+fn a_node_restarts_as_another_run_with_all_its_data() {
     let (_, node) = manual();
     told(&node, &acquire(claim(1), 1));
     let before = (node.run(), node.store().counter());
@@ -147,7 +147,7 @@ fn a_node_starts_again_as_another_run_with_all_that_it_holds() {
 }
 
 #[test]
-fn a_node_that_holds_what_it_held_earlier_votes_as_it_did() {
+fn a_node_that_goes_back_to_earlier_data_votes_as_before() {
     let (_, node) = manual();
     let earlier = node.store();
     told(&node, &acquire(claim(1), 1));
@@ -164,7 +164,7 @@ fn two_addresses_of_one_node_answer_as_one_run() {
 }
 
 #[test]
-fn a_covered_node_is_down_until_it_is_healed() {
+fn a_faulty_node_is_down_until_it_is_healed() {
     let (_, node) = manual();
     let faults = Faults::new();
     let member = Faulty::new(node.clone(), &faults);
@@ -184,7 +184,7 @@ fn a_covered_node_is_down_until_it_is_healed() {
 }
 
 #[tokio::test]
-async fn a_covered_node_falls_silent_with_effect_or_without() {
+async fn a_faulty_node_times_out_with_or_without_effect() {
     for (fault, holds) in [(Fault::LostReply, 1), (Fault::Refused(ErrorKind::Timeout), 0)] {
         let (_, node) = manual();
         let faults = Faults::new();
@@ -197,12 +197,12 @@ async fn a_covered_node_falls_silent_with_effect_or_without() {
 }
 
 #[test]
-fn what_is_asked_of_a_covered_node_is_counted_and_written_down() {
+fn requests_to_a_faulty_node_are_counted_and_recorded() {
     let (_, node) = manual();
     let faults = Faults::new();
     let member = Faulty::new(node, &faults);
-    let note = note("two", LATER_EPOCH, TTL);
-    for ask in [acquire(claim(1), 1), fence([lease(1, 1, 1)]), release(1), Ask::Look, mark(EPOCH), note] {
+    let record = record("two", LATER_EPOCH, TTL);
+    for ask in [acquire(claim(1), 1), fence([lease(1, 1, 1)]), release(1), Ask::Look, mark(EPOCH), record] {
         told(&member, &ask);
     }
     let counted = [Operation::Acquire, Operation::Fence, Operation::Release, Operation::Inspect, Operation::Connect];
@@ -212,7 +212,7 @@ fn what_is_asked_of_a_covered_node_is_counted_and_written_down() {
 }
 
 #[test]
-fn hints_pass_a_cover() {
+fn hints_pass_through_a_faulty_node() {
     let (_, node) = manual();
     let heard = Arc::new(Mutex::new(0));
     let member = Faulty::new(node.clone(), &Faults::new());

@@ -1,6 +1,6 @@
-//! Random requests about one lock at one node, beside what its answers alone allow to believe.
+//! Random requests about one lock at one node, checked against what its earlier answers imply.
 //!
-//! A failure prints the shortest run of steps it was found with and writes its seed to a file that later runs take back;
+//! A failure prints the shortest sequence of steps that shows it, and writes its seed to a file that later runs replay.
 //! `PROPTEST_RNG_SEED` starts a run with a given seed.
 
 use lock_core::{Certainty, Owner};
@@ -17,7 +17,7 @@ enum Step {
         wish: u64,
         floor: u64,
     },
-    /// Of a grant that was made once, under tokens that end so much higher.
+    /// A fence of an earlier grant, with tokens that end higher by this much.
     Fence {
         index: usize,
         byte: u8,
@@ -57,7 +57,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..80)
 }
 
-/// The grant that the node has to have stored, by its answers.
+/// The grant that the node must have stored, according to its answers.
 #[derive(Clone, Copy)]
 struct Stored {
     owner: Owner,
@@ -153,7 +153,7 @@ impl Play {
         let Some(index) = index.checked_rem(self.grants.len()) else { return Ok(()) };
         let granted = &self.grants[index];
         let high = token(granted.tokens.high().get() + above);
-        // Now and then of somebody who was never granted that.
+        // Sometimes for an owner that was never granted this.
         let lease = Lease { owner: owner(byte), tokens: TokenRange::new(high, high).unwrap(), ..granted.clone() };
         let answer = self.node.fence(self.clock, lease.clone());
         let expected = match &mut self.stored {

@@ -55,7 +55,7 @@ fn an_owner_that_holds_gets_its_stored_token_and_its_full_ttl() {
 }
 
 #[test]
-fn a_claim_on_a_held_lock_is_told_who_holds_it_and_changes_nothing() {
+fn a_claim_on_a_held_lock_names_the_holder_and_changes_nothing() {
     let mut node = Node::voting();
     node.grant(at(1), wide(1, 3), 1);
     let told = node.ask(at(11), &acquire(claim(2), 50));
@@ -101,7 +101,7 @@ fn a_release_whose_claims_were_all_answered_leaves_no_tombstone() {
 }
 
 #[test]
-fn a_release_ends_a_hold_and_leaves_a_tombstone_all_the_same() {
+fn a_release_of_unknown_certainty_ends_the_hold_and_leaves_a_tombstone() {
     let mut node = Node::voting();
     node.grant(at(1), claim(1), 1);
     assert_eq!(node.release(at(2), unsure_release(1)), Released::Released);
@@ -110,7 +110,7 @@ fn a_release_ends_a_hold_and_leaves_a_tombstone_all_the_same() {
 }
 
 #[test]
-fn a_release_touches_the_owners_living_hold_only() {
+fn a_release_ends_only_the_owners_own_live_hold() {
     let mut node = Node::voting();
     node.grant(at(1), claim(1), 1);
     assert_eq!(node.release(at(2), release_of(2)), Released::NotHeld);
@@ -129,7 +129,7 @@ fn a_fence_is_acknowledged_up_to_the_leases_highest_token() {
 }
 
 #[test]
-fn what_a_fence_acknowledges_is_kept_and_runs_for_its_full_ttl() {
+fn an_acknowledged_lease_is_stored_and_its_full_ttl_is_rearmed() {
     let mut node = Node::voting();
     node.grant(at(1), claim(1), 10);
     assert_eq!(node.fence(at(21), lease(1, 18, 20)), Fenced::Acknowledged);
@@ -140,7 +140,7 @@ fn what_a_fence_acknowledges_is_kept_and_runs_for_its_full_ttl() {
 }
 
 #[test]
-fn what_a_fence_refuses_is_left_as_it_was() {
+fn a_refused_fence_leaves_the_grant_unchanged() {
     let mut node = Node::voting();
     node.grant(at(1), claim(1), 10);
     assert_eq!(node.fence(at(21), lease(1, 9, 9)), Fenced::Higher(token(10)));
@@ -170,7 +170,7 @@ fn the_counter_is_raised_to_the_highest_token_of_all_leases_whatever_the_answers
 }
 
 #[test]
-fn other_locks_that_raise_the_counter_do_not_stand_in_the_way_of_a_fence() {
+fn a_fence_succeeds_although_other_locks_raised_the_counter() {
     let mut node = Node::voting();
     node.grant(at(1), claim(1), 10);
     node.grant(at(1), Claim { name: name("another"), ..claim(2) }, 50);
@@ -189,7 +189,7 @@ fn used_up_tokens_are_an_error_that_changes_nothing() {
 }
 
 #[test]
-fn the_longest_ttl_that_was_granted_or_announced_is_known() {
+fn a_node_knows_the_longest_ttl_that_was_granted_or_announced() {
     let mut node = Node::voting();
     let longest = |node: &mut Node| node.view(at(1), &Ask::Look).longest;
     assert_eq!(longest(&mut node), Duration::ZERO);

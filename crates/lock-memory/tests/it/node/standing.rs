@@ -1,4 +1,4 @@
-//! Whether a node votes: epochs, marks, notes, installs and moves.
+//! Whether a node votes: epochs, marks, records, installs and moves.
 
 use lock_core::node::{Ask, NodeState, NodeTime};
 
@@ -13,7 +13,7 @@ fn assert_abstains(node: &mut Node, clock: Moment) {
 }
 
 #[test]
-fn a_node_that_was_never_installed_has_forgotten() {
+fn a_node_that_was_never_installed_counts_as_forgetful() {
     let mut node = Node::empty();
     let view = node.view(at(7), &Ask::Look);
     let expected = View {
@@ -32,7 +32,7 @@ fn a_node_that_was_never_installed_has_forgotten() {
 }
 
 #[test]
-fn a_mark_makes_a_forgetful_node_abstain_since_then() {
+fn a_marked_forgetful_node_abstains_from_then_on() {
     let mut node = Node::empty();
     let abstaining = |since| NodeState::Abstaining { epoch: EPOCH, since: seconds(since) };
     assert_eq!(node.view(at(1), &mark(EPOCH)).state, abstaining(0));
@@ -49,7 +49,7 @@ fn a_mark_does_nothing_to_a_node_that_votes() {
 }
 
 #[test]
-fn an_install_begins_the_epoch_that_was_marked_and_no_other() {
+fn an_install_begins_only_the_epoch_that_was_marked() {
     let mut node = Node::empty();
     assert_eq!(node.view(at(1), &install(EPOCH, 40)).state, NodeState::Forgetful, "it was not marked");
     node.view(at(1), &mark(EPOCH));
@@ -63,7 +63,7 @@ fn an_install_begins_the_epoch_that_was_marked_and_no_other() {
 }
 
 #[test]
-fn an_install_raises_the_counter_to_what_is_given_and_to_the_nodes_clock() {
+fn an_install_raises_the_counter_to_the_given_value_and_to_the_nodes_clock() {
     for (stored, given, clock, expected) in [
         (7, 3, 0, 7),
         (7, 30, 0, 30),
@@ -81,7 +81,7 @@ fn an_install_raises_the_counter_to_what_is_given_and_to_the_nodes_clock() {
 }
 
 #[test]
-fn an_install_raises_the_longest_ttl_to_what_is_given() {
+fn an_install_raises_the_longest_ttl_to_the_given_one() {
     for (given, expected) in [(20, 30), (40, 40)] {
         let mut node = Node::voting();
         node.grant(at(0), claim(1), 1);
@@ -103,7 +103,7 @@ fn a_node_votes_in_its_epoch_only() {
 }
 
 #[test]
-fn another_run_has_forgotten_whatever_data_came_with_it() {
+fn another_run_counts_as_forgetful_whatever_data_it_has() {
     let mut node = Node::voting();
     node.grant(at(1), claim(1), 10);
     node.restart();
@@ -115,7 +115,7 @@ fn another_run_has_forgotten_whatever_data_came_with_it() {
 }
 
 #[test]
-fn what_another_run_was_marked_with_is_not_installed() {
+fn an_epoch_that_another_run_was_marked_with_is_not_installed() {
     let mut node = Node::empty();
     node.view(at(1), &mark(EPOCH));
     node.restart();
@@ -125,7 +125,7 @@ fn what_another_run_was_marked_with_is_not_installed() {
 }
 
 #[test]
-fn a_mark_leaves_counter_and_longest_as_they_are() {
+fn a_mark_changes_neither_the_counter_nor_the_longest_ttl() {
     let mut node = Node::voting();
     node.grant(at(1), claim(1), 10);
     node.restart();
@@ -167,7 +167,7 @@ fn a_move_makes_a_voting_node_abstain_in_another_deployment() {
 }
 
 #[test]
-fn a_mark_says_for_which_deployment_it_is_while_the_node_abstains() {
+fn a_node_that_abstains_names_the_deployment_that_marked_it() {
     let mut node = Node::empty();
     let other = Membership { members: vec!["one".into()], max_ttl: seconds(60) };
     let marked = node.view(at(1), &Ask::Mark { epoch: EPOCH, membership: Arc::new(other.clone()) });
@@ -204,7 +204,7 @@ fn a_move_marks_a_node_that_knew_a_deployment_and_forgot() {
 }
 
 #[test]
-fn a_move_that_comes_again_changes_nothing() {
+fn a_repeated_move_changes_nothing() {
     let mut node = Node::voting();
     let move_to = |epoch, max_ttl| {
         let membership = Arc::new(Membership { members: vec!["one".into()], max_ttl: seconds(max_ttl) });
@@ -224,24 +224,24 @@ fn a_move_that_comes_again_changes_nothing() {
 }
 
 #[test]
-fn the_last_epoch_that_began_at_a_member_is_noted_for_as_long_as_was_said() {
+fn the_last_epoch_that_began_at_a_member_is_stored_for_the_requested_time() {
     let mut node = Node::empty();
-    let mut asked = |clock, member: &str, noting, keep| {
-        let seen = Arc::new([Sighting { member: member.into(), noting }]);
-        let told = node.ask(clock, &Ask::Note { seen, keep: seconds(keep) });
-        let Told::Noted(answers) = told else { panic!("not noted: {told:?}") };
+    let mut asked = |clock, member: &str, recording, keep| {
+        let seen = Arc::new([Sighting { member: member.into(), recording }]);
+        let told = node.ask(clock, &Ask::Record { seen, keep: seconds(keep) });
+        let Told::Records(answers) = told else { panic!("not recorded: {told:?}") };
         let [answer] = answers[..] else { panic!("not one answer: {answers:?}") };
-        answer.map(|noted| (noted.epoch, noted.age.as_secs()))
+        answer.map(|recorded| (recorded.epoch, recorded.age.as_secs()))
     };
-    let [begins, later] = [EPOCH, LATER_EPOCH].map(Noting::Begins);
-    assert_eq!(asked(at(0), "one", Noting::Nothing, 10), None, "looking writes nothing");
+    let [begins, later] = [EPOCH, LATER_EPOCH].map(Recording::Begins);
+    assert_eq!(asked(at(0), "one", Recording::Nothing, 10), None, "looking writes nothing");
     assert_eq!(asked(at(1), "one", begins, 10), Some((EPOCH, 0)));
     assert_eq!(asked(at(4), "two", begins, 100), Some((EPOCH, 0)), "each member for itself");
-    assert_eq!(asked(at(6), "one", begins, 100), Some((EPOCH, 5)), "it is noted once");
-    assert_eq!(asked(at(7), "one", Noting::Nothing, 100), Some((EPOCH, 6)));
-    assert_eq!(asked(at(11), "one", Noting::Nothing, 10), None, "it was forgotten as it was told to be");
+    assert_eq!(asked(at(6), "one", begins, 100), Some((EPOCH, 5)), "it is recorded once");
+    assert_eq!(asked(at(7), "one", Recording::Nothing, 100), Some((EPOCH, 6)));
+    assert_eq!(asked(at(11), "one", Recording::Nothing, 10), None, "it was forgotten as it was told to be");
     assert_eq!(asked(at(12), "two", later, 100), Some((LATER_EPOCH, 0)), "the last writer wins");
-    assert_eq!(asked(at(14), "two", Noting::BeginsAnew(LATER_EPOCH), 100), Some((LATER_EPOCH, 0)));
+    assert_eq!(asked(at(14), "two", Recording::BeginsAnew(LATER_EPOCH), 100), Some((LATER_EPOCH, 0)));
     assert_eq!(asked(at(15), "two", later, 100), Some((LATER_EPOCH, 1)));
 }
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Ask, NodeState, Noted, Noting, Told};
+use lock_core::node::{Ask, NodeState, Record, Recording, Told};
 use lock_core::{Certainty, Claim, Effect, ErrorKind, Fenced, Queueing, Released};
 use test_support::{AfterDrop, Fault, Proxy, RedisOptions, RedisServer};
 
 use super::{
-    ADDRESS, BOTH, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, install, lease, mark, membership, note, release,
-    tombstone, view,
+    ADDRESS, BOTH, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, install, lease, mark, membership, record,
+    release, tombstone, view,
 };
 use crate::breaks::fail_over_under;
 use crate::faults::{evaluations, exists};
@@ -33,7 +33,7 @@ fn a_stopped_node_means_unknown_and_the_release_undoes_the_acquire() {
 }
 
 #[test]
-fn a_ghost_leaves_nothing_where_it_waits_behind_its_release_in_a_stopped_node() {
+fn a_late_claim_leaves_nothing_if_it_waits_behind_its_release_at_a_stopped_node() {
     for (facade, connect) in BOTH {
         let near = Voter::start(connect);
         let proxy = Proxy::start(near.server.port());
@@ -132,9 +132,14 @@ fn a_full_node_grants_nothing_and_takes_the_rest() {
         let never = claim("never");
         assert_eq!(voter.release(&never, Certainty::Unknown), Released::NotHeld);
         assert!(exists(&voter.server, &tombstone(&never)), "{facade}: no tombstone in a full server");
-        for noting in [Noting::Begins(EPOCH), Noting::Begins(OTHER_EPOCH)] {
-            let Ok(Told::Noted(noted)) = voter.ask(&note(noting, Duration::from_secs(600))) else { panic!("{facade}") };
-            assert!(matches!(noted[..], [Some(Noted { epoch, .. })] if noting == Noting::Begins(epoch)), "{facade}");
+        for recording in [Recording::Begins(EPOCH), Recording::Begins(OTHER_EPOCH)] {
+            let Ok(Told::Records(recorded)) = voter.ask(&record(recording, Duration::from_secs(600))) else {
+                panic!("{facade}")
+            };
+            assert!(
+                matches!(recorded[..], [Some(Record { epoch, .. })] if recording == Recording::Begins(epoch)),
+                "{facade}"
+            );
         }
         voter.server.command::<()>(&["HDEL", "leasehold:node", "seal"]);
         let marked = view(voter.ask(&mark(OTHER_EPOCH))).state;
@@ -194,7 +199,7 @@ fn the_rights_that_are_listed_are_enough() {
         let job = claim("job");
         ask(&Ask::Look);
         ask(&mark(EPOCH));
-        ask(&note(Noting::Begins(EPOCH), Duration::from_secs(9)));
+        ask(&record(Recording::Begins(EPOCH), Duration::from_secs(9)));
         ask(&install(EPOCH));
         let token = granted(Ok(ask(&acquire(&job, 1, EPOCH)))).0;
         ask(&fence(&[lease(&job, token + 1)], EPOCH));

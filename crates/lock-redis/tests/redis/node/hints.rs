@@ -22,7 +22,7 @@ fn events(node: &dyn QuorumNode) -> Receiver<Event> {
     events
 }
 
-/// Waits for a hint, and passes over what else is told.
+/// Waits for a hint, and ignores other events.
 #[track_caller]
 fn freed(events: &Receiver<Event>) -> String {
     loop {
@@ -51,7 +51,7 @@ impl Voter {
 }
 
 #[test]
-fn the_first_who_listens_is_told_of_a_lock_that_was_freed() {
+fn the_first_listener_is_notified_of_a_freed_lock() {
     for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let (job, _) = voter.take("job");
@@ -82,7 +82,7 @@ fn the_first_who_listens_is_told_of_a_lock_that_was_freed() {
 }
 
 #[test]
-fn threads_are_told_too_once_one_of_them_had_to_wait() {
+fn threads_are_notified_as_well_once_one_of_them_had_to_wait() {
     let voter = Voter::start(on_threads);
     let node = on_threads(&voter.server.url());
     let told = events(&*node);
@@ -97,7 +97,7 @@ fn threads_are_told_too_once_one_of_them_had_to_wait() {
 }
 
 #[test]
-fn names_behind_a_prefix_are_told_without_it() {
+fn hints_name_locks_without_the_prefix() {
     let voter = Voter::start(on_threads);
     let shop = on_tokio(&format!("{}?prefix=shop", voter.server.url()));
     let told = events(&*shop);
@@ -108,7 +108,7 @@ fn names_behind_a_prefix_are_told_without_it() {
 }
 
 #[test]
-fn who_hears_nothing_or_asks_for_nothing_leaves_no_inbox() {
+fn a_client_without_a_channel_or_a_wish_to_wait_leaves_no_inbox() {
     let voter = Voter::start(on_threads);
     voter.take("job");
     is_held(&*on_threads(&voter.server.url()), &claim("job"));
@@ -132,7 +132,7 @@ fn a_damaged_list_of_inboxes_costs_only_the_hint() {
 }
 
 #[test]
-fn whoever_waits_is_asked_to_ask_again_after_a_reconnect() {
+fn waiters_are_told_to_ask_again_after_a_reconnect() {
     let voter = Voter::start(on_threads);
     let node: Arc<dyn BlockingQuorumNode> = on_tokio(&voter.server.url());
     let (job, _) = voter.take("job");

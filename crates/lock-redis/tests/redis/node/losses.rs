@@ -1,4 +1,4 @@
-//! Servers that forget, come back as somebody else, or are none of ours.
+//! Servers that forget, that are replaced by another server, or that belong to another deployment.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use test_support::{RedisOptions, RedisServer};
 use super::{ADDRESS, BOTH, EPOCH, Node, OTHER_EPOCH, Voter, acquire, fence, granted, install, mark, view};
 use crate::support::{SOON, claim, eventually};
 
-/// Looks until the node was connected to again.
+/// Asks until the client has connected to the node again.
 fn look_again(node: &Node) -> lock_core::node::View {
     let mut seen = None;
     eventually("the node is found again", || {
@@ -23,7 +23,7 @@ fn look_again(node: &Node) -> lock_core::node::View {
     view(Ok(seen.unwrap()))
 }
 
-/// A way to lose what was known, and whether the locks are lost, too.
+/// A way to lose data, and whether the locks are lost as well.
 type Loss = (&'static str, fn(&mut RedisServer), Locks);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

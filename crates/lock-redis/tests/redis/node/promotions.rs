@@ -15,7 +15,7 @@ impl Voter {
         Self::on(server(), connect)
     }
 
-    /// One that does not vote yet.
+    /// A node that does not vote yet.
     fn marked(connect: Connect) -> Self {
         let server = server();
         let node = connect(&server.url());
@@ -23,7 +23,7 @@ impl Voter {
         Self { server, node, epoch: EPOCH }
     }
 
-    /// Has another server take over, and the node return with what that one has. Nobody is asked meanwhile.
+    /// Another server takes over, and the node returns with the data of that server. No client asks meanwhile.
     fn fail_back(&self, successor: &RedisServer, lost: impl FnOnce()) {
         let run = info(&self.server, "run_id:");
         replicate(successor, &self.server);

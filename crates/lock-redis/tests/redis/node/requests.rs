@@ -1,4 +1,4 @@
-//! What is asked about locks: acquire, fence, release.
+//! The requests about locks: acquire, fence, release.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ fn asking_again_gives_the_stored_token_and_rearms_the_ttl() {
 }
 
 #[test]
-fn who_holds_is_told_and_nothing_is_changed() {
+fn a_claim_on_a_held_lock_names_the_holder_and_changes_nothing() {
     for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let (_, held) = voter.take("job");
@@ -114,7 +114,7 @@ fn a_key_of_another_type_is_left_alone() {
 }
 
 #[test]
-fn a_fence_acknowledges_what_is_not_above_it_and_keeps_its_token() {
+fn a_fence_acknowledges_a_grant_that_is_not_above_it_and_stores_its_token() {
     for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let mut job = claim("job");
@@ -200,7 +200,7 @@ fn a_release_ends_the_owners_hold_and_no_other() {
         assert_eq!(voter.release(&first, Certainty::Answered), Released::Released);
         voter.take("job");
         let stored = voter.value("job");
-        // A late duplicate finds somebody else.
+        // A late duplicate finds another holder.
         assert_eq!(voter.release(&first, Certainty::Answered), Released::NotHeld);
         assert_eq!((voter.value("job"), stored.is_some()), (stored, true), "{facade}");
         assert_eq!(voter.server.command::<u8>(&["EXISTS", &tombstone(&first)]), 0);
@@ -208,7 +208,7 @@ fn a_release_ends_the_owners_hold_and_no_other() {
 }
 
 #[test]
-fn who_was_given_up_gets_nothing_any_more() {
+fn an_owner_that_was_given_up_gets_nothing() {
     for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         for (ttl, lives) in [(2, 9_000..=10_000), (60, 50_000..=60_000)] {
@@ -244,7 +244,7 @@ fn prefixes_share_the_node() {
     }
 }
 #[test]
-fn what_is_sent_by_hand_is_what_a_node_sends() {
+fn requests_built_by_hand_equal_those_of_a_node() {
     let voter = Voter::start(super::on_threads);
     let client = redis::Client::open(voter.server.url()).unwrap();
     let (mut connection, hand) = (client.get_connection().unwrap(), NodeByHand::new(&client, &voter.view().run.0));

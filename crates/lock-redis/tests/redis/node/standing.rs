@@ -1,13 +1,13 @@
-//! What is asked about the node itself: whether it votes, and in which deployment.
+//! The requests about the node itself: whether it votes, and in which deployment.
 
 use std::time::Duration;
 
-use lock_core::node::{Ask, Membership, NodeState, Noted, Noting, RunId, Told};
+use lock_core::node::{Ask, Membership, NodeState, Record, Recording, RunId, Told};
 use lock_core::{Certainty, FencingToken, Released};
 use test_support::{RedisOptions, RedisServer};
 
 use super::{
-    ADDRESS, BOTH, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, install, lease, mark, membership, note,
+    ADDRESS, BOTH, EPOCH, OTHER_EPOCH, Voter, acquire, fence, granted, install, lease, mark, membership, record,
     tombstone, view,
 };
 use crate::support::{SOON, claim};
@@ -63,7 +63,7 @@ fn it_says_how_long_it_has_abstained() {
 }
 
 #[test]
-fn what_comes_late_does_not_change_who_votes() {
+fn late_requests_do_not_change_who_votes() {
     for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         voter.take("job");
@@ -83,7 +83,7 @@ fn what_comes_late_does_not_change_who_votes() {
 }
 
 #[test]
-fn installing_never_lowers_what_is_known() {
+fn installing_lowers_neither_the_counter_nor_the_longest_ttl() {
     for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
         let ahead = voter.clock() + 3600 * SECOND;
@@ -97,16 +97,16 @@ fn installing_never_lowers_what_is_known() {
 }
 
 #[test]
-fn the_last_epoch_that_began_at_a_member_is_noted_once() {
+fn the_last_epoch_that_began_at_a_member_is_recorded_once() {
     for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
-        let noted = |noting, seconds| match voter.ask(&note(noting, Duration::from_secs(seconds))) {
-            Ok(Told::Noted(answers)) => answers[0],
+        let recorded = |recording, seconds| match voter.ask(&record(recording, Duration::from_secs(seconds))) {
+            Ok(Told::Records(answers)) => answers[0],
             other => panic!("{facade}: {other:?}"),
         };
-        let begins = Noting::Begins(OTHER_EPOCH);
-        assert_eq!(noted(Noting::Nothing, 600), None, "{facade}");
-        assert_eq!(noted(begins, 600), Some(Noted { epoch: OTHER_EPOCH, age: Duration::ZERO }), "{facade}");
+        let begins = Recording::Begins(OTHER_EPOCH);
+        assert_eq!(recorded(Recording::Nothing, 600), None, "{facade}");
+        assert_eq!(recorded(begins, 600), Some(Record { epoch: OTHER_EPOCH, age: Duration::ZERO }), "{facade}");
         let key = "leasehold:seen:the-second-node:7001";
         let kept = || voter.value(key).unwrap().strip_prefix("0000000000000002 ").unwrap().parse::<u64>().unwrap();
         let put = |at: u64| {
@@ -115,19 +115,19 @@ fn the_last_epoch_that_began_at_a_member_is_noted_once() {
         assert!((500_000..=600_000).contains(&voter.left(key)));
         let at = kept();
         put(at - 60 * SECOND);
-        let age = noted(begins, 6000).unwrap().age.as_secs();
+        let age = recorded(begins, 6000).unwrap().age.as_secs();
         assert!((60..80).contains(&age), "{facade}: {age}");
-        assert!(voter.left(key) <= 600_000, "{facade}: its first note decides how long it is kept");
+        assert!(voter.left(key) <= 600_000, "{facade}: its first record decides how long it is kept");
         put(at + 3600 * SECOND);
-        assert_eq!(noted(begins, 600).unwrap().age, Duration::ZERO, "{facade}: a clock that was set back");
-        assert!(noted(Noting::BeginsAnew(OTHER_EPOCH), 600).is_some() && kept() < at + 60 * SECOND, "{facade}");
-        assert_eq!(noted(Noting::Begins(EPOCH), 600).unwrap().epoch, EPOCH, "{facade}: the last writer wins");
-        assert_eq!(noted(Noting::Nothing, 600).unwrap().epoch, EPOCH, "{facade}");
+        assert_eq!(recorded(begins, 600).unwrap().age, Duration::ZERO, "{facade}: a clock that was set back");
+        assert!(recorded(Recording::BeginsAnew(OTHER_EPOCH), 600).is_some() && kept() < at + 60 * SECOND, "{facade}");
+        assert_eq!(recorded(Recording::Begins(EPOCH), 600).unwrap().epoch, EPOCH, "{facade}: the last writer wins");
+        assert_eq!(recorded(Recording::Nothing, 600).unwrap().epoch, EPOCH, "{facade}");
     }
 }
 
 #[test]
-fn a_mark_says_for_which_deployment_it_is() {
+fn a_mark_names_its_deployment() {
     for (facade, connect) in BOTH {
         let server = RedisServer::start();
         let node = connect(&server.url());
@@ -198,7 +198,7 @@ fn a_move_marks_a_node_that_knew_a_deployment_and_forgot() {
 }
 
 #[test]
-fn a_node_that_may_drop_locks_says_so() {
+fn a_node_that_may_drop_locks_reports_its_policy() {
     let evicting = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
     for (arguments, evicts) in [(&evicting[..], Some("allkeys-lru")), (&evicting[..2], None), (&evicting[2..], None)] {
         for (facade, connect) in BOTH {

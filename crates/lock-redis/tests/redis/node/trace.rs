@@ -1,4 +1,4 @@
-//! The reference node is honest: random requests are asked of it and of the scripts on a real Redis, and both say the same.
+//! The reference node is right: it and the scripts on a real Redis get the same random requests, and give the same answers.
 //!
 //! The reference is asked at the moment at which the server says that it answered, or else just before or after: so even
 //! tokens that the clock decides are equal, and only how long something lasts may differ a little.
@@ -23,7 +23,7 @@ use super::BOTH;
 const STEPS: usize = 1500;
 
 #[test]
-fn the_reference_node_says_what_the_scripts_say() {
+fn the_scripts_answer_as_the_reference_node_does() {
     let seed = env::var("LEASEHOLD_SEED").map_or(4, |text| text.parse().unwrap());
     let mut met = BTreeSet::new();
     for ((facade, connect), own) in BOTH.into_iter().zip(seed..) {
@@ -40,7 +40,7 @@ fn the_reference_node_says_what_the_scripts_say() {
     assert!(missed.is_empty(), "LEASEHOLD_SEED={seed} met no {missed:?}");
 }
 
-/// Plays a step on both. Tells how they differ after it, if they do.
+/// Plays a step on both. Returns how they differ after it, if they do.
 fn play(step: &Step, pair: &mut Pair, author: &mut Author, met: &mut BTreeSet<Met>) -> Result<(), String> {
     match step {
         Step::Ask(ask) => {

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use lock_core::node::{Epoch, NodeState, Noted, View};
+use lock_core::node::{Epoch, NodeState, Record, View};
 use lock_core::{Moment, drift};
 
 use super::super::node::NodeId;
 use super::super::nodes::Nodes;
 use super::super::rule::Rule;
-use super::notes::agreed;
+use super::records::agreed;
 use super::report::Recovery;
 use super::{DWELL_MIN, Dwell, Pass, Purpose};
 
@@ -28,7 +28,7 @@ impl Pass {
                 Ok(View { state: NodeState::Forgetful, .. }) => (self.epochs[node.0], Duration::ZERO),
                 Ok(View { state: NodeState::Voting(_), .. }) | Err(_) => continue,
             };
-            self.notes.insert(node, vec![Noted { epoch, age }; nodes.majority()]);
+            self.records.insert(node, vec![Record { epoch, age }; nodes.majority()]);
             let dwell = self.dwell(nodes, node, epoch);
             self.dwells.insert(node, dwell);
         }
@@ -76,11 +76,11 @@ impl Pass {
     /// How much of the dwell was left when the counters were read.
     pub(super) fn left(&self, nodes: &Nodes, now: Moment, node: NodeId, dwell: &Dwell) -> Duration {
         let until = if nodes.rules.keep(Rule::OverBeforeLook) { self.looked_at } else { now };
-        let enough = if nodes.rules.keep(Rule::MajorityOfNotes) { nodes.majority() } else { 1 };
+        let enough = if nodes.rules.keep(Rule::MajorityOfRecords) { nodes.majority() } else { 1 };
         let seen = nodes.watch.seen.get(&dwell.epoch).map_or(Duration::ZERO, |seen| until.since(*seen));
-        let noted = agreed(self.ages(node, dwell.epoch), enough);
+        let recorded = agreed(self.ages(node, dwell.epoch), enough);
         // Its age when the pass began.
-        let noted = noted.unwrap_or_default().saturating_sub(now.since(until));
-        dwell.lasts.saturating_sub(seen.max(noted))
+        let recorded = recorded.unwrap_or_default().saturating_sub(now.since(until));
+        dwell.lasts.saturating_sub(seen.max(recorded))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lock_core::node::{Epoch, Membership, NodeState, Noted, RunId, View};
+use lock_core::node::{Epoch, Membership, NodeState, Record, RunId, View};
 use lock_core::{BackendError, ErrorKind};
 
 use super::super::node::{Node, NodeId};
@@ -78,7 +78,7 @@ impl Pass {
         voting.filter(|(node, epoch)| self.is_superseded(nodes, *node, *epoch)).collect()
     }
 
-    /// Excludes nodes whose address another server has taken or shares: they still vote in the same epoch after the notes were
+    /// Excludes nodes whose address another server has taken or shares: they still vote in the same epoch after the records were
     /// read.
     pub(super) fn set_superseded_aside(&mut self, nodes: &Nodes) {
         for (node, epoch) in &self.suspects {
@@ -100,10 +100,10 @@ impl Pass {
 
     /// Whether another epoch began at this address after this one, and no majority says that this one is the last.
     fn is_superseded(&self, nodes: &Nodes, node: NodeId, epoch: Epoch) -> bool {
-        let notes = self.notes.get(&node).map(Vec::as_slice).unwrap_or_default();
-        let (own, others): (Vec<&Noted>, Vec<&Noted>) = notes.iter().partition(|noted| noted.epoch == epoch);
-        let began = own.iter().map(|noted| noted.age).max();
-        let later = others.iter().map(|noted| noted.age).min();
+        let records = self.records.get(&node).map(Vec::as_slice).unwrap_or_default();
+        let (own, others): (Vec<&Record>, Vec<&Record>) = records.iter().partition(|recorded| recorded.epoch == epoch);
+        let began = own.iter().map(|recorded| recorded.age).max();
+        let later = others.iter().map(|recorded| recorded.age).min();
         own.len() < nodes.majority() && later.is_some_and(|later| began.is_none_or(|began| later <= began))
     }
 

@@ -24,7 +24,7 @@ impl Pass {
         }
         let report = self.report(nodes, now);
         let waits = report.nodes.iter().filter_map(|node| node.votes_in);
-        nodes.watch.wait = waits.min().map(|left| Wait { since: now, left, notes: self.notes_kept(nodes) });
+        nodes.watch.wait = waits.min().map(|left| Wait { since: now, left, records: self.records_kept(nodes) });
         nodes.watch.is_blank = report.is_blank();
         nodes.watch.refusal = None;
         nodes.announced = self.announced(nodes);

@@ -57,7 +57,7 @@ pub(in super::super) fn draw(dice: &mut Dice) -> (Terms, Script) {
         lists::draw(dice, &mut script, begins, LONG);
         return (Terms { spares: 1, troubles: Vec::new(), ..terms }, script);
     }
-    let plots = [unannounced, one_old_note, back_by_clock, counted_past_the_look];
+    let plots = [unannounced, one_old_record, back_by_clock, counted_past_the_look];
     let plot = dice.pick(&plots).unwrap_or(unannounced);
     let roles = Roles::draw(dice);
     plot(dice, &mut script, roles, begins);
@@ -102,8 +102,8 @@ fn unannounced(dice: &mut Dice, script: &mut Script, roles: Roles, begins: Durat
     script.at(begins + dice.millis(1, 300), Deed::Forget(roles.victim));
 }
 
-/// The clock of a node that abstains steps forward, so its note looks older than the longest lease.
-fn one_old_note(dice: &mut Dice, script: &mut Script, roles: Roles, begins: Duration) {
+/// The clock of a node that abstains steps forward, so its record looks older than the longest lease.
+fn one_old_record(dice: &mut Dice, script: &mut Script, roles: Roles, begins: Duration) {
     script.at(begins, gap(HERO, roles.stranger, Fate::Lost, dice.millis(5000, 20_000)));
     script.at(begins, Deed::Ask(HERO, wish(LOCK, LONG, dice.millis(5000, 20_000))));
     let forgets = begins + dice.millis(2, 1000);

@@ -1,10 +1,10 @@
-//! Who makes up a trace, from a seed and from what was answered so far.
+//! The author of a trace: it chooses each step from a seed and from the answers so far.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use lock_core::node::{Ask, Epoch, Membership, NodeState, Noting, Sighting, Told, View};
+use lock_core::node::{Ask, Epoch, Membership, NodeState, Recording, Sighting, Told, View};
 use lock_core::{
     BackendError, Certainty, Claim, FencingToken, Lease, LockName, Note, Owner, Queueing, ReleaseRequest, Terms,
     TokenRange, Ttl, Width,
@@ -81,7 +81,7 @@ impl Author {
             65..83 => self.release(),
             83..86 => Ask::Look,
             86..88 => self.mark(),
-            88..92 => self.note(),
+            88..92 => self.record(),
             92..96 => self.install(seen),
             _ => {
                 let (membership, predecessor) = (self.membership(), self.membership());
@@ -186,19 +186,19 @@ impl Author {
         }))
     }
 
-    fn note(&mut self) -> Ask {
+    fn record(&mut self) -> Ask {
         let keep = if self.dice.bool() { Duration::from_millis(100) } else { Duration::from_secs(600) };
         let seen = (0..self.dice.usize(1..4)).map(|_| self.sighting()).collect();
-        Ask::Note { seen, keep }
+        Ask::Record { seen, keep }
     }
 
     fn sighting(&mut self) -> Sighting {
-        let noting = match self.dice.u32(0..6) {
-            0 => Noting::Nothing,
-            1 => Noting::BeginsAnew(self.any_epoch()),
-            _ => Noting::Begins(self.any_epoch()),
+        let recording = match self.dice.u32(0..6) {
+            0 => Recording::Nothing,
+            1 => Recording::BeginsAnew(self.any_epoch()),
+            _ => Recording::Begins(self.any_epoch()),
         };
-        Sighting { member: format!("node-{}:7001", self.dice.u32(0..3)), noting }
+        Sighting { member: format!("node-{}:7001", self.dice.u32(0..3)), recording }
     }
 
     fn mark(&mut self) -> Ask {

@@ -1,11 +1,11 @@
-//! What a trace has met.
+//! The cases that a trace has covered.
 
-use lock_core::node::{Ask, NodeState, Noted, Noting, Told, View};
+use lock_core::node::{Ask, NodeState, Record, Recording, Told, View};
 use lock_core::{Claim, Fenced, FencingToken, Lease, Released};
 
 use super::pair::Answered;
 
-/// What a trace has to have met to be worth anything.
+/// The cases that a trace has to cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Met {
     /// A hold ended by the clock.
@@ -20,7 +20,7 @@ pub(super) enum Met {
     WishFarAhead,
     /// A floor that counted for no more than the clock and a day.
     FloorFarAhead,
-    /// The owner had it already.
+    /// The owner already held.
     Again,
     /// The same, for longer than anybody had asked.
     AgainForLonger,
@@ -34,9 +34,9 @@ pub(super) enum Met {
     RenewedForLonger,
     /// The owner's own grant has a higher token.
     Higher,
-    /// Somebody came after.
+    /// A later owner holds.
     SomebodyAfter,
-    /// Somebody else holds, who did not come after.
+    /// Another owner holds, which is not a later one.
     NotHeldButByAnother,
     NotHeldByAnybody,
     NoFences,
@@ -51,11 +51,11 @@ pub(super) enum Met {
     NotInstalled,
     Moved,
     NotMoved,
-    Noted,
-    NotedBefore,
-    NotedAnew,
-    NotedByOthers,
-    NotNoted,
+    Recorded,
+    RecordedBefore,
+    RecordedAnew,
+    RecordedByOthers,
+    NotRecorded,
 }
 
 impl Met {
@@ -92,11 +92,11 @@ impl Met {
         Self::NotInstalled,
         Self::Moved,
         Self::NotMoved,
-        Self::Noted,
-        Self::NotedBefore,
-        Self::NotedAnew,
-        Self::NotedByOthers,
-        Self::NotNoted,
+        Self::Recorded,
+        Self::RecordedBefore,
+        Self::RecordedAnew,
+        Self::RecordedByOthers,
+        Self::NotRecorded,
     ];
 }
 
@@ -120,8 +120,8 @@ pub(super) fn met_in(ask: &Ask, answered: &Answered) -> Vec<Met> {
         }
         (Ask::Release(_), Ok(Told::Released(Released::Released))) => vec![Met::Released],
         (Ask::Release(_), Ok(Told::Released(Released::NotHeld))) => vec![Met::NothingToRelease],
-        (Ask::Note { seen, .. }, Ok(Told::Noted(answers))) => {
-            seen.iter().zip(answers).map(|(sighting, noted)| in_note(sighting.noting, *noted)).collect()
+        (Ask::Record { seen, .. }, Ok(Told::Records(answers))) => {
+            seen.iter().zip(answers).map(|(sighting, recorded)| in_record(sighting.recording, *recorded)).collect()
         }
         (Ask::Look, Ok(Told::View(_))) => vec![stands(&after)],
         (Ask::Mark { .. }, Ok(Told::View(_))) => vec![either(&before, &after, Met::Marked, Met::NotMarked)],
@@ -159,13 +159,13 @@ fn in_fence(lease: &Lease, fenced: Fenced, answered: &Answered) -> Met {
     }
 }
 
-fn in_note(noting: Noting, noted: Option<Noted>) -> Met {
-    match (noting, noted) {
-        (_, None) => Met::NotNoted,
-        (Noting::Nothing, Some(_)) => Met::NotedByOthers,
-        (Noting::BeginsAnew(_), Some(_)) => Met::NotedAnew,
-        (Noting::Begins(_), Some(Noted { age, .. })) if age.is_zero() => Met::Noted,
-        (Noting::Begins(_), Some(_)) => Met::NotedBefore,
+fn in_record(recording: Recording, recorded: Option<Record>) -> Met {
+    match (recording, recorded) {
+        (_, None) => Met::NotRecorded,
+        (Recording::Nothing, Some(_)) => Met::RecordedByOthers,
+        (Recording::BeginsAnew(_), Some(_)) => Met::RecordedAnew,
+        (Recording::Begins(_), Some(Record { age, .. })) if age.is_zero() => Met::Recorded,
+        (Recording::Begins(_), Some(_)) => Met::RecordedBefore,
     }
 }
 

@@ -1,9 +1,9 @@
-//! A real node and the reference, which are asked the same.
+//! A real node and the reference, which get the same requests.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lock_core::node::{Ask, NodeState, Noted, RunId, Told, View};
+use lock_core::node::{Ask, NodeState, Record, RunId, Told, View};
 use lock_core::{BackendError, Certainty, LockName, Moment, ReleaseRequest, Terms, Ttl};
 use lock_memory::node::{Hold, NodeStore};
 use redis::Connection;
@@ -16,19 +16,19 @@ use crate::support::{SOON, eventually};
 /// What a node answers.
 type Reply = Result<Told, BackendError>;
 
-/// The value of a lock's key, and how long it lives yet, in milliseconds.
+/// The value of a lock's key, and its remaining time in milliseconds.
 type Kept = (Option<String>, i64);
-/// The server's clock, and what is kept of three locks.
+/// The server's clock, and the stored state of three locks.
 type Looked = ([u64; 2], Option<String>, i64, Option<String>, i64, Option<String>, i64);
 
-/// Nothing is asked while something that was asked for is about to end: two readings of the clock would decide.
+/// No request is sent while something is about to expire: two readings of the clock would decide.
 const EDGE: Duration = Duration::from_millis(10);
-/// What ends within this is worth waiting for.
+/// Anything that ends within this time is waited for.
 const SOONEST: Duration = Duration::from_millis(200);
 /// How much the rounding to milliseconds may add to how long something lasts.
 const ROUNDING: Duration = Duration::from_millis(5);
 
-/// What was answered, and what the reference kept before and after.
+/// The answers, and the state of the reference before and after.
 pub(super) struct Answered {
     pub(super) told: Reply,
     pub(super) at: Moment,
@@ -43,15 +43,15 @@ pub(super) struct Pair {
     node: Node,
     reference: NodeStore,
     run: RunId,
-    /// When what was asked for ends.
+    /// When the requested lease ends.
     ends: BTreeSet<Moment>,
-    /// The longest that a request took: by so much the two may have begun at different moments what lasts.
+    /// How long the longest request took: the starts of a lease on the two may differ by this much.
     slowest: Duration,
 }
 
 impl Pair {
     pub(super) fn start(connect: Connect) -> Self {
-        // What was answered is in the file, and a killed server leaves it: nobody has to wait for the disk.
+        // Answered writes are in the file, which survives a killed server: nobody has to wait for the disk.
         let options = RedisOptions::default().arguments(&["--appendonly", "yes", "--appendfsync", "no"]);
         let server = RedisServer::start_with(options);
         let (connection, node) = (server.connection(), connect(&server.url()));
@@ -60,13 +60,13 @@ impl Pair {
         Self { server, connection, node, reference, run, ends, slowest: Duration::ZERO }
     }
 
-    /// What the reference knows of itself now.
+    /// The reference's present view of itself.
     pub(super) fn view(&mut self) -> View {
         let now = self.now();
         self.reference.view(now, &self.run)
     }
 
-    /// Asks both. Tells how they differ, if they do.
+    /// Asks both. Returns how they differ, if they do.
     pub(super) fn ask(&mut self, ask: &Ask) -> Result<Answered, String> {
         let begun = self.away_from_an_end();
         let told = self.node.ask(ask, SOON);
@@ -86,7 +86,7 @@ impl Pair {
         Err(format!("Redis: {told:?}\nreference: {others:?}"))
     }
 
-    /// Deletes a lock's key behind the back of both.
+    /// Deletes a lock's key on both, without a request.
     pub(super) fn lose_key(&mut self, name: &LockName) {
         let now = self.away_from_an_end();
         redis::cmd("DEL").arg(name.as_str()).exec(&mut self.connection).unwrap();
@@ -101,7 +101,7 @@ impl Pair {
         self.reference.ask(now, None, &self.run, &Ask::Release(request.into())).unwrap();
     }
 
-    /// Waits until the holds that end soon have ended. Answers how many did.
+    /// Waits until the holds that end soon have ended. Returns how many there were.
     pub(super) fn wait_for_an_end(&mut self) -> usize {
         let now = self.away_from_an_end();
         let ends = self.reference.holds(now).map(|(_, hold)| hold.until);
@@ -127,13 +127,13 @@ impl Pair {
         assert_ne!(self.run, earlier);
     }
 
-    /// Both lose all that they hold.
+    /// Both lose all their data.
     pub(super) fn forget(&mut self) {
         redis::cmd("FLUSHALL").exec(&mut self.connection).unwrap();
         self.reference = NodeStore::default();
     }
 
-    /// Compares who holds what, under which tokens and for how long. Tells how they differ, if they do.
+    /// Compares holders, tokens and remaining times. Returns how they differ, if they do.
     pub(super) fn compare_holds(&mut self) -> Result<(), String> {
         self.away_from_an_end();
         let mut look = redis::pipe();
@@ -177,11 +177,11 @@ impl Pair {
         one.abs_diff(other) <= self.slowest + ROUNDING
     }
 
-    /// Whether both say the same, but for how long something lasts.
+    /// Whether both answers are equal apart from durations.
     fn alike(&self, one: &Reply, other: &Reply) -> bool {
         match (one, other) {
             (Ok(Told::View(one)), Ok(Told::View(other))) => self.alike_view(one, other),
-            (Ok(Told::Noted(one)), Ok(Told::Noted(other))) => self.alike_notes(one, other),
+            (Ok(Told::Records(one)), Ok(Told::Records(other))) => self.alike_records(one, other),
             (
                 Ok(Told::Held { holder: one, remaining: Some(left) }),
                 Ok(Told::Held { holder: other, remaining: Some(other_left) }),
@@ -192,8 +192,8 @@ impl Pair {
         }
     }
 
-    fn alike_notes(&self, one: &[Option<Noted>], other: &[Option<Noted>]) -> bool {
-        let near = |(one, other): (&Option<Noted>, &Option<Noted>)| match (one, other) {
+    fn alike_records(&self, one: &[Option<Record>], other: &[Option<Record>]) -> bool {
+        let near = |(one, other): (&Option<Record>, &Option<Record>)| match (one, other) {
             (Some(one), Some(other)) => one.epoch == other.epoch && self.is_near(one.age, other.age),
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
@@ -233,12 +233,12 @@ fn moments(begun: Moment, ended: Moment, told: &Reply) -> Vec<Moment> {
     said.filter(|at| (begun..=ended).contains(at)).chain([begun, ended]).collect()
 }
 
-/// How long what is asked for lasts.
+/// How long the requested lease lasts.
 fn lives(ask: &Ask) -> Vec<Duration> {
     match ask {
         Ask::Acquire { claim, .. } => vec![claim.terms.ttl.get()],
         Ask::Fence { leases, .. } => leases.iter().map(|lease| lease.terms.ttl.get()).collect(),
-        Ask::Note { keep, .. } => vec![*keep],
+        Ask::Record { keep, .. } => vec![*keep],
         Ask::Release(request) => vec![request.terms.ttl.get().max(Duration::from_secs(10))],
         Ask::Look | Ask::Mark { .. } | Ask::Install { .. } | Ask::Move { .. } => Vec::new(),
     }

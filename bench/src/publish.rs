@@ -1,0 +1,59 @@
+//! What a run writes into the folder of the documentation: the page about performance, all tables, figures, and history.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::history::History;
+use crate::page::{fill_in, write};
+use crate::results::Results;
+use crate::{chart, summary, table};
+
+/// Writes everything.
+pub(crate) fn all(docs: &Path, results: &Results, version: &str) -> Result<()> {
+    for (name, drawing) in chart::all(results) {
+        write(&docs.join("figures").join(name), &format!("{drawing}\n"))?;
+    }
+    fill_in(&docs.join("performance/tables.md"), &[("tables", table::markdown(results))])?;
+    fill_in(&docs.join("performance.md"), &summary::parts(results))?;
+    let history = docs.join("perf-history");
+    History::of(results, version).keep(&history)?;
+    fill_in(&history.join("README.md"), &[("versions", History::table(&history)?)])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use bench_measure::Subject;
+
+    use super::*;
+    use crate::figures::{Figure, Figures};
+    use crate::machine::Machine;
+    use crate::measured::Measured;
+    use crate::scenario::Scenario;
+
+    /// A run of twenty minutes must not end with a page that cannot be filled in.
+    #[test]
+    fn the_pages_of_this_project_can_be_filled_in() {
+        let (docs, copy) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs"), tempfile::tempdir().unwrap());
+        let pages = ["performance.md", "performance/tables.md", "perf-history/README.md"];
+        for page in pages {
+            write(&copy.path().join(page), &fs::read_to_string(docs.join(page)).unwrap()).unwrap();
+        }
+        let cost = |time| {
+            let time = Figures::default().with(Figure::ServerTime, time).with(Figure::ClientTime, time);
+            vec![time.with(Figure::Rate, 1.0)]
+        };
+        let rounds = vec![(Subject::Bare, cost(10.0)), (Subject::Leasehold, cost(43.21))];
+        let measured = Measured::new(Scenario::named("one").unwrap(), rounds);
+        let results = Results::new(Machine::look("7.0".to_owned()), "Once".to_owned(), vec![measured], Vec::new());
+        all(copy.path(), &results, "0.0.0-test").unwrap();
+        for page in pages {
+            let filled_in = fs::read_to_string(copy.path().join(page)).unwrap();
+            assert!(filled_in.contains("4.32"), "{page}");
+        }
+        assert!(copy.path().join("figures/bench-cost.svg").exists());
+        assert!(copy.path().join("perf-history/0.0.0-test.json").exists());
+    }
+}

@@ -1,0 +1,3 @@
+//! The primitives that threads share, named once so that a tool that tries interleavings can run the same files.
+
+pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

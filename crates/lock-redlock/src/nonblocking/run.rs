@@ -1,0 +1,277 @@
+//! Running a request on tokio: what the quorum wants sent, and the outcomes.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, select};
+use lock_core::node::{Ask, AsyncQuorumNode};
+use lock_core::{BackendError, Effect, ErrorKind, Operation};
+use lock_host::SharedClock;
+use tokio::sync::Notify;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::BACKEND;
+use crate::quorum::{Outcome, Outgoing, Output, Quorum, Request, RequestId, Verdict};
+
+#[derive(Debug)]
+pub(super) struct Shared<N> {
+    pub(super) nodes: Vec<N>,
+    pub(super) common: Arc<Common>,
+    pub(super) clock: SharedClock,
+}
+
+/// What is shared with the keeper's side as well.
+#[derive(Debug)]
+pub(super) struct Common {
+    state: Mutex<State>,
+    /// Notified when nothing is under way any more.
+    pub(super) quiet: Notify,
+    /// Notified when a verdict has come for a request that waits for it elsewhere.
+    told: Notify,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) quorum: Quorum,
+    /// The requests of which a part is held back, until the outcome of an earlier one: their verdicts may come with it.
+    elsewhere: BTreeMap<RequestId, Option<Verdict>>,
+}
+
+impl Common {
+    pub(super) fn new(quorum: Quorum) -> Self {
+        let state = Mutex::new(State { quorum, elsewhere: BTreeMap::new() });
+        Self { state, quiet: Notify::new(), told: Notify::new() }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A verdict for another run. That of a pass that the quorum began by itself has no caller.
+    fn tell(&self, state: &mut State, id: RequestId, verdict: Verdict) {
+        if let Some(waiting) = state.elsewhere.get_mut(&id) {
+            *waiting = Some(verdict);
+            self.told.notify_waiters();
+        }
+    }
+}
+
+/// A request that is being run, and what is under way to the nodes: for it, and for others that waited for an outcome of
+/// it.
+pub(super) struct Run<N> {
+    shared: Arc<Shared<N>>,
+    id: RequestId,
+    verdict: Option<Verdict>,
+    /// Whether a part of it is held back, so that another run may come to its verdict.
+    is_told_elsewhere: bool,
+    /// In the order of the outputs, which is the order in which a node has to receive its own.
+    under_way: Vec<UnderWay>,
+    /// Rings when the time of one of them is over. It is set when nothing is ready.
+    alarm: Option<Pin<Box<Sleep>>>,
+}
+
+/// How much longer a node is waited for than its request may take: one that measures the time itself knows better what
+/// became of the request. Chosen: more than the precision of timers.
+const GRACE: Duration = Duration::from_millis(20);
+
+/// A request to a node.
+struct UnderWay {
+    sent: Outgoing,
+    until: Instant,
+    outcome: BoxFuture<'static, Outcome>,
+}
+
+impl<N: AsyncQuorumNode> Run<N> {
+    fn new(shared: Arc<Shared<N>>, id: RequestId) -> Self {
+        Self { shared, id, verdict: None, is_told_elsewhere: false, under_way: Vec::new(), alarm: None }
+    }
+
+    pub(super) fn begin(shared: Arc<Shared<N>>, request: Request, within: Duration) -> Self {
+        let now = shared.clock.now();
+        let mut state = shared.common.state();
+        let id = state.quorum.begin(now, request, within);
+        let mut run = Self::new(Arc::clone(&shared), id);
+        run.take_outputs(&mut state);
+        run
+    }
+
+    /// Sends what is held back, whatever it belongs to.
+    pub(super) fn of_held_back(shared: Arc<Shared<N>>) -> Self {
+        let now = shared.clock.now();
+        let mut state = shared.common.state();
+        state.quorum.send_held_back(now);
+        let mut run = Self::new(Arc::clone(&shared), RequestId::NONE);
+        run.take_outputs(&mut state);
+        run
+    }
+
+    /// The verdict, or none if the request ended without one.
+    pub(super) async fn verdict(&mut self) -> Option<Verdict> {
+        while self.verdict.is_none() {
+            if self.is_told_elsewhere {
+                self.go_on_or_be_told().await;
+            } else if self.under_way.is_empty() {
+                return None;
+            } else {
+                self.go_on().await;
+            }
+        }
+        self.verdict.take()
+    }
+
+    /// The same as [`go_on`](Self::go_on) for a request of which a part is held back: another run may come to its
+    /// verdict.
+    async fn go_on_or_be_told(&mut self) {
+        let common = Arc::clone(&self.shared.common);
+        let told = pin!(common.told.notified());
+        self.verdict = common.state().elsewhere.get_mut(&self.id).and_then(Option::take);
+        if self.verdict.is_some() {
+            return;
+        }
+        if self.under_way.is_empty() {
+            told.await;
+        } else {
+            select(told, pin!(self.go_on())).await;
+        }
+    }
+
+    pub(super) async fn finish(mut self) {
+        while !self.under_way.is_empty() {
+            self.go_on().await;
+        }
+    }
+
+    /// Whether slower nodes have not answered.
+    pub(super) fn is_unfinished(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
+    /// Waits for outcomes, and reports them to the quorum.
+    ///
+    /// # Cancel safety
+    /// Nothing is taken before the outcomes are there.
+    async fn go_on(&mut self) {
+        let heard = poll_fn(|cx| self.poll_heard(cx)).await;
+        let shared = Arc::clone(&self.shared);
+        let now = shared.clock.now();
+        let mut state = shared.common.state();
+        for (sent, outcome) in heard {
+            state.quorum.heard(now, sent, outcome);
+        }
+        self.take_outputs(&mut state);
+    }
+
+    /// What is to be sent takes this run's connections: it belongs to this request, or was held back until one of its
+    /// outcomes.
+    fn take_outputs(&mut self, state: &mut State) {
+        let begun = Instant::now();
+        while let Some(output) = state.quorum.poll() {
+            match output {
+                Output::Send(sent) => {
+                    let (shared, node) = (Arc::clone(&self.shared), sent.node.0);
+                    let (ask, within) = (sent.ask.clone(), sent.within);
+                    let outcome = Box::pin(async move { shared.nodes[node].ask(&ask, within).await });
+                    self.under_way.push(UnderWay { until: begun + within + GRACE, sent, outcome });
+                }
+                Output::Done(id, verdict) if id == self.id => self.verdict = Some(verdict),
+                Output::Done(id, verdict) => self.shared.common.tell(state, id, verdict),
+            }
+        }
+        if self.verdict.is_none() && !self.is_told_elsewhere {
+            let own = self.under_way.iter().filter(|under_way| under_way.sent.request == self.id).count();
+            if own < state.quorum.open(self.id) {
+                self.is_told_elsewhere = true;
+                state.elsewhere.insert(self.id, None);
+            }
+        }
+        if state.quorum.is_quiet() {
+            self.shared.common.quiet.notify_waiters();
+        }
+    }
+
+    /// All outcomes that are ready, at least one. Not `FuturesUnordered`: after it has polled everything, it wakes its task once
+    /// more. The client's driver holds many of these and would yield after two of them, so requests that could leave in one
+    /// write would leave in many.
+    fn poll_heard(&mut self, cx: &mut Context<'_>) -> Poll<Vec<(Outgoing, Outcome)>> {
+        let mut heard = Vec::new();
+        let mut index = 0;
+        while let Some(UnderWay { outcome, .. }) = self.under_way.get_mut(index) {
+            match outcome.as_mut().poll(cx) {
+                Poll::Ready(outcome) => heard.push((self.under_way.remove(index).sent, outcome)),
+                Poll::Pending => index += 1,
+            }
+        }
+        if heard.is_empty() { self.poll_alarm(cx).map(|()| self.take_overdue()) } else { Poll::Ready(heard) }
+    }
+
+    /// Whether the time of a request is over. One alarm serves all of them: it is set once, and again if it rang early.
+    fn poll_alarm(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(first) = self.under_way.iter().map(|under_way| under_way.until).min() else { return Poll::Pending };
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(first)));
+        while alarm.as_mut().poll(cx).is_ready() {
+            if alarm.deadline() >= first {
+                return Poll::Ready(());
+            }
+            alarm.as_mut().reset(first);
+        }
+        if alarm.deadline() > first {
+            alarm.as_mut().reset(first);
+            return alarm.as_mut().poll(cx);
+        }
+        Poll::Pending
+    }
+
+    /// Those whose time is over may still take effect.
+    fn take_overdue(&mut self) -> Vec<(Outgoing, Outcome)> {
+        let now = Instant::now();
+        let overdue: Vec<_> = self.under_way.extract_if(.., |under_way| under_way.until <= now).collect();
+        overdue.into_iter().map(|UnderWay { sent, .. }| self.no_answer(sent)).collect()
+    }
+
+    fn no_answer(&self, sent: Outgoing) -> (Outgoing, Outcome) {
+        let (address, within) = (self.shared.nodes[sent.node.0].address(), humantime::format_duration(sent.within));
+        let told = format!("{address} did not answer within {within}");
+        let error = BackendError::new(BACKEND, operation(&sent.ask), ErrorKind::Timeout, Effect::Unknown, told);
+        (sent, Err(error))
+    }
+}
+
+/// A run that is dropped, or whose runtime has ended, hears no more outcomes.
+impl<N> Drop for Run<N> {
+    fn drop(&mut self) {
+        if self.under_way.is_empty() && !self.is_told_elsewhere {
+            return;
+        }
+        let common = &self.shared.common;
+        let mut state = common.state();
+        state.elsewhere.remove(&self.id);
+        let now = self.shared.clock.now();
+        for UnderWay { sent, .. } in self.under_way.drain(..) {
+            state.quorum.forget(now, sent);
+        }
+        while let Some(output) = state.quorum.poll() {
+            match output {
+                Output::Send(sent) => state.quorum.forget(now, sent),
+                Output::Done(id, verdict) => common.tell(&mut state, id, verdict),
+            }
+        }
+        if state.quorum.is_quiet() {
+            common.quiet.notify_waiters();
+        }
+    }
+}
+
+fn operation(ask: &Ask) -> Operation {
+    match ask {
+        Ask::Acquire { .. } => Operation::Acquire,
+        Ask::Fence { .. } => Operation::Fence,
+        Ask::Release(_) => Operation::Release,
+        Ask::Look | Ask::Mark { .. } | Ask::Record { .. } | Ask::Install { .. } | Ask::Move { .. } => {
+            Operation::Inspect
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Requests that share a transaction, and so one commit.
+
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use crate::error::Fault;
+use crate::line::{Line, Waiting};
+use crate::session::{Ask, Failure};
+use crate::settings::Settings;
+use crate::transaction::Transaction;
+use crate::watcher::Watcher;
+
+/// How many requests share a transaction at most.
+const BATCH_MAX: usize = 64;
+
+/// For how long a transaction takes further requests, because others that want to write have to wait.
+///
+/// Chosen: about as long as its commit takes.
+const BATCH_TIME: Duration = Duration::from_millis(2);
+
+/// The requests of one transaction. None is answered before that transaction has ended.
+pub(crate) struct Batch<'a> {
+    settings: &'a Settings,
+    watcher: &'a Watcher,
+    requests: Vec<Waiting>,
+}
+
+/// Whether a request is part of its transaction.
+enum Part {
+    Kept,
+    Undone,
+}
+
+impl<'a> Batch<'a> {
+    pub(crate) fn new(settings: &'a Settings, watcher: &'a Watcher, first: Waiting) -> Self {
+        Self { settings, watcher, requests: vec![first] }
+    }
+
+    /// Does the work of the first request, and of those next in line that need such a transaction, too.
+    ///
+    /// # Errors
+    /// Nothing of the batch may be committed. That is so if the first one fails; any other that fails is undone and put
+    /// back, so that it fails alone, as the first of the next batch.
+    pub(crate) fn work(&mut self, db: &Connection, ask: &Ask, line: &Line) -> Result<(), Fault> {
+        let until = self.settings.timing.now() + BATCH_TIME;
+        self.work_on_last(db)?;
+        while self.requests.len() < BATCH_MAX
+            && self.settings.timing.now() < until
+            && let Some(next) = line.next_beside(ask.access)
+        {
+            self.requests.push(next);
+            match apart(db, || self.work_on_last(db))? {
+                Part::Kept => {}
+                Part::Undone => {
+                    self.requests.pop().into_iter().for_each(|failed| line.put_back(failed));
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn work_on_last(&mut self, db: &Connection) -> Result<(), Fault> {
+        // A later moment for each: leases last from when their requests were handed out, which may be just now.
+        let transaction = Transaction::new(db, self.settings);
+        self.requests.last_mut().map_or(Ok(()), |last| last.request.work(&transaction, self.watcher))
+    }
+
+    /// Answers all, now that the transaction has ended in this way.
+    pub(crate) fn answer(self, end: &Result<(), Failure>) {
+        for Waiting { request, lead } in self.requests {
+            let operation = request.ask().operation;
+            let explain = |failure: &Failure| failure.explain(operation, &self.settings.path);
+            request.answer(end.as_ref().map_err(explain).copied(), self.watcher);
+            drop(lead);
+        }
+    }
+}
+
+/// Does work that can be undone without the rest of its transaction.
+///
+/// # Errors
+/// That of the work, if nothing is left of the whole transaction: SQLite undoes all of it if a disk is full.
+fn apart(db: &Connection, work: impl FnOnce() -> Result<(), Fault>) -> Result<Part, Fault> {
+    let run = |sql| db.prepare_cached(sql)?.execute(()).map(drop);
+    run("SAVEPOINT request")?;
+    let part = match work() {
+        Ok(()) => Part::Kept,
+        Err(fault) => run("ROLLBACK TO request").map(|()| Part::Undone).map_err(|_| fault)?,
+    };
+    run("RELEASE request")?;
+    Ok(part)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! The verbs as requests: what each needs of a transaction, and what the watcher has to know of it.
+
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::{Answer, Claim, Fenced, FencingToken, Lease, LockName, Operation, ReleaseRequest, Released, Renewed};
+
+use crate::error::Fault;
+use crate::session::Access;
+use crate::transaction::Transaction;
+use crate::watcher::Watcher;
+
+/// Something that is done in a transaction. It must not depend on what else that transaction does.
+pub(crate) trait Verb: Send + 'static {
+    type Answer: Send + 'static;
+    const OPERATION: Operation;
+    const ACCESS: Access;
+
+    fn work(&self, transaction: &Transaction<'_>) -> Result<Self::Answer, Fault>;
+
+    /// Before the work.
+    fn begin(&self, _: &Watcher) {}
+
+    /// After the commit, and before anybody else gets the answer.
+    fn end(&self, _: &Watcher, _: &Self::Answer) {}
+}
+
+impl Verb for Claim {
+    type Answer = Answer;
+    const OPERATION: Operation = Operation::Acquire;
+    const ACCESS: Access = Access::Write;
+
+    fn work(&self, transaction: &Transaction<'_>) -> Result<Answer, Fault> {
+        transaction.acquire(self)
+    }
+
+    fn end(&self, watcher: &Watcher, answer: &Answer) {
+        watcher.follow(self, answer);
+    }
+}
+
+impl Verb for Vec<Lease> {
+    type Answer = Vec<Renewed>;
+    const OPERATION: Operation = Operation::Renew;
+    const ACCESS: Access = Access::Write;
+
+    fn work(&self, transaction: &Transaction<'_>) -> Result<Vec<Renewed>, Fault> {
+        transaction.renew(self)
+    }
+}
+
+impl Verb for ReleaseRequest {
+    type Answer = Released;
+    const OPERATION: Operation = Operation::Release;
+    const ACCESS: Access = Access::Write;
+
+    fn begin(&self, watcher: &Watcher) {
+        watcher.forget(self.owner);
+    }
+
+    fn work(&self, transaction: &Transaction<'_>) -> Result<Released, Fault> {
+        transaction.release(self)
+    }
+}
+
+impl Verb for Lease {
+    type Answer = Fenced;
+    const OPERATION: Operation = Operation::Fence;
+    const ACCESS: Access = Access::Read;
+
+    fn work(&self, transaction: &Transaction<'_>) -> Result<Fenced, Fault> {
+        transaction.fence(self)
+    }
+}
+
+impl Verb for LockName {
+    type Answer = Option<Entry>;
+    const OPERATION: Operation = Operation::Inspect;
+    const ACCESS: Access = Access::Read;
+
+    fn work(&self, transaction: &Transaction<'_>) -> Result<Option<Entry>, Fault> {
+        transaction.holder(self)
+    }
+}
+
+impl Verb for Query {
+    type Answer = Page;
+    const OPERATION: Operation = Operation::Inspect;
+    const ACCESS: Access = Access::Read;
+
+    fn work(&self, transaction: &Transaction<'_>) -> Result<Page, Fault> {
+        transaction.list(self)
+    }
+}
+
+/// Ends the hold that has this token.
+pub(crate) struct Revocation(pub(crate) LockName, pub(crate) FencingToken);
+
+impl Verb for Revocation {
+    type Answer = Revoked;
+    const OPERATION: Operation = Operation::Inspect;
+    const ACCESS: Access = Access::Write;
+
+    fn work(&self, transaction: &Transaction<'_>) -> Result<Revoked, Fault> {
+        transaction.revoke(&self.0, self.1)
+    }
+}
+
+/// Anything else that a test does in a transaction.
+#[cfg(test)]
+pub(crate) struct Work<F>(F);
+
+#[cfg(test)]
+pub(crate) fn work<T, F: Fn(&Transaction<'_>) -> Result<T, Fault>>(work: F) -> Work<F> {
+    Work(work)
+}
+
+#[cfg(test)]
+impl<T: Send + 'static, F: Fn(&Transaction<'_>) -> Result<T, Fault> + Send + 'static> Verb for Work<F> {
+    type Answer = T;
+    const OPERATION: Operation = Operation::Renew;
+    const ACCESS: Access = Access::Write;
+
+    fn work(&self, transaction: &Transaction<'_>) -> Result<T, Fault> {
+        self.0(transaction)
+    }
+}
