@@ -3,6 +3,8 @@
 //! One keeper serves all leases of a client. A facade runs it on a thread and a connection of its own: it sleeps until
 //! [`Keeper::next_due`], takes a [`Batch`], sends it as one renewal, and reports the answers.
 
+use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +23,9 @@ const TOGETHER: Duration = Duration::from_millis(50);
 pub struct Keeper {
     policy: Policy,
     dice: Dice,
-    kept: BTreeMap<Owner, Kept>,
-    due: BTreeSet<(Moment, Owner)>,
+    kept: BTreeMap<ByOwner, Kept>,
+    /// The leases of those whose renewal is not under way.
+    due: BTreeSet<(Moment, ByOwner)>,
     lateness: Lateness,
 }
 
@@ -39,11 +42,14 @@ pub struct Lateness {
     pub max: Duration,
 }
 
-#[derive(Debug)]
+/// A lease, found by its owner.
+#[derive(Clone, Debug)]
+struct ByOwner(Arc<Lease>);
+
+#[derive(Clone, Copy, Debug)]
 struct Kept {
-    lease: Arc<Lease>,
-    /// When the next renewal is due; `None` while one is under way.
-    due: Option<Moment>,
+    /// When the next renewal is due, or the one that is under way was.
+    due: Moment,
     valid_for: Duration,
 }
 
@@ -80,11 +86,9 @@ impl Keeper {
 
     /// Takes a lease in that was asked for at `asked_at` and granted for `valid_for`.
     pub fn keep(&mut self, lease: Arc<Lease>, asked_at: Moment, valid_for: Duration) {
-        let owner = lease.owner;
-        self.forget(owner);
-        self.kept.insert(owner, Kept { lease, due: None, valid_for });
+        self.forget(lease.owner);
         let due = asked_at + self.period(valid_for);
-        self.schedule(owner, due);
+        self.schedule(ByOwner(lease), Kept { due, valid_for });
     }
 
     /// No lease that was requested then and granted for that long is due before this.
@@ -94,8 +98,8 @@ impl Keeper {
 
     /// Stops renewing a lease.
     pub fn forget(&mut self, owner: Owner) {
-        if let Some(Kept { due: Some(due), .. }) = self.kept.remove(&owner) {
-            self.due.remove(&(due, owner));
+        if let Some((lease, Kept { due, .. })) = self.kept.remove_entry(&owner) {
+            self.due.remove(&(due, lease));
         }
     }
 
@@ -127,23 +131,17 @@ impl Keeper {
         let first = self.next_due().filter(|due| *due <= now)?;
         let last = now.since(first);
         self.lateness = Lateness { last, max: self.lateness.max.max(last) };
-        let within = self.due.first().and_then(|(_, owner)| self.within(owner))?;
+        let within = self.due.first().map(|(_, lease)| self.within(lease))?;
         let soon = self.due.iter().take_while(|(due, _)| *due <= now + TOGETHER);
-        let alike = soon.filter(|(_, owner)| self.within(owner) == Some(within));
-        let together: Vec<_> = alike.take(BATCH_MAX).copied().collect();
-        let mut leases = Vec::with_capacity(together.len());
-        for (due, owner) in together {
-            self.due.remove(&(due, owner));
-            if let Some(kept) = self.kept.get_mut(&owner) {
-                kept.due = None;
-                leases.push(Lease::clone(&kept.lease));
-            }
-        }
+        let alike = soon.filter(|(_, lease)| self.within(lease) == within);
+        let together: Vec<_> = alike.take(BATCH_MAX).cloned().collect();
+        together.iter().for_each(|one| _ = self.due.remove(one));
+        let leases = together.into_iter().map(|(_, ByOwner(lease))| Arc::unwrap_or_clone(lease)).collect();
         Some(Batch { leases, asked_at: now, within })
     }
 
-    fn within(&self, owner: &Owner) -> Option<Duration> {
-        self.kept.get(owner).map(|kept| self.policy.within(kept.lease.terms.ttl))
+    fn within(&self, ByOwner(lease): &ByOwner) -> Duration {
+        self.policy.within(lease.terms.ttl)
     }
 
     /// Processes the answer to a batch, and returns what each station has to know.
@@ -173,18 +171,22 @@ impl Keeper {
         asked_at: Moment,
         answer: Option<&Result<Renewed, BackendError>>,
     ) {
+        let Some((lease, kept)) = self.kept.get_key_value(&owner) else { return };
+        let (one, valid_for) = ((kept.due, lease.clone()), kept.valid_for);
         // A lease that was added again meanwhile already has its next renewal.
-        let Some(kept) = self.kept.get_mut(&owner).filter(|kept| kept.due.is_none()) else { return };
+        if self.due.contains(&one) {
+            return;
+        }
+        let lease = one.1;
         match answer {
             Some(Ok(Renewed::Renewed { valid_for, .. })) => {
-                kept.valid_for = *valid_for;
-                let due = asked_at + self.period(*valid_for);
-                self.schedule(owner, due);
+                let (due, valid_for) = (asked_at + self.period(*valid_for), *valid_for);
+                self.schedule(lease, Kept { due, valid_for });
             }
             Some(Ok(Renewed::NotHeld)) => self.forget(owner),
             Some(Ok(Renewed::Unsure) | Err(_)) | None => {
-                let pause = self.dice.jittered(kept.valid_for / RETRY_PART);
-                self.schedule(owner, now + pause.clamp(PAUSE_MIN, RETRY_MAX));
+                let pause = self.dice.jittered(valid_for / RETRY_PART);
+                self.schedule(lease, Kept { due: now + pause.clamp(PAUSE_MIN, RETRY_MAX), valid_for });
             }
         }
     }
@@ -194,13 +196,37 @@ impl Keeper {
         (soonest(valid_for) + self.dice.jittered(valid_for / 30)).max(PAUSE_MIN)
     }
 
-    fn schedule(&mut self, owner: Owner, due: Moment) {
-        if let Some(kept) = self.kept.get_mut(&owner) {
-            kept.due = Some(due);
-            self.due.insert((due, owner));
-        }
+    fn schedule(&mut self, lease: ByOwner, kept: Kept) {
+        self.due.insert((kept.due, lease.clone()));
+        self.kept.insert(lease, kept);
     }
 }
+
+impl Borrow<Owner> for ByOwner {
+    fn borrow(&self) -> &Owner {
+        &self.0.owner
+    }
+}
+
+impl Ord for ByOwner {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.owner.cmp(&other.0.owner)
+    }
+}
+
+impl PartialOrd for ByOwner {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for ByOwner {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for ByOwner {}
 
 /// A third of the validity, less the most that jitter adds.
 fn soonest(valid_for: Duration) -> Duration {

@@ -1,6 +1,7 @@
 //! Fencing tokens: numbers that rise with every turn, for the protected resource to check.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -26,23 +27,24 @@ use crate::Invalid;
 /// M. Kleppmann, "How to do distributed locking" (2016); sequencers in M. Burrows, "The Chubby lock service" (2006).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
-pub struct FencingToken(u64);
+pub struct FencingToken(NonZeroU64);
 
 impl FencingToken {
     /// The highest token: 2^53 - 1. Counted in microseconds since 1970 it is reached in the year 2255.
-    pub const MAX: Self = Self((1 << 53) - 1);
+    pub const MAX: Self = Self(NonZeroU64::MIN.saturating_add((1 << 53) - 2));
 
     /// The token with this number, from 1 to [`FencingToken::MAX`].
     ///
     /// # Errors
     /// `Invalid` outside that range.
     pub fn new(number: u64) -> Result<Self, Invalid> {
-        if (1..=Self::MAX.0).contains(&number) { Ok(Self(number)) } else { Err(out_of_range(number)) }
+        let token = NonZeroU64::new(number).map(Self).filter(|token| *token <= Self::MAX);
+        token.ok_or_else(|| out_of_range(number))
     }
 
     /// The number itself, as the resource stores it.
     pub fn get(self) -> u64 {
-        self.0
+        self.0.get()
     }
 }
 
@@ -54,7 +56,7 @@ impl fmt::Display for FencingToken {
 
 impl From<FencingToken> for u64 {
     fn from(token: FencingToken) -> Self {
-        token.0
+        token.get()
     }
 }
 
@@ -68,7 +70,7 @@ impl TryFrom<u64> for FencingToken {
 
 impl From<FencingToken> for i64 {
     fn from(token: FencingToken) -> Self {
-        token.0.cast_signed() // far below the sign
+        token.get().cast_signed() // far below the sign
     }
 }
 
@@ -163,7 +165,7 @@ impl TokenRange {
 
     /// How many tokens it spans; at most [`Width::MAX`].
     pub fn width(self) -> Width {
-        let beyond_the_first = self.high.0.saturating_sub(self.low.0);
+        let beyond_the_first = self.high.get().saturating_sub(self.low.get());
         Width::for_waiters(usize::try_from(beyond_the_first).unwrap_or(usize::MAX).saturating_add(1))
     }
 

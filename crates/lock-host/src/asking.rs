@@ -18,8 +18,8 @@ use crate::turn::{Held, Turn};
 pub struct Asking<'a, D: Driver> {
     stations: &'a Arc<Stations<D>>,
     site: Arc<Site<D>>,
-    name: LockName,
-    options: LockOptions,
+    name: &'a LockName,
+    options: &'a LockOptions,
     note: Note,
     patience: Patience,
     acquisition: Acquisition,
@@ -31,12 +31,12 @@ impl<'a, D: Driver> Asking<'a, D> {
     pub(crate) fn new(
         stations: &'a Arc<Stations<D>>,
         site: Arc<Site<D>>,
-        name: LockName,
-        options: LockOptions,
+        name: &'a LockName,
+        options: &'a LockOptions,
         note: Note,
     ) -> Self {
         let patience = options.patience(stations.ports().clock.now());
-        let acquisition = Acquisition::begin(&name, stations.ports().policy.store.backend);
+        let acquisition = Acquisition::begin(name, stations.ports().policy.store.backend);
         Self { stations, site, name, options, note, patience, acquisition, cancel: None }
     }
 
@@ -64,7 +64,7 @@ impl<'a, D: Driver> Asking<'a, D> {
     /// Joins the line with a new turn. `begin` puts it among the waiters of the site.
     pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> (Turn<D>, T) {
         let id = self.site.ports().next_turn();
-        let LockOptions { ttl, attempts, max_hold, .. } = self.options;
+        let LockOptions { ttl, attempts, max_hold, .. } = *self.options;
         let (terms, patience, note) = (Terms::exclusive(ttl), self.patience, self.note.clone());
         let mut turn = Turn::new(Arc::clone(&self.site), id);
         let mut inner = self.site.lock();

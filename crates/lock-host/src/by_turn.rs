@@ -1,97 +1,133 @@
 //! Values by turn, in the order of the turns.
 
 use std::collections::VecDeque;
+use std::mem;
 
 use lock_core::station::TurnId;
 
 /// One value for each of some turns, in the order of the turns.
 ///
-/// To look one up, to add one at the end and to take one out costs next to nothing however many there are. While it is
-/// empty it keeps no memory, and for one value no more than that needs.
+/// To look one up, to add one at the end and to take one out costs next to nothing however many there are. Most are alone, and
+/// need no memory beside this.
 #[derive(Debug)]
-pub struct ByTurn<T> {
-    /// A value that is taken out of the middle leaves a gap; there are never more gaps than values, and none at either end.
-    slots: VecDeque<Slot<T>>,
-    gaps: usize,
+pub enum ByTurn<T> {
+    /// One value, or none.
+    One(Option<(TurnId, T)>),
+    /// There was more than one since there was none.
+    Many(Box<Slots<T>>),
 }
 
+/// The values of several turns.
 #[derive(Debug)]
-struct Slot<T> {
-    turn: TurnId,
-    value: Option<T>,
+pub struct Slots<T> {
+    /// A value that is taken out of the middle leaves a gap; there are never more gaps than values, and none at either end.
+    slots: VecDeque<(TurnId, Option<T>)>,
+    gaps: usize,
 }
 
 impl<T> ByTurn<T> {
     /// Sets the value of a turn.
     pub fn insert(&mut self, turn: TurnId, value: T) {
-        // Most are alone.
-        if self.slots.capacity() == 0 {
-            self.slots.reserve_exact(1);
-        }
-        // Turns are drawn before they are added, so one may have been overtaken by the next.
-        let at = self.slots.partition_point(|slot| slot.turn < turn);
-        match self.slots.get_mut(at).filter(|slot| slot.turn == turn) {
-            Some(slot) => self.gaps -= usize::from(slot.value.replace(value).is_none()),
-            None => self.slots.insert(at, Slot { turn, value: Some(value) }),
-        }
+        *self = match mem::take(self) {
+            Self::One(None) => Self::One(Some((turn, value))),
+            Self::One(Some((one, _))) if one == turn => Self::One(Some((turn, value))),
+            Self::One(Some((one, first))) => {
+                let mut many = Box::new(Slots { slots: VecDeque::new(), gaps: 0 });
+                many.insert(one, first);
+                many.insert(turn, value);
+                Self::Many(many)
+            }
+            Self::Many(mut many) => {
+                many.insert(turn, value);
+                Self::Many(many)
+            }
+        };
     }
 
     /// The value of a turn.
     pub fn get(&self, turn: TurnId) -> Option<&T> {
-        self.slots.get(self.find(turn)?)?.value.as_ref()
+        match self {
+            Self::One(one) => one.as_ref().filter(|(one, _)| *one == turn).map(|(_, value)| value),
+            Self::Many(many) => many.slots.get(many.find(turn)?)?.1.as_ref(),
+        }
     }
 
     /// The value of a turn, to change it.
     pub fn get_mut(&mut self, turn: TurnId) -> Option<&mut T> {
-        let index = self.find(turn)?;
-        self.slots.get_mut(index)?.value.as_mut()
+        match self {
+            Self::One(one) => one.as_mut().filter(|(one, _)| *one == turn).map(|(_, value)| value),
+            Self::Many(many) => {
+                let index = many.find(turn)?;
+                many.slots.get_mut(index)?.1.as_mut()
+            }
+        }
     }
 
     /// Takes out the value of a turn.
     pub fn remove(&mut self, turn: TurnId) -> Option<T> {
+        match self {
+            Self::One(one) => one.take_if(|(one, _)| *one == turn).map(|(_, value)| value),
+            Self::Many(many) => {
+                let value = many.remove(turn)?;
+                if many.slots.is_empty() {
+                    *self = Self::default();
+                }
+                Some(value)
+            }
+        }
+    }
+
+    /// The value of the first turn.
+    pub fn first(&self) -> Option<&T> {
+        self.iter().next().map(|(_, value)| value)
+    }
+
+    /// All turns and their values, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (TurnId, &T)> {
+        let (one, many) = match self {
+            Self::One(one) => (one.as_ref(), None),
+            Self::Many(many) => (None, Some(&many.slots)),
+        };
+        let one = one.map(|(turn, value)| (*turn, value));
+        one.into_iter().chain(many.into_iter().flatten().filter_map(|(turn, value)| Some((*turn, value.as_ref()?))))
+    }
+
+    /// Whether there is no turn.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::One(None))
+    }
+}
+
+impl<T> Default for ByTurn<T> {
+    fn default() -> Self {
+        Self::One(None)
+    }
+}
+
+impl<T> Slots<T> {
+    fn insert(&mut self, turn: TurnId, value: T) {
+        // Turns are drawn before they are added, so one may have been overtaken by the next.
+        let at = self.slots.partition_point(|(other, _)| *other < turn);
+        match self.slots.get_mut(at).filter(|(other, _)| *other == turn) {
+            Some((_, slot)) => self.gaps -= usize::from(slot.replace(value).is_none()),
+            None => self.slots.insert(at, (turn, Some(value))),
+        }
+    }
+
+    fn find(&self, turn: TurnId) -> Option<usize> {
+        self.slots.binary_search_by_key(&turn, |(other, _)| *other).ok()
+    }
+
+    fn remove(&mut self, turn: TurnId) -> Option<T> {
         let index = self.find(turn)?;
-        let value = self.slots.get_mut(index)?.value.take()?;
+        let value = self.slots.get_mut(index)?.1.take()?;
         self.gaps += 1;
         self.close_gaps();
         Some(value)
     }
 
-    /// The value of the first turn.
-    pub fn first(&self) -> Option<&T> {
-        self.values().next()
-    }
-
-    /// All values, in the order of their turns.
-    pub fn values(&self) -> impl Iterator<Item = &T> {
-        self.iter().map(|(_, value)| value)
-    }
-
-    /// All values, in the order of their turns, to change them.
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.slots.iter_mut().filter_map(|slot| slot.value.as_mut())
-    }
-
-    /// All values, in the order of their turns.
-    pub fn into_values(self) -> impl Iterator<Item = T> {
-        self.slots.into_iter().filter_map(|slot| slot.value)
-    }
-
-    /// All turns and their values, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (TurnId, &T)> {
-        self.slots.iter().filter_map(|slot| Some((slot.turn, slot.value.as_ref()?)))
-    }
-
-    /// Whether there is no turn.
-    pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
-    }
-
-    fn find(&self, turn: TurnId) -> Option<usize> {
-        self.slots.binary_search_by_key(&turn, |slot| slot.turn).ok()
-    }
-
     fn close_gaps(&mut self) {
-        let is_gap = |slot: &Slot<T>| slot.value.is_none();
+        let is_gap = |slot: &(TurnId, Option<T>)| slot.1.is_none();
         while self.slots.front().is_some_and(is_gap) {
             self.slots.pop_front();
             self.gaps -= 1;
@@ -101,18 +137,9 @@ impl<T> ByTurn<T> {
             self.gaps -= 1;
         }
         if self.gaps > self.slots.len() / 2 {
-            self.slots.retain(|slot| slot.value.is_some());
+            self.slots.retain(|(_, value)| value.is_some());
             self.gaps = 0;
         }
-        if self.slots.is_empty() {
-            self.slots = VecDeque::new();
-        }
-    }
-}
-
-impl<T> Default for ByTurn<T> {
-    fn default() -> Self {
-        Self { slots: VecDeque::new(), gaps: 0 }
     }
 }
 
@@ -127,7 +154,19 @@ mod tests {
     }
 
     fn values(all: &ByTurn<u64>) -> Vec<u64> {
-        all.values().copied().collect()
+        all.iter().map(|(_, value)| *value).collect()
+    }
+
+    #[test]
+    fn one_value_needs_no_room_of_its_own() {
+        let mut all = of([1]);
+        assert!(matches!(all, ByTurn::One(_)) && all.first() == Some(&1));
+        all.insert(TurnId(1), 2);
+        *all.get_mut(TurnId(1)).unwrap() += 1;
+        assert_eq!((all.get(TurnId(1)), all.get(TurnId(2))), (Some(&3), None));
+        assert!(all.get_mut(TurnId(2)).is_none() && all.remove(TurnId(2)).is_none());
+        assert_eq!(all.remove(TurnId(1)), Some(3));
+        assert!(all.is_empty() && all.remove(TurnId(1)).is_none() && all.first().is_none());
     }
 
     #[test]
@@ -138,18 +177,12 @@ mod tests {
         assert!(all.remove(TurnId(2)).is_none() && all.get(TurnId(2)).is_none() && all.get_mut(TurnId(4)).is_none());
         all.insert(TurnId(2), 7);
         all.insert(TurnId(2), 8);
-        all.values_mut().for_each(|value| *value += 1);
-        assert_eq!((values(&all), all.gaps), (vec![2, 9, 4], 0));
-        assert_eq!((all.first(), all.get(TurnId(2))), (Some(&2), Some(&9)));
-    }
-
-    #[test]
-    fn nothing_is_moved_where_nothing_changes() {
-        let mut all = of([1, 2]);
-        let place = std::ptr::from_ref(&all.slots[0]);
-        assert_eq!(all.remove(TurnId(3)), None);
-        all.remove(TurnId(2));
-        assert_eq!(std::ptr::from_ref(&all.slots[0]), place);
+        *all.get_mut(TurnId(2)).unwrap() += 1;
+        assert_eq!((values(&all), all.first(), all.get(TurnId(2))), (vec![1, 9, 3], Some(&1), Some(&9)));
+        for turn in [3, 1, 2] {
+            assert!(!all.is_empty() && all.remove(TurnId(turn)).is_some());
+        }
+        assert!(all.is_empty());
     }
 
     /// Gaps in the middle are not skipped each time, and values are not moved for each gap.
@@ -158,16 +191,12 @@ mod tests {
         let mut all = of(1..=100);
         for turn in 2..=99 {
             all.remove(TurnId(turn));
-            assert!(all.gaps * 2 <= all.slots.len() && all.values().count() + all.gaps == all.slots.len());
+            let ByTurn::Many(many) = &all else { panic!("{all:?}") };
+            assert!(many.gaps * 2 <= many.slots.len() && values(&all).len() + many.gaps == many.slots.len());
         }
         assert_eq!(values(&all), [1, 100]);
         all.remove(TurnId(100));
         all.remove(TurnId(1));
-        assert!(all.is_empty() && all.slots.capacity() == 0);
-    }
-
-    #[test]
-    fn one_value_takes_the_room_of_one() {
-        assert_eq!(of([1]).slots.capacity(), 1);
+        assert!(matches!(all, ByTurn::One(None)), "what it kept for many is freed");
     }
 }

@@ -245,7 +245,7 @@ impl Diary {
         let Some(due) = self.renewal.as_mut().filter(|due| due.owner == owner) else { return };
         let by = self.now.since(due.at);
         due.at = asked_at + valid_for / 3;
-        let until = self.holds.values().map(|holding| holding.hold.valid_until()).min();
+        let until = self.holds.iter().map(|(_, holding)| holding.hold.valid_until()).min();
         if let Some(until) = until.filter(|_| by > valid_for / LATE_PART) {
             self.late = Some(Late { by, remaining: until.since(self.now) });
         }

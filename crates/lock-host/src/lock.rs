@@ -41,9 +41,9 @@ impl<D: Driver> Lock<D> {
     /// `Invalid` for an invalid name or option; `Backend` if the system's random source fails.
     pub fn ask(&self) -> Result<Asking<'_, D>, AcquireError> {
         self.options.validate()?;
-        let (name, note) = (self.name.clone()?, note(&self.options.why)?);
-        let site = self.stations.site(&name).map_err(no_randomness)?;
-        Ok(Asking::new(&self.stations, site, name, self.options.clone(), note))
+        let (name, note) = (self.name.as_ref().map_err(Clone::clone)?, note(&self.options.why)?);
+        let site = self.stations.site(name).map_err(no_randomness)?;
+        Ok(Asking::new(&self.stations, site, name, &self.options, note))
     }
 
     /// Why waiters for the lock still wait, if the store fails.
