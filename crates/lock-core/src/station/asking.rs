@@ -154,10 +154,11 @@ impl Station {
     }
 
     /// Continues under an owner that the store has never seen, at the same pace.
-    fn with_next_owner(&mut self, now: Moment, quest: Box<Quest>) -> Box<Quest> {
+    fn with_next_owner(&mut self, now: Moment, mut quest: Box<Quest>) -> Box<Quest> {
         let (owner, terms) = (self.owners.draw(), self.line.terms().unwrap_or(quest.terms));
         let Quest { tries, hint, holder, drawn, .. } = *quest;
-        Box::new(Quest { tries, hint, holder, drawn, ..Quest::new(owner, terms, now) })
+        *quest = Quest { tries, hint, holder, drawn, ..Quest::new(owner, terms, now) };
+        quest
     }
 
     fn retry(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
