@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use bench_measure::{Client, Lock, Plan, now};
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
 /// How far apart the tries are while somebody else holds the lock, in milliseconds.
 const RETRY_MS: std::ops::RangeInclusive<u64> = 5..=15;
@@ -57,8 +57,9 @@ impl Client for Bare {
 }
 
 impl BareLock {
-    /// Runs a statement in a transaction of its own, and returns how many rows it changed.
-    fn transact(&self, statement: &str, values: impl rusqlite::Params) -> Result<usize> {
+    /// Runs a statement in a transaction of its own, and returns how many rows it changed. Other tasks have their turn first.
+    async fn transact(&self, statement: &str, values: impl rusqlite::Params + Send) -> Result<usize> {
+        tokio::task::yield_now().await;
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.prepare_cached("BEGIN IMMEDIATE")?.execute(())?;
         let changed = file.prepare_cached(statement)?.execute(values)?;
@@ -76,7 +77,7 @@ impl Lock for BareLock {
         loop {
             let now = now();
             let expires = now + self.ttl.as_nanos() as u64;
-            if self.transact(ACQUIRE, params![self.name, owner, expires as i64, now as i64])? == 1 {
+            if self.transact(ACQUIRE, (&self.name, &owner, expires as i64, now as i64)).await? == 1 {
                 return Ok(owner);
             }
             tokio::time::sleep(Duration::from_millis(fastrand::u64(RETRY_MS))).await;
@@ -84,7 +85,7 @@ impl Lock for BareLock {
     }
 
     async fn release(&self, owner: String) -> Result<()> {
-        ensure!(self.transact(RELEASE, params![self.name, owner])? == 1, "the lock was lost");
+        ensure!(self.transact(RELEASE, (&self.name, &owner)).await? == 1, "the lock was lost");
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! What `leasehold` prints for people, and when it prints nothing.
+//! The messages of `leasehold`, and when it prints none.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]

@@ -139,7 +139,7 @@ fn leave(site: &Site, turn: TurnId, ended: Option<oneshot::Sender<Ended>>) -> Lo
 /// site. The turn has to be left when this is dropped: then a loop continues the request.
 pub(crate) async fn answer<T>(site: &Site, turn: TurnId, mut answer: oneshot::Receiver<T>) -> Option<T> {
     let told = poll_fn(|cx| match poll_own(site, turn, cx) {
-        // Whoever takes the request away wakes this task. To wait for the answer as well would wake it once too often.
+        // The code that takes the request away wakes this task. Waiting for the answer as well would wake it once too often.
         Own::Pending => Poll::Pending,
         Own::Done => answer.poll_unpin(cx),
     });

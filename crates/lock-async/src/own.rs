@@ -12,12 +12,16 @@ use lock_core::station::{ActionId, TurnId};
 /// A request to the store, up to the point where its station has the answer.
 pub(crate) type Running = BoxFuture<'static, ()>;
 
-/// The requests of a site that no loop has yet, in their order.
+/// The requests of a site that no loop has yet. Boxed while there are any: most sites just hold.
 #[derive(Default)]
-pub(crate) struct Own {
+pub(crate) struct Own(Option<Box<Requests>>);
+
+/// What is under way at a site.
+#[derive(Default)]
+struct Requests {
     first: First,
     behind: Vec<Running>,
-    /// How many requests were not answered yet, those of the loops included.
+    /// How many were not answered yet, those of the loops included.
     unanswered: usize,
 }
 
@@ -51,33 +55,39 @@ enum After {
 impl Own {
     /// A request of the station. What follows decides who runs it.
     pub(crate) fn push(&mut self, id: ActionId, request: Running) {
-        self.unanswered += 1;
-        if self.unanswered == 1 && matches!(self.first, First::None) {
-            self.first = First::Here { id, request, by: None };
+        let all = self.0.get_or_insert_default();
+        all.unanswered += 1;
+        if all.unanswered == 1 {
+            all.first = First::Here { id, request, by: None };
         } else {
-            self.behind.push(request);
+            all.behind.push(request);
         }
     }
 
     /// The station gets the answer to a request.
     pub(crate) fn answered(&mut self, answered: ActionId) {
-        self.unanswered = self.unanswered.saturating_sub(1);
-        if matches!(self.first, First::Polled { id, .. } if id == answered) {
-            self.first = First::None;
+        let Some(all) = &mut self.0 else { return };
+        all.unanswered -= 1;
+        if matches!(all.first, First::Polled { id, .. } if id == answered) {
+            all.first = First::None;
+        }
+        if all.unanswered == 0 {
+            self.0 = None;
         }
     }
 
     /// The request for the task of this turn to poll, if there is no other. Otherwise all go to a loop.
     pub(crate) fn take(&mut self, turn: TurnId, send: impl FnMut(Running) -> Result<(), Running>) -> Option<Running> {
-        match mem::take(&mut self.first) {
+        let all = self.0.as_mut()?;
+        match mem::take(&mut all.first) {
             First::Here { id, request, by }
-                if self.behind.is_empty() && by.as_ref().is_none_or(|by| by.turn == turn) =>
+                if all.behind.is_empty() && by.as_ref().is_none_or(|by| by.turn == turn) =>
             {
-                self.first = First::Polled { id, by: turn, after: After::Stays };
+                all.first = First::Polled { id, by: turn, after: After::Stays };
                 Some(request)
             }
             other @ (First::None | First::Here { .. } | First::Polled { .. }) => {
-                self.first = other;
+                all.first = other;
                 self.hand_over(send);
                 None
             }
@@ -91,47 +101,50 @@ impl Own {
         left: Option<(Running, Waker)>,
         send: impl FnMut(Running) -> Result<(), Running>,
     ) -> bool {
-        let First::Polled { id, by, after } = self.first else { return false };
+        let Some(all) = &mut self.0 else { return false };
+        let First::Polled { id, by, after } = all.first else { return false };
         if by != turn {
             return false;
         }
-        self.first = First::None;
+        all.first = First::None;
         if let Some((request, waker)) = left {
-            self.first = First::Here { id, request, by: Some(Runner { turn, waker }) };
+            all.first = First::Here { id, request, by: Some(Runner { turn, waker }) };
         }
-        if after == After::Goes || !self.behind.is_empty() {
+        if after == After::Goes || !all.behind.is_empty() {
             self.hand_over(send);
         }
-        matches!(self.first, First::Here { .. })
+        self.0.as_ref().is_some_and(|all| matches!(all.first, First::Here { .. }))
     }
 
     /// Gives all to a loop: at once, or when the present poll is over. What cannot be sent stays if it was polled, because
     /// its end needs the site, which is locked.
     pub(crate) fn hand_over(&mut self, mut send: impl FnMut(Running) -> Result<(), Running>) {
-        match mem::take(&mut self.first) {
+        let Some(all) = &mut self.0 else { return };
+        match mem::take(&mut all.first) {
             First::Polled { id, by, .. } => {
-                self.first = First::Polled { id, by, after: After::Goes };
+                all.first = First::Polled { id, by, after: After::Goes };
                 return;
             }
             First::Here { id, request, by } => {
                 let sent = send(request);
                 let waker = by.as_ref().map(|by| by.waker.clone());
                 if let (Err(request), Some(_)) = (sent, &by) {
-                    self.first = First::Here { id, request, by };
+                    all.first = First::Here { id, request, by };
                 }
                 waker.into_iter().for_each(Waker::wake);
             }
             First::None => {}
         }
-        mem::take(&mut self.behind).into_iter().for_each(|request| _ = send(request));
+        mem::take(&mut all.behind).into_iter().for_each(|request| _ = send(request));
     }
 
     /// What could not be sent, for the caller to drop once the site is unlocked.
     pub(crate) fn take_stranded(&mut self) -> Option<Running> {
-        match mem::take(&mut self.first) {
+        let all = self.0.as_mut()?;
+        match mem::take(&mut all.first) {
             First::Here { request, .. } => Some(request),
             other @ (First::None | First::Polled { .. }) => {
-                self.first = other;
+                all.first = other;
                 None
             }
         }
@@ -139,11 +152,11 @@ impl Own {
 
     /// Whether a task polls a request at this moment.
     pub(crate) fn is_polled(&self) -> bool {
-        matches!(self.first, First::Polled { .. })
+        self.0.as_ref().is_some_and(|all| matches!(all.first, First::Polled { .. }))
     }
 
     /// Whether there is a request that no loop has.
     pub(crate) fn is_waiting(&self) -> bool {
-        !matches!(self.first, First::None) || !self.behind.is_empty()
+        self.0.as_ref().is_some_and(|all| !matches!(all.first, First::None) || !all.behind.is_empty())
     }
 }

@@ -2,7 +2,6 @@
 //! different locks as one command.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -11,7 +10,7 @@ use redis::{Cmd, Pipeline, RedisResult, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
 
-use crate::runs::{apart, first_run, together};
+use crate::runs::{NOT_RUN, apart, first_run, together};
 use crate::script::Many;
 use crate::wire::{Call, load};
 
@@ -22,16 +21,11 @@ pub(crate) const TOGETHER_MAX: usize = 32;
 /// them time.
 pub(crate) const TOGETHER_AT_NODES_MAX: usize = 128;
 
-/// How the server refuses a script before it runs it: it does not know it, or the user may not use one of the keys. A single
-/// request may be unaffected.
-const NOT_RUN: [&str; 2] = ["NOSCRIPT", "NOPERM"];
-
 /// Sends requests over one connection, in the order in which they were handed over.
-#[derive(Clone)]
 pub(crate) struct Batcher {
     connection: MultiplexedConnection,
     requests: mpsc::UnboundedSender<Request>,
-    under_way: Arc<AtomicUsize>,
+    under_way: AtomicUsize,
 }
 
 struct Request {
@@ -62,7 +56,7 @@ impl Batcher {
     pub(crate) fn new(connection: MultiplexedConnection, together: usize) -> Self {
         let (batcher, requests) = mpsc::unbounded_channel();
         tokio::spawn(send_all(requests, connection.clone(), together));
-        Self { connection, requests: batcher, under_way: Arc::default() }
+        Self { connection, requests: batcher, under_way: AtomicUsize::new(0) }
     }
 
     /// Sends a command and waits for its answer.

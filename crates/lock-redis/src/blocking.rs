@@ -25,7 +25,7 @@ use crate::peer::Peer;
 use crate::socket::Span;
 use crate::stack::{Asks, Heard, Stack};
 use crate::verbs::Renewal;
-use crate::wire::{LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
+use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
 use crate::{BACKEND, RedisConfig};
 
 use self::source::Source;
@@ -136,16 +136,16 @@ impl Redis {
     fn evaluate<Q: Question>(&self, question: &Q, span: Span) -> Result<Heard, Failure> {
         let call = |peer: &Peer| question.call(Line { wire: &self.wire, peer, first: None });
         let ask = |asks: &Asks<'_>| self.source.ask(question.operation(), asks, span);
-        let heard = ask(&|peer| Ok(call(peer)?.command))?;
+        let heard = ask(&call)?;
         if !heard.reply.as_ref().is_err_and(has_forgotten_the_script) {
             return Ok(heard);
         }
         let Some(script) = call(&heard.peer)?.script else { return Ok(heard) };
-        let loaded = ask(&|_| Ok(load(script)))?;
+        let loaded = ask(&|_| Ok(Call::plain(load(script))))?;
         if loaded.reply.is_err() {
             return Ok(loaded);
         }
-        ask(&|peer| Ok(call(peer)?.command))
+        ask(&call)
     }
 }
 

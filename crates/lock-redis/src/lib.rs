@@ -41,7 +41,6 @@ pub mod nonblocking;
 mod peer;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
-#[cfg(feature = "async")]
 mod runs;
 mod script;
 mod slots;

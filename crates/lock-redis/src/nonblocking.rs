@@ -162,12 +162,19 @@ impl Redis {
         span: Span,
         first: Option<&Failure>,
     ) -> Result<Q::Answer, Failure> {
-        let checkout = timeout_at(span.until, self.source.checkout(question.operation())).await;
-        let mut handle = checkout.map_err(|_| Failure::no_connection(&self.wire.server, span.within))??;
-        let outcome = match timeout_at(span.until, self.evaluate(&mut handle, question)).await {
-            Ok(outcome) => outcome?
-                .map_err(|error| classify(self.wire.asked(span.within), &error).at(|| handle.peer().incarnation())),
-            Err(_) => Err(Failure::no_answer(&self.wire.server, span.within)),
+        // One time limit for both steps, because each one is a timer.
+        let mut handle = None;
+        let asked = timeout_at(span.until, async {
+            let handle = handle.insert(self.source.checkout(question.operation()).await?);
+            self.evaluate(handle, question).await
+        });
+        let reply = asked.await.ok().transpose()?;
+        let handle = handle.ok_or_else(|| Failure::no_connection(&self.wire.server, span.within))?;
+        let outcome = match reply {
+            Some(reply) => {
+                reply.map_err(|error| classify(self.wire.asked(span.within), &error).at(|| handle.peer().incarnation()))
+            }
+            None => Err(Failure::no_answer(&self.wire.server, span.within)),
         };
         let answer = outcome.map(|reply| question.read(Line { first, ..self.line(&handle) }, reply));
         self.source.give_back(handle, span.within, answer.as_ref().err());

@@ -8,6 +8,10 @@ use redis::{Cmd, Value};
 use crate::script::Many;
 use crate::wire::Call;
 
+/// How the server refuses a script before it runs it: it does not know it, or the user may not use one of the keys. A single
+/// request may be unaffected.
+pub(crate) const NOT_RUN: [&str; 2] = ["NOSCRIPT", "NOPERM"];
+
 /// How many of the requests, from the first on, are one command: those after it that ask the same of other locks.
 pub(crate) fn first_run<'a>(calls: impl IntoIterator<Item = &'a Call>) -> usize {
     let mut calls = calls.into_iter();
@@ -29,16 +33,17 @@ fn for_many(call: &Call) -> Option<(&'static Many, &[u8])> {
 
 /// The command that asks everything at once.
 pub(crate) fn together<'a>(many: &Many, calls: impl ExactSizeIterator<Item = &'a Call> + Clone) -> Cmd {
-    let keys = 1 + many.keys;
+    let arguments = 1 + many.keys;
+    let part = |index| calls.clone().filter_map(move |call| call.parts().nth(index));
     let mut command = redis::cmd("EVALSHA");
-    command.arg(many.script.hash()).arg(1 + calls.len() * many.keys);
-    for (index, call) in calls.clone().enumerate() {
-        let shared = usize::from(index > 0);
-        call.parts().take(keys).skip(shared).for_each(|key| _ = command.arg(key));
+    command.arg(many.script.hash()).arg(1 + calls.len() * many.sent);
+    part(0).take(1).for_each(|key| _ = command.arg(key));
+    (1..=many.sent).flat_map(part).for_each(|key| _ = command.arg(key));
+    for shared in arguments..arguments + many.shared {
+        // Of two numbers in decimal, the longer one is the higher one.
+        part(shared).max_by_key(|number| (number.len(), *number)).iter().for_each(|highest| _ = command.arg(highest));
     }
-    for call in calls {
-        call.parts().skip(keys).for_each(|argument| _ = command.arg(argument));
-    }
+    calls.flat_map(|call| call.parts().skip(arguments + many.shared)).for_each(|argument| _ = command.arg(argument));
     command
 }
 
@@ -53,7 +58,7 @@ pub(crate) fn apart(reply: Value, count: usize) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Certainty, Claim, Note, Owner, Prefix, Queueing, ReleaseRequest, Terms, Ttl, Width};
+    use lock_core::{Certainty, Claim, FencingToken, Note, Owner, Prefix, Queueing, ReleaseRequest, Terms, Ttl, Width};
 
     use super::*;
     use crate::peer::{Peer, Place};
@@ -137,11 +142,21 @@ mod tests {
             let redis::Arg::Simple(word) = word else { panic!("{word:?}") };
             String::from_utf8(word.to_vec()).unwrap()
         });
-        let keys = |name: &str| [name.to_owned(), format!("leasehold:{{{name}}}:q"), format!("leasehold:{{{name}}}:w")];
         let mine = format!("lh1:{}:", "07".repeat(16));
-        let begin = ["EVALSHA", many.script.hash(), "7", "leasehold:counter"].map(str::to_owned);
-        let expected = [begin.as_slice(), &keys("a"), &keys("b"), &[mine.clone(), mine]].concat();
+        let keys = ["leasehold:counter", "a", "b", "leasehold:{a}:q", "leasehold:{b}:q"];
+        let expected = [&["EVALSHA", many.script.hash(), "5"][..], &keys, &[&mine, &mine]].concat();
         assert_eq!(words.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn the_highest_floor_counts_for_all() {
+        let with_floor =
+            |name, floor| asked(&Claim { floor: Some(FencingToken::new(floor).unwrap()), ..claim(name) }, STORED);
+        let calls = [with_floor("a", 9), acquire("b"), with_floor("c", 1000), with_floor("d", 999)];
+        let command = together(calls[0].many.unwrap(), calls.iter());
+        let words: Vec<_> = command.args_iter().collect();
+        assert_eq!(words.len(), 3 + 1 + 4 * 3 + 1 + 4 * 2);
+        assert!(matches!(words[3 + 1 + 4 * 3], redis::Arg::Simple(b"1000")));
     }
 
     #[test]

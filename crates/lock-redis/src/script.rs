@@ -1,7 +1,8 @@
 //! What Redis runs: one script for each verb, atomic by nature. The texts are in `scripts/`, the contract in
 //! `docs/wire.md`.
 //!
-//! Rules of all scripts: every key is declared; the type of the lock's key is checked before anything is written; the
+//! Rules of all scripts: every key is declared (but scripts for many, which only a standalone server runs, name a lock's
+//! waiters and numbers after its queue, if they need them); the type of the lock's key is checked before anything is written; the
 //! token is drawn before the lock is set, since nothing is rolled back; expiries are set by the same `SET`; numbers are
 //! written with `%.0f`, which is exact below 2^53; the first write of a release is one that runs in a full server too
 //! (`LPOP`, `HDEL`, `DEL`) and lets what follows run.
@@ -15,12 +16,17 @@ pub(crate) struct Script {
     many: Option<&'static Many>,
 }
 
-/// What runs one verb for several locks at once, and answers a list with one reply for each. Its first key is that of the
-/// script for one lock; then come the other keys of each lock, the lock's own first, and then the arguments of each.
+/// What runs one verb for several locks at once, and answers a list with one reply for each.
+///
+/// Its keys are the first one of the script for one lock, which all share, then the locks, and then the other keys that are
+/// sent, one kind after the other. Its arguments are those that all share, and then the other ones of each.
 pub(crate) struct Many {
     pub(crate) script: Script,
-    /// How many keys there are for each lock.
+    /// How many keys there are for each lock if it is asked alone, and how many of them are sent here.
     pub(crate) keys: usize,
+    pub(crate) sent: usize,
+    /// How many arguments, from the first on, all share. They are numbers, and the highest one counts.
+    pub(crate) shared: usize,
 }
 
 impl Script {
@@ -89,36 +95,38 @@ macro_rules! drawing {
             clock: Script::new(drawing_text!("clock", $($part),+)),
         }
     };
-    ($($part:literal),+; many, $keys:literal keys each: $($of_many:literal),+) => {
+    ($($part:literal),+; many $numbers:tt: $($of_many:literal),+) => {
         Drawing {
-            stored: with_many!("stored", $($part),+; $keys: $($of_many),+),
-            clock: with_many!("clock", $($part),+; $keys: $($of_many),+),
+            stored: with_many!("stored", $($part),+; $numbers: $($of_many),+),
+            clock: with_many!("clock", $($part),+; $numbers: $($of_many),+),
         }
     };
 }
 
 macro_rules! with_many {
-    ($counting:literal, $($part:literal),+; $keys:literal: $($of_many:literal),+) => {{
-        static MANY: Many = Many { script: Script::new(drawing_text!($counting, $($of_many),+)), keys: $keys };
+    ($counting:literal, $($part:literal),+; {$($numbers:tt)+}: $($of_many:literal),+) => {{
+        static MANY: Many = Many { script: Script::new(drawing_text!($counting, $($of_many),+)), $($numbers)+ };
         Script::with_many(drawing_text!($counting, $($part),+), &MANY)
     }};
 }
 
-/// Asks for a lease. Keys: counter, lock, tombstone, queue, waiters, numbers. Arguments: `lh1:OWNER:`, ttl (ms), width,
-/// floor, note, channel (empty if the claim does not queue).
+/// Asks for a lease. Keys: counter, lock, tombstone, queue, waiters, numbers. Arguments: floor, `lh1:OWNER:`, and in
+/// one ttl (ms), width, channel (empty if the claim does not queue) and note.
 ///
 /// Answers the low token of a fresh grant, or `granted` and the tokens that the owner already has, or `held`, value,
 /// `PTTL`, or `queued`, value, `PTTL`, position, place (ms), and 1 if nobody listens on the channel.
 pub(crate) static ACQUIRE: Drawing = drawing!(
     "claim", "clock", "place", "queue", "sweep", "acquire", "alone";
-    many, 5 keys each: "clock", "place", "queue", "sweep", "acquire", "guarded", "claims"
+    many { keys: 5, sent: 3, shared: 1 }:
+    "claims", "clock", "place", "queue", "sweep", "acquire", "guarded", "claims_left"
 );
 
 /// Gives up a hold or a place. Keys: counter, lock, queue, waiters and, if a claim may still arrive, tombstone; with one, it
 /// is not for many. Arguments: `lh1:OWNER:`, life of the tombstone (ms). Answers 1 for a hold, 2 for a place, 0 for neither.
 pub(crate) static RELEASE: Drawing = drawing!(
     "part", "clock", "place", "queue", "give_up", "release";
-    many, 3 keys each: "clock", "place", "queue", "give_up", "guarded", "releases"
+    many { keys: 3, sent: 2, shared: 0 }:
+    "releases", "clock", "place", "queue", "give_up", "guarded", "releases_left"
 );
 
 /// Ends the lease that spans a token. Keys: counter, lock, queue, waiters. Arguments: token. Answers 1 or 0.

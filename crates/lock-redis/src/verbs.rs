@@ -41,12 +41,9 @@ impl Question for &Claim {
         let [tombstone, queue] = [keys.tombstone(self.owner), keys.queue()];
         let keys = [Key::Counter, keys.lock(), tombstone, queue, keys.waiters(), keys.numbers()];
         let call = Call::script(script::ACQUIRE.counting(peer.counting), &keys)
-            .arg(of_owner(self.owner))
-            .arg(self.terms.ttl.as_millis())
-            .arg(self.width.get())
             .arg(self.floor.map_or(0, FencingToken::get))
-            .arg(self.note.to_wire())
-            .arg(channel);
+            .arg(of_owner(self.owner))
+            .arg(format!("{} {} {channel} {}", self.terms.ttl.as_millis(), self.width.get(), self.note.to_wire()));
         Ok(call)
     }
 

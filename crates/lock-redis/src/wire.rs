@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{EventSink, Operation, Prefix, Released, Waiting};
-#[cfg(feature = "async")]
-use redis::Arg;
-use redis::{Client, Cmd, FromRedisValue, ToRedisArgs, Value, from_redis_value};
+use redis::{Arg, Client, Cmd, FromRedisValue, ToRedisArgs, Value, from_redis_value};
 
 use crate::channel::Channel;
 use crate::connect::server_of;
@@ -73,7 +71,6 @@ const ARGS_ROUGHLY: usize = 16;
 const BYTES_ROUGHLY: usize = 512;
 
 /// What comes before the keys of a script: the command, the script's hash, and the number of keys.
-#[cfg(feature = "async")]
 const SCRIPT_AND_COUNT: usize = 3;
 
 /// One command, and the script to load if the server does not know it.
@@ -102,7 +99,6 @@ impl Call {
     }
 
     /// The keys of its script, and then the arguments.
-    #[cfg(feature = "async")]
     pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
         self.command
             .args_iter()

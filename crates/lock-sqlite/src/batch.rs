@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use crate::error::Fault;
-use crate::line::{Line, Waiting};
+use crate::queue::{Queue, Waiting};
 use crate::session::{Ask, Failure};
 use crate::settings::Settings;
 use crate::transaction::Transaction;
@@ -20,10 +20,10 @@ const BATCH_MAX: usize = 64;
 const BATCH_TIME: Duration = Duration::from_millis(2);
 
 /// The requests of one transaction. None is answered before that transaction has ended.
-pub(crate) struct Batch<'a> {
+pub(crate) struct Batch<'a, L> {
     settings: &'a Settings,
     watcher: &'a Watcher,
-    requests: Vec<Waiting>,
+    requests: Vec<Waiting<L>>,
 }
 
 /// Whether a request is part of its transaction.
@@ -32,8 +32,8 @@ enum Part {
     Undone,
 }
 
-impl<'a> Batch<'a> {
-    pub(crate) fn new(settings: &'a Settings, watcher: &'a Watcher, first: Waiting) -> Self {
+impl<'a, L> Batch<'a, L> {
+    pub(crate) fn new(settings: &'a Settings, watcher: &'a Watcher, first: Waiting<L>) -> Self {
         Self { settings, watcher, requests: vec![first] }
     }
 
@@ -42,18 +42,18 @@ impl<'a> Batch<'a> {
     /// # Errors
     /// Nothing of the batch may be committed. That is so if the first one fails; any other that fails is undone and put
     /// back, so that it fails alone, as the first of the next batch.
-    pub(crate) fn work(&mut self, db: &Connection, ask: &Ask, line: &Line) -> Result<(), Fault> {
+    pub(crate) fn work(&mut self, db: &Connection, ask: &Ask, queue: &Queue<L>) -> Result<(), Fault> {
         let until = self.settings.timing.now() + BATCH_TIME;
         self.work_on_last(db)?;
         while self.requests.len() < BATCH_MAX
             && self.settings.timing.now() < until
-            && let Some(next) = line.next_beside(ask.access)
+            && let Some(next) = queue.next_beside(ask.access)
         {
             self.requests.push(next);
             match apart(db, || self.work_on_last(db))? {
                 Part::Kept => {}
                 Part::Undone => {
-                    self.requests.pop().into_iter().for_each(|failed| line.put_back(failed));
+                    self.requests.pop().into_iter().for_each(|failed| queue.put_back(failed));
                     break;
                 }
             }

@@ -2,6 +2,7 @@
 //!
 //! Nothing has to be installed or running. All clients of the same file exclude each other, wait in one queue (first
 //! come, first served), and draw from one counter of fencing tokens. Every commit reaches the disk.
+//! Requests of one client that wait at the same time share a commit, and none is answered before it.
 //!
 //! # What is guaranteed
 //! - Leases are timed by this boot of the machine and a clock that counts suspend ([`Timing`]): setting the wall clock
@@ -38,6 +39,7 @@ mod lookout;
 mod mounts;
 mod namespace;
 mod network;
+mod queue;
 mod schema;
 mod session;
 mod settings;
@@ -45,6 +47,7 @@ mod store;
 mod tables;
 mod timing;
 mod transaction;
+mod turn;
 mod verb;
 mod waiter;
 mod watcher;

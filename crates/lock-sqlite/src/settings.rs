@@ -1,12 +1,14 @@
 //! What all connections of one client share.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use lock_core::{Capabilities, Durability, Isolation, Prefix, Waiting};
 
 use crate::config::SqliteConfig;
 use crate::error::BACKEND;
 use crate::timing::Timing;
+use crate::wire::SWEEP_EVERY;
 
 /// Of the async and the blocking backend; each adds the order of its requests.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Durable)
@@ -19,10 +21,17 @@ pub(crate) struct Settings {
     pub(crate) path: PathBuf,
     pub(crate) prefix: Prefix,
     pub(crate) timing: Timing,
+    new_rows: AtomicU32,
 }
 
 impl Settings {
     pub(crate) fn new(config: &SqliteConfig, timing: Timing) -> Self {
-        Self { path: config.path.clone(), prefix: config.prefix.clone(), timing }
+        Self { path: config.path.clone(), prefix: config.prefix.clone(), timing, new_rows: AtomicU32::new(0) }
+    }
+
+    /// Whether the new row that is asked for is one that also clears old ones. The first one is: a client may add no
+    /// second one.
+    pub(crate) fn is_sweep_due(&self) -> bool {
+        self.new_rows.fetch_add(1, Ordering::Relaxed).is_multiple_of(SWEEP_EVERY)
     }
 }

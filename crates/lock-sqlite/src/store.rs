@@ -10,9 +10,10 @@ use lock_host::{Clock, HostClock};
 use crate::batch::Batch;
 use crate::error::too_busy;
 use crate::file::Missing;
-use crate::line::Line;
+use crate::queue::Queue;
 use crate::session::{Ask, Begun, Session, replaced_again};
 use crate::settings::Settings;
+use crate::turn::Turn;
 use crate::watcher::Watcher;
 
 /// How long opening waits for others that open or write the file.
@@ -26,13 +27,14 @@ pub(crate) struct Store {
     settings: Arc<Settings>,
     watcher: Arc<Watcher>,
     session: Option<Session>,
+    turn: Turn,
 }
 
 impl Store {
     /// A store that opens its file with the first request.
     pub(crate) fn unopened(settings: Arc<Settings>) -> Self {
         let watcher = Arc::new(Watcher::new(Arc::clone(&settings)));
-        Self { settings, watcher, session: None }
+        Self { settings, watcher, session: None, turn: Turn::default() }
     }
 
     pub(crate) fn settings(&self) -> Arc<Settings> {
@@ -50,16 +52,16 @@ impl Store {
         Ok(())
     }
 
-    /// Serves the next request of a line, with those behind it that can share its transaction.
-    pub(crate) fn serve(&mut self, line: &Line) {
-        let Some(first) = line.next() else { return };
+    /// Serves the next request of a queue, with those behind it that can share its transaction.
+    pub(crate) fn serve<L>(&mut self, queue: &Queue<L>) {
+        let Some(first) = queue.next() else { return };
         let ask = first.request.ask();
         let session = match self.begin(&ask) {
             Ok(session) => session,
             Err(error) => return first.request.answer(Err(error), &self.watcher),
         };
         let mut batch = Batch::new(&self.settings, &self.watcher, first);
-        let (session, end) = session.finish(|db| batch.work(db, &ask, line));
+        let (session, end) = session.finish(|db| batch.work(db, &ask, queue));
         self.session = session;
         batch.answer(&end);
     }
@@ -74,6 +76,13 @@ impl Store {
         if HostClock.now() >= ask.deadline {
             return Err(too_busy(ask.operation, &self.settings.path));
         }
+        let asked = self.turn.leave_room();
+        let session = self.begin_now(ask);
+        self.turn.begun(asked, HostClock.now());
+        session
+    }
+
+    fn begin_now(&mut self, ask: &Ask) -> Result<Session, BackendError> {
         let mut begun = match &self.session {
             Some(session) => session.begin(&self.settings, ask)?,
             None => Begun::Replaced,

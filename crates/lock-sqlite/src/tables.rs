@@ -113,11 +113,15 @@ impl Transaction<'_> {
         self.sweep(key)
     }
 
-    /// Clears some expired rows along the way. An expired hold may be cleared although others wait: the lock is free
+    /// Called with each new row: clears some expired rows every now and then. An expired hold may be cleared although others wait: the lock is free
     /// either way.
     pub(crate) fn sweep(&self, key: &str) -> Result<(), Fault> {
+        if !self.settings.is_sweep_due() {
+            return Ok(());
+        }
         for sweep in wire::SWEEPS {
-            self.run(sweep, named_params! { ":name": key, ":boot": self.boot(), ":now": nanos(self.now) })?;
+            let (boot, now) = (self.boot(), nanos(self.now));
+            self.run(sweep, named_params! { ":name": key, ":boot": boot, ":now": now, ":limit": wire::SWEEP_ROWS })?;
         }
         Ok(())
     }

@@ -29,10 +29,12 @@ impl<'a> Transaction<'a> {
     pub(crate) fn acquire(&self, claim: &Claim) -> Result<Answer, Fault> {
         let key = self.key(&claim.name);
         self.refuse_given_up(&key, claim.owner)?;
-        if self.hold(&key)?.is_none() && self.first_place(&key)?.is_some_and(|next| next.owner != claim.owner) {
+        let mut hold = self.hold(&key)?;
+        if hold.is_none() && self.first_place(&key)?.is_some_and(|next| next.owner != claim.owner) {
             self.hand_over(&key, Operation::Acquire)?;
+            hold = self.hold(&key)?;
         }
-        match self.hold(&key)? {
+        match hold {
             None => {
                 self.sweep(&key)?;
                 self.grant(&key, claim, self.draw(claim.width, Operation::Acquire)?)

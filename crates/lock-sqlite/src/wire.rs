@@ -78,15 +78,22 @@ macro_rules! sweep {
             $table,
             " WHERE name > :name ORDER BY ",
             $key,
-            " LIMIT 8) UNION ALL SELECT * FROM (SELECT * FROM ",
+            " LIMIT :limit) UNION ALL SELECT * FROM (SELECT * FROM ",
             $table,
             " ORDER BY ",
             $key,
-            " LIMIT 8)) WHERE NOT (boot = :boot AND expires_ns > :now))"
+            " LIMIT :limit)) WHERE NOT (boot = :boot AND expires_ns > :now))"
         )
     };
 }
-/// Bounded: each looks at 16 rows, and every new grant and tombstone, which add one, runs it.
+
+/// How many grants and tombstones, which add a row each, share a sweep.
+pub(crate) const SWEEP_EVERY: u32 = 16;
+
+/// How many rows a sweep looks at in each of its two places: a bounded number, and far more than were added since the
+/// last sweep.
+pub(crate) const SWEEP_ROWS: u32 = 8 * SWEEP_EVERY;
+
 pub(crate) const SWEEPS: [&str; 3] =
     [sweep!("locks", "name"), sweep!("queue", "name, place"), sweep!("tombstones", "name, owner")];
 

@@ -12,7 +12,8 @@ use lock_host::{Alarm, Alarms, Clock, HostClock, Ring};
 use tokio::sync::oneshot;
 
 use crate::error::{BACKEND, refusal, thread_ended};
-use crate::line::{Asked, Line, Request, Serving, Waiting};
+use crate::line::{Line, Serving};
+use crate::queue::{Asked, Request};
 use crate::settings::Settings;
 use crate::store::Store;
 use crate::verb::Verb;
@@ -85,7 +86,7 @@ impl Worker {
             Some(running) => running,
             None => start()?,
         };
-        let serving = self.line.join(Waiting { request, lead: lead.clone() });
+        let serving = self.line.join(request, lead.clone());
         let unsent = serving.and_then(|serving| lead.send(serving).err());
         *thread = Some(lead);
         if let Some(SendError(serving)) = unsent {

@@ -8,7 +8,7 @@ use test_support::RedisServer;
 const TTL: Duration = Duration::from_secs(10);
 
 #[tokio::test]
-async fn each_excludes_the_other_and_frees_for_it() {
+async fn rslock_and_leasehold_exclude_each_other_and_release_for_each_other() {
     let server = RedisServer::start();
     let theirs = LockManager::new(vec![server.url()]);
     let ours = leasehold::connect(&server.url()).await.unwrap();

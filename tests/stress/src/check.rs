@@ -206,14 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn one_after_the_other_is_well() {
+    fn turns_one_after_the_other_are_no_problem() {
         assert_eq!(judged(&[turn(2, 30, 40), turn(1, 10, 29), turn(3, 60, 60)]), []);
         let elsewhere = Turn { lock: "cold".into(), ..turn(1, 15, 25) };
         assert_eq!(judged(&[turn(2, 10, 20), elsewhere]), []);
     }
 
     #[test]
-    fn two_at_once_are_caught() {
+    fn two_turns_at_once_are_found() {
         let problems = judged(&[turn(1, 10, 50), turn(2, 20, 25), turn(3, 40, 45)]);
         let pairs = [(1, 10, 50, 2, 20, 25), (1, 10, 50, 3, 40, 45)];
         let expected = pairs.map(|(a, b, c, d, e, f)| Problem::Overlap(turn(a, b, c), turn(d, e, f)));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_that_do_not_rise_are_caught() {
+    fn tokens_that_do_not_rise_are_found() {
         assert_eq!(judged(&[turn(5, 1, 2), turn(4, 3, 4)]), [Problem::Order(turn(5, 1, 2), turn(4, 3, 4))]);
         assert_eq!(judged(&[turn(5, 1, 2), turn(5, 3, 4)]), [Problem::Order(turn(5, 1, 2), turn(5, 3, 4))]);
         // Even across a loss: here the later turn has the lower token.
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_excuses_old_beside_new_until_the_old_lease_is_over() {
+    fn after_a_loss_an_old_and_a_new_turn_may_overlap_until_the_old_lease_ends() {
         assert_eq!(judged(&[turn(40, 900, 1_100), turn(60, 1_010, 1_200)]), []);
         assert_eq!(judged(&[turn(40, 900, 1_101), turn(60, 1_010, 1_200)]).len(), 1, "too long");
         assert_eq!(judged(&[turn(51, 900, 1_100), turn(60, 1_010, 1_020)]).len(), 1, "both are new");
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_starved_are_found() {
+    fn starved_seats_are_found() {
         let calm = Calm { from: 100, until: 200, patience: Duration::from_nanos(40) };
         let without = |turns: &[Turn]| starved(turns, &["w1".into()], calm);
         let starved = |nanos| [Problem::Starved("w1".into(), nanos)];

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_come_back_from_their_lines() {
+    fn events_are_read_back_from_their_lines() {
         let whats = [
             What::Waits,
             What::Has(1_700_000_000_000_001),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_its_end_is_left_out_and_a_broken_one_is_told() {
+    fn an_unfinished_line_is_ignored_and_a_broken_one_is_an_error() {
         assert_eq!(read("7 0 hot waits\n8 0 hot has 1").unwrap().len(), 1);
         assert_eq!(read("7 0 hot wai\n").unwrap_err(), Unreadable("7 0 hot wai".into()));
         assert!(read("7 0 hot still 3\n").is_err());

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_without_tests_counts() {
+    fn code_that_is_not_only_for_tests_counts() {
         assert_eq!(counted("#[cfg(not(test))]\nfn code() {}\n").unwrap(), 2);
         assert_eq!(counted("#[cfg(unix)]\nfn code() {}\n").unwrap(), 2);
     }

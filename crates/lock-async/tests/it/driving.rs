@@ -2,17 +2,18 @@
 
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use lock_async::Client;
-use lock_core::Operation;
+use lock_async::{Client, Mutex};
+use lock_core::{Operation, ReleaseRequest};
 use lock_memory::faults::Faulty;
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
 
-use crate::support::{Bench, Names, PATIENCE, until};
+use crate::support::{Bench, Hook, Hooked, Names, PATIENCE, Yielding, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -28,6 +29,7 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
+#[expect(clippy::future_not_send, reason = "the test runs on one thread")]
 async fn is_told(told: &Receiver<&'static str>, what: &str) {
     until(|| told.try_recv().is_ok_and(|name| name == what)).await;
 }
@@ -50,6 +52,49 @@ async fn a_task_that_is_not_polled_holds_up_nobody_at_its_lock() {
     is_told(&told, "acquired").await;
     drop(unpolled.await.unwrap());
     tokio::time::timeout(PATIENCE, next).await.expect("the next one gets the lock").unwrap().unwrap();
+}
+
+/// The request is taken away while its task sleeps, and the answer wakes the task nevertheless.
+#[tokio::test]
+async fn a_task_whose_request_a_loop_continues_hears_the_answer() {
+    let bench = Bench::new();
+    let mutex = bench.client().mutex("a");
+    bench.faults.hold(Operation::Acquire);
+    let [first, second] = [mutex.clone(), mutex].map(|mutex| async move { mutex.acquire().await.map(drop) });
+    let first = tokio::spawn(first);
+    until(|| bench.faults.ran(Operation::Acquire) == 1).await;
+    let second = tokio::spawn(second);
+    tokio::task::yield_now().await;
+    bench.faults.let_go(Operation::Acquire);
+    for task in [first, second] {
+        tokio::time::timeout(PATIENCE, task).await.expect("each has its turn").unwrap().unwrap();
+    }
+}
+
+/// Another task of this client comes in the middle of the poll.
+#[tokio::test]
+async fn a_request_that_is_wanted_while_it_is_polled_goes_on() {
+    let bench = Bench::new();
+    let (came, gate) = (Arc::new(OnceLock::<Mutex>::new()), Arc::new(Semaphore::new(0)));
+    let (comes, opens) = (Arc::clone(&came), Arc::clone(&gate));
+    let backend = Hooked(bench.store.nonblocking(), move |_: &ReleaseRequest| -> Hook {
+        let (comes, opens) = (Arc::clone(&comes), Arc::clone(&opens));
+        Box::pin(async move {
+            if let Some(other) = comes.get() {
+                assert!(poll(pin!(other.acquire())).is_pending());
+            }
+            _ = opens.acquire().await;
+            Ok(())
+        })
+    });
+    let client = bench.client_of(backend);
+    let guard = client.mutex("a").acquire().await.unwrap();
+    came.set(client.mutex("a")).unwrap();
+    let mut releasing = pin!(guard.release());
+    assert!(poll(releasing.as_mut()).is_pending());
+    gate.close();
+    bench.becomes_free("a").await;
+    releasing.await.unwrap();
 }
 
 /// Nobody else is there, so the alarm is what has a loop continue.
@@ -170,11 +215,11 @@ fn a_task_on_another_runtime_goes_on_when_that_of_the_client_has_ended() {
 #[test]
 fn tasks_on_several_threads_hand_their_requests_over() {
     const TASKS: u64 = 8;
-    const ROUNDS: u64 = 2000;
+    const ROUNDS: u64 = 500;
     let bench = Bench::new();
     let runtime = Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
     runtime.block_on(async {
-        let client = bench.client();
+        let client = bench.client_of(Yielding(bench.store.nonblocking()));
         let tasks = (0..TASKS).map(|task| {
             let locks = [client.mutex("a"), client.mutex("b")];
             tokio::spawn(async move {

@@ -67,7 +67,7 @@ impl Source {
 #[cfg(feature = "r2d2")]
 fn ask_over(pool: &r2d2::Pool<Client>, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
     let peer = Arc::new(Peer::UNKNOWN.clone());
-    let command = asks(&peer)?;
+    let command = asks(&peer)?.command;
     let mut connection = pool.get_timeout(span.left()).map_err(|error| pool_failure(&error))?;
     let reply = bound(&connection, span.left()).and_then(|()| command.query(&mut *connection));
     Ok(Heard { reply, peer })

@@ -1,9 +1,7 @@
 
--- One claim, whatever it meets: its keys begin at the first number, its arguments after the second. What is drawn was drawn
--- for it already.
-local function acquire(key, before, nothing_there, drawn)
-  local lock, tombstone, queue, waiters, numbers = unpack(KEYS, key, key + 4)
-  local mine, ttl, width, floor, note, inbox = unpack(ARGV, before + 1, before + 6)
+-- One claim, whatever it meets. If nothing is there, tokens may have been drawn for it.
+local function acquire(lock, tombstone, queue, waiters, numbers, floor, mine, terms, nothing_there, drawn)
+  local ttl, width, inbox, note = string.match(terms, '^(%d+) (%d+) (%S*) (.*)$')
   local owner = string.sub(mine, 5, -2)
 
   local function grant()

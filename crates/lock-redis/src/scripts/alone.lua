@@ -1,2 +1,2 @@
 
-return acquire(2, 0, nothing_there, drawn)
+return acquire(lock, tombstone, queue, waiters, numbers, ARGV[1], mine, ARGV[3], nothing_there, drawn)

@@ -14,11 +14,15 @@ use std::time::Duration;
 use lock_core::node::{
     Ask, AsyncQuorumNode, BlockingQuorumNode, Epoch, Membership, NodeState, QuorumNode, Recording, Sighting, Told, View,
 };
-use lock_core::{BackendError, Certainty, Claim, EventSink, Fenced, FencingToken, Lease, Released, TokenRange, Width};
+use lock_core::{
+    BackendError, Certainty, Claim, Effect, ErrorKind, EventSink, Fenced, FencingToken, Lease, Operation, Released,
+    TokenRange, Width,
+};
 use lock_redis::RedisConfig;
 use lock_redis::node::{blocking, nonblocking};
 use test_support::{RedisOptions, RedisServer};
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
 use crate::support::{SOON, claim, release_of};
 
@@ -62,10 +66,18 @@ impl BlockingQuorumNode for OnTokio {
         Self::new(self.inner.for_keeper())
     }
 
+    /// Drops the request when its time is over, as a quorum does.
     fn ask(&self, ask: &Ask, within: Duration) -> Result<Told, BackendError> {
-        self.runtime.block_on(self.inner.ask(ask, within))
+        let answer = self.runtime.block_on(async { timeout(within + GRACE, self.inner.ask(ask, within)).await });
+        answer.unwrap_or_else(|_| {
+            let told = "no answer in time";
+            Err(BackendError::new("redis", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, told))
+        })
     }
 }
+
+/// A node that measures the time itself is heard first.
+const GRACE: Duration = Duration::from_millis(20);
 
 fn on_tokio(url: &str) -> Node {
     Arc::new(OnTokio::new(nonblocking::RedisNode::new(&RedisConfig::from_url(url).unwrap(), ADDRESS).unwrap()))

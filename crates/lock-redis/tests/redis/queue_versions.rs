@@ -65,8 +65,11 @@ impl Mixed {
             keys.swap(0, 1);
         }
         let mine = mine(party);
-        let arguments = [mine.as_str(), "30000", "1", "0", "4711@here why", "-"];
-        let said: Value = self.script(party.0.acquire(), &keys, &arguments);
+        let arguments: &[&str] = match party.0 {
+            Version::Older => &[&mine, "30000", "1", "0", "4711@here why", "-"],
+            Version::This => &["0", &mine, "30000 1 - 4711@here why"],
+        };
+        let said: Value = self.script(party.0.acquire(), &keys, arguments);
         let place = self.line.iter().position(|other| *other == party);
         let at = format!("{}: {party:?} among {:?} was answered {said:?}", self.at, self.line);
         if let Value::Int(_) = said {

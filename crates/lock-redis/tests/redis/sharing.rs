@@ -113,3 +113,20 @@ fn a_turn_that_nobody_knows_is_given_back() {
         take(&holder, facade);
     }
 }
+
+/// A task runs its requests itself. Their timers and the connection are those of the runtime that the client was made on.
+#[test]
+fn a_client_is_used_from_a_runtime_that_has_no_timers_and_no_network() {
+    let server = RedisServer::start();
+    let config = RedisConfig::from_url(&server.url()).unwrap();
+    let (runtime, bare) = (Runtime::new().unwrap(), tokio::runtime::Builder::new_current_thread().build().unwrap());
+    let client = runtime.block_on(async {
+        let redis = nonblocking::Redis::connect(&config).await.unwrap();
+        lock_async::Client::new(Arc::new(redis)).unwrap()
+    });
+    bare.block_on(async {
+        for _ in 0..3 {
+            client.mutex("a").acquire().await.unwrap().release().await.unwrap();
+        }
+    });
+}

@@ -11,8 +11,8 @@ use test_support::{Proxy, RedisServer};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-use crate::faults::exists;
-use crate::support::{BOTH, Client, SHORT, SOON, both, claim, draw, eventually, release_of};
+use crate::faults::{evaluations, exists};
+use crate::support::{BOTH, Client, SHORT, SOON, both, claim, draw, eventually, granted, release_of};
 
 const MANY: usize = 200;
 
@@ -77,6 +77,33 @@ fn threads_share_a_few_connections_and_each_has_its_own_answer() {
     let clients: String = server.command(&["CLIENT", "LIST"]);
     let ours = clients.lines().filter(|line| line.contains("name=") && line.contains("cmd=evalsha")).count();
     assert!((1..=8).contains(&ours), "{ours} connections for {MANY} threads");
+}
+
+#[test]
+fn what_threads_ask_at_the_same_time_is_a_few_commands() {
+    let server = RedisServer::start();
+    let client = on_threads(&server.url());
+    let held: Vec<Claim> = (0..MANY).map(claim_of).collect();
+    assert!(held.iter().step_by(2).all(|claim| client.acquire(claim, SOON).is_ok()));
+    let before = evaluations(&server);
+    server.stop();
+    thread::scope(|scope| {
+        let resuming = scope.spawn(|| {
+            thread::sleep(SHORT);
+            server.resume();
+        });
+        on_many_threads(|lock| {
+            if lock % 2 == 0 {
+                let released = client.release(&release_of(&held[lock], Certainty::Answered), SOON);
+                assert_eq!(released, Ok(Released::Released), "lock {lock}");
+            } else {
+                granted(client.acquire(&held[lock], SOON));
+            }
+        });
+        resuming.join().unwrap();
+    });
+    let commands = evaluations(&server) - before;
+    assert!(commands < MANY as u64 / 4, "{commands} commands");
 }
 
 #[test]

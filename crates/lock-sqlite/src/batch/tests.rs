@@ -12,7 +12,8 @@ use lock_host::{Clock, HostClock, ManualClock};
 
 use super::*;
 use crate::error::refusal;
-use crate::line::{Asked, Request, Serving};
+use crate::line::{Line, Serving};
+use crate::queue::{Asked, Request};
 use crate::store::Store;
 use crate::verb::{Verb, work};
 use crate::{SqliteConfig, Timing};
@@ -68,8 +69,7 @@ impl Rig {
     }
 
     fn join(&mut self, request: impl Request + 'static) {
-        let waiting = Waiting { request: Box::new(request), lead: self.lead.clone() };
-        self.first = self.line.join(waiting).or(self.first.take());
+        self.first = self.line.join(Box::new(request), self.lead.clone()).or(self.first.take());
     }
 
     fn request<V: Verb>(&self, verb: V) -> (impl Request + 'static, Answers<V::Answer>) {
@@ -288,7 +288,7 @@ fn a_request_whose_time_was_over_in_the_line_is_not_begun() {
 }
 
 #[test]
-fn if_whoever_serves_panics_the_others_learn_of_it_and_the_next_one_serves() {
+fn if_the_serving_thread_panics_the_others_learn_of_it_and_the_next_one_serves() {
     let mut rig = Rig::new();
     rig.ask(work(|_| -> Result<(), Fault> { panic!("on purpose") }));
     let (beside, held) = (rig.ask(claim("a", 1)), claim("a", 1));

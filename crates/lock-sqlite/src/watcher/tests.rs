@@ -14,16 +14,18 @@ const WITHIN: Duration = Duration::from_secs(60);
 struct Client {
     line: Arc<Line>,
     watcher: Arc<Watcher>,
+    clock: ManualClock,
 }
 
 impl Client {
     fn open(directory: &tempfile::TempDir) -> Self {
         let config = SqliteConfig::new(directory.path().join("locks.db"));
-        let settings = Arc::new(Settings::new(&config, Timing::with_clock(Arc::new(ManualClock::new()))));
+        let clock = ManualClock::new();
+        let settings = Arc::new(Settings::new(&config, Timing::with_clock(Arc::new(clock.clone()))));
         let mut store = Store::unopened(settings);
         let watcher = store.watcher();
         store.open().unwrap();
-        Self { line: Line::new(store), watcher }
+        Self { line: Line::new(store), watcher, clock }
     }
 
     /// A client that waits, and hears.
@@ -75,11 +77,42 @@ fn claim() -> Claim {
 
 #[test]
 fn a_hundred_idle_waiters_look_as_often_as_a_few_at_the_head_would() {
-    let looks_per_second = |position| 1000 / u64::try_from(tick(position).as_millis()).unwrap();
+    let looks_per_second = |position| 1000 / u64::try_from(tick(position, Duration::ZERO).as_millis()).unwrap();
     assert_eq!(looks_per_second(1), 200);
     assert!((1..=99).map(looks_per_second).sum::<u64>() < 6 * looks_per_second(1));
-    assert_eq!(tick(0), TICK);
-    assert_eq!(tick(u32::MAX), TICK_MAX);
+    assert_eq!(tick(0, Duration::ZERO), TICK);
+    assert_eq!(tick(u32::MAX, Duration::ZERO), TICK_MAX);
+}
+
+#[test]
+fn the_longer_nothing_has_changed_the_less_often_the_next_in_line_looks() {
+    let seconds = Duration::from_secs;
+    assert_eq!([0, 80, 320].map(Duration::from_millis).map(|calm| tick(1, calm).as_millis()), [5, 5, 20]);
+    assert_eq!([seconds(1), seconds(1000)].map(|calm| tick(1, calm)), [CALM_TICK; 2]);
+    assert_eq!(tick(20, seconds(1)), tick(20, Duration::ZERO));
+}
+
+#[test]
+fn a_change_of_its_own_place_makes_a_calm_waiter_look_often_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let (waiting, others) = (Client::listening(&directory), Client::open(&directory));
+    let (holder, before, waiter) = (claim(), claim(), claim());
+    assert_eq!([&holder, &before].map(|claim| others.ask(claim)), [0, 1]);
+    assert_eq!(waiting.ask(&waiter), 2);
+    waiting.clock.advance(Duration::from_secs(8));
+    let calm_since = || waiting.watcher.0.lock().changed;
+    let begin = calm_since();
+    waiting.wait_for_looks(waiting.looks() + 3);
+    // A commit about another lock is none of its concern.
+    others.ask(&Claim { name: "b".parse().unwrap(), ..claim() });
+    waiting.wait_for_looks(waiting.looks() + 3);
+    assert_eq!(calm_since(), begin);
+    others.leave(&before);
+    let start = Instant::now();
+    while calm_since() == begin {
+        assert!(start.elapsed() < WITHIN, "it has not noticed");
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl bench_measure::Lock for Lock {
         Ok(self.manager.acquire_no_guard(self.name.as_bytes(), self.ttl).await?)
     }
 
-    /// A guard that is dropped is not released there, so letting go is the same.
+    /// Dropping a lock of rslock does not release it, so the bench always releases explicitly.
     async fn release(&self, held: rslock::Lock) -> Result<()> {
         self.manager.unlock(&held).await;
         Ok(())

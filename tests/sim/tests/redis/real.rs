@@ -77,9 +77,8 @@ impl<'a> Real<'a> {
         let (tombstone, numbers) = (tombstone(&claim.name, claim.owner), format!("leasehold:{{{}}}:n", claim.name));
         let keys = [COUNTER.to_owned(), lock, tombstone, queue, waiters, numbers];
         let floor = claim.floor.map_or(0, FencingToken::get);
-        let numbers = [claim.terms.ttl.as_millis(), claim.width.get(), floor].map(|number| number.to_string());
-        let [ttl, width, floor] = numbers;
-        let arguments = [mine(claim.owner), ttl, width, floor, claim.note.to_wire().to_owned(), inbox];
+        let terms = format!("{} {} {inbox} {}", claim.terms.ttl.as_millis(), claim.width.get(), claim.note.to_wire());
+        let arguments = [floor.to_string(), mine(claim.owner), terms];
         let (at, reply) = self.script(texts().acquire, &keys, &arguments);
         (at, Say::Acquire(acquired(claim, &reply)))
     }

@@ -72,7 +72,7 @@ fn a_reexport_stands_for_the_file_behind_it() {
 }
 
 #[test]
-fn what_a_macro_is_given_counts() {
+fn paths_in_macro_arguments_count() {
     let found = circles(&[
         ("lib.rs", "mod a; mod b;"),
         ("a.rs", "pub(crate) const A: u8 = 1; fn f() { assert!(0 < super::b::B) }"),

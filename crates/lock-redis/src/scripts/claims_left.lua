@@ -1,0 +1,22 @@
+
+local refused
+if total > 0 then
+  refused = type(drawn) == 'table' and drawn or guarded(function()
+    local low = draw(total, floor, drawn)
+    if not low then return redis.error_reply('SPENT the fencing tokens are used up') end
+    grant_from(low)
+  end)
+end
+
+-- The other keys of a lock are named like its queue.
+local function acquire_busy(i)
+  local queue = KEYS[i + 2 * count + 1]
+  local beside = string.sub(queue, 1, -2)
+  local lock, tombstone, mine, terms = KEYS[i + 1], KEYS[i + count + 1], ARGV[2 * i], ARGV[2 * i + 1]
+  return acquire(lock, tombstone, queue, beside .. 'w', beside .. 'n', ARGV[1], mine, terms)
+end
+
+for i = 1, count do
+  if not answers[i] then answers[i] = busy[i] and guarded(acquire_busy, i) or refused end
+end
+return answers

@@ -1,0 +1,9 @@
+
+for i, mine in ipairs(ARGV) do
+  if not answers[i] then
+    -- The other key of a lock is named like its queue.
+    local queue = KEYS[i + count + 1]
+    answers[i] = guarded(give_up, KEYS[i + 1], queue, string.sub(queue, 1, -2) .. 'w', mine, is_mine[i])
+  end
+end
+return answers

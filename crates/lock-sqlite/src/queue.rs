@@ -1,0 +1,117 @@
+//! The requests that wait for a connection, in their order.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use lock_core::{BackendError, Moment};
+use lock_host::{Clock, HostClock};
+
+use crate::error::Fault;
+use crate::session::{Access, Ask};
+use crate::transaction::Transaction;
+use crate::verb::Verb;
+use crate::watcher::Watcher;
+
+/// A request in a line. If it is dropped instead of answered, it may have taken effect.
+pub(crate) trait Request: Send {
+    fn ask(&self) -> Ask;
+
+    /// Does the work inside a transaction, and keeps the answer until that transaction has ended.
+    fn work(&mut self, transaction: &Transaction<'_>, watcher: &Watcher) -> Result<(), Fault>;
+
+    /// Answers: the transaction is committed, or it is not for this reason.
+    fn answer(self: Box<Self>, end: Result<(), BackendError>, watcher: &Watcher);
+}
+
+/// A verb with its answer, which `reply` gets.
+pub(crate) struct Asked<V: Verb, R> {
+    verb: V,
+    deadline: Moment,
+    answer: Option<V::Answer>,
+    reply: R,
+}
+
+impl<V: Verb, R: FnOnce(Result<V::Answer, BackendError>) + Send> Asked<V, R> {
+    pub(crate) fn new(verb: V, deadline: Moment, reply: R) -> Self {
+        Self { verb, deadline, answer: None, reply }
+    }
+}
+
+impl<V: Verb, R: FnOnce(Result<V::Answer, BackendError>) + Send> Request for Asked<V, R> {
+    fn ask(&self) -> Ask {
+        Ask { operation: V::OPERATION, access: V::ACCESS, deadline: self.deadline }
+    }
+
+    fn work(&mut self, transaction: &Transaction<'_>, watcher: &Watcher) -> Result<(), Fault> {
+        self.verb.begin(watcher);
+        self.answer = Some(self.verb.work(transaction)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, end: Result<(), BackendError>, watcher: &Watcher) {
+        match (end, self.answer) {
+            (Ok(()), Some(answer)) => {
+                self.verb.end(watcher, &answer);
+                (self.reply)(Ok(answer));
+            }
+            (Ok(()), None) => {}
+            (Err(error), _) => (self.reply)(Err(error)),
+        }
+    }
+}
+
+/// A request in its place.
+pub(crate) struct Waiting<L> {
+    pub(crate) request: Box<dyn Request>,
+    /// What leads to its thread. It is dropped after the answer.
+    pub(crate) lead: L,
+}
+
+/// The requests that wait for one connection.
+pub(crate) struct Queue<L>(Mutex<VecDeque<Waiting<L>>>);
+
+impl<L> Default for Queue<L> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<L> Queue<L> {
+    pub(crate) fn push(&self, waiting: Waiting<L>) {
+        self.lock().push_back(waiting);
+    }
+
+    pub(crate) fn next(&self) -> Option<Waiting<L>> {
+        self.lock().pop_front()
+    }
+
+    /// The next request, if it can be part of such a transaction now.
+    pub(crate) fn next_beside(&self, access: Access) -> Option<Waiting<L>> {
+        let mut waiting = self.lock();
+        let ask = waiting.front()?.request.ask();
+        if ask.access == access && HostClock.now() < ask.deadline { waiting.pop_front() } else { None }
+    }
+
+    /// Makes a request the next one again.
+    pub(crate) fn put_back(&self, waiting: Waiting<L>) {
+        self.lock().push_front(waiting);
+    }
+
+    /// What leads to the thread of the next request.
+    pub(crate) fn lead(&self) -> Option<L>
+    where
+        L: Clone,
+    {
+        self.lock().front().map(|next| next.lead.clone())
+    }
+
+    /// Removes all.
+    pub(crate) fn take(&self) -> VecDeque<Waiting<L>> {
+        mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Waiting<L>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
