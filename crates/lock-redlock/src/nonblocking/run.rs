@@ -270,6 +270,8 @@ fn operation(ask: &Ask) -> Operation {
         Ask::Acquire { .. } => Operation::Acquire,
         Ask::Fence { .. } => Operation::Fence,
         Ask::Release(_) => Operation::Release,
-        Ask::Look | Ask::Mark { .. } | Ask::Record { .. } | Ask::Install { .. } | Ask::Move { .. } => Operation::Inspect,
+        Ask::Look | Ask::Mark { .. } | Ask::Record { .. } | Ask::Install { .. } | Ask::Move { .. } => {
+            Operation::Inspect
+        }
     }
 }
