@@ -29,15 +29,22 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-async fn is_told(told: &Receiver<&'static str>, what: &str) {
-    until(|| told.try_recv().is_ok_and(|name| name == what)).await;
+/// Waits until the observer is told this, while everything else goes on.
+async fn is_told(told: &mut Receiver<&'static str>, what: &str) {
+    for _ in 0..4000 {
+        if told.try_recv().is_ok_and(|name| name == what) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("nobody was told of \"{what}\"");
 }
 
 /// Its own task runs an acquire, and another one of this client waits for the same lock.
 #[tokio::test]
 async fn a_task_that_is_not_polled_holds_up_nobody_at_its_lock() {
     let bench = Bench::new();
-    let (client, told) = observed(&bench);
+    let (client, mut told) = observed(&bench);
     let mutex = client.mutex("a");
     bench.faults.hold(Operation::Acquire);
     let mut unpolled = pin!(mutex.acquire());
@@ -48,7 +55,7 @@ async fn a_task_that_is_not_polled_holds_up_nobody_at_its_lock() {
     });
     tokio::task::yield_now().await;
     bench.faults.let_go(Operation::Acquire);
-    is_told(&told, "acquired").await;
+    is_told(&mut told, "acquired").await;
     drop(unpolled.await.unwrap());
     tokio::time::timeout(PATIENCE, next).await.expect("the next one gets the lock").unwrap().unwrap();
 }
@@ -100,20 +107,20 @@ async fn a_request_that_is_wanted_while_it_is_polled_goes_on() {
 #[tokio::test]
 async fn a_request_of_a_task_that_is_not_polled_goes_on_after_a_second() {
     let bench = Bench::new();
-    let (client, told) = observed(&bench);
+    let (client, mut told) = observed(&bench);
     let mutex = client.mutex("a");
     bench.faults.hold(Operation::Acquire);
     let mut acquiring = pin!(mutex.acquire());
     assert!(poll(acquiring.as_mut()).is_pending());
     bench.faults.let_go(Operation::Acquire);
     bench.clock.advance(SECOND);
-    is_told(&told, "acquired").await;
+    is_told(&mut told, "acquired").await;
     bench.faults.hold(Operation::Release);
     let mut releasing = pin!(acquiring.await.unwrap().release());
     assert!(poll(releasing.as_mut()).is_pending());
     bench.faults.let_go(Operation::Release);
     bench.clock.advance(SECOND);
-    is_told(&told, "released").await;
+    is_told(&mut told, "released").await;
     releasing.await.unwrap();
 }
 
