@@ -118,7 +118,7 @@ impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
     }
 
     async fn flush(&self, within: Duration) {
-        let held_back = Run::of_held_back(Arc::clone(&self.shared));
+        let held_back = Run::of_held_back(Arc::clone(&self.shared), within);
         if held_back.is_unfinished() {
             tokio::spawn(held_back.finish());
         }

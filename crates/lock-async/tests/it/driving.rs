@@ -29,6 +29,7 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
+#[expect(clippy::future_not_send, reason = "the test runs on one thread")]
 async fn is_told(told: &Receiver<&'static str>, what: &str) {
     until(|| told.try_recv().is_ok_and(|name| name == what)).await;
 }

@@ -99,7 +99,7 @@ impl Station {
                 // The store kept nothing of the claim. So the next one has another owner: what nodes of a quorum still do
                 // about this one cannot touch it.
                 if quest.certainty == Certainty::Answered {
-                    quest = self.with_next_owner(now, quest);
+                    quest = self.with_next_owner(now, *quest);
                 }
                 self.wait(now, quest, now + wake);
             }
@@ -148,15 +148,15 @@ impl Station {
         }
         self.leave_queue(now, &quest);
         if again {
-            let next = self.with_next_owner(now, quest);
+            let next = self.with_next_owner(now, *quest);
             self.retry(now, next, error);
         }
     }
 
     /// Continues under an owner that the store has never seen, at the same pace.
-    fn with_next_owner(&mut self, now: Moment, quest: Box<Quest>) -> Box<Quest> {
+    fn with_next_owner(&mut self, now: Moment, quest: Quest) -> Box<Quest> {
         let (owner, terms) = (self.owners.draw(), self.line.terms().unwrap_or(quest.terms));
-        let Quest { tries, hint, holder, drawn, .. } = *quest;
+        let Quest { tries, hint, holder, drawn, .. } = quest;
         Box::new(Quest { tries, hint, holder, drawn, ..Quest::new(owner, terms, now) })
     }
 
@@ -207,7 +207,7 @@ impl Station {
             self.quest = Some(quest);
         } else {
             self.part(now, &quest);
-            let next = self.with_next_owner(now, quest);
+            let next = self.with_next_owner(now, *quest);
             self.retry(now, next, error);
         }
     }

@@ -100,10 +100,10 @@ impl<N: AsyncQuorumNode> Run<N> {
     }
 
     /// Sends what is held back, whatever it belongs to.
-    pub(super) fn of_held_back(shared: Arc<Shared<N>>) -> Self {
+    pub(super) fn of_held_back(shared: Arc<Shared<N>>, within: Duration) -> Self {
         let now = shared.clock.now();
         let mut state = shared.common.state();
-        state.quorum.send_held_back(now);
+        state.quorum.send_held_back(now, within);
         let mut run = Self::new(Arc::clone(&shared), RequestId::NONE);
         run.take_outputs(&mut state);
         run

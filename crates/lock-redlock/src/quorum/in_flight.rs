@@ -161,9 +161,10 @@ impl Quorum {
         self.in_flight.get(&id).map_or(0, |in_flight| in_flight.open)
     }
 
-    /// Sends what is held back until claims are answered, because the process may be about to end.
-    pub fn send_held_back(&mut self, now: Moment) {
-        self.nodes.send_held_back(now);
+    /// Sends what is held back until claims are answered, and releases that nodes have not confirmed, because the process
+    /// may be about to end.
+    pub fn send_held_back(&mut self, now: Moment, within: Duration) {
+        self.nodes.send_held_back(now, within);
         self.outputs.extend(self.nodes.take_unsent().map(Output::Send));
         self.take_in_unsendable(now);
     }

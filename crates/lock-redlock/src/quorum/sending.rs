@@ -7,9 +7,8 @@ use lock_core::node::Ask;
 use lock_core::{BackendError, Claim, Effect, ErrorKind, FencingToken, Moment, Operation, ReleaseRequest};
 
 use super::held_back::Held;
-use super::node::NodeId;
 use super::nodes::{Nodes, Voter};
-use super::outgoing::{Outcome, Outgoing};
+use super::outgoing::{NodeId, Outcome, Outgoing, RequestId};
 use super::rule::Rule;
 use crate::BACKEND;
 
@@ -121,15 +120,19 @@ impl Nodes {
         }
     }
 
-    /// Sends what is held back without waiting any longer; releases leave tombstones.
-    pub(super) fn send_held_back(&mut self, now: Moment) {
-        for index in 0..self.all.len() {
-            let node = &mut self.all[index];
+    /// Sends what is held back without waiting any longer, and again what the nodes have not confirmed; releases leave
+    /// tombstones.
+    pub(super) fn send_held_back(&mut self, now: Moment, within: Duration) {
+        for id in self.ids() {
+            let node = &mut self.all[id.0];
             for mut held in node.held_back.take_all() {
                 if let Ask::Release(request) = &mut held.outgoing.ask {
-                    *request = self.all[index].release_of(now, request);
+                    *request = self.all[id.0].release_of(now, request);
                 }
                 self.post_in_time(now, held);
+            }
+            for request in self.all[id.0].take_due(now) {
+                self.post(Outgoing { request: RequestId::NONE, node: id, ask: Ask::Release(request), within });
             }
         }
     }

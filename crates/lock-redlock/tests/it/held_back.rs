@@ -146,6 +146,16 @@ fn what_is_held_back_is_sent_with_a_tombstone_before_the_process_ends() {
     assert_eq!(script.asked(is_release), [0], "it is sent once");
 }
 
+/// The runtime of the program ended, and the keeper's finishes.
+#[test]
+fn what_nobody_would_report_is_sent_with_a_tombstone_before_the_process_ends() {
+    let mut script = releasing(WITHIN);
+    script.forget(2, is_claim);
+    assert_eq!(script.asked(is_release), [0, 1]);
+    script.send_held_back();
+    assert_eq!(releases(&script)[2], (2, Certainty::Unknown, MAX_TTL));
+}
+
 /// The task that would report the answer is gone, and the one that waits behind it hears of that.
 #[test]
 fn what_waits_for_an_answer_that_nobody_will_report_has_failed() {
