@@ -232,6 +232,25 @@ fn a_task_on_another_runtime_goes_on_when_that_of_the_client_has_ended() {
     });
 }
 
+/// The same, but its task is not polled any more, so that the alarm is what ends the request.
+#[test]
+fn a_release_of_a_task_that_is_not_polled_goes_on_when_the_runtime_of_the_client_has_ended() {
+    let bench = Bench::new();
+    let [runtime, other] = runtimes();
+    let (client, told) = runtime.block_on(async { observed(&bench) });
+    other.block_on(async {
+        let guard = client.mutex("a").acquire().await.unwrap();
+        bench.faults.hold(Operation::Release);
+        let mut releasing = pin!(guard.release());
+        assert!(poll(releasing.as_mut()).is_pending());
+        tokio::task::spawn_blocking(move || drop(runtime)).await.unwrap();
+        bench.faults.let_go(Operation::Release);
+        bench.clock.advance(SECOND);
+        is_told(&told, "released").await;
+        releasing.await.unwrap();
+    });
+}
+
 /// Tasks that wait, hold, give up and leave at two locks, on several threads. Nothing gets lost, and nobody is stuck.
 #[test]
 fn tasks_on_several_threads_hand_their_requests_over() {
