@@ -4,6 +4,7 @@
 //! the task goes away, a loop of the driver continues the request. So no other waiter depends on a task that may not be
 //! polled, and dropping the task cancels nothing.
 
+use std::future::ready;
 use std::mem;
 use std::task::Waker;
 
@@ -147,6 +148,17 @@ impl Own {
             other @ (First::None | First::Polled { .. }) => {
                 all.first = other;
                 None
+            }
+        }
+    }
+
+    /// Gives away what could not be sent, for others to drop it.
+    pub(crate) fn give_away_stranded(&mut self, give: impl FnOnce(Running) -> Result<(), Running>) {
+        let Some(all) = &mut self.0 else { return };
+        if let First::Here { request, .. } = &mut all.first {
+            match give(mem::replace(request, Box::pin(ready(())))) {
+                Ok(()) => all.first = First::None,
+                Err(stays) => *request = stays,
             }
         }
     }
