@@ -91,7 +91,7 @@ impl Client {
     pub async fn close(&self) {
         for site in self.0.close() {
             site.attend();
-            // A poll that another thread is in the middle of ends at once.
+            // Another thread is in the middle of a poll, which ends at once.
             while site.lock().waiters.own.is_polled() {
                 tokio::task::yield_now().await;
             }

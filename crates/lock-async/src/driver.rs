@@ -1,10 +1,10 @@
-//! Runs actions against the backend, in the order in which they came.
+//! Runs actions against the backend, in the order in which stations return them.
 //!
-//! A task that waits for a request runs it itself if nothing else is under way at the site ([`answer`]); a loop runs
-//! everything else. There are two loops of the same kind: one on the runtime that the client was made on, and one beside the keeper, on the
-//! keeper's runtime and connection. The second one runs what the first one no longer can because its runtime has ended:
-//! so a guard that is dropped at the end of `main` is still released. (Except for a guard in a task that the runtime
-//! drops after the driver: its release is sent, but the process may end first.)
+//! A task runs the request that it waits for if nothing else is under way at the site ([`answer`]). A loop runs
+//! everything else. There are two loops: one on the runtime that the client was made on, and one beside the keeper, on
+//! the keeper's runtime and connection. The second one continues when the first one's runtime has ended, so a guard
+//! that is dropped at the end of `main` is still released. (Except for a guard in a task that the runtime drops after
+//! the driver: its release is sent, but the process may end first.)
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -139,11 +139,11 @@ fn leave(site: &Site, turn: TurnId, ended: Option<oneshot::Sender<Ended>>) -> Lo
     inner
 }
 
-/// Waits for what a turn is told, and meanwhile runs the request that it waits for, while that is the only one at its
-/// site. The turn has to be left when this is dropped: then a loop continues the request.
+/// Waits for the answer to a turn, and runs the request that leads to it while that is the only one at the site. If
+/// this is dropped, the caller has to leave the turn, so that a loop continues the request.
 pub(crate) async fn answer<T>(site: &Site, turn: TurnId, mut answer: oneshot::Receiver<T>) -> Option<T> {
     let told = poll_fn(|cx| match poll_own(site, turn, cx) {
-        // The code that takes the request away wakes this task. Waiting for the answer as well would wake it once too often.
+        // Whatever takes the request away wakes this task. If the task also waited for the answer, it would wake twice.
         Own::Pending => Poll::Pending,
         Own::Done => answer.poll_unpin(cx),
     });
@@ -152,9 +152,9 @@ pub(crate) async fn answer<T>(site: &Site, turn: TurnId, mut answer: oneshot::Re
 
 /// What the task of a turn has to do with the requests of its site.
 enum Own {
-    /// It runs one.
+    /// It polls one, and will be woken.
     Pending,
-    /// Nothing, or nothing any more.
+    /// It has none to poll.
     Done,
 }
 
@@ -165,8 +165,8 @@ fn poll_own(site: &Site, turn: TurnId, cx: &mut Context<'_>) -> Own {
         return Own::Done;
     };
     let mut polled = Polled { site: Some(site), turn };
-    // Timers and connections have to be those of the client's runtime, wherever this is polled. When that has ended,
-    // dropping the request does what remains.
+    // Timers and connections belong to the client's runtime, wherever this is polled. If that runtime has ended, the
+    // request is dropped, which hands the rest of its work to the keeper's runtime.
     let _entered = driver.runtime.enter();
     if driver.here.is_closed() || request.poll_unpin(cx).is_ready() {
         return Own::Done;
@@ -174,14 +174,14 @@ fn poll_own(site: &Site, turn: TurnId, cx: &mut Context<'_>) -> Own {
     polled.settle(Some((request, cx.waker().clone())))
 }
 
-/// A request that the task of a turn polls. The poll is over when this is dropped, also by a panic.
+/// A poll of a request by the task of a turn. It is over when this is dropped, also by a panic.
 struct Polled<'a> {
     site: Option<&'a Site>,
     turn: TurnId,
 }
 
 impl Polled<'_> {
-    /// Ends the poll; what is left of the request is the site's again.
+    /// Ends the poll. An unfinished request goes back to the site.
     fn settle(&mut self, left: Option<(Running, Waker)>) -> Own {
         let Some(site) = self.site.take() else { return Own::Done };
         let driver = &site.ports().driver;

@@ -1,7 +1,8 @@
-//! The request that a user's task runs itself, because it waits for it and nothing else is under way at its site.
+//! Requests that a user's task runs itself: the task waits for the answer, and nothing else is under way at its site.
 //!
-//! It stays the site's: the task only polls it. As soon as anything else happens at the site, or the task goes away, a
-//! loop continues it. So no other waiter depends on a task that is not polled, and dropping the task cancels nothing.
+//! Such a request still belongs to the site; the task only polls it. As soon as anything else happens at the site, or
+//! the task goes away, a loop of the driver continues the request. So no other waiter depends on a task that may not be
+//! polled, and dropping the task cancels nothing.
 
 use std::future::ready;
 use std::mem;
@@ -13,7 +14,7 @@ use lock_core::station::{ActionId, TurnId};
 /// A request to the store, up to the point where its station has the answer.
 pub(crate) type Running = BoxFuture<'static, ()>;
 
-/// The requests of a site that no loop has yet. Boxed while there are any: most sites just hold.
+/// The requests of a site that are not in a loop yet. Boxed, because most sites hold a lease and have none.
 #[derive(Default)]
 pub(crate) struct Own(Option<Box<Requests>>);
 
@@ -22,7 +23,7 @@ pub(crate) struct Own(Option<Box<Requests>>);
 struct Requests {
     first: First,
     behind: Vec<Running>,
-    /// How many were not answered yet, those of the loops included.
+    /// How many have no answer yet, including those in the loops.
     unanswered: usize,
 }
 
@@ -31,7 +32,7 @@ struct Requests {
 enum First {
     #[default]
     None,
-    /// It is not being polled.
+    /// It is not being polled now. `by` has polled it before.
     Here { id: ActionId, request: Running, by: Option<Runner> },
     /// The task of this turn polls it.
     Polled { id: ActionId, by: TurnId, after: After },
@@ -40,21 +41,21 @@ enum First {
 /// The task that has polled a request so far.
 struct Runner {
     turn: TurnId,
-    /// Wakes it when a loop has got the request: until then it waits for nothing else.
+    /// Wakes the task when a loop gets the request. Until then, the task only waits for the request itself.
     waker: Waker,
 }
 
 /// What happens to a request when its poll is over.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum After {
-    /// The task goes on with it.
+    /// The task keeps it.
     Stays,
     /// A loop gets it.
     Goes,
 }
 
 impl Own {
-    /// A request of the station. What follows decides who runs it.
+    /// Adds a request of the station. A task may take it; otherwise it is handed over to a loop.
     pub(crate) fn push(&mut self, id: ActionId, request: Running) {
         let all = self.0.get_or_insert_default();
         all.unanswered += 1;
@@ -65,7 +66,7 @@ impl Own {
         }
     }
 
-    /// The station gets the answer to a request.
+    /// A request was answered.
     pub(crate) fn answered(&mut self, answered: ActionId) {
         let Some(all) = &mut self.0 else { return };
         all.unanswered -= 1;
@@ -77,7 +78,7 @@ impl Own {
         }
     }
 
-    /// The request for the task of this turn to poll, if there is no other. Otherwise all go to a loop.
+    /// The request that the task of this turn is to poll, if it is the only one. Otherwise all requests go to a loop.
     pub(crate) fn take(&mut self, turn: TurnId, send: impl FnMut(Running) -> Result<(), Running>) -> Option<Running> {
         let all = self.0.as_mut()?;
         match mem::take(&mut all.first) {
@@ -95,7 +96,7 @@ impl Own {
         }
     }
 
-    /// Ends the poll by the task of this turn. Returns whether the task goes on with the request.
+    /// Ends the poll by the task of this turn. Returns whether the task keeps the request.
     pub(crate) fn settle(
         &mut self,
         turn: TurnId,
@@ -117,8 +118,8 @@ impl Own {
         self.0.as_ref().is_some_and(|all| matches!(all.first, First::Here { .. }))
     }
 
-    /// Gives all to a loop: at once, or when the present poll is over. What cannot be sent stays if it was polled, because
-    /// its end needs the site, which is locked.
+    /// Gives all requests to a loop, at once or when the present poll is over. If the loop has ended, a request that was
+    /// polled before stays: dropping it locks the site, which is locked here.
     pub(crate) fn hand_over(&mut self, mut send: impl FnMut(Running) -> Result<(), Running>) {
         let Some(all) = &mut self.0 else { return };
         match mem::take(&mut all.first) {
@@ -139,7 +140,7 @@ impl Own {
         mem::take(&mut all.behind).into_iter().for_each(|request| _ = send(request));
     }
 
-    /// What could not be sent, for the caller to drop once the site is unlocked.
+    /// The request that no loop could take. The caller drops it once the site is unlocked.
     pub(crate) fn take_stranded(&mut self) -> Option<Running> {
         let all = self.0.as_mut()?;
         match mem::take(&mut all.first) {
@@ -167,7 +168,7 @@ impl Own {
         self.0.as_ref().is_some_and(|all| matches!(all.first, First::Polled { .. }))
     }
 
-    /// Whether there is a request that no loop has.
+    /// Whether there is a request that is not in a loop.
     pub(crate) fn is_waiting(&self) -> bool {
         self.0.as_ref().is_some_and(|all| !matches!(all.first, First::None) || !all.behind.is_empty())
     }

@@ -18,17 +18,17 @@ pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
 /// The outcome of a turn.
 pub(crate) type Ended = Result<Released, BackendError>;
 
-/// How long a request waits for a task that runs it and is not polled, until a loop gets it. Chosen: much shorter than a
-/// lease, and so long that hardly any request lives to see it.
+/// How long a request may depend on a task that is not polled before a loop gets it. Chosen: much shorter than a lease,
+/// and longer than nearly all requests take.
 const UNPOLLED_MAX: Duration = Duration::from_secs(1);
 
 /// The tasks that wait or hold at a site.
 #[derive(Default)]
 pub(crate) struct Tasks {
     by_turn: ByTurn<Task>,
-    /// Notified of the next end of a hold, if anybody waits for that.
+    /// Notified when a hold ends, if any task waits for that.
     ends: Option<Arc<Notify>>,
-    /// The requests that no loop has yet.
+    /// The requests that are not in a loop yet.
     pub(crate) own: Own,
 }
 
@@ -46,7 +46,7 @@ impl Tasks {
         verdict
     }
 
-    /// Sets who gets the outcome of a hold. Returns whether the turn has not ended yet.
+    /// Sets the receiver of a hold's outcome. Returns false if the turn has already ended.
     pub(crate) fn hear_end(&mut self, turn: TurnId, hears: Option<oneshot::Sender<Ended>>) -> bool {
         match self.by_turn.get_mut(turn) {
             Some(Task::Holds { ended, .. }) => *ended = hears,
@@ -80,7 +80,7 @@ impl Waiters for Tasks {
         let Some(task) = self.by_turn.get_mut(turn) else { return };
         let holds = Task::Holds { hold: Arc::clone(&hold), ended: None };
         if let Task::Waits(sender) = mem::replace(task, holds) {
-            // Nobody listens any more if the acquire was dropped, which ends its turn itself.
+            // If the acquire was dropped, there is no receiver, and the drop ends the turn.
             _ = sender.send(Ok(hold));
         }
     }

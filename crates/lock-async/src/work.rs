@@ -42,7 +42,7 @@ pub(crate) type WorkQueue<D> = mpsc::UnboundedReceiver<Work<D>>;
 /// Something to do. It does not get lost: if the runtime ends before it is done, the other loop gets it.
 pub(crate) enum Work<D: Loops> {
     Run(Job<D>),
-    /// A request that has begun, or may have.
+    /// A request that a task may have begun.
     Continue(Running),
     /// A request whose runtime has ended. Dropping it does what remains, and needs its site, which was locked elsewhere.
     Drop(Running),
@@ -66,7 +66,7 @@ pub(crate) struct Job<D: Loops> {
     site: Arc<Site<D>>,
     action: Option<Action>,
     progress: Progress,
-    /// Where it is run.
+    /// The runtime that runs it.
     runtime: Runtime,
 }
 
@@ -176,7 +176,7 @@ impl<D: Loops> Job<D> {
         Self { site, action: Some(action), progress: Progress::Waiting, runtime }
     }
 
-    /// Runs it over the connection of the client's runtime, wherever it is polled.
+    /// Runs the action over the connection of the client's runtime, wherever it is polled.
     pub(crate) async fn run_here(self) {
         let backend = Arc::clone(self.site.ports().driver.backend());
         self.run(&*backend).await;

@@ -38,7 +38,7 @@ pub(crate) struct Threads {
 pub(crate) struct Thread {
     pub(crate) verdict: Option<Verdict>,
     pub(crate) ended: Option<End>,
-    /// There is none until somebody sleeps here: most threads never do, and notifying nobody costs a system call, too.
+    /// `None` until a thread sleeps here. Most threads never do, and notifying costs a system call even if none sleeps.
     bell: Option<Arc<Condvar>>,
     pub(crate) presence: Presence,
     part: Part,
@@ -81,7 +81,7 @@ impl Thread {
         own && self.presence != Presence::Away
     }
 
-    /// Where this thread sleeps, and others who wait for the end of its hold.
+    /// Where this thread sleeps, and the threads that wait for the end of its hold.
     pub(crate) fn bell(&mut self) -> Arc<Condvar> {
         Arc::clone(self.bell.get_or_insert_default())
     }

@@ -84,13 +84,13 @@ impl Ability {
     }
 }
 
-/// For how long a store is to keep a lock after its last turn: see [`ReleaseRequest::keep`](crate::ReleaseRequest::keep).
-/// Made by [`Capabilities::keep`], so a station is never asked for what its store cannot do.
+/// How long a store should keep a lock after its last turn: see [`ReleaseRequest::keep`](crate::ReleaseRequest::keep).
+/// Only [`Capabilities::keep`] makes one, so a station never gets a wish that its store cannot fulfil.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep(Duration);
 
 impl Keep {
-    /// The time.
+    /// How long the store keeps the lock.
     pub fn get(self) -> Duration {
         self.0
     }
@@ -118,7 +118,7 @@ pub struct Capabilities {
     pub abilities: &'static [Ability],
 }
 
-/// Setters of single fields, for types that are described field by field.
+/// Setters of single fields.
 macro_rules! setters {
     ($($(#[$doc:meta])* $setter:ident($field:ident: $type:ty);)*) => {
         $($(#[$doc])*

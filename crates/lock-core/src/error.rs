@@ -98,7 +98,7 @@ struct Detail {
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-/// All of an error but the one underneath.
+/// Everything in an error except its source.
 #[derive(Debug, PartialEq, Eq)]
 struct Said {
     kind: ErrorKind,

@@ -24,7 +24,7 @@ pub struct Keeper {
     policy: Policy,
     dice: Dice,
     kept: BTreeMap<ByOwner, Kept>,
-    /// The leases of those whose renewal is not under way.
+    /// The leases whose renewal is not under way.
     due: BTreeSet<(Moment, ByOwner)>,
     lateness: Lateness,
 }
@@ -48,7 +48,7 @@ struct ByOwner(Arc<Lease>);
 
 #[derive(Clone, Copy, Debug)]
 struct Kept {
-    /// When the next renewal is due, or the one that is under way was.
+    /// When the next renewal is due, or when the one under way was due.
     due: Moment,
     valid_for: Duration,
 }

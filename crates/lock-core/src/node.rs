@@ -245,7 +245,7 @@ pub trait AsyncQuorumNode: QuorumNode {
     where
         Self: Sized;
 
-    /// Asks the node; see the contract in the module's header. The node need not measure the time: the caller drops the
+    /// Asks the node; see the contract in the module's header. The node need not watch the time: the caller drops the
     /// request when `within` is over.
     ///
     /// # Errors

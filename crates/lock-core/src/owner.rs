@@ -27,7 +27,7 @@ impl Owner {
 
     /// Writes the owner in full as 32 hexadecimal digits, for the wire only.
     pub fn to_wire(self) -> String {
-        // Not by `format!`, which takes several times as long: each request needs this.
+        // `format!` takes several times as long, and each request needs this.
         let mut text = String::with_capacity(2 * self.0.len());
         let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
         text.extend(digits.map(|digit| char::from(HEX[usize::from(digit)])));

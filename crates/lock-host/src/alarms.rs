@@ -46,9 +46,9 @@ struct Clockwork {
 #[derive(Default)]
 struct Schedule {
     alarms: BTreeMap<Alarm, Weak<dyn Ring>>,
-    /// How many were set so far.
+    /// How many alarms were set so far.
     count: u64,
-    /// When the thread looks again by itself, if that is known.
+    /// When the thread last planned to wake by itself; `None` at first, or if its clock failed.
     next_look: Option<Moment>,
     ended: bool,
 }
@@ -88,7 +88,7 @@ impl Alarms {
         schedule.count += 1;
         let alarm = Alarm { at, number: schedule.count };
         schedule.alarms.insert(alarm, whom);
-        // Most alarms are unset before the thread has to know of them.
+        // The thread finds later alarms by itself when it wakes, and most of them are unset by then.
         if schedule.next_look.is_none_or(|look| at < look) {
             self.0.changed.notify_all();
         }

@@ -5,22 +5,23 @@ use std::mem;
 
 use lock_core::station::TurnId;
 
-/// One value for each of some turns, in the order of the turns.
+/// A map from turns to values, in the order of the turns.
 ///
-/// To look one up, to add one at the end and to take one out costs next to nothing however many there are. Most are alone, and
-/// need no memory beside this.
+/// Looking up, appending and removing are cheap at any size. A single value, which is the usual case, needs no
+/// allocation.
 #[derive(Debug)]
 pub enum ByTurn<T> {
     /// One value, or none.
     One(Option<(TurnId, T)>),
-    /// There was more than one since there was none.
+    /// There has been more than one value since the map was last empty.
     Many(Box<Slots<T>>),
 }
 
 /// The values of several turns.
 #[derive(Debug)]
 pub struct Slots<T> {
-    /// A value that is taken out of the middle leaves a gap; there are never more gaps than values, and none at either end.
+    /// A value that is removed from the middle leaves a gap. There are never more gaps than values, and none at either
+    /// end.
     slots: VecDeque<(TurnId, Option<T>)>,
     gaps: usize,
 }
@@ -63,7 +64,7 @@ impl<T> ByTurn<T> {
         }
     }
 
-    /// Takes out the value of a turn.
+    /// Removes the value of a turn.
     pub fn remove(&mut self, turn: TurnId) -> Option<T> {
         match self {
             Self::One(one) => one.take_if(|(one, _)| *one == turn).map(|(_, value)| value),
@@ -106,7 +107,7 @@ impl<T> Default for ByTurn<T> {
 
 impl<T> Slots<T> {
     fn insert(&mut self, turn: TurnId, value: T) {
-        // Turns are drawn before they are added, so one may have been overtaken by the next.
+        // A turn gets its number before it is added here, so a later one may have come first.
         let at = self.slots.partition_point(|(other, _)| *other < turn);
         match self.slots.get_mut(at).filter(|(other, _)| *other == turn) {
             Some((_, slot)) => self.gaps -= usize::from(slot.replace(value).is_none()),

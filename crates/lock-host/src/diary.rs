@@ -96,7 +96,7 @@ impl Waits {
         let wait = self.by_turn.remove(turn)?;
         self.long_at.remove(&(wait.since + wait.long, turn));
         if self.by_turn.is_empty() {
-            // An emptied set would keep room.
+            // An emptied set would keep its memory.
             (self.long_at, self.position) = (BTreeSet::new(), None);
         }
         Some(wait)

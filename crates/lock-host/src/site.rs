@@ -78,7 +78,7 @@ pub struct Inner<W> {
     station: Station,
     condition: Condition,
     diary: Option<Box<Diary>>,
-    /// The alarm that is set. It may be earlier than needed; then the next one is set when it rings.
+    /// The alarm that is set. It may ring earlier than needed; the next one is set then.
     alarm: Option<Alarm>,
 }
 
@@ -278,7 +278,7 @@ impl<W> Inner<W> {
 impl<D: Driver> Ring for Site<D> {
     fn ring(&self, alarm: Alarm) {
         let mut inner = self.lock();
-        // Another one may have been set while this one was about to ring.
+        // This alarm may have been replaced when it was about to ring.
         inner.alarm.take_if(|set| *set == alarm);
         self.feed(&mut inner, Input::Tick);
         D::attend(self, &mut inner.waiters);

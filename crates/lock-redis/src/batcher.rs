@@ -94,7 +94,7 @@ async fn send_all(mut requests: mpsc::UnboundedReceiver<Request>, connection: Mu
     while under_way.next().await.is_some() {}
 }
 
-/// Sends requests in one write, and brings the answers.
+/// Sends requests in one write, and delivers the answers.
 async fn send(connection: MultiplexedConnection, requests: Vec<Request>) {
     let left = send_runs(connection.clone(), runs(requests)).await;
     if !left.is_empty() {
@@ -102,7 +102,7 @@ async fn send(connection: MultiplexedConnection, requests: Vec<Request>) {
     }
 }
 
-/// Requests that are one command.
+/// Requests that are sent as one command.
 enum Run {
     Alone(Request),
     Together(&'static Many, Vec<Request>),
@@ -127,7 +127,7 @@ fn runs(mut requests: Vec<Request>) -> Vec<Run> {
     lengths.into_iter().filter_map(run).collect()
 }
 
-/// Returns what the server refused to run together.
+/// Receives the requests that the server refused to run together.
 async fn send_runs(mut connection: MultiplexedConnection, mut runs: Vec<Run>) -> Vec<Run> {
     let mut pipeline = Pipeline::with_capacity(runs.len());
     runs.iter_mut().for_each(|run| _ = pipeline.add_command(run.command()));

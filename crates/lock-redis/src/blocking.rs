@@ -21,8 +21,8 @@ use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_scri
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
-use crate::peer::Peer;
-use crate::socket::Span;
+use crate::server_info::ServerInfo;
+use crate::span::Span;
 use crate::stack::{Asks, Heard, Stack};
 use crate::verbs::Renewal;
 use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
@@ -64,9 +64,9 @@ impl Redis {
         let client = Client::open(config.server().clone())
             .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
         let stack = Stack::new(client, Role::Alone);
-        let peer = stack.greet(Span::from_now(CONNECT_WITHIN));
-        let peer = peer.map_err(|failure| failed(explain(stack.client(), failure)))?;
-        let warnings = warnings(config, &peer);
+        let server_info = stack.greet(Span::from_now(CONNECT_WITHIN));
+        let server_info = server_info.map_err(|failure| failed(explain(stack.client(), failure)))?;
+        let warnings = warnings(config, &server_info);
         Ok((stack, warnings))
     }
 
@@ -127,20 +127,20 @@ impl Redis {
         span: Span,
         first: Option<&Failure>,
     ) -> Result<Q::Answer, Failure> {
-        let Heard { reply, peer } = self.evaluate(question, span)?;
-        let broke = |error| classify(self.wire.asked(span.within), &error).at(|| peer.incarnation());
-        question.read(Line { wire: &self.wire, peer: &peer, first }, reply.map_err(broke)?)
+        let Heard { reply, server_info } = self.evaluate(question, span)?;
+        let broke = |error| classify(self.wire.asked(span.within), &error).at(|| server_info.incarnation());
+        question.read(Line { wire: &self.wire, server_info: &server_info, first }, reply.map_err(broke)?)
     }
 
     /// Sends a question; if the server has forgotten its script, loads that and sends it again.
     fn evaluate<Q: Question>(&self, question: &Q, span: Span) -> Result<Heard, Failure> {
-        let call = |peer: &Peer| question.call(Line { wire: &self.wire, peer, first: None });
+        let call = |server_info: &ServerInfo| question.call(Line { wire: &self.wire, server_info, first: None });
         let ask = |asks: &Asks<'_>| self.source.ask(question.operation(), asks, span);
         let heard = ask(&call)?;
         if !heard.reply.as_ref().is_err_and(has_forgotten_the_script) {
             return Ok(heard);
         }
-        let Some(script) = call(&heard.peer)?.script else { return Ok(heard) };
+        let Some(script) = call(&heard.server_info)?.script else { return Ok(heard) };
         let loaded = ask(&|_| Ok(Call::plain(load(script))))?;
         if loaded.reply.is_err() {
             return Ok(loaded);

@@ -5,8 +5,8 @@ use lock_core::node::Ask;
 use lock_core::{Claim, ReleaseRequest};
 use redis::{Client, Cmd, Pipeline};
 
-use crate::peer::{Peer, Place};
 use crate::script::{self, Counting, Script};
+use crate::server_info::{Membership, ServerInfo};
 use crate::wire::{Line, Question, Wire, load};
 
 /// The texts of the scripts that our connections use.
@@ -34,11 +34,11 @@ pub fn texts() -> Texts {
 }
 
 /// The server, as if it had been verified.
-const VERIFIED: &Peer = &Peer {
+const VERIFIED: &ServerInfo = &ServerInfo {
     run_id: String::new(),
     replid: String::new(),
     evicts: None,
-    place: Place::OnItsOwn,
+    membership: Membership::OnItsOwn,
     counting: Counting::Stored,
 };
 
@@ -68,7 +68,7 @@ impl ByHand {
     }
 
     fn line(&self) -> Line<'_> {
-        Line { wire: &self.0, peer: VERIFIED, first: None }
+        Line { wire: &self.0, server_info: VERIFIED, first: None }
     }
 }
 
@@ -76,19 +76,19 @@ impl ByHand {
 #[derive(Debug)]
 pub struct NodeByHand {
     wire: Wire,
-    peer: Peer,
+    server_info: ServerInfo,
 }
 
 impl NodeByHand {
     /// For the server of this client, in the run that its `INFO` reports.
     pub fn new(client: &Client, run_id: &str) -> Self {
-        let peer = Peer { run_id: run_id.to_owned(), ..VERIFIED.clone() };
-        Self { wire: Wire::own(client, None), peer }
+        let server_info = ServerInfo { run_id: run_id.to_owned(), ..VERIFIED.clone() };
+        Self { wire: Wire::own(client, None), server_info }
     }
 
     /// The command for a request; of at most 100 leases, if it is a fence.
     pub fn ask(&self, ask: &Ask) -> Option<Cmd> {
-        Some(ask.call(Line { wire: &self.wire, peer: &self.peer, first: None }).ok()?.command)
+        Some(ask.call(Line { wire: &self.wire, server_info: &self.server_info, first: None }).ok()?.command)
     }
 
     /// Loads the scripts.

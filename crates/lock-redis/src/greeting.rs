@@ -8,8 +8,8 @@ use crate::classify::{STANDALONE, classify};
 use crate::config::Eviction;
 use crate::connect::{CONNECT_WITHIN, connecting};
 use crate::failure::Failure;
-use crate::peer::{Peer, Place};
 use crate::script::{self, Counting, Script};
+use crate::server_info::{Membership, ServerInfo};
 use crate::value::{COUNTER, INCARNATION, NODE};
 use crate::wire::{load, read};
 
@@ -36,14 +36,14 @@ impl Role {
 /// What is asked of the server, one section at a time: Redis 6.2 knows no other way.
 const SECTIONS: [&str; 4] = ["server", "replication", "cluster", "memory"];
 
-impl Peer {
+impl ServerInfo {
     fn read(server: &str, info: &str) -> Result<Self, Failure> {
         let run_id = field(info, "run_id:").ok_or_else(|| Failure::tells_no("run_id", server))?.to_owned();
         let replid = field(info, "master_replid:").unwrap_or_default().to_owned();
         // A promoted server may lack the last draws, and connections survive promotions unnoticed.
         let alone = field(info, "connected_slaves:") == Some("0") && !replid.is_empty();
         let counting = if alone { Counting::Stored } else { Counting::Clock };
-        Ok(Self { run_id, replid, evicts: evicts(info), place: Place::OnItsOwn, counting })
+        Ok(Self { run_id, replid, evicts: evicts(info), membership: Membership::OnItsOwn, counting })
     }
 
     /// Whether a server's answer to [`again`] is the same as in its greeting.
@@ -54,7 +54,7 @@ impl Peer {
 
 /// A server that was greeted.
 pub(crate) struct Met {
-    pub(crate) peer: Peer,
+    pub(crate) server_info: ServerInfo,
     /// What has to be sent before anything else; usually nothing.
     pub(crate) preparation: Option<Pipeline>,
 }
@@ -93,16 +93,16 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     let sections = answers.by_ref().take(SECTIONS.len()).map(|answer| answer.and_then(read::<String>));
     let info = sections.collect::<Result<Vec<_>, _>>()?.concat();
     check(role, server, &info)?;
-    let mut peer = Peer::read(server, &info)?;
+    let mut server_info = ServerInfo::read(server, &info)?;
     let mut answer = || answers.next().unwrap_or_else(|| Err(Failure::strange_answer()));
     let known: Vec<bool> = read(answer()?)?;
     let missing = role.scripts().zip(known).filter(|(_, known)| !known).map(|(script, _)| load(script));
     let verification = match role {
         Role::Alone => {
-            let verification = verification(&peer, read(answer()?)?);
+            let verification = verification(&server_info, read(answer()?)?);
             // It is needed only for a warning, so a client that may not ask goes without.
             if answer().and_then(read).is_ok_and(|is_node: bool| is_node) {
-                peer.place = Place::InQuorum;
+                server_info.membership = Membership::InQuorum;
             }
             verification
         }
@@ -110,12 +110,12 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     };
     let mut preparation = redis::pipe();
     missing.chain(verification).for_each(|command| _ = preparation.add_command(command));
-    Ok(Met { peer, preparation: (!preparation.is_empty()).then_some(preparation) })
+    Ok(Met { server_info, preparation: (!preparation.is_empty()).then_some(preparation) })
 }
 
 /// Verifies the counter against the server that was greeted, unless that was done before.
-fn verification(peer: &Peer, verified: Option<String>) -> Option<Cmd> {
-    let incarnation = peer.incarnation();
+fn verification(server_info: &ServerInfo, verified: Option<String>) -> Option<Cmd> {
+    let incarnation = server_info.incarnation();
     if verified.as_ref() == Some(&incarnation) {
         return None;
     }
@@ -146,16 +146,16 @@ fn check(role: Role, server: &str, info: &str) -> Result<(), Failure> {
 }
 
 /// Warnings for operators about a server that was greeted.
-pub(crate) fn warnings(config: &RedisConfig, peer: &Peer) -> Vec<String> {
+pub(crate) fn warnings(config: &RedisConfig, server_info: &ServerInfo) -> Vec<String> {
     let server = config.shown_url();
-    let policy = peer.evicts.as_ref().filter(|_| config.eviction() == Eviction::Warned);
+    let policy = server_info.evicts.as_ref().filter(|_| config.eviction() == Eviction::Warned);
     let dropped = policy.map(|policy| {
         format!(
             "{server} may drop held locks when its memory is full: its maxmemory-policy is {policy}; \
              set it to noeviction, or add ?eviction=allow to the URL"
         )
     });
-    let alone = (peer.place == Place::InQuorum).then(|| {
+    let alone = (server_info.membership == Membership::InQuorum).then(|| {
         format!(
             "{server} is a node of a quorum: a lock taken here alone may also be granted by the quorum; \
              use the redlock:// URL"
@@ -179,7 +179,7 @@ mod tests {
 
     use super::*;
 
-    fn met_as(role: Role, replaced: &str, by: &str) -> Result<Peer, Failure> {
+    fn met_as(role: Role, replaced: &str, by: &str) -> Result<ServerInfo, Failure> {
         let sections = [
             "# Server\r\nrun_id:ab12\r\n",
             "# Replication\r\nrole:master\r\nconnected_slaves:0\r\nmaster_replid:cd34\r\n",
@@ -188,17 +188,21 @@ mod tests {
         ];
         let answers = sections.map(|text| Value::BulkString(text.replace(replaced, by).into_bytes()));
         let known = Value::Array(vec![Value::Int(1); role.scripts().count()]);
-        meet(role, "redis://h", [answers.to_vec(), vec![known, Value::Nil, Value::Int(0)]].concat()).map(|met| met.peer)
+        meet(role, "redis://h", [answers.to_vec(), vec![known, Value::Nil, Value::Int(0)]].concat())
+            .map(|met| met.server_info)
     }
 
-    fn met(replaced: &str, by: &str) -> Result<Peer, Failure> {
+    fn met(replaced: &str, by: &str) -> Result<ServerInfo, Failure> {
         met_as(Role::Alone, replaced, by)
     }
 
     #[test]
     fn a_server_of_locks_is_a_primary_on_its_own() {
-        let peer = met("x", "x").unwrap();
-        assert_eq!((peer.incarnation().as_str(), peer.evicts.as_deref()), ("ab12:cd34", Some("allkeys-lru")));
+        let server_info = met("x", "x").unwrap();
+        assert_eq!(
+            (server_info.incarnation().as_str(), server_info.evicts.as_deref()),
+            ("ab12:cd34", Some("allkeys-lru"))
+        );
         for (was, is) in [("allkeys-lru", "noeviction"), ("maxmemory:1000", "maxmemory:0")] {
             assert_eq!(met(was, is).unwrap().evicts, None);
         }
@@ -229,11 +233,11 @@ mod tests {
 
     #[test]
     fn a_server_is_no_longer_the_one_that_was_greeted_once_it_has_another_history() {
-        let peer = met("x", "x").unwrap();
+        let server_info = met("x", "x").unwrap();
         let answer = |text: &str| Value::BulkString(text.as_bytes().to_vec());
-        assert!(peer.is_still(answer("# Replication\r\nmaster_replid:cd34\r\n")));
-        assert!(!peer.is_still(answer("# Replication\r\nmaster_replid:ef56\r\n")));
-        assert!(!peer.is_still(answer("# Replication\r\n")) && !peer.is_still(Value::Nil));
+        assert!(server_info.is_still(answer("# Replication\r\nmaster_replid:cd34\r\n")));
+        assert!(!server_info.is_still(answer("# Replication\r\nmaster_replid:ef56\r\n")));
+        assert!(!server_info.is_still(answer("# Replication\r\n")) && !server_info.is_still(Value::Nil));
     }
 
     #[test]

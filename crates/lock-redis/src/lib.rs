@@ -16,9 +16,10 @@
 //! hold a lock at once. Their tokens differ, and a resource that checks them is safe.
 //!
 //! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `look` (questions, answers)
-//! · `channel` (notifications from Redis) · `failure` (what an error means) · `connect`, `greeting` (what every
-//! connection has in common) · `runs`, `batcher`, `link`, `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`,
-//! `blocking` (threads) · `node` (a Redis as a node of a quorum).
+//! · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time limits) ·
+//! `connect`, `greeting`, `server_info` (what every connection has in common) · `runs`, `batcher`, `silence`, `link`,
+//! `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`, `blocking` (threads) · `probe` (whether a pool and a
+//! URL lead to the same server) · `node` (a Redis as a node of a quorum).
 
 #[cfg(feature = "async")]
 mod batcher;
@@ -38,13 +39,16 @@ mod look;
 pub mod node;
 #[cfg(feature = "async")]
 pub mod nonblocking;
-mod peer;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
 mod runs;
 mod script;
+mod server_info;
+#[cfg(feature = "async")]
+mod silence;
 mod slots;
 mod socket;
+mod span;
 mod stack;
 mod sync;
 mod value;

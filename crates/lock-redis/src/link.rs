@@ -4,7 +4,6 @@
 //! command may leave before the counter was verified.
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,13 +19,12 @@ use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, server_of, speaking, tells, tuned};
 use crate::failure::Failure;
 use crate::greeting::{Met, Role, greeting, meet};
-use crate::peer::Peer;
+use crate::server_info::ServerInfo;
+use crate::silence::{Patience, Silence};
 use crate::wire::Call;
 
 /// How many writes may wait for the socket.
 const QUEUE: usize = 64;
-/// For how many further timeouts a connection may be silent after the first one before it is replaced.
-const SILENT_TIMEOUTS: u32 = 2;
 
 /// A connection to one server, made when first needed and again whenever it has broken.
 pub(crate) struct Link {
@@ -48,21 +46,21 @@ type Attempt = Shared<BoxFuture<'static, Result<Arc<Live>, Failure>>>;
 /// A connection whose server was greeted, and its counter verified.
 pub(crate) struct Live {
     batcher: Batcher,
-    peer: Peer,
+    server_info: ServerInfo,
     subscription: Option<Subscription>,
     silence: Arc<Silence>,
 }
 
-/// A request that may be dropped before it is answered, because its time is over.
+/// A request that its caller drops when its time is over.
 pub(crate) struct Unanswered<'a> {
     link: &'a Link,
-    live: &'a Arc<Live>,
-    asked: Instant,
+    live: Arc<Live>,
+    sent_at: Instant,
     within: Duration,
 }
 
 impl Unanswered<'_> {
-    /// It was answered, or failed.
+    /// The request was answered, or failed.
     pub(crate) fn end(mut self) {
         self.within = Duration::MAX;
     }
@@ -70,26 +68,10 @@ impl Unanswered<'_> {
 
 impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
-        if self.asked.elapsed() >= self.within && self.live.timed_out(self.within) == Patience::Over {
-            self.link.drop_connection(self.live);
+        if self.sent_at.elapsed() >= self.within && self.live.timed_out(self.within) == Patience::Over {
+            self.link.drop_connection(&self.live);
         }
     }
-}
-
-/// Since when a connection has answered nothing, and whether it ended.
-struct Silence {
-    opened: Instant,
-    /// Milliseconds after `opened` plus one; 0 while answers come.
-    since: AtomicU64,
-    /// It reported its end itself, as connections with pushed messages do.
-    ended: AtomicBool,
-}
-
-/// Whether a silent connection may still be of use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Patience {
-    Left,
-    Over,
 }
 
 impl Link {
@@ -106,7 +88,7 @@ impl Link {
         &self.client
     }
 
-    /// The connection, if there is one.
+    /// The connection, if there is one now.
     pub(crate) fn at_hand(&self) -> Option<Arc<Live>> {
         match &*lock(&self.state) {
             State::Up(live) if !live.has_ended() => Some(Arc::clone(live)),
@@ -114,9 +96,9 @@ impl Link {
         }
     }
 
-    /// A request over this connection begins.
-    pub(crate) fn begin<'a>(&'a self, live: &'a Arc<Live>, within: Duration) -> Unanswered<'a> {
-        Unanswered { link: self, live, asked: Instant::now(), within }
+    /// Watches a request that is sent now over this connection, and that its caller drops after `within`.
+    pub(crate) fn begin(&self, live: Arc<Live>, within: Duration) -> Unanswered<'_> {
+        Unanswered { link: self, live, sent_at: Instant::now(), within }
     }
 
     /// The connection, as soon as there is one.
@@ -200,11 +182,11 @@ impl Link {
 
 impl Live {
     fn has_ended(&self) -> bool {
-        self.silence.ended.load(Ordering::Acquire)
+        self.silence.has_ended()
     }
 
-    pub(crate) fn peer(&self) -> &Peer {
-        &self.peer
+    pub(crate) fn server_info(&self) -> &ServerInfo {
+        &self.server_info
     }
 
     /// Sends a command and waits for its answer.
@@ -214,20 +196,13 @@ impl Live {
 
     /// The server answered.
     pub(crate) fn answered(&self) {
-        if self.silence.since.load(Ordering::Relaxed) != 0 {
-            self.silence.since.store(0, Ordering::Relaxed);
-        }
+        self.silence.answered();
     }
 
     /// A request timed out. The connection is kept at first: its replies stay in step, and a release sent on it follows
     /// the acquire that it undoes.
     pub(crate) fn timed_out(&self, within: Duration) -> Patience {
-        let now = u64::try_from(self.silence.opened.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(1);
-        match self.silence.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => Patience::Left,
-            Err(since) if Duration::from_millis(now.saturating_sub(since)) < within * SILENT_TIMEOUTS => Patience::Left,
-            Err(_) => Patience::Over,
-        }
+        self.silence.timed_out(within)
     }
 }
 
@@ -238,11 +213,11 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 async fn connect(client: &Client, role: Role, channel: Option<&Arc<Channel>>) -> Result<Live, Failure> {
     let server = server_of(client);
     let failed = |error| classify(connecting(&server, CONNECT_WITHIN), &error);
-    let silence = Arc::new(Silence { opened: Instant::now(), since: AtomicU64::new(0), ended: AtomicBool::new(false) });
+    let silence = Arc::new(Silence::default());
     let client = tuned(client).map_err(failed)?;
     let (mut connection, subscription) = open(&client, channel, &silence).await.map_err(failed)?;
     let greeted = greeting(role).query_async(&mut connection).await.map_err(failed)?;
-    let Met { peer, preparation } = meet(role, &server, greeted)?;
+    let Met { server_info, preparation } = meet(role, &server, greeted)?;
     if let Some(preparation) = preparation {
         preparation.exec_async(&mut connection).await.map_err(failed)?;
     }
@@ -250,7 +225,7 @@ async fn connect(client: &Client, role: Role, channel: Option<&Arc<Channel>>) ->
         Role::Alone => TOGETHER_MAX,
         Role::Node => TOGETHER_AT_NODES_MAX,
     };
-    Ok(Live { batcher: Batcher::new(connection, together), peer, subscription, silence })
+    Ok(Live { batcher: Batcher::new(connection, together), server_info, subscription, silence })
 }
 
 /// Opens a connection, and subscribes to the channel if the server can push messages on this connection.
@@ -291,7 +266,7 @@ fn on_push(
         match (told.kind, told.data.as_slice()) {
             (PushKind::Message, [_channel, Value::BulkString(message)]) => channel.receive(message),
             (PushKind::Disconnection, _) => {
-                silence.ended.store(true, Ordering::Release);
+                silence.end();
                 channel.closed(subscription);
             }
             _ => {}

@@ -164,10 +164,10 @@ impl Question for Revocation<'_> {
         Operation::Inspect
     }
 
-    fn call(&self, Line { wire, peer, .. }: Line<'_>) -> Result<Call, Failure> {
+    fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = Keys::of(&wire.prefix, self.0);
         let keys = [Key::Counter, keys.lock(), keys.queue(), keys.waiters()];
-        Ok(Call::script(script::REVOKE.counting(peer.counting), &keys).arg(self.1.get()))
+        Ok(Call::script(script::REVOKE.counting(server_info.counting), &keys).arg(self.1.get()))
     }
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<Revoked, Failure> {

@@ -1,6 +1,7 @@
 //! Redis for tokio.
 
 mod handed_in;
+mod inspect;
 mod source;
 
 use std::fmt;
@@ -8,15 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, Durability, EventSink, Fenced,
-    FencingToken, Invalid, Isolation, Lease, LockName, Operation, Prefix, Queueing, ReleaseRequest, Released, Renewed,
-    RequestOrder,
+    Invalid, Isolation, Lease, Operation, Prefix, Queueing, ReleaseRequest, Released, Renewed, RequestOrder,
 };
 use redis::{Client, RedisResult, Value};
 use tokio::task::spawn_blocking;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
 use crate::channel::Channel;
 use crate::classify::classify;
@@ -24,7 +23,7 @@ use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_scri
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
 use crate::link::Link;
-use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
+use crate::span::Span;
 use crate::verbs::Renewal;
 use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
 use crate::{BACKEND, RedisConfig};
@@ -68,7 +67,7 @@ impl Redis {
         let channel = Channel::new();
         let link = Link::new(client, Role::Alone, channel.clone());
         let warnings = match link.live().await {
-            Ok(live) => warnings(config, live.peer()),
+            Ok(live) => warnings(config, live.server_info()),
             Err(failure) => {
                 let client = link.client().clone();
                 let (failure, unexplained) = (failure.clone(), failure);
@@ -115,18 +114,12 @@ impl Redis {
     /// Asks within a time limit that may be shared with other questions. An idempotent question is repeated once over
     /// another connection if the first one broke.
     pub(crate) async fn answer<Q: Question + Sync>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
-        match (self.answer_once(question, span, None).await, question.retry()) {
-            (Err(failure), Retry::Once) if failure.is_a_break() => {
-                // Boxed: most requests do not need this space.
-                let again = Box::pin(self.answer_once(question, span, Some(&failure)));
-                again.await.map_err(Failure::after_a_part)
-            }
-            (outcome, Retry::Once | Retry::Never) => outcome,
-        }
+        let first = self.answer_once(question, span, None).await;
+        self.repeat(question, span, first).await
     }
 
-    /// Asks over the connection that is up, if one is, without measuring the time: the caller drops the request when
-    /// `within` is over. This is the usual way of a request to a node.
+    /// Like [`answer`](Self::answer), but over a connection that is up no time is measured: the caller drops the request
+    /// when `within` is over. That saves a timer for each request to a node.
     pub(crate) async fn answer_in_time<Q: Question + Sync>(
         &self,
         question: &Q,
@@ -136,23 +129,28 @@ impl Redis {
             // Boxed: most requests do not need this space.
             return Box::pin(self.answer(question, Span::from_now(within))).await;
         };
-        let call = question.call(Line { wire: &self.wire, peer: live.peer(), first: None })?;
-        let unanswered = link.begin(&live, within);
-        let outcome = live.ask(call).await;
+        let unanswered = link.begin(Arc::clone(&live), within);
+        let mut handle = Handle::Own(live);
+        let reply = self.evaluate(&mut handle, question).await;
         unanswered.end();
-        if outcome.as_ref().is_err_and(has_forgotten_the_script) {
-            return Box::pin(self.answer(question, Span::from_now(within))).await;
-        }
-        let answer = outcome
-            .map_err(|error| classify(self.wire.asked(within), &error).at(|| live.peer().incarnation()))
-            .and_then(|reply| question.read(Line { wire: &self.wire, peer: live.peer(), first: None }, reply));
-        self.source.give_back(Handle::Own(live), within, answer.as_ref().err());
-        match (answer, question.retry()) {
+        let first = self.read(question, handle, Some(reply?), within, None);
+        self.repeat(question, Span::from_now(within), first).await
+    }
+
+    /// Asks once more if that is safe and the connection broke.
+    async fn repeat<Q: Question + Sync>(
+        &self,
+        question: &Q,
+        span: Span,
+        first: Result<Q::Answer, Failure>,
+    ) -> Result<Q::Answer, Failure> {
+        match (first, question.retry()) {
             (Err(failure), Retry::Once) if failure.is_a_break() => {
-                let again = Box::pin(self.answer_once(question, Span::from_now(within), Some(&failure)));
+                // Boxed: most requests do not need this space.
+                let again = Box::pin(self.answer_once(question, span, Some(&failure)));
                 again.await.map_err(Failure::after_a_part)
             }
-            (answer, Retry::Once | Retry::Never) => answer,
+            (outcome, Retry::Once | Retry::Never) => outcome,
         }
     }
 
@@ -164,23 +162,33 @@ impl Redis {
     ) -> Result<Q::Answer, Failure> {
         // One time limit for both steps, because each one is a timer.
         let mut handle = None;
-        let asked = timeout_at(span.until, async {
+        let asked = timeout_at(span.until.into(), async {
             let handle = handle.insert(self.source.checkout(question.operation()).await?);
             self.evaluate(handle, question).await
         });
         let reply = asked.await.ok().transpose()?;
         let handle = handle.ok_or_else(|| Failure::no_connection(&self.wire.server, span.within))?;
-        let outcome = match reply {
-            Some(reply) => {
-                reply.map_err(|error| classify(self.wire.asked(span.within), &error).at(|| handle.peer().incarnation()))
-            }
-            None => Err(Failure::no_answer(&self.wire.server, span.within)),
-        };
-        let answer = outcome.map(|reply| question.read(Line { first, ..self.line(&handle) }, reply));
-        self.source.give_back(handle, span.within, answer.as_ref().err());
-        answer?
+        self.read(question, handle, reply, span.within, first)
     }
 
+    /// Reads a reply, if there was one in time, and gives the connection back.
+    fn read<Q: Question>(
+        &self,
+        question: &Q,
+        handle: Handle,
+        reply: Option<RedisResult<Value>>,
+        within: Duration,
+        first: Option<&Failure>,
+    ) -> Result<Q::Answer, Failure> {
+        let outcome = match reply {
+            Some(reply) => reply
+                .map_err(|error| classify(self.wire.asked(within), &error).at(|| handle.server_info().incarnation())),
+            None => Err(Failure::no_answer(&self.wire.server, within)),
+        };
+        let answer = outcome.map(|reply| question.read(Line { first, ..self.line(&handle) }, reply));
+        self.source.give_back(handle, within, answer.as_ref().err());
+        answer?
+    }
     /// Sends a question; if the server has forgotten its script, sends it again on the same connection.
     async fn evaluate<Q: Question + Sync>(
         &self,
@@ -203,20 +211,7 @@ impl Redis {
     }
 
     fn line<'a>(&'a self, handle: &'a Handle) -> Line<'a> {
-        Line { wire: &self.wire, peer: handle.peer(), first: None }
-    }
-}
-
-/// The time that a request may take.
-#[derive(Clone, Copy)]
-pub(crate) struct Span {
-    until: Instant,
-    within: Duration,
-}
-
-impl Span {
-    pub(crate) fn from_now(within: Duration) -> Self {
-        Self { until: Instant::now() + within, within }
+        Line { wire: &self.wire, server_info: handle.server_info(), first: None }
     }
 }
 
@@ -280,36 +275,6 @@ impl AsyncBackend for Redis {
 
     fn inspect(&self) -> Option<&dyn AsyncInspect> {
         Some(self)
-    }
-}
-
-#[async_trait]
-impl AsyncInspect for Redis {
-    async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        self.ask(WhoHolds(name), within).await
-    }
-
-    async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        let span = Span::from_now(within);
-        let failed = |failure: Failure| failure.into_error(Operation::Inspect);
-        let mut page = Page { entries: Vec::new(), next: query.cursor.clone() };
-        for _ in 0..SCANS_PER_PAGE {
-            let scan = Scan { query, cursor: page.next.as_ref() };
-            let (keys, next) = self.answer(&scan, span).await.map_err(failed)?;
-            for keys in keys.chunks(LEASES_PER_SCRIPT) {
-                let seen = self.answer(&Look(keys), span).await.map_err(failed)?;
-                page.entries.extend(entries(&self.wire, keys, seen));
-            }
-            page.next = next;
-            if page.next.is_none() || !page.entries.is_empty() {
-                break;
-            }
-        }
-        Ok(page)
-    }
-
-    async fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
-        self.ask(Revocation(name, token), within).await
     }
 }
 

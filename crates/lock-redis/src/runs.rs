@@ -1,22 +1,22 @@
 //! Requests that wait together, cut into commands. No I/O.
 //!
-//! Requests of one verb for different locks are one command, however many they are. Requests for the same lock never are,
-//! and none overtakes an earlier one: what one connection is asked about a lock takes effect in the order of asking.
+//! A run is requests of one verb for different locks, sent as one command. Requests for the same lock are never in one run,
+//! and none overtakes an earlier one: over one connection, requests about a lock take effect in the order of asking.
 
 use redis::{Cmd, Value};
 
 use crate::script::Many;
 use crate::wire::Call;
 
-/// How the server refuses a script before it runs it: it does not know it, or the user may not use one of the keys. A single
-/// request may be unaffected.
+/// The errors with which the server refuses a script before it runs: the script is unknown, or the user may not use one of
+/// its keys. Each request may still succeed alone.
 pub(crate) const NOT_RUN: [&str; 2] = ["NOSCRIPT", "NOPERM"];
 
 /// How many requests are one command at most: if each of them has to queue, the server is busy with it for half a
 /// millisecond. Measured: with twice as many, a pair costs 7 % less.
 const RUN_MAX: usize = 16;
 
-/// How many of the requests, from the first on, are one command: those after it that ask the same of other locks.
+/// The length of the first run: the first request, and those right after it of the same verb for other locks.
 pub(crate) fn first_run<'a>(calls: impl IntoIterator<Item = &'a Call>) -> usize {
     let mut calls = calls.into_iter();
     let Some((many, name)) = calls.next().and_then(for_many) else { return 1 };
@@ -30,12 +30,12 @@ pub(crate) fn first_run<'a>(calls: impl IntoIterator<Item = &'a Call>) -> usize 
     names.len()
 }
 
-/// The script for many that a request can be a part of, and the key of its lock, which comes after the one that all share.
+/// The script for many that a request can be a part of, and the key of its lock. The key before it is the same for all.
 fn for_many(call: &Call) -> Option<(&'static Many, &[u8])> {
     Some((call.many?, call.parts().nth(1)?))
 }
 
-/// The command that asks everything at once.
+/// One command for all requests of a run.
 pub(crate) fn together<'a>(many: &Many, calls: impl ExactSizeIterator<Item = &'a Call> + Clone) -> Cmd {
     let arguments = 1 + many.keys;
     let part = |index| calls.clone().filter_map(move |call| call.parts().nth(index));
@@ -44,14 +44,14 @@ pub(crate) fn together<'a>(many: &Many, calls: impl ExactSizeIterator<Item = &'a
     part(0).take(1).for_each(|key| _ = command.arg(key));
     (1..=many.sent).flat_map(part).for_each(|key| _ = command.arg(key));
     for shared in arguments..arguments + many.shared {
-        // Of two numbers in decimal, the longer one is the higher one.
+        // Decimal numbers without leading zeros compare by length first.
         part(shared).max_by_key(|number| (number.len(), *number)).iter().for_each(|highest| _ = command.arg(highest));
     }
     calls.flat_map(|call| call.parts().skip(arguments + many.shared)).for_each(|argument| _ = command.arg(argument));
     command
 }
 
-/// The answer to each of so many requests: one of the list, or what the server says to all of them.
+/// The reply to a run, taken apart: one for each request, or the same for all if it is not such a list.
 #[expect(clippy::wildcard_enum_match_arm, reason = "whatever else the library knows is not a list")]
 pub(crate) fn apart(reply: Value, count: usize) -> Vec<Value> {
     match reply {
@@ -65,22 +65,22 @@ mod tests {
     use lock_core::{Certainty, Claim, FencingToken, Note, Owner, Prefix, Queueing, ReleaseRequest, Terms, Ttl, Width};
 
     use super::*;
-    use crate::peer::{Peer, Place};
     use crate::script::Counting;
+    use crate::server_info::{Membership, ServerInfo};
     use crate::wire::{Line, Question, Wire};
 
-    const STORED: &Peer = &Peer {
+    const STORED: &ServerInfo = &ServerInfo {
         run_id: String::new(),
         replid: String::new(),
         evicts: None,
-        place: Place::OnItsOwn,
+        membership: Membership::OnItsOwn,
         counting: Counting::Stored,
     };
-    const CLOCK: &Peer = Peer::UNKNOWN;
+    const CLOCK: &ServerInfo = ServerInfo::UNKNOWN;
 
-    fn asked<Q: Question>(question: Q, peer: &Peer) -> Call {
+    fn asked<Q: Question>(question: Q, server_info: &ServerInfo) -> Call {
         let wire = Wire { prefix: Prefix::default(), server: "redis://h".into(), channel: None };
-        question.call(Line { wire: &wire, peer, first: None }).ok().unwrap()
+        question.call(Line { wire: &wire, server_info, first: None }).ok().unwrap()
     }
 
     fn acquire(name: &str) -> Call {

@@ -1,8 +1,8 @@
 //! What Redis runs: one script for each verb, atomic by nature. The texts are in `scripts/`, the contract in
 //! `docs/wire.md`.
 //!
-//! Rules of all scripts: every key is declared (but scripts for many, which only a standalone server runs, name a lock's
-//! waiters and numbers after its queue, if they need them); the type of the lock's key is checked before anything is written; the
+//! Rules of all scripts: every key is declared (except that scripts for many derive the keys of waiters and numbers from
+//! that of the queue, which works because only standalone servers run them); the type of the lock's key is checked before anything is written; the
 //! token is drawn before the lock is set, since nothing is rolled back; expiries are set by the same `SET`; numbers are
 //! written with `%.0f`, which is exact below 2^53; the first write of a release is one that runs in a full server too
 //! (`LPOP`, `HDEL`, `DEL`) and lets what follows run.
@@ -16,16 +16,16 @@ pub(crate) struct Script {
     many: Option<&'static Many>,
 }
 
-/// What runs one verb for several locks at once, and answers a list with one reply for each.
+/// A script that runs one verb for several locks, and replies with a list: one reply for each lock.
 ///
-/// Its keys are the first one of the script for one lock, which all share, then the locks, and then the other keys that are
-/// sent, one kind after the other. Its arguments are those that all share, and then the other ones of each.
+/// Its first key is the shared one; then come the keys of all locks, then the next kind of key for all locks, and so on.
+/// Its arguments are the shared ones, and then the others, lock by lock.
 pub(crate) struct Many {
     pub(crate) script: Script,
-    /// How many keys there are for each lock if it is asked alone, and how many of them are sent here.
+    /// How many keys of each lock the script for one lock gets, and how many of them this script gets.
     pub(crate) keys: usize,
     pub(crate) sent: usize,
-    /// How many arguments, from the first on, all share. They are numbers, and the highest one counts.
+    /// How many of the first arguments are shared. They are numbers, and the highest one counts.
     pub(crate) shared: usize,
 }
 
@@ -38,7 +38,7 @@ impl Script {
         Self { text, hash: OnceLock::new(), many: Some(many) }
     }
 
-    /// What does the same for several locks, if there is such a script.
+    /// The script for several locks, if there is one.
     pub(crate) fn many(&self) -> Option<&'static Many> {
         self.many
     }

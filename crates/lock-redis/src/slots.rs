@@ -1,8 +1,8 @@
-//! A few connections for many threads: a thread that has one sends the requests of those that have none. No I/O.
+//! A few connections for many threads. No I/O.
 //!
-//! A thread that finds a connection uses it alone. If all are in use, it leaves its request in the line. The next
-//! thread that is done passes its connection to the first thread in the line, and that one sends the requests behind
-//! it together with its own.
+//! A thread that finds a free connection uses it alone. If all are in use, the thread puts its request in the line. When
+//! another thread is done, it passes its connection to the first thread in the line, which sends its own request together
+//! with those behind it.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Slots for connections of type `C`, and the requests `R` that wait for one, or for an answer `A`.
+/// Slots for connections of type `C`, and the line of requests `R`, which wait for a connection or an answer `A`.
 pub(crate) struct Slots<C, R, A> {
     state: Mutex<State<C, R, A>>,
     max: usize,
@@ -19,15 +19,15 @@ pub(crate) struct Slots<C, R, A> {
 }
 
 struct State<C, R, A> {
-    /// The one that was used last is at the end.
+    /// The most recently used one is at the end.
     idle: Vec<C>,
-    /// How many slots threads have.
+    /// How many slots are in use.
     taken: usize,
-    /// Empty if a slot is free.
+    /// Empty while a slot is free.
     line: VecDeque<Arc<Waiter<C, R, A>>>,
 }
 
-/// A request that was left in the line.
+/// A request in the line, or taken from it.
 struct Waiter<C, R, A> {
     progress: Mutex<Progress<C, R, A>>,
     changed: Condvar,
@@ -40,7 +40,7 @@ enum Progress<C, R, A> {
     Sent,
     /// Another thread has sent it, and got this answer.
     Answered(A),
-    /// Another thread may have sent it, and has given up.
+    /// Another thread took it, may have sent it, and gave up.
     Dropped,
     /// Its thread has a slot, with a connection unless it has to make one.
     Leads(Option<C>),
@@ -48,9 +48,9 @@ enum Progress<C, R, A> {
     Over,
 }
 
-/// What becomes of a request that was left in the line.
+/// What became of a request that was put in the line.
 pub(crate) enum Outcome<'a, C, R, A> {
-    /// Another thread has sent it.
+    /// Another thread has sent it, and got this answer.
     Answered(A),
     /// This thread has a slot, and has to send it.
     Leads(Slot<'a, C, R, A>),
@@ -58,21 +58,21 @@ pub(crate) enum Outcome<'a, C, R, A> {
     NotSent,
     /// It was sent, and the time was over before it was answered.
     Unanswered,
-    /// It may have been sent, and the thread that had to send it failed.
+    /// Another thread took it, may have sent it, and failed.
     Dropped,
 }
 
-/// The right to use a connection. The end of it gives the slot to the next thread in the line.
+/// The right to use a connection. When it is dropped, the next thread in the line gets the slot.
 pub(crate) struct Slot<'a, C, R, A> {
     slots: &'a Slots<C, R, A>,
     /// `None` while it is in use, broken, or not made yet.
     connection: Option<C>,
-    /// Those whose requests this thread sends, in that order, until they are answered.
+    /// The unanswered requests of other threads that this thread sends, in their order.
     others: VecDeque<Arc<Waiter<C, R, A>>>,
 }
 
 impl<C, R, A> Slots<C, R, A> {
-    /// At most so many slots, and no connection yet.
+    /// At most `max` slots, and no connection yet.
     pub(crate) fn new(max: usize, is_stale: fn(&C, &C) -> bool) -> Self {
         Self { state: Mutex::new(State { idle: Vec::new(), taken: 0, line: VecDeque::new() }), max, is_stale }
     }
@@ -82,7 +82,7 @@ impl<C, R, A> Slots<C, R, A> {
         self.take_from(&mut self.lock())
     }
 
-    /// Leaves a request in the line until it is answered, until this thread has a slot, or until the time is over.
+    /// Puts a request in the line, and waits for its answer or for a slot, at most until `until`.
     pub(crate) fn wait(&self, request: R, until: Instant) -> Outcome<'_, C, R, A> {
         let mut state = self.lock();
         if let Some(slot) = self.take_from(&mut state) {
@@ -117,18 +117,18 @@ impl<C, R, A> Slots<C, R, A> {
         Some(self.slot(state.idle.pop()))
     }
 
-    /// Leaves the line, unless another thread has come first.
+    /// Takes the request out of the line, unless another thread has taken it.
     fn leave(&self, waiter: &Arc<Waiter<C, R, A>>) -> Progress<C, R, A> {
         let mut state = self.lock();
         state.line.retain(|other| !Arc::ptr_eq(other, waiter));
         mem::replace(&mut *waiter.lock(), Progress::Over)
     }
 
-    /// Gives a slot to the first in the line, or frees it.
+    /// Gives a slot to the first thread in the line, or frees it.
     fn pass(&self, connection: Option<C>) {
         let mut state = self.lock();
         if let Some(next) = state.line.pop_front() {
-            // Only while the line is locked does a request stop waiting, so that it cannot have left.
+            // A request leaves the line only while the line is locked, so this one still waits.
             *next.lock() = Progress::Leads(connection);
             drop(state);
             return next.changed.notify_one();
@@ -147,7 +147,7 @@ impl<C, R, A> Slots<C, R, A> {
 }
 
 impl<C, R, A> Waiter<C, R, A> {
-    /// Sleeps until another thread is done with the request, or the time is over. `None` if it still waits.
+    /// Sleeps until another thread is done with the request or the time is over. `None` if the request is still in the line.
     fn sleep(&self, until: Instant) -> Option<Progress<C, R, A>> {
         let mut progress = self.lock();
         while matches!(*progress, Progress::Waits(_) | Progress::Sent) {
@@ -161,7 +161,7 @@ impl<C, R, A> Waiter<C, R, A> {
         is_over.then(|| mem::replace(&mut *progress, Progress::Over))
     }
 
-    /// Gives the request away if it fits.
+    /// The request, if it fits, to be sent by another thread.
     fn give(&self, fits: impl FnOnce(&R) -> bool) -> Option<R> {
         let mut progress = self.lock();
         if !matches!(&*progress, Progress::Waits(request) if fits(request)) {
@@ -182,13 +182,13 @@ impl<C, R, A> Waiter<C, R, A> {
 }
 
 impl<C, R, A> Slot<'_, C, R, A> {
-    /// The connection. It is lost unless it is put back.
+    /// Takes the connection, which is dropped unless it is put back.
     pub(crate) fn connection(&mut self) -> Option<C> {
         self.connection.take()
     }
 
-    /// Takes requests from the line, to be sent by this thread: from its beginning as far as they fit, and at most so
-    /// many.
+    /// Takes at most `max` requests from the beginning of the line, up to the first that does not fit. This thread sends
+    /// them.
     pub(crate) fn take_others(&mut self, max: usize, fits: impl Fn(&R) -> bool) -> Vec<R> {
         let (mut state, mut requests) = (self.slots.lock(), Vec::new());
         while requests.len() < max
@@ -200,14 +200,14 @@ impl<C, R, A> Slot<'_, C, R, A> {
         requests
     }
 
-    /// Answers the first of the requests that were taken from the line and are not answered yet.
+    /// Answers the first of the requests that were taken and have no answer yet.
     pub(crate) fn answer(&mut self, answer: A) {
         if let Some(other) = self.others.pop_front() {
             other.end(Progress::Answered(answer));
         }
     }
 
-    /// Ends the use of a connection that is still in step.
+    /// Gives back a connection whose replies are in step with its requests.
     pub(crate) fn put_back(mut self, connection: C) {
         self.connection = Some(connection);
     }
@@ -239,7 +239,7 @@ mod tests {
         Instant::now() + SOON
     }
 
-    /// Leaves a request in the line, on a thread of its own.
+    /// Puts a request in the line, on a separate thread.
     fn wait<'scope>(
         scope: &'scope thread::Scope<'scope, '_>,
         slots: &'scope Shared,

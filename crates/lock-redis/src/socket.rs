@@ -2,7 +2,7 @@
 
 use std::ptr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lock_core::Moment;
 use lock_host::{Clock, HostClock};
@@ -12,42 +12,16 @@ use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, bound, connecting, server_of, speaking, tuned};
 use crate::failure::Failure;
 use crate::greeting::{Met, Role, again, greeting, meet};
-use crate::peer::Peer;
 use crate::runs::{NOT_RUN, apart, first_run, together};
 use crate::script::Many;
+use crate::server_info::ServerInfo;
+use crate::span::Span;
 use crate::wire::{Call, load};
-
-/// The time that a request may take.
-#[derive(Clone, Copy)]
-pub(crate) struct Span {
-    pub(crate) until: Instant,
-    pub(crate) within: Duration,
-}
-
-impl Span {
-    pub(crate) fn from_now(within: Duration) -> Self {
-        Self { until: Instant::now() + within, within }
-    }
-
-    /// The same with a limit on what is left of it.
-    pub(crate) fn at_most(self, limit: Duration) -> Self {
-        Self { until: self.until.min(Instant::now() + limit), within: self.within.min(limit) }
-    }
-
-    /// Whether somebody who waits until then waits hardly longer. A tenth is as exact as a socket's timeout.
-    pub(crate) fn covers(&self, until: Instant) -> bool {
-        until.saturating_duration_since(self.until) <= self.left() / 10
-    }
-
-    pub(crate) fn left(&self) -> Duration {
-        self.until.saturating_duration_since(Instant::now())
-    }
-}
 
 /// A connection, and the present timeout of its socket: setting that costs two system calls.
 pub(crate) struct Socket {
     connection: Connection,
-    pub(crate) peer: Arc<Peer>,
+    pub(crate) server_info: Arc<ServerInfo>,
     patience: Duration,
     /// Why its replies may not be in step with the requests any more.
     broken: Option<RedisError>,
@@ -70,12 +44,13 @@ pub(crate) fn connect(client: &Client, role: Role, span: Span) -> Result<Socket,
     let mut connection = client.get_connection_with_timeout(left / 2).map_err(failed)?;
     bound(&connection, span.left()).map_err(failed)?;
     let greeted = greeting(role).query(&mut connection).map_err(failed)?;
-    let Met { peer, preparation } = meet(role, &server, greeted)?;
+    let Met { server_info, preparation } = meet(role, &server, greeted)?;
     if let Some(preparation) = preparation {
         bound(&connection, span.left()).map_err(failed)?;
         preparation.exec(&mut connection).map_err(failed)?;
     }
-    Ok(Socket { connection, peer: Arc::new(peer), patience: Duration::ZERO, broken: None, used_at: HostClock.now() })
+    let server_info = Arc::new(server_info);
+    Ok(Socket { connection, server_info, patience: Duration::ZERO, broken: None, used_at: HostClock.now() })
 }
 
 impl Socket {
@@ -88,7 +63,7 @@ impl Socket {
     /// Asks several things in one write, those of one verb for different locks as one command. Returns the replies in the
     /// order of the requests.
     ///
-    /// Threads wait for all of them at the same time, so none has to take effect before another.
+    /// Different threads wait for them at the same time, so they may take effect in any order.
     pub(crate) fn ask_all(&mut self, calls: Vec<Call>, span: Span) -> Vec<RedisResult<Value>> {
         let (places, calls) = by_verb(calls);
         let runs = cut(&calls);
@@ -136,7 +111,7 @@ impl Socket {
     /// Whether the server is still there, with the history that the greeting found. Takes at most half of the time.
     pub(crate) fn is_still_good(&mut self, span: Span) -> bool {
         let answer = self.ask(&again(), span.at_most(span.left() / 2));
-        answer.is_ok_and(|answer| self.peer.is_still(answer))
+        answer.is_ok_and(|answer| self.server_info.is_still(answer))
     }
 
     /// Makes the socket give up when the time is over; otherwise it would wait forever. The present timeout is close
@@ -151,15 +126,15 @@ impl Socket {
     }
 }
 
-/// The requests with those of one verb next to each other, and the place that each had. Measured: threads acquire and
-/// release in turn, and would otherwise need four times as many commands.
+/// The requests sorted by verb, each with its former position. Measured: threads acquire and release in turn, and
+/// unsorted requests need four times as many commands.
 fn by_verb(calls: Vec<Call>) -> (Vec<usize>, Vec<Call>) {
     let mut placed: Vec<_> = calls.into_iter().enumerate().collect();
     placed.sort_by_key(|(_, call)| call.many.map(ptr::from_ref));
     placed.into_iter().unzip()
 }
 
-/// The requests in their order, cut into those that are one command.
+/// The requests in their order, cut into runs that are one command each.
 fn cut(mut calls: &[Call]) -> Vec<&[Call]> {
     let mut runs = Vec::new();
     while let Some((run, rest)) = calls.split_at_checked(first_run(calls)) {
@@ -169,7 +144,7 @@ fn cut(mut calls: &[Call]) -> Vec<&[Call]> {
     runs
 }
 
-/// The script for requests that are one command.
+/// The script for a run of requests.
 fn many(run: &[Call]) -> Option<&'static Many> {
     run.first().filter(|_| run.len() > 1)?.many
 }
@@ -224,8 +199,8 @@ mod tests {
         // The socket gives up a little before the time is over, and so leaves time to ask again.
         let (within, patience) = (Duration::from_millis(1000), Duration::from_millis(920));
         bound(&connection, patience).unwrap();
-        let peer = Arc::new(Peer::UNKNOWN.clone());
-        let mut socket = Socket { connection, peer, patience, broken: None, used_at: HostClock.now() };
+        let server_info = Arc::new(ServerInfo::UNKNOWN.clone());
+        let mut socket = Socket { connection, server_info, patience, broken: None, used_at: HostClock.now() };
         let release = |lock| {
             let script = script::RELEASE.counting(script::Counting::Stored);
             Call::script(script, &["leasehold:counter", lock, "queue", "waiters"]).arg("owner")

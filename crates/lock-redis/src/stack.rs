@@ -12,9 +12,10 @@ use crate::connect::{CONNECT_WITHIN, SOCKET_TIMEOUT_MIN, server_of};
 use crate::failure::{Failure, Fate, Scene, Stage};
 use crate::greeting::Role;
 use crate::listener::Listener;
-use crate::peer::Peer;
+use crate::server_info::ServerInfo;
 use crate::slots::{self, Outcome, Slots};
-use crate::socket::{Socket, Span, connect};
+use crate::socket::{Socket, connect};
+use crate::span::Span;
 use crate::wire::Call;
 
 /// How many connections the threads of a client have together. Requests that find all of them in use wait for the next
@@ -22,12 +23,12 @@ use crate::wire::Call;
 /// hundred processes with many threads each are hundreds of connections for the server, not thousands. Measured with 64
 /// threads on loopback: fewer connections save the server up to a third of its time, more cost it as much.
 const CONNECTIONS_MAX: usize = 8;
-/// How many requests are sent together at most, since the first of them waits for the answer to the last.
+/// The most requests that are sent together, because the first of them waits for the answer to the last.
 const TOGETHER_MAX: usize = 32;
 /// How long a connection may be idle and still be trusted: servers and proxies close connections that are idle for
 /// long, and a server that became a replica and a primary again meanwhile has other data. Chosen: both take longer.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
-/// How long a connection stays open without being needed, while others are used.
+/// How long an unused connection stays open while others are used.
 const KEPT_FOR: Duration = Duration::from_secs(60);
 
 /// Connections to one server, which was greeted on each of them, and its counter verified.
@@ -36,26 +37,26 @@ pub(crate) struct Stack {
     role: Role,
     slots: Slots<Box<Socket>, Option<Request>, Heard>,
     /// The server as it was greeted last.
-    known: Mutex<Option<Arc<Peer>>>,
+    known: Mutex<Option<Arc<ServerInfo>>>,
     listener: Option<Listener>,
 }
 
 /// A request that another thread may send.
 struct Request {
     call: Call,
-    /// The server that it is meant for.
-    peer: Arc<Peer>,
+    /// The server for which the command was made.
+    server_info: Arc<ServerInfo>,
     until: Instant,
 }
 
 /// A reply, and the server from which it came.
 pub(crate) struct Heard {
     pub(crate) reply: RedisResult<Value>,
-    pub(crate) peer: Arc<Peer>,
+    pub(crate) server_info: Arc<ServerInfo>,
 }
 
 /// Makes the command for a server.
-pub(crate) type Asks<'a> = dyn Fn(&Peer) -> Result<Call, Failure> + 'a;
+pub(crate) type Asks<'a> = dyn Fn(&ServerInfo) -> Result<Call, Failure> + 'a;
 
 type Slot<'a> = slots::Slot<'a, Box<Socket>, Option<Request>, Heard>;
 
@@ -101,15 +102,15 @@ impl Stack {
         &self.client
     }
 
-    /// Makes a first connection.
-    pub(crate) fn greet(&self, span: Span) -> Result<Arc<Peer>, Failure> {
+    /// Makes the first connection.
+    pub(crate) fn greet(&self, span: Span) -> Result<Arc<ServerInfo>, Failure> {
         let slot = self.slots.take();
         let socket = self.connected(None, span)?;
-        let peer = Arc::clone(&socket.peer);
+        let server_info = Arc::clone(&socket.server_info);
         if let Some(slot) = slot {
             self.put_back(slot, socket);
         }
-        Ok(peer)
+        Ok(server_info)
     }
 
     /// Sends a command and waits for its reply, over the connection that was used last. If all are in use, another
@@ -123,9 +124,9 @@ impl Stack {
 
     fn wait(&self, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
         let known = self.known().clone();
-        let request = known.map(|peer| {
-            let call = asks(&peer)?;
-            Ok(Request { call, peer, until: span.until })
+        let request = known.map(|server_info| {
+            let call = asks(&server_info)?;
+            Ok(Request { call, server_info, until: span.until })
         });
         match self.slots.wait(request.transpose()?, span.until) {
             Outcome::Answered(heard) => Ok(heard),
@@ -135,18 +136,18 @@ impl Stack {
         }
     }
 
-    /// Sends a command, and those that wait in the line.
+    /// Sends a command together with those that wait in the line.
     fn lead(&self, mut slot: Slot<'_>, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
         let mut socket = self.connected(slot.connection(), span)?;
-        let peer = Arc::clone(&socket.peer);
-        let call = match asks(&peer) {
+        let server_info = Arc::clone(&socket.server_info);
+        let call = match asks(&server_info) {
             Ok(call) => call,
             Err(failure) => {
                 self.put_back(slot, socket);
                 return Err(failure);
             }
         };
-        let fits = |request: &Request| Arc::ptr_eq(&request.peer, &peer) && span.covers(request.until);
+        let fits = |request: &Request| Arc::ptr_eq(&request.server_info, &server_info) && span.covers(request.until);
         let others = slot.take_others(TOGETHER_MAX - 1, |request| request.as_ref().is_some_and(fits));
         let (reply, fate) = if others.is_empty() {
             let reply = socket.ask(&call.command, span);
@@ -160,10 +161,10 @@ impl Stack {
             Fate::Keep => self.put_back(slot, socket),
             Fate::Drop => self.clear(),
         }
-        Ok(Heard { reply, peer })
+        Ok(Heard { reply, server_info })
     }
 
-    /// The connection if it is still good, or a new one.
+    /// The idle connection if it is still good, or a new one.
     fn connected(&self, idle: Option<Box<Socket>>, span: Span) -> Result<Box<Socket>, Failure> {
         if let Some(mut socket) = idle {
             if HostClock.now() < socket.used_at + TRUSTED_FOR || socket.is_still_good(span) {
@@ -174,8 +175,8 @@ impl Stack {
         let mut socket = Box::new(connect(&self.client, self.role, span)?);
         let mut known = self.known();
         match &*known {
-            Some(known) if **known == *socket.peer => socket.peer = Arc::clone(known),
-            Some(_) | None => *known = Some(Arc::clone(&socket.peer)),
+            Some(known) if **known == *socket.server_info => socket.server_info = Arc::clone(known),
+            Some(_) | None => *known = Some(Arc::clone(&socket.server_info)),
         }
         drop(known);
         Ok(socket)
@@ -183,7 +184,7 @@ impl Stack {
 
     /// Puts back a connection that is still in step, unless the server has changed since it was greeted.
     fn put_back(&self, slot: Slot<'_>, mut socket: Box<Socket>) {
-        if self.known().as_ref().is_some_and(|known| Arc::ptr_eq(known, &socket.peer)) {
+        if self.known().as_ref().is_some_and(|known| Arc::ptr_eq(known, &socket.server_info)) {
             socket.used_at = HostClock.now();
             slot.put_back(socket);
         }
@@ -194,18 +195,18 @@ impl Stack {
         drop(self.slots.clear());
     }
 
-    fn known(&self) -> MutexGuard<'_, Option<Arc<Peer>>> {
+    fn known(&self) -> MutexGuard<'_, Option<Arc<ServerInfo>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Sends the first request together with others, and answers those.
+/// Sends the first request together with others, and answers the others.
 fn ask_together(slot: &mut Slot<'_>, socket: &mut Socket, calls: Vec<Call>, span: Span) -> (RedisResult<Value>, Fate) {
     let mut replies = socket.ask_all(calls, span);
     let is_dropped = replies.iter().any(|reply| fate(reply) == Fate::Drop);
     let others = replies.split_off(1);
     for reply in others {
-        slot.answer(Heard { reply, peer: Arc::clone(&socket.peer) });
+        slot.answer(Heard { reply, server_info: Arc::clone(&socket.server_info) });
     }
     let own = replies.pop().unwrap_or_else(|| Ok(Value::Nil));
     (own, if is_dropped { Fate::Drop } else { Fate::Keep })

@@ -1,3 +1,3 @@
-//! The primitives that threads share, named once so that a tool that tries interleavings can run the same files.
+//! The synchronization types, named in one place so that a tool that explores schedules can run the same files.
 
 pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

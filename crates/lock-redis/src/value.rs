@@ -100,8 +100,7 @@ impl<'a> Keys<'a> {
         Key::Tombstone(self, owner)
     }
 
-    /// Writes one of our own keys for this lock. Not by `write!`, which takes several times as long: each request needs
-    /// a few.
+    /// Writes one of our own keys for this lock. `write!` takes several times as long, and each request needs a few.
     fn beside(self, f: &mut fmt::Formatter<'_>, what: &[&str]) -> fmt::Result {
         f.write_str("leasehold:{")?;
         fmt::Display::fmt(&self, f)?;

@@ -31,7 +31,7 @@ impl Question for &Claim {
         Operation::Acquire
     }
 
-    fn call(&self, Line { wire, peer, .. }: Line<'_>) -> Result<Call, Failure> {
+    fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = Keys::of(&wire.prefix, &self.name);
         let channel = match (self.queueing, &wire.channel) {
             (Queueing::Unwanted, _) => "",
@@ -40,7 +40,7 @@ impl Question for &Claim {
         };
         let [tombstone, queue] = [keys.tombstone(self.owner), keys.queue()];
         let keys = [Key::Counter, keys.lock(), tombstone, queue, keys.waiters(), keys.numbers()];
-        let call = Call::script(script::ACQUIRE.counting(peer.counting), &keys)
+        let call = Call::script(script::ACQUIRE.counting(server_info.counting), &keys)
             .arg(self.floor.map_or(0, FencingToken::get))
             .arg(of_owner(self.owner))
             .arg(format!("{} {} {channel} {}", self.terms.ttl.as_millis(), self.width.get(), self.note.to_wire()));
@@ -145,9 +145,9 @@ impl Question for &ReleaseRequest {
         Operation::Release
     }
 
-    fn call(&self, Line { wire, peer, .. }: Line<'_>) -> Result<Call, Failure> {
+    fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = Keys::of(&wire.prefix, &self.name);
-        let script = script::RELEASE.counting(peer.counting);
+        let script = script::RELEASE.counting(server_info.counting);
         let [lock, queue, waiters] = [keys.lock(), keys.queue(), keys.waiters()];
         Ok(match self.certainty {
             Certainty::Answered => {
@@ -208,15 +208,16 @@ mod tests {
     use lock_core::{Note, Owner, Prefix, Terms, Ttl, Width};
 
     use super::*;
-    use crate::peer::{Peer, Place};
     use crate::script::Counting;
+    use crate::server_info::{Membership, ServerInfo};
     use crate::wire::Wire;
 
     fn read_as<Q: Question>(question: Q, reply: Value) -> Result<Q::Answer, Failure> {
         let wire = Wire { prefix: Prefix::default(), server: "redis://h".into(), channel: None };
         let (run_id, replid) = (String::new(), String::new());
-        let peer = Peer { run_id, replid, evicts: None, place: Place::OnItsOwn, counting: Counting::Stored };
-        question.read(Line { wire: &wire, peer: &peer, first: None }, reply)
+        let server_info =
+            ServerInfo { run_id, replid, evicts: None, membership: Membership::OnItsOwn, counting: Counting::Stored };
+        question.read(Line { wire: &wire, server_info: &server_info, first: None }, reply)
     }
 
     fn text(text: &str) -> Value {

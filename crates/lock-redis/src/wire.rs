@@ -9,8 +9,8 @@ use redis::{Arg, Client, Cmd, FromRedisValue, ToRedisArgs, Value, from_redis_val
 use crate::channel::Channel;
 use crate::connect::server_of;
 use crate::failure::{Failure, Scene, Stage};
-use crate::peer::Peer;
 use crate::script::{Many, Script};
+use crate::server_info::ServerInfo;
 
 /// How many leases one renewal script takes at most, so that other clients wait for it no longer than a fraction of a
 /// millisecond.
@@ -77,7 +77,7 @@ const SCRIPT_AND_COUNT: usize = 3;
 pub(crate) struct Call {
     pub(crate) command: Cmd,
     pub(crate) script: Option<&'static Script>,
-    /// What asks the same of several locks, if this may be asked together with others.
+    /// The script for several locks, if this request may be sent together with others.
     pub(crate) many: Option<&'static Many>,
 }
 
@@ -93,7 +93,7 @@ impl Call {
         Self { command, script: Some(script), many: script.many() }
     }
 
-    /// The same, but never asked together with others.
+    /// The same, but never sent together with others.
     pub(crate) fn alone(self) -> Self {
         Self { many: None, ..self }
     }
@@ -117,7 +117,7 @@ impl Call {
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
     pub(crate) wire: &'a Wire,
-    pub(crate) peer: &'a Peer,
+    pub(crate) server_info: &'a ServerInfo,
     /// How the first attempt failed, if this is the retry.
     pub(crate) first: Option<&'a Failure>,
 }
@@ -127,7 +127,7 @@ impl Line<'_> {
     /// the place. Not so if another incarnation answers: what broke the connection may have lost the lease as well.
     pub(crate) fn released(self, answer: Released) -> Released {
         match answer {
-            Released::NotHeld if self.first.and_then(Failure::broke_at) == Some(&self.peer.incarnation()) => {
+            Released::NotHeld if self.first.and_then(Failure::broke_at) == Some(&self.server_info.incarnation()) => {
                 Released::Released
             }
             Released::NotHeld | Released::Released | Released::Left => answer,

@@ -36,7 +36,7 @@ struct Shared<N> {
     clock: SharedClock,
 }
 
-/// The quorum, and who waits for its verdicts.
+/// The quorum, and the callers that wait for its verdicts.
 #[derive(Debug)]
 struct State {
     quorum: Quorum,
@@ -137,7 +137,7 @@ impl<N> Shared<N> {
                         state.quorum.forget(now, sent);
                     }
                 }
-                // A pass that the quorum began by itself has no caller.
+                // A pass that the quorum began has no caller.
                 Output::Done(id, verdict) => {
                     if let Some(caller) = state.callers.remove(&id) {
                         _ = caller.send(verdict);

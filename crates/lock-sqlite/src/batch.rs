@@ -14,9 +14,9 @@ use crate::watcher::Watcher;
 /// How many requests share a transaction at most.
 const BATCH_MAX: usize = 64;
 
-/// For how long a transaction takes further requests, because others that want to write have to wait.
+/// For how long a transaction takes in further requests. Meanwhile, other processes cannot write.
 ///
-/// Chosen: about as long as its commit takes.
+/// Chosen: about as long as a commit takes.
 const BATCH_TIME: Duration = Duration::from_millis(2);
 
 /// The requests of one transaction. None is answered before that transaction has ended.
@@ -37,11 +37,11 @@ impl<'a, L> Batch<'a, L> {
         Self { settings, watcher, requests: vec![first] }
     }
 
-    /// Does the work of the first request, and of those next in line that need such a transaction, too.
+    /// Does the work of the first request, and of the next ones in line that need the same kind of transaction.
     ///
     /// # Errors
-    /// Nothing of the batch may be committed. That is so if the first one fails; any other that fails is undone and put
-    /// back, so that it fails alone, as the first of the next batch.
+    /// If the first request fails, or all of SQLite's transaction was undone: nothing may be committed. A later request that
+    /// fails is undone and put back. It begins the next batch, and fails there alone.
     pub(crate) fn work(&mut self, db: &Connection, ask: &Ask, queue: &Queue<L>) -> Result<(), Fault> {
         let until = self.settings.timing.now() + BATCH_TIME;
         self.work_on_last(db)?;
@@ -62,12 +62,12 @@ impl<'a, L> Batch<'a, L> {
     }
 
     fn work_on_last(&mut self, db: &Connection) -> Result<(), Fault> {
-        // A later moment for each: leases last from when their requests were handed out, which may be just now.
+        // Each request reads the clock anew: it may have been handed out just now, and its lease must last from then.
         let transaction = Transaction::new(db, self.settings);
         self.requests.last_mut().map_or(Ok(()), |last| last.request.work(&transaction, self.watcher))
     }
 
-    /// Answers all, now that the transaction has ended in this way.
+    /// Answers all requests with the end of the transaction.
     pub(crate) fn answer(self, end: &Result<(), Failure>) {
         for Waiting { request, lead } in self.requests {
             let operation = request.ask().operation;

@@ -54,7 +54,7 @@ pub(crate) fn too_busy(operation: Operation, path: &Path) -> BackendError {
         .with_remedy("try again; if it persists, look for a stopped process that has the file open")
 }
 
-/// Nobody answered, because the thread that served panicked.
+/// There is no answer, because the serving thread panicked.
 pub(crate) fn thread_ended(operation: Operation) -> BackendError {
     let message = "the thread that serves the file ended";
     BackendError::new(BACKEND, operation, ErrorKind::Unavailable, Effect::Unknown, message).with_remedy("try again")

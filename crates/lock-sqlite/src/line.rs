@@ -1,7 +1,7 @@
-//! The line of the requests of one connection, and the right to serve it.
+//! The line of requests for one connection, and the right to serve it.
 //!
-//! One at a time serves. It takes the first request, with all that can share its transaction, and then gives the right
-//! to the one that is first by then. So requests that arrive while others are written are written together.
+//! One thread at a time serves. It takes the first request with all that can share its transaction, and then passes the
+//! right to the thread of the next request. So requests that arrive during a commit share the next one.
 
 use std::fmt;
 use std::sync::mpsc::{self, Sender};
@@ -17,7 +17,7 @@ use crate::verb::Verb;
 /// The requests that wait for one connection.
 pub(crate) struct Line {
     queue: Queue<Sender<Serving>>,
-    /// None while somebody serves.
+    /// `None` while a thread serves.
     store: Mutex<Option<Store>>,
 }
 
@@ -26,26 +26,26 @@ impl Line {
         Arc::new(Self { queue: Queue::default(), store: Mutex::new(Some(store)) })
     }
 
-    /// Puts a request at the end. If nobody serves, the caller has the right to. Otherwise `lead` gets it once this
-    /// request is the first.
+    /// Puts a request at the end. Returns the right to serve if no thread has it. Otherwise `lead` gets it when this request
+    /// is the first.
     #[must_use]
     pub(crate) fn join(self: &Arc<Self>, request: Box<dyn Request>, lead: Sender<Serving>) -> Option<Serving> {
         self.queue.push(Waiting { request, lead });
         self.take()
     }
 
-    /// Asks, and waits for the answer. Meanwhile serves the line on this thread whenever the request is the first.
+    /// Asks, and waits for the answer. Serves the line on this thread whenever the request is the first.
     pub(crate) fn ask<V: Verb>(self: &Arc<Self>, verb: V, deadline: Moment) -> Result<V::Answer, BackendError> {
         let (reply, answer) = mpsc::sync_channel(1);
         let (lead, leads) = mpsc::channel();
         let request = Box::new(Asked::new(verb, deadline, move |answer| drop(reply.send(answer))));
         let first = self.join(request, lead);
-        // Ends when the request is gone.
+        // Ends when the request is answered or dropped, and its `lead` with it.
         first.into_iter().chain(leads).for_each(Serving::serve);
         answer.try_recv().unwrap_or_else(|_| Err(thread_ended(V::OPERATION)))
     }
 
-    /// The right to serve, if nobody does.
+    /// The right to serve, if no thread has it.
     pub(crate) fn take(self: &Arc<Self>) -> Option<Serving> {
         let store = self.lock().take()?;
         Some(Serving { line: Arc::clone(self), store: Some(store) })
@@ -65,22 +65,22 @@ impl fmt::Debug for Line {
 /// The right to serve a line.
 pub(crate) struct Serving {
     line: Arc<Line>,
-    /// None once it was given away.
+    /// `None` once it was given back.
     store: Option<Store>,
 }
 
 impl Serving {
-    /// Serves the first request, with those that can share its transaction. Then the next one leads.
+    /// Serves the first request, with those that can share its transaction, and passes the right on.
     pub(crate) fn serve(mut self) {
         let Some(store) = &mut self.store else { return };
         store.serve(&self.line.queue);
-        // Locked before the queue is looked at: who joins it later finds the store here.
+        // Locked before the queue is read, so that a request that joins later finds the store here.
         let mut place = self.line.lock();
         match self.line.queue.lead() {
             None => *place = self.store.take(),
             Some(lead) => {
                 drop(place);
-                // If nobody is there to take it, it is dropped.
+                // If the receiver is gone, the right is dropped here.
                 drop(lead.send(self));
             }
         }
@@ -88,7 +88,7 @@ impl Serving {
 }
 
 impl Drop for Serving {
-    /// The thread that served panicked, or could not begin. Those in line learn that from their dropped requests.
+    /// The serving thread panicked, or could not begin. Dropping the requests in line reports that to their callers.
     fn drop(&mut self) {
         let Some(store) = self.store.take() else { return };
         let mut place = self.line.lock();

@@ -13,18 +13,18 @@ use crate::transaction::Transaction;
 use crate::verb::Verb;
 use crate::watcher::Watcher;
 
-/// A request in a line. If it is dropped instead of answered, it may have taken effect.
+/// A request in a line. One that is dropped without an answer may have taken effect.
 pub(crate) trait Request: Send {
     fn ask(&self) -> Ask;
 
     /// Does the work inside a transaction, and keeps the answer until that transaction has ended.
     fn work(&mut self, transaction: &Transaction<'_>, watcher: &Watcher) -> Result<(), Fault>;
 
-    /// Answers: the transaction is committed, or it is not for this reason.
+    /// Answers the request once its transaction was committed, or failed with this error.
     fn answer(self: Box<Self>, end: Result<(), BackendError>, watcher: &Watcher);
 }
 
-/// A verb with its answer, which `reply` gets.
+/// A verb, and its answer for `reply`.
 pub(crate) struct Asked<V: Verb, R> {
     verb: V,
     deadline: Moment,
@@ -61,10 +61,10 @@ impl<V: Verb, R: FnOnce(Result<V::Answer, BackendError>) + Send> Request for Ask
     }
 }
 
-/// A request in its place.
+/// A request in the queue.
 pub(crate) struct Waiting<L> {
     pub(crate) request: Box<dyn Request>,
-    /// What leads to its thread. It is dropped after the answer.
+    /// The way to the thread that asked. It is dropped after the answer.
     pub(crate) lead: L,
 }
 
@@ -86,19 +86,19 @@ impl<L> Queue<L> {
         self.lock().pop_front()
     }
 
-    /// The next request, if it can be part of such a transaction now.
+    /// Takes the next request if it needs this kind of transaction and still has time.
     pub(crate) fn next_beside(&self, access: Access) -> Option<Waiting<L>> {
         let mut waiting = self.lock();
         let ask = waiting.front()?.request.ask();
         if ask.access == access && HostClock.now() < ask.deadline { waiting.pop_front() } else { None }
     }
 
-    /// Makes a request the next one again.
+    /// Puts a request back at the front.
     pub(crate) fn put_back(&self, waiting: Waiting<L>) {
         self.lock().push_front(waiting);
     }
 
-    /// What leads to the thread of the next request.
+    /// The way to the thread of the next request.
     pub(crate) fn lead(&self) -> Option<L>
     where
         L: Clone,

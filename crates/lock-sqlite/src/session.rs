@@ -195,7 +195,7 @@ fn connect(settings: &Settings, location: &Location, deadline: Moment) -> Result
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         db.busy_timeout(Duration::ZERO)?;
         db.set_prepared_statement_cache_capacity(64);
-        // One plan for all values: otherwise each new moment has some statements prepared again.
+        // One plan for all values. Otherwise each new moment makes SQLite prepare some statements again.
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         Ok(db)
     };

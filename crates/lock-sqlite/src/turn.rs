@@ -1,5 +1,5 @@
-//! Fairness between processes: SQLite gives its write lock to the first that finds it free, and those that wait for it
-//! look only every now and then.
+//! Fairness between processes. SQLite gives its write lock to the first process that finds it free, and a waiting process
+//! looks only every few milliseconds. So a busy process has to leave room for others.
 
 use std::thread;
 use std::time::Duration;
@@ -9,26 +9,26 @@ use lock_host::{Clock, HostClock};
 
 use crate::session::BUSY_RETRY;
 
-/// For how long a client writes without a pause while others want to write, too. Chosen: a few commits.
+/// How long a client writes without a pause while others want to write. Chosen: a few commits.
 const TURN: Duration = Duration::from_millis(10);
 
-/// How long it then leaves the file to the others, which look for it twice meanwhile.
+/// How long the pause is: long enough for a waiting process to look twice.
 const PAUSE: Duration = BUSY_RETRY.saturating_mul(2);
 
-/// For how long others are taken to be there once this client had to wait for them.
+/// How long a client that had to wait for others assumes that they still want to write.
 const MEMORY: Duration = Duration::from_secs(1);
 
-/// When a client that writes has to leave room for others.
+/// Whose turn it is to write, as far as this client can tell.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
-    /// When it last waited or paused.
+    /// When this client last waited or paused.
     since: Option<Moment>,
-    /// Until when others are taken to be there.
+    /// Until when others are assumed to want to write.
     contended_until: Option<Moment>,
 }
 
 impl Turn {
-    /// Pauses if it is somebody else's turn. Returns when that was over.
+    /// Pauses if this client's turn is over. Returns the time after that.
     pub(crate) fn leave_room(&mut self) -> Moment {
         let now = HostClock.now();
         if !self.is_over(now) {
@@ -44,7 +44,7 @@ impl Turn {
         self.contended_until.is_some_and(|until| now < until) && self.since.is_none_or(|since| now >= since + TURN)
     }
 
-    /// A transaction began that was asked for at that moment. If that took long, others have written meanwhile.
+    /// A transaction began, which was wanted since `asked`. If that took long, others have written meanwhile.
     pub(crate) fn begun(&mut self, asked: Moment, now: Moment) {
         if now >= asked + BUSY_RETRY {
             (self.since, self.contended_until) = (Some(now), Some(now + MEMORY));

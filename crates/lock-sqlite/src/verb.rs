@@ -1,4 +1,4 @@
-//! The verbs as requests: what each needs of a transaction, and what the watcher has to know of it.
+//! The verbs as requests: the kind of transaction that each needs, and what it reports to the watcher.
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{Answer, Claim, Fenced, FencingToken, Lease, LockName, Operation, ReleaseRequest, Released, Renewed};
@@ -8,7 +8,7 @@ use crate::session::Access;
 use crate::transaction::Transaction;
 use crate::watcher::Watcher;
 
-/// Something that is done in a transaction. It must not depend on what else that transaction does.
+/// Work in a transaction, independent of other work in the same transaction.
 pub(crate) trait Verb: Send + 'static {
     type Answer: Send + 'static;
     const OPERATION: Operation;
@@ -19,7 +19,7 @@ pub(crate) trait Verb: Send + 'static {
     /// Before the work.
     fn begin(&self, _: &Watcher) {}
 
-    /// After the commit, and before anybody else gets the answer.
+    /// After the commit, before the answer is sent.
     fn end(&self, _: &Watcher, _: &Self::Answer) {}
 }
 

@@ -1,9 +1,8 @@
 //! Notifies waiters of this client when their turn comes, by watching the file.
 //!
 //! A separate thread checks whether others have committed something (a read of shared memory): every few milliseconds
-//! for the next in line, less often for those further back or if nothing has changed for a while, and not at all while
-//! nobody waits. Its messages are hints:
-//! a waiter that gets none asks again before its place expires.
+//! for the next in line, less often for those further back or if nothing has changed for a while, and not at all without
+//! waiters. Its messages are hints: a waiter that gets none asks again before its place expires.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -25,7 +24,7 @@ const TICK: Duration = Duration::from_millis(5);
 /// Chosen: 0.2 % of a core.
 const CALM_TICK: Duration = Duration::from_millis(40);
 
-/// The part of the calm that a check may come too late: a waiter waits a sixteenth longer than it has to.
+/// A check may be late by one part in this many of the time without a change, so a waiter waits at most a sixteenth longer.
 const CALM_PART: u32 = 16;
 
 /// How often it is checked at least, so that many waiters that leave at once are noticed.

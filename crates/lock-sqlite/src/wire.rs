@@ -87,11 +87,10 @@ macro_rules! sweep {
     };
 }
 
-/// How many grants and tombstones, which add a row each, share a sweep.
+/// One sweep for this many grants and tombstones, which add a row each.
 pub(crate) const SWEEP_EVERY: u32 = 16;
 
-/// How many rows a sweep looks at in each of its two places: a bounded number, and far more than were added since the
-/// last sweep.
+/// How many rows a sweep reads in each of its two places: bounded, and far more than were added since the last sweep.
 pub(crate) const SWEEP_ROWS: u32 = 8 * SWEEP_EVERY;
 
 pub(crate) const SWEEPS: [&str; 3] =

@@ -19,13 +19,13 @@ use crate::store::Store;
 use crate::verb::Verb;
 use crate::watcher::Watcher;
 
-/// The part of its time for which a request may wait in line and for others. The rest is left for the disk, so that
-/// "nothing has happened" is reported before "unknown" is.
+/// The part of its time for which a request may wait in line and for other processes. The rest is for the disk, so that a
+/// request that has to wait too long ends with "nothing has happened" and not with "unknown".
 const WAITING_PART: (u32, u32) = (9, 10);
 
-/// Has requests served on a thread, and answers each in time whatever the thread does.
+/// Serves requests on a thread, and answers each in time whatever the thread does.
 ///
-/// The thread starts with the first request and ends, when all that was handed over is done, with this handle.
+/// The thread starts with the first request. After this handle is dropped, it ends once all requests are done.
 pub(crate) struct Worker {
     settings: Arc<Settings>,
     watcher: Arc<Watcher>,

@@ -96,8 +96,8 @@ impl Station {
                 self.refuse_impatient(quest.holder.clone());
                 let poll = self.dice.spread(pace::poll(quest.tries)).max(pace::SOONEST);
                 let wake = remaining.map_or(poll, |remaining| poll.min(pace::after_expiry(remaining, 1)));
-                // The store kept nothing of the claim. So the next one has another owner: what nodes of a quorum still do
-                // about this one cannot touch it.
+                // The store kept nothing of the claim. The next one has another owner, so leftovers of this one at the
+                // nodes of a quorum cannot affect it.
                 if quest.certainty == Certainty::Answered {
                     quest = self.with_next_owner(now, *quest);
                 }
@@ -226,8 +226,8 @@ impl Station {
 
     /// The store pushed a grant. When its validity began follows from the quest.
     fn on_transfer(&mut self, now: Moment, pushed: Grant) {
-        // An owner that was drawn here is the quest's or the tenure's, or has been given up, and its release frees whatever it
-        // was handed. Any other owner belongs to another client of the same store, which wants its grant.
+        // An owner that was drawn here belongs to the quest or the tenure, or was given up. In the last case, its release
+        // also frees this grant. Any other owner belongs to another client of the same store, which wants its grant.
         if self.tenure.is_some() {
             return;
         }

@@ -37,7 +37,7 @@ impl Floors {
         };
     }
 
-    /// A grant to an owner that has not asked yet has to be above this.
+    /// A grant to an owner that has not asked yet must be above this.
     pub(super) fn get(&self) -> Option<FencingToken> {
         self.here.max(self.everywhere.as_ref().and_then(Floor::get))
     }

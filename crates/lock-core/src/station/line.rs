@@ -40,7 +40,7 @@ impl Waiter {
 /// The line, in the order of the turns. Joining and leaving it costs next to nothing however long it is.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    /// Boxed, because most lines are of one, and there may be many.
+    /// Boxed, because most lines have one waiter, and there may be many lines.
     waiters: BTreeMap<TurnId, Box<Waiter>>,
     /// What ends each wait that has an end.
     limits: BTreeSet<(Limit, TurnId)>,
@@ -127,13 +127,13 @@ impl Line {
         let waiter = self.waiters.remove(&turn)?;
         waiter.limits().for_each(|limit| _ = self.limits.remove(&limit));
         if self.waiters.is_empty() {
-            // Most stations have no waiters, and there may be many: they keep no room. An emptied map would.
+            // An emptied map would keep its memory, and there may be many stations without waiters.
             *self = Self { answers: self.answers, ..Self::default() };
         }
         Some(*waiter)
     }
 
-    /// Takes out those with a limit between these, both included.
+    /// Takes out the waiters with a limit in this range, both ends included.
     fn take_limited(&mut self, first: Limit, last: Limit) -> Vec<Waiter> {
         let mut taken = Vec::new();
         while let Some((_, turn)) = self.first_limit(first).filter(|(limit, _)| *limit <= last) {

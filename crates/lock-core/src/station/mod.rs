@@ -75,7 +75,7 @@ pub struct Station {
     closed: bool,
     line: Line,
     tenure: Option<Tenure>,
-    /// Boxed, because most stations have a lease or nothing.
+    /// Boxed, because few stations have one at a time.
     quest: Option<Box<Quest>>,
     pending_releases: PendingReleases,
     floor: Floors,
@@ -152,7 +152,7 @@ impl Station {
     pub fn poll_output(&mut self) -> Option<Output> {
         let output = self.outbox.pop_front();
         if output.is_none() {
-            // There may be many stations, and most of them wait: an empty outbox keeps no memory.
+            // There may be many stations, and most are inactive: an empty outbox keeps no memory.
             self.outbox = VecDeque::new();
         }
         output
@@ -167,14 +167,15 @@ impl Station {
         [tenure, quest].into_iter().chain(others).flatten().min()
     }
 
-    /// Whether nothing is going on: nobody waits or holds, and nothing is under way. Dropping an idle station forgets its
-    /// floor, unless that is shared, and nothing else.
+    /// Whether there are no waiters, no holder and no requests under way. Dropping an idle station forgets nothing but its
+    /// floor, and not even that if the floor is shared.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.tenure.is_none() && self.quest.is_none() && self.line.is_empty() && self.pending_releases.0.is_empty()
     }
 
-    /// Whether the store may know this owner from this station: it asks or holds, or its release was not answered yet.
+    /// Whether this station may have made the owner known to the store: the owner asks or holds, or its release has not
+    /// been answered yet.
     #[must_use]
     pub fn knows(&self, owner: Owner) -> bool {
         let holds = self.tenure.as_ref().map(|tenure| tenure.lease.owner);

@@ -83,7 +83,7 @@ impl PendingReleases {
     }
 
     pub(super) fn push(&mut self, pending: PendingRelease) {
-        // Most are alone.
+        // Most stations have one at a time.
         if self.0.is_empty() {
             self.0.reserve_exact(1);
         }
@@ -104,7 +104,7 @@ impl PendingReleases {
     fn take(&mut self, index: usize) -> PendingRelease {
         let pending = self.0.swap_remove(index);
         if self.0.is_empty() {
-            // Most stations have none, and there may be many: they keep no room.
+            // There may be many stations, and most have none: an emptied list would keep its memory.
             self.0 = Vec::new();
         }
         pending

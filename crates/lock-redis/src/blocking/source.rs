@@ -13,8 +13,8 @@ use crate::classify::pool_failure;
 use crate::connect::bound;
 use crate::failure::Failure;
 #[cfg(feature = "r2d2")]
-use crate::peer::Peer;
-use crate::socket::Span;
+use crate::server_info::ServerInfo;
+use crate::span::Span;
 use crate::stack::{Asks, Heard, Stack};
 
 pub(super) enum Source {
@@ -66,9 +66,9 @@ impl Source {
 /// Asks over a connection of the user's.
 #[cfg(feature = "r2d2")]
 fn ask_over(pool: &r2d2::Pool<Client>, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
-    let peer = Arc::new(Peer::UNKNOWN.clone());
-    let command = asks(&peer)?.command;
+    let server_info = Arc::new(ServerInfo::UNKNOWN.clone());
+    let command = asks(&server_info)?.command;
     let mut connection = pool.get_timeout(span.left()).map_err(|error| pool_failure(&error))?;
     let reply = bound(&connection, span.left()).and_then(|()| command.query(&mut *connection));
-    Ok(Heard { reply, peer })
+    Ok(Heard { reply, server_info })
 }

@@ -7,8 +7,8 @@ use lock_core::{Certainty, Claim, FencingToken, Lease, Operation, Queueing, Rele
 use redis::Value;
 
 use crate::failure::Failure;
-use crate::peer::Peer;
 use crate::script::node as script;
+use crate::server_info::ServerInfo;
 use crate::value::{Key, Keys, of_owner};
 use crate::verbs::tombstone_life;
 use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, to_millis};
@@ -28,23 +28,23 @@ impl Question for Ask {
     }
 
     fn call(&self, line: Line<'_>) -> Result<Call, Failure> {
-        let peer = line.peer;
+        let server_info = line.server_info;
         Ok(match self {
             Self::Acquire { claim, wish, epoch } => return acquire(line, claim, *wish, *epoch),
             Self::Fence { leases, epoch } => fence(line, leases, *epoch),
             Self::Release(request) => release(line.wire, request),
-            Self::Look => Call::script(&script::LOOK, &[Key::Node]).arg(run(peer)),
+            Self::Look => Call::script(&script::LOOK, &[Key::Node]).arg(run(server_info)),
             Self::Mark { epoch, membership } => {
-                let call = Call::script(&script::MARK, &[Key::Node]).arg(run(peer));
+                let call = Call::script(&script::MARK, &[Key::Node]).arg(run(server_info));
                 of_membership(call.arg(epoch.to_string()), membership)
             }
             Self::Record { seen, keep } => record(seen, *keep),
             Self::Install { epoch, counter, longest, membership } => {
-                let call = Call::script(&script::INSTALL, &[Key::Node]).arg(seal(peer, *epoch));
+                let call = Call::script(&script::INSTALL, &[Key::Node]).arg(seal(server_info, *epoch));
                 of_membership(call.arg(*counter).arg(lasting(*longest)), membership)
             }
             Self::Move { epoch, membership, predecessor } => {
-                let call = Call::script(&script::MOVE, &[Key::Node]).arg(seal(peer, *epoch));
+                let call = Call::script(&script::MOVE, &[Key::Node]).arg(seal(server_info, *epoch));
                 of_membership(of_membership(call, membership), predecessor)
             }
         })
@@ -72,7 +72,7 @@ fn acquire(line: Line<'_>, claim: &Claim, wish: FencingToken, epoch: Epoch) -> R
     let keys = [keys.lock(), Key::Node, keys.tombstone(claim.owner), keys.inboxes()];
     let channel = line.wire.channel.as_ref().filter(|channel| claim.queueing == Queueing::Wanted && channel.is_open());
     let call = Call::script(&script::ACQUIRE, &keys)
-        .arg(seal(line.peer, epoch))
+        .arg(seal(line.server_info, epoch))
         .arg(of_owner(claim.owner))
         .arg(claim.terms.ttl.as_millis())
         .arg(claim.width.get())
@@ -86,7 +86,7 @@ fn acquire(line: Line<'_>, claim: &Claim, wish: FencingToken, epoch: Epoch) -> R
 fn fence(line: Line<'_>, leases: &[Lease], epoch: Epoch) -> Call {
     let locks = leases.iter().map(|lease| Keys::of(&line.wire.prefix, &lease.name).lock());
     let keys: Vec<_> = std::iter::once(Key::Node).chain(locks).collect();
-    let call = Call::script(&script::FENCE, &keys).arg(seal(line.peer, epoch));
+    let call = Call::script(&script::FENCE, &keys).arg(seal(line.server_info, epoch));
     leases.iter().fold(call, |call, lease| {
         let tokens = lease.tokens;
         call.arg(of_owner(lease.owner))
@@ -119,13 +119,13 @@ fn record(seen: &[Sighting], keep: Duration) -> Call {
 }
 
 /// The seal of a node while it votes: its run, and the epoch in which it votes.
-fn seal(peer: &Peer, epoch: Epoch) -> String {
-    format!("{}:{epoch}", peer.run_id)
+fn seal(server_info: &ServerInfo, epoch: Epoch) -> String {
+    format!("{}:{epoch}", server_info.run_id)
 }
 
 /// How the seals of this run begin.
-fn run(peer: &Peer) -> String {
-    format!("{}:", peer.run_id)
+fn run(server_info: &ServerInfo) -> String {
+    format!("{}:", server_info.run_id)
 }
 
 fn of_membership(call: Call, membership: &Membership) -> Call {

@@ -11,7 +11,7 @@ use super::open;
 use crate::RedisConfig;
 use crate::blocking::Redis;
 use crate::failure::Failure;
-use crate::socket::Span;
+use crate::span::Span;
 use crate::wire::Question;
 
 /// A node with up to eight connections, which the threads that send requests share. Once somebody has to wait, a separate thread with a

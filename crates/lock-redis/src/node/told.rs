@@ -7,7 +7,7 @@ use lock_core::{Fenced, FencingToken, Released};
 use redis::Value;
 
 use crate::failure::Failure;
-use crate::peer::Peer;
+use crate::server_info::ServerInfo;
 use crate::value::Stored;
 use crate::wire::{Line, read as read_as, remaining};
 
@@ -26,7 +26,7 @@ pub(super) fn read(ask: &Ask, line: Line<'_>, reply: Value) -> Result<Told, Fail
         },
         Ask::Record { seen, .. } => recorded(seen.len(), &read_as::<Vec<(String, u64)>>(reply)?),
         Ask::Look | Ask::Mark { .. } | Ask::Install { .. } | Ask::Move { .. } => {
-            Ok(Told::View(Box::new(view(line.peer, read_as(reply)?))))
+            Ok(Told::View(Box::new(view(line.server_info, read_as(reply)?))))
         }
     }
 }
@@ -78,10 +78,10 @@ type Number = Option<u64>;
 /// the deployment, of the one that marked it and of the predecessor, clock.
 type Known = (Text, Text, Number, Number, Number, Text, Number, Text, Number, Text, Number, u64);
 
-fn view(peer: &Peer, known: Known) -> View {
+fn view(server_info: &ServerInfo, known: Known) -> View {
     let (seal, pending, since, fence, longest, members, max_ttl, marked, marked_max_ttl, before, before_max_ttl, clock) =
         known;
-    let of_this_run = |seal: Option<String>| epoch_of(&seal?, &peer.run_id);
+    let of_this_run = |seal: Option<String>| epoch_of(&seal?, &server_info.run_id);
     let since = Duration::from_micros(clock.saturating_sub(since.unwrap_or(clock)));
     let state = match (of_this_run(seal), of_this_run(pending)) {
         (Some(epoch), _) => NodeState::Voting(epoch),
@@ -90,7 +90,7 @@ fn view(peer: &Peer, known: Known) -> View {
     };
     let abstains = matches!(state, NodeState::Abstaining { .. });
     View {
-        run: RunId(peer.run_id.clone()),
+        run: RunId(server_info.run_id.clone()),
         state,
         counter: fence.unwrap_or(0),
         longest: Duration::from_millis(longest.unwrap_or(0)),
@@ -98,7 +98,7 @@ fn view(peer: &Peer, known: Known) -> View {
         marked_for: membership(marked, marked_max_ttl).filter(|_| abstains),
         predecessor: membership(before, before_max_ttl),
         clock: NodeTime(clock),
-        evicts: peer.evicts.clone(),
+        evicts: server_info.evicts.clone(),
     }
 }
 

@@ -10,8 +10,9 @@ use redis::{RedisResult, Value};
 #[cfg(feature = "deadpool")]
 use crate::classify::pool_failure;
 use crate::failure::{Failure, Fate};
-use crate::link::{Link, Live, Patience};
-use crate::peer::Peer;
+use crate::link::{Link, Live};
+use crate::server_info::ServerInfo;
+use crate::silence::Patience;
 use crate::wire::Call;
 
 pub(super) enum Source {
@@ -115,14 +116,14 @@ impl Source {
 }
 
 impl Handle {
-    pub(super) fn peer(&self) -> &Peer {
+    pub(super) fn server_info(&self) -> &ServerInfo {
         match self {
-            Self::Own(live) => live.peer(),
-            Self::Connection(_) => Peer::UNKNOWN,
+            Self::Own(live) => live.server_info(),
+            Self::Connection(_) => ServerInfo::UNKNOWN,
             #[cfg(feature = "connection-manager")]
-            Self::Manager(_) => Peer::UNKNOWN,
+            Self::Manager(_) => ServerInfo::UNKNOWN,
             #[cfg(feature = "deadpool")]
-            Self::Pooled(_) => Peer::UNKNOWN,
+            Self::Pooled(_) => ServerInfo::UNKNOWN,
         }
     }
 

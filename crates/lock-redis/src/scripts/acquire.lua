@@ -1,5 +1,5 @@
 
--- One claim, whatever it meets. If nothing is there, tokens may have been drawn for it.
+-- One claim. `drawn` is the counter after its tokens were drawn, if that was done already.
 local function acquire(lock, tombstone, queue, waiters, numbers, floor, mine, terms, nothing_there, drawn)
   local ttl, width, inbox, note = string.match(terms, '^(%d+) (%d+) (%S*) (.*)$')
   local owner = string.sub(mine, 5, -2)
@@ -28,7 +28,7 @@ local function acquire(lock, tombstone, queue, waiters, numbers, floor, mine, te
     leave(queue, waiters, owner)
     return {'held', seen, left}
   end
-  -- A client may be told at another server than this one, after a failover behind one address.
+  -- After a failover behind one address, a client may be subscribed at another server.
   local unheard = inbox ~= '-' and not listens(inbox)
   if unheard then inbox = '-' end
   local place, now = place_of(ttl), milliseconds()
@@ -40,7 +40,7 @@ local function acquire(lock, tombstone, queue, waiters, numbers, floor, mine, te
   if joins then
     number = redis.call('INCRBY', numbers, 1)
     if number <= math.max(last, 1) then
-      -- It counts from the clock, and is above whatever an evicted one said.
+      -- The counter starts at the clock, above any number that was evicted.
       number = math.max(now, last + 1)
       redis.call('SET', numbers, string.format('%.0f', number))
     end

@@ -1,4 +1,4 @@
--- Claims of different locks. Nobody holds, waits or gave up: so most end, and nothing more is set up for them.
+-- Claims of different locks. Free locks without waiters and tombstones, the usual case, are granted here.
 local count, floor, busy, answers = (#ARGV - 1) / 2, tonumber(ARGV[1]), {}, {}
 local nothing_there = redis.call('EXISTS', unpack(KEYS, 2)) == 0
 if not nothing_there then
@@ -7,7 +7,7 @@ if not nothing_there then
   end
 end
 
--- Most claims of a client want the same, and then it is read once.
+-- Most claims of a client have the same terms, which are then parsed once.
 local terms, ttl, width, note
 local function read_terms(text)
   if text == terms then return end
@@ -24,10 +24,10 @@ for i = 1, count do
   end
 end
 
--- Where C's numbers allow it, this is much faster, and formatting is a good part of a claim's cost.
+-- `%d` is much faster than `%.0f`, and formatting is a good part of a claim's cost. Some servers cut it to 32 bits.
 local decimal = string.format('%d', LAST_TOKEN) == '9007199254740991' and '%d:' or '%.0f:'
 
--- Gives the tokens from this one on to those that are not busy.
+-- Grants the locks that are not busy, with tokens from `low` on.
 local function grant_from(low)
   local call, format = redis.pcall, string.format
   for i = 1, count do
@@ -46,7 +46,7 @@ end
 local drawn
 if total > 0 and counting == 'stored' then
   drawn = redis.pcall('INCRBY', counter, total)
-  -- Otherwise the counter was lost, or is used up: what follows sees to that.
+  -- Otherwise the counter was lost or is used up, which `draw` handles below.
   if type(drawn) == 'number' and drawn > total and drawn - total >= floor and drawn <= LAST_TOKEN then
     grant_from(drawn - total + 1)
     if nothing_there then return answers end

@@ -8,7 +8,7 @@ if total > 0 then
   end)
 end
 
--- The other keys of a lock are named like its queue.
+-- The keys of waiters and numbers differ from that of the queue only in the last letter.
 local function acquire_busy(i)
   local queue = KEYS[i + 2 * count + 1]
   local beside = string.sub(queue, 1, -2)

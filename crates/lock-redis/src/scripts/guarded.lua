@@ -1,6 +1,6 @@
 
--- Calls a function for one request of many. What it runs into is the answer to that one, and names the script, as an
--- error does that ends a script.
+-- Calls a function for one request of many. An error becomes the answer to that request, and names the script, like an
+-- error that ends a script.
 local function guarded(run, ...)
   local done, answer = pcall(run, ...)
   if done then return answer end

@@ -1,4 +1,4 @@
--- Releases of different locks. All are held and nobody waits: so most end, and nothing more is set up for them.
+-- Releases of different locks. Holds without waiters, the usual case, are ended here.
 local count, over, answers = #ARGV, {}, {}
 local held, nobody_waits = redis.call('MGET', unpack(KEYS, 2, count + 1)), redis.call('EXISTS', unpack(KEYS, count + 2)) == 0
 local is_mine = {}

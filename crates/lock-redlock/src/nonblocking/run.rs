@@ -1,4 +1,4 @@
-//! Running a request on tokio: what the quorum wants sent, and the outcomes.
+//! Runs one request on tokio: sends what the quorum wants sent, and reports the outcomes.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -24,20 +24,20 @@ pub(super) struct Shared<N> {
     pub(super) clock: SharedClock,
 }
 
-/// What is shared with the keeper's side as well.
+/// What the client's side and the keeper's side share.
 #[derive(Debug)]
 pub(super) struct Common {
     state: Mutex<State>,
     /// Notified when nothing is under way any more.
     pub(super) quiet: Notify,
-    /// Notified when a verdict has come for a request that waits for it elsewhere.
+    /// Notified when a run has got the verdict of another run's request.
     told: Notify,
 }
 
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) quorum: Quorum,
-    /// The requests of which a part is held back, until the outcome of an earlier one: their verdicts may come with it.
+    /// Requests of which a part is held back behind another request. The run of that one may get their verdicts.
     elsewhere: BTreeMap<RequestId, Option<Verdict>>,
 }
 
@@ -51,7 +51,7 @@ impl Common {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A verdict for another run. That of a pass that the quorum began by itself has no caller.
+    /// Passes a verdict to the run of its request. A pass that the quorum began has none.
     fn tell(&self, state: &mut State, id: RequestId, verdict: Verdict) {
         if let Some(waiting) = state.elsewhere.get_mut(&id) {
             *waiting = Some(verdict);
@@ -60,22 +60,21 @@ impl Common {
     }
 }
 
-/// A request that is being run, and what is under way to the nodes: for it, and for others that waited for an outcome of
-/// it.
+/// A request that is being run, and what it sent to the nodes: for itself, and for others that were held back behind it.
 pub(super) struct Run<N> {
     shared: Arc<Shared<N>>,
     id: RequestId,
     verdict: Option<Verdict>,
-    /// Whether a part of it is held back, so that another run may come to its verdict.
+    /// Whether a part of it is held back, so that another run may get its verdict.
     is_told_elsewhere: bool,
-    /// In the order of the outputs, which is the order in which a node has to receive its own.
+    /// In the order of the outputs: each node has to receive its requests in this order.
     under_way: Vec<UnderWay>,
-    /// Rings when the time of one of them is over. It is set when nothing is ready.
+    /// Rings when the time of a request is over. It is set once nothing is ready.
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
-/// How much longer a node is waited for than its request may take: one that measures the time itself knows better what
-/// became of the request. Chosen: more than the precision of timers.
+/// How much longer than `within` to wait for a node: one that watches the time itself can say more about the request.
+/// Chosen: more than the precision of timers.
 const GRACE: Duration = Duration::from_millis(20);
 
 /// A request to a node.
@@ -123,8 +122,7 @@ impl<N: AsyncQuorumNode> Run<N> {
         self.verdict.take()
     }
 
-    /// The same as [`go_on`](Self::go_on) for a request of which a part is held back: another run may come to its
-    /// verdict.
+    /// The same as [`go_on`](Self::go_on) for a request of which a part is held back: another run may get its verdict.
     async fn go_on_or_be_told(&mut self) {
         let common = Arc::clone(&self.shared.common);
         let told = pin!(common.told.notified());
@@ -165,8 +163,7 @@ impl<N: AsyncQuorumNode> Run<N> {
         self.take_outputs(&mut state);
     }
 
-    /// What is to be sent takes this run's connections: it belongs to this request, or was held back until one of its
-    /// outcomes.
+    /// Sends what the quorum wants sent: for this request, and for others that were held back until one of its outcomes.
     fn take_outputs(&mut self, state: &mut State) {
         let begun = Instant::now();
         while let Some(output) = state.quorum.poll() {
@@ -225,7 +222,7 @@ impl<N: AsyncQuorumNode> Run<N> {
         Poll::Pending
     }
 
-    /// Those whose time is over may still take effect.
+    /// Ends the requests whose time is over. They may still take effect.
     fn take_overdue(&mut self) -> Vec<(Outgoing, Outcome)> {
         let now = Instant::now();
         let overdue: Vec<_> = self.under_way.extract_if(.., |under_way| under_way.until <= now).collect();

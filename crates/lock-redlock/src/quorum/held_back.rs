@@ -19,7 +19,7 @@ pub(super) struct HeldBack {
 /// What waits behind a claim: its release at first, and then what came later.
 #[derive(Debug)]
 struct Behind {
-    /// When the claims before the last of them have their outcomes, at the latest.
+    /// By when all claims that these requests wait for have their outcomes.
     until: Moment,
     requests: Vec<Held>,
 }
@@ -33,12 +33,12 @@ pub(super) struct Held {
 }
 
 impl HeldBack {
-    /// Until when a request for this lock waits at most, if some are held back already.
+    /// By when the held-back requests for this lock are sent, if there are any.
     pub(super) fn until(&self, name: &LockName) -> Option<Moment> {
         self.locks.get(name).map(|behind| behind.until)
     }
 
-    /// Adds a request for this lock. The claim that it follows has an outcome by then.
+    /// Holds back a request for this lock. The claim before it has an outcome by `until`.
     pub(super) fn push(&mut self, name: LockName, until: Moment, held: Held) {
         let behind = self.locks.entry(name).or_insert_with(|| Behind { until, requests: Vec::new() });
         behind.until = behind.until.max(until);
@@ -47,7 +47,7 @@ impl HeldBack {
 
     /// The requests for this lock, in order.
     pub(super) fn take(&mut self, name: &LockName) -> Vec<Held> {
-        // Nearly always nothing is held back.
+        // The usual case, without a look-up.
         if self.locks.is_empty() {
             return Vec::new();
         }

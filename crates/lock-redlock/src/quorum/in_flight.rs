@@ -140,8 +140,8 @@ impl Quorum {
         self.take_in_unsendable(now);
     }
 
-    /// There will be no outcome, because the task or thread that would have reported it is gone. If the request had no
-    /// verdict, it may end with an error.
+    /// The task or thread that would have reported this outcome is gone. A request that had no verdict yet may end with an
+    /// error.
     pub fn forget(&mut self, now: Moment, sent: Outgoing) {
         self.nodes.forget(now, &sent);
         if let Some(in_flight) = self.in_flight.get_mut(&sent.request) {
@@ -156,13 +156,13 @@ impl Quorum {
         self.take_in_unsendable(now);
     }
 
-    /// How many outcomes a request waits for, also of what is held back.
+    /// How many outcomes a request waits for, including those of held-back parts.
     pub fn open(&self, id: RequestId) -> usize {
         self.in_flight.get(&id).map_or(0, |in_flight| in_flight.open)
     }
 
-    /// Sends what is held back until claims are answered, and releases that nodes have not confirmed, because the process
-    /// may be about to end.
+    /// Sends everything that is held back, and the releases that nodes have not confirmed. Called when the process may be
+    /// about to end.
     pub fn send_held_back(&mut self, now: Moment, within: Duration) {
         self.nodes.send_held_back(now, within);
         self.outputs.extend(self.nodes.take_unsent().map(Output::Send));

@@ -29,7 +29,7 @@ pub(super) struct Node {
     pub(super) trust: Trust,
     /// How many requests to it have no outcome yet.
     pub(super) under_way: usize,
-    /// Claims without an outcome, sent or held back, and when they have one at the latest.
+    /// Claims without an outcome, sent or held back, and by when they have one.
     claims: BTreeMap<Owner, Moment>,
     /// What waits for the outcome of a claim.
     pub(super) held_back: HeldBack,
@@ -98,7 +98,7 @@ impl Node {
         self.claims.insert(owner, until);
     }
 
-    /// When the claim of this owner has an outcome at the latest, if it has none.
+    /// By when the claim of this owner has an outcome, if it has none yet.
     pub(super) fn claimed_until(&self, owner: Owner) -> Option<Moment> {
         self.claims.get(&owner).copied()
     }
@@ -144,7 +144,7 @@ impl Node {
         self.take_due(now)
     }
 
-    /// The releases that it has not confirmed and that may be sent again.
+    /// The releases that the node has not confirmed and that are due again.
     pub(super) fn take_due(&mut self, now: Moment) -> Vec<Arc<ReleaseRequest>> {
         self.owed.retain(|_, owed| now < owed.until);
         let due = self.owed.values_mut().filter(|owed| owed.due <= now);

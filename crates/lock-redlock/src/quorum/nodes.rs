@@ -31,11 +31,11 @@ pub(super) struct Nodes {
     pub(super) rules: Rules,
     /// The request that is being processed.
     pub(super) current: RequestId,
-    /// How many outcomes it waits for since it was last asked.
+    /// How many outcomes were added to what the current request waits for, since they were last counted.
     pub(super) opened: usize,
-    /// What is to be sent, most of it for the current request.
+    /// Requests to be sent, most of them for the current request.
     pub(super) unsent: Vec<Outgoing>,
-    /// What was held back until it was too late to send it.
+    /// Requests that were held back until it was too late to send them.
     pub(super) unsendable: Vec<(Outgoing, Outcome)>,
 }
 

@@ -201,7 +201,7 @@ impl Pass {
         (view.state == NodeState::Forgetful).then_some(Ask::Mark { epoch, membership })
     }
 
-    /// Records at all nodes which ones abstain.
+    /// Records at all nodes which nodes abstain.
     fn after_mark(&mut self, nodes: &mut Nodes, now: Moment) -> Result<Phase, BackendError> {
         // Another client may have been first.
         self.set_strangers_aside(nodes);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::DEFAULT_MAX_TTL;
 
-/// A rule that only a rare order of events needs.
+/// A rule that matters only in a rare order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "twins"), expect(unreachable_pub, reason = "only tests name the rules"))]
 pub enum Rule {

@@ -27,7 +27,7 @@ impl Nodes {
         self.unsent.push(outgoing);
     }
 
-    /// Sends a claim for the current request. It waits while an earlier release of this lock does.
+    /// Sends a claim for the current request, or holds it back behind an earlier release of this lock.
     pub(super) fn claim(
         &mut self,
         now: Moment,
@@ -62,8 +62,8 @@ impl Nodes {
         self.submit(now, Held { outgoing, until });
     }
 
-    /// Holds a request back, or sends it. One that would wait for too long is sent at once: a release with a tombstone,
-    /// and a claim although the node may refuse it.
+    /// Holds a request back, or sends it. If it would wait for too long, it is sent at once: a release with a tombstone, a
+    /// claim although the node may refuse it.
     fn submit(&mut self, now: Moment, mut held: Held) {
         let node = &mut self.all[held.outgoing.node.0];
         let waits = self.rules.keep(Rule::ReleaseAfterClaim);
@@ -95,7 +95,7 @@ impl Nodes {
         self.too_late(now, outgoing);
     }
 
-    /// What was held back for so long that it cannot be sent any more has failed.
+    /// A request that was held back for too long fails.
     pub(super) fn too_late(&mut self, now: Moment, outgoing: Outgoing) {
         let over = now + self.membership.max_ttl;
         let node = &mut self.all[outgoing.node.0];
@@ -120,8 +120,7 @@ impl Nodes {
         }
     }
 
-    /// Sends what is held back without waiting any longer, and again what the nodes have not confirmed; releases leave
-    /// tombstones.
+    /// Sends everything that is held back, and repeats the releases that nodes have not confirmed. Releases leave tombstones.
     pub(super) fn send_held_back(&mut self, now: Moment, within: Duration) {
         for id in self.ids() {
             let node = &mut self.all[id.0];
@@ -141,12 +140,12 @@ impl Nodes {
         self.unsent.drain(..)
     }
 
-    /// What cannot be sent any more.
+    /// The requests that cannot be sent any more, with their errors.
     pub(super) fn take_unsendable(&mut self) -> Option<(Outgoing, Outcome)> {
         self.unsendable.pop()
     }
 
-    /// How many more outcomes the current request waits for since this was last called.
+    /// How many outcomes the current request waits for in addition, since this was last called.
     pub(super) fn take_opened(&mut self) -> usize {
         std::mem::take(&mut self.opened)
     }

@@ -29,7 +29,7 @@ fn busy(rig: &mut Rig) -> Vec<String> {
 }
 
 #[test]
-fn a_place_without_time_is_not_asked_about_at_once() {
+fn a_place_without_time_left_is_not_asked_about_at_once() {
     let mut rig = rig();
     rig.join(1);
     let (position, remaining) = (1, Some(Duration::ZERO));
@@ -39,7 +39,7 @@ fn a_place_without_time_is_not_asked_about_at_once() {
 }
 
 #[test]
-fn news_of_another_lock_are_not_for_this_one() {
+fn events_about_another_lock_are_ignored() {
     let mut rig = rig();
     rig.join(1);
     rig.queue();
@@ -55,7 +55,7 @@ fn news_of_another_lock_are_not_for_this_one() {
 
 /// The release of the last holder fails, and the store does not answer the next claim at all.
 #[test]
-fn who_waited_in_vain_hears_of_the_release_that_failed() {
+fn a_wait_that_times_out_reports_the_failed_release() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     rig.leave(1);
     rig.release(Err(error(ErrorKind::Unreachable, Effect::None)));
@@ -66,7 +66,7 @@ fn who_waited_in_vain_hears_of_the_release_that_failed() {
 
 /// The same, but the store answers the claim.
 #[test]
-fn who_waited_in_vain_hears_of_the_holder_before_any_release_that_failed() {
+fn a_wait_that_times_out_reports_the_holder_rather_than_a_failed_release() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     rig.leave(1);
     rig.release(Err(error(ErrorKind::Unreachable, Effect::None)));
@@ -93,7 +93,7 @@ fn the_holder_is_remembered_over_an_error() {
 }
 
 #[test]
-fn a_release_is_not_repeated_once_the_lease_is_over() {
+fn a_release_is_not_repeated_after_the_end_of_the_lease() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     rig.leave(1);
     // A second for a claim under way, the ttl, and the drift.
@@ -120,7 +120,7 @@ fn claim_after(joins: &[Join], leaving: &[u8]) -> String {
 }
 
 #[test]
-fn a_place_is_wanted_only_where_somebody_waits() {
+fn a_place_is_requested_only_for_a_waiter() {
     let impatient = |turn| Join { patience: Patience::Never, ..join(turn) };
     let mixed = [join(2), impatient(3), impatient(4), impatient(5), join(6)];
     for (leaving, wanted) in [(&[2][..], true), (&[6], true), (&[4], true), (&[2, 6], false), (&[6, 4, 2], false)] {
@@ -136,7 +136,7 @@ fn join_for_answers(rig: &mut Rig, turn: u8, attempts: u32) -> Vec<String> {
 }
 
 #[test]
-fn attempts_end_like_a_wait_and_the_others_go_on() {
+fn the_last_attempt_ends_like_a_wait_and_other_waiters_stay() {
     let mut rig = rig();
     join_for_answers(&mut rig, 1, 2);
     assert_eq!(rig.queue(), none());
@@ -155,7 +155,7 @@ fn attempts_end_like_a_wait_and_the_others_go_on() {
 }
 
 #[test]
-fn a_lease_that_is_passed_on_here_and_a_grant_that_comes_too_late_are_no_attempts() {
+fn neither_a_local_turn_nor_a_stale_grant_counts_as_an_attempt() {
     let mut rig = holding(told_in_order(), 7, 9, 0);
     join_for_answers(&mut rig, 2, 1);
     join_for_answers(&mut rig, 3, 1);

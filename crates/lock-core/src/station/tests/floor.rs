@@ -16,7 +16,7 @@ fn stations(counter: Counter) -> [Rig; 2] {
 }
 
 #[test]
-fn a_token_has_to_be_above_those_of_other_locks_where_all_share_a_counter() {
+fn with_a_shared_counter_a_token_must_be_above_those_of_other_locks() {
     let [mut one, mut other] = stations(Counter::Shared);
     one.join(1);
     one.grant(20, 22);
@@ -27,7 +27,7 @@ fn a_token_has_to_be_above_those_of_other_locks_where_all_share_a_counter() {
 }
 
 #[test]
-fn a_station_that_was_let_go_is_remembered_by_its_tokens() {
+fn the_tokens_of_a_dropped_station_are_remembered() {
     let floor = Floor::default();
     let mut policy = told_in_order();
     policy.store.counter = Counter::Shared;
@@ -51,7 +51,7 @@ fn answers_for_different_locks_may_overtake_each_other() {
 
 /// The owner may have been granted what its first claim asked for, long before it asked again.
 #[test]
-fn asking_again_counts_from_the_first_claim_of_the_owner() {
+fn a_repeated_claim_is_compared_with_the_floor_of_the_first() {
     let [mut one, mut other] = stations(Counter::Shared);
     other.join(2);
     one.join(1);
@@ -62,7 +62,7 @@ fn asking_again_counts_from_the_first_claim_of_the_owner() {
 }
 
 #[test]
-fn locks_with_counters_of_their_own_know_nothing_of_each_other() {
+fn locks_with_separate_counters_do_not_affect_each_other() {
     let [mut one, mut other] = stations(Counter::PerName);
     one.join(1);
     one.grant(20, 20);

@@ -23,7 +23,7 @@ fn a_kept_lock_is_not_passed_on_to_local_waiters() {
 }
 
 #[test]
-fn a_repeated_release_names_the_time_that_is_left_and_then_none() {
+fn a_repeated_release_keeps_the_lock_for_the_remaining_time() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     rig.feed(Input::Leave(Leaving { turn: TurnId(1), keep: keep(millis(1_500)) }));
     let end = rig.now + millis(1_500);
@@ -38,7 +38,7 @@ fn a_repeated_release_names_the_time_that_is_left_and_then_none() {
 }
 
 #[test]
-fn a_lock_that_is_kept_for_no_time_is_released() {
+fn keeping_a_lock_for_no_time_is_a_plain_release() {
     let mut rig = holding(told_in_order(), 7, 8, 1);
     let leaving = Leaving { turn: TurnId(1), keep: keep(Duration::ZERO) };
     assert_eq!(rig.feed(Input::Leave(leaving)), ["ended 1: released", "admit 2: token 8, valid for 29698ms"]);
@@ -62,7 +62,7 @@ fn the_end_of_a_lost_hold_keeps_nothing() {
 
 /// The next in line hears that it should ask, is told how long the lock is kept, and asks at the end of that.
 #[test]
-fn the_head_of_the_queue_asks_when_the_lock_is_no_longer_kept() {
+fn the_head_of_the_queue_asks_once_the_lock_is_no_longer_kept() {
     let mut rig = Rig::new(told_in_order());
     rig.feed(Input::Join(Join { patience: Patience::Forever, ..join(1) }));
     rig.queue();

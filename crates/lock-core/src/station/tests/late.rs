@@ -25,7 +25,7 @@ fn a_grant_to_another_client_of_the_same_store_is_left_alone() {
 }
 
 #[test]
-fn a_push_that_crosses_the_release_is_freed_by_that_one() {
+fn a_release_also_frees_a_pushed_grant_that_crosses_it() {
     let mut rig = rig();
     rig.join(1);
     rig.queue();
@@ -36,7 +36,7 @@ fn a_push_that_crosses_the_release_is_freed_by_that_one() {
 }
 
 #[test]
-fn a_push_for_a_claim_that_was_abandoned_is_given_back() {
+fn a_pushed_grant_for_an_abandoned_claim_is_released() {
     let mut rig = rig();
     rig.join(1);
     rig.leave(1);
@@ -60,7 +60,7 @@ fn a_store_that_is_too_slow_for_the_ttl_is_asked_three_times_and_then_after_a_pa
 
 /// Only stale grants in a row make a store too slow: it answers in time between them.
 #[test]
-fn a_no_between_stale_grants_begins_the_count_anew() {
+fn a_negative_answer_between_stale_grants_restarts_the_count() {
     let mut rig = rig();
     rig.join(1);
     assert_eq!(grant_late(&mut rig), none());
@@ -86,7 +86,7 @@ fn a_stale_lease_is_asked_for_with_the_width_it_has() {
 
 /// The lease may be held by nobody who knows of it: it is released, and the error says that something may have happened.
 #[test]
-fn too_slow_is_of_unknown_effect_and_says_what_helps() {
+fn the_error_of_a_store_that_is_too_slow_has_unknown_effect_and_a_remedy() {
     let mut rig = rig();
     rig.feed(Input::Join(Join { patience: Patience::Never, ..join(1) }));
     grant_late(&mut rig);
@@ -105,7 +105,7 @@ fn too_slow_is_of_unknown_effect_and_says_what_helps() {
 }
 
 #[test]
-fn who_waits_for_a_store_that_is_too_slow_is_told_so_in_the_end() {
+fn a_wait_for_a_store_that_is_too_slow_ends_with_that_error() {
     let mut rig = rig();
     rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + Duration::from_secs(63)), ..join(1) }));
     for _ in 0..2 {
@@ -119,7 +119,7 @@ fn who_waits_for_a_store_that_is_too_slow_is_told_so_in_the_end() {
 }
 
 #[test]
-fn who_will_not_wait_is_not_kept_by_a_second_stale_grant() {
+fn a_waiter_that_does_not_wait_is_rejected_after_the_second_stale_grant() {
     let mut rig = rig();
     rig.feed(Input::Join(Join { patience: Patience::Never, ..join(1) }));
     assert_eq!(grant_late(&mut rig), none());
@@ -129,7 +129,7 @@ fn who_will_not_wait_is_not_kept_by_a_second_stale_grant() {
 }
 
 #[test]
-fn a_hint_that_overtakes_a_no_is_not_lost() {
+fn a_hint_that_overtakes_a_negative_answer_is_not_lost() {
     for hint in [Event::RecheckAll, Event::Freed { name: "a".parse().unwrap() }] {
         let mut policy = told_in_order();
         for waiting in [Waiting::QueueWithPush, Waiting::Poll] {
@@ -150,7 +150,7 @@ fn a_hint_that_overtakes_a_no_is_not_lost() {
 }
 
 #[test]
-fn a_grant_for_another_ttl_is_refused_and_not_asked_for_again() {
+fn a_grant_with_another_ttl_is_refused_and_not_asked_for_again() {
     let mut rig = rig();
     rig.join(1);
     let lease = Lease { terms: Terms::exclusive(ttl("20s")), ..rig.lease(7, 7) };
@@ -177,7 +177,7 @@ fn a_transfer_to_a_late_claim_does_not_count_from_the_claim_after_it() {
 }
 
 #[test]
-fn a_store_that_speaks_of_eternity_is_believed() {
+fn the_longest_possible_durations_are_accepted() {
     let mut rig = rig();
     rig.join(1);
     assert_eq!(
@@ -187,7 +187,7 @@ fn a_store_that_speaks_of_eternity_is_believed() {
 }
 
 #[test]
-fn a_hold_that_told_its_guard_that_it_is_over_is_not_renewed() {
+fn a_hold_whose_guard_has_seen_its_end_is_not_renewed() {
     let mut rig = rig();
     rig.join(1);
     rig.grant(7, 7);

@@ -96,7 +96,7 @@ impl Hung {
 }
 
 #[test]
-fn a_store_that_hangs_is_asked_no_more_for_a_long_ttl_than_for_a_short_one() {
+fn a_hung_store_gets_no_more_requests_for_a_long_ttl_than_for_a_short_one() {
     for policy in [told_in_order(), unordered(), polled()] {
         for length in ["30s", "10m", "1h"] {
             let mut hung = Hung::new(policy);
@@ -113,7 +113,7 @@ fn a_store_that_hangs_is_asked_no_more_for_a_long_ttl_than_for_a_short_one() {
 }
 
 #[test]
-fn whoever_tries_again_and_again_at_a_store_that_hangs_adds_nothing_after_four() {
+fn repeated_tries_at_a_hung_store_leave_at_most_four_releases() {
     for policy in [told_in_order(), unordered(), polled()] {
         let mut hung = Hung::new(policy);
         let long: Ttl = ttl("10m");
@@ -132,7 +132,7 @@ fn whoever_tries_again_and_again_at_a_store_that_hangs_adds_nothing_after_four()
 }
 
 #[test]
-fn a_wait_at_a_store_that_hangs_ends_on_time_and_says_why() {
+fn a_wait_at_a_hung_store_ends_on_time_and_says_why() {
     for policy in [told_in_order(), unordered(), polled()] {
         for wait in [millis(100), millis(1_500), Duration::from_secs(12), Duration::from_secs(90)] {
             let mut hung = Hung::new(policy);
@@ -150,7 +150,7 @@ fn a_wait_at_a_store_that_hangs_ends_on_time_and_says_why() {
 }
 
 #[test]
-fn without_a_queue_the_next_claim_follows_the_answer_to_the_release_of_an_unanswered_one() {
+fn without_a_queue_the_next_claim_waits_until_an_unanswered_one_is_released() {
     let mut rig = Rig::new(polled());
     rig.join(1);
     let given_up = ["run #2: release o1, claim may be under way, within 1000ms"];
@@ -162,7 +162,7 @@ fn without_a_queue_the_next_claim_follows_the_answer_to_the_release_of_an_unansw
 }
 
 #[test]
-fn a_final_refusal_of_the_release_counts_as_an_answer() {
+fn a_permanent_error_of_the_release_counts_as_an_answer() {
     let mut rig = Rig::new(polled());
     rig.join(1);
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
@@ -183,7 +183,7 @@ fn the_end_of_the_lease_counts_as_an_answer() {
 }
 
 #[test]
-fn a_join_repeats_the_release_that_holds_it_back_at_once() {
+fn a_join_at_once_repeats_the_release_that_delays_it() {
     let mut rig = Rig::new(polled());
     rig.feed(impatient(1));
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
@@ -199,7 +199,7 @@ fn a_join_repeats_the_release_that_holds_it_back_at_once() {
 }
 
 #[test]
-fn a_release_that_holds_a_waiter_back_is_repeated_within_a_second() {
+fn a_release_that_delays_a_waiter_is_repeated_within_a_second() {
     let mut rig = Rig::new(polled());
     rig.join(1);
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
@@ -211,7 +211,7 @@ fn a_release_that_holds_a_waiter_back_is_repeated_within_a_second() {
 }
 
 #[test]
-fn other_releases_hold_nobody_back() {
+fn other_releases_delay_no_waiter() {
     // A place that was left, at a store that is in order and at one that is not; and a lease whose release failed once.
     for policy in [told_in_order(), unordered()] {
         let mut rig = Rig::new(policy);
@@ -231,7 +231,7 @@ fn other_releases_hold_nobody_back() {
 }
 
 #[test]
-fn with_four_releases_owed_nothing_new_is_asked_until_one_is_answered() {
+fn with_four_unanswered_releases_no_claim_is_sent_until_one_is_answered() {
     let mut rig = rig();
     for turn in 1..=4 {
         rig.feed(impatient(turn));
@@ -253,7 +253,7 @@ fn with_four_releases_owed_nothing_new_is_asked_until_one_is_answered() {
 }
 
 #[test]
-fn who_is_held_back_by_a_release_is_told_why_it_fails() {
+fn a_waiter_behind_a_release_learns_why_it_fails() {
     let mut rig = Rig::new(polled());
     rig.feed(impatient(1));
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
@@ -284,7 +284,7 @@ fn at_a_store_with_a_queue_the_owner_is_kept_after_an_unknown_outcome() {
 }
 
 #[test]
-fn what_went_unanswered_is_said_in_the_release_of_the_owner_that_asked() {
+fn a_release_reports_the_unanswered_claims_of_its_own_owner() {
     let mut rig = rig();
     rig.join(1);
     let id = rig.claim_id();

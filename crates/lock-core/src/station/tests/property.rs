@@ -258,7 +258,7 @@ proptest! {
 
 /// A client that slept finds the news of a lease that is over only after it has asked again.
 #[test]
-fn late_news_of_a_lease_that_is_over_admit_nobody() {
+fn late_events_about_an_ended_lease_admit_nobody() {
     let mut world = World::new(policy(Waiting::QueueWithPush, RequestOrder::Unordered, 16), 1);
     for client in [0, 1] {
         world.play_join(client, Wait::Forever, None, "3s", None);

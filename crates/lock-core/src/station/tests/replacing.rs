@@ -32,7 +32,7 @@ fn the_turn_goes_on_under_the_new_lease() {
 }
 
 #[test]
-fn what_is_said_late_of_the_old_lease_changes_nothing() {
+fn late_answers_about_the_old_lease_change_nothing() {
     let mut rig = replacing();
     let old = rig.station.tenure.as_ref().unwrap().lease.owner;
     rig.grant(8, 8);
@@ -45,7 +45,7 @@ fn what_is_said_late_of_the_old_lease_changes_nothing() {
 }
 
 #[test]
-fn max_hold_goes_on_counting() {
+fn max_hold_counts_on_under_the_new_lease() {
     let mut rig = Rig::new(told_in_order());
     let max_hold = Some(Duration::from_secs(5));
     rig.feed(Input::Join(Join { max_hold, ..join(1) }));
@@ -58,7 +58,7 @@ fn max_hold_goes_on_counting() {
 }
 
 #[test]
-fn a_replacement_of_unknown_outcome_is_asked_again_with_the_same_owners() {
+fn a_replacement_of_unknown_outcome_is_repeated_with_the_same_owners() {
     let mut rig = replacing();
     for number in 3..6 {
         lost_reply(&mut rig);
@@ -72,7 +72,7 @@ fn a_replacement_of_unknown_outcome_is_asked_again_with_the_same_owners() {
 }
 
 #[test]
-fn until_it_is_answered_not_held_means_nothing_and_validity_is_the_old_one() {
+fn before_the_answer_not_held_is_ignored_and_the_validity_stays() {
     let mut rig = replacing();
     let until = rig.hold().valid_until();
     lost_reply(&mut rig);
@@ -91,7 +91,7 @@ fn not_held_counts_once_the_replacement_is_refused() {
 }
 
 #[test]
-fn nothing_is_released_before_the_hold_has_ended_and_then_both() {
+fn both_owners_are_released_once_the_hold_has_ended() {
     let mut rig = replacing();
     lost_reply(&mut rig);
     while rig.now + millis(2_000) < rig.hold().valid_until() {
@@ -109,7 +109,7 @@ fn nothing_is_released_before_the_hold_has_ended_and_then_both() {
 
 /// Either of two leases is released, and only the second request may find it.
 #[test]
-fn a_holder_that_leaves_meanwhile_has_held_to_the_end() {
+fn a_holder_that_leaves_during_the_replacement_counts_as_holding_until_then() {
     let mut rig = replacing();
     lost_reply(&mut rig);
     let both = [
@@ -122,7 +122,7 @@ fn a_holder_that_leaves_meanwhile_has_held_to_the_end() {
 }
 
 #[test]
-fn a_renewal_of_the_old_lease_goes_on_extending_it() {
+fn a_renewal_during_the_replacement_extends_the_old_lease() {
     let mut rig = replacing();
     lost_reply(&mut rig);
     rig.pass(millis(10));
@@ -132,7 +132,7 @@ fn a_renewal_of_the_old_lease_goes_on_extending_it() {
 }
 
 #[test]
-fn a_no_settles_it_only_once_no_earlier_claim_can_arrive() {
+fn a_refusal_is_final_once_no_earlier_claim_can_arrive() {
     let busy = || Ok(Answer::Busy { remaining: None, holder: somebody(9, 9), drawn: None });
     assert_eq!(replacing().answer(busy()), ["replaced 1: busy, held under token 9"]);
     let mut rig = replacing();
@@ -150,14 +150,14 @@ fn a_no_settles_it_only_once_no_earlier_claim_can_arrive() {
 }
 
 #[test]
-fn an_error_without_effect_is_told_at_once() {
+fn an_error_without_effect_is_reported_at_once() {
     let mut rig = replacing();
     assert_eq!(rig.fail(ErrorKind::Unreachable, Effect::None), ["replaced 1: error Unreachable, effect None"]);
     assert_eq!(rig.leave(1), ["forget o1", "run #3: release o1, all answered, within 1000ms"]);
 }
 
 #[test]
-fn a_grant_that_arrives_too_late_is_asked_for_again() {
+fn a_stale_grant_is_asked_for_again() {
     let mut rig = replacing();
     rig.pass(Duration::from_secs(29));
     rig.renewal(rig.now, renewed());
@@ -167,7 +167,7 @@ fn a_grant_that_arrives_too_late_is_asked_for_again() {
 }
 
 #[test]
-fn where_the_store_cannot_replace_a_lease_nothing_is_sent() {
+fn nothing_is_sent_to_a_store_that_cannot_replace_leases() {
     let mut policy = told_in_order();
     policy.store.abilities = &[];
     let mut rig = holding(policy, 7, 7, 0);
@@ -191,7 +191,7 @@ fn nothing_is_replaced_while_three_releases_are_pending() {
 }
 
 #[test]
-fn the_new_owner_is_known_while_it_is_asked_for() {
+fn the_new_owner_is_known_during_the_replacement() {
     let rig = replacing();
     assert!(rig.station.knows(rig.claimant()));
 }

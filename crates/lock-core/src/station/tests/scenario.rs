@@ -8,7 +8,7 @@ use super::rig::{Rig, error, holding, join, millis, none, rig, somebody, strange
 use crate::{Answer, Effect, ErrorKind, LossReason, Mode, Patience, Released, Renewed, RequestOrder, Terms, Waiting};
 
 #[test]
-fn a_lock_is_taken_and_given_up() {
+fn a_lock_is_acquired_and_released() {
     let mut rig = rig();
     assert_eq!(rig.join(1), ["run #1: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"]);
     rig.pass(millis(5));
@@ -23,14 +23,14 @@ fn a_lock_is_taken_and_given_up() {
 }
 
 #[test]
-fn a_hold_that_the_store_did_not_know_was_lost_before() {
+fn a_release_answered_not_held_reports_an_earlier_loss() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     rig.leave(1);
     assert_eq!(rig.release(Ok(Released::NotHeld)), ["ended 1: lost before, not held"]);
 }
 
 #[test]
-fn a_grant_that_comes_late_is_asked_for_again_under_the_same_owner() {
+fn a_stale_grant_is_asked_for_again_under_the_same_owner() {
     let mut rig = rig();
     rig.join(1);
     rig.pass(Duration::from_secs(20));
@@ -40,7 +40,7 @@ fn a_grant_that_comes_late_is_asked_for_again_under_the_same_owner() {
 }
 
 #[test]
-fn a_grant_that_comes_after_its_end_admits_nobody() {
+fn a_grant_that_arrives_after_its_end_admits_nobody() {
     let mut rig = rig();
     rig.join(1);
     rig.pass(Duration::from_secs(31));
@@ -48,7 +48,7 @@ fn a_grant_that_comes_after_its_end_admits_nobody() {
 }
 
 #[test]
-fn the_end_of_the_lease_beats_a_renewal_at_the_same_instant() {
+fn the_end_of_the_lease_comes_before_a_renewal_at_the_same_instant() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     let end = rig.station.next_wake().unwrap();
     rig.pass(end.since(rig.now));
@@ -57,7 +57,7 @@ fn the_end_of_the_lease_beats_a_renewal_at_the_same_instant() {
 }
 
 #[test]
-fn a_renewal_counts_from_its_asking_and_never_shortens() {
+fn a_renewal_counts_from_its_request_and_never_shortens() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     let start = rig.now;
     rig.pass(millis(10_000));
@@ -73,7 +73,7 @@ fn a_renewal_counts_from_its_asking_and_never_shortens() {
 }
 
 #[test]
-fn without_a_queue_a_claim_whose_fate_is_unknown_is_released_and_the_next_one_has_another_owner() {
+fn without_a_queue_a_claim_of_unknown_outcome_is_released_and_the_next_one_has_another_owner() {
     let mut policy = told_in_order();
     policy.store.waiting = Waiting::Poll;
     let mut rig = Rig::new(policy);
@@ -97,7 +97,7 @@ fn a_place_is_kept_when_its_refresh_fails() {
 }
 
 #[test]
-fn who_gives_up_leaves_the_queue() {
+fn a_waiter_that_gives_up_leaves_the_queue() {
     let mut rig = rig();
     rig.join(1);
     rig.queue();
@@ -107,7 +107,7 @@ fn who_gives_up_leaves_the_queue() {
 }
 
 #[test]
-fn a_grant_that_nobody_wants_any_more_is_given_back() {
+fn a_grant_without_waiters_is_released() {
     let mut rig = rig();
     rig.join(1);
     assert_eq!(rig.leave(1), none());
@@ -115,7 +115,7 @@ fn a_grant_that_nobody_wants_any_more_is_given_back() {
 }
 
 #[test]
-fn a_grant_for_an_owner_that_was_given_up_is_left_to_its_release() {
+fn the_release_of_an_owner_also_frees_a_later_grant_to_it() {
     let mut rig = rig();
     rig.join(1);
     let lease = rig.lease(7, 7);
@@ -129,7 +129,7 @@ fn a_grant_for_an_owner_that_was_given_up_is_left_to_its_release() {
 }
 
 #[test]
-fn a_wait_that_is_over_beats_a_grant_at_the_same_instant() {
+fn the_end_of_a_wait_comes_before_a_grant_at_the_same_instant() {
     let mut rig = rig();
     rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + millis(100)), ..join(1) }));
     rig.pass(millis(100));
@@ -148,7 +148,7 @@ fn a_wait_ends_on_time_and_names_the_holder() {
 }
 
 #[test]
-fn who_will_not_wait_has_the_first_answer() {
+fn a_waiter_that_does_not_wait_gets_the_first_answer() {
     let mut rig = rig();
     let claim = ["run #1: acquire o1, ttl 30s, width 1, no place, within 1000ms"];
     assert_eq!(rig.feed(Input::Join(Join { patience: Patience::Never, ..join(1) })), claim);
@@ -158,7 +158,7 @@ fn who_will_not_wait_has_the_first_answer() {
 }
 
 #[test]
-fn a_hold_that_was_taken_away_says_so_itself() {
+fn a_hold_reports_its_own_revocation() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     let hold = rig.hold();
     let lost = ["lose 1: not held", "forget o1", "run #2: release o1, all answered, within 1000ms"];
@@ -172,7 +172,7 @@ fn a_hold_that_was_taken_away_says_so_itself() {
 }
 
 #[test]
-fn a_hold_ends_after_max_hold_whatever_is_renewed() {
+fn a_hold_ends_after_max_hold_despite_renewals() {
     let mut rig = rig();
     rig.feed(Input::Join(Join { max_hold: Some(millis(4_000)), ..join(1) }));
     assert_eq!(rig.grant(7, 7)[1], "admit 1: token 7, valid for 4000ms");
@@ -195,7 +195,7 @@ fn a_store_that_forgot_its_tokens_admits_nobody() {
 }
 
 #[test]
-fn a_release_is_tried_again_until_the_lease_is_over() {
+fn a_release_is_repeated_until_the_end_of_the_lease() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     let left_at = rig.now;
     rig.leave(1);
@@ -217,7 +217,7 @@ fn a_release_is_tried_again_until_the_lease_is_over() {
 }
 
 #[test]
-fn without_order_the_next_claim_waits_for_the_answer_to_the_release() {
+fn at_an_unordered_store_the_next_claim_waits_for_the_answer_to_the_release() {
     let mut policy = told_in_order();
     policy.store.ordering = RequestOrder::Unordered;
     let mut rig = holding(policy, 7, 7, 0);
@@ -228,7 +228,7 @@ fn without_order_the_next_claim_waits_for_the_answer_to_the_release() {
 }
 
 #[test]
-fn a_foreign_holder_is_polled_and_never_slept_on_for_ever() {
+fn a_foreign_holder_is_polled_often_if_its_end_is_unknown() {
     let mut policy = told_in_order();
     policy.store.waiting = Waiting::Poll;
     let mut rig = Rig::new(policy);
@@ -245,7 +245,7 @@ fn a_foreign_holder_is_polled_and_never_slept_on_for_ever() {
 }
 
 #[test]
-fn closing_refuses_those_who_wait_and_takes_the_hold_away() {
+fn closing_rejects_waiters_and_ends_the_hold() {
     let mut rig = holding(told_in_order(), 7, 8, 1);
     let closed = ["refuse 2: closed", "lose 1: closed", "forget o1", "run #2: release o1, all answered, within 1000ms"];
     assert_eq!(rig.feed(Input::Close), closed);
@@ -256,7 +256,7 @@ fn closing_refuses_those_who_wait_and_takes_the_hold_away() {
 }
 
 #[test]
-fn closing_clears_a_claim_that_is_under_way() {
+fn closing_releases_a_claim_that_is_under_way() {
     let mut rig = rig();
     rig.join(1);
     let closed = ["refuse 1: closed", "run #2: release o1, claim may be under way, within 1000ms"];
@@ -265,7 +265,7 @@ fn closing_clears_a_claim_that_is_under_way() {
 }
 
 #[test]
-fn a_release_remembers_a_refresh_that_was_never_answered() {
+fn a_release_reports_an_unanswered_refresh() {
     let mut rig = rig();
     rig.join(1);
     rig.queue();
@@ -278,7 +278,7 @@ fn a_release_remembers_a_refresh_that_was_never_answered() {
 }
 
 #[test]
-fn who_gives_up_after_a_refresh_that_was_never_answered_leaves_for_good() {
+fn a_waiter_that_gives_up_after_an_unanswered_refresh_says_so_in_its_release() {
     let mut rig = rig();
     rig.join(1);
     rig.queue();
@@ -291,7 +291,7 @@ fn who_gives_up_after_a_refresh_that_was_never_answered_leaves_for_good() {
 
 /// A waiter that will not wait is answered by the claim that its neighbour's patience made, and does not keep that one's place waiting.
 #[test]
-fn who_will_not_wait_is_refused_beside_one_who_waits_when_the_answer_is_a_place() {
+fn if_the_answer_is_a_place_only_the_waiter_that_does_not_wait_is_rejected() {
     let mut rig = rig();
     rig.join(1);
     rig.feed(Input::Join(Join { patience: Patience::Never, ..join(2) }));
@@ -325,7 +325,7 @@ fn a_waiter_with_a_short_ttl_behind_one_with_a_long_one_has_its_own_turn() {
 }
 
 #[test]
-fn where_the_long_one_gives_up_the_place_is_left_and_the_short_one_asks_for_its_own() {
+fn if_the_first_waiter_gives_up_its_place_is_released_and_the_next_one_asks_for_another() {
     let mut rig = rig();
     rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("10m")), ..join(1) }));
     rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("2s")), ..join(2) }));
@@ -338,7 +338,7 @@ fn where_the_long_one_gives_up_the_place_is_left_and_the_short_one_asks_for_its_
 }
 
 #[test]
-fn a_mode_that_the_store_cannot_grant_is_refused_and_nothing_is_sent() {
+fn a_mode_that_the_store_cannot_grant_is_rejected_without_a_request() {
     let mut rig = Rig::new(told_in_order());
     let permits = Mode::Permits { count: NonZeroU32::MIN, limit: NonZeroU32::MIN };
     for (turn, mode) in [(1, Mode::Shared), (2, permits)] {
@@ -351,7 +351,7 @@ fn a_mode_that_the_store_cannot_grant_is_refused_and_nothing_is_sent() {
 
 /// Grants for all others are released by somebody else.
 #[test]
-fn a_station_knows_whom_it_asks_for_holds_for_and_has_not_released_yet() {
+fn a_station_knows_the_owners_that_ask_hold_or_are_being_released() {
     let mut rig = rig();
     rig.join(1);
     let first = rig.claimant();

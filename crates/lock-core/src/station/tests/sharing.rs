@@ -7,7 +7,7 @@ use super::rig::{Rig, holding, join, millis, none, rig, somebody, told_in_order,
 use crate::{Answer, Event, FencingToken, Holder, Renewed, Terms};
 
 #[test]
-fn a_waiter_queues_and_is_handed_the_lock() {
+fn a_waiter_queues_and_the_lock_is_handed_to_it() {
     let mut rig = rig();
     rig.join(1);
     assert_eq!(rig.queue(), none());
@@ -18,7 +18,7 @@ fn a_waiter_queues_and_is_handed_the_lock() {
 }
 
 #[test]
-fn the_news_may_overtake_the_answer() {
+fn an_event_may_overtake_the_answer() {
     let mut rig = rig();
     rig.join(1);
     rig.pass(millis(2));
@@ -30,7 +30,7 @@ fn the_news_may_overtake_the_answer() {
 }
 
 #[test]
-fn a_claim_that_is_under_way_still_makes_the_release_say_so() {
+fn a_release_says_that_a_claim_is_still_under_way() {
     let mut rig = rig();
     rig.join(1);
     rig.hand_over(9, 9);
@@ -60,7 +60,7 @@ fn a_transfer_counts_from_the_latest_answered_request() {
 }
 
 #[test]
-fn a_transfer_does_not_count_from_a_request_without_answer() {
+fn a_transfer_does_not_count_from_an_unanswered_request() {
     let mut rig = rig();
     rig.join(1);
     rig.queue();
@@ -82,7 +82,7 @@ fn a_transfer_with_little_left_is_asked_for_again_before_anybody_is_admitted() {
 }
 
 #[test]
-fn the_claim_is_as_wide_as_the_line_and_the_lease_goes_down_it_with_rising_tokens() {
+fn a_claim_is_as_wide_as_the_line_and_the_lease_passes_along_it_with_rising_tokens() {
     let mut rig = rig();
     rig.join(1);
     rig.queue();
@@ -102,7 +102,7 @@ fn the_claim_is_as_wide_as_the_line_and_the_lease_goes_down_it_with_rising_token
 }
 
 #[test]
-fn what_was_handed_over_for_a_place_is_passed_on_while_half_of_that_is_left() {
+fn a_lease_handed_over_for_a_place_is_passed_on_while_half_of_that_is_left() {
     for (held_for, passed_on) in [(4_000, true), (5_000, false)] {
         let mut rig = rig();
         rig.join(1);
@@ -175,7 +175,7 @@ fn a_waiter_with_another_ttl_ends_the_chain_and_is_not_passed() {
 
 /// The quest was for the waiter that left. What comes of it is given back, and the next one asks under its own terms.
 #[test]
-fn a_grant_for_other_terms_than_those_of_the_next_waiter_is_given_back() {
+fn a_grant_with_other_terms_than_the_next_waiter_wants_is_released() {
     let mut rig = rig();
     rig.join(1);
     rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("10s")), ..join(2) }));
@@ -189,7 +189,7 @@ fn a_grant_for_other_terms_than_those_of_the_next_waiter_is_given_back() {
 }
 
 #[test]
-fn news_that_are_older_than_the_latest_answer_are_asked_about() {
+fn after_an_event_older_than_the_latest_answer_the_station_asks() {
     let mut rig = rig();
     rig.join(1);
     rig.queue();
@@ -203,7 +203,7 @@ fn news_that_are_older_than_the_latest_answer_are_asked_about() {
 /// In the queue behind something foreign, so that no token says how old a push is. The place is asked for again; behind that
 /// request another client takes the lock and passes it on to this one, and the news are here before the answer.
 #[test]
-fn news_that_overtake_the_answer_are_believed_once_the_answer_is_older_than_them() {
+fn an_event_that_overtakes_the_answer_counts_if_the_answer_is_older() {
     let mut rig = rig();
     rig.join(1);
     queue_behind(&mut rig, Holder::Foreign);
@@ -216,7 +216,7 @@ fn news_that_overtake_the_answer_are_believed_once_the_answer_is_older_than_them
 }
 
 #[test]
-fn news_that_overtake_the_answer_are_asked_about_at_once_where_that_may_be_younger() {
+fn if_the_answer_may_be_newer_than_the_event_the_station_asks_at_once() {
     for holder in [Holder::Foreign, somebody(10, 10)] {
         let mut rig = rig();
         rig.join(1);
@@ -229,7 +229,7 @@ fn news_that_overtake_the_answer_are_asked_about_at_once_where_that_may_be_young
 }
 
 #[test]
-fn of_several_news_that_overtake_the_answer_the_newest_counts() {
+fn of_several_events_that_overtake_the_answer_the_newest_counts() {
     for order in [[7, 9], [9, 7]] {
         let mut rig = rig();
         rig.join(1);
@@ -244,7 +244,7 @@ fn of_several_news_that_overtake_the_answer_the_newest_counts() {
 }
 
 #[test]
-fn news_that_are_stale_by_the_last_answer_are_fresh_by_the_next_one() {
+fn an_event_that_is_stale_by_the_last_answer_is_fresh_by_the_next_one() {
     let mut rig = rig();
     rig.join(1);
     rig.queue();
@@ -256,7 +256,7 @@ fn news_that_are_stale_by_the_last_answer_are_fresh_by_the_next_one() {
 
 /// Where the store says which tokens were drawn, no answer leaves it open whether a grant came before it or after it.
 #[test]
-fn news_are_believed_by_the_tokens_that_were_drawn_before_the_answer() {
+fn the_tokens_drawn_before_the_answer_tell_whether_an_event_is_newer() {
     for (drawn, believed) in [(8, true), (9, false)] {
         let mut rig = rig();
         rig.join(1);
@@ -269,7 +269,7 @@ fn news_are_believed_by_the_tokens_that_were_drawn_before_the_answer() {
 
 /// What a renewal says counts from when it was asked for: it does not take back what was told since.
 #[test]
-fn a_station_knows_whether_others_wait_for_what_it_holds() {
+fn a_station_knows_whether_others_wait_for_its_lock() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     let renewed = |wanted| Ok(Renewed::Renewed { valid_for: Duration::from_secs(30), wanted });
     let told = |name: &str| Input::Event(Event::Wanted { name: name.parse().unwrap() });

@@ -1,19 +1,19 @@
-//! The server at the other end of a connection.
+//! What a client knows about the server at the other end of a connection.
 
 use crate::script::Counting;
 
-/// The role of a server for other clients.
+/// Whether a server belongs to a quorum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// None that is known.
+pub(crate) enum Membership {
+    /// No quorum is known.
     OnItsOwn,
-    /// A node of a quorum.
+    /// It is a node of one.
     InQuorum,
 }
 
 /// The server at the other end of a connection, as its greeting described it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Peer {
+pub(crate) struct ServerInfo {
     /// The server's identifier for this run.
     pub(crate) run_id: String,
     /// The server's identifier for the history of its data; empty if it has none. It changes with each promotion.
@@ -21,19 +21,19 @@ pub(crate) struct Peer {
     /// Its `maxmemory-policy`, if that may drop locks and was asked for.
     pub(crate) evicts: Option<String>,
     /// Whether it is a node of a quorum, if it was greeted as a single Redis.
-    pub(crate) place: Place,
+    pub(crate) membership: Membership,
     /// How tokens are drawn over this connection.
     pub(crate) counting: Counting,
 }
 
-impl Peer {
+impl ServerInfo {
     /// The server behind a connection that the user passed in.
     #[cfg(any(feature = "async", feature = "r2d2"))]
     pub(crate) const UNKNOWN: &'static Self = &Self {
         run_id: String::new(),
         replid: String::new(),
         evicts: None,
-        place: Place::OnItsOwn,
+        membership: Membership::OnItsOwn,
         counting: Counting::Clock,
     };
 
