@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use futures_util::future::{Either, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisResult, Value};
@@ -59,19 +60,28 @@ impl Batcher {
         Self { connection, requests: batcher, under_way: AtomicUsize::new(0) }
     }
 
-    /// Sends a command and waits for its answer.
-    pub(crate) async fn ask(&self, call: Call) -> RedisResult<Value> {
-        let (_under_way, others) = UnderWay::begin(&self.under_way);
-        // Nothing can be overtaken, and there is nothing to send together with. A task that has used up its time slice
-        // would otherwise lose its place here to later requests.
-        if others == 0 {
-            let mut connection = self.connection.clone();
-            return unconstrained(connection.req_packed_command(&call.command)).await?.extract_error();
-        }
+    /// Sends a command and waits for its answer. Not an `async fn`, whose future would hold the command twice.
+    pub(crate) fn ask(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
+        let (under_way, others) = UnderWay::begin(&self.under_way);
+        // Nothing can be overtaken, and there is nothing to send together with.
+        let asked = if others == 0 { Either::Left(self.alone(call.command)) } else { Either::Right(self.queued(call)) };
+        asked.map(move |reply| {
+            drop(under_way);
+            reply?.extract_error()
+        })
+    }
+
+    fn alone(&self, command: Cmd) -> impl Future<Output = RedisResult<Value>> + Send + use<> {
+        let mut connection = self.connection.clone();
+        // A task that has used up its time slice would otherwise lose its place here to later requests.
+        async move { unconstrained(connection.req_packed_command(&command)).await }
+    }
+
+    fn queued(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send + use<> {
         let (answer, answered) = oneshot::channel();
         // What cannot be sent is dropped, and so answered.
         _ = self.requests.send(Request { call, answer });
-        answered.await.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))?.extract_error()
+        answered.map(|reply| reply.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into())))
     }
 }
 

@@ -190,8 +190,8 @@ impl Live {
     }
 
     /// Sends a command and waits for its answer.
-    pub(crate) async fn ask(&self, call: Call) -> RedisResult<Value> {
-        self.batcher.ask(call).await
+    pub(crate) fn ask(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
+        self.batcher.ask(call)
     }
 
     /// The server answered.

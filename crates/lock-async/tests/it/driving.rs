@@ -237,7 +237,7 @@ fn a_task_on_another_runtime_goes_on_when_that_of_the_client_has_ended() {
 fn a_release_of_a_task_that_is_not_polled_goes_on_when_the_runtime_of_the_client_has_ended() {
     let bench = Bench::new();
     let [runtime, other] = runtimes();
-    let (client, told) = runtime.block_on(async { observed(&bench) });
+    let (client, mut told) = runtime.block_on(async { observed(&bench) });
     other.block_on(async {
         let guard = client.mutex("a").acquire().await.unwrap();
         bench.faults.hold(Operation::Release);
@@ -246,7 +246,7 @@ fn a_release_of_a_task_that_is_not_polled_goes_on_when_the_runtime_of_the_client
         tokio::task::spawn_blocking(move || drop(runtime)).await.unwrap();
         bench.faults.let_go(Operation::Release);
         bench.clock.advance(SECOND);
-        is_told(&told, "released").await;
+        is_told(&mut told, "released").await;
         releasing.await.unwrap();
     });
 }

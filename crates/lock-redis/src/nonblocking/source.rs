@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::Either;
 use lock_core::Operation;
-use redis::aio::MultiplexedConnection;
+use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{RedisResult, Value};
 
 #[cfg(feature = "deadpool")]
@@ -34,7 +35,7 @@ pub(super) enum Handle {
     #[cfg(feature = "connection-manager")]
     Manager(redis::aio::ConnectionManager),
     #[cfg(feature = "deadpool")]
-    Pooled(deadpool_redis::Connection),
+    Pooled(Box<deadpool_redis::Connection>),
 }
 
 impl Source {
@@ -64,7 +65,9 @@ impl Source {
             Self::Manager(manager) => Ok(Handle::Manager(manager.clone())),
             #[cfg(feature = "deadpool")]
             Self::Pool(pool) | Self::PoolAndLink(pool, _) => {
-                pool.get().await.map(Handle::Pooled).map_err(|error| pool_failure(&error))
+                // Boxed: most clients have no pool, and their requests do not need this space.
+                let connection = Box::pin(pool.get()).await.map_err(|error| pool_failure(&error))?;
+                Ok(Handle::Pooled(Box::new(connection)))
             }
         }
     }
@@ -109,7 +112,7 @@ impl Source {
                 }
             }
             #[cfg(feature = "deadpool")]
-            (_, Handle::Pooled(connection)) if broken => drop(deadpool_redis::Connection::take(connection)),
+            (_, Handle::Pooled(connection)) if broken => drop(deadpool_redis::Connection::take(*connection)),
             (_, _) => {}
         }
     }
@@ -127,14 +130,16 @@ impl Handle {
         }
     }
 
-    pub(super) async fn ask(&mut self, call: Call) -> RedisResult<Value> {
-        match self {
-            Self::Own(live) => live.ask(call).await,
-            Self::Connection(connection) => call.command.query_async(connection).await,
+    /// Sends a command and waits for its answer. Not an `async fn`, whose future would hold the command twice.
+    pub(super) fn ask(&mut self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
+        let connection: &mut (dyn ConnectionLike + Send) = match self {
+            Self::Own(live) => return Either::Left(live.ask(call)),
+            Self::Connection(connection) => connection,
             #[cfg(feature = "connection-manager")]
-            Self::Manager(manager) => call.command.query_async(manager).await,
+            Self::Manager(manager) => manager,
             #[cfg(feature = "deadpool")]
-            Self::Pooled(connection) => call.command.query_async(connection).await,
-        }
+            Self::Pooled(connection) => &mut **connection,
+        };
+        Either::Right(async move { connection.req_packed_command(&call.command).await?.extract_error() })
     }
 }

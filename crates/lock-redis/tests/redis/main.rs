@@ -21,6 +21,7 @@ mod queue_cost;
 mod queue_entries;
 mod queue_versions;
 mod sharing;
+mod sizes;
 mod support;
 mod together;
 mod tokens;
