@@ -107,7 +107,13 @@ pub(crate) async fn drive<D: Loops>(backend: Arc<dyn AsyncBackend>, queue: WorkQ
                         let releasing = release(&*backend, request, within);
                         under_way.push(Either::Right(Either::Right(until_done(releasing, generations.begin()))));
                     }
-                    Work::Flush(flushed) => generations.flush(flushed),
+                    Work::Flush(flushed) => {
+                        if let Flushed::Thread(_) = &flushed {
+                            let last = flush(Arc::clone(&backend)).boxed();
+                            under_way.push(Either::Right(Either::Left(until_done(last, generations.begin()))));
+                        }
+                        generations.flush(flushed);
+                    }
                 }
             }
         }
@@ -128,6 +134,11 @@ async fn until_done(work: impl Future<Output = ()>, generation: Generation) -> G
 
 async fn release(backend: &dyn AsyncBackend, request: ReleaseRequest, within: Duration) {
     _ = caught(Operation::Release, backend.release(&request, within)).await;
+}
+
+/// Has the backend send what it has put off, because the runtime that it was for has ended.
+async fn flush(backend: Arc<dyn AsyncBackend>) {
+    _ = AssertUnwindSafe(backend.flush(FINAL_FLUSH_MAX)).catch_unwind().await;
 }
 
 /// What a backend answers; one that panics has given an unknown answer.

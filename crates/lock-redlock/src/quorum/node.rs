@@ -146,6 +146,11 @@ impl Node {
     /// It answers: returns the releases that it has not confirmed.
     pub(super) fn answered(&mut self, now: Moment) -> Vec<Arc<ReleaseRequest>> {
         self.trust = Trust::Trusted;
+        self.owed(now)
+    }
+
+    /// The releases that it has not confirmed, unless they were just sent.
+    pub(super) fn owed(&mut self, now: Moment) -> Vec<Arc<ReleaseRequest>> {
         self.owed.retain(|_, owed| now < owed.until);
         let due = self.owed.values_mut().filter(|owed| owed.due <= now);
         due.map(|owed| owed.say_again(now)).collect()

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::Ask;
-use lock_core::{BackendError, Claim, Effect, ErrorKind, FencingToken, Moment, Operation, ReleaseRequest};
+use lock_core::{
+    BackendError, Claim, Effect, ErrorKind, FLUSH_WITHIN, FencingToken, Moment, Operation, ReleaseRequest,
+};
 
 use super::held_back::Held;
 use super::node::NodeId;
@@ -131,6 +133,15 @@ impl Nodes {
                 }
                 self.post_in_time(now, held);
             }
+        }
+    }
+
+    /// Sends the releases that nodes have not confirmed, for the current request. A node that does not answer gets none.
+    pub(super) fn send_owed(&mut self, now: Moment) {
+        for id in self.ids() {
+            let node = &mut self.all[id.0];
+            let owed = if node.is_trusted() { node.owed(now) } else { Vec::new() };
+            owed.into_iter().for_each(|request| self.send(id, Ask::Release(request), FLUSH_WITHIN));
         }
     }
 

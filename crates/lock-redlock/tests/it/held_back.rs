@@ -137,7 +137,7 @@ fn what_waited_until_its_time_was_over_has_failed() {
 #[test]
 fn what_is_held_back_is_sent_with_a_tombstone_before_the_process_ends() {
     let mut script = releasing(WITHIN);
-    script.send_held_back();
+    script.send_rest();
     assert_eq!(releases(&script)[2], (2, Certainty::Unknown, MAX_TTL));
     confirm(&mut script, 2);
     confirm(&mut script, 1);
@@ -157,4 +157,21 @@ fn what_waits_for_an_answer_that_nobody_will_report_has_failed() {
     assert!(matches!(script.verdicts.pop(), Some(Verdict::Release(Err(_)))));
     script.grant(1, 20);
     assert!(matches!(script.verdicts.pop(), Some(Verdict::Acquire(Err(_)))));
+}
+
+/// Of what nobody reports any more, the releases are sent once more before the process ends.
+#[test]
+fn what_a_node_has_not_confirmed_is_sent_before_the_process_ends_unless_the_node_is_down() {
+    for is_down in [false, true] {
+        let mut script = releasing(WITHIN);
+        script.forget(2, is_claim);
+        if is_down {
+            script.begin(Request::Acquire(Claim { name: "b".parse().unwrap(), ..claim(2) }));
+            script.answer(2, is_claim, lost(ErrorKind::Unreachable));
+        }
+        assert_eq!(releases(&script).len(), 2);
+        script.send_rest();
+        let sent = releases(&script).get(2).copied();
+        assert_eq!(sent, (!is_down).then_some((2, Certainty::Unknown, MAX_TTL)));
+    }
 }
