@@ -9,8 +9,8 @@ fn main() -> io::Result<()> {
     twin(
         "deaf_alarms",
         "lock-host/src/alarms.rs",
-        "if next.is_none_or(|next| at < next)",
-        "if next.is_some_and(|next| at < next)",
+        "if schedule.next_look.is_none_or(|look| at < look)",
+        "if schedule.next_look.is_none()",
     )?;
     twin("hasty_renewals", "lock-host/src/renewals.rs", LOOKS, "")?;
     twin(

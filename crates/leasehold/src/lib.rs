@@ -149,7 +149,7 @@
 //! ```
 //!
 //! A client can acquire locks through a pool, and open connections of its own for what a pool cannot do: notify
-//! waiters, and renew leases and release locks however busy the pool is.
+//! waiters, and renew leases and release locks however busy the pool is. (`leasehold::blocking`: through an r2d2 pool.)
 //!
 //! ```no_run
 //! # #[cfg(feature = "deadpool")]
@@ -161,8 +161,6 @@
 //! # Ok(())
 //! # }
 //! ```
-//!
-//! `leasehold::blocking` has the same for r2d2 pools.
 //!
 //! # Testing your code
 //!

@@ -6,7 +6,7 @@
 //! so a guard that is dropped at the end of `main` is still released. (Except for a guard in a task that the runtime
 //! drops after the driver: its release is sent, but the process may end first.)
 
-use std::future::{poll_fn, ready};
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -51,10 +51,12 @@ impl Driver {
 
     /// Gives a request to the loop on the client's runtime.
     fn send(&self, request: Running) -> Result<(), Running> {
-        self.here.send(Work::Continue(request)).map_err(|SendError(work)| match work {
-            Work::Continue(request) => request,
-            Work::Run(_) | Work::Release(..) | Work::Flush(_) => Box::pin(ready(())),
-        })
+        self.here.send(Work::Continue(request)).map_err(|SendError(work)| work.into_request())
+    }
+
+    /// Has the loop beside the keeper drop a request whose runtime has ended.
+    fn drop_elsewhere(&self, request: Running) -> Result<(), Running> {
+        self.beside_keeper.send(Work::Drop(request)).map_err(|SendError(work)| work.into_request())
     }
 
     /// Waits until everything that was handed over so far is done, but not for what follows from it.
@@ -86,12 +88,14 @@ impl lock_host::Driver for Driver {
     }
 
     fn attend(site: &Site, tasks: &mut Tasks) {
-        tasks.own.hand_over(|request| site.ports().driver.send(request));
+        let driver = &site.ports().driver;
+        tasks.own.hand_over(|request| driver.send(request));
+        tasks.own.give_away_stranded(|request| driver.drop_elsewhere(request));
     }
 
     fn leave(site: &Site, turn: TurnId) {
         let mut inner = leave(site, turn, None);
-        Self::attend(site, &mut inner.waiters);
+        inner.waiters.own.hand_over(|request| site.ports().driver.send(request));
         let stranded = inner.waiters.own.take_stranded();
         drop(inner);
         drop(stranded);

@@ -3,6 +3,7 @@
 //! It stays the site's: the task only polls it. As soon as anything else happens at the site, or the task goes away, a
 //! loop continues it. So no other waiter depends on a task that is not polled, and dropping the task cancels nothing.
 
+use std::future::ready;
 use std::mem;
 use std::task::Waker;
 
@@ -146,6 +147,17 @@ impl Own {
             other @ (First::None | First::Polled { .. }) => {
                 all.first = other;
                 None
+            }
+        }
+    }
+
+    /// Gives away what could not be sent, for others to drop it.
+    pub(crate) fn give_away_stranded(&mut self, give: impl FnOnce(Running) -> Result<(), Running>) {
+        let Some(all) = &mut self.0 else { return };
+        if let First::Here { request, .. } = &mut all.first {
+            match give(mem::replace(request, Box::pin(ready(())))) {
+                Ok(()) => all.first = First::None,
+                Err(stays) => *request = stays,
             }
         }
     }

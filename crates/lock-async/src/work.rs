@@ -1,6 +1,6 @@
 //! The work of a client, and the loop that does it.
 
-use std::future::{Future, poll_fn};
+use std::future::{Future, poll_fn, ready};
 use std::mem;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, mpsc as threads};
@@ -44,10 +44,22 @@ pub(crate) enum Work<D: Loops> {
     Run(Job<D>),
     /// A request that has begun, or may have.
     Continue(Running),
+    /// A request whose runtime has ended. Dropping it does what remains, and needs its site, which was locked elsewhere.
+    Drop(Running),
     /// A release whose answer no station needs.
     Release(ReleaseRequest, Duration),
     /// Answered by being dropped, when everything before it is done.
     Flush(Flushed),
+}
+
+impl<D: Loops> Work<D> {
+    /// The request in it, if there is one.
+    pub(crate) fn into_request(self) -> Running {
+        match self {
+            Self::Continue(request) | Self::Drop(request) => request,
+            Self::Run(_) | Self::Release(..) | Self::Flush(_) => Box::pin(ready(())),
+        }
+    }
 }
 
 pub(crate) struct Job<D: Loops> {
@@ -103,6 +115,7 @@ pub(crate) async fn drive<D: Loops>(backend: Arc<dyn AsyncBackend>, queue: WorkQ
                     Work::Continue(request) => {
                         under_way.push(Either::Right(Either::Left(until_done(request, generations.begin()))));
                     }
+                    Work::Drop(request) => drop(request),
                     Work::Release(request, within) => {
                         let releasing = release(&*backend, request, within);
                         under_way.push(Either::Right(Either::Right(until_done(releasing, generations.begin()))));

@@ -32,9 +32,9 @@ struct Limits {
     waiter: usize,
 }
 
-const LIMITS: Limits = Limits { lease: 1_200, waiter: 2_440 };
+const LIMITS: Limits = Limits { lease: 1_120, waiter: 2_370 };
 /// With an observer, which is there if the feature `tracing` is on.
-const OBSERVED: Limits = Limits { lease: 1_580, waiter: 3_030 };
+const OBSERVED: Limits = Limits { lease: 1_500, waiter: 2_960 };
 
 /// What is allocated.
 #[derive(Clone, Copy, Debug)]

@@ -48,6 +48,8 @@ struct Schedule {
     alarms: BTreeMap<Alarm, Weak<dyn Ring>>,
     /// How many were set so far.
     count: u64,
+    /// When the thread looks again by itself, if that is known.
+    next_look: Option<Moment>,
     ended: bool,
 }
 
@@ -83,11 +85,11 @@ impl Alarms {
     /// Rings `whom` once at the given moment, unless it has been dropped by then.
     pub fn set(&self, at: Moment, whom: Weak<dyn Ring>) -> Alarm {
         let mut schedule = self.0.lock();
-        let next = schedule.next();
         schedule.count += 1;
         let alarm = Alarm { at, number: schedule.count };
         schedule.alarms.insert(alarm, whom);
-        if next.is_none_or(|next| at < next) {
+        // Most alarms are unset before the thread has to know of them.
+        if schedule.next_look.is_none_or(|look| at < look) {
             self.0.changed.notify_all();
         }
         alarm
@@ -120,6 +122,7 @@ impl Clockwork {
             } else {
                 let until_next = |now| Some(schedule.next()?.since(now).min(NAP_MAX));
                 let nap = now.and_then(until_next).unwrap_or(NAP_MAX);
+                schedule.next_look = now.map(|now| now + nap);
                 schedule = self.changed.wait_timeout(schedule, nap).unwrap_or_else(PoisonError::into_inner).0;
             }
         }
@@ -171,6 +174,35 @@ mod tests {
         assert_eq!(rung.try_recv(), Err(mpsc::TryRecvError::Empty));
         clock.advance(SOON);
         assert_eq!(rung.recv_timeout(SOON), Ok("late"));
+    }
+
+    /// Counts how often the alarms look at it.
+    #[derive(Clone, Debug, Default)]
+    struct Counting(Arc<AtomicU64>);
+
+    impl Clock for Counting {
+        fn now(&self) -> Moment {
+            if thread::current().name() == Some("leasehold-alarms") {
+                self.0.fetch_add(1, Ordering::SeqCst);
+            }
+            crate::HostClock.now()
+        }
+    }
+
+    #[test]
+    fn an_alarm_that_is_unset_in_time_does_not_wake_the_thread() {
+        let clock = Counting::default();
+        let alarms = Alarms::start(Arc::new(clock.clone())).unwrap();
+        let (sender, rung) = mpsc::channel();
+        let bell: Arc<dyn Ring> = Arc::new(Bell(Mutex::new(sender), "rung"));
+        for _ in 0..100 {
+            alarms.unset(alarms.set(clock.now() + SOON, Arc::downgrade(&bell)));
+            thread::sleep(Duration::from_millis(1));
+        }
+        let looks = clock.0.load(Ordering::SeqCst);
+        assert!(looks < 50, "{looks} looks for 100 alarms");
+        alarms.set(clock.now() + Duration::from_millis(5), Arc::downgrade(&bell));
+        assert_eq!(rung.recv_timeout(SOON), Ok("rung"));
     }
 
     struct Broken;

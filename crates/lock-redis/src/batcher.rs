@@ -85,7 +85,8 @@ async fn send_all(mut requests: mpsc::UnboundedReceiver<Request>, connection: Mu
                 if count == 0 {
                     break;
                 }
-                under_way.push(send(connection.clone(), std::mem::take(&mut waiting)));
+                // A task that has used up its time slice would otherwise turn them away, and poll later ones first.
+                under_way.push(unconstrained(send(connection.clone(), std::mem::take(&mut waiting))));
             }
             Some(()) = under_way.next(), if !under_way.is_empty() => {}
         }

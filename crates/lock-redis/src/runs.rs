@@ -12,12 +12,16 @@ use crate::wire::Call;
 /// request may be unaffected.
 pub(crate) const NOT_RUN: [&str; 2] = ["NOSCRIPT", "NOPERM"];
 
+/// How many requests are one command at most: if each of them has to queue, the server is busy with it for half a
+/// millisecond. Measured: with twice as many, a pair costs 7 % less.
+const RUN_MAX: usize = 16;
+
 /// How many of the requests, from the first on, are one command: those after it that ask the same of other locks.
 pub(crate) fn first_run<'a>(calls: impl IntoIterator<Item = &'a Call>) -> usize {
     let mut calls = calls.into_iter();
     let Some((many, name)) = calls.next().and_then(for_many) else { return 1 };
     let mut names = vec![name];
-    for call in calls {
+    for call in calls.take(RUN_MAX - 1) {
         match for_many(call) {
             Some((verb, name)) if std::ptr::eq(verb, many) && !names.contains(&name) => names.push(name),
             Some(_) | None => break,

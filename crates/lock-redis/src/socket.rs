@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use lock_core::Moment;
 use lock_host::{Clock, HostClock};
-use redis::{Client, Cmd, Connection, ProtocolVersion, RedisResult, Value};
+use redis::{Client, Cmd, Connection, ProtocolVersion, RedisError, RedisResult, Value};
 
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, bound, connecting, server_of, speaking, tuned};
@@ -49,6 +49,8 @@ pub(crate) struct Socket {
     connection: Connection,
     pub(crate) peer: Arc<Peer>,
     patience: Duration,
+    /// Why its replies may not be in step with the requests any more.
+    broken: Option<RedisError>,
     /// When it was used last.
     pub(crate) used_at: Moment,
 }
@@ -73,7 +75,7 @@ pub(crate) fn connect(client: &Client, role: Role, span: Span) -> Result<Socket,
         bound(&connection, span.left()).map_err(failed)?;
         preparation.exec(&mut connection).map_err(failed)?;
     }
-    Ok(Socket { connection, peer: Arc::new(peer), patience: Duration::ZERO, used_at: HostClock.now() })
+    Ok(Socket { connection, peer: Arc::new(peer), patience: Duration::ZERO, broken: None, used_at: HostClock.now() })
 }
 
 impl Socket {
@@ -112,19 +114,23 @@ impl Socket {
         self.exchange(&commands, span).split_off(1)
     }
 
-    /// Sends commands, and returns as many replies. After an error of the connection there are no more of them.
+    /// Sends commands, and returns as many replies. After an error of the connection there are no more of them: a late
+    /// reply would be taken for the one to a later command.
     fn exchange(&mut self, commands: &[Vec<u8>], span: Span) -> Vec<RedisResult<Value>> {
-        let sent = self.bound(span).and_then(|()| self.connection.send_packed_command(&commands.concat()));
-        let mut broken = sent.err();
-        let mut receive = || {
-            let reply = match &broken {
-                Some(error) => Err(error.clone()),
-                None => self.bound(span).and_then(|()| self.connection.recv_response()),
-            };
-            broken = reply.as_ref().err().cloned();
-            reply
-        };
-        commands.iter().map(|_| receive()).collect()
+        if self.broken.is_none() {
+            let sent = self.bound(span).and_then(|()| self.connection.send_packed_command(&commands.concat()));
+            self.broken = sent.err();
+        }
+        commands.iter().map(|_| self.receive(span)).collect()
+    }
+
+    fn receive(&mut self, span: Span) -> RedisResult<Value> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone());
+        }
+        let reply = self.bound(span).and_then(|()| self.connection.recv_response());
+        self.broken = reply.as_ref().err().cloned();
+        reply
     }
 
     /// Whether the server is still there, with the history that the greeting found. Takes at most half of the time.
@@ -172,5 +178,62 @@ fn packed(run: &[Call]) -> Vec<u8> {
     match many(run) {
         Some(many) => together(many, run.iter()).get_packed_command(),
         None => run.iter().flat_map(|call| call.command.get_packed_command()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
+
+    use super::*;
+    use crate::script;
+
+    /// Waits until so many commands with this word have come. `false` if the client has gone.
+    fn hear(stream: &mut TcpStream, word: &str, count: usize) -> bool {
+        let (mut heard, mut part) = (String::new(), [0; 4096]);
+        while heard.matches(word).count() < count {
+            match stream.read(&mut part).unwrap() {
+                0 => return false,
+                length => heard.push_str(&String::from_utf8_lossy(&part[..length])),
+            }
+        }
+        true
+    }
+
+    /// A server that has forgotten its scripts, and stalls before the second answer.
+    fn stalling(listener: &TcpListener) {
+        let (mut stream, _) = listener.accept().unwrap();
+        assert!(hear(&mut stream, "SETINFO", 2));
+        stream.write_all(b"+OK\r\n+OK\r\n").unwrap();
+        assert!(hear(&mut stream, "EVALSHA", 3));
+        stream.write_all(b"-NOSCRIPT No matching script.\r\n").unwrap();
+        if hear(&mut stream, "EVALSHA", 2) {
+            // The late answers, and then those to what was asked meanwhile.
+            stream.write_all(b"*2\r\n:1\r\n:2\r\n*2\r\n:3\r\n:4\r\n$4\r\nhash\r\n:5\r\n:6\r\n").unwrap();
+        }
+    }
+
+    #[test]
+    fn after_a_stall_no_request_gets_the_answer_to_another() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = Client::open(format!("redis://{}", listener.local_addr().unwrap())).unwrap();
+        let server = thread::spawn(move || stalling(&listener));
+        let connection = speaking(&client, ProtocolVersion::RESP2).unwrap().get_connection().unwrap();
+        // The socket gives up a little before the time is over, and so leaves time to ask again.
+        let (within, patience) = (Duration::from_millis(1000), Duration::from_millis(920));
+        bound(&connection, patience).unwrap();
+        let peer = Arc::new(Peer::UNKNOWN.clone());
+        let mut socket = Socket { connection, peer, patience, broken: None, used_at: HostClock.now() };
+        let release = |lock| {
+            let script = script::RELEASE.counting(script::Counting::Stored);
+            Call::script(script, &["leasehold:counter", lock, "queue", "waiters"]).arg("owner")
+        };
+        let calls = ["a", "b", "a", "b", "a", "b"].map(release).into();
+        let answers = socket.ask_all(calls, Span::from_now(within));
+        assert!(answers.len() == 6 && answers.iter().all(Result::is_err), "{answers:?}");
+        drop(socket);
+        server.join().unwrap();
     }
 }

@@ -2,16 +2,19 @@
 
 mod run;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::{FutureExt, select};
 use lock_core::node::AsyncQuorumNode;
 use lock_core::{
     Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, ReleaseRequest,
     Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
+use tokio::time::timeout;
 
 use crate::epochs::HostEpochs;
 use crate::quorum::{Purpose, Quorum, Report, Request, Verdict, no_verdict};
@@ -127,16 +130,17 @@ impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
     }
 
     async fn flush(&self, within: Duration) {
-        let rest = Run::of_rest(Arc::clone(&self.shared));
+        let held_back = Run::of_held_back(Arc::clone(&self.shared), within);
+        let settled = self.shared.common.settled();
         _ = match self.side {
             Side::Client => {
-                if rest.is_unfinished() {
-                    tokio::spawn(rest.finish());
+                if held_back.is_unfinished() {
+                    tokio::spawn(held_back.finish());
                 }
-                tokio::time::timeout(within, self.shared.common.settled()).await
+                timeout(within, settled).await
             }
             // What was sent over the client's connections may never be reported.
-            Side::Keeper => tokio::time::timeout(within, rest.finish()).await,
+            Side::Keeper => timeout(within, select(pin!(held_back.finish()), pin!(settled)).map(drop)).await,
         };
     }
 }

@@ -29,16 +29,22 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-#[expect(clippy::future_not_send, reason = "the test runs on one thread")]
-async fn is_told(told: &Receiver<&'static str>, what: &str) {
-    until(|| told.try_recv().is_ok_and(|name| name == what)).await;
+/// Waits until the observer is told this, while everything else goes on.
+async fn is_told(told: &mut Receiver<&'static str>, what: &str) {
+    for _ in 0..4000 {
+        if told.try_recv().is_ok_and(|name| name == what) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("nobody was told of \"{what}\"");
 }
 
 /// Its own task runs an acquire, and another one of this client waits for the same lock.
 #[tokio::test]
 async fn a_task_that_is_not_polled_holds_up_nobody_at_its_lock() {
     let bench = Bench::new();
-    let (client, told) = observed(&bench);
+    let (client, mut told) = observed(&bench);
     let mutex = client.mutex("a");
     bench.faults.hold(Operation::Acquire);
     let mut unpolled = pin!(mutex.acquire());
@@ -49,26 +55,41 @@ async fn a_task_that_is_not_polled_holds_up_nobody_at_its_lock() {
     });
     tokio::task::yield_now().await;
     bench.faults.let_go(Operation::Acquire);
-    is_told(&told, "acquired").await;
+    is_told(&mut told, "acquired").await;
     drop(unpolled.await.unwrap());
     tokio::time::timeout(PATIENCE, next).await.expect("the next one gets the lock").unwrap().unwrap();
 }
 
-/// The request is taken away while its task sleeps, and the answer wakes the task nevertheless.
+/// The request is taken away while its task sleeps. Then only the loop is woken when the store answers, and the task by
+/// the answer.
 #[tokio::test]
 async fn a_task_whose_request_a_loop_continues_hears_the_answer() {
     let bench = Bench::new();
-    let mutex = bench.client().mutex("a");
-    bench.faults.hold(Operation::Acquire);
-    let [first, second] = [mutex.clone(), mutex].map(|mutex| async move { mutex.acquire().await.map(drop) });
-    let first = tokio::spawn(first);
-    until(|| bench.faults.ran(Operation::Acquire) == 1).await;
-    let second = tokio::spawn(second);
-    tokio::task::yield_now().await;
-    bench.faults.let_go(Operation::Acquire);
-    for task in [first, second] {
-        tokio::time::timeout(PATIENCE, task).await.expect("each has its turn").unwrap().unwrap();
+    let (begins, answers) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (asked, opened) = (Arc::clone(&begins), Arc::clone(&answers));
+    let backend = Hooked(bench.store.nonblocking(), move |_: &ReleaseRequest| -> Hook {
+        let (asked, opened) = (Arc::clone(&asked), Arc::clone(&opened));
+        Box::pin(async move {
+            asked.add_permits(1);
+            _ = opened.acquire().await;
+            Ok(())
+        })
+    });
+    let client = bench.client_of(backend);
+    let guard = client.mutex("a").acquire().await.unwrap();
+    let releasing = tokio::spawn(guard.release());
+    begins.acquire().await.unwrap().forget();
+    let mutex = client.mutex("a");
+    let mut next = pin!(mutex.acquire());
+    assert!(poll(next.as_mut()).is_pending());
+    // The loop polls the request, which is the one to be woken from here on.
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
     }
+    answers.close();
+    let released = tokio::time::timeout(PATIENCE, releasing).await;
+    released.expect("the task hears the answer").unwrap().unwrap();
+    drop(next.await.unwrap());
 }
 
 /// Another task of this client comes in the middle of the poll.
@@ -101,20 +122,20 @@ async fn a_request_that_is_wanted_while_it_is_polled_goes_on() {
 #[tokio::test]
 async fn a_request_of_a_task_that_is_not_polled_goes_on_after_a_second() {
     let bench = Bench::new();
-    let (client, told) = observed(&bench);
+    let (client, mut told) = observed(&bench);
     let mutex = client.mutex("a");
     bench.faults.hold(Operation::Acquire);
     let mut acquiring = pin!(mutex.acquire());
     assert!(poll(acquiring.as_mut()).is_pending());
     bench.faults.let_go(Operation::Acquire);
     bench.clock.advance(SECOND);
-    is_told(&told, "acquired").await;
+    is_told(&mut told, "acquired").await;
     bench.faults.hold(Operation::Release);
     let mut releasing = pin!(acquiring.await.unwrap().release());
     assert!(poll(releasing.as_mut()).is_pending());
     bench.faults.let_go(Operation::Release);
     bench.clock.advance(SECOND);
-    is_told(&told, "released").await;
+    is_told(&mut told, "released").await;
     releasing.await.unwrap();
 }
 
@@ -208,6 +229,25 @@ fn a_task_on_another_runtime_goes_on_when_that_of_the_client_has_ended() {
         guard_of_late.release().await.unwrap();
         guard.release().await.unwrap();
         assert!(bench.is_free("a").await && bench.is_free("b").await);
+    });
+}
+
+/// The same, but its task is not polled any more, so that the alarm is what ends the request.
+#[test]
+fn a_release_of_a_task_that_is_not_polled_goes_on_when_the_runtime_of_the_client_has_ended() {
+    let bench = Bench::new();
+    let [runtime, other] = runtimes();
+    let (client, mut told) = runtime.block_on(async { observed(&bench) });
+    other.block_on(async {
+        let guard = client.mutex("a").acquire().await.unwrap();
+        bench.faults.hold(Operation::Release);
+        let mut releasing = pin!(guard.release());
+        assert!(poll(releasing.as_mut()).is_pending());
+        tokio::task::spawn_blocking(move || drop(runtime)).await.unwrap();
+        bench.faults.let_go(Operation::Release);
+        bench.clock.advance(SECOND);
+        is_told(&mut told, "released").await;
+        releasing.await.unwrap();
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use lock_core::{Answer, Fenced, Released, Waiting};
+use lock_core::{Answer, Claim, Fenced, Released, Waiting};
 
 use super::take_turns;
 use crate::verbs::claim;
@@ -37,6 +37,40 @@ pub fn racing_claims_have_one_winner(bench: &Bench) {
         let fewest = usize::from(clients[0].capabilities().waiting != Waiting::Poll);
         assert!((fewest..=1).contains(&winners), "{winners} winners of {name}");
     }
+}
+
+/// Requests for different locks that are under way together have the answers that each would have alone.
+pub fn requests_under_way_together_have_their_own_answers(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.verbs());
+    let claims: Vec<_> = (0..16).map(|number| claim(&format!("a{number}"))).collect();
+    let is_held = |number: usize| number % 3 == 1;
+    let names = claims.iter().enumerate().filter(|(number, _)| is_held(*number));
+    let held: Vec<_> = names.map(|(_, mine)| two.take(&claim(mine.name.as_str()))).collect();
+    together(&claims, |number, mine| match is_held(number) {
+        true => drop(one.refused(mine)),
+        false => assert_eq!(one.fence(&one.take(mine)), Fenced::Acknowledged, "{}", mine.name),
+    });
+    together(&claims, |number, mine| {
+        let expected = if is_held(number) { Released::NotHeld } else { Released::Released };
+        assert_eq!(one.release(mine), expected, "{}", mine.name);
+    });
+    held.iter().for_each(|lease| assert_eq!(two.fence(lease), Fenced::Acknowledged, "{}", lease.name));
+    let free = claims.iter().enumerate().filter(|(number, _)| !is_held(*number));
+    free.for_each(|(_, mine)| drop(two.take(&claim(mine.name.as_str()))));
+}
+
+/// Does something for all of these at the same time.
+fn together(claims: &[Claim], act: impl Fn(usize, &Claim) + Sync) {
+    let start = Barrier::new(claims.len());
+    std::thread::scope(|scope| {
+        for (number, claim) in claims.iter().enumerate() {
+            let (start, act) = (&start, &act);
+            scope.spawn(move || {
+                start.wait();
+                act(number, claim);
+            });
+        }
+    });
 }
 
 /// Clients with several waiters each take turns, never two at once.

@@ -18,7 +18,7 @@ use crate::faults::{evaluations, exists};
 use crate::support::{SOON, claim, granted, is_busy, release_of};
 
 /// How many requests are one command at most.
-const TOGETHER: usize = 32;
+const TOGETHER: usize = 16;
 
 fn claims(count: usize) -> Vec<Claim> {
     (0..count).map(|lock| claim(&format!("lock {lock}"))).collect()
@@ -309,4 +309,17 @@ fn a_request_that_was_given_up_before_it_was_sent_is_not_sent() {
         assert!(tasks.join_all().await.into_iter().all(|answer| answer.is_ok()));
     });
     assert!(!exists(&server, "given up"));
+}
+
+/// More than the task that sends them can send in one go.
+#[test]
+fn thousands_of_requests_are_sent_in_their_order() {
+    const MANY: usize = 1_600;
+    let server = RedisServer::start();
+    let crowd = Crowd::new(&server.url());
+    let (held, next) = (claims(MANY), claims(MANY));
+    crowd.take(&held);
+    let releases = held.iter().map(|claim| Ask::Release(release_of(claim, Certainty::Answered)));
+    let said = crowd.ask(releases.chain(next.into_iter().map(Ask::Acquire)).collect());
+    said.into_iter().skip(MANY).for_each(|said| _ = granted(acquired(said)));
 }

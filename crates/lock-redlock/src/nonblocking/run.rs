@@ -110,11 +110,11 @@ impl<N: AsyncQuorumNode> Run<N> {
         run
     }
 
-    /// Sends the rest of earlier requests.
-    pub(super) fn of_rest(shared: Arc<Shared<N>>) -> Self {
+    /// Sends what is held back and what nodes have not confirmed, whatever it belongs to.
+    pub(super) fn of_held_back(shared: Arc<Shared<N>>, within: Duration) -> Self {
         let now = shared.clock.now();
         let mut state = shared.common.state();
-        let id = state.quorum.send_rest(now);
+        let id = state.quorum.send_held_back(now, within);
         let mut run = Self::new(Arc::clone(&shared), id);
         run.take_outputs(&mut state);
         run

@@ -19,9 +19,8 @@ use lock_core::{
     Terms, TokenRange, Width,
 };
 
-use super::node::NodeId;
 use super::nodes::Nodes;
-use super::outgoing::{Outcome, Outgoing};
+use super::outgoing::{NodeId, Outcome, Outgoing};
 use super::rule::Rule;
 use super::trouble::Failures;
 use crate::BACKEND;

@@ -161,13 +161,12 @@ impl Quorum {
         self.in_flight.get(&id).map_or(0, |in_flight| in_flight.open)
     }
 
-    /// Sends what is held back until claims are answered, and the releases that nodes have not confirmed, because the
-    /// process may be about to end. There is no verdict.
-    pub fn send_rest(&mut self, now: Moment) -> RequestId {
+    /// Sends what is held back until claims are answered, and releases that nodes have not confirmed, because the process
+    /// may be about to end. There is no verdict.
+    pub fn send_held_back(&mut self, now: Moment, within: Duration) -> RequestId {
         let id = self.next_id();
         self.nodes.current = id;
-        self.nodes.send_held_back(now);
-        self.nodes.send_owed(now);
+        self.nodes.send_held_back(now, within);
         self.in_flight.insert(id, InFlight { running: Running::Rest, open: 0, is_done: true });
         self.go_on(now, id);
         self.take_in_unsendable(now);

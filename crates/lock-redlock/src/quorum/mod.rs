@@ -31,8 +31,7 @@ mod watch;
 mod wishes;
 
 pub use in_flight::{EpochSource, Output, Quorum};
-pub use node::NodeId;
-pub use outgoing::{Outcome, Outgoing, RequestId};
+pub use outgoing::{NodeId, Outcome, Outgoing, RequestId};
 pub use recovery::{NodeReport, Purpose, Recovery, Report};
 pub(crate) use request::no_verdict;
 pub use request::{Request, Verdict};

@@ -1,7 +1,6 @@
 //! What is known about one node: whether it votes, whether it answers, and which releases it has not confirmed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,10 +17,6 @@ const PROBE_MAX: Duration = Duration::from_secs(1);
 pub(super) const OWED_REST: Duration = Duration::from_secs(1);
 /// How many owners are remembered for a node that does not answer. Beyond that, leases end by their ttl.
 const OWED_MAX: usize = 1024;
-
-/// One of the nodes, by its position in the list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub usize);
 
 /// What is known about a node.
 #[derive(Debug)]
@@ -146,11 +141,11 @@ impl Node {
     /// It answers: returns the releases that it has not confirmed.
     pub(super) fn answered(&mut self, now: Moment) -> Vec<Arc<ReleaseRequest>> {
         self.trust = Trust::Trusted;
-        self.owed(now)
+        self.take_due(now)
     }
 
-    /// The releases that it has not confirmed, unless they were just sent.
-    pub(super) fn owed(&mut self, now: Moment) -> Vec<Arc<ReleaseRequest>> {
+    /// The releases that it has not confirmed and that may be sent again.
+    pub(super) fn take_due(&mut self, now: Moment) -> Vec<Arc<ReleaseRequest>> {
         self.owed.retain(|_, owed| now < owed.until);
         let due = self.owed.values_mut().filter(|owed| owed.due <= now);
         due.map(|owed| owed.say_again(now)).collect()
@@ -170,12 +165,6 @@ impl Node {
 /// A release after which the claim is refused, should it arrive later, for as long as any lease may last.
 fn with_tombstone(request: &ReleaseRequest) -> Arc<ReleaseRequest> {
     Arc::new(ReleaseRequest { certainty: Certainty::Unknown, ..request.clone() })
-}
-
-impl fmt::Display for NodeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "node {}", self.0)
-    }
 }
 
 impl Owed {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use lock_core::node::{Ask, Epoch, Membership, Told};
 use lock_core::{BackendError, Effect, FencingToken, Lease, Moment, Owner, TokenRange, Ttl};
 
-use super::node::{Node, NodeId, OWED_REST};
-use super::outgoing::{Outcome, Outgoing, RequestId};
+use super::node::{Node, OWED_REST};
+use super::outgoing::{NodeId, Outcome, Outgoing, RequestId};
 use super::rule::Rules;
 use super::trouble::{Failures, refusal};
 use super::watch::Watch;

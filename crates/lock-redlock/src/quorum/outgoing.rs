@@ -1,11 +1,20 @@
 //! What is sent to one node.
 
+use std::fmt;
 use std::time::Duration;
 
 use lock_core::BackendError;
 use lock_core::node::{Ask, Told};
 
-use super::node::NodeId;
+/// One of the nodes, by its position in the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub usize);
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {}", self.0)
+    }
+}
 
 /// Names a request of one quorum. Never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -24,9 +24,8 @@ use std::time::Duration;
 use lock_core::node::{Ask, Epoch, Membership, NodeState, Record, Recording, Told, View};
 use lock_core::{BackendError, FencingToken, Moment, drift};
 
-use super::node::NodeId;
 use super::nodes::Nodes;
-use super::outgoing::{Outcome, Outgoing};
+use super::outgoing::{NodeId, Outcome, Outgoing};
 use super::trouble::refusal;
 
 pub use report::{NodeReport, Recovery, Report};

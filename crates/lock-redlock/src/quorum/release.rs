@@ -7,9 +7,8 @@ use std::time::Duration;
 use lock_core::node::{Ask, Told};
 use lock_core::{BackendError, Effect, Moment, Operation, Owner, ReleaseRequest, Released, Terms};
 
-use super::node::NodeId;
 use super::nodes::Nodes;
-use super::outgoing::{Outcome, Outgoing};
+use super::outgoing::{NodeId, Outcome, Outgoing};
 use super::trouble::Failures;
 
 /// The release of one owner.

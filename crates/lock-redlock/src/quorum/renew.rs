@@ -8,9 +8,8 @@ use std::time::Duration;
 use lock_core::node::{Ask, Told};
 use lock_core::{BackendError, Effect, Fenced, FencingToken, Lease, Moment, Operation, Renewed};
 
-use super::node::NodeId;
 use super::nodes::Nodes;
-use super::outgoing::{Outcome, Outgoing};
+use super::outgoing::{NodeId, Outcome, Outgoing};
 use super::trouble::Failures;
 
 /// The renewal of some leases, by a majority of the nodes for each.

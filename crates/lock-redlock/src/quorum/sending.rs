@@ -4,14 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::Ask;
-use lock_core::{
-    BackendError, Claim, Effect, ErrorKind, FLUSH_WITHIN, FencingToken, Moment, Operation, ReleaseRequest,
-};
+use lock_core::{BackendError, Claim, Effect, ErrorKind, FencingToken, Moment, Operation, ReleaseRequest};
 
 use super::held_back::Held;
-use super::node::NodeId;
 use super::nodes::{Nodes, Voter};
-use super::outgoing::{Outcome, Outgoing};
+use super::outgoing::{NodeId, Outcome, Outgoing};
 use super::rule::Rule;
 use crate::BACKEND;
 
@@ -123,25 +120,20 @@ impl Nodes {
         }
     }
 
-    /// Sends what is held back without waiting any longer; releases leave tombstones.
-    pub(super) fn send_held_back(&mut self, now: Moment) {
-        for index in 0..self.all.len() {
-            let node = &mut self.all[index];
+    /// Sends what is held back without waiting any longer, and again, for the current request, what the nodes have not
+    /// confirmed; releases leave tombstones.
+    pub(super) fn send_held_back(&mut self, now: Moment, within: Duration) {
+        for id in self.ids() {
+            let node = &mut self.all[id.0];
             for mut held in node.held_back.take_all() {
                 if let Ask::Release(request) = &mut held.outgoing.ask {
-                    *request = self.all[index].release_of(now, request);
+                    *request = self.all[id.0].release_of(now, request);
                 }
                 self.post_in_time(now, held);
             }
-        }
-    }
-
-    /// Sends the releases that nodes have not confirmed, for the current request. A node that does not answer gets none.
-    pub(super) fn send_owed(&mut self, now: Moment) {
-        for id in self.ids() {
-            let node = &mut self.all[id.0];
-            let owed = if node.is_trusted() { node.owed(now) } else { Vec::new() };
-            owed.into_iter().for_each(|request| self.send(id, Ask::Release(request), FLUSH_WITHIN));
+            for request in self.all[id.0].take_due(now) {
+                self.send(id, Ask::Release(request), within);
+            }
         }
     }
 

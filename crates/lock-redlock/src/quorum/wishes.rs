@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::node::NodeTime;
 use lock_core::{FencingToken, Moment, Width};
 
-use super::node::NodeId;
+use super::outgoing::NodeId;
 
 /// How far a wish is ahead of the newest node's clock, in microseconds. Chosen: more than the time that an answer with
 /// a clock takes.

@@ -72,8 +72,8 @@ impl Script {
         self.take_outputs();
     }
 
-    pub(crate) fn send_rest(&mut self) {
-        _ = self.quorum.send_rest(self.now);
+    pub(crate) fn send_held_back(&mut self) {
+        _ = self.quorum.send_held_back(self.now, WITHIN);
         self.take_outputs();
     }
 

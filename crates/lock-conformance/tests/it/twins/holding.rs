@@ -1,6 +1,7 @@
 //! Twins that are wrong about who holds what: exclusion and ownership.
 
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use lock_core::{
     Answer, BackendError, BlockingBackend, Certainty, Claim, Fenced, Holder, Lease, Queueing, ReleaseRequest, Released,
@@ -17,6 +18,12 @@ twins! {
             "exclusion::racing_clients_never_hold_together", "waiting::a_try_is_answered_at_once"
         ],
         spared by ["fencing::tokens_rise_over_releases"];
+    one_that_loses_a_refusal_among_many: LosesARefusal,
+        caught by ["exclusion::requests_under_way_together_have_their_own_answers"],
+        spared by ["exclusion::a_second_owner_is_refused", "exclusion::names_are_independent"];
+    one_that_loses_a_release_among_many: LosesARelease,
+        caught by ["exclusion::requests_under_way_together_have_their_own_answers"],
+        spared by ["ownership::a_second_release_is_harmless", "exclusion::names_are_independent"];
     one_that_has_one_lock_for_all_names: Folds<AllNames>,
         caught by ["exclusion::names_are_independent"],
         spared by ["exclusion::a_second_owner_is_refused"];
@@ -69,6 +76,34 @@ impl Breakage for GrantsToEverybody {
                 Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false })
             }
             answer @ (Answer::Granted { .. } | Answer::Busy { .. } | Answer::Queued { .. }) => Ok(answer),
+        }
+    }
+}
+
+/// The fourth refusal is a grant.
+#[derive(Default)]
+struct LosesARefusal(AtomicU32);
+
+impl Breakage for LosesARefusal {
+    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
+        match store.acquire(claim, WITHIN)? {
+            Answer::Busy { .. } if self.0.fetch_add(1, Ordering::SeqCst) == 3 => {
+                GrantsToEverybody.acquire(store, claim)
+            }
+            answer @ (Answer::Granted { .. } | Answer::Busy { .. } | Answer::Queued { .. }) => Ok(answer),
+        }
+    }
+}
+
+/// The eighth release is answered, but not done.
+#[derive(Default)]
+struct LosesARelease(AtomicU32);
+
+impl Breakage for LosesARelease {
+    fn release(&self, store: &dyn BlockingBackend, request: &ReleaseRequest) -> Result<Released, BackendError> {
+        match self.0.fetch_add(1, Ordering::SeqCst) {
+            7 => Ok(Released::Released),
+            _ => store.release(request, WITHIN),
         }
     }
 }

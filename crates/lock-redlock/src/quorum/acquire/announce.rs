@@ -8,9 +8,8 @@ use std::sync::Arc;
 use lock_core::node::{Ask, Epoch, Told};
 use lock_core::{BackendError, Effect, ErrorKind, Lease, Moment, Operation, Width};
 
-use super::super::node::NodeId;
 use super::super::nodes::Nodes;
-use super::super::outgoing::Outcome;
+use super::super::outgoing::{NodeId, Outcome};
 use super::super::recovery::at_once;
 use super::{Acquire, Announcement, Round};
 use crate::BACKEND;

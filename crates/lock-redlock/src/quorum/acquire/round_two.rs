@@ -5,9 +5,8 @@ use std::sync::Arc;
 use lock_core::node::{Ask, Told};
 use lock_core::{Fenced, Lease, Moment};
 
-use super::super::node::NodeId;
 use super::super::nodes::Nodes;
-use super::super::outgoing::Outcome;
+use super::super::outgoing::{NodeId, Outcome};
 use super::ballot::Vote;
 use super::{Acquire, Round};
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use lock_core::node::{Epoch, NodeState, Record, View};
 use lock_core::{Moment, drift};
 
-use super::super::node::NodeId;
 use super::super::nodes::Nodes;
+use super::super::outgoing::NodeId;
 use super::super::rule::Rule;
 use super::records::agreed;
 use super::report::Recovery;

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use lock_core::node::{Epoch, Membership, NodeState, Record, RunId, View};
 use lock_core::{BackendError, ErrorKind};
 
-use super::super::node::{Node, NodeId};
+use super::super::node::Node;
 use super::super::nodes::Nodes;
+use super::super::outgoing::NodeId;
 use super::super::rule::Rule;
 use super::super::trouble::refusal;
 use super::{Pass, Purpose};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use lock_core::BackendError;
 use lock_core::node::{Ask, Membership, NodeState, View};
 
-use super::super::node::NodeId;
 use super::super::nodes::Nodes;
+use super::super::outgoing::NodeId;
 use super::super::trouble::refusal;
 use super::{Pass, Phase, Purpose};
 

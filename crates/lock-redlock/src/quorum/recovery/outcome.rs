@@ -5,8 +5,8 @@ use std::time::Duration;
 use lock_core::node::{NodeState, View};
 use lock_core::{BackendError, Moment};
 
-use super::super::node::NodeId;
 use super::super::nodes::Nodes;
+use super::super::outgoing::NodeId;
 use super::super::watch::Wait;
 use super::report::{NodeReport, Report};
 use super::{Pass, Phase, Purpose};

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Recording, Sighting};
 
-use super::super::node::{Node, NodeId};
+use super::super::node::Node;
 use super::super::nodes::Nodes;
+use super::super::outgoing::NodeId;
 use super::super::watch::Records;
 use super::{Dwell, Pass};
 
