@@ -105,7 +105,7 @@ pub(crate) async fn drive<D: Loops>(backend: Arc<dyn AsyncBackend>, queue: WorkQ
     let mut generations = Generations::default();
     let mut work = Vec::with_capacity(AT_ONCE);
     let mut queue = queue;
-    let backend = &*backend;
+    let (shared, backend) = (Arc::clone(&backend), &*backend);
     poll_fn(|cx| {
         let mut open = true;
         while open && let Poll::Ready(count) = queue.poll_recv_many(cx, &mut work, AT_ONCE) {
@@ -124,7 +124,13 @@ pub(crate) async fn drive<D: Loops>(backend: Arc<dyn AsyncBackend>, queue: WorkQ
                         let releasing = release(backend, request, within);
                         under_way.push(Either::Right(Either::Right(until_done(releasing, generations.begin()))));
                     }
-                    Work::Flush(flushed) => generations.flush(flushed),
+                    Work::Flush(flushed) => {
+                        if let Flushed::Thread(_) = &flushed {
+                            let last = flush(Arc::clone(&shared)).boxed();
+                            under_way.push(Either::Right(Either::Left(until_done(last, generations.begin()))));
+                        }
+                        generations.flush(flushed);
+                    }
                 }
             }
         }
@@ -144,6 +150,11 @@ fn until_done(work: impl Future<Output = ()>, generation: Generation) -> impl Fu
 
 async fn release(backend: &dyn AsyncBackend, request: ReleaseRequest, within: Duration) {
     _ = caught(Operation::Release, backend.release(&request, within)).await;
+}
+
+/// Has the backend send what it has put off, because the runtime that it was for has ended.
+async fn flush(backend: Arc<dyn AsyncBackend>) {
+    _ = AssertUnwindSafe(backend.flush(FINAL_FLUSH_MAX)).catch_unwind().await;
 }
 
 /// What a backend answers; one that panics has given an unknown answer.

@@ -90,6 +90,9 @@ pub trait AsyncBackend: Backend {
 
     /// Waits until the background work of earlier calls is done, but no longer than `within`. Most stores have none.
     ///
+    /// On what [`for_keeper`](Self::for_keeper) returned, it is called once the client's runtime has ended: nothing is
+    /// polled there any more.
+    ///
     /// # Cancel safety
     /// Changes nothing.
     async fn flush(&self, _within: Duration) {}

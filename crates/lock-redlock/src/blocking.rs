@@ -150,9 +150,9 @@ impl<N> Shared<N> {
         }
     }
 
-    /// Sends what is held back, and waits until nothing is under way, but no longer than `within`.
+    /// Sends the rest of earlier requests, and waits until nothing is under way, but no longer than `within`.
     fn settle(self: &Arc<Self>, within: Duration) {
-        self.update(|state, now| state.quorum.send_held_back(now, within));
+        self.update(|state, now| _ = state.quorum.send_held_back(now, within));
         let busy = |state: &mut State| !state.quorum.is_quiet();
         // A lock that a panic poisoned, or a timeout, ends the wait.
         _ = self.quiet.wait_timeout_while(self.state(), within, busy);

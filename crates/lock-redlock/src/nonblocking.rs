@@ -2,16 +2,19 @@
 
 mod run;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::{FutureExt, select};
 use lock_core::node::AsyncQuorumNode;
 use lock_core::{
     Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, ReleaseRequest,
     Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
+use tokio::time::timeout;
 
 use crate::epochs::HostEpochs;
 use crate::quorum::{Purpose, Quorum, Report, Request, Verdict, no_verdict};
@@ -22,6 +25,15 @@ use run::{Common, Run, Shared};
 #[derive(Debug)]
 pub struct Redlock<N> {
     shared: Arc<Shared<N>>,
+    side: Side,
+}
+
+/// Whose connections these are.
+#[derive(Debug)]
+enum Side {
+    Client,
+    /// The keeper is flushed when the client's runtime has ended.
+    Keeper,
 }
 
 impl<N: AsyncQuorumNode> Redlock<N> {
@@ -41,7 +53,7 @@ impl<N: AsyncQuorumNode> Redlock<N> {
         let addresses: Vec<_> = nodes.iter().map(|node| node.address().to_owned()).collect();
         let quorum = Quorum::new(&addresses, max_ttl, Box::new(HostEpochs))?;
         let common = Arc::new(Common::new(quorum));
-        Ok(Self { shared: Arc::new(Shared { nodes, common, clock }) })
+        Ok(Self { shared: Arc::new(Shared { nodes, common, clock }), side: Side::Client })
     }
 
     /// A quorum of these nodes, after a first recovery pass. Each step of that may take `within`.
@@ -98,7 +110,7 @@ impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
         let Shared { nodes, common, clock } = &*self.shared;
         let nodes = nodes.iter().map(AsyncQuorumNode::for_keeper).collect();
         let (common, clock) = (Arc::clone(common), Arc::clone(clock));
-        Arc::new(Self { shared: Arc::new(Shared { nodes, common, clock }) })
+        Arc::new(Self { shared: Arc::new(Shared { nodes, common, clock }), side: Side::Keeper })
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
@@ -119,18 +131,16 @@ impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
 
     async fn flush(&self, within: Duration) {
         let held_back = Run::of_held_back(Arc::clone(&self.shared), within);
-        if held_back.is_unfinished() {
-            tokio::spawn(held_back.finish());
-        }
-        let settled = async {
-            loop {
-                let quiet = self.shared.common.quiet.notified();
-                if self.shared.common.state().quorum.is_quiet() {
-                    return;
+        let settled = self.shared.common.settled();
+        _ = match self.side {
+            Side::Client => {
+                if held_back.is_unfinished() {
+                    tokio::spawn(held_back.finish());
                 }
-                quiet.await;
+                timeout(within, settled).await
             }
+            // What was sent over the client's connections may never be reported.
+            Side::Keeper => timeout(within, select(pin!(held_back.finish()), pin!(settled)).map(drop)).await,
         };
-        _ = tokio::time::timeout(within, settled).await;
     }
 }

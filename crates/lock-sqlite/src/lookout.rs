@@ -67,7 +67,7 @@ impl<'a> Lookout<'a> {
     fn survey(&mut self, session: Session, now: Moment, waiters: &[Waiter]) -> Result<Sight, BackendError> {
         let deadline = HostClock.now() + LOOK_WITHIN;
         let ask = Ask { operation: Operation::Acquire, access: Access::Read, deadline };
-        match session.begin(self.settings, &ask)? {
+        match session.begin(self.settings, &ask, || {})? {
             Begun::Here => {
                 let work = |db: &_| survey(&Transaction::new(db, self.settings), now, waiters);
                 let (session, sight) = session.finish(work);

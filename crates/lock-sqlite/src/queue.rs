@@ -93,6 +93,19 @@ impl<L> Queue<L> {
         if ask.access == access && HostClock.now() < ask.deadline { waiting.pop_front() } else { None }
     }
 
+    /// Removes those whose time is over.
+    pub(crate) fn take_overdue(&self) -> VecDeque<Waiting<L>> {
+        let now = HostClock.now();
+        let mut waiting = self.lock();
+        let is_overdue = |waiting: &Waiting<L>| now >= waiting.request.ask().deadline;
+        if !waiting.iter().any(is_overdue) {
+            return VecDeque::new();
+        }
+        let (overdue, left) = mem::take(&mut *waiting).into_iter().partition(is_overdue);
+        *waiting = left;
+        overdue
+    }
+
     /// Puts a request back at the front.
     pub(crate) fn put_back(&self, waiting: Waiting<L>) {
         self.lock().push_front(waiting);

@@ -110,8 +110,8 @@ impl Session {
     }
 
     /// Begins a transaction, and then checks that it runs on the right file, because waiting for it may have taken
-    /// long.
-    pub(crate) fn begin(&self, settings: &Settings, ask: &Ask) -> Result<Begun, BackendError> {
+    /// long. Does something else `meanwhile`.
+    pub(crate) fn begin(&self, settings: &Settings, ask: &Ask, meanwhile: impl Fn()) -> Result<Begun, BackendError> {
         loop {
             match self.try_begin(ask.access) {
                 Ok(()) if self.is_current() => return Ok(Begun::Here),
@@ -129,6 +129,7 @@ impl Session {
             if HostClock.now() >= ask.deadline {
                 return Err(too_busy(ask.operation, &settings.path));
             }
+            meanwhile();
             thread::sleep(BUSY_RETRY);
         }
     }

@@ -10,7 +10,7 @@ use lock_host::{Clock, HostClock};
 use crate::batch::Batch;
 use crate::error::too_busy;
 use crate::file::Missing;
-use crate::queue::Queue;
+use crate::queue::{Queue, Waiting};
 use crate::session::{Ask, Begun, Session, replaced_again};
 use crate::settings::Settings;
 use crate::turn::Turn;
@@ -56,7 +56,7 @@ impl Store {
     pub(crate) fn serve<L>(&mut self, queue: &Queue<L>) {
         let Some(first) = queue.next() else { return };
         let ask = first.request.ask();
-        let session = match self.begin(&ask) {
+        let session = match self.begin(&ask, queue) {
             Ok(session) => session,
             Err(error) => return first.request.answer(Err(error), &self.watcher),
         };
@@ -72,19 +72,21 @@ impl Store {
     }
 
     /// A session whose transaction runs. It is taken out meanwhile, so that a panic closes it and nothing is half done.
-    fn begin(&mut self, ask: &Ask) -> Result<Session, BackendError> {
+    fn begin<L>(&mut self, ask: &Ask, queue: &Queue<L>) -> Result<Session, BackendError> {
         if HostClock.now() >= ask.deadline {
             return Err(too_busy(ask.operation, &self.settings.path));
         }
         let asked = self.turn.leave_room();
-        let session = self.begin_now(ask);
+        let session = self.begin_now(ask, queue);
         self.turn.begun(asked, HostClock.now());
         session
     }
 
-    fn begin_now(&mut self, ask: &Ask) -> Result<Session, BackendError> {
+    fn begin_now<L>(&mut self, ask: &Ask, queue: &Queue<L>) -> Result<Session, BackendError> {
+        let (settings, watcher) = (Arc::clone(&self.settings), Arc::clone(&self.watcher));
+        let meanwhile = || refuse_overdue(queue, &settings, &watcher);
         let mut begun = match &self.session {
-            Some(session) => session.begin(&self.settings, ask)?,
+            Some(session) => session.begin(&self.settings, ask, meanwhile)?,
             None => Begun::Replaced,
         };
         for _ in 0..=REPLACED_MAX {
@@ -94,10 +96,19 @@ impl Store {
                 return Ok(session);
             }
             let session = Session::open(&self.settings, &mut self.session, Missing::Create, ask.deadline)?;
-            begun = session.begin(&self.settings, ask)?;
+            begun = session.begin(&self.settings, ask, meanwhile)?;
             self.session = Some(session);
         }
         Err(replaced_again(ask.operation, &self.settings))
+    }
+}
+
+/// Answers those in line that may not wait as long as the first one.
+fn refuse_overdue<L>(queue: &Queue<L>, settings: &Settings, watcher: &Watcher) {
+    for Waiting { request, lead } in queue.take_overdue() {
+        let operation = request.ask().operation;
+        request.answer(Err(too_busy(operation, &settings.path)), watcher);
+        drop(lead);
     }
 }
 

@@ -59,6 +59,11 @@ impl Verb for ReleaseRequest {
     fn work(&self, transaction: &Transaction<'_>) -> Result<Released, Fault> {
         transaction.release(self)
     }
+
+    /// Again: its claim may be part of the same transaction.
+    fn end(&self, watcher: &Watcher, _: &Released) {
+        watcher.forget(self.owner);
+    }
 }
 
 impl Verb for Lease {

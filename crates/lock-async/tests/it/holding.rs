@@ -55,6 +55,12 @@ async fn a_loss_is_reported_at_the_deadline_with_the_last_error() {
     bench.faults.fail_all(Operation::Renew, Fault::Refused(ErrorKind::Unreachable));
     bench.clock.advance(SECOND);
     until(|| bench.faults.calls(Operation::Renew) > 0).await;
+    // The second one follows once the failure of the first one was heard.
+    until(|| {
+        bench.clock.advance(SECOND / 100);
+        bench.faults.calls(Operation::Renew) > 1
+    })
+    .await;
     bench.clock.advance(2 * SECOND);
     assert!(guard.check().is_err());
     let lost = tokio::time::timeout(PATIENCE, guard.lost()).await.unwrap();

@@ -29,7 +29,7 @@ pub(super) struct Shared<N> {
 pub(super) struct Common {
     state: Mutex<State>,
     /// Notified when nothing is under way any more.
-    pub(super) quiet: Notify,
+    quiet: Notify,
     /// Notified when a run has got the verdict of another run's request.
     told: Notify,
 }
@@ -49,6 +49,17 @@ impl Common {
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until nothing is under way.
+    pub(super) async fn settled(&self) {
+        loop {
+            let quiet = self.quiet.notified();
+            if self.state().quorum.is_quiet() {
+                return;
+            }
+            quiet.await;
+        }
     }
 
     /// Passes a verdict to the run of its request. A pass that the quorum began has none.
@@ -98,12 +109,12 @@ impl<N: AsyncQuorumNode> Run<N> {
         run
     }
 
-    /// Sends what is held back, whatever it belongs to.
+    /// Sends what is held back and what nodes have not confirmed, whatever it belongs to.
     pub(super) fn of_held_back(shared: Arc<Shared<N>>, within: Duration) -> Self {
         let now = shared.clock.now();
         let mut state = shared.common.state();
-        state.quorum.send_held_back(now, within);
-        let mut run = Self::new(Arc::clone(&shared), RequestId::NONE);
+        let id = state.quorum.send_held_back(now, within);
+        let mut run = Self::new(Arc::clone(&shared), id);
         run.take_outputs(&mut state);
         run
     }

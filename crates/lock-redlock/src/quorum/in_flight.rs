@@ -67,6 +67,8 @@ enum Running {
     Fence(Renew),
     Release(Release),
     Pass(Box<Pass>),
+    /// Releases of earlier requests.
+    Rest,
 }
 
 impl Quorum {
@@ -104,8 +106,7 @@ impl Quorum {
 
     /// Begins a request. `within` limits a verb as a whole, and each step of a pass.
     pub fn begin(&mut self, now: Moment, request: Request, within: Duration) -> RequestId {
-        self.last += 1;
-        let id = RequestId(self.last);
+        let id = self.next_id();
         let nodes = &mut self.nodes;
         nodes.current = id;
         let running = match request {
@@ -147,10 +148,9 @@ impl Quorum {
         if let Some(in_flight) = self.in_flight.get_mut(&sent.request) {
             in_flight.open -= 1;
             if in_flight.open == 0 {
-                let verdict = in_flight.running.no_verdict();
-                let is_done = in_flight.is_done;
+                let verdict = in_flight.running.no_verdict().filter(|_| !in_flight.is_done);
                 self.in_flight.remove(&sent.request);
-                self.outputs.extend((!is_done).then_some(Output::Done(sent.request, verdict)));
+                self.outputs.extend(verdict.map(|verdict| Output::Done(sent.request, verdict)));
             }
         }
         self.take_in_unsendable(now);
@@ -162,11 +162,20 @@ impl Quorum {
     }
 
     /// Sends everything that is held back, and the releases that nodes have not confirmed. Called when the process may be
-    /// about to end.
-    pub fn send_held_back(&mut self, now: Moment, within: Duration) {
+    /// about to end. There is no verdict.
+    pub fn send_held_back(&mut self, now: Moment, within: Duration) -> RequestId {
+        let id = self.next_id();
+        self.nodes.current = id;
         self.nodes.send_held_back(now, within);
-        self.outputs.extend(self.nodes.take_unsent().map(Output::Send));
+        self.in_flight.insert(id, InFlight { running: Running::Rest, open: 0, is_done: true });
+        self.go_on(now, id);
         self.take_in_unsendable(now);
+        id
+    }
+
+    fn next_id(&mut self) -> RequestId {
+        self.last += 1;
+        RequestId(self.last)
     }
 
     fn take_in(&mut self, now: Moment, sent: &Outgoing, outcome: Outcome) {
@@ -210,6 +219,7 @@ impl Running {
             Self::Renew(renew) | Self::Fence(renew) => renew.heard(sent, outcome),
             Self::Release(release) => release.heard(sent, outcome),
             Self::Pass(pass) => pass.heard(nodes, now, sent, outcome),
+            Self::Rest => {}
         }
     }
 
@@ -221,20 +231,22 @@ impl Running {
             Self::Fence(renew) => renew.take_fenced().map(Verdict::Fence),
             Self::Release(release) => release.take_verdict().map(Verdict::Release),
             Self::Pass(pass) => pass.take_verdict().map(Verdict::Pass),
+            Self::Rest => None,
         }
     }
 }
 
 impl Running {
     /// The verdict of a request that ends without one.
-    fn no_verdict(&self) -> Verdict {
-        match self {
+    fn no_verdict(&self) -> Option<Verdict> {
+        Some(match self {
             Self::Acquire(_) => Verdict::Acquire(Err(no_verdict())),
             Self::Renew(_) => Verdict::Renew(Err(no_verdict())),
             Self::Fence(_) => Verdict::Fence(Err(no_verdict())),
             Self::Release(_) => Verdict::Release(Err(no_verdict())),
             Self::Pass(_) => Verdict::Pass(Err(no_verdict())),
-        }
+            Self::Rest => return None,
+        })
     }
 }
 

@@ -22,7 +22,7 @@ pub struct RequestId(pub(super) u64);
 
 impl RequestId {
     /// Of no request.
-    pub(crate) const NONE: Self = Self(0);
+    pub(super) const NONE: Self = Self(0);
 }
 
 /// A question to one node. Report its outcome to [`Quorum::heard`](super::Quorum::heard), or

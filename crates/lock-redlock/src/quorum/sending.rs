@@ -8,7 +8,7 @@ use lock_core::{BackendError, Claim, Effect, ErrorKind, FencingToken, Moment, Op
 
 use super::held_back::Held;
 use super::nodes::{Nodes, Voter};
-use super::outgoing::{NodeId, Outcome, Outgoing, RequestId};
+use super::outgoing::{NodeId, Outcome, Outgoing};
 use super::rule::Rule;
 use crate::BACKEND;
 
@@ -120,7 +120,8 @@ impl Nodes {
         }
     }
 
-    /// Sends everything that is held back, and repeats the releases that nodes have not confirmed. Releases leave tombstones.
+    /// Sends everything that is held back, and repeats, for the current request, the releases that nodes have not
+    /// confirmed. Releases leave tombstones.
     pub(super) fn send_held_back(&mut self, now: Moment, within: Duration) {
         for id in self.ids() {
             let node = &mut self.all[id.0];
@@ -131,7 +132,7 @@ impl Nodes {
                 self.post_in_time(now, held);
             }
             for request in self.all[id.0].take_due(now) {
-                self.post(Outgoing { request: RequestId::NONE, node: id, ask: Ask::Release(request), within });
+                self.send(id, Ask::Release(request), within);
             }
         }
     }

@@ -168,3 +168,18 @@ fn what_waits_for_an_answer_that_nobody_will_report_has_failed() {
     script.grant(1, 20);
     assert!(matches!(script.verdicts.pop(), Some(Verdict::Acquire(Err(_)))));
 }
+
+/// It refused one release for a moment, and never got the other one.
+#[test]
+fn a_node_that_confirms_what_was_sent_before_the_process_ends_gets_what_is_due_by_then() {
+    let mut script = releasing(WITHIN);
+    script.begin(release_of(2));
+    let is_second = |ask: &Ask| matches!(ask, Ask::Release(request) if request.owner == claim(2).owner);
+    script.answer(2, is_second, lost(ErrorKind::Unavailable));
+    script.forget(2, is_claim);
+    script.send_held_back();
+    script.advance(Duration::from_secs(2));
+    assert!(!script.asked(is_second).contains(&2));
+    confirm(&mut script, 2);
+    assert!(script.asked(is_second).contains(&2), "{:?}", script.sent);
+}

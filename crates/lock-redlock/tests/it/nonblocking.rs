@@ -7,6 +7,7 @@ use lock_core::{Answer, AsyncBackend, Certainty, Claim, ErrorKind, Operation, Re
 use lock_memory::faults::{Asked, Fault, Faulty};
 use lock_redlock::nonblocking::Redlock;
 use lock_redlock::quorum::Purpose;
+use tokio::runtime::{Builder, Runtime};
 
 use crate::support::{MAX_TTL, Node, Rig, WITHIN, claim};
 
@@ -65,8 +66,7 @@ async fn a_flush_does_not_wait_for_the_claim() {
     assert_eq!(rig.asked(&Asked::Release(claim(1).owner)), [0, 1]);
     client.flush(Duration::from_millis(200)).await;
     assert_eq!(rig.asked(&Asked::Release(claim(1).owner)), [0, 1, 2]);
-    let now = lock_host::Clock::now(&rig.clock);
-    assert!(rig.nodes.iter().all(|node| node.store().holds(now).next().is_none()));
+    assert!(is_free(&rig));
     rig.faults[2].let_go(Operation::Acquire);
 }
 
@@ -82,4 +82,36 @@ async fn dropped_requests_are_not_waited_for() {
     let begun = Instant::now();
     client.flush(Duration::from_secs(30)).await;
     assert!(begun.elapsed() < Duration::from_secs(20), "nothing is under way any more");
+}
+
+fn is_free(rig: &Rig) -> bool {
+    let now = lock_host::Clock::now(&rig.clock);
+    rig.nodes.iter().all(|node| node.store().holds(now).next().is_none())
+}
+
+/// A guard that ends, and then the runtime. The third node was slow, and nobody hears its answer to the claim any more.
+fn end(runtime: Runtime, rig: &Rig, by_hand: bool) {
+    let client = runtime.block_on(async {
+        let backend = connected(rig).await;
+        rig.faults[2].hold(Operation::Acquire);
+        let client = lock_async::Client::new(backend).unwrap();
+        let guard = client.mutex("a").acquire().await.unwrap();
+        if by_hand {
+            guard.release().await.unwrap();
+        }
+        client
+    });
+    drop(runtime);
+    drop(client);
+}
+
+#[test]
+fn a_runtime_that_ends_leaves_the_lock_free_at_all_nodes() {
+    for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
+        for by_hand in [true, false] {
+            let rig = Rig::in_use(3);
+            end(builder.enable_all().build().unwrap(), &rig, by_hand);
+            assert!(is_free(&rig), "released by hand: {by_hand}, {builder:?}");
+        }
+    }
 }

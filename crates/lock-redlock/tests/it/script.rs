@@ -73,7 +73,7 @@ impl Script {
     }
 
     pub(crate) fn send_held_back(&mut self) {
-        self.quorum.send_held_back(self.now, WITHIN);
+        _ = self.quorum.send_held_back(self.now, WITHIN);
         self.take_outputs();
     }
 

@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -26,7 +27,7 @@ struct Rig {
     leads: Receiver<Serving>,
     commits: Arc<Commits>,
     clock: ManualClock,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 /// What was seen of commits as they began.
@@ -65,7 +66,11 @@ impl Rig {
         };
         store.connection().commit_hook(Some(hook)).unwrap();
         let (lead, leads) = mpsc::channel();
-        Self { line: Line::new(store), first: None, lead, leads, commits, clock, _directory: directory }
+        Self { line: Line::new(store), first: None, lead, leads, commits, clock, directory }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("locks.db")
     }
 
     fn join(&mut self, request: impl Request + 'static) {
@@ -285,6 +290,23 @@ fn a_request_whose_time_was_over_in_the_line_is_not_begun() {
     let error = late.try_recv().unwrap().unwrap_err();
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None));
     assert!(token(&before) < token(&after) && !rig.holds(&claim("b", 2)));
+}
+
+/// Another process has the write lock, and the first in line has more patience than the second.
+#[test]
+fn a_request_does_not_wait_longer_than_it_may_for_the_one_before_it() {
+    let mut rig = Rig::new();
+    let other = Connection::open(rig.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let patient = rig.ask(claim("a", 1));
+    let serving = rig.first.take().unwrap();
+    let leading = std::thread::spawn(|| serving.serve());
+    let error = rig.line.ask(claim("b", 2), HostClock.now() + Duration::from_millis(50)).unwrap_err();
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None));
+    assert_eq!(patient.try_recv().unwrap_err(), mpsc::TryRecvError::Empty);
+    other.execute_batch("ROLLBACK").unwrap();
+    leading.join().unwrap();
+    assert!(token(&patient) > 0 && !rig.holds(&claim("b", 2)));
 }
 
 #[test]

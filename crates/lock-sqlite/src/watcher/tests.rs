@@ -1,3 +1,4 @@
+use std::sync::mpsc;
 use std::time::Instant;
 
 use lock_core::{Certainty, Note, Queueing, ReleaseRequest, Terms, Ttl, Width};
@@ -5,6 +6,7 @@ use lock_host::{Clock, HostClock, ManualClock, new_owner};
 
 use super::*;
 use crate::line::Line;
+use crate::queue::Asked;
 use crate::store::Store;
 use crate::{SqliteConfig, Timing};
 
@@ -43,10 +45,7 @@ impl Client {
     }
 
     fn leave(&self, claim: &Claim) {
-        let certainty = Certainty::Answered;
-        let request =
-            ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty, keep: None };
-        self.line.ask(request, HostClock.now() + WITHIN).unwrap();
+        self.line.ask(release(claim), HostClock.now() + WITHIN).unwrap();
     }
 
     fn looks(&self) -> u64 {
@@ -73,6 +72,25 @@ fn claim() -> Claim {
         queueing: Queueing::Wanted,
         replaces: None,
     }
+}
+
+fn release(claim: &Claim) -> ReleaseRequest {
+    let Claim { name, owner, terms, .. } = claim.clone();
+    ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None }
+}
+
+#[test]
+fn nobody_watches_for_a_waiter_that_left_in_the_transaction_of_its_claim() {
+    let directory = tempfile::tempdir().unwrap();
+    let client = Client::listening(&directory);
+    let (holder, waiter, deadline) = (claim(), claim(), HostClock.now() + WITHIN);
+    assert_eq!(client.ask(&holder), 0);
+    let (lead, _leads) = mpsc::channel();
+    let asks = Box::new(Asked::new(waiter.clone(), deadline, drop));
+    let serving = client.line.join(asks, lead.clone()).unwrap();
+    assert!(client.line.join(Box::new(Asked::new(release(&waiter), deadline, drop)), lead).is_none());
+    serving.serve();
+    assert_eq!(client.watcher.0.lock().waiters.len(), 0);
 }
 
 #[test]
