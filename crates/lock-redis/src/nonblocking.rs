@@ -189,6 +189,7 @@ impl Redis {
         self.source.give_back(handle, within, answer.as_ref().err());
         answer?
     }
+
     /// Sends a question; if the server has forgotten its script, sends it again on the same connection.
     async fn evaluate<Q: Question + Sync>(
         &self,
