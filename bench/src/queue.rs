@@ -57,7 +57,7 @@ fn measure(server: &mut Server, waiting: usize) -> Result<[f64; STEPS.len()]> {
     owners.extend(newcomers);
     let mut still = owners.split_off(SAMPLES);
     times[2] = line.timed(server, &owners, Step::Release)?;
-    // The present holder stays; all others leave, in no order.
+    // The present holder stays; all others leave, in no particular order.
     still.remove(0);
     rng.shuffle(&mut still);
     times[3] = line.timed(server, &still, Step::Release)?;

@@ -12,8 +12,8 @@ use crate::wire::Call;
 /// its keys. Each request may still succeed alone.
 pub(crate) const NOT_RUN: [&str; 2] = ["NOSCRIPT", "NOPERM"];
 
-/// How many requests are one command at most: if each of them has to queue, the server is busy with it for half a
-/// millisecond. Measured: with twice as many, a pair costs 7 % less.
+/// The longest run. If each of its requests has to queue, the server is busy with it for half a millisecond. Measured: with
+/// twice as many, a pair costs 7 % less.
 const RUN_MAX: usize = 16;
 
 /// The length of the first run: the first request, and those right after it of the same verb for other locks.

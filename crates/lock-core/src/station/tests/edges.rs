@@ -1,4 +1,4 @@
-//! Stories at the edges: a waiter's last moment, an answer without time in it, a count that is off by one.
+//! Edge cases: a waiter's last moment, an answer with no time left, a count that is off by one.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn polled() -> Policy {
     policy
 }
 
-/// A waiter who waits for so long and no longer.
+/// A waiter that waits for this long.
 fn join_for(rig: &mut Rig, turn: u8, wait: Duration) -> Vec<String> {
     rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + wait), ..join(turn) }))
 }
@@ -76,7 +76,7 @@ fn a_wait_that_times_out_reports_the_holder_rather_than_a_failed_release() {
     assert_eq!(rig.feed(Input::Tick)[0], "refuse 2: timed out after 10ms, held under token 8");
 }
 
-/// Without a queue, each attempt has another owner: what the store said of the holder is not lost with the last one.
+/// Without a queue, each attempt has another owner. What the store said about the holder is kept.
 #[test]
 fn the_holder_is_remembered_over_an_error() {
     let mut rig = Rig::new(polled());
@@ -96,7 +96,7 @@ fn the_holder_is_remembered_over_an_error() {
 fn a_release_is_not_repeated_after_the_end_of_the_lease() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     rig.leave(1);
-    // A second for a claim under way, the ttl, and the drift.
+    // One second for the claim under way, then the ttl and its drift.
     let over = rig.now + millis(1_000 + 30_000 + 302);
     while rig.now < over {
         rig.release(Err(error(ErrorKind::Unreachable, Effect::None)));
@@ -106,7 +106,7 @@ fn a_release_is_not_repeated_after_the_end_of_the_lease() {
     assert!(rig.station.is_idle());
 }
 
-/// Behind a release that the next claim has to wait for, so that those who would not wait are in line, too.
+/// The next claim has to wait for a release, so waiters that do not wait are in line, too.
 fn claim_after(joins: &[Join], leaving: &[u8]) -> String {
     let mut rig = holding(unordered(), 7, 7, 0);
     rig.leave(1);
@@ -130,7 +130,7 @@ fn a_place_is_requested_only_for_a_waiter() {
     }
 }
 
-/// One who waits for so many answers of the store.
+/// A waiter that waits for this many answers of the store.
 fn join_for_answers(rig: &mut Rig, turn: u8, attempts: u32) -> Vec<String> {
     rig.feed(Input::Join(Join { attempts: NonZeroU32::new(attempts), ..join(turn) }))
 }

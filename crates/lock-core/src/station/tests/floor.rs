@@ -1,4 +1,4 @@
-//! Stories of tokens over several stations of one client: those of a store that forgot are found out, whichever lock they are of.
+//! The floor for tokens across the stations of one client: a store that forgot its tokens is noticed at every lock.
 
 use super::super::{Floor, Station};
 use super::rig::{Rig, SECRET, none, told_in_order};
@@ -49,7 +49,7 @@ fn answers_for_different_locks_may_overtake_each_other() {
     assert_eq!(other.grant(15, 15)[1], "admit 2: token 15, valid for 29698ms");
 }
 
-/// The owner may have been granted what its first claim asked for, long before it asked again.
+/// The first claim may have been granted long before the second one was sent.
 #[test]
 fn a_repeated_claim_is_compared_with_the_floor_of_the_first() {
     let [mut one, mut other] = stations(Counter::Shared);

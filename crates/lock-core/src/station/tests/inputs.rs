@@ -7,7 +7,7 @@ use super::rig::{Rig, error, join, millis, somebody, stranger, ttl};
 use super::states::{FIRST, FLOOR, SECOND};
 use crate::{Answer, Effect, ErrorKind, Event, FencingToken, Holder, Lease, Patience, Released, Renewed, Terms};
 
-/// The waiter that an input brings.
+/// The waiter that an input adds.
 const NEW: u8 = 3;
 /// A turn that the station does not know.
 const STRANGER: u8 = 99;
@@ -15,7 +15,7 @@ const STRANGER: u8 = 99;
 /// An input, and what it does to a station that it is fed to.
 pub(super) type Feed = fn(&mut Rig) -> Vec<String>;
 
-/// Validity in which nothing can be done: most of it has passed when the answer is there.
+/// Too short a validity: most of it has passed when the answer arrives.
 const LITTLE: Duration = Duration::from_millis(4);
 
 pub(super) const INPUTS: [(&str, Feed); 54] = [

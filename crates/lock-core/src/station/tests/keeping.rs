@@ -1,4 +1,4 @@
-//! Stories of a lock that is kept for a while after its last turn.
+//! A lock that is kept for a while after its last turn.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn the_end_of_a_lost_hold_keeps_nothing() {
     assert_eq!(rig.leave_and_keep(1), lost);
 }
 
-/// The next in line hears that it should ask, is told how long the lock is kept, and asks at the end of that.
+/// The next in line gets a hint, asks, learns how long the lock is kept, and asks again at the end of that time.
 #[test]
 fn the_head_of_the_queue_asks_once_the_lock_is_no_longer_kept() {
     let mut rig = Rig::new(told_in_order());

@@ -1,4 +1,4 @@
-//! Stories of answers and news that come late, at the wrong moment, or for somebody else.
+//! Answers and events that arrive late, at the wrong moment, or for another client.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ fn a_store_that_is_too_slow_for_the_ttl_is_asked_three_times_and_then_after_a_pa
     assert_eq!(rig.grant(8, 8)[1], "admit 1: token 8, valid for 29698ms");
 }
 
-/// Only stale grants in a row make a store too slow: it answers in time between them.
+/// A store is too slow only after several stale grants in a row. Here a timely answer is between them.
 #[test]
 fn a_negative_answer_between_stale_grants_restarts_the_count() {
     let mut rig = rig();
@@ -74,7 +74,7 @@ fn a_negative_answer_between_stale_grants_restarts_the_count() {
     assert_eq!(grant_late(&mut rig), ["run #6: release o1, all answered, within 1000ms"], "the third in a row");
 }
 
-/// A quorum keeps the highest token alone: with a wider claim the same lease would begin among the tokens of an earlier one.
+/// A quorum stores only the highest token. With a wider claim, the tokens of this lease would overlap an earlier one's.
 #[test]
 fn a_stale_lease_is_asked_for_with_the_width_it_has() {
     let mut rig = rig();
@@ -84,7 +84,7 @@ fn a_stale_lease_is_asked_for_with_the_width_it_has() {
     assert_eq!(rig.wake(), ["run #2: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"]);
 }
 
-/// The lease may be held by nobody who knows of it: it is released, and the error says that something may have happened.
+/// The store may keep a lease that no client uses. It is released, and the effect of the error is unknown.
 #[test]
 fn the_error_of_a_store_that_is_too_slow_has_unknown_effect_and_a_remedy() {
     let mut rig = rig();
@@ -159,7 +159,8 @@ fn a_grant_with_another_ttl_is_refused_and_not_asked_for_again() {
     assert_eq!(rig.answer(Ok(Answer::Granted { lease, valid_for: Duration::from_secs(20), wanted: false })), refused);
 }
 
-/// A claim that went unanswered takes a place after the store said busy, and is handed the lock before the next claim.
+/// After the store said busy, an unanswered claim arrives and takes a place. The place is handed the lock before the next
+/// claim.
 #[test]
 fn a_transfer_to_a_late_claim_does_not_count_from_the_claim_after_it() {
     let mut rig = rig();

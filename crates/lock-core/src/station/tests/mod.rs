@@ -1,4 +1,4 @@
-//! Tests of the machine, from tables of all it does to random play against a small store.
+//! Tests of the machine, from tables of all states and inputs to random play against a small store.
 
 mod edges;
 mod floor;

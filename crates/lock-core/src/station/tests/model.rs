@@ -1,4 +1,4 @@
-//! A store in a few lines: one lock, a queue, a counter, a clock that runs one part in a hundred fast.
+//! A small store: one lock, a queue, a counter, and a clock that runs one percent fast.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -7,7 +7,7 @@ use crate::{
     Queueing, ReleaseRequest, Released, Renewed, TokenRange, Waiting,
 };
 
-/// The longest that a place lasts.
+/// How long a place lasts at most.
 const PLACE_MAX: std::time::Duration = std::time::Duration::from_secs(10);
 
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Store {
     queue: VecDeque<Place>,
     /// Owners whose late claims are refused.
     buried: BTreeSet<Owner>,
-    /// What has been told and not been delivered yet, for the client of that number.
+    /// The undelivered events, with the number of their client.
     pub(super) news: Vec<(usize, Event)>,
 }
 
@@ -39,7 +39,7 @@ impl Store {
         self.hold.is_none() && self.queue.is_empty()
     }
 
-    /// Whether this owner's lease is the stored one, and stays so until then.
+    /// Whether this owner's lease is stored, and lasts at least until then.
     pub(super) fn keeps(&self, owner: Owner, until: Moment) -> bool {
         self.hold.as_ref().is_some_and(|(held, _, ends)| held.owner == owner && clock(until) <= *ends)
     }
@@ -162,7 +162,7 @@ fn nothing_to_replace() -> BackendError {
     BackendError::new("model", Operation::Acquire, ErrorKind::Protocol, Effect::None, message)
 }
 
-/// The store's own clock, as much too fast as the drift allows for.
+/// The store's clock, which is as much too fast as the drift allows.
 fn clock(now: Moment) -> Moment {
     now + std::time::Duration::from_nanos(now.as_nanos() / 100)
 }

@@ -1,4 +1,4 @@
-//! Stories of a store that does not answer: what is asked of it, what is owed to it, and what those hear who wait.
+//! A store that does not answer: what requests it gets, which releases stay unanswered, and what waiters learn.
 
 use std::time::Duration;
 
@@ -136,7 +136,7 @@ fn a_wait_at_a_hung_store_ends_on_time_and_says_why() {
     for policy in [told_in_order(), unordered(), polled()] {
         for wait in [millis(100), millis(1_500), Duration::from_secs(12), Duration::from_secs(90)] {
             let mut hung = Hung::new(policy);
-            // Somebody before left something behind.
+            // An earlier waiter left a release behind.
             hung.feed(impatient(1));
             hung.pass(millis(1_100));
             hung.refused.clear();
@@ -175,7 +175,7 @@ fn a_permanent_error_of_the_release_counts_as_an_answer() {
 fn the_end_of_the_lease_counts_as_an_answer() {
     let mut hung = Hung::new(polled());
     hung.feed(Input::Join(join(1)));
-    // The claim takes a second, the release of it is over a ttl and an operation timeout later, with the drift.
+    // The claim times out after a second. Its release is moot after a ttl, an operation timeout and the drift.
     hung.pass(millis(32_300));
     assert_eq!(hung.claims, 1);
     hung.pass(millis(1_100));
@@ -212,7 +212,7 @@ fn a_release_that_delays_a_waiter_is_repeated_within_a_second() {
 
 #[test]
 fn other_releases_delay_no_waiter() {
-    // A place that was left, at a store that is in order and at one that is not; and a lease whose release failed once.
+    // A place that was left, at an ordered and at an unordered store; and a lease whose release failed once.
     for policy in [told_in_order(), unordered()] {
         let mut rig = Rig::new(policy);
         rig.join(1);
@@ -244,7 +244,7 @@ fn with_four_unanswered_releases_no_claim_is_sent_until_one_is_answered() {
     rig.pass(millis(10));
     assert_eq!(rig.feed(Input::Tick), ["refuse 6: error Timeout, effect Unknown"]);
     assert_eq!(rig.feed(impatient(7)), none(), "all four are under way");
-    // Who will not wait hears of the first failure, who waits goes on waiting.
+    // A waiter that does not wait gets the first failure; the others stay.
     let failed = rig.release(Err(error(ErrorKind::Unreachable, Effect::None)));
     assert_eq!(failed, ["refuse 7: error Unreachable, effect None"]);
     rig.wake();
@@ -264,7 +264,7 @@ fn a_waiter_behind_a_release_learns_why_it_fails() {
     assert_eq!(rig.feed(Input::Tick), ["refuse 2: error Unreachable, effect None"]);
 }
 
-/// Asking again is idempotent where there is a queue, so a claim that was not answered is asked again as it was.
+/// With a queue, asking again is idempotent, so an unanswered claim is repeated unchanged.
 #[test]
 fn at_a_store_with_a_queue_the_owner_is_kept_after_an_unknown_outcome() {
     let mut policy = told_in_order();

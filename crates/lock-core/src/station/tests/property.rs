@@ -1,7 +1,7 @@
 //! Random play: clients come, go, sleep and wait while the network delays, loses and repeats.
 //!
-//! A failure prints the steps that led to it and keeps their seed in `proptest-regressions`, from where it is played
-//! again first. `PROPTEST_CASES` plays more games, `PROPTEST_RNG_SEED` the same ones again.
+//! A failure prints its steps, and keeps their seed in `proptest-regressions`, which later runs replay first.
+//! `PROPTEST_CASES` sets the number of runs, and `PROPTEST_RNG_SEED` repeats them.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use super::rig::{self, millis, ttl};
 use super::world::{CLIENTS, Way, World};
 use crate::{Ability, Capabilities, Durability, Event, Note, Patience, Policy, RequestOrder, Terms, Waiting};
 
-/// Every way in which a store wakes those who wait.
+/// Every way in which a store wakes waiters.
 const WAITINGS: [Waiting; 3] = [Waiting::QueueWithPush, Waiting::Queue, Waiting::Poll];
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Somebody wants the lock.
+    /// A client wants the lock.
     Join { client: usize, wait: Wait, attempts: Option<NonZeroU32>, ttl: &'static str, max_hold: Option<Duration> },
-    /// Somebody gives up or is done, and may want the lock kept.
+    /// A waiter gives up, or a holder is done and may want the lock kept.
     Leave { client: usize, pick: usize, keep: Option<Duration> },
-    /// Somebody is told to give up, or was and holds by now.
+    /// A waiter is told to give up, although it may hold by now.
     Cancel { client: usize, pick: usize },
-    /// A holder wants to go on for another ttl.
+    /// A holder wants another ttl.
     Replace { client: usize, ttl: &'static str },
     /// A request reaches the store.
     Carry { pick: usize },
@@ -32,21 +32,21 @@ enum Step {
     Answer { pick: usize },
     /// A request or an answer is lost.
     Lose { pick: usize },
-    /// A request comes back at once.
+    /// A request fails at once.
     Fail { pick: usize },
-    /// News reach their client, and may do so again later.
+    /// An event reaches its client, and may do so again later.
     Tell { pick: usize, again: Again },
-    /// News are lost.
+    /// An event is lost.
     Miss { pick: usize },
     /// A hint for no reason.
     Hint { client: usize, event: Event },
     /// Everything under way arrives, a few times over, in the order in which it was sent.
     Flow { rounds: usize },
-    /// Somebody tries again and again, and the store says nothing.
+    /// A client tries again and again, and the store does not answer.
     Silence { client: usize, tries: usize },
     /// Time passes for all.
     Pass { millis: u64 },
-    /// Time passes, and one client notices nothing of it.
+    /// Time passes, and one client does not notice.
     Sleep { client: usize, millis: u64 },
 }
 
@@ -132,7 +132,7 @@ impl World {
         }
     }
 
-    /// One of those who wait or hold at a client.
+    /// One of a client's waiters and holders.
     fn pick_turn(&self, client: usize, pick: usize) -> Option<TurnId> {
         let there = &self.clients[client];
         let mut turns = there.waiters.keys().copied().chain(there.holder.as_ref().map(|(turn, _)| *turn));
@@ -245,7 +245,7 @@ proptest! {
         }
         world.heal();
         prop_assert!(world.is_at_rest(), "somebody still waits or holds: {world:?}");
-        // What late claims left at the store is over after the longest ttl; from then on nothing is ever left.
+        // After the longest ttl, what late claims left at the store has expired, and nothing new is left.
         world.pass(Duration::from_secs(31), None);
         prop_assert!(world.store.is_over(world.now), "the store still holds something: {:?}", world.store);
         for client in 0..CLIENTS {
@@ -256,7 +256,7 @@ proptest! {
     }
 }
 
-/// A client that slept finds the news of a lease that is over only after it has asked again.
+/// A client that slept gets the event about an ended lease only after it has asked again.
 #[test]
 fn late_events_about_an_ended_lease_admit_nobody() {
     let mut world = World::new(policy(Waiting::QueueWithPush, RequestOrder::Unordered, 16), 1);
@@ -267,7 +267,7 @@ fn late_events_about_an_ended_lease_admit_nobody() {
     let (first, _) = world.clients[0].holder.clone().unwrap();
     world.leave(0, Leaving::now(first));
     world.carry(0);
-    // The lock was handed over to the second client, which sleeps until that is over and the third one holds.
+    // The lock was handed to the second client, which sleeps until its lease has ended and the third one holds.
     world.pass(millis(4_000), Some(1));
     world.play_join(2, Wait::Forever, None, "3s", None);
     world.carry_and_answer_last();

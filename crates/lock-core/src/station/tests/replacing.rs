@@ -1,4 +1,4 @@
-//! Stories of a lease that is replaced in one step, and of a store that does not say whether it was.
+//! A lease that is replaced in one step, and a store that does not say whether it was.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::super::{Input, Join};
 use super::rig::{Rig, error, holding, join, millis, none, somebody, told_in_order};
 use crate::{Answer, Effect, ErrorKind, Patience, Released, Renewed};
 
-/// Holds under token 7 as `o1`, and has asked for a minute as `o2`.
+/// `o1` holds under token 7, and a replacement for one minute is under way as `o2`.
 fn replacing() -> Rig {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     let claim = "run #2: acquire o2 in place of o1, ttl 1m, width 1, above 7, no place, within 1000ms";
@@ -107,7 +107,7 @@ fn both_owners_are_released_once_the_hold_has_ended() {
     }
 }
 
-/// Either of two leases is released, and only the second request may find it.
+/// One of two leases is stored. Both are released, and only the second request may find one.
 #[test]
 fn a_holder_that_leaves_during_the_replacement_counts_as_holding_until_then() {
     let mut rig = replacing();
@@ -175,7 +175,7 @@ fn nothing_is_sent_to_a_store_that_cannot_replace_leases() {
     assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1, all answered, within 1000ms"]);
 }
 
-/// The two releases that may follow have to find room.
+/// A replacement may leave two releases, and at most four are allowed.
 #[test]
 fn nothing_is_replaced_while_three_releases_are_pending() {
     let mut rig = Rig::new(told_in_order());

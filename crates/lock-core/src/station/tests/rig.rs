@@ -1,4 +1,4 @@
-//! A station on the bench: it takes inputs at a moment of the test's choosing and says in words what it does.
+//! A station under test: the test chooses the time of each input, and reads the outputs as text.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::{
     TokenRange, Ttl, Waiting,
 };
 
-/// A store with a queue that tells those who wait, and keeps the order of requests.
+/// A store with a queue that notifies waiters, and keeps the order of requests.
 pub(super) fn told_in_order() -> Policy {
     let capabilities = Capabilities::new("test", Waiting::QueueWithPush, Durability::Process);
     Policy::new(capabilities.with_ordering(RequestOrder::InOrder).with_abilities(&[Ability::Keep, Ability::Replace]))
@@ -26,7 +26,7 @@ pub(super) fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// What the owners of all stations here are drawn from.
+/// The secret from which the owners of all stations here are drawn.
 pub(super) const SECRET: [u8; 32] = [1; 32];
 
 /// The owner of a lease that this client never asked for.
@@ -57,7 +57,7 @@ pub(super) fn error(kind: ErrorKind, effect: Effect) -> BackendError {
     BackendError::new("test", Operation::Acquire, kind, effect, "out of order")
 }
 
-/// The wish to have the lock kept for this time.
+/// A wish to have the lock kept for this time.
 pub(super) fn keep(time: Duration) -> Option<Keep> {
     told_in_order().store.keep(time).ok()
 }
@@ -71,7 +71,7 @@ pub(super) fn rig() -> Rig {
     Rig::new(told_in_order())
 }
 
-/// A station that holds under tokens `low..=high`, with so many more local waiters behind the holder.
+/// A station that holds under tokens `low..=high`, with this many more local waiters behind the holder.
 pub(super) fn holding(policy: Policy, low: u64, high: u64, waiters: u8) -> Rig {
     let mut rig = Rig::new(policy);
     for turn in 1..=waiters + 1 {
@@ -84,9 +84,9 @@ pub(super) fn holding(policy: Policy, low: u64, high: u64, waiters: u8) -> Rig {
 pub(super) struct Rig {
     pub(super) station: Station,
     pub(super) now: Moment,
-    /// The latest claim that went out.
+    /// The latest claim that was sent.
     claim: Option<(ActionId, Claim)>,
-    /// The latest release that went out.
+    /// The latest release that was sent.
     release: Option<ActionId>,
 }
 
@@ -96,7 +96,7 @@ impl Rig {
         Self { station, now: Moment::from_nanos(1_000_000_000_000), claim: None, release: None }
     }
 
-    /// Feeds one input and tells what came out.
+    /// Feeds one input, and returns the outputs.
     pub(super) fn feed(&mut self, input: Input) -> Vec<String> {
         self.station.handle_input(self.now, input);
         let outputs: Vec<_> = std::iter::from_fn(|| self.station.poll_output()).collect();
@@ -116,7 +116,7 @@ impl Rig {
         self.now = self.now + time;
     }
 
-    /// Lets time pass until the station wants to be woken, and wakes it.
+    /// Lets time pass until the station's next deadline, and ticks it.
     pub(super) fn wake(&mut self) -> Vec<String> {
         self.now = self.station.next_wake().expect("the station has something to wait for").max(self.now);
         self.feed(Input::Tick)
@@ -144,7 +144,7 @@ impl Rig {
         self.feed(Input::Leave(Leaving { turn, keep }))
     }
 
-    /// Wants to go on for this ttl.
+    /// Wants to continue with this ttl.
     pub(super) fn replace(&mut self, turn: u8, length: &str) -> Vec<String> {
         let (turn, terms) = (TurnId(u64::from(turn)), Terms::exclusive(ttl(length)));
         self.feed(Input::Replace { turn, terms })
@@ -182,7 +182,7 @@ impl Rig {
         self.answer(Err(error(kind, effect)))
     }
 
-    /// Tells that the lock was handed over to the owner of the latest claim, for as long as a place lasts.
+    /// Reports that the lock was handed to the owner of the latest claim, for as long as a place lasts.
     pub(super) fn hand_over(&mut self, low: u64, high: u64) -> Vec<String> {
         let lease = self.lease(low, high);
         self.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10), wanted: false }))
@@ -194,13 +194,13 @@ impl Rig {
         self.feed(Input::Reply(id, Reply::Release(result)))
     }
 
-    /// Says how the lease of the latest claim's owner stands, asked at `asked_at`.
+    /// Answers a renewal of the latest claim's lease, asked at `asked_at`.
     pub(super) fn renewal(&mut self, asked_at: Moment, answer: Result<Renewed, BackendError>) -> Vec<String> {
         let owner = self.station.tenure.as_ref().map_or_else(|| self.claimant(), |tenure| tenure.lease.owner);
         self.feed(Input::Renewal { owner, asked_at, answer })
     }
 
-    /// Who asked last.
+    /// The owner of the latest claim.
     pub(super) fn claimant(&self) -> Owner {
         self.claim.as_ref().expect("a claim went out").1.owner
     }

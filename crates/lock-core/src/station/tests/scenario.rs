@@ -1,4 +1,4 @@
-//! Stories of one station, told in its own words: taking, waiting, holding, losing, giving up.
+//! Scenarios of one station: acquiring, waiting, holding, losing, giving up.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -12,7 +12,7 @@ fn a_lock_is_acquired_and_released() {
     let mut rig = rig();
     assert_eq!(rig.join(1), ["run #1: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"]);
     rig.pass(millis(5));
-    // 30 s from asking, less a hundredth and two milliseconds.
+    // 30 s from the request, minus 1 % and 2 ms.
     let admission = ["keep o1: 30000ms, asked 5ms ago", "admit 1: token 7, valid for 29693ms"];
     assert_eq!(rig.grant(7, 7), admission);
     assert!(!rig.station.is_idle());
@@ -289,7 +289,7 @@ fn a_waiter_that_gives_up_after_an_unanswered_refresh_says_so_in_its_release() {
     assert_eq!(rig.leave(1), ["run #4: release o1, claim may be under way, within 1000ms"]);
 }
 
-/// A waiter that will not wait is answered by the claim that its neighbour's patience made, and does not keep that one's place waiting.
+/// The claim of one waiter also answers another one that does not wait, and does not affect the first one's place.
 #[test]
 fn if_the_answer_is_a_place_only_the_waiter_that_does_not_wait_is_rejected() {
     let mut rig = rig();
@@ -297,21 +297,21 @@ fn if_the_answer_is_a_place_only_the_waiter_that_does_not_wait_is_rejected() {
     rig.feed(Input::Join(Join { patience: Patience::Never, ..join(2) }));
     assert_eq!(rig.queue(), ["refuse 2: busy, held under token 8"]);
     assert_eq!(rig.state(), "Waiting in the queue as o1, again in 3333ms; line: 1");
-    // In the queue already: it is asked again at once, for a place as before.
+    // In the queue already: the station asks again at once, for a place as before.
     let again = ["run #2: acquire o1, ttl 30s, width 2, place wanted, within 1000ms"];
     assert_eq!(rig.feed(Input::Join(Join { patience: Patience::Never, ..join(3) })), again);
     assert_eq!(rig.queue(), ["refuse 3: busy, held under token 8"]);
     assert_eq!(rig.hand_over(9, 9)[1], "admit 1: token 9, valid for 9898ms");
 }
 
-/// The lease of a long ttl does not fit a waiter with a short one: it is released, and the other asks for its own.
+/// A lease with a long ttl does not fit a waiter with a short one: it is released, and that waiter asks for its own.
 #[test]
 fn a_waiter_with_a_short_ttl_behind_one_with_a_long_one_has_its_own_turn() {
     let mut rig = rig();
     rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("10m")), ..join(1) }));
     rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("2s")), ..join(2) }));
     rig.queue();
-    // The place is the long one's, and is refreshed in its time.
+    // The place belongs to the long ttl, and is refreshed accordingly.
     assert_eq!(rig.state(), "Waiting in the queue as o1, again in 3333ms; line: 1, 2");
     assert_eq!(rig.wake(), ["run #2: acquire o1, ttl 10m, width 1, place wanted, within 1000ms"]);
     rig.grant(9, 9);
@@ -349,7 +349,7 @@ fn a_mode_that_the_store_cannot_grant_is_rejected_without_a_request() {
     assert!(rig.station.is_idle());
 }
 
-/// Grants for all others are released by somebody else.
+/// Grants for unknown owners are released elsewhere.
 #[test]
 fn a_station_knows_the_owners_that_ask_hold_or_are_being_released() {
     let mut rig = rig();

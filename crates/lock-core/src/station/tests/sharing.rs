@@ -1,4 +1,4 @@
-//! Stories of leases that change hands: handed over by the store, and passed on from one local waiter to the next.
+//! Leases that change hands: handed over by the store, or passed on from one local waiter to the next.
 
 use std::time::Duration;
 
@@ -152,7 +152,7 @@ fn the_lease_is_passed_on_with_half_of_its_ttl_left_and_not_with_less() {
     assert_eq!(left_after(14_699), "forget o1");
 }
 
-/// First come, first served: a waiter behind one with another ttl does not pass it, and has the next lease.
+/// First come, first served: a waiter does not pass one with another ttl, and gets the next lease.
 #[test]
 fn a_waiter_with_another_ttl_ends_the_chain_and_is_not_passed() {
     let mut rig = holding(told_in_order(), 10, 12, 0);
@@ -173,7 +173,7 @@ fn a_waiter_with_another_ttl_ends_the_chain_and_is_not_passed() {
     assert_eq!(rig.leave(2), last);
 }
 
-/// The quest was for the waiter that left. What comes of it is given back, and the next one asks under its own terms.
+/// The quest was for the waiter that left. Its grant is released, and the next waiter asks under its own terms.
 #[test]
 fn a_grant_with_other_terms_than_the_next_waiter_wants_is_released() {
     let mut rig = rig();
@@ -200,8 +200,8 @@ fn after_an_event_older_than_the_latest_answer_the_station_asks() {
     assert_eq!(rig.hand_over(9, 9)[1], "admit 1: token 9, valid for 9898ms");
 }
 
-/// In the queue behind something foreign, so that no token says how old a push is. The place is asked for again; behind that
-/// request another client takes the lock and passes it on to this one, and the news are here before the answer.
+/// In the queue behind a foreign holder, so that no token says how old a pushed grant is. The station asks again. After that
+/// request, another client takes the lock and passes it on to this one, and the event arrives before the answer.
 #[test]
 fn an_event_that_overtakes_the_answer_counts_if_the_answer_is_older() {
     let mut rig = rig();
@@ -254,7 +254,7 @@ fn an_event_that_is_stale_by_the_last_answer_is_fresh_by_the_next_one() {
     assert_eq!(rig.queue(), ["keep o1: 10000ms, asked 0ms ago", "admit 1: token 9, valid for 9898ms"]);
 }
 
-/// Where the store says which tokens were drawn, no answer leaves it open whether a grant came before it or after it.
+/// If the store says which tokens were drawn, each answer tells whether a grant came before or after it.
 #[test]
 fn the_tokens_drawn_before_the_answer_tell_whether_an_event_is_newer() {
     for (drawn, believed) in [(8, true), (9, false)] {
@@ -267,7 +267,7 @@ fn the_tokens_drawn_before_the_answer_tell_whether_an_event_is_newer() {
     }
 }
 
-/// What a renewal says counts from when it was asked for: it does not take back what was told since.
+/// The answer to a renewal counts from its request: it does not override an event that came later.
 #[test]
 fn a_station_knows_whether_others_wait_for_its_lock() {
     let mut rig = holding(told_in_order(), 7, 7, 0);

@@ -9,9 +9,9 @@ use crate::{Answer, Effect, ErrorKind, Holder, Patience, Policy, Released, Renew
 /// The waiter that asks first, and the one behind it.
 pub(super) const FIRST: u8 = 1;
 pub(super) const SECOND: u8 = 2;
-/// The one behind those, where there is one.
+/// The third waiter, in states that have one.
 const NEXT: u8 = 4;
-/// The tokens up to this one were handed out here before.
+/// Tokens up to this one were handed out here before.
 pub(super) const FLOOR: u64 = 9;
 
 /// A way to drive a fresh station into a state.
@@ -39,7 +39,7 @@ pub(super) const QUEST: &[(&str, Drive)] = &[
     ("closed", closed),
 ];
 
-/// With a tenure, and perhaps a claim that it overtook.
+/// With a tenure, and maybe a claim whose answer it overtook.
 pub(super) const TENURE: &[(&str, Drive)] = &[
     ("held", held),
     ("held, a waiter fits", || held_with(&[join(SECOND)])),
@@ -85,7 +85,7 @@ fn release_failed() -> Rig {
     rig
 }
 
-/// At a store without a queue the first waiter's claim went unanswered.
+/// At a store without a queue, the first waiter's claim was not answered.
 fn unanswered(patience: Patience) -> Rig {
     let mut policy = told_in_order();
     policy.store.waiting = Waiting::Poll;
@@ -97,7 +97,7 @@ fn unanswered(patience: Patience) -> Rig {
     rig
 }
 
-/// Four went away when their claims were not answered, and the last release is under way.
+/// Four waiters left after unanswered claims, and the last release is under way.
 fn four_owed() -> Rig {
     let mut rig = idle();
     for turn in 4..8 {
@@ -125,7 +125,7 @@ fn asking_for_nobody() -> Rig {
     rig
 }
 
-/// The one that the claim was for has left.
+/// The waiter that the claim was for has left.
 fn asking_for_another() -> Rig {
     let mut rig = asking();
     rig.feed(Input::Join(other_ttl(SECOND)));
@@ -133,7 +133,7 @@ fn asking_for_another() -> Rig {
     rig
 }
 
-/// In the queue behind something foreign, and asking again.
+/// In the queue behind a foreign holder, and asking again.
 fn asking_behind_foreign() -> Rig {
     let mut rig = asking();
     let (remaining, valid_for) = (None, Duration::from_secs(10));
@@ -142,7 +142,7 @@ fn asking_behind_foreign() -> Rig {
     rig
 }
 
-/// In the queue, and asking again so late that what is handed over counts from too long ago.
+/// In the queue, and asking again so late that a transfer would count from too long ago.
 fn asking_late() -> Rig {
     let mut rig = waiting_in_queue();
     rig.pass(millis(8_000));
@@ -195,7 +195,7 @@ fn held_with(waiters: &[Join]) -> Rig {
     rig
 }
 
-/// The second of two tokens is used, and somebody waits.
+/// The second of two tokens is in use, and another waiter is in line.
 fn held_to_the_end() -> Rig {
     let mut rig = held_with(&[join(NEXT), join(SECOND)]);
     rig.leave(FIRST);

@@ -1,7 +1,7 @@
-//! Every state and every input, as two tables that people have reviewed: one of the quest, one of the tenure.
+//! Every state and every input, as two reviewed tables: one of the quest, one of the tenure.
 //!
-//! They lie beside this file as `quest.txt` and `tenure.txt` and, for readers, in `docs/machine.md`. Where the machine
-//! changes, run the tests with `LEASEHOLD_BLESS=1` and review the difference.
+//! They are beside this file as `quest.txt` and `tenure.txt` and, for readers, in `docs/machine.md`. After a change of the
+//! machine, run the tests with `LEASEHOLD_BLESS=1` and review the difference.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ struct Section {
     name: &'static str,
     state: String,
     rows: Vec<Row>,
-    /// The inputs by which nothing comes out and nothing changes.
+    /// The inputs without an output or a change.
     without_effect: Vec<&'static str>,
 }
 
@@ -86,7 +86,7 @@ impl Table {
     }
 }
 
-/// Compares with the checked-in text, or rewrites that where `LEASEHOLD_BLESS` is set.
+/// Compares with the checked-in text, or rewrites it if `LEASEHOLD_BLESS` is set.
 fn assert_same(path: &str, found: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path);
     let expected = std::fs::read_to_string(&path).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a station says and where it stands, as short lines of text: for the table and the scenarios.
+//! A station's outputs and state as short lines of text, for the tables and the scenarios.
 
 use std::sync::LazyLock;
 
@@ -119,7 +119,7 @@ fn loss(reason: &LossReason) -> &'static str {
     }
 }
 
-/// Where the station stands: its tenure, its quest, who waits in line, which releases are under way.
+/// The station's state: its tenure, its quest, the waiters in line, and the releases under way.
 pub(super) fn state(now: Moment, station: &Station) -> String {
     let tenure = station.tenure.as_ref().map(|tenure| holding(now, tenure));
     let quest = station.quest.as_ref().map(|quest| asking(now, quest));

@@ -15,9 +15,9 @@ use crate::{
 
 /// How many clients there are.
 pub(super) const CLIENTS: usize = 3;
-/// How many things may follow from one input.
+/// How many outputs may follow from one input.
 const OUTPUTS_MAX: usize = 100;
-/// How many releases a station may owe.
+/// How many unanswered releases a station may have.
 const OWED_MAX: usize = 4;
 /// How many rounds the healed world may need.
 const ROUNDS_MAX: usize = 20_000;
@@ -30,9 +30,9 @@ pub(super) struct World {
     /// Requests and answers on their way.
     pub(super) net: Vec<Letter>,
     turns: u64,
-    /// The highest token that anybody was admitted with.
+    /// The highest token of any admission.
     admitted: u64,
-    /// Until when the lock is kept for nobody, as the one who left sees it.
+    /// Until when the lock is kept after its release, as its last holder sees it.
     kept_until: Moment,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Client {
     pub(super) holder: Option<(TurnId, Arc<Hold>)>,
     /// The owners whose releases said that a claim may still arrive.
     parted: BTreeSet<Owner>,
-    /// Until when the locks are kept that were left so.
+    /// Until when released locks are kept.
     keeping: BTreeMap<Owner, Moment>,
 }
 
@@ -68,11 +68,11 @@ enum Content {
 pub(super) enum Way {
     /// To the store.
     There,
-    /// Back to the client, which has not heard yet.
+    /// Back to the client, which has not received it yet.
     Back(Told),
-    /// Nowhere: its client will run out of time.
+    /// Nowhere: it was lost, and its client will time out.
     Lost,
-    /// To the store, though its client has run out of time.
+    /// To the store, although its client has timed out.
     Ghost,
 }
 
@@ -118,7 +118,7 @@ impl World {
         let turn = leaving.turn;
         let held = self.clients[client].holder.take_if(|(holder, _)| *holder == turn);
         if let (Some((_, hold)), Some(keep)) = (held, leaving.keep.map(Keep::get)) {
-            // The store's clock may be as much too fast as the drift allows for.
+            // The store's clock may be as much too fast as the drift allows.
             let end = self.now + keep.saturating_sub(crate::drift(keep));
             let client = &mut self.clients[client];
             let owners = [Some(hold.lease().owner), client.replacement()];
@@ -187,7 +187,7 @@ impl World {
             }
             Output::Refuse { turn, .. } => _ = client.waiters.remove(&turn).expect("only who waits is refused"),
             Output::Lose { turn, .. } => {
-                // A holder that leaves at the moment at which it loses is not there any more.
+                // A holder that leaves at the moment of its loss has no turn any more.
                 let lost = client.holder.take_if(|(holder, _)| *holder == turn);
                 assert!(lost.is_none_or(|(_, hold)| hold.check(self.now).is_err()), "a lost hold says so");
             }
@@ -204,7 +204,7 @@ impl World {
         }
     }
 
-    /// A turn begins, or goes on under another lease.
+    /// A turn begins, or continues under another lease.
     fn begin(&mut self, turn: TurnId, hold: &Hold) {
         assert!(hold.check(self.now).is_ok(), "turn {} has its hold too late", turn.0);
         let token = hold.token().get();
@@ -242,8 +242,8 @@ impl World {
         }
     }
 
-    /// What a station owes is bounded, and where the store has no queue it asks for nothing new before it has the answer to
-    /// the release of a claim that was not answered.
+    /// The unanswered releases of a station are bounded. At a store without a queue, it sends no new claim before the release
+    /// of an unanswered claim is answered.
     fn check_debt(&self, number: usize) {
         let station = &self.clients[number].station;
         let owed = &station.pending_releases.0;
@@ -285,7 +285,7 @@ impl World {
         self.tell(letter.client, letter.content, told);
     }
 
-    /// The letter comes back at once: the store cannot be reached.
+    /// The letter fails at once: the store cannot be reached.
     pub(super) fn fail(&mut self, index: usize) {
         let letter = self.net.remove(index);
         let told = failure(&letter.content, ErrorKind::Unreachable);
@@ -309,7 +309,7 @@ impl World {
         self.feed(client, Input::Event(event.clone()));
     }
 
-    /// Lets time pass, waking every client as it wishes but the one that sleeps.
+    /// Lets time pass, and ticks every client at its deadlines except one that sleeps.
     pub(super) fn pass(&mut self, time: Duration, asleep: Option<usize>) {
         let end = self.now + time;
         while let Some(next) = self.next_due(asleep).filter(|next| *next <= end) {
@@ -322,7 +322,7 @@ impl World {
         self.check();
     }
 
-    /// When anybody who is awake has something to do.
+    /// The next deadline of a client that is awake.
     pub(super) fn next_due(&self, asleep: Option<usize>) -> Option<Moment> {
         let awake = |number: &usize| Some(*number) != asleep;
         let clients = (0..CLIENTS).filter(awake).map(|number| &self.clients[number]);
@@ -352,7 +352,7 @@ impl World {
         }
     }
 
-    /// Everything works from now on, and holders leave at once: goes on until nobody wants anything any more.
+    /// From now on, everything works and holders leave at once. Continues until nothing is left to do.
     pub(super) fn heal(&mut self) {
         for _ in 0..ROUNDS_MAX {
             let lost = |letter: &Letter| matches!(letter.way, Way::Lost);
