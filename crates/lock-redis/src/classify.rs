@@ -148,7 +148,7 @@ fn broken(scene: Scene<'_>, error: &RedisError) -> Failure {
     if raw.contains("corrupt message") || raw.contains("InvalidContentType") {
         return Failure::speaks_no_tls(server);
     }
-    if raw.contains("received fatal alert") || raw.contains("server_info is incompatible") {
+    if raw.contains("received fatal alert") || raw.contains("peer is incompatible") {
         let message = format!("{server} and this client have no TLS version in common");
         return Failure::new(ErrorKind::Config, effect_at(scene.stage), message)
             .remedy("allow TLS 1.2 or 1.3 without client certificates at the server")
@@ -386,13 +386,9 @@ mod tests {
                 ErrorKind::Unreachable,
                 "the host name of redis://127.0.0.1:7391; check the spelling",
             ),
+            (io("invalid peer certificate: UnknownIssuer"), ErrorKind::Config, "does not trust; make the system"),
             (
-                io("invalid server_info certificate: UnknownIssuer"),
-                ErrorKind::Config,
-                "does not trust; make the system",
-            ),
-            (
-                io("invalid server_info certificate: it is not valid for any name"),
+                io("invalid peer certificate: it is not valid for any name"),
                 ErrorKind::Config,
                 "is for another name; use",
             ),
@@ -402,6 +398,7 @@ mod tests {
                 ErrorKind::Config,
                 "have no TLS version in common; allow TLS 1.2",
             ),
+            (io("peer is incompatible: ServerDoesNotSupportTls12Or13"), ErrorKind::Config, "no TLS version in common"),
             ((RedisKind::Parse, "no type byte").into(), ErrorKind::Config, "does not speak the Redis protocol; if it"),
             (
                 (RedisKind::AuthenticationFailed, "no").into(),
