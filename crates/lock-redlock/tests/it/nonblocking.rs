@@ -31,7 +31,7 @@ async fn granted_by_two(rig: &Rig) -> Arc<Redlock<Node>> {
     client
 }
 
-/// The verdict comes with the answer to the claim, which another task waits for.
+/// The verdict follows from the answer to the claim, which another task receives.
 #[tokio::test]
 async fn a_release_is_told_when_the_node_that_it_needs_answers_the_claim() {
     let rig = Rig::in_use(3);
