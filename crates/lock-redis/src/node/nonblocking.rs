@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use futures_util::future::Either;
 use lock_core::node::{Ask, AsyncQuorumNode, QuorumNode, Told};
 use lock_core::{BackendError, EventSink};
 
@@ -31,11 +32,11 @@ impl RedisNode {
         Ok(Self { redis: Redis::node(open(config, &address)?, config.own_prefix()), address })
     }
 
-    async fn answer(&self, ask: &Ask, within: Duration) -> Result<Told, Failure> {
+    fn answer(&self, ask: &Ask, within: Duration) -> impl Future<Output = Result<Told, Failure>> + Send {
         match parts(ask) {
-            None => self.redis.answer_in_time(ask, within).await,
+            None => Either::Left(self.redis.answer_in_time(ask, within)),
             // Boxed: most requests do not need this space.
-            Some(parts) => Box::pin(self.in_parts(parts, Span::from_now(within))).await,
+            Some(parts) => Either::Right(Box::pin(self.in_parts(parts, Span::from_now(within)))),
         }
     }
 

@@ -28,10 +28,10 @@ pub(super) enum Source {
     PoolAndLink(deadpool_redis::Pool, Link),
 }
 
-/// A connection for one request.
+/// A connection for one request. Small, because each request holds one while it waits.
 pub(super) enum Handle {
     Own(Arc<Live>),
-    Connection(MultiplexedConnection),
+    Connection(Box<MultiplexedConnection>),
     #[cfg(feature = "connection-manager")]
     Manager(redis::aio::ConnectionManager),
     #[cfg(feature = "deadpool")]
@@ -60,7 +60,7 @@ impl Source {
             Self::Own(link) => link.live().await.map(Handle::Own),
             #[cfg(feature = "deadpool")]
             Self::PoolAndLink(_, link) if operation == Operation::Release => link.live().await.map(Handle::Own),
-            Self::Connection(connection) => Ok(Handle::Connection(connection.clone())),
+            Self::Connection(connection) => Ok(Handle::Connection(Box::new(connection.clone()))),
             #[cfg(feature = "connection-manager")]
             Self::Manager(manager) => Ok(Handle::Manager(manager.clone())),
             #[cfg(feature = "deadpool")]
@@ -134,7 +134,7 @@ impl Handle {
     pub(super) fn ask(&mut self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
         let connection: &mut (dyn ConnectionLike + Send) = match self {
             Self::Own(live) => return Either::Left(live.ask(call)),
-            Self::Connection(connection) => connection,
+            Self::Connection(connection) => &mut **connection,
             #[cfg(feature = "connection-manager")]
             Self::Manager(manager) => manager,
             #[cfg(feature = "deadpool")]

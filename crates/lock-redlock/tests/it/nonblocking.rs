@@ -31,7 +31,16 @@ async fn granted_by_two(rig: &Rig) -> Arc<Redlock<Node>> {
     client
 }
 
-/// The verdict follows from the answer to the claim, which another task receives.
+/// Measured: 488 bytes. A client keeps one of these for each request, besides those to the nodes.
+#[tokio::test]
+async fn a_request_under_way_is_small() {
+    let rig = Rig::in_use(3);
+    let client = connected(&rig).await;
+    let size = size_of_val(&*client.acquire(&claim(1), WITHIN));
+    assert!(size <= 700, "{size} bytes");
+}
+
+/// The verdict comes with the answer to the claim, which another task waits for.
 #[tokio::test]
 async fn a_release_is_told_when_the_node_that_it_needs_answers_the_claim() {
     let rig = Rig::in_use(3);
