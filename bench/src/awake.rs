@@ -1,7 +1,7 @@
 //! Keeps all cores awake while something is measured.
 //!
-//! A core that sleeps between two requests takes as long to wake up as the request takes, and that counts as processor
-//! time of everybody alike: a library that needs a third more would seem to need a twelfth more. So a process spins on each
+//! A core that sleeps between two requests needs as much time to wake up as the request takes, and that counts as processor
+//! time of every subject: a library that needs a third more would seem to need a twelfth more. So a process spins on each
 //! core, in the scheduling class that gives way to every other process at once.
 
 use std::io::{Read, stdin};

@@ -20,7 +20,7 @@ pub(crate) struct History {
     version: String,
     /// When it was measured, in UTC.
     when: String,
-    /// On what.
+    /// The machine that it was measured on.
     machine: String,
     values: Vec<Entry>,
 }
@@ -46,7 +46,7 @@ impl History {
         Self { version: version.to_owned(), when: results.machine.when.clone(), machine, values }
     }
 
-    /// Writes it into a folder, over what that had of the same version.
+    /// Writes it into a folder, and replaces the file of the same version.
     pub(crate) fn keep(&self, folder: &Path) -> Result<()> {
         let name = self.version.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
         write(&folder.join(format!("{name}.json")), &self.lines()?)

@@ -21,7 +21,7 @@ fn main() -> io::Result<()> {
     )
 }
 
-/// Writes a twin of a file in `crates` in which `line` reads otherwise. A line that is not there any more is an
+/// Writes a twin of a file in `crates` in which `line` is replaced. A line that no longer exists is an
 /// error, so that no twin is silently whole.
 fn twin(name: &str, file: &str, line: &str, broken: &str) -> io::Result<()> {
     let folder = env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?;

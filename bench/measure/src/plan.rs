@@ -81,7 +81,7 @@ pub enum Work {
         /// How long.
         span: Duration,
     },
-    /// Tasks that each go round [`LOCKS_OF_A_TASK`](crate::LOCKS_OF_A_TASK) locks of their own and try them, without waiting.
+    /// Each task tries its own [`LOCKS_OF_A_TASK`](crate::LOCKS_OF_A_TASK) locks in turn, without waiting.
     Tries {
         /// How many.
         tasks: u32,

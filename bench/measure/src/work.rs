@@ -11,8 +11,8 @@ use crate::{Client, Ending, Lock, Meter, Names, Plan, Report, Runtime, Turn, Wor
 
 /// How long waiters are left alone until they surely wait.
 const SETTLE: Duration = Duration::from_millis(300);
-/// How many locks a task goes round that tries. The first locks of all tasks come first in the order of names, so that a process
-/// that holds as many locks as there are tasks holds one of each task's.
+/// How many locks a task tries in turn. Names sort the first locks of all tasks before the others, so a process that holds as many
+/// locks as there are tasks holds one lock of each task.
 pub const LOCKS_OF_A_TASK: u32 = 16;
 /// How many locks are asked for at a time by a process that wants many.
 const AT_ONCE: usize = 64;
@@ -121,7 +121,7 @@ async fn all_tries<L: Lock>(rounds: &[Vec<Arc<L>>], span: Duration) -> Result<Pa
         let locks = locks.clone();
         tasks.spawn(async move {
             let mut pairs = Pairs::default();
-            // Tasks begin at different places, so that at any time about the same share of them meets a lock that is held.
+            // Tasks begin at different locks, so that at any time about the same share of them finds a lock held.
             for lock in locks.iter().cycle().skip(number) {
                 let begun = now();
                 if begun >= until {

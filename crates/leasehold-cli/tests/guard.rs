@@ -97,7 +97,7 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // Not before what it guards is dead: if a guard is killed first, its grandchildren stay.
+        // Killed only after the process that it guards: otherwise its grandchildren stay.
         self.line = None;
         if std::thread::panicking() {
             let _ = self.process.kill();

@@ -1,7 +1,7 @@
 //! How much memory a held lease and a waiter keep in this process, without what the store keeps.
 //!
-//! Counted in allocations, so the same on each run and machine. What a field costs shows here: it is there once for each
-//! of them.
+//! Allocations are counted, so the result is the same on each run and machine. A field that is added to each lease or
+//! waiter shows here.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "tests may")]
 
 use std::alloc::System;
@@ -20,23 +20,23 @@ use test_support::bounds::Watchdog;
 #[global_allocator]
 static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// So many that what a client needs at all does not count.
+/// So many that the client's fixed memory does not matter.
 const MANY: usize = 4096;
-/// What a general allocator needs for a block beside its contents, about.
+/// About what a general allocator needs for a block in addition to its contents.
 const BLOCK: usize = 16;
 const TTL: Duration = Duration::from_secs(30);
 
-/// What each may keep, in bytes. A field of 200 bytes is too much.
+/// The limits for each, in bytes. One more field of 200 bytes exceeds them.
 struct Limits {
     lease: usize,
     waiter: usize,
 }
 
 const LIMITS: Limits = Limits { lease: 1_120, waiter: 2_370 };
-/// With an observer, which is there if the feature `tracing` is on.
+/// The limits with an observer, which the feature `tracing` adds.
 const OBSERVED: Limits = Limits { lease: 1_500, waiter: 2_960 };
 
-/// What is allocated.
+/// The allocated memory.
 #[derive(Clone, Copy, Debug)]
 struct Memory {
     bytes: usize,
@@ -96,7 +96,7 @@ impl Bench {
     }
 }
 
-/// How many observers a client has that adds none.
+/// How many observers a client has by default.
 struct Observers(usize);
 
 impl Build for Observers {
@@ -155,7 +155,7 @@ async fn at_the_store() -> [Memory; 2] {
 }
 
 async fn each_is_at_most(what: &str, most: usize, measure: impl Fn() -> Memory) {
-    // What was needed on the way is freed by other threads, which may take a moment.
+    // Other threads free temporary memory, which may take a moment.
     let mut each = measure().each();
     for _ in 0..500 {
         if each <= most {
@@ -174,10 +174,10 @@ async fn a_lease_and_a_waiter_keep_little() {
     let (limits, [held, queued]) = (limits(), at_the_store().await);
     let bench = Bench::new();
     let mutexes_held = mutexes(&bench.holder);
-    // Whatever a client needs at all.
+    // The client's fixed memory.
     bench.holder.mutex("first").acquire().await.unwrap().release().await.unwrap();
     let before = Memory::in_use();
-    // What was needed for an earlier hold is not kept for a later one.
+    // Memory of an earlier hold is not kept for a later one.
     for guard in bench.hold(&mutexes_held).await {
         guard.release().await.unwrap();
     }

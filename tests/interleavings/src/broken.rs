@@ -10,7 +10,7 @@ pub mod hasty_renewals {
     include!(concat!(env!("OUT_DIR"), "/hasty_renewals.rs"));
 }
 
-/// Slots that a thread waits for without a last look whether one is free.
+/// Slots where a thread joins the line without checking again whether a slot is free.
 pub(crate) mod hasty_slots {
     include!(concat!(env!("OUT_DIR"), "/hasty_slots.rs"));
 }

@@ -1,4 +1,4 @@
-//! `lock-host`, `lock-blocking` and what the threads of `lock-redis` share once more, from the same files, with
+//! `lock-host`, `lock-blocking` and the code that threads share in `lock-redis`, compiled again from the same files, with
 //! shuttle's threads and locks in `sync`.
 //!
 //! Time is a clock that a test moves, and randomness is a counter: so a schedule decides everything and can be run

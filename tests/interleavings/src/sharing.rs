@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::sync::{Arc, thread};
 
-/// Some of them send requests of others, one connection breaks, and all are answered.
+/// Some threads send the requests of others, one connection breaks, and all requests are answered.
 macro_rules! threads_share {
     ($module:path) => {{
         use $module::{Outcome, Slot, Slots};

@@ -23,7 +23,7 @@ async fn drop_after<F: Future>(polls: usize, future: F) -> bool {
     false
 }
 
-/// Before the request is sent, when the store has carried it out, and before the answer is there.
+/// Dropped before the request is sent, after the store has carried it out, and before the answer arrives.
 #[tokio::test]
 async fn a_request_dropped_at_any_point_is_carried_on() {
     let bench = Bench::new();

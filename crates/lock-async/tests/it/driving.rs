@@ -1,4 +1,4 @@
-//! Requests that the task that waits for them runs itself, and who continues them when it does not.
+//! Requests that a waiting task runs itself, and what continues them when the task does not.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -17,7 +17,7 @@ use crate::support::{Bench, Hook, Hooked, Names, PATIENCE, Yielding, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A client, and the names of what its observer is told.
+/// A client, and the names of the events that its observer gets.
 fn observed(bench: &Bench) -> (Client, Receiver<&'static str>) {
     let (sender, told) = channel();
     let backend = Arc::new(Faulty::new(bench.store.nonblocking(), &bench.faults));
@@ -29,7 +29,7 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Waits until the observer is told this, while everything else goes on.
+/// Waits until the observer gets this event, while everything else continues.
 async fn is_told(told: &mut Receiver<&'static str>, what: &str) {
     for _ in 0..4000 {
         if told.try_recv().is_ok_and(|name| name == what) {
@@ -40,7 +40,7 @@ async fn is_told(told: &mut Receiver<&'static str>, what: &str) {
     panic!("nobody was told of \"{what}\"");
 }
 
-/// Its own task runs an acquire, and another one of this client waits for the same lock.
+/// A task runs its own acquire, and another task of this client waits for the same lock.
 #[tokio::test]
 async fn a_task_that_is_not_polled_holds_up_nobody_at_its_lock() {
     let bench = Bench::new();
@@ -92,7 +92,7 @@ async fn a_task_whose_request_a_loop_continues_hears_the_answer() {
     drop(next.await.unwrap());
 }
 
-/// Another task of this client comes in the middle of the poll.
+/// Another task of this client asks in the middle of the poll.
 #[tokio::test]
 async fn a_request_that_is_wanted_while_it_is_polled_goes_on() {
     let bench = Bench::new();
@@ -118,7 +118,7 @@ async fn a_request_that_is_wanted_while_it_is_polled_goes_on() {
     releasing.await.unwrap();
 }
 
-/// Nobody else is there, so the alarm is what has a loop continue.
+/// There is no other task, so the alarm makes a loop continue the request.
 #[tokio::test]
 async fn a_request_of_a_task_that_is_not_polled_goes_on_after_a_second() {
     let bench = Bench::new();
@@ -139,7 +139,7 @@ async fn a_request_of_a_task_that_is_not_polled_goes_on_after_a_second() {
     releasing.await.unwrap();
 }
 
-/// What the user's task runs is under way as well.
+/// A request that the user's task runs also counts as under way.
 #[tokio::test]
 async fn closing_waits_for_a_release_that_a_task_runs() {
     let bench = Bench::new();
@@ -200,7 +200,7 @@ fn a_release_that_a_task_runs_as_the_runtime_ends_is_repeated() {
     }
 }
 
-/// The task lives on another runtime than the client, which ends first.
+/// The task runs on another runtime than the client's, which ends first.
 #[test]
 fn a_task_on_another_runtime_goes_on_when_that_of_the_client_has_ended() {
     let bench = Bench::new();
@@ -251,7 +251,7 @@ fn a_release_of_a_task_that_is_not_polled_goes_on_when_the_runtime_of_the_client
     });
 }
 
-/// Tasks that wait, hold, give up and leave at two locks, on several threads. Nothing gets lost, and nobody is stuck.
+/// Tasks that wait, hold, give up and leave at two locks, on several threads. No request is lost, and no task hangs.
 #[test]
 fn tasks_on_several_threads_hand_their_requests_over() {
     const TASKS: u64 = 8;

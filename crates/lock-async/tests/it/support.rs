@@ -13,7 +13,7 @@ use lock_memory::MemoryStore;
 use lock_memory::faults::{Faults, Faulty};
 use lock_memory::nonblocking::Memory;
 
-/// Longer than anything takes. A test that waits for this long fails.
+/// Longer than any step takes. A test that waits this long fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Bench {
@@ -170,12 +170,12 @@ impl AsyncBackend for Yielding {
     }
 }
 
-/// Passes on the names of what it is told.
+/// Passes on the names of the events that it gets.
 pub(crate) struct Names(pub(crate) Sender<&'static str>);
 
 impl Observer for Names {
     fn observe(&self, occurrence: &Occurrence) {
-        // A test that has heard enough may be over.
+        // The test may have ended.
         _ = self.0.send(occurrence.name());
     }
 }

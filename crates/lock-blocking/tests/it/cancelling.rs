@@ -10,7 +10,7 @@ use crate::support::{Bench, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Waits on a thread of its own. Returns the outcome.
+/// Waits on a separate thread, and returns the outcome.
 fn waiting(client: &Client, name: &str, cancel: &CancelToken) -> thread::JoinHandle<Result<(), AcquireError>> {
     let (mutex, cancel) = (client.mutex(name), cancel.clone());
     thread::spawn(move || mutex.acquire_with(&cancel).map(drop))

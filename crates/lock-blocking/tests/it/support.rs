@@ -12,7 +12,7 @@ use lock_memory::blocking::Memory;
 use lock_memory::faults::{Faults, Faulty};
 use test_support::bounds::Watchdog;
 
-/// Longer than anything takes. A test that waits for this long fails.
+/// Longer than any step takes. A test that waits this long fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Bench {

@@ -39,7 +39,7 @@ pub fn racing_claims_have_one_winner(bench: &Bench) {
     }
 }
 
-/// Requests for different locks that are under way together have the answers that each would have alone.
+/// Concurrent requests for different locks get the same answers as each would alone.
 pub fn requests_under_way_together_have_their_own_answers(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let claims: Vec<_> = (0..16).map(|number| claim(&format!("a{number}"))).collect();
@@ -59,7 +59,7 @@ pub fn requests_under_way_together_have_their_own_answers(bench: &Bench) {
     free.for_each(|(_, mine)| drop(two.take(&claim(mine.name.as_str()))));
 }
 
-/// Does something for all of these at the same time.
+/// Runs something for all of these at the same time.
 fn together(claims: &[Claim], act: impl Fn(usize, &Claim) + Sync) {
     let start = Barrier::new(claims.len());
     std::thread::scope(|scope| {

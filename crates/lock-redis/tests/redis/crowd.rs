@@ -1,4 +1,4 @@
-//! A client whose requests wait together.
+//! A client whose requests are sent together.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) enum Said {
     Released(Result<Released, BackendError>),
 }
 
-/// A client on one thread: what tasks ask in one go waits together, but for the first request, which is sent at once.
+/// A client on one thread. Requests that are made at once wait together behind the first, which is sent immediately.
 pub(crate) struct Crowd {
     pub(crate) runtime: Runtime,
     pub(crate) redis: Arc<nonblocking::Redis>,
@@ -35,7 +35,7 @@ impl Crowd {
         Self { runtime, redis }
     }
 
-    /// Asks everything in one go, behind a request that is sent alone.
+    /// Makes all requests at once, behind one that is sent alone.
     pub(crate) fn ask(&self, asks: Vec<Ask>) -> Vec<Said> {
         let alone = Ask::Release(release_of(&claim("alone"), Certainty::Unknown));
         let mut said = self.runtime.block_on(async {

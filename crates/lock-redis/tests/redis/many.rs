@@ -1,4 +1,4 @@
-//! Requests of one verb for different locks, which are one command: each has the answer that it would have alone.
+//! Requests of one verb for different locks, sent as one command: each gets the answer that it would get alone.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -92,7 +92,7 @@ fn unusual_ones_among_others(server: &RedisServer) {
     all_or_nothing(&rival.ask(vec![Ask::Release(release_of(&claims[4], Certainty::Unknown))]));
     let again = crowd.take(&claims[5..6])[0].tokens;
     server.command::<()>(&["SET", "lock 6", "c2VjcmV0", "PX", "60000"]);
-    // Somebody waits for a free lock: whose turn it is has it.
+    // A free lock with a waiter goes to that waiter.
     rival.take(&[claim("lock 7")]);
     let next = Claim { queueing: Queueing::Wanted, ..claim("lock 7") };
     assert!(matches!(rival.acquire(std::slice::from_ref(&next))[0], Ok(Answer::Queued { .. })));
@@ -248,13 +248,13 @@ fn a_lost_reply_leaves_each_outcome_unknown() {
     }
     assert!(proxy.fired() > 0, "no reply was lost");
     proxy.heal();
-    // Asking again is the same request, whatever became of the first one.
+    // Asking again is the same request, whether or not the first one took effect.
     let leases = crowd.take(&claims);
     for (claim, lease) in claims.iter().zip(&leases) {
         let stored: String = server.command(&["GET", claim.name.as_str()]);
         assert!(stored.contains(&format!(":{}:", lease.tokens.high())), "{stored}");
     }
-    // A release is asked again by itself.
+    // A release is repeated automatically.
     proxy.set(Fault::CutOneReply);
     all_released(crowd.release(&claims));
     assert!(proxy.fired() > 0, "no reply was lost");

@@ -76,7 +76,7 @@ impl BlockingQuorumNode for OnTokio {
     }
 }
 
-/// A node that measures the time itself is heard first.
+/// A node that watches the time itself answers first.
 const GRACE: Duration = Duration::from_millis(20);
 
 fn on_tokio(url: &str) -> Node {

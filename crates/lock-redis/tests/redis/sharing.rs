@@ -114,7 +114,7 @@ fn a_turn_that_nobody_knows_is_given_back() {
     }
 }
 
-/// A task runs its requests itself. Their timers and the connection are those of the runtime that the client was made on.
+/// A task runs its requests itself, with the timers and the connection of the client's runtime.
 #[test]
 fn a_client_is_used_from_a_runtime_that_has_no_timers_and_no_network() {
     let server = RedisServer::start();

@@ -20,8 +20,7 @@ fn claim_of(lock: usize) -> Claim {
     claim(&format!("lock {lock}"))
 }
 
-/// The tokens of the locks with odd numbers. The others are held, so that an answer that went to another request would
-/// show.
+/// The tokens of the locks with odd numbers. The others are held, which shows an answer that went to another request.
 fn tokens_of(answers: impl IntoIterator<Item = (usize, Answer)>) -> BTreeSet<TokenRange> {
     let mut tokens = BTreeSet::new();
     for (lock, answer) in answers {
@@ -147,7 +146,7 @@ fn a_connection_that_breaks_under_many_threads_breaks_no_promise() {
     assert!(held.is_empty(), "left behind: {held:?}");
 }
 
-/// Gives a lock back over a network that breaks again and again, and returns the first answer.
+/// Releases a lock over a network that breaks repeatedly, and returns the first answer.
 fn release_in_the_end(client: &Client, claim: &Claim, certainty: Certainty) -> Result<Released, BackendError> {
     let first = client.release(&release_of(claim, certainty), SOON);
     if first.is_err() {

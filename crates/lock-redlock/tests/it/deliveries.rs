@@ -333,7 +333,7 @@ fn a_claim_that_is_forgotten_may_still_arrive() {
     assert!(client.verdicts.remove(&release).is_some());
 }
 
-/// A verb found that a node does not vote. There is one pass at a time, and it belongs to no request.
+/// A verb found a node that does not vote. One pass runs at a time, and belongs to no request.
 #[test]
 fn a_pass_begins_when_it_is_due() {
     let rig = Rig::in_use(3);

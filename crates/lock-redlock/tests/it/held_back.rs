@@ -25,7 +25,7 @@ fn releasing(within: Duration) -> Script {
     script
 }
 
-/// What is said of the claims in the releases that were sent, and how long their tombstones live.
+/// The releases that were sent: the node, what they say about the claim, and how long their tombstones live.
 fn releases(script: &Script) -> Vec<(usize, Certainty, Duration)> {
     let told = |sent: &Outgoing| {
         let Ask::Release(request) = &sent.ask else { return None };
@@ -84,7 +84,7 @@ fn the_next_claim_follows_the_release_and_its_own_release_waits_for_it() {
     assert!(sent.len() == 3 && is_release(sent[1]) && is_claim(sent[2]), "{sent:?}");
 }
 
-/// It belongs to another lock, or nothing is held back before it.
+/// They are for other locks, or nothing is held back before them.
 #[test]
 fn other_claims_wait_for_nothing() {
     let mut script = releasing(WITHIN);
@@ -146,7 +146,7 @@ fn what_is_held_back_is_sent_with_a_tombstone_before_the_process_ends() {
     assert_eq!(script.asked(is_release), [0], "it is sent once");
 }
 
-/// The runtime of the program ended, and the keeper's finishes.
+/// The program's runtime has ended, and the keeper's runtime finishes the work.
 #[test]
 fn what_nobody_would_report_is_sent_with_a_tombstone_before_the_process_ends() {
     let mut script = releasing(WITHIN);
@@ -156,7 +156,7 @@ fn what_nobody_would_report_is_sent_with_a_tombstone_before_the_process_ends() {
     assert_eq!(releases(&script)[2], (2, Certainty::Unknown, MAX_TTL));
 }
 
-/// The task that would report the answer is gone, and the one that waits behind it hears of that.
+/// The task that would report the answer is gone, and the request behind it fails.
 #[test]
 fn what_waits_for_an_answer_that_nobody_will_report_has_failed() {
     let mut script = releasing(WITHIN);

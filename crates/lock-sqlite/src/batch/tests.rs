@@ -19,7 +19,7 @@ use crate::store::Store;
 use crate::verb::{Verb, work};
 use crate::{SqliteConfig, Timing};
 
-/// A line that is served only when the test says so, so that it knows what is in a batch.
+/// A line that only the test serves, so that it controls what is in a batch.
 struct Rig {
     line: Arc<Line>,
     first: Option<Serving>,
@@ -30,13 +30,13 @@ struct Rig {
     directory: tempfile::TempDir,
 }
 
-/// What was seen of commits as they began.
+/// What the tests observe when commits begin.
 #[derive(Default)]
 struct Commits {
     count: AtomicUsize,
     /// How many requests were answered.
     answered: AtomicUsize,
-    /// How many had been when the last commit began.
+    /// How many had been answered when the last commit began.
     before: AtomicUsize,
     fail: AtomicUsize,
 }
@@ -156,7 +156,7 @@ fn a_batch_is_bounded() {
     let answers: Vec<_> = (0..count).map(|n| rig.ask(claim(&format!("job:{n}"), n))).collect();
     assert_eq!(rig.serve(), 3);
     answers.iter().for_each(|answer| assert!(token(answer) > 0));
-    // Nobody else can write meanwhile.
+    // No other connection can write meanwhile.
     let clock = rig.clock.clone();
     let slow = move || {
         let clock = clock.clone();
@@ -191,7 +191,7 @@ fn one_that_is_held_and_one_that_was_given_up_are_refused_and_the_others_are_gra
     assert!(!rig.holds(&given_up));
 }
 
-/// Does what it is asked, and then fails.
+/// Does its work, and then fails.
 fn half_done(claim: Claim) -> impl Verb<Answer = ()> {
     work(move |transaction| {
         transaction.acquire(&claim)?;

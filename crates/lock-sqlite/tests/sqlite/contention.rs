@@ -106,7 +106,7 @@ fn processes_exclude_each_other() {
     assert!(tokens.is_sorted_by(|earlier, later| earlier < later), "{tokens:?}");
 }
 
-/// Played by another test as a process of its own; does nothing otherwise.
+/// Another test runs this as a separate process; otherwise it does nothing.
 #[test]
 fn adds_up() {
     let Some((directory, client)) = played_on() else { return };
@@ -129,7 +129,7 @@ fn others_can_use_the_file_of_a_process_that_was_killed_while_it_wrote() {
     let client = Sqlite::open(&rig.config()).unwrap();
     for turns in [1, 10, 23, 40, 57] {
         let mut player = play("writes_until_it_is_killed", rig.directory.path());
-        // It is at work once it has reported this many turns; it ends by itself if it never does.
+        // The process is at work once it has reported this many turns. If it never does, it ends by itself.
         let told = BufReader::new(player.stdout.take().unwrap()).lines().map(Result::unwrap);
         let told = told.filter(|line| line.ends_with(TURN)).take(turns).count();
         player.kill().unwrap();
@@ -145,7 +145,7 @@ fn others_can_use_the_file_of_a_process_that_was_killed_while_it_wrote() {
 
 const TURN: &str = "one more turn";
 
-/// Played by another test as a process of its own; does nothing otherwise.
+/// Another test runs this as a separate process; otherwise it does nothing.
 #[test]
 fn writes_until_it_is_killed() {
     let Some((_, client)) = played_on() else { return };
@@ -159,7 +159,7 @@ fn writes_until_it_is_killed() {
     }
 }
 
-/// Its threads share commits: each is told of its grant after the commit.
+/// The threads of the process share commits, and each gets its grant after the commit.
 #[test]
 fn what_a_killed_process_was_granted_is_in_the_file() {
     let rig = Rig::new();
@@ -190,7 +190,7 @@ fn what_a_killed_process_was_granted_is_in_the_file() {
 const HELD: &str = "held";
 const LEAVING: &str = "leaving";
 
-/// Played by another test as a process of its own; does nothing otherwise.
+/// Another test runs this as a separate process; otherwise it does nothing.
 #[test]
 fn tells_what_it_is_granted() {
     let Some((_, client)) = played_on() else { return };

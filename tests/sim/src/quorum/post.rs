@@ -46,7 +46,7 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// As a Redis node does it: what is idempotent is sent once more if its connection breaks.
+    /// Like a Redis node, sends an idempotent request once more if its connection breaks.
     fn repeat(&mut self) -> bool {
         let repeats = !self.is_repeated && matches!(self.outgoing.ask, Ask::Release(_) | Ask::Fence { .. });
         if repeats {

@@ -111,8 +111,8 @@ impl Redlock {
         heard
     }
 
-    /// Carries out what the quorum wants done, over these connections: also a pass that it begins by itself, and what was held back
-    /// until the outcome before.
+    /// Carries out the quorum's outputs over these connections, including passes that it begins by itself and requests that were held
+    /// back until an earlier outcome.
     fn take_outputs(&mut self, env: &mut Env<Words>, now: Moment, side: Side, heard: &mut Vec<Heard>) {
         while let Some(output) = self.quorum.poll() {
             match output {

@@ -153,7 +153,7 @@ impl Play {
         let Some(index) = index.checked_rem(self.grants.len()) else { return Ok(()) };
         let granted = &self.grants[index];
         let high = token(granted.tokens.high().get() + above);
-        // Sometimes for an owner that was never granted this.
+        // Sometimes for an owner that never got this grant.
         let lease = Lease { owner: owner(byte), tokens: TokenRange::new(high, high).unwrap(), ..granted.clone() };
         let answer = self.node.fence(self.clock, lease.clone());
         let expected = match &mut self.stored {
