@@ -29,7 +29,7 @@ impl Ground<'_> {
         Ok(with_rounds(subject, figures))
     }
 
-    /// One task, while a process of ours has other locks. Costs are those of both; so are rounds.
+    /// One task, while another leasehold process takes other locks. Costs and rounds are those of both processes.
     pub(crate) fn beside(&mut self, subject: Subject) -> Result<Figures> {
         self.found()?;
         let work = self.one_lock("neighbour", self.scale.span);

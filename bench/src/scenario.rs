@@ -163,7 +163,7 @@ pub(crate) const ALL: [Scenario; 31] = [
     ),
     scenario("quorum-one", "Five nodes: one task, a free lock", Kind::Quorum { tasks: 1 }),
     scenario("quorum-64", "Five nodes: 64 tasks, a free lock each, one client", Kind::Quorum { tasks: 64 }),
-    scenario("quorum-beside", "Five nodes: one task, beside another process of ours with other locks", Kind::Beside),
+    scenario("quorum-beside", "Five nodes: one task, beside another leasehold process with other locks", Kind::Beside),
     scenario("quorum-killed", "Five nodes, one of them killed: one task, a free lock", Kind::Broken(Fault::Killed)),
     scenario("quorum-hung", "Five nodes, one of them hung: one task, a free lock", Kind::Broken(Fault::Hung)),
     scenario("sqlite-one", "SQLite: one task, a free lock", Kind::SqlitePairs { tasks: 1 }),

@@ -88,7 +88,7 @@ pub fn a_holder_is_shown_as_it_is(bench: &Bench) {
     assert_eq!(entry.waiters, 0);
     let remaining = entry.remaining.expect("a lease ends");
     assert!(remaining <= LONG && remaining > LONG / 2, "{remaining:?}");
-    let Holder::Leasehold { tokens, note } = entry.holder else { panic!("the holder is one of ours") };
+    let Holder::Leasehold { tokens, note } = entry.holder else { panic!("the holder is not a leasehold client") };
     assert_eq!((tokens, note.why()), (lease.tokens, "conformance"));
     assert_eq!(note.host(), lock_host::host_name());
     if keeps_a_queue(two.capabilities()) {

@@ -21,7 +21,7 @@ pub fn busy_names_the_holder_and_what_remains(bench: &Bench) {
             assert_eq!(tokens, lease.tokens);
             assert_eq!((note.pid(), note.why()), (Some(std::process::id()), "conformance"));
         }
-        Holder::Foreign => panic!("the holder is one of ours"),
+        Holder::Foreign => panic!("the holder is not a leasehold client"),
     }
     let remaining = put_off.remaining.unwrap_or(LONG);
     assert!(remaining <= LONG && remaining > LONG / 2, "{remaining:?} of {LONG:?}");

@@ -97,7 +97,7 @@ fn unusual_ones_among_others(server: &RedisServer) {
     let next = Claim { queueing: Queueing::Wanted, ..claim("lock 7") };
     assert!(matches!(rival.acquire(std::slice::from_ref(&next))[0], Ok(Answer::Queued { .. })));
     server.command::<()>(&["DEL", "lock 7"]);
-    // A key of ours that another program overwrote.
+    // Another program overwrote one of our keys.
     claims[9].queueing = Queueing::Wanted;
     server.command::<()>(&["SET", "leasehold:{lock 9}:w", "damaged"]);
 

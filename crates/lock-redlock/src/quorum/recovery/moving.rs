@@ -54,9 +54,9 @@ impl Pass {
         self.heirs(nodes, predecessor).filter(is_old).count() >= all - all / 2
     }
 
-    /// Whether every token that was drawn before a move from that deployment is still known. It is if enough nodes have
-    /// abstained since the move that no majority of ours can have voted, and enough of them kept their counters to cover
-    /// every majority of that deployment.
+    /// Whether every token that was drawn before a move from that deployment is still known. Two things must hold. Since
+    /// the move, too many nodes have abstained for a majority of this deployment to have voted. And of these nodes, enough
+    /// kept their counters to include one of every majority of that deployment.
     pub(super) fn are_counters_kept(&self, nodes: &Nodes, predecessor: &Membership) -> bool {
         // One that forgets afterwards is marked.
         let since_the_move =
