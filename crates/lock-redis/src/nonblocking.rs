@@ -118,9 +118,9 @@ impl Redis {
         self.repeat(question, span, first).await
     }
 
-    /// Like [`answer`](Self::answer), but over a connection that is up no time is measured: the caller drops the request
-    /// when `within` is over. That saves a timer for each request to a node.
-    pub(crate) async fn answer_in_time<Q: Question + Sync>(
+    /// Like [`answer`](Self::answer), but without a timer if the connection is already up: the caller drops the request
+    /// when `within` is over. A quorum has one timer for the requests to all its nodes.
+    pub(crate) async fn answer_untimed<Q: Question + Sync>(
         &self,
         question: &Q,
         within: Duration,

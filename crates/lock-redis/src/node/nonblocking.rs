@@ -34,7 +34,7 @@ impl RedisNode {
 
     fn answer(&self, ask: &Ask, within: Duration) -> impl Future<Output = Result<Told, Failure>> + Send {
         match parts(ask) {
-            None => Either::Left(self.redis.answer_in_time(ask, within)),
+            None => Either::Left(self.redis.answer_untimed(ask, within)),
             // Boxed: most requests do not need this space.
             Some(parts) => Either::Right(Box::pin(self.in_parts(parts, Span::from_now(within)))),
         }

@@ -40,7 +40,7 @@ fn a_stopped_server_means_unknown_and_the_release_undoes_the_acquire() {
 }
 
 #[test]
-fn a_slow_answer_in_time_is_an_answer() {
+fn a_slow_answer_untimed_is_an_answer() {
     let server = RedisServer::start();
     for (facade, client) in both(&server.url()) {
         let before = draw(&client, facade);
