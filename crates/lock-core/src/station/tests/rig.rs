@@ -208,7 +208,7 @@ impl Rig {
     /// What a grant to the latest claim looks like.
     pub(super) fn lease(&self, low: u64, high: u64) -> Lease {
         let claim = &self.claim.as_ref().expect("a claim went out").1;
-        Lease { name: claim.name.clone(), owner: claim.owner, tokens: tokens(low, high), terms: claim.terms }
+        claim.lease(tokens(low, high))
     }
 
     /// What the present guard knows.
