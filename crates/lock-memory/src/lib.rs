@@ -30,7 +30,7 @@
 //! # Ok::<(), lock_core::BackendError>(())
 //! ```
 //!
-//! Reading order: `store` (the verbs) · `lock` (what they do to one lock) · `hand_over` (what
+//! Reading order: `store` (the verbs) · `lock` (what they do to one lock) · `latches` · `hand_over` (what
 //! clients are told) · `client` (who asks, and where events go) · `nonblocking`, `blocking` (the backends) · `config` (URLs) · `faults` (a wrapper that makes any backend fail on command) · `node` (one node of a quorum).
 
 pub mod blocking;
@@ -38,6 +38,7 @@ mod client;
 mod config;
 pub mod faults;
 mod hand_over;
+mod latches;
 mod lock;
 pub mod node;
 pub mod nonblocking;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
+use lock_core::latch::{Request, Seen};
 use lock_core::{
     Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Fenced, FencingToken, Invalid, Lease, LockName,
     Moment, Operation, Owner, ReleaseRequest, Released, Renewed, TokenRange, Width,
@@ -14,6 +15,7 @@ use lock_core::{
 
 use crate::BACKEND;
 pub use crate::hand_over::{ClientId, HandOver, Hint};
+use crate::latches::Latches;
 pub use crate::lock::Hold;
 use crate::lock::Lock;
 
@@ -24,6 +26,7 @@ use crate::lock::Lock;
 pub struct Store {
     last_token: LastToken,
     locks: BTreeMap<LockName, Lock>,
+    latches: Latches,
     hand_overs: Vec<HandOver>,
     hints: Vec<Hint>,
 }
@@ -213,12 +216,21 @@ impl Store {
         Ok(Revoked::Revoked)
     }
 
+    /// Carries out a request about a latch, and answers with the latch as it is then. A client that looks and wants to be
+    /// notified gets a hint when all have arrived, or when the latch is reset.
+    pub fn latch(&mut self, now: Moment, client: ClientId, request: &Request) -> Seen {
+        let (seen, told) = self.latches.ask(now, client, request);
+        let event = || Event::LatchChanged { name: request.name.clone() };
+        self.hints.extend(told.into_iter().map(|client| Hint { client, event: event() }));
+        seen
+    }
+
     /// The hand-overs since the last call, to be sent to their clients.
     pub fn take_hand_overs(&mut self) -> Vec<HandOver> {
         std::mem::take(&mut self.hand_overs)
     }
 
-    /// The hints since the last call: to holders, that somebody began to wait, and to the head of a queue, that it should ask
+    /// The hints since the last call: to holders, that somebody began to wait; to those who watch a latch; and to the head of a queue, that it should ask
     /// how long the lock is kept.
     pub fn take_hints(&mut self) -> Vec<Hint> {
         std::mem::take(&mut self.hints)
