@@ -155,7 +155,7 @@ impl fmt::Debug for EventSink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Owner, Terms, TokenRange, Ttl, Width};
+    use crate::{Owner, Slots, Terms, TokenRange, Ttl, Width};
 
     /// Knows one owner, and keeps what it heard and released.
     struct Client {
@@ -191,7 +191,8 @@ mod tests {
 
     fn granted(byte: u8) -> Event {
         let (owner, tokens) = (Owner::from_random([byte; 16]), TokenRange::above(0, Width::ONE).unwrap());
-        let lease = Lease { name: "a".parse().unwrap(), owner, tokens, terms: Terms::exclusive(Ttl::DEFAULT) };
+        let (name, terms) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT));
+        let lease = Lease { name, owner, tokens, terms, slots: Slots::NONE };
         Event::Granted { lease, valid_for: Ttl::DEFAULT.get(), wanted: false }
     }
 

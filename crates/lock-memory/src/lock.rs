@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lock_core::inspect::Entry;
 use lock_core::{
-    Answer, BackendError, Claim, FencingToken, Holder, Lease, LockName, Moment, Note, Owner, Queueing, Terms,
+    Answer, BackendError, Claim, FencingToken, Holder, Lease, LockName, Moment, Note, Owner, Queueing, Slots, Terms,
     TokenRange, Ttl, Width,
 };
 
@@ -124,7 +124,7 @@ impl Lock {
     pub(crate) fn grant(&mut self, now: Moment, client: ClientId, claim: &Claim, tokens: TokenRange) -> Answer {
         self.drop_place(claim.owner);
         self.hold = Some(Hold::new(now, Some(client), claim, tokens));
-        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
+        let lease = claim.lease(tokens);
         Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: self.is_wanted_at(now) }
     }
 
@@ -183,7 +183,7 @@ impl Lock {
         let Place { owner, client, terms, note, .. } = self.queue.remove(0);
         let valid_for = place_for(terms.ttl);
         self.hold = Some(Hold { owner, tokens, until: now + valid_for, client: Some(client), note });
-        let lease = Lease { name: name.clone(), owner, tokens, terms };
+        let lease = Lease { name: name.clone(), owner, tokens, terms, slots: Slots::NONE };
         Ok(Some(HandOver { client, lease, valid_for, wanted: self.is_wanted_at(now) }))
     }
 

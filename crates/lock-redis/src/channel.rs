@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lock_core::{Event, EventSink, Lease, Listeners, Owner, Prefix, Terms, TokenRange, Ttl};
+use lock_core::{Event, EventSink, Lease, Listeners, Owner, Prefix, Slots, Terms, TokenRange, Ttl};
 
 use crate::value::token;
 
@@ -126,7 +126,7 @@ fn granted(prefix: &Prefix, told: &str) -> Option<Event> {
     let valid_for = millis(words.next()?)?;
     let name = prefix.name(words.next()?)?;
     Some(Event::Granted {
-        lease: Lease { name, owner, tokens, terms: Terms::exclusive(ttl) },
+        lease: Lease { name, owner, tokens, terms: Terms::exclusive(ttl), slots: Slots::NONE },
         valid_for,
         wanted: false,
     })
