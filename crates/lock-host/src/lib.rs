@@ -5,8 +5,8 @@
 //!
 //! - This host: `clock`, `alarms`, `host`.
 //! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`.
-//! - One lock: `options` (how to hold it), `lock` (a name with its options), `asking`, `cancel` (ends a wait), `site` (a station with its
-//!   waiters).
+//! - One lock: `options` (how to hold it), `lock` (a name with its options), `member` (a lock of several), `asking`, `cancel` (ends a
+//!   wait), `site` (a station with its waiters).
 //! - One hold: `turn`, `proof`, `inquiry` (a request to the store about it).
 //! - `macros`: methods that the types of both facades have.
 //! - Observing: `observer` and `outcome` (what is told), `diary` (from a station's inputs and outputs), `watch` (to whom), `locked` (when:
@@ -28,6 +28,7 @@ mod keeping;
 mod lock;
 mod locked;
 mod macros;
+mod member;
 mod observer;
 mod options;
 mod outcome;
@@ -61,6 +62,7 @@ pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use lock::Lock;
 pub use locked::Telling;
+pub use member::{ClientId, Member};
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
 pub use options::LockOptions;
 pub use outcome::Outcome;

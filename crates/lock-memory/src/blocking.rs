@@ -6,7 +6,7 @@ use std::time::Duration;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim, EventSink, Fenced,
-    FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
+    FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 
@@ -56,6 +56,10 @@ impl Backend for Memory {
 
     fn listen(&self, sink: EventSink) {
         self.0.listen(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        Some(self.0.locate(name))
     }
 }
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim, Durability, EventSink,
-    Fenced, FencingToken, Invalid, Isolation, Lease, LockName, Operation, Prefix, Queueing, ReleaseRequest, Released,
-    Renewed,
+    Fenced, FencingToken, Invalid, Isolation, Lease, Location, LockName, Operation, Prefix, Queueing, ReleaseRequest,
+    Released, Renewed,
 };
 use redis::Client;
 
@@ -163,6 +163,10 @@ impl Backend for Redis {
 
     fn listen(&self, sink: EventSink) {
         self.wire.listen(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        self.wire.locate(name)
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -11,7 +11,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, Durability, EventSink, Fenced,
-    Invalid, Isolation, Lease, Operation, Prefix, Queueing, ReleaseRequest, Released, Renewed, RequestOrder,
+    Invalid, Isolation, Lease, Location, LockName, Operation, Prefix, Queueing, ReleaseRequest, Released, Renewed,
+    RequestOrder,
 };
 use redis::{Client, RedisResult, Value};
 use tokio::task::spawn_blocking;
@@ -233,6 +234,10 @@ impl Backend for Redis {
 
     fn listen(&self, sink: EventSink) {
         self.wire.listen(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        self.wire.locate(name)
     }
 
     fn warnings(&self) -> Vec<String> {

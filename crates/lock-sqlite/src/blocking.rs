@@ -6,7 +6,7 @@ use std::time::Duration;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim, EventSink, Fenced,
-    FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
+    FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::{Clock, HostClock};
 
@@ -67,6 +67,10 @@ impl Backend for Sqlite {
 
     fn listen(&self, sink: EventSink) {
         self.watcher.listen(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        Some(self.settings.locate(name))
     }
 }
 

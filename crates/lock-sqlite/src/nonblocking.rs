@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken,
-    Lease, LockName, Operation, ReleaseRequest, Released, Renewed, RequestOrder,
+    Lease, Location, LockName, Operation, ReleaseRequest, Released, Renewed, RequestOrder,
 };
 use lock_host::{Alarms, HostClock};
 
@@ -53,6 +53,10 @@ impl Backend for Sqlite {
 
     fn listen(&self, sink: EventSink) {
         self.0.watcher().listen(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        Some(self.0.settings().locate(name))
     }
 }
 

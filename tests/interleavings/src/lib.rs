@@ -41,6 +41,8 @@ mod lock;
 mod locked;
 #[path = "../../../crates/lock-host/src/macros.rs"]
 mod macros;
+#[path = "../../../crates/lock-host/src/member.rs"]
+mod member;
 #[path = "../../../crates/lock-host/src/observer.rs"]
 mod observer;
 #[path = "../../../crates/lock-host/src/options.rs"]
@@ -110,6 +112,7 @@ pub use keeping::{Keeping, Net};
 pub use lock::Lock;
 pub use locked::Telling;
 pub use loss::LossWatch;
+pub use member::{ClientId, Member};
 pub use mutex::Mutex;
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
 pub use options::LockOptions;
