@@ -12,7 +12,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, Capabilities, Claim, Durability, EventSink,
-    Fenced, Invalid, Isolation, Lease, Operation, Prefix, Queueing, ReleaseRequest, Released, Renewed, RequestOrder,
+    Fenced, Invalid, Isolation, Lease, Location, LockName, Operation, Prefix, Queueing, ReleaseRequest, Released,
+    Renewed, RequestOrder,
 };
 use redis::{Client, RedisResult, Value};
 use tokio::task::spawn_blocking;
@@ -234,6 +235,10 @@ impl Backend for Redis {
 
     fn listen(&self, sink: EventSink) {
         self.wire.listen(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        self.wire.locate(name)
     }
 
     fn warnings(&self) -> Vec<String> {
