@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lock_core::{BackendError, Event, Lease, LockName, Moment, Operation, Owner};
+use lock_core::{BackendError, Event, Lease, LockName, Moment, Operation, Owner, Slots};
 use lock_host::{Clock, HostClock};
 
 use crate::error::{Fault, Stage, explain};
@@ -98,8 +98,8 @@ fn survey(transaction: &Transaction<'_>, now: Moment, waiters: &[Waiter]) -> Res
         let ends_in = match transaction.look(name)? {
             (Some(hold), _) => {
                 if let Some(waiter) = mine(hold.owner) {
-                    let terms = waiter.terms;
-                    let lease = Lease { name: name.clone(), owner: hold.owner, tokens: hold.tokens, terms };
+                    let (owner, tokens, terms) = (hold.owner, hold.tokens, waiter.terms);
+                    let lease = Lease { name: name.clone(), owner, tokens, terms, slots: Slots::NONE };
                     sight.events.push(Event::Granted { lease, valid_for: hold.remaining, wanted: false });
                 }
                 Some(hold.remaining)

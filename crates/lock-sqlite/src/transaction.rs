@@ -136,7 +136,7 @@ impl<'a> Transaction<'a> {
         let valid_for = claim.terms.ttl.get();
         self.drop_place(key, claim.owner)?;
         self.set_hold(key, claim.owner, tokens, &claim.note, valid_for)?;
-        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
+        let lease = claim.lease(tokens);
         Ok(Answer::Granted { lease, valid_for, wanted: false })
     }
 
