@@ -65,10 +65,7 @@ impl ReleaseAllError {
     /// The first of them that had been lost, if there is one: part of the work may have been done without it. If there is
     /// none, all locks were held until they were released.
     pub fn lost(&self) -> Option<&Lost> {
-        self.failures.iter().find_map(|(_, error)| match error {
-            ReleaseError::Lost(lost) => Some(lost),
-            _ => None,
-        })
+        self.failures.iter().find_map(|(_, error)| if let ReleaseError::Lost(lost) = error { Some(lost) } else { None })
     }
 }
 
@@ -76,9 +73,11 @@ impl fmt::Display for ReleaseAllError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (name, error)) in self.failures.iter().enumerate() {
             let separator = if index == 0 { "" } else { "; " };
-            match error {
-                ReleaseError::Lost(lost) => write!(f, "{separator}{lost}")?,
-                error => write!(f, "{separator}the release of the lock \"{name}\" was not confirmed: {error}")?,
+            f.write_str(separator)?;
+            if let ReleaseError::Lost(lost) = error {
+                lost.fmt(f)?;
+            } else {
+                write!(f, "the release of the lock \"{name}\" was not confirmed: {error}")?;
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, Busy, Invalid, Location, LockName, Moment};
+use lock_core::{AcquireError, Busy, Invalid, Location, LockName, Moment, to_the_millisecond};
 use lock_host::{Member, SharedClock};
 
 use crate::errors::AcquireAllError;
@@ -87,14 +87,10 @@ impl Plan {
     }
 
     /// Why the set was not acquired, if this lock of the list was not.
-    pub(crate) fn failed(&self, index: usize, error: AcquireError) -> AcquireAllError {
-        let error = match error {
-            AcquireError::TimedOut { name, holder, .. } => {
-                let waited = Duration::from_millis(u64::try_from(self.waited().as_millis()).unwrap_or(u64::MAX));
-                AcquireError::TimedOut { name, waited, holder }
-            }
-            other => other,
-        };
+    pub(crate) fn failed(&self, index: usize, mut error: AcquireError) -> AcquireAllError {
+        if let AcquireError::TimedOut { waited, .. } = &mut error {
+            *waited = to_the_millisecond(self.waited());
+        }
         AcquireAllError::At { name: self.names[index].clone(), error }
     }
 }

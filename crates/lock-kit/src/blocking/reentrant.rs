@@ -96,7 +96,7 @@ impl Reentrant {
         if let Some(guard) = again(&identity)? {
             return Ok(Some(guard));
         }
-        Ok(self.0.try_acquire().map_err(AcquireError::from)?.map(|guard| ReentrantGuard::first(identity, guard)))
+        Ok(self.0.try_acquire()?.map(|guard| ReentrantGuard::first(identity, guard)))
     }
 
     fn enter(
