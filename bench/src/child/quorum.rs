@@ -123,7 +123,7 @@ impl Nodes {
 
     async fn fence(&self, claim: &Claim, token: FencingToken) -> Result<FencingToken> {
         let tokens = TokenRange::new(token, token)?;
-        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
+        let lease = claim.lease(tokens);
         let leases: Arc<[Lease]> = Arc::from([lease]);
         let mut asked = self.ask(|node| Ask::Fence { leases: Arc::clone(&leases), epoch: node.epoch })?;
         let mut acknowledged = 0;

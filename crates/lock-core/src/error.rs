@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::Mode;
+
 /// What went wrong, in a form that programs can match on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -67,6 +69,8 @@ pub enum Operation {
     Fence,
     /// Looking at locks.
     Inspect,
+    /// Arriving at a latch, or looking at one.
+    Latch,
 }
 
 impl fmt::Display for Operation {
@@ -78,6 +82,7 @@ impl fmt::Display for Operation {
             Self::Release => "release",
             Self::Fence => "fence",
             Self::Inspect => "inspect",
+            Self::Latch => "latch",
         })
     }
 }
@@ -146,6 +151,18 @@ impl BackendError {
         self.changed(|detail| detail.source = Some(Box::new(source)))
     }
 
+    /// The refusal of a claim for a name that somebody holds or waits for in a mode that does not [suit](Mode::suits) it.
+    /// Nothing happened at the store.
+    pub fn in_other_use(backend: &'static str, used: Mode, asked: Mode) -> Self {
+        let message = format!("the name is in use as {}, not as {}", usage(used), usage(asked));
+        let remedy = if used.name_kind() == asked.name_kind() {
+            "use the same limit everywhere; it can be changed while nobody holds or waits"
+        } else {
+            "choose another name for one of them"
+        };
+        Self::new(backend, Operation::Acquire, ErrorKind::OtherKind, Effect::None, message).with_remedy(remedy)
+    }
+
     fn changed(self, change: impl FnOnce(&mut Detail)) -> Self {
         let mut shared = self.0;
         if let Some(detail) = Arc::get_mut(&mut shared) {
@@ -178,6 +195,13 @@ impl BackendError {
     /// What the user can do about it.
     pub fn remedy(&self) -> Option<&str> {
         self.0.said.remedy.as_deref()
+    }
+}
+
+fn usage(mode: Mode) -> String {
+    match mode {
+        Mode::Exclusive | Mode::Shared => format!("a {}", mode.name_kind()),
+        Mode::Permits { limit, .. } => format!("a {} of limit {limit}", mode.name_kind()),
     }
 }
 
@@ -250,6 +274,19 @@ mod tests {
         assert_eq!(error(61).to_string(), "redlock acquire: nodes abstain, for 1m 1s at most; wait");
         assert_eq!(error(61).gist(), "redlock acquire: nodes abstain; wait");
         assert_eq!(error(61).gist(), error(60).gist());
+    }
+
+    #[test]
+    fn a_name_in_other_use_names_both_uses() {
+        let semaphore = |limit| Mode::permits(1, limit).unwrap();
+        let error = |used, asked| BackendError::in_other_use("redis", used, asked);
+        let kinds = error(semaphore(4), Mode::Shared);
+        assert_eq!((kinds.kind(), kinds.effect()), (ErrorKind::OtherKind, Effect::None));
+        let text = "redis acquire: the name is in use as a semaphore of limit 4, not as a lock; \
+            choose another name for one of them";
+        assert_eq!(kinds.to_string(), text);
+        let limits = error(semaphore(4), semaphore(5)).to_string();
+        assert!(limits.contains("as a semaphore of limit 4, not as a semaphore of limit 5; use the same"), "{limits}");
     }
 
     #[test]

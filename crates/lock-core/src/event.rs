@@ -29,6 +29,11 @@ pub enum Event {
         /// Which one.
         name: LockName,
     },
+    /// All that a latch waits for have arrived, or it was reset.
+    LatchChanged {
+        /// Which one.
+        name: LockName,
+    },
     /// Hints may have been missed: all waiters should ask again.
     RecheckAll,
 }
@@ -150,7 +155,7 @@ impl fmt::Debug for EventSink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Owner, Terms, TokenRange, Ttl, Width};
+    use crate::{Owner, Slots, Terms, TokenRange, Ttl, Width};
 
     /// Knows one owner, and keeps what it heard and released.
     struct Client {
@@ -171,7 +176,11 @@ mod tests {
             *self.heard.lock().unwrap() += 1;
             match event {
                 Event::Granted { lease, .. } if lease.owner != self.owner => Heard::Unknown,
-                Event::Granted { .. } | Event::Freed { .. } | Event::Wanted { .. } | Event::RecheckAll => Heard::Taken,
+                Event::Granted { .. }
+                | Event::Freed { .. }
+                | Event::Wanted { .. }
+                | Event::LatchChanged { .. }
+                | Event::RecheckAll => Heard::Taken,
             }
         }
 
@@ -182,7 +191,8 @@ mod tests {
 
     fn granted(byte: u8) -> Event {
         let (owner, tokens) = (Owner::from_random([byte; 16]), TokenRange::above(0, Width::ONE).unwrap());
-        let lease = Lease { name: "a".parse().unwrap(), owner, tokens, terms: Terms::exclusive(Ttl::DEFAULT) };
+        let (name, terms) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT));
+        let lease = Lease { name, owner, tokens, terms, slots: Slots::NONE };
         Event::Granted { lease, valid_for: Ttl::DEFAULT.get(), wanted: false }
     }
 

@@ -154,7 +154,7 @@ impl Hold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Owner, Terms, TokenRange, Ttl, Width};
+    use crate::{Owner, Slots, Terms, TokenRange, Ttl, Width};
 
     fn hold(hold_until: Option<u64>) -> Hold {
         let lease = Arc::new(Lease {
@@ -162,6 +162,7 @@ mod tests {
             owner: Owner::from_random([1; 16]),
             tokens: TokenRange::above(6, Width::ONE).unwrap(),
             terms: Terms::exclusive(Ttl::DEFAULT),
+            slots: Slots::NONE,
         });
         let token = lease.tokens.low();
         Hold::new(lease, token, Moment::from_nanos(100), hold_until.map(Moment::from_nanos))

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use serde::Serialize;
 
-use crate::Ttl;
+use crate::{Invalid, Ttl, Width};
 
 /// Who else may hold the lock at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -16,7 +16,8 @@ pub enum Mode {
     Exclusive,
     /// Everybody else who asks for this mode.
     Shared,
-    /// As many others as there are permits for.
+    /// As many others as there are permits for. [`Mode::permits`] makes it.
+    #[non_exhaustive] // so that its numbers are always checked
     Permits {
         /// How many permits this lease takes: at most `limit`.
         count: NonZeroU32,
@@ -26,6 +27,59 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// The most permits that a name can have. Chosen: 2^31 - 1 stands for readers in the layout of a store.
+    pub const LIMIT_MAX: u32 = (1 << 31) - 2;
+
+    /// Permits: `count` of the `limit` that there are.
+    ///
+    /// # Errors
+    /// `Invalid` if either is zero, if `count` is above `limit` or above the 64 permits that one lease can take, or if
+    /// `limit` is above [`Mode::LIMIT_MAX`].
+    pub fn permits(count: u32, limit: u32) -> Result<Self, Invalid> {
+        let refused = |what, given, problem: String, remedy| Err(Invalid::new(what, given, problem, remedy));
+        let Some(limit) = NonZeroU32::new(limit).filter(|limit| limit.get() <= Self::LIMIT_MAX) else {
+            let problem = format!("it is not between 1 and {}", Self::LIMIT_MAX);
+            return refused("limit of a semaphore", limit, problem, "say how many permits there are");
+        };
+        let Some(count) = NonZeroU32::new(count) else {
+            return refused("number of permits", count, "it is zero".into(), "ask for at least one permit");
+        };
+        if count > limit {
+            let problem = format!("the limit is {limit}");
+            return refused("number of permits", count.get(), problem, "ask for at most as many as there are");
+        }
+        if u64::from(count.get()) > Width::MAX.get() {
+            let problem = format!("one lease takes at most {} permits", Width::MAX.get());
+            return refused("number of permits", count.get(), problem, "acquire several leases");
+        }
+        Ok(Self::Permits { count, limit })
+    }
+
+    /// What a name is used as by leases of this mode.
+    pub const fn name_kind(self) -> NameKind {
+        match self {
+            Self::Exclusive | Self::Shared => NameKind::Lock,
+            Self::Permits { .. } => NameKind::Semaphore,
+        }
+    }
+
+    /// Whether leases of both modes can be held or waited for under one name: both use it as a lock, or both as a
+    /// semaphore of one limit.
+    pub fn suits(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Permits { limit, .. }, Self::Permits { limit: others, .. }) => limit == others,
+            _ => self.name_kind() == other.name_kind(),
+        }
+    }
+
+    /// How many permits it takes; 0 of a lock.
+    pub const fn count(self) -> u32 {
+        match self {
+            Self::Exclusive | Self::Shared => 0,
+            Self::Permits { count, .. } => count.get(),
+        }
+    }
+
     /// The kind of this mode, whatever its numbers.
     pub const fn kind(self) -> ModeKind {
         match self {
@@ -59,6 +113,26 @@ impl fmt::Display for ModeKind {
     }
 }
 
+/// What a name is used as, while anybody holds it or waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum NameKind {
+    /// As a lock, by exclusive and shared leases: a mutex is the write side of the read-write lock of its name.
+    Lock,
+    /// As a semaphore, by permits.
+    Semaphore,
+}
+
+impl fmt::Display for NameKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Lock => "lock",
+            Self::Semaphore => "semaphore",
+        })
+    }
+}
+
 /// What kind of lease is wanted. Turns share a lease only if their terms are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
@@ -81,8 +155,30 @@ mod tests {
 
     #[test]
     fn modes_are_named_in_messages() {
-        let permit = NonZeroU32::MIN;
-        let modes = [Mode::default(), Mode::Shared, Mode::Permits { count: permit, limit: permit }];
+        let modes = [Mode::default(), Mode::Shared, Mode::permits(1, 1).unwrap()];
         assert_eq!(modes.map(|mode| mode.kind().to_string()), ["exclusive", "shared", "permits"]);
+        assert_eq!(modes.map(|mode| mode.name_kind().to_string()), ["lock", "lock", "semaphore"]);
+    }
+
+    #[test]
+    fn permits_are_checked() {
+        let refused = |count, limit| Mode::permits(count, limit).unwrap_err().to_string();
+        for (count, limit, problem) in [
+            (0, 4, "number of permits \"0\" is not valid: it is zero"),
+            (5, 4, "number of permits \"5\" is not valid: the limit is 4"),
+            (65, 100, "one lease takes at most 64 permits"),
+            (1, 0, "limit of a semaphore \"0\" is not valid"),
+            (1, Mode::LIMIT_MAX + 1, "it is not between 1 and 2147483646"),
+        ] {
+            assert!(refused(count, limit).contains(problem), "{}", refused(count, limit));
+        }
+        assert_eq!(Mode::permits(64, Mode::LIMIT_MAX).map(Mode::count), Ok(64));
+    }
+
+    #[test]
+    fn a_name_is_used_in_one_way() {
+        let permits = |count, limit| Mode::permits(count, limit).unwrap();
+        assert!(Mode::Shared.suits(Mode::Exclusive) && permits(1, 4).suits(permits(2, 4)));
+        assert!(!Mode::Shared.suits(permits(1, 4)) && !permits(1, 4).suits(permits(1, 5)));
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::{FencingToken, LockName, Note, Owner, Terms, TokenRange, Width};
+use crate::{FencingToken, LockName, Note, Owner, Slots, Terms, TokenRange, Width};
 
 /// Whether a claim would like a place in the store's queue if the lock is held.
 ///
@@ -28,7 +28,8 @@ pub struct Claim {
     pub owner: Owner,
     /// What kind of lease.
     pub terms: Terms,
-    /// How many tokens to draw. A claim that repeats one that was granted names the width of that grant.
+    /// How many tokens to draw: of a claim for permits, one for each. A claim that repeats one that was granted names the
+    /// width of that grant.
     pub width: Width,
     /// The highest token that this client had had when it first asked as this owner, for this name, or for any name if
     /// all names share a counter. The token of a grant must be above it.
@@ -40,9 +41,22 @@ pub struct Claim {
     /// Grant this and end that lease of the same client in one step, past the queue. Only where the store's capabilities say
     /// [`Ability::Replace`](crate::Ability::Replace).
     ///
-    /// The old owner has nothing from then on: the store refuses what arrives late of it, as after a release of unknown
-    /// certainty. Where it does not hold the lock, nothing is granted; but if this owner does, it was granted before.
+    /// - An exclusive lease is replaced by an exclusive one, or by a shared one.
+    /// - A shared lease is replaced by an exclusive one if no other lease holds the lock. Otherwise the answer is
+    ///   [`Answer::Busy`], and nothing changes.
+    /// - Permits are replaced by fewer permits of the same limit, which keep the first of the slots.
+    ///
+    /// Anything else is refused as a violation of the protocol. What is no longer held is handed over. The old owner has
+    /// nothing from then on: the store refuses what arrives late of it, as after a release of unknown certainty. Where it does
+    /// not hold the lock, nothing is granted; but if this owner does, it was granted before.
     pub replaces: Option<Owner>,
+}
+
+impl Claim {
+    /// The lease that grants these tokens to this claim, without slots.
+    pub fn lease(&self, tokens: TokenRange) -> Lease {
+        Lease { name: self.name.clone(), owner: self.owner, tokens, terms: self.terms, slots: Slots::NONE }
+    }
 }
 
 /// What the store granted to an owner: a range of tokens, under the requested terms.
@@ -56,6 +70,8 @@ pub struct Lease {
     pub tokens: TokenRange,
     /// The terms for which a renewal asks the store.
     pub terms: Terms,
+    /// The slots of its permits, as many as the mode counts; [`Slots::NONE`] in any other mode.
+    pub slots: Slots,
 }
 
 /// The answer to an acquire.
@@ -75,21 +91,23 @@ pub enum Answer {
         /// Its position, 1 for the next in line. It may be nearer to the head, because places that were given up may
         /// count.
         position: u32,
-        /// How long until the present lease ends unless it is renewed; `None` if the store cannot tell.
+        /// How long until the first waiter, or this claim if nobody waits, could be served at the earliest: until enough
+        /// leases have ended, unless they are renewed. `None` if the store cannot tell.
         remaining: Option<Duration>,
         /// How long the store keeps the place.
         valid_for: Duration,
-        /// Who holds the lock now.
+        /// Who holds the lock now: of several, the one whose lease ends last.
         holder: Holder,
         /// The highest token that was drawn for the name before this answer, or for any name if all share a counter;
         /// `None` if the store does not report it. A grant with a higher token is later than this answer.
         drawn: Option<FencingToken>,
     },
-    /// Another owner holds the lock, and the store keeps no place for this one.
+    /// Other owners hold the lock or wait for it, and the store keeps no place for this one.
     Busy {
-        /// How long until the present lease ends unless it is renewed; `None` if the store cannot tell.
+        /// How long until the first waiter, or this claim if nobody waits, could be served at the earliest: until enough
+        /// leases have ended, unless they are renewed. `None` if the store cannot tell.
         remaining: Option<Duration>,
-        /// Who holds the lock now.
+        /// Who holds the lock now: of several, the one whose lease ends last.
         holder: Holder,
         /// The highest token that was drawn for the name before this answer, or for any name if all share a counter;
         /// `None` if the store does not report it. A grant with a higher token is later than this answer.
@@ -156,8 +174,8 @@ pub struct ReleaseRequest {
     pub terms: Terms,
     /// Whether a claim of this owner may still be under way.
     pub certainty: Certainty,
-    /// Do not free a held lock now: let it expire after this time, and hand it over then. Only if the store's
-    /// capabilities include [`Ability::Keep`](crate::Ability::Keep).
+    /// Do not free a held lock now: let it expire after this time, and hand it over then. Only for exclusive leases, and only
+    /// if the store's capabilities include [`Ability::Keep`](crate::Ability::Keep).
     ///
     /// The owner holds nothing from now on: none of its renewals or claims extends or revives the lock, which is kept
     /// under [`Owner::kept`]. Asking again never lengthens the time; a release without `keep` ends it.

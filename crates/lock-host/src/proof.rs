@@ -67,7 +67,7 @@ impl fmt::Debug for Proof {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Lease, LossReason, Owner, Terms, TokenRange, Ttl, Width};
+    use lock_core::{Lease, LossReason, Owner, Slots, Terms, TokenRange, Ttl, Width};
 
     use super::*;
     use crate::{Clock, ManualClock};
@@ -84,6 +84,7 @@ mod tests {
             owner: Owner::from_random([1; 16]),
             tokens,
             terms: Terms::exclusive(Ttl::DEFAULT),
+            slots: Slots::NONE,
         });
         let hold = Arc::new(Hold::new(lease, tokens.low(), clock.now() + TTL, None));
         let proof = Proof::new(Arc::clone(&hold), Arc::new(clock.clone()));

@@ -129,7 +129,7 @@ pub(crate) fn claim(site: &Site<Recorder>) -> (ActionId, Claim) {
 pub(crate) fn grant(site: &Site<Recorder>, (id, claim): (ActionId, Claim), token: u64) -> Lease {
     let token = FencingToken::new(token).unwrap();
     let (tokens, valid_for) = (TokenRange::new(token, token).unwrap(), claim.terms.ttl.get());
-    let lease = Lease { name: claim.name, owner: claim.owner, tokens, terms: claim.terms };
+    let lease = claim.lease(tokens);
     let answer = Answer::Granted { lease: lease.clone(), valid_for, wanted: false };
     site.handle(Input::Reply(id, Reply::Acquire(Ok(answer))));
     lease

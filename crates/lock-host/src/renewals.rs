@@ -168,7 +168,7 @@ impl fmt::Debug for RenewalQueue {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Capabilities, Durability, Policy, Terms, TokenRange, Ttl, Waiting, Width};
+    use lock_core::{Capabilities, Durability, Policy, Slots, Terms, TokenRange, Ttl, Waiting, Width};
 
     use super::*;
     use crate::clock::{Clock, ManualClock};
@@ -211,6 +211,7 @@ mod tests {
             owner: Owner::from_random([n; 16]),
             tokens,
             terms: Terms::exclusive(Ttl::DEFAULT),
+            slots: Slots::NONE,
         })
     }
 

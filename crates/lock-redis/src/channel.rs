@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lock_core::{Event, EventSink, Lease, Listeners, Owner, Prefix, Terms, TokenRange, Ttl};
+use lock_core::{Event, EventSink, Lease, Listeners, Owner, Prefix, Slots, Terms, TokenRange, Ttl};
 
 use crate::value::token;
 
@@ -109,6 +109,7 @@ impl Channel {
 fn read(prefix: &Prefix, message: &[u8]) -> Option<Event> {
     match std::str::from_utf8(message).ok()?.split_once(' ')? {
         ("granted", told) => granted(prefix, told),
+        ("latch", key) => Some(Event::LatchChanged { name: prefix.name(key)? }),
         ("freed" | "recheck", key) => Some(Event::Freed { name: prefix.name(key)? }),
         _ => None,
     }
@@ -125,7 +126,7 @@ fn granted(prefix: &Prefix, told: &str) -> Option<Event> {
     let valid_for = millis(words.next()?)?;
     let name = prefix.name(words.next()?)?;
     Some(Event::Granted {
-        lease: Lease { name, owner, tokens, terms: Terms::exclusive(ttl) },
+        lease: Lease { name, owner, tokens, terms: Terms::exclusive(ttl), slots: Slots::NONE },
         valid_for,
         wanted: false,
     })
@@ -150,6 +151,8 @@ mod tests {
         for hint in ["freed shop:an order", "recheck shop:an order"] {
             assert_eq!(read(&shop, hint.as_bytes()), Some(freed.clone()), "{hint}");
         }
+        let changed = Event::LatchChanged { name: "an order".parse().unwrap() };
+        assert_eq!(read(&shop, b"latch shop:an order"), Some(changed));
         for other in [
             "",
             "freed",

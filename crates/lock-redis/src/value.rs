@@ -63,6 +63,8 @@ pub(crate) enum Key<'a> {
     Numbers(Keys<'a>),
     /// Marks that an owner's claims were given up.
     Tombstone(Keys<'a>, Owner),
+    /// A part of the latch of this name.
+    Latch(Keys<'a>, &'static str),
     /// What a node of a quorum knows about itself.
     Node,
     /// The inboxes to notify when a node's lock is free.
@@ -90,6 +92,11 @@ impl<'a> Keys<'a> {
 
     pub(crate) fn numbers(self) -> Key<'a> {
         Key::Numbers(self)
+    }
+
+    /// The latch, the ids of its two latest generations, and the inboxes of those who wait.
+    pub(crate) fn latch(self) -> [Key<'a>; 4] {
+        ["", ":a", ":b", ":w"].map(|part| Key::Latch(self, part))
     }
 
     pub(crate) fn inboxes(self) -> Key<'a> {
@@ -128,6 +135,7 @@ impl fmt::Display for Key<'_> {
             Self::Waiters(keys) => keys.beside(f, &["w"]),
             Self::Numbers(keys) => keys.beside(f, &["n"]),
             Self::Tombstone(keys, owner) => keys.beside(f, &["t:", &owner.to_wire()]),
+            Self::Latch(keys, part) => keys.beside(f, &["latch", part]),
             Self::Node => f.write_str(NODE),
             Self::Inboxes(keys) => keys.beside(f, &["i"]),
             Self::Seen(member) => write!(f, "leasehold:seen:{member}"),
@@ -220,6 +228,8 @@ mod tests {
         assert_eq!(keys.waiters().to_string().into_bytes(), waiters_beside(b"shop:a"));
         assert_eq!(keys.queue().to_string(), "leasehold:{shop:a}:q");
         assert_eq!(keys.numbers().to_string(), "leasehold:{shop:a}:n");
+        let latch = keys.latch().map(|key| key.to_string());
+        assert_eq!((latch[0].as_str(), latch[3].as_str()), ("leasehold:{shop:a}:latch", "leasehold:{shop:a}:latch:w"));
         let tombstone = keys.tombstone(Owner::from_random([1; 16])).to_string();
         assert_eq!(tombstone, format!("leasehold:{{shop:a}}:t:{}", "01".repeat(16)));
     }

@@ -76,7 +76,7 @@ fn fresh_grant(claim: &Claim, low: i64) -> Option<Answer> {
 
 fn granted(claim: &Claim, low: i64, high: i64) -> Option<Answer> {
     let tokens = TokenRange::new(low.try_into().ok()?, high.try_into().ok()?).ok()?;
-    let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
+    let lease = claim.lease(tokens);
     Some(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false })
 }
 
@@ -205,7 +205,7 @@ pub(crate) fn tombstone_life(request: &ReleaseRequest) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Note, Owner, Prefix, Terms, Ttl, Width};
+    use lock_core::{Note, Owner, Prefix, Slots, Terms, Ttl, Width};
 
     use super::*;
     use crate::script::Counting;
@@ -238,7 +238,7 @@ mod tests {
     fn a_lease_stands_only_with_its_own_owner_and_tokens() {
         let (name, terms) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT));
         let tokens = TokenRange::above(6, Width::for_waiters(3)).unwrap();
-        let lease = Lease { name, owner: owner(1), tokens, terms };
+        let lease = Lease { name, owner: owner(1), tokens, terms, slots: Slots::NONE };
         let token = |number| FencingToken::new(number).unwrap();
         for (byte, tokens, expected) in [
             (1, "7:9", Fenced::Acknowledged),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use lock_core::{Capabilities, Durability, Isolation, Prefix, Waiting};
+use lock_core::{Ability, Capabilities, Durability, Isolation, ModeKind, Prefix, Waiting};
 
 use crate::config::SqliteConfig;
 use crate::error::BACKEND;
@@ -13,6 +13,8 @@ use crate::wire::SWEEP_EVERY;
 /// Of the async and the blocking backend; each adds the order of its requests.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Durable)
     .with_isolation(Isolation::Isolated)
+    .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
+    .with_abilities(&[Ability::Replace])
     .with_shared_counter();
 
 /// Where the store is, and by which clock its leases are timed.

@@ -76,7 +76,7 @@ impl BlockingBackend for Store {
         let tokens =
             TokenRange::above(lock.last_token, claim.width).map_err(|invalid| refused(&invalid.to_string()))?;
         lock.last_token = tokens.high().get();
-        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
+        let lease = claim.lease(tokens);
         lock.lease = Some(lease.clone());
         Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false })
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use interleavings::{Alarm, Alarms, CancelToken, Client, Clock, ManualClock, Ring, Store};
 use lock_core::{
-    AcquireError, Capabilities, Durability, Keeper, Lease, Owner, Policy, Terms, TokenRange, Ttl, Waiting, Width,
+    AcquireError, Capabilities, Durability, Keeper, Lease, Owner, Policy, Slots, Terms, TokenRange, Ttl, Waiting, Width,
 };
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::{Arc, Condvar, Mutex};
@@ -276,6 +276,7 @@ fn lease(n: u8) -> Arc<Lease> {
         owner: Owner::from_random([n; 16]),
         tokens,
         terms: Terms::exclusive(Ttl::DEFAULT),
+        slots: Slots::NONE,
     })
 }
 

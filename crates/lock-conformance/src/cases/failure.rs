@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use lock_core::{
-    AcquireError, Answer, BackendError, Certainty, Effect, ErrorKind, Fenced, Lease, Operation, Renewed, TokenRange,
+    AcquireError, Answer, BackendError, Certainty, Effect, ErrorKind, Fenced, Operation, Renewed, TokenRange,
 };
 
 use crate::facade::options;
@@ -14,7 +14,7 @@ use crate::{Bench, Fault, Verbs};
 fn ask_everything(verbs: &Verbs) -> [BackendError; 4] {
     let mine = claim("c");
     let tokens = TokenRange::above(0, mine.width).unwrap();
-    let lease = Lease { name: mine.name.clone(), owner: mine.owner, tokens, terms: mine.terms };
+    let lease = mine.lease(tokens);
     [
         verbs.try_acquire(&mine).expect_err("nobody can know"),
         verbs.try_renew(std::slice::from_ref(&lease)).expect_err("nobody can know"),

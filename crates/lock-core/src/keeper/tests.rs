@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Capabilities, Durability, Effect, ErrorKind, Operation, Terms, TokenRange, Ttl, Waiting, Width};
+use crate::{Capabilities, Durability, Effect, ErrorKind, Operation, Slots, Terms, TokenRange, Ttl, Waiting, Width};
 
 const START: Moment = Moment::from_nanos(1_000_000_000_000);
 const TTL: Duration = Duration::from_secs(30);
@@ -15,6 +15,7 @@ fn lease(n: u8) -> Arc<Lease> {
         owner: Owner::from_random([n; 16]),
         tokens,
         terms: Terms::exclusive(Ttl::DEFAULT),
+        slots: Slots::NONE,
     })
 }
 

@@ -29,8 +29,7 @@ pub(crate) fn membership() -> Membership {
 
 /// What this owner holds under these tokens.
 pub(crate) fn lease(byte: u8, low: u64, high: u64) -> Lease {
-    let Claim { name, owner, terms, .. } = claim(byte);
-    Lease { name, owner, tokens: TokenRange::new(token(low), token(high)).unwrap(), terms }
+    claim(byte).lease(TokenRange::new(token(low), token(high)).unwrap())
 }
 
 pub(crate) fn wide(byte: u8, width: usize) -> Claim {

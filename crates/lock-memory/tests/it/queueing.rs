@@ -1,6 +1,6 @@
 //! Places, hand-overs, and what becomes of waiters that have stopped.
 
-use lock_core::{Answer, Claim, Event, Holder, Lease, Queueing, Released, Renewed, Terms, Ttl, Width};
+use lock_core::{Answer, Claim, Event, Holder, Queueing, Released, Renewed, Terms, Ttl, Width};
 use lock_memory::store::{HandOver, Hint, Store};
 
 use crate::support::*;
@@ -52,7 +52,7 @@ fn a_release_hands_over_to_the_first_with_its_own_width_for_the_time_of_its_plac
     store.acquire(at(1), ONE, &claim(3)).unwrap();
     assert_eq!(store.release(at(2), &release_of(1)).unwrap(), Released::Released);
     let tokens = lock_core::TokenRange::above(1, wide.width).unwrap();
-    let lease = Lease { name: wide.name, owner: wide.owner, tokens, terms: wide.terms };
+    let lease = wide.lease(tokens);
     assert_eq!(
         store.take_hand_overs(),
         [HandOver { client: TWO, lease: lease.clone(), valid_for: PLACE, wanted: true }]

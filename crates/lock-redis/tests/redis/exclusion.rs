@@ -82,7 +82,7 @@ fn a_key_of_another_type_is_left_alone() {
         let error = client.acquire(&claim, SOON).unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::OtherKind, Effect::None), "{error}");
         let tokens = TokenRange::above(1, Width::ONE).unwrap();
-        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
+        let lease = claim.lease(tokens);
         assert_eq!(client.renew(std::slice::from_ref(&lease), SOON).unwrap(), [Renewed::NotHeld]);
         assert_eq!(client.fence(&lease, SOON).unwrap(), Fenced::NotHeld);
         assert_eq!(client.release(&release_of(&claim, Certainty::Unknown), SOON).unwrap(), Released::NotHeld);

@@ -170,7 +170,7 @@ fn a_lost_reply_is_unknown_and_asking_again_finds_the_lease() {
 
 fn some_lease(claim: &Claim) -> Lease {
     let tokens = TokenRange::above(1, Width::ONE).unwrap();
-    Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms }
+    claim.lease(tokens)
 }
 
 #[test]

@@ -229,7 +229,7 @@ fn token(number: u64) -> FencingToken {
 /// The lease of one token.
 fn lease(claim: &Claim, high: u64) -> Lease {
     let tokens = TokenRange::above(high - 1, Width::ONE).unwrap();
-    Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms }
+    claim.lease(tokens)
 }
 
 /// The token of a grant, and the clock that came with it.

@@ -228,9 +228,8 @@ impl Acquire {
     }
 
     fn lease_of(&self, last: u64, width: Width) -> Result<Lease, BackendError> {
-        let Claim { name, owner, terms, .. } = &*self.claim;
         let tokens = TokenRange::above(last, width).map_err(|_| not_asked())?;
-        Ok(Lease { name: name.clone(), owner: *owner, tokens, terms: *terms })
+        Ok(self.claim.lease(tokens))
     }
 
     fn end(&mut self, verdict: Result<Answer, BackendError>) {

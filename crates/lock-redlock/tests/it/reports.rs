@@ -75,8 +75,7 @@ fn raise(node: &MemoryNode, now: Moment, ahead: Duration) {
 }
 
 fn fence(node: &MemoryNode, epoch: Epoch, tokens: TokenRange) {
-    let lock_core::Claim { name, owner, terms, .. } = claim(1);
-    let leases: Arc<[Lease]> = Arc::from([Lease { name, owner, tokens, terms }]);
+    let leases: Arc<[Lease]> = Arc::from([claim(1).lease(tokens)]);
     BlockingQuorumNode::ask(node, &Ask::Fence { leases, epoch }, WITHIN).unwrap();
 }
 

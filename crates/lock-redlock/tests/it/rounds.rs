@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use lock_core::node::{Ask, Told};
-use lock_core::{
-    Answer, BackendError, Claim, ErrorKind, Fenced, Holder, Lease, Renewed, Terms, TokenRange, Ttl, Width,
-};
+use lock_core::{Answer, BackendError, Claim, ErrorKind, Fenced, Holder, Renewed, Terms, TokenRange, Ttl, Width};
 use lock_redlock::quorum::{Request, Verdict};
 
 use crate::script::{CLOCK, Script, failure, is_claim, is_fence, is_release};
@@ -221,8 +219,8 @@ fn only_a_grant_above_the_wish_shows_that_others_wish_for_more() {
 
 fn renewing(nodes: usize) -> Script {
     let mut script = Script::voting(nodes);
-    let Claim { name, owner, terms, width, .. } = claim(1);
-    let lease = Lease { name, owner, terms, tokens: TokenRange::above(9, width).unwrap() };
+    let claim = claim(1);
+    let lease = claim.lease(TokenRange::above(9, claim.width).unwrap());
     script.begin(Request::Renew(vec![lease]));
     script
 }

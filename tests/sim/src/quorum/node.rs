@@ -91,7 +91,7 @@ impl Node {
         if !matches!(fenced, Fenced::Higher(_)) || self.keeps(at, &lease.name, lease.owner).is_none() {
             return fenced;
         }
-        let Lease { name, owner, terms, tokens } = lease.clone();
+        let Lease { name, owner, terms, tokens, .. } = lease.clone();
         let (width, queueing) = (Width::ONE, Queueing::Unwanted);
         let claim = Arc::new(Claim {
             name,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::inspect::Revoked;
 use lock_core::{
     Answer, Certainty, Claim, Event, Fenced, FencingToken, Holder, Lease, LockName, Moment, Note, Owner,
-    ReleaseRequest, Released, Renewed, Terms, TokenRange, Ttl,
+    ReleaseRequest, Released, Renewed, Slots, Terms, TokenRange, Ttl,
 };
 use lock_redis::by_hand::texts;
 use lock_sim::redis::trace::{Ask, Inbox, Refused, Said, Say, Seat};
@@ -178,8 +178,7 @@ impl<'a> Real<'a> {
 
 fn acquired(claim: &Claim, reply: &Value) -> Result<Answer, Refused> {
     let granted = |low: i64, high: i64| {
-        let lease =
-            Lease { name: claim.name.clone(), owner: claim.owner, tokens: range(low, high), terms: claim.terms };
+        let lease = claim.lease(range(low, high));
         Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false })
     };
     if let Value::Int(low) = reply {
@@ -233,8 +232,8 @@ fn handed_over(message: &str) -> Event {
     let (low, high) = tokens.split_once(':').unwrap();
     let number = |text: &str| millis(text.parse().unwrap());
     let (owner, tokens) = (owner.parse().unwrap(), range(low.parse().unwrap(), high.parse().unwrap()));
-    let lease =
-        Lease { name: key.parse().unwrap(), owner, tokens, terms: Terms::exclusive(Ttl::new(number(ttl)).unwrap()) };
+    let terms = Terms::exclusive(Ttl::new(number(ttl)).unwrap());
+    let lease = Lease { name: key.parse().unwrap(), owner, tokens, terms, slots: Slots::NONE };
     Event::Granted { lease, valid_for: number(place), wanted: false }
 }
 

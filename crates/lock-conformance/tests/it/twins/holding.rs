@@ -72,7 +72,7 @@ impl Breakage for GrantsToEverybody {
             Answer::Busy { holder: Holder::Leasehold { tokens, .. }, .. }
             | Answer::Queued { holder: Holder::Leasehold { tokens, .. }, .. } => {
                 let tokens = TokenRange::above(tokens.high().get() + 1, claim.width).unwrap();
-                let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
+                let lease = claim.lease(tokens);
                 Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false })
             }
             answer @ (Answer::Granted { .. } | Answer::Busy { .. } | Answer::Queued { .. }) => Ok(answer),

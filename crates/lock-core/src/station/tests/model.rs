@@ -146,7 +146,7 @@ impl Store {
     fn take(&mut self, claim: &Claim, ends: Moment) -> Lease {
         let tokens = TokenRange::above(self.counter, claim.width).unwrap();
         self.counter = tokens.high().get();
-        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
+        let lease = claim.lease(tokens);
         self.hold = Some((lease.clone(), claim.note.clone(), ends));
         lease
     }

@@ -196,7 +196,7 @@ impl Rig {
 
     /// Answers a renewal of the latest claim's lease, asked at `asked_at`.
     pub(super) fn renewal(&mut self, asked_at: Moment, answer: Result<Renewed, BackendError>) -> Vec<String> {
-        let owner = self.station.tenure.as_ref().map_or_else(|| self.claimant(), |tenure| tenure.lease.owner);
+        let owner = self.station.tenures.first().map_or_else(|| self.claimant(), |tenure| tenure.lease.owner);
         self.feed(Input::Renewal { owner, asked_at, answer })
     }
 
@@ -208,12 +208,12 @@ impl Rig {
     /// What a grant to the latest claim looks like.
     pub(super) fn lease(&self, low: u64, high: u64) -> Lease {
         let claim = &self.claim.as_ref().expect("a claim went out").1;
-        Lease { name: claim.name.clone(), owner: claim.owner, tokens: tokens(low, high), terms: claim.terms }
+        claim.lease(tokens(low, high))
     }
 
     /// What the present guard knows.
     pub(super) fn hold(&self) -> Arc<Hold> {
-        let tenure = self.station.tenure.as_ref().expect("somebody holds");
+        let tenure = self.station.tenures.first().expect("somebody holds");
         Arc::clone(&tenure.turns[0].hold)
     }
 

@@ -131,7 +131,7 @@ impl Play {
                 let until = self.clock + claim.terms.ttl.get();
                 self.stored = Some(Stored { owner: claim.owner, low, token: token.get(), until });
                 let tokens = TokenRange::new(token, token).unwrap();
-                self.grants.push(Lease { name: claim.name, owner: claim.owner, tokens, terms: claim.terms });
+                self.grants.push(claim.lease(tokens));
             }
             Ok(Told::Held { .. }) => prop_assert!(self.stored.is_some() && mine.is_none(), "nobody else holds"),
             Ok(told) => prop_assert!(false, "{told:?}"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lock_core::inspect::Revoked;
 use lock_core::{
     Answer, Certainty, Claim, Event, Fenced, FencingToken, Lease, LockName, Moment, Owner, ReleaseRequest, Released,
-    Renewed, Terms, TokenRange, Ttl, Width,
+    Renewed, Slots, Terms, TokenRange, Ttl, Width,
 };
 
 use super::database::{Database, Detail, RunId};
@@ -64,7 +64,7 @@ impl Script<'_> {
             return Ok(self.put_off(claim, seat, &held));
         }
         let tokens = self.draw(claim.width, claim.floor).ok_or(Refused::Spent)?;
-        let lease = Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms };
+        let lease = claim.lease(tokens);
         let value = Stored::Ours { owner: claim.owner, tokens, note: claim.note.clone() };
         self.keys(&claim.name).lock = Some(Kept { value, ends: now + claim.terms.ttl.as_millis() });
         self.granted.push(lease.clone());
@@ -82,7 +82,7 @@ impl Script<'_> {
         }
         let tokens = lock.value.tokens()?;
         keys.leave(claim.owner);
-        Some(Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms })
+        Some(claim.lease(tokens))
     }
 
     /// Somebody else holds: the claim's place is taken, refreshed or dropped.
@@ -194,8 +194,9 @@ impl Script<'_> {
         let Some(tokens) = self.draw(waiter.width, waiter.floor) else { return };
         let place = place_of(waiter.ttl);
         let life = if self.mistake == Some(Mistake::ReleasersTtl) { ttl.as_millis() } else { place };
-        let lease = Lease { name: name.clone(), owner: waiter.owner, tokens, terms: Terms::exclusive(waiter.ttl) };
-        let value = Stored::Ours { owner: waiter.owner, tokens, note: waiter.note };
+        let (owner, terms) = (waiter.owner, Terms::exclusive(waiter.ttl));
+        let lease = Lease { name: name.clone(), owner, tokens, terms, slots: Slots::NONE };
+        let value = Stored::Ours { owner, tokens, note: waiter.note };
         self.keys(name).lock = Some(Kept { value, ends: now + life });
         self.granted.push(lease.clone());
         if let Some(inbox) = waiter.inbox {

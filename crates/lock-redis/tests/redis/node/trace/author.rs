@@ -159,8 +159,8 @@ impl Author {
     fn lease_of(&mut self, name: LockName) -> Lease {
         let known: Vec<_> = self.leases.iter().filter(|lease| lease.name == name).cloned().collect();
         let other = self.pick(&self.claims.clone());
-        let nobodys =
-            Lease { name, owner: other.owner, tokens: tokens(100, other.width), terms: Terms::exclusive(Ttl::DEFAULT) };
+        let asked = Claim { name, terms: Terms::exclusive(Ttl::DEFAULT), ..other.clone() };
+        let nobodys = asked.lease(tokens(100, other.width));
         let latest = known.last().unwrap_or(&nobodys).clone();
         let known = if known.is_empty() || self.dice.bool() { latest } else { self.pick(&known) };
         let (high, width) = (known.tokens.high().get(), width_of(known.tokens));
@@ -255,7 +255,7 @@ impl Author {
     pub(super) fn heard(&mut self, ask: &Ask, told: &Result<Told, BackendError>) {
         let (Ask::Acquire { claim, .. }, Ok(Told::Granted { token, .. })) = (ask, told) else { return };
         let tokens = tokens(token.get(), claim.width);
-        self.leases.push(Lease { name: claim.name.clone(), owner: claim.owner, tokens, terms: claim.terms });
+        self.leases.push(claim.lease(tokens));
         if self.leases.len() > LEASES {
             self.leases.remove(0);
         }
