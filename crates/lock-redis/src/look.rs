@@ -6,7 +6,7 @@ use redis::{ToRedisArgs, Value};
 
 use crate::failure::Failure;
 use crate::script;
-use crate::seen::{Seen, SeenLock};
+use crate::seen::{Seen, SeenLock, SeenShared};
 use crate::value::{Key, Keys, Stored, name_of, scan_pattern, waiters_beside};
 use crate::wire::{Call, Line, Question, Wire, read};
 
@@ -130,10 +130,20 @@ pub(crate) fn entries(wire: &Wire, keys: &[Vec<u8>], seen: Vec<Seen>) -> Vec<Ent
 }
 
 fn entry(name: LockName, lock: SeenLock) -> Entry {
-    let SeenLock { value, remaining, waiters, shared, .. } = lock;
-    match shared.and_then(|shared| shared.holders.into_iter().next()) {
-        Some(last) => Entry { name, holder: last.holder, remaining: last.remaining, waiters },
-        None => Entry { name, holder: Stored::holder(&value), remaining, waiters },
+    let SeenLock { value, remaining, waiters, wanted, shared } = lock;
+    let mut entry = Entry::exclusive(name, Stored::holder(&value), remaining, waiters);
+    if !wanted.is_empty() {
+        entry.queue = wanted;
+    }
+    match shared {
+        Some(SeenShared { leases, holders }) => match holders.first() {
+            Some(last) => {
+                let (holder, remaining) = (last.holder.clone(), last.remaining);
+                Entry { holder, remaining, leases, holders, ..entry }
+            }
+            None => entry,
+        },
+        None => entry,
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use lock_core::{Holder, Mode, Slots};
+use lock_core::Mode;
+use lock_core::inspect::Held;
 use redis::Value;
 
 use crate::failure::Failure;
@@ -41,16 +42,7 @@ pub(crate) struct SeenShared {
     /// How many there are.
     pub(crate) leases: u32,
     /// The first of them, that one first that ends last.
-    pub(crate) holders: Vec<SeenLease>,
-}
-
-/// One of the leases that share a lock.
-#[derive(Debug)]
-pub(crate) struct SeenLease {
-    pub(crate) holder: Holder,
-    pub(crate) mode: Mode,
-    pub(crate) slots: Slots,
-    pub(crate) remaining: Option<Duration>,
+    pub(crate) holders: Vec<Held>,
 }
 
 impl Seen {
@@ -97,7 +89,7 @@ fn shared(limit: i64, leases: i64, listed: &[Value]) -> Option<SeenShared> {
         [Value::BulkString(value), Value::Int(left), Value::BulkString(text)] => {
             let slots = slots(std::str::from_utf8(text).ok()?)?;
             let mode = mode_of(limit, slots.get().len().try_into().ok()?)?;
-            Some(SeenLease { holder: Stored::holder(value), mode, slots, remaining: remaining(*left) })
+            Some(Held { holder: Stored::holder(value), mode, slots, remaining: remaining(*left) })
         }
         _ => None,
     };

@@ -30,7 +30,7 @@ impl Transaction<'_> {
 
     pub(crate) fn entry(&self, key: &str, name: LockName, hold: &Hold) -> Result<Entry, Fault> {
         let waiters = self.live(wire::WAITERS, key, |row| row.get(0))?.unwrap_or(0);
-        Ok(Entry { name, holder: hold.shown(), remaining: Some(hold.remaining), waiters: count(waiters) })
+        Ok(Entry::exclusive(name, hold.shown(), Some(hold.remaining), count(waiters)))
     }
 
     pub(crate) fn holds_after(&self, key: &str) -> Result<Vec<(String, Hold)>, Fault> {

@@ -46,7 +46,7 @@ impl Station {
         self.last_asked = Some(quest.owner);
         quest.hint = Hint::Nothing;
         quest.progress = self.run(now, Request::Acquire(claim), quest.terms);
-        self.quest = Some(quest);
+        self.quests.push(quest);
     }
 
     pub(super) fn on_acquire_reply(&mut self, now: Moment, id: ActionId, result: Result<Answer, BackendError>) {
@@ -60,8 +60,8 @@ impl Station {
 
     /// The quest that this action was for, and when it was handed out.
     fn take_asking(&mut self, id: ActionId) -> Option<(Moment, Box<Quest>)> {
-        let asked_at = self.quest.as_ref()?.progress.asked_at(id)?;
-        Some((asked_at, self.quest.take()?))
+        let quest = self.quests.take(|quest| quest.progress.asked_at(id).is_some())?;
+        Some((quest.progress.asked_at(id)?, quest))
     }
 
     fn on_answer(
@@ -71,8 +71,8 @@ impl Station {
         mut quest: Box<Quest>,
         result: Result<Answer, BackendError>,
     ) {
-        if self.tenure.as_ref().is_some_and(|tenure| tenure.lease.owner == quest.owner) {
-            return self.on_overtaken(now, asked_at, result);
+        if self.tenure_of(quest.owner).is_some() {
+            return self.on_overtaken(now, asked_at, quest.owner, result);
         }
         quest.progress = Progress::Due(now);
         if result.is_ok() {
@@ -125,7 +125,7 @@ impl Station {
         quest.progress = Progress::Due(again_at);
         quest.stale_answers = 0;
         quest.tries = quest.tries.saturating_add(1);
-        self.quest = Some(quest);
+        self.quests.push(quest);
         if let Hint::Granted(pushed) = hint {
             self.on_transfer(now, *pushed);
         }
@@ -164,7 +164,7 @@ impl Station {
         quest.progress = Progress::Due(now + self.dice.jittered(pace::retry(quest.tries)));
         quest.trouble = Some(error);
         quest.tries = quest.tries.saturating_add(1);
-        self.quest = Some(quest);
+        self.quests.push(quest);
     }
 
     /// Processes a grant, by reply or by transfer: admits a waiter, asks again, or gives the lease back.
@@ -184,7 +184,9 @@ impl Station {
         } else {
             self.admit_first(now, grant, quest.certainty);
             // Its answer is still to come, and says how the lease stands.
-            self.quest = Some(quest).filter(|quest| quest.progress.due().is_none());
+            if quest.progress.due().is_none() {
+                self.quests.push(quest);
+            }
         }
     }
 
@@ -194,7 +196,7 @@ impl Station {
         quest.place = Place::Queued;
         if quest.progress.due().is_none() {
             quest.was_granted(grant);
-            self.quest = Some(quest);
+            self.quests.push(quest);
             return;
         }
         quest.granted = Some(grant.lease.tokens.width());
@@ -204,7 +206,7 @@ impl Station {
         }
         if quest.stale_answers < STALE_ANSWERS_MAX {
             quest.progress = Progress::Due(now + self.dice.jittered(pace::poll(0)));
-            self.quest = Some(quest);
+            self.quests.push(quest);
         } else {
             self.part(now, &quest);
             let next = self.with_next_owner(now, *quest);
@@ -220,7 +222,7 @@ impl Station {
                 self.on_transfer(now, Grant { lease, basis: now, valid_for, wanted });
             }
             Event::Wanted { .. } => self.on_wanted(now),
-            Event::Freed { .. } | Event::RecheckAll => self.quest.iter_mut().for_each(|quest| quest.may_be_free(now)),
+            Event::Freed { .. } | Event::RecheckAll => self.quests.iter_mut().for_each(|quest| quest.may_be_free(now)),
         }
     }
 
@@ -228,7 +230,7 @@ impl Station {
     fn on_transfer(&mut self, now: Moment, pushed: Grant) {
         // An owner that was drawn here belongs to the quest or the tenure, or was given up. In the last case, its release
         // also frees this grant. Any other owner belongs to another client of the same store, which wants its grant.
-        if self.tenure.is_some() {
+        if self.tenure_of(pushed.lease.owner).is_some() {
             return;
         }
         let Some(mut quest) = self.take_quest_of(pushed.lease.owner) else { return };
@@ -240,7 +242,7 @@ impl Station {
             Progress::UnderWay(..) => quest.was_granted(pushed),
             Progress::Due(at) => *at = now,
         }
-        self.quest = Some(quest);
+        self.quests.push(quest);
     }
 }
 

@@ -40,20 +40,20 @@ impl Station {
         let hold = tenure.begin(now, turn, token, note, hold_until);
         self.floor.raise(token);
         self.outbox.push_back(Output::Admit { turn, hold });
-        self.tenure = Some(tenure);
+        self.tenures.push(tenure);
     }
 
     /// The holder is done: the lease is passed on to the next local waiter, or given up after its last turn.
     pub(super) fn end_turn(&mut self, now: Moment, leaving: Leaving) {
         let turn = leaving.turn;
         let keep = leaving.keep.map(Keep::get).filter(|keep| !keep.is_zero());
-        let Some(mut tenure) = self.tenure.take_if(|tenure| tenure.has(turn)) else { return };
+        let Some(mut tenure) = self.tenures.take(|tenure| tenure.has(turn)) else { return };
         if let Some(ended) = tenure.take(turn) {
             ended.hold.give_up();
         }
         if !tenure.turns.is_empty() {
             self.outbox.push_back(Output::Ended { turn, result: Ok(Released::Released) });
-            self.tenure = Some(tenure);
+            self.tenures.push(tenure);
         } else if keep.is_some() || tenure.may_be_replaced() {
             self.give_up(now, tenure, Some(turn), keep);
         } else {
@@ -79,7 +79,7 @@ impl Station {
 
     /// Ends what is over by now: the lease, or a turn by its `max_hold`. Comes before everything else that happens.
     pub(super) fn expire(&mut self, now: Moment) {
-        let ended = self.tenure.as_ref().map_or_else(Vec::new, |tenure| tenure.ended(now));
+        let ended: Vec<_> = self.tenures.iter().flat_map(|tenure| tenure.ended(now)).collect();
         for (turn, reason) in ended {
             self.lose(now, turn, reason);
         }
@@ -87,14 +87,21 @@ impl Station {
 
     /// All holders lose their hold.
     pub(super) fn lose_all(&mut self, now: Moment, reason: &LossReason) {
-        while let Some(id) = self.tenure.as_ref().and_then(|tenure| Some(tenure.turns.first()?.id)) {
+        while let Some(owner) = self.tenures.first().map(|tenure| tenure.lease.owner) {
+            self.lose_lease(now, owner, reason);
+        }
+    }
+
+    /// All who hold under this owner's lease lose their hold.
+    pub(super) fn lose_lease(&mut self, now: Moment, owner: Owner, reason: &LossReason) {
+        while let Some(id) = self.tenure_of(owner).and_then(|tenure| Some(tenure.turns.first()?.id)) {
             self.lose(now, id, reason.clone());
         }
     }
 
     /// A holder loses its hold: it is told first, and what may be left at the store is released with the last turn.
     fn lose(&mut self, now: Moment, id: TurnId, reason: LossReason) {
-        let Some(mut tenure) = self.tenure.take() else { return };
+        let Some(mut tenure) = self.tenures.take(|tenure| tenure.has(id)) else { return };
         if let Some(turn) = tenure.take(id) {
             turn.hold.lose(reason.clone());
             self.outbox.push_back(Output::Lose { turn: id, reason });
@@ -102,7 +109,7 @@ impl Station {
         if tenure.turns.is_empty() {
             self.give_up(now, tenure, None, None);
         } else {
-            self.tenure = Some(tenure);
+            self.tenures.push(tenure);
         }
     }
 
@@ -130,7 +137,7 @@ impl Station {
         asked_at: Moment,
         answer: Result<Renewed, BackendError>,
     ) {
-        let Some(tenure) = self.tenure.as_mut().filter(|tenure| tenure.lease.owner == owner) else { return };
+        let Some(tenure) = self.tenure_of(owner) else { return };
         match answer {
             Ok(Renewed::Renewed { valid_for, wanted }) => {
                 tenure.last_error = None;
@@ -144,7 +151,7 @@ impl Station {
             }
             Ok(Renewed::NotHeld) => match tenure.replacement.as_mut().filter(|new| new.may_have_happened()) {
                 Some(replacement) => replacement.old_is_gone = true,
-                None => self.lose_all(now, &LossReason::NotHeld),
+                None => self.lose_lease(now, owner, &LossReason::NotHeld),
             },
             Ok(Renewed::Unsure) => {}
             Err(error) => tenure.last_error = Some(error),
@@ -153,14 +160,18 @@ impl Station {
 
     /// Somebody elsewhere began to wait.
     pub(super) fn on_wanted(&mut self, now: Moment) {
-        if let Some(tenure) = &mut self.tenure {
-            tenure.wanted = tenure.wanted.max(Some(now));
-        }
+        self.tenures.iter_mut().for_each(|tenure| tenure.wanted = tenure.wanted.max(Some(now)));
     }
 
     /// The answer to a claim that the hand-over of the lease overtook: it says how the lease stands, as a renewal does.
-    pub(super) fn on_overtaken(&mut self, now: Moment, asked_at: Moment, result: Result<Answer, BackendError>) {
-        let Some(tenure) = &mut self.tenure else { return };
+    pub(super) fn on_overtaken(
+        &mut self,
+        now: Moment,
+        asked_at: Moment,
+        owner: Owner,
+        result: Result<Answer, BackendError>,
+    ) {
+        let Some(tenure) = self.tenure_of(owner) else { return };
         let answer = match result {
             Ok(Answer::Granted { lease, valid_for, wanted }) if lease == *tenure.lease => {
                 Renewed::Renewed { valid_for, wanted }
@@ -171,7 +182,6 @@ impl Station {
             Err(error) if error.effect() == Effect::Unknown => return tenure.certainty = Certainty::Unknown,
             Err(_) => return,
         };
-        let owner = tenure.lease.owner;
         self.on_renewal(now, owner, asked_at, Ok(answer));
     }
 }

@@ -32,6 +32,7 @@
 //! - Waiters are served in the order in which they came. One with other terms ends the chain of local turns and is not passed.
 
 mod asking;
+mod few;
 mod floor;
 mod holding;
 mod io;
@@ -52,6 +53,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use few::Few;
 pub use floor::Floor;
 use floor::Floors;
 pub use io::{Action, ActionId, Input, Join, Leaving, Output, Patience, Reply, Request, TurnId};
@@ -74,9 +76,9 @@ pub struct Station {
     owners: Owners,
     closed: bool,
     line: Line,
-    tenure: Option<Tenure>,
+    tenures: Few<Tenure>,
     /// Boxed, because few stations have one at a time.
-    quest: Option<Box<Quest>>,
+    quests: Few<Box<Quest>>,
     pending_releases: PendingReleases,
     floor: Floors,
     /// The owner of the last claim, until its release is answered.
@@ -98,8 +100,8 @@ impl Station {
             owners,
             closed: false,
             line: Line::default(),
-            tenure: None,
-            quest: None,
+            tenures: Few::default(),
+            quests: Few::default(),
             pending_releases: PendingReleases::default(),
             floor: Floors::default(),
             last_asked: None,
@@ -161,33 +163,34 @@ impl Station {
     /// When to tick next, if nothing happens before.
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {
-        let quest = self.quest.as_ref().and_then(|quest| quest.progress.due()).filter(|_| !self.is_held_back());
-        let tenure = self.tenure.as_ref().and_then(Tenure::turns_until);
-        let others = [self.replacement_due(), self.line.next_deadline(), self.pending_releases.next_due()];
-        [tenure, quest].into_iter().chain(others).flatten().min()
+        let quests = self.quests.iter().filter_map(|quest| quest.progress.due()).filter(|_| !self.is_held_back());
+        let tenures = self.tenures.iter().flat_map(|tenure| [tenure.turns_until(), self.replacement_due(tenure)]);
+        let others = [self.line.next_deadline(), self.pending_releases.next_due()];
+        quests.chain(tenures.chain(others).flatten()).min()
     }
 
     /// Whether there are no waiters, no holder and no requests under way. Dropping an idle station forgets nothing but its
     /// floor, and not even that if the floor is shared.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.tenure.is_none() && self.quest.is_none() && self.line.is_empty() && self.pending_releases.0.is_empty()
+        self.tenures.is_empty() && self.quests.is_empty() && self.line.is_empty() && self.pending_releases.0.is_empty()
     }
 
     /// Whether this station may have made the owner known to the store: the owner asks or holds, or its release has not
     /// been answered yet.
     #[must_use]
     pub fn knows(&self, owner: Owner) -> bool {
-        let holds = self.tenure.as_ref().map(|tenure| tenure.lease.owner);
-        let replaces = self.tenure.as_ref().and_then(|tenure| Some(tenure.replacement.as_ref()?.owner));
-        let asks = self.quest.as_ref().map(|quest| quest.owner);
-        [holds, replaces, asks, self.last_asked].contains(&Some(owner)) || self.pending_releases.has(owner)
+        let replaces = |tenure: &Tenure| tenure.replacement.as_ref().is_some_and(|new| new.owner == owner);
+        self.tenures.iter().any(|tenure| tenure.lease.owner == owner || replaces(tenure))
+            || self.quests.iter().any(|quest| quest.owner == owner)
+            || self.last_asked == Some(owner)
+            || self.pending_releases.has(owner)
     }
 
     /// Whether others are known to wait for the lock that is held here. A hint: it may be late, and no longer true.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
-        self.tenure.as_ref().is_some_and(|tenure| tenure.wanted.is_some())
+        self.tenures.iter().any(|tenure| tenure.wanted.is_some())
     }
 
     fn on_join(&mut self, now: Moment, join: Join) {
@@ -200,7 +203,7 @@ impl Station {
         // This waiter accepts the first answer, so the station asks now instead of relying on an old one. If a claim is under
         // way already, its answer counts.
         if let (Patience::Never, Some(Quest { progress: Progress::Due(at), .. })) =
-            (join.patience, self.quest.as_deref_mut())
+            (join.patience, self.quests.first_mut().map(AsMut::as_mut))
         {
             *at = now;
         }
@@ -218,7 +221,7 @@ impl Station {
     fn on_close(&mut self, now: Moment) {
         self.refuse_all(AcquireError::Closed);
         self.lose_all(now, &crate::LossReason::Closed);
-        self.give_up_quest(now);
+        self.give_up_quests(now);
         self.closed = true;
     }
 
@@ -226,19 +229,20 @@ impl Station {
     fn advance(&mut self, now: Moment) {
         self.refuse_overdue(now);
         self.repeat_releases(now);
-        match (&self.tenure, self.quest.as_deref()) {
+        match (self.tenures.first(), self.quests.first().map(AsRef::as_ref)) {
             (Some(tenure), _) => {
                 let holder = tenure.as_holder();
                 self.refuse_impatient(holder);
-                self.ask_replacement(now);
+                self.ask_replacements(now);
             }
             (None, None) => self.ask_first(now),
             (None, Some(Quest { progress: Progress::Due(_), terms, .. })) if self.line.front_with(*terms).is_none() => {
-                self.give_up_quest(now);
+                self.give_up_quests(now);
                 self.ask_first(now);
             }
-            (None, Some(Quest { progress: Progress::Due(at), .. })) if *at <= now && !self.is_held_back() => {
-                self.quest.take().into_iter().for_each(|quest| self.ask(now, quest));
+            (None, Some(Quest { progress: Progress::Due(at), owner, .. })) if *at <= now && !self.is_held_back() => {
+                let quest = self.take_quest_of(*owner);
+                quest.into_iter().for_each(|quest| self.ask(now, quest));
             }
             (None, Some(_)) => {}
         }
@@ -258,12 +262,16 @@ impl Station {
     }
 
     fn take_quest_of(&mut self, owner: Owner) -> Option<Box<Quest>> {
-        self.quest.take_if(|quest| quest.owner == owner)
+        self.quests.take(|quest| quest.owner == owner)
     }
 
-    /// Ends the quest, if there is one, leaving nothing of it at the store.
-    fn give_up_quest(&mut self, now: Moment) {
-        if let Some(quest) = self.quest.take() {
+    fn tenure_of(&mut self, owner: Owner) -> Option<&mut Tenure> {
+        self.tenures.iter_mut().find(|tenure| tenure.lease.owner == owner)
+    }
+
+    /// Ends all quests, leaving nothing of them at the store.
+    fn give_up_quests(&mut self, now: Moment) {
+        while let Some(quest) = self.quests.take(|_| true) {
             self.leave_queue(now, &quest);
         }
     }

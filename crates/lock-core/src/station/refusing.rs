@@ -19,7 +19,7 @@ impl Station {
     pub(super) fn refuse_exhausted(&mut self, now: Moment) {
         // A grant that came too late is asked for again: the store did not refuse it.
         let granted_nothing =
-            self.quest.as_ref().is_some_and(|quest| quest.progress.due().is_some() && quest.stale_answers == 0);
+            self.quests.first().is_some_and(|quest| quest.progress.due().is_some() && quest.stale_answers == 0);
         if granted_nothing {
             for waiter in self.line.take_exhausted() {
                 self.refuse_late(now, &waiter);
@@ -60,8 +60,8 @@ impl Station {
     /// Why the store does not grant the lock to those who wait for it, if that is so: the error of the latest request.
     #[must_use]
     pub fn trouble(&self) -> Option<&BackendError> {
-        match self.quest.as_deref() {
-            _ if self.tenure.is_some() || self.closed => None,
+        match self.quests.first().map(AsRef::as_ref) {
+            _ if !self.tenures.is_empty() || self.closed => None,
             Some(Quest { trouble: Some(trouble), .. }) => Some(trouble),
             Some(Quest { holder: Some(_), .. }) => None,
             Some(_) | None => self.pending_releases.trouble(),
@@ -71,9 +71,9 @@ impl Station {
     /// Who holds the lock, as far as is known here.
     #[must_use]
     pub fn known_holder(&self) -> Option<Holder> {
-        match &self.tenure {
+        match self.tenures.first() {
             Some(tenure) => tenure.as_holder(),
-            None => self.quest.as_ref()?.holder.clone(),
+            None => self.quests.first()?.holder.clone(),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::{BackendError, Moment, ReleaseRequest, Released};
 impl Station {
     /// Whether the next claim would be a new owner's, and a release has to be answered first.
     pub(super) fn is_held_back(&self) -> bool {
-        let new_owner = match (&self.tenure, &self.quest) {
+        let new_owner = match (self.tenures.first(), self.quests.first()) {
             (None, None) => !self.closed,
             (None, Some(quest)) => quest.is_unknown_to_store(),
             (Some(_), _) => false,

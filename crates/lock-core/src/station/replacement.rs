@@ -7,6 +7,8 @@ use crate::{FencingToken, Lease, Moment, Owner, Terms};
 /// over.
 #[derive(Debug)]
 pub(super) struct Replacement {
+    /// Of the old lease.
+    pub(super) replaces: Owner,
     /// Of the new lease.
     pub(super) owner: Owner,
     pub(super) terms: Terms,
@@ -23,8 +25,9 @@ pub(super) struct Replacement {
 }
 
 impl Replacement {
-    pub(super) fn new(owner: Owner, terms: Terms, now: Moment) -> Self {
+    pub(super) fn new(replaces: Owner, owner: Owner, terms: Terms, now: Moment) -> Self {
         Self {
+            replaces,
             owner,
             terms,
             progress: Progress::Due(now),

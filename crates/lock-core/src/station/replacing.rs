@@ -9,43 +9,49 @@ use super::io::{ActionId, Output, Request, TurnId};
 use super::progress::Progress;
 use super::quest::Grant;
 use super::replacement::Replacement;
-use super::tenure::Turn;
+use super::tenure::{Tenure, Turn};
 use crate::policy::pace;
 use crate::{
     Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Claim, Effect, Invalid, LossReason, Moment,
-    Queueing, Refusal, Terms, Width,
+    Owner, Queueing, Refusal, Terms, Width,
 };
 
 impl Station {
     /// A holder wants other terms.
     pub(super) fn on_replace(&mut self, now: Moment, turn: TurnId, terms: Terms) {
-        let Some(tenure) = self.tenure.as_mut().filter(|tenure| tenure.has(turn)) else { return };
+        let Some(tenure) = self.tenures.iter_mut().find(|tenure| tenure.has(turn)) else { return };
         let busy = tenure.turns.len() > 1 || tenure.replacement.is_some();
         let refusal = match check(&self.policy.store, tenure.lease.terms, terms) {
             Err(error) => Refusal::Error(error),
             Ok(()) if busy => Refusal::Busy { holder: tenure.as_holder() },
             Ok(()) => {
-                let replacement = Replacement::new(self.owners.draw(), terms, now);
+                let replacement = Replacement::new(tenure.lease.owner, self.owners.draw(), terms, now);
                 return tenure.replacement = Some(Box::new(replacement));
             }
         };
         self.outbox.push_back(Output::Replaced { turn, result: Err(refusal) });
     }
 
-    /// When the claim is to go out, unless something else has to be answered first: a claim of the old owner, or releases,
-    /// as the end of the hold may add two.
-    pub(super) fn replacement_due(&self) -> Option<Moment> {
-        let free = self.quest.is_none() && self.pending_releases.0.len() + 2 <= self.policy.owed_max;
-        self.tenure.as_ref()?.replacement.as_ref()?.progress.due().filter(|_| free)
+    /// When the claim to replace this lease is to go out, unless something else has to be answered first: a claim of the old
+    /// owner, or releases, as the end of the hold may add two.
+    pub(super) fn replacement_due(&self, tenure: &Tenure) -> Option<Moment> {
+        let due = tenure.replacement.as_ref()?.progress.due()?;
+        let asks = self.quests.iter().any(|quest| quest.owner == tenure.lease.owner);
+        let free = !asks && self.pending_releases.0.len() + 2 <= self.policy.owed_max;
+        free.then_some(due)
     }
 
-    /// Sends the claim if it is due.
-    pub(super) fn ask_replacement(&mut self, now: Moment) {
-        if self.replacement_due().is_none_or(|due| now < due) {
-            return;
-        }
-        let Some(tenure) = &mut self.tenure else { return };
-        let (Some(mut replacement), Some(turn)) = (tenure.replacement.take(), tenure.turns.first()) else { return };
+    /// Sends the claims that are due.
+    pub(super) fn ask_replacements(&mut self, now: Moment) {
+        let is_due = |tenure: &&Tenure| self.replacement_due(tenure).is_some_and(|due| due <= now);
+        let due: Vec<_> = self.tenures.iter().filter(is_due).map(|tenure| tenure.lease.owner).collect();
+        due.into_iter().for_each(|owner| self.ask_replacement(now, owner));
+    }
+
+    fn ask_replacement(&mut self, now: Moment, replaces: Owner) {
+        let Some(tenure) = self.tenure_of(replaces) else { return };
+        let note = tenure.turns.first().map(|turn| turn.note.clone());
+        let (Some(mut replacement), Some(note)) = (tenure.replacement.take(), note) else { return };
         if replacement.tries == 0 {
             replacement.floor = self.floor.get();
         }
@@ -56,24 +62,24 @@ impl Station {
             terms: replacement.terms,
             width: Width::ONE,
             floor: replacement.floor,
-            note: turn.note.clone(),
+            note,
             queueing: Queueing::Unwanted,
-            replaces: Some(tenure.lease.owner),
+            replaces: Some(replaces),
         };
         replacement.progress = self.run(now, Request::Acquire(claim), replacement.terms);
         self.go_on_replacing(replacement);
     }
 
     fn go_on_replacing(&mut self, replacement: Box<Replacement>) {
-        if let Some(tenure) = &mut self.tenure {
+        if let Some(tenure) = self.tenure_of(replacement.replaces) {
             tenure.replacement = Some(replacement);
         }
     }
 
     /// The replacement that this action was for, and when it was handed out.
     pub(super) fn take_replacement(&mut self, id: ActionId) -> Option<(Moment, Box<Replacement>)> {
-        let tenure = self.tenure.as_mut()?;
-        let asked_at = tenure.replacement.as_ref()?.progress.asked_at(id)?;
+        let asked_at = |tenure: &Tenure| tenure.replacement.as_ref()?.progress.asked_at(id);
+        let (tenure, asked_at) = self.tenures.iter_mut().find_map(|tenure| asked_at(tenure).map(|at| (tenure, at)))?;
         Some((asked_at, tenure.replacement.take()?))
     }
 
@@ -114,17 +120,19 @@ impl Station {
     }
 
     fn refuse_replacement(&mut self, now: Moment, replacement: &Replacement, refusal: Refusal) {
-        let Some(turn) = self.tenure.as_ref().and_then(|tenure| Some(tenure.turns.first()?.id)) else { return };
+        let Some(tenure) = self.tenure_of(replacement.replaces) else { return };
+        let Some(turn) = tenure.turns.first().map(|turn| turn.id) else { return };
         self.outbox.push_back(Output::Replaced { turn, result: Err(refusal) });
         if replacement.old_is_gone {
-            self.lose_all(now, &LossReason::NotHeld);
+            self.lose_lease(now, replacement.replaces, &LossReason::NotHeld);
         }
     }
 
     /// The turn goes on under the new lease.
     fn go_on_under(&mut self, now: Moment, grant: Grant, replacement: &Replacement) {
-        let Some(mut old) = self.tenure.take() else { return };
-        let Some(Turn { id, hold, note }) = old.turns.pop() else { return };
+        let is_old = |tenure: &Tenure| tenure.lease.owner == replacement.replaces;
+        let Some(mut old) = self.tenures.take(is_old) else { return };
+        let Some(Turn { id, hold, note }) = old.turns.take(|_| true) else { return };
         let certainty = match replacement.unanswered_until {
             Some(_) => Certainty::Unknown,
             None => Certainty::Answered,
@@ -136,7 +144,7 @@ impl Station {
         let hold = tenure.begin(now, id, token, note, hold.hold_until);
         self.floor.raise(token);
         self.outbox.push_back(Output::Replaced { turn: id, result: Ok(hold) });
-        self.tenure = Some(tenure);
+        self.tenures.push(tenure);
     }
 }
 

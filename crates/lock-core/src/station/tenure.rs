@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::few::Few;
 use super::io::TurnId;
 use super::quest::Grant;
 use super::replacement::Replacement;
@@ -24,7 +25,7 @@ pub(super) struct Tenure {
     /// When others were last known to wait for the lock, unless a later answer said that nobody waits.
     pub(super) wanted: Option<Moment>,
     /// Who holds under the lease: one turn, where the mode is exclusive.
-    pub(super) turns: Vec<Turn>,
+    pub(super) turns: Few<Turn>,
     /// What is to replace the lease. Boxed, because most leases are never replaced.
     pub(super) replacement: Option<Box<Replacement>>,
 }
@@ -41,7 +42,7 @@ impl Tenure {
     pub(super) fn new(grant: Grant, certainty: Certainty) -> Self {
         let (until, wanted) = (grant.until(), grant.wanted.then_some(grant.basis));
         let Grant { lease, valid_for, .. } = grant;
-        let (lease, last_error, turns, replacement) = (Arc::new(lease), None, Vec::with_capacity(1), None);
+        let (lease, last_error, turns, replacement) = (Arc::new(lease), None, Few::default(), None);
         Self { lease, until, valid_for, certainty, passes: 0, last_error, wanted, turns, replacement }
     }
 
@@ -88,8 +89,7 @@ impl Tenure {
     }
 
     pub(super) fn take(&mut self, id: TurnId) -> Option<Turn> {
-        let index = self.turns.iter().position(|turn| turn.id == id)?;
-        Some(self.turns.remove(index))
+        self.turns.take(|turn| turn.id == id)
     }
 
     /// The turns whose time is over, and why.

@@ -196,7 +196,7 @@ impl Rig {
 
     /// Answers a renewal of the latest claim's lease, asked at `asked_at`.
     pub(super) fn renewal(&mut self, asked_at: Moment, answer: Result<Renewed, BackendError>) -> Vec<String> {
-        let owner = self.station.tenure.as_ref().map_or_else(|| self.claimant(), |tenure| tenure.lease.owner);
+        let owner = self.station.tenures.first().map_or_else(|| self.claimant(), |tenure| tenure.lease.owner);
         self.feed(Input::Renewal { owner, asked_at, answer })
     }
 
@@ -213,7 +213,7 @@ impl Rig {
 
     /// What the present guard knows.
     pub(super) fn hold(&self) -> Arc<Hold> {
-        let tenure = self.station.tenure.as_ref().expect("somebody holds");
+        let tenure = self.station.tenures.first().expect("somebody holds");
         Arc::clone(&tenure.turns[0].hold)
     }
 

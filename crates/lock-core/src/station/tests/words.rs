@@ -119,15 +119,14 @@ fn loss(reason: &LossReason) -> &'static str {
     }
 }
 
-/// The station's state: its tenure, its quest, the waiters in line, and the releases under way.
+/// The station's state: its tenures, its quests, the waiters in line, and the releases under way.
 pub(super) fn state(now: Moment, station: &Station) -> String {
-    let tenure = station.tenure.as_ref().map(|tenure| holding(now, tenure));
-    let quest = station.quest.as_ref().map(|quest| asking(now, quest));
-    let mut text = match (tenure, quest, station.closed) {
-        (Some(tenure), Some(quest), _) => format!("{tenure}; {quest}"),
-        (Some(one), None, _) | (None, Some(one), _) => one,
-        (None, None, false) => "Idle".to_owned(),
-        (None, None, true) => "Closed".to_owned(),
+    let tenures = station.tenures.iter().map(|tenure| holding(now, tenure));
+    let parts: Vec<_> = tenures.chain(station.quests.iter().map(|quest| asking(now, quest))).collect();
+    let mut text = match (parts.is_empty(), station.closed) {
+        (false, _) => parts.join("; "),
+        (true, false) => "Idle".to_owned(),
+        (true, true) => "Closed".to_owned(),
     };
     for (index, waiter) in station.line.iter().enumerate() {
         let joint = if index == 0 { "; line: " } else { ", " };

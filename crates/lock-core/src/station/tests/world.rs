@@ -235,8 +235,8 @@ impl World {
             let Content::Action(_, Request::Acquire(claim)) = &letter.content else { continue };
             let client = &self.clients[letter.client];
             let station = &client.station;
-            let asks = station.quest.as_ref().is_some_and(|quest| quest.owner == claim.owner);
-            let holds = station.tenure.as_ref().is_some_and(|tenure| tenure.lease.owner == claim.owner);
+            let asks = station.quests.iter().any(|quest| quest.owner == claim.owner);
+            let holds = station.tenures.iter().any(|tenure| tenure.lease.owner == claim.owner);
             let known = asks || holds || client.replacement() == Some(claim.owner);
             assert!(known || client.parted.contains(&claim.owner), "a late claim would not be cleared: {letter:?}");
         }
@@ -249,8 +249,7 @@ impl World {
         let owed = &station.pending_releases.0;
         assert!(owed.len() <= OWED_MAX, "client {number} owes too much: {owed:?}");
         let unanswered = owed.iter().any(|pending| pending.request.certainty == Certainty::Unknown);
-        let asking =
-            station.tenure.is_none() && station.quest.as_ref().is_some_and(|quest| quest.progress.due().is_none());
+        let asking = station.tenures.is_empty() && station.quests.iter().any(|quest| quest.progress.due().is_none());
         let polls = station.policy.store.waiting == Waiting::Poll;
         assert!(!(polls && unanswered && asking), "client {number} asks though a claim may be under way: {station:?}");
     }
@@ -388,7 +387,7 @@ impl World {
 impl Client {
     /// The owner that may have replaced the holder's.
     fn replacement(&self) -> Option<Owner> {
-        Some(self.station.tenure.as_ref()?.replacement.as_ref()?.owner)
+        Some(self.station.tenures.first()?.replacement.as_ref()?.owner)
     }
 }
 
