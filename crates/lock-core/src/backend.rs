@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::inspect::{Entry, Page, Query, Revoked};
+use crate::latch::{Request, Seen};
 use crate::{
     Answer, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, LockName, ReleaseRequest,
     Released, Renewed,
@@ -101,6 +102,14 @@ pub trait AsyncBackend: Backend {
     fn inspect(&self) -> Option<&dyn AsyncInspect> {
         None
     }
+
+    /// The store's latches, if it has any.
+    ///
+    /// # Errors
+    /// `Unsupported`, with the reason. Nothing was sent.
+    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
+        Err(self.capabilities().no_latches())
+    }
 }
 
 /// A store that is used from plain threads.
@@ -141,6 +150,14 @@ pub trait BlockingBackend: Backend {
     /// The interface for operators, if the store has one.
     fn inspect(&self) -> Option<&dyn BlockingInspect> {
         None
+    }
+
+    /// The store's latches, if it has any.
+    ///
+    /// # Errors
+    /// `Unsupported`, with the reason. Nothing was sent.
+    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
+        Err(self.capabilities().no_latches())
     }
 }
 
@@ -194,4 +211,28 @@ pub trait BlockingInspect: Send + Sync {
     /// # Errors
     /// Those of the store, such as `Timeout` if it has not answered within `within`.
     fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError>;
+}
+
+/// Counts arrivals at latches, from tokio. See [`latch`](crate::latch).
+#[async_trait]
+pub trait AsyncLatch: Send + Sync {
+    /// Carries out one request within `within`, and answers with the latch as it is then. A request may be repeated; it takes
+    /// effect once.
+    ///
+    /// # Errors
+    /// Those of the store, such as `Timeout`, after which the request may have taken effect.
+    ///
+    /// # Cancel safety
+    /// Can be dropped at any point: the request may or may not have taken effect.
+    async fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError>;
+}
+
+/// Counts arrivals at latches, from plain threads. See [`latch`](crate::latch).
+pub trait BlockingLatch: Send + Sync {
+    /// Carries out one request within `within`, and answers with the latch as it is then. A request may be repeated; it takes
+    /// effect once.
+    ///
+    /// # Errors
+    /// Those of the store, such as `Timeout`, after which the request may have taken effect.
+    fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError>;
 }

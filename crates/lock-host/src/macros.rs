@@ -35,6 +35,12 @@ macro_rules! client_methods {
             Mutex($crate::Lock::new(&self.0, name.as_ref()))
         }
 
+        /// A latch by its name, which can be text or a [`LockName`](lock_core::LockName). Text is checked with the first
+        /// request. It has nothing in common with a lock of the same name.
+        pub fn latch(&self, name: impl AsRef<str>) -> Latch {
+            Latch($crate::NamedLatch::new(&self.0, name.as_ref()))
+        }
+
         /// What the store can do.
         pub fn capabilities(&self) -> ::lock_core::Capabilities {
             self.backend().capabilities()

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{Act, Request, Seen, Watching};
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim, Durability, EventSink,
-    Fenced, FencingToken, Invalid, Isolation, Lease, LockName, Operation, Prefix, Queueing, ReleaseRequest, Released,
-    Renewed,
+    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities, Claim, Durability,
+    EventSink, Fenced, FencingToken, Invalid, Isolation, Lease, LockName, Operation, Prefix, Queueing, ReleaseRequest,
+    Released, Renewed,
 };
 use redis::Client;
 
@@ -217,6 +218,10 @@ impl BlockingBackend for Redis {
     fn inspect(&self) -> Option<&dyn BlockingInspect> {
         Some(self)
     }
+
+    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
+        Ok(self)
+    }
 }
 
 impl BlockingInspect for Redis {
@@ -245,6 +250,24 @@ impl BlockingInspect for Redis {
 
     fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
         self.ask(Revocation(name, token), within)
+    }
+}
+
+impl BlockingLatch for Redis {
+    fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
+        let span = Span::from_now(within);
+        let failed = |failure: Failure| failure.into_error(Operation::Latch);
+        if let (Some(stack), Act::Look { watching: Watching::Wanted }) = (self.source.stack(), &request.act)
+            && stack.hears_nothing()
+        {
+            // A wait should be notified of its end. One that ends at once needs no notification.
+            let seen = self.answer(&request, span).map_err(failed)?;
+            if seen.state.is_some_and(|state| state.is_complete()) {
+                return Ok(seen);
+            }
+            stack.listen(span);
+        }
+        self.answer(&request, span).map_err(failed)
     }
 }
 

@@ -110,6 +110,7 @@ fn read(prefix: &Prefix, message: &[u8]) -> Option<Event> {
     match std::str::from_utf8(message).ok()?.split_once(' ')? {
         ("granted", told) => granted(prefix, told),
         ("shared", told) => shared(prefix, told),
+        ("latch", key) => Some(Event::LatchChanged { name: prefix.name(key)? }),
         ("freed" | "recheck", key) => Some(Event::Freed { name: prefix.name(key)? }),
         _ => None,
     }
@@ -186,6 +187,8 @@ mod tests {
         for hint in ["freed shop:an order", "recheck shop:an order"] {
             assert_eq!(read(&shop, hint.as_bytes()), Some(freed.clone()), "{hint}");
         }
+        let changed = Event::LatchChanged { name: "an order".parse().unwrap() };
+        assert_eq!(read(&shop, b"latch shop:an order"), Some(changed));
         for other in [
             "",
             "freed",

@@ -32,6 +32,7 @@ mod config;
 mod connect;
 mod failure;
 mod greeting;
+mod latch;
 #[cfg(feature = "async")]
 mod link;
 mod listener;

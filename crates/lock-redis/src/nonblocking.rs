@@ -2,6 +2,7 @@
 
 mod handed_in;
 mod inspect;
+mod latch;
 mod source;
 
 use std::fmt;
@@ -10,8 +11,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, Durability, EventSink, Fenced,
-    Invalid, Isolation, Lease, Operation, Prefix, Queueing, ReleaseRequest, Released, Renewed, RequestOrder,
+    Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, Capabilities, Claim, Durability, EventSink,
+    Fenced, Invalid, Isolation, Lease, Operation, Prefix, Queueing, ReleaseRequest, Released, Renewed, RequestOrder,
 };
 use redis::{Client, RedisResult, Value};
 use tokio::task::spawn_blocking;
@@ -277,6 +278,10 @@ impl AsyncBackend for Redis {
 
     fn inspect(&self) -> Option<&dyn AsyncInspect> {
         Some(self)
+    }
+
+    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
+        Ok(self)
     }
 }
 

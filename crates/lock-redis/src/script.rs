@@ -167,6 +167,14 @@ pub(crate) static FENCE: Script = Script::new(text!("clock", "members", "living"
 /// are, and for the first of them value, time left (ms) and slots.
 pub(crate) static LOOK: Script = Script::new(text!("clock", "place", "members", "look"));
 
+/// A request about a latch. Keys: latch, the ids of one generation, those of the other one, inboxes. Arguments: `arrive`, the
+/// lock's key, ttl (ms), id and call; or `expect`, key, ttl, count; or `reset`, key, ttl, generation; or `look`, key, channel
+/// (`-` for none).
+///
+/// Answers generation, expected, arrived, the latest complete generation (0 for none), and 1 if the client will be notified, 2 if
+/// nobody listens on the channel.
+pub(crate) static LATCH: Script = Script::new(text!("clock", "place", "latch"));
+
 /// Verifies the counter for an incarnation of the server. Keys: counter, marker. Arguments: the incarnation, and the
 /// marker as it was read; only that one is replaced. Answers 1 if the counter was raised to the clock.
 pub(crate) static VERIFY: Script = Script::new(text!("clock", "verify"));

@@ -67,6 +67,8 @@ pub(crate) enum Key<'a> {
     Leases(Keys<'a>),
     /// Marks that an owner's claims were given up.
     Tombstone(Keys<'a>, Owner),
+    /// A part of the latch of this name.
+    Latch(Keys<'a>, &'static str),
     /// What a node of a quorum knows about itself.
     Node,
     /// The inboxes to notify when a node's lock is free.
@@ -102,6 +104,11 @@ impl<'a> Keys<'a> {
 
     pub(crate) fn leases(self) -> Key<'a> {
         Key::Leases(self)
+    }
+
+    /// The latch, the ids of its two latest generations, and the inboxes of those who wait.
+    pub(crate) fn latch(self) -> [Key<'a>; 4] {
+        ["", ":a", ":b", ":w"].map(|part| Key::Latch(self, part))
     }
 
     pub(crate) fn inboxes(self) -> Key<'a> {
@@ -142,6 +149,7 @@ impl fmt::Display for Key<'_> {
             Self::Holders(keys) => keys.beside(f, &["h"]),
             Self::Leases(keys) => keys.beside(f, &["s"]),
             Self::Tombstone(keys, owner) => keys.beside(f, &["t:", &owner.to_wire()]),
+            Self::Latch(keys, part) => keys.beside(f, &["latch", part]),
             Self::Node => f.write_str(NODE),
             Self::Inboxes(keys) => keys.beside(f, &["i"]),
             Self::Seen(member) => write!(f, "leasehold:seen:{member}"),
@@ -187,7 +195,7 @@ pub(crate) fn limit_of(mode: Mode) -> u32 {
     match mode {
         Mode::Exclusive => 0,
         Mode::Permits { limit, .. } => limit.get(),
-        _ => READERS,
+        Mode::Shared | _ => READERS,
     }
 }
 
@@ -272,6 +280,8 @@ mod tests {
         assert_eq!(keys.numbers().to_string(), "leasehold:{shop:a}:n");
         assert_eq!(keys.holders().to_string(), "leasehold:{shop:a}:h");
         assert_eq!(keys.leases().to_string(), "leasehold:{shop:a}:s");
+        let latch = keys.latch().map(|key| key.to_string());
+        assert_eq!((latch[0].as_str(), latch[3].as_str()), ("leasehold:{shop:a}:latch", "leasehold:{shop:a}:latch:w"));
         let tombstone = keys.tombstone(Owner::from_random([1; 16])).to_string();
         assert_eq!(tombstone, format!("leasehold:{{shop:a}}:t:{}", "01".repeat(16)));
     }

@@ -154,9 +154,8 @@ impl Question for Renewal<'_> {
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys: Vec<_> = self.0.iter().map(|lease| Keys::of(&wire.prefix, &lease.name).lock()).collect();
         let script = if self.are_exclusive() { &script::RENEW } else { &script::RENEW_ANY };
-        let named = |lease: &Lease| match lease.terms.mode {
-            Mode::Exclusive => of_lease(lease),
-            _ => of_shared_lease(lease),
+        let named = |lease: &Lease| {
+            if lease.terms.mode == Mode::Exclusive { of_lease(lease) } else { of_shared_lease(lease) }
         };
         let call = Call::script(script, &keys);
         Ok(self.0.iter().fold(call, |call, lease| call.arg(named(lease)).arg(lease.terms.ttl.as_millis())))

@@ -34,6 +34,7 @@ mod batch;
 mod config;
 mod error;
 mod file;
+mod latches;
 mod line;
 mod lookout;
 mod mounts;

@@ -30,6 +30,18 @@ CREATE TABLE tombstones(
 CREATE TABLE counter(one INTEGER PRIMARY KEY CHECK(one = 1), last INTEGER NOT NULL) STRICT;
 ";
 
+/// Latches. They came later than the layout's version: programs that do not know them ignore them.
+const LATCHES: &str = "
+CREATE TABLE IF NOT EXISTS latches(
+    name TEXT PRIMARY KEY, generation INTEGER NOT NULL, expected INTEGER, arrived INTEGER NOT NULL, completed INTEGER,
+    boot TEXT NOT NULL, expires_ns INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS arrivals(
+    name TEXT NOT NULL, generation INTEGER NOT NULL, id TEXT NOT NULL, call TEXT NOT NULL,
+    PRIMARY KEY(name, generation, id)
+) STRICT, WITHOUT ROWID;
+";
+
 /// What kind of file was found.
 #[derive(Debug, PartialEq, Eq)]
 enum Contents {
@@ -43,7 +55,10 @@ enum Contents {
 /// untouched.
 pub(crate) fn adopt(db: &Connection, path: &Path) -> Result<(), Fault> {
     match examine(db)? {
-        Contents::Ours => set_up(db, path),
+        Contents::Ours => {
+            set_up(db, path)?;
+            Ok(add_latches(db)?)
+        }
         Contents::Empty => {
             set_up(db, path)?;
             Ok(initialise(db)?)
@@ -85,10 +100,16 @@ fn set_up(db: &Connection, path: &Path) -> Result<(), Fault> {
     Ok(db.execute_batch("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")?)
 }
 
+/// Adds what a file of an earlier version lacks. Writes nothing otherwise.
+fn add_latches(db: &Connection) -> rusqlite::Result<()> {
+    let has_latches = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'arrivals'")?.exists(())?;
+    if has_latches { Ok(()) } else { db.execute_batch(&format!("BEGIN IMMEDIATE; {LATCHES} COMMIT")) }
+}
+
 fn initialise(db: &Connection) -> rusqlite::Result<()> {
     let first = wall_micros();
     db.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {TABLES}
+        "BEGIN IMMEDIATE; {TABLES} {LATCHES}
          INSERT INTO counter VALUES (1, {first});
          PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};
          COMMIT"
@@ -118,6 +139,9 @@ mod tests {
         adopt(&db, &path).unwrap();
         assert_eq!(examine(&db).unwrap(), Contents::Ours);
         adopt(&Connection::open(&path).unwrap(), &path).unwrap();
+        db.execute_batch("DROP TABLE latches; DROP TABLE arrivals").unwrap();
+        adopt(&db, &path).unwrap();
+        assert_eq!(db.query_row("SELECT count(*) FROM arrivals", (), |row| row.get::<_, i32>(0)).unwrap(), 0);
         let synchronous: i32 = db.query_row("PRAGMA synchronous", (), |row| row.get(0)).unwrap();
         assert_eq!(synchronous, 2);
     }

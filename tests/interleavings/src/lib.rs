@@ -41,6 +41,8 @@ mod lock;
 mod locked;
 #[path = "../../../crates/lock-host/src/macros.rs"]
 mod macros;
+#[path = "../../../crates/lock-host/src/named_latch.rs"]
+mod named_latch;
 #[path = "../../../crates/lock-host/src/observer.rs"]
 mod observer;
 #[path = "../../../crates/lock-host/src/options.rs"]
@@ -62,6 +64,8 @@ mod renewals;
 mod sharded;
 #[path = "../../../crates/lock-host/src/site.rs"]
 mod site;
+#[path = "../../../crates/lock-host/src/sleepers.rs"]
+mod sleepers;
 #[path = "../../../crates/lock-host/src/stations.rs"]
 mod stations;
 #[path = "../../../crates/lock-host/src/untraced.rs"]
@@ -81,6 +85,8 @@ mod driver;
 mod guard;
 #[path = "../../../crates/lock-blocking/src/keeper.rs"]
 mod keeper;
+#[path = "../../../crates/lock-blocking/src/latch.rs"]
+mod latch;
 #[path = "../../../crates/lock-blocking/src/loss.rs"]
 mod loss;
 #[path = "../../../crates/lock-blocking/src/mutex.rs"]
@@ -107,10 +113,12 @@ pub use guard::Guard;
 pub use host::{note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
+pub use latch::Latch;
 pub use lock::Lock;
 pub use locked::Telling;
 pub use loss::LossWatch;
 pub use mutex::Mutex;
+pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
 pub use options::LockOptions;
 pub use outcome::Outcome;
@@ -119,6 +127,7 @@ pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};
 pub use site::{Driver, Inner, Locked, Site, Waiters};
+pub use sleepers::Wake;
 pub use stations::Stations;
 pub use store::Store;
 pub use turn::{Held, Standing, Turn, WeakHeld};

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use lock_core::inspect::Revoked;
+use lock_core::inspect::{Query, Revoked};
 use lock_core::{
     Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, EventSink, Fenced, FencingToken, Holder, Lease,
     LockName, Mode, Owner, Queueing, Released, Renewed, Terms, TokenRange, Ttl, Width,
@@ -376,8 +376,14 @@ fn one_of_many_is_revoked_by_its_token() {
         let leases = [take(&client, &first), take(&client, &second)];
         let waiter = queue(&client, asks(facade, permits(3, 5)), 1);
         let entry = inspect.holder(&name, SOON).unwrap().unwrap();
-        assert_eq!(entry.waiters, 1, "{facade}");
-        assert!(matches!(entry.holder, Holder::Leasehold { tokens, .. } if tokens == leases[1].tokens), "{entry:?}");
+        assert_eq!((entry.leases, entry.waiters, entry.queue), (2, 1, vec![permits(3, 5)]), "{facade}");
+        for (held, lease) in entry.holders.iter().zip([&leases[1], &leases[0]]) {
+            assert_eq!((held.mode, &held.slots), (permits(2, 5), &lease.slots), "{facade}");
+            assert!(matches!(held.holder, Holder::Leasehold { tokens, .. } if tokens == lease.tokens), "{held:?}");
+            assert!(held.remaining.is_some_and(|left| left <= Ttl::DEFAULT.get()), "{held:?}");
+        }
+        assert_eq!((entry.holder, entry.holders.len()), (entry.holders[0].holder.clone(), 2));
+        assert_eq!(inspect.list(&Query::all(), SOON).unwrap().entries.len(), 1, "{facade}");
         assert_eq!(inspect.revoke(&name, leases[0].tokens.high(), SOON), Ok(Revoked::Revoked));
         assert_eq!(inspect.revoke(&name, leases[0].tokens.high(), SOON), Ok(Revoked::NotHeld));
         let renewed = client.renew(&leases, SOON).unwrap();
