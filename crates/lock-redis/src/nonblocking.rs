@@ -28,7 +28,7 @@ use crate::link::Link;
 use crate::span::Span;
 use crate::verbs::Renewal;
 use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
-use crate::{BACKEND, RedisConfig};
+use crate::{ABILITIES, BACKEND, MODES, RedisConfig};
 
 use self::source::{Handle, Source};
 
@@ -220,7 +220,8 @@ impl Redis {
 
 impl Backend for Redis {
     fn capabilities(&self) -> Capabilities {
-        let redis = Capabilities::new(BACKEND, self.wire.waiting(), Durability::ClockFloor).with_shared_counter();
+        let redis = Capabilities::new(BACKEND, self.wire.waiting(), Durability::ClockFloor);
+        let redis = redis.with_shared_counter().with_modes(MODES).with_abilities(ABILITIES);
         match &self.source {
             Source::Own(_) => redis.with_ordering(RequestOrder::InOrder).with_isolation(Isolation::Isolated),
             Source::Connection(_) => redis.with_ordering(RequestOrder::InOrder),
