@@ -16,6 +16,7 @@ impl Need {
             Self::Inspect => bench.verbs().can_inspect(),
             Self::Processes => bench.has_address(),
             Self::Ability(ability) => bench.capabilities().check_ability(ability).is_ok(),
+            Self::Mode(mode) => bench.capabilities().modes.contains(&mode),
         }
     }
 
@@ -25,7 +26,7 @@ impl Need {
             Self::Queue => a_wish_for_a_place_leaves_none(bench),
             Self::Processes | Self::Fault(Fault::RestartWithData) => ends_with_its_process(bench),
             // Its absence was observed, or the harness cannot do it, as its list says.
-            Self::Nothing | Self::Inspect | Self::Ability(_) | Self::Fault(_) => {}
+            Self::Nothing | Self::Inspect | Self::Ability(_) | Self::Mode(_) | Self::Fault(_) => {}
         }
     }
 }

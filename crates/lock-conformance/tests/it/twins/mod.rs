@@ -8,6 +8,7 @@ mod cover;
 mod holding;
 mod keeping;
 mod lasting;
+mod modes;
 mod processes;
 mod replacing;
 mod telling;
@@ -79,7 +80,7 @@ fn a_twin_without_a_fault_passes() {
 fn suits_memory(case: &Case) -> bool {
     match case.need {
         Need::Fault(fault) => matches!(fault, Fault::Cut | Fault::LoseReplies),
-        Need::Nothing | Need::Queue | Need::Inspect | Need::Processes | Need::Ability(_) => true,
+        Need::Nothing | Need::Queue | Need::Inspect | Need::Processes | Need::Ability(_) | Need::Mode(_) => true,
     }
 }
 
@@ -91,7 +92,7 @@ const UNTRIED: [(&str, &str); 2] = [
 
 #[test]
 fn every_case_catches_a_twin() {
-    let of_leases = [holding::CAUGHT, keeping::CAUGHT, lasting::CAUGHT, replacing::CAUGHT].concat();
+    let of_leases = [holding::CAUGHT, keeping::CAUGHT, lasting::CAUGHT, modes::CAUGHT, replacing::CAUGHT].concat();
     let caught = [&of_leases, answering::CAUGHT, telling::CAUGHT, processes::CAUGHT].concat();
     for case in CASES {
         let untried = UNTRIED.iter().any(|(path, _)| *path == case.path);
