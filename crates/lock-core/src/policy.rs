@@ -93,6 +93,10 @@ pub(crate) mod pace {
     /// It waits at least this long, even near the head.
     const SILENT_MIN: Duration = Duration::from_millis(100);
 
+    /// Who waits for a latch and should be notified looks again after this time, in case the notification is lost. Chosen: a
+    /// hundred waiters are hardly a load.
+    pub(crate) const TOLD: Duration = Duration::from_secs(3);
+
     pub(crate) fn poll(tries: u32) -> Duration {
         doubled(POLL_MIN, tries, POLL_MAX)
     }

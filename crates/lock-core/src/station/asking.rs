@@ -252,6 +252,7 @@ impl Station {
                 self.on_transfer(now, Grant { lease, basis: now, valid_for, wanted });
             }
             Event::Wanted { .. } => self.on_wanted(now),
+            Event::LatchChanged { .. } => {}
             Event::Freed { .. } | Event::RecheckAll => self.quests.iter_mut().for_each(|quest| quest.may_be_free(now)),
         }
     }
