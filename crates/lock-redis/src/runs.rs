@@ -110,7 +110,7 @@ mod tests {
     const CLOCK: &ServerInfo = ServerInfo::UNKNOWN;
 
     fn asked<Q: Question>(question: Q, server_info: &ServerInfo) -> Call {
-        let wire = Wire { prefix: Prefix::default(), server: "redis://h".into(), channel: None };
+        let wire = Wire { prefix: Prefix::default(), server: "redis://h".into(), store: None, channel: None };
         question.call(Line { wire: &wire, server_info, first: None }).ok().unwrap()
     }
 
