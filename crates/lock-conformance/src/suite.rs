@@ -172,6 +172,7 @@ macro_rules! __cases {
                 places_are_given_as_the_capabilities_say: Nothing;
                 the_next_in_line_is_told_as_the_capabilities_say: Queue;
                 what_was_given_up_first_is_free_first: Nothing;
+                requests_for_a_lock_take_effect_in_order_as_the_capabilities_say: Nothing;
                 a_holder_is_shown_as_it_is: Inspect;
                 a_revocation_by_another_token_changes_nothing: Inspect;
                 listings_are_complete: Inspect;
