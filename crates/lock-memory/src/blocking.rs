@@ -7,7 +7,7 @@ use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Request, Seen};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities, Claim, EventSink,
-    Fenced, FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
+    Fenced, FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 
@@ -57,6 +57,10 @@ impl Backend for Memory {
 
     fn listen(&self, sink: EventSink) {
         self.0.listen(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        Some(self.0.locate(name))
     }
 }
 

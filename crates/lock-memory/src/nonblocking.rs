@@ -8,7 +8,7 @@ use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Request, Seen};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, Capabilities, Claim, EventSink, Fenced,
-    FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
+    FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 
@@ -58,6 +58,10 @@ impl Backend for Memory {
 
     fn listen(&self, sink: EventSink) {
         self.0.listen(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        Some(self.0.locate(name))
     }
 }
 

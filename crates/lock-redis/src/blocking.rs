@@ -11,8 +11,8 @@ use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Act, Request, Seen, Watching};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities, Claim, Durability,
-    EventSink, Fenced, FencingToken, Invalid, Isolation, Lease, LockName, Operation, Prefix, Queueing, ReleaseRequest,
-    Released, Renewed,
+    EventSink, Fenced, FencingToken, Invalid, Isolation, Lease, Location, LockName, Operation, Prefix, Queueing,
+    ReleaseRequest, Released, Renewed,
 };
 use redis::Client;
 
@@ -165,6 +165,10 @@ impl Backend for Redis {
 
     fn listen(&self, sink: EventSink) {
         self.wire.listen(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        self.wire.locate(name)
     }
 
     fn warnings(&self) -> Vec<String> {

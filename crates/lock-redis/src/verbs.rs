@@ -270,7 +270,7 @@ mod tests {
     use crate::wire::Wire;
 
     fn read_as<Q: Question>(question: Q, reply: Value) -> Result<Q::Answer, Failure> {
-        let wire = Wire { prefix: Prefix::default(), server: "redis://h".into(), channel: None };
+        let wire = Wire { prefix: Prefix::default(), server: "redis://h".into(), store: None, channel: None };
         let (run_id, replid) = (String::new(), String::new());
         let server_info =
             ServerInfo { run_id, replid, evicts: None, membership: Membership::OnItsOwn, counting: Counting::Stored };
