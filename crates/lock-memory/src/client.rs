@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lock_core::{
-    Ability, Capabilities, Durability, Event, EventSink, Isolation, Listeners, Moment, RequestOrder, Waiting,
+    Ability, Capabilities, Durability, Event, EventSink, Isolation, Listeners, ModeKind, Moment, RequestOrder, Waiting,
 };
 use lock_host::{HostClock, SharedClock};
 
@@ -17,6 +17,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting
     .with_shared_counter()
     .with_ordering(RequestOrder::InOrder)
     .with_isolation(Isolation::Isolated)
+    .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
     .with_abilities(&[Ability::Keep, Ability::Replace]);
 
 /// A store for any number of async and blocking clients. Cloning returns another handle to the same store.

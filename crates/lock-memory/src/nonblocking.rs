@@ -98,6 +98,6 @@ impl AsyncInspect for Memory {
     }
 
     async fn revoke(&self, name: &LockName, token: FencingToken, _within: Duration) -> Result<Revoked, BackendError> {
-        self.0.ask(|store, now, _| store.revoke(now, name, token))
+        Ok(self.0.ask(|store, now, _| store.revoke(now, name, token)))
     }
 }

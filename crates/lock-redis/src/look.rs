@@ -103,7 +103,7 @@ impl Question for WhoHolds<'_> {
             Seen::Nothing => Ok(None),
             Seen::OtherKind => Err(Failure::other_kind()),
             Seen::Value(value, remaining, waiters) => {
-                Ok(Some(Entry { name: self.0.clone(), holder: Stored::holder(&value), remaining, waiters }))
+                Ok(Some(Entry::exclusive(self.0.clone(), Stored::holder(&value), remaining, waiters)))
             }
         }
     }
@@ -147,7 +147,7 @@ impl Question for Scan<'_> {
 pub(crate) fn entries(wire: &Wire, keys: &[Vec<u8>], seen: Vec<Seen>) -> Vec<Entry> {
     let entry = |(key, seen): (&Vec<u8>, Seen)| match seen {
         Seen::Value(value, remaining, waiters) if waiters > 0 || Stored::read(&value).is_some() => {
-            Some(Entry { name: name_of(&wire.prefix, key)?, holder: Stored::holder(&value), remaining, waiters })
+            Some(Entry::exclusive(name_of(&wire.prefix, key)?, Stored::holder(&value), remaining, waiters))
         }
         Seen::Value(..) | Seen::Nothing | Seen::OtherKind => None,
     };
