@@ -35,6 +35,7 @@ mod config;
 mod error;
 mod file;
 mod inspecting;
+mod latches;
 mod line;
 mod lookout;
 mod modes;

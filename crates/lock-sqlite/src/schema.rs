@@ -32,7 +32,7 @@ CREATE TABLE tombstones(
 CREATE TABLE counter(one INTEGER PRIMARY KEY CHECK(one = 1), last INTEGER NOT NULL) STRICT;
 ";
 
-/// The holds of a lock that several may hold at once, and the kind of a place: see `modes`.
+/// The holds of a lock that several may hold at once, and the kind of a place: see `modes`. And latches.
 ///
 /// They came later, and the version stayed the same, because a program that does not know them is safe beside one that does.
 /// While there are living holds here, the lock's row in `locks` names an owner that nobody is, and lasts as long as
@@ -45,6 +45,14 @@ CREATE TABLE holds(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX holds_by_end ON holds(name, boot, expires_ns);
 ALTER TABLE queue ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE latches(
+    name TEXT PRIMARY KEY, generation INTEGER NOT NULL, expected INTEGER, arrived INTEGER NOT NULL, completed INTEGER,
+    boot TEXT NOT NULL, expires_ns INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE arrivals(
+    name TEXT NOT NULL, generation INTEGER NOT NULL, id TEXT NOT NULL, call TEXT NOT NULL,
+    PRIMARY KEY(name, generation, id)
+) STRICT, WITHOUT ROWID;
 ";
 
 /// What kind of file was found.
@@ -149,6 +157,9 @@ mod tests {
         adopt(&db, &path).unwrap();
         assert_eq!(examine(&db).unwrap(), Contents::Ours);
         adopt(&Connection::open(&path).unwrap(), &path).unwrap();
+        db.execute_batch("DROP TABLE latches; DROP TABLE arrivals").unwrap();
+        adopt(&db, &path).unwrap();
+        assert_eq!(db.query_row("SELECT count(*) FROM arrivals", (), |row| row.get::<_, i32>(0)).unwrap(), 0);
         let synchronous: i32 = db.query_row("PRAGMA synchronous", (), |row| row.get(0)).unwrap();
         assert_eq!(synchronous, 2);
     }

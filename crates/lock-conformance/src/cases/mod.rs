@@ -9,6 +9,7 @@ pub mod facades;
 pub mod failure;
 pub mod fencing;
 pub mod keeping;
+pub mod latching;
 pub mod ownership;
 pub mod replacing;
 pub mod time;
