@@ -10,6 +10,7 @@ mod inspect;
 mod modes;
 mod names;
 mod older;
+mod reference;
 mod replacing;
 mod rig;
 mod timing;
