@@ -114,6 +114,10 @@
 //! `Mutex::try_acquire_or_holder` says who holds a lock that is not free. `Client::inspect` lists locks and ends leases (see
 //! [`inspect`]). `Guard::share` makes a guard with clones for several tasks or threads; the last clone releases the lock.
 //!
+//! # Waiting for others
+//!
+//! `Client::latch` waits until a number of processes has arrived, such as all parts of a job: see [`latch`].
+//!
 //! # Observability
 //!
 //! The feature `tracing` emits an event when a lock is acquired, waited for long, renewed late, lost or released, and when the
@@ -269,6 +273,7 @@ mod connect;
 #[cfg(all(feature = "async", feature = "redis"))]
 mod from_redis;
 pub mod inspect;
+pub mod latch;
 #[cfg(feature = "async")]
 mod nonblocking;
 pub mod observe;
@@ -282,7 +287,7 @@ pub use from_redis::FromRedis;
 #[cfg(feature = "deadpool")]
 pub use from_redis::PoolBuilder;
 #[cfg(feature = "async")]
-pub use lock_async::{Builder, Client, Guard, LossWatch, Mutex, SharedGuard};
+pub use lock_async::{Builder, Client, Guard, Latch, LossWatch, Mutex, SharedGuard};
 pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, Lateness,
     LockName, LossReason, Lost, Moment, Note, Operation, Ttl,
