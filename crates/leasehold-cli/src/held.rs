@@ -37,12 +37,11 @@ impl Held {
     pub(crate) fn includes(&self, name: &LockName, shown: &Entry) -> bool {
         let start = format!("{}@", encoded(name));
         let mut tokens = self.0.iter().filter_map(|entry| entry.strip_prefix(&start)?.parse::<u64>().ok());
-        match &shown.holder {
-            Holder::Leasehold { tokens: shown, .. } => {
-                tokens.any(|token| (shown.low().get()..=shown.high().get()).contains(&token))
-            }
+        let spans = |token, holder: &Holder| match holder {
+            Holder::Leasehold { tokens, .. } => (tokens.low().get()..=tokens.high().get()).contains(&token),
             Holder::Foreign => false,
-        }
+        };
+        tokens.any(|token| shown.holders.iter().any(|held| spans(token, &held.holder)))
     }
 
     /// The value for a child that also holds this lock.
@@ -70,7 +69,7 @@ mod tests {
     fn shown(name: &LockName, low: u64, high: u64) -> Entry {
         let tokens = TokenRange::new(token(low), token(high)).unwrap();
         let holder = Holder::Leasehold { tokens, note: Note::new("h", 1, "").unwrap() };
-        Entry { name: name.clone(), holder, remaining: None, waiters: 0 }
+        Entry::exclusive(name.clone(), holder, None, 0)
     }
 
     #[test]
@@ -83,7 +82,7 @@ mod tests {
         assert!(held.includes(&outer, &shown(&outer, 6, 8)) && held.includes(&inner, &shown(&inner, 9, 9)));
         assert!(!held.includes(&outer, &shown(&outer, 8, 8)), "somebody else's by now");
         assert!(!held.includes(&outer, &shown(&outer, 9, 9)), "the token of another lock");
-        let foreign = Entry { holder: Holder::Foreign, ..shown(&inner, 9, 9) };
+        let foreign = Entry::exclusive(inner.clone(), Holder::Foreign, None, 0);
         assert!(!held.includes(&inner, &foreign));
         assert!(!Held::parse("a@sqlite%3A%2Fa").includes(&inner, &shown(&inner, 9, 9)), "of another version");
     }

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     fn held_by(holder: Holder, remaining: Option<Duration>) -> Entry {
-        Entry { name: "nightly".parse().unwrap(), holder, remaining, waiters: 3 }
+        Entry::exclusive("nightly".parse().unwrap(), holder, remaining, 3)
     }
 
     fn elsewhere(note: &str) -> Entry {

@@ -13,7 +13,7 @@ use crate::driver::Driver;
 ///
 /// One process, the coordinator or a waiter, sets how many are expected with [`expect`](Self::expect). The others
 /// [`arrive`](Self::arrive) and need to know neither that number nor each other. They may arrive before the number is set.
-/// All that call [`wait`](Self::wait) continue when all have arrived. The latch stays open until it is
+/// Callers of [`wait`](Self::wait) continue when all have arrived. The latch stays open until it is
 /// [`reset`](Self::reset) or its [`ttl`](Self::ttl) is over.
 ///
 /// The store keeps the arrivals, so they survive the end of the processes that arrived and of those that wait. It does so for

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use crate::inspect::{Entry, Page, Query, Revoked};
 use crate::latch::{Request, Seen};
 use crate::{
-    Answer, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, LockName, ReleaseRequest,
-    Released, Renewed,
+    Answer, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, Location, LockName,
+    ReleaseRequest, Released, Renewed,
 };
 
 /// What the async and the blocking form of a store share.
@@ -37,6 +37,15 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// is released by one of them, so code that calls the verbs itself, beside a client, must add its own sink.
     /// Backends keep their [`Listeners`](crate::Listeners). A store without events ignores this call.
     fn listen(&self, sink: EventSink);
+
+    /// Where the store keeps a lock; `None` if it cannot tell.
+    ///
+    /// All clients, in all processes, must get the same location for the same lock, and different ones for different
+    /// locks. Asks nobody: it follows from the configuration. Without it, the locks of this store cannot be acquired
+    /// together with those of other stores.
+    fn locate(&self, _name: &LockName) -> Option<Location> {
+        None
+    }
 
     /// Warnings for operators about the store as it was found on connecting. Each is a sentence without secrets.
     fn warnings(&self) -> Vec<String> {

@@ -20,11 +20,11 @@ pub enum Waiting {
     Poll,
 }
 
-/// Whether the client's requests take effect in order.
+/// Whether the client's requests for one lock take effect in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestOrder {
-    /// Requests take effect in the order in which they were handed over.
+    /// Requests for one lock take effect in the order in which they were handed over. Those for different locks need not.
     InOrder,
     /// Requests may overtake each other, for instance on the connections of a pool.
     Unordered,

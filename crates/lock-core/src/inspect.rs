@@ -2,19 +2,51 @@
 
 use std::time::Duration;
 
-use crate::{Holder, LockName};
+use crate::{Holder, LockName, Mode, Slots};
 
 /// A held lock, as its store sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The lock.
     pub name: LockName,
-    /// Who holds it.
+    /// Who holds it; of several, the one whose lease ends last.
     pub holder: Holder,
-    /// How long until the lease ends if nobody renews it; `None` if it never expires.
+    /// How long until that lease ends if nobody renews it; `None` if it never expires.
     pub remaining: Option<Duration>,
+    /// How many leases hold it.
+    pub leases: u32,
+    /// The leases that hold it, those that end last first; at most [`Entry::SHOWN_MAX`].
+    pub holders: Vec<Held>,
     /// How many waiters are in the store's queue; 0 if it has no queue.
     pub waiters: u32,
+    /// What the waiters ask for, in their order; at most [`Entry::SHOWN_MAX`].
+    pub queue: Vec<Mode>,
+}
+
+impl Entry {
+    /// How many leases and waiters an entry lists at most. Chosen: more than a person reads.
+    pub const SHOWN_MAX: usize = 100;
+
+    /// A lock that is held by one exclusive lease, and for which others wait that want the same.
+    pub fn exclusive(name: LockName, holder: Holder, remaining: Option<Duration>, waiters: u32) -> Self {
+        let held = Held { holder: holder.clone(), mode: Mode::Exclusive, slots: Slots::NONE, remaining };
+        let shown = usize::try_from(waiters).unwrap_or(usize::MAX).min(Self::SHOWN_MAX);
+        let queue = vec![Mode::Exclusive; shown];
+        Self { name, holder, remaining, leases: 1, holders: vec![held], waiters, queue }
+    }
+}
+
+/// One lease that holds a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Who holds it.
+    pub holder: Holder,
+    /// Who else may hold the lock at the same time.
+    pub mode: Mode,
+    /// The slots of its permits.
+    pub slots: Slots,
+    /// How long until the lease ends if nobody renews it; `None` if it never expires.
+    pub remaining: Option<Duration>,
 }
 
 /// Where a listing continues. Opaque; only the backend that made it can read it.

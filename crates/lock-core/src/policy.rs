@@ -24,6 +24,10 @@ pub const CHAIN_DEFAULT: u32 = 16;
 /// few that they hardly burden a store that hangs.
 const OWED_MAX: usize = 4;
 
+/// How many waiters at a semaphore ask the store at the same time. Chosen: enough that waiters are admitted without a round
+/// trip between one and the next, and so few that a client with a long line hardly burdens the store's queue.
+pub(crate) const QUESTS_MAX: usize = 16;
+
 /// How long a client that ends waits for its background work. Chosen: the longest time that one request takes by
 /// default.
 pub const FLUSH_WITHIN: Duration = OP_TIMEOUT_MAX;

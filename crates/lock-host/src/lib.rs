@@ -5,8 +5,8 @@
 //!
 //! - This host: `clock`, `alarms`, `host`.
 //! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`.
-//! - One lock: `options` (how to hold it), `lock` (a name with its options), `asking`, `cancel` (ends a wait), `site` (a station with its
-//!   waiters).
+//! - One lock: `options` (how to hold it), `lock` (a name with its options), `member` (a lock of several), `asking`, `cancel` (ends a
+//!   wait), `site` (a station with its waiters).
 //! - One hold: `turn`, `proof`, `inquiry` (a request to the store about it).
 //! - One latch: `named_latch` (its name and ttl, and a call about it), `sleepers` (who sleeps until it may have changed).
 //! - `macros`: methods that the types of both facades have.
@@ -29,6 +29,7 @@ mod keeping;
 mod lock;
 mod locked;
 mod macros;
+mod member;
 mod named_latch;
 mod observer;
 mod options;
@@ -64,6 +65,7 @@ pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use lock::Lock;
 pub use locked::Telling;
+pub use member::{ClientId, Member};
 pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
 pub use options::LockOptions;

@@ -7,7 +7,7 @@ use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Request, Seen};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities, Claim, EventSink,
-    Fenced, FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
+    Fenced, FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 
@@ -58,6 +58,10 @@ impl Backend for Memory {
     fn listen(&self, sink: EventSink) {
         self.0.listen(sink);
     }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        Some(self.0.locate(name))
+    }
 }
 
 impl BlockingBackend for Memory {
@@ -100,7 +104,7 @@ impl BlockingInspect for Memory {
     }
 
     fn revoke(&self, name: &LockName, token: FencingToken, _within: Duration) -> Result<Revoked, BackendError> {
-        self.0.ask(|store, now, _| store.revoke(now, name, token))
+        Ok(self.0.ask(|store, now, _| store.revoke(now, name, token)))
     }
 }
 

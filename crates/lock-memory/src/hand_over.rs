@@ -36,3 +36,10 @@ pub struct Hint {
     /// What it is told.
     pub event: Event,
 }
+
+/// What clients have to be told.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    pub(crate) hand_overs: Vec<HandOver>,
+    pub(crate) hints: Vec<Hint>,
+}

@@ -30,19 +30,24 @@
 //! # Ok::<(), lock_core::BackendError>(())
 //! ```
 //!
-//! Reading order: `store` (the verbs) · `lock` (what they do to one lock) · `latches` · `hand_over` (what
-//! clients are told) · `client` (who asks, and where events go) · `nonblocking`, `blocking` (the backends) · `config` (URLs) · `faults` (a wrapper that makes any backend fail on command) · `node` (one node of a quorum).
+//! Reading order: `store` (the verbs) · `visit` (what a request does to one lock) · `lock`, `holds`, `queue` (what is stored of
+//! it) · `latches` · `hand_over` (what clients are told) · `client` (who asks, and where events go) · `nonblocking`, `blocking` (the backends) · `config` (URLs) · `faults` (a wrapper that makes any backend fail on command) · `node` (one node of a quorum).
 
 pub mod blocking;
 mod client;
 mod config;
 pub mod faults;
 mod hand_over;
+mod holds;
 mod latches;
 mod lock;
 pub mod node;
 pub mod nonblocking;
+mod queue;
+mod refusal;
 pub mod store;
+mod tokens;
+mod visit;
 
 pub use client::MemoryStore;
 pub use config::{MemoryConfig, StoreName};

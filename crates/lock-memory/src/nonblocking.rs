@@ -8,7 +8,7 @@ use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Request, Seen};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, Capabilities, Claim, EventSink, Fenced,
-    FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
+    FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 
@@ -59,6 +59,10 @@ impl Backend for Memory {
     fn listen(&self, sink: EventSink) {
         self.0.listen(sink);
     }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        Some(self.0.locate(name))
+    }
 }
 
 #[async_trait]
@@ -103,7 +107,7 @@ impl AsyncInspect for Memory {
     }
 
     async fn revoke(&self, name: &LockName, token: FencingToken, _within: Duration) -> Result<Revoked, BackendError> {
-        self.0.ask(|store, now, _| store.revoke(now, name, token))
+        Ok(self.0.ask(|store, now, _| store.revoke(now, name, token)))
     }
 }
 

@@ -11,8 +11,8 @@ use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Act, Request, Seen, Watching};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities, Claim, Durability,
-    EventSink, Fenced, FencingToken, Invalid, Isolation, Lease, LockName, Operation, Prefix, Queueing, ReleaseRequest,
-    Released, Renewed,
+    EventSink, Fenced, FencingToken, Invalid, Isolation, Lease, Location, LockName, Operation, Prefix, Queueing,
+    ReleaseRequest, Released, Renewed,
 };
 use redis::Client;
 
@@ -27,7 +27,7 @@ use crate::span::Span;
 use crate::stack::{Asks, Heard, Stack};
 use crate::verbs::Renewal;
 use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
-use crate::{BACKEND, RedisConfig};
+use crate::{ABILITIES, BACKEND, MODES, RedisConfig};
 
 use self::source::Source;
 
@@ -152,7 +152,8 @@ impl Redis {
 
 impl Backend for Redis {
     fn capabilities(&self) -> Capabilities {
-        let redis = Capabilities::new(BACKEND, self.wire.waiting(), Durability::ClockFloor).with_shared_counter();
+        let redis = Capabilities::new(BACKEND, self.wire.waiting(), Durability::ClockFloor);
+        let redis = redis.with_shared_counter().with_modes(MODES).with_abilities(ABILITIES);
         match &self.source {
             Source::Own(_) => redis.with_isolation(Isolation::Isolated),
             #[cfg(feature = "r2d2")]
@@ -164,6 +165,10 @@ impl Backend for Redis {
 
     fn listen(&self, sink: EventSink) {
         self.wire.listen(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        self.wire.locate(name)
     }
 
     fn warnings(&self) -> Vec<String> {

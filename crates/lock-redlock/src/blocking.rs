@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use lock_core::node::BlockingQuorumNode;
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingLatch, Capabilities, Claim, Effect, ErrorKind, EventSink,
-    Fenced, Lease, Moment, Operation, ReleaseRequest, Released, Renewed, Ttl,
+    Fenced, Lease, Location, LockName, Moment, Operation, ReleaseRequest, Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
 
 use crate::epochs::HostEpochs;
 use crate::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Report, Request, RequestId, Verdict, no_verdict};
-use crate::{BACKEND, capabilities, hints, no_latches};
+use crate::{BACKEND, capabilities, hints, location, no_latches};
 
 /// A quorum for threads. The nodes' threads also finish what callers no longer wait for.
 #[derive(Debug)]
@@ -206,6 +206,10 @@ fn no_thread(error: &io::Error) -> BackendError {
 impl<N: BlockingQuorumNode> Backend for Redlock<N> {
     fn capabilities(&self) -> Capabilities {
         capabilities()
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        location::locate(&self.shared.nodes, name)
     }
 
     fn listen(&self, sink: EventSink) {

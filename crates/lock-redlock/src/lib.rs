@@ -9,12 +9,13 @@
 //! [`BlockingQuorumNode`](lock_core::node::BlockingQuorumNode).
 //!
 //! Reading order: `quorum` (what is decided, without I/O: `acquire`, `renew`, `release`, `recovery`) · `nonblocking` and
-//! `blocking` (which send it) · `hints` (events from the nodes) · `config` (URLs).
+//! `blocking` (which send it) · `hints` (events from the nodes), `location` · `config` (URLs).
 
 pub mod blocking;
 mod config;
 mod epochs;
 mod hints;
+mod location;
 #[cfg(feature = "async")]
 pub mod nonblocking;
 pub mod quorum;

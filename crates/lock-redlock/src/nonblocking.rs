@@ -10,15 +10,15 @@ use async_trait::async_trait;
 use futures_util::future::{FutureExt, select};
 use lock_core::node::AsyncQuorumNode;
 use lock_core::{
-    Answer, AsyncBackend, AsyncLatch, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease,
-    ReleaseRequest, Released, Renewed, Ttl,
+    Answer, AsyncBackend, AsyncLatch, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Location,
+    LockName, ReleaseRequest, Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
 use tokio::time::timeout;
 
 use crate::epochs::HostEpochs;
 use crate::quorum::{Purpose, Quorum, Report, Request, Verdict, no_verdict};
-use crate::{capabilities, hints, no_latches};
+use crate::{capabilities, hints, location, no_latches};
 use run::{Common, Run, Shared};
 
 /// A quorum for tokio. Each node has one connection, which keeps the order, and another one for the keeper.
@@ -96,6 +96,10 @@ impl<N: AsyncQuorumNode> Redlock<N> {
 impl<N: AsyncQuorumNode> Backend for Redlock<N> {
     fn capabilities(&self) -> Capabilities {
         capabilities()
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        location::locate(&self.shared.nodes, name)
     }
 
     fn listen(&self, sink: EventSink) {

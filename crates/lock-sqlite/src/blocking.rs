@@ -7,7 +7,7 @@ use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Act, Request, Seen};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities, Claim, EventSink,
-    Fenced, FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
+    Fenced, FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::{Clock, HostClock};
 
@@ -68,6 +68,10 @@ impl Backend for Sqlite {
 
     fn listen(&self, sink: EventSink) {
         self.watcher.listen(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        Some(self.settings.locate(name))
     }
 }
 

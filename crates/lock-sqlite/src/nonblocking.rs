@@ -8,7 +8,7 @@ use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Act, Request, Seen};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, Capabilities, Claim, EventSink, Fenced,
-    FencingToken, Lease, LockName, Operation, ReleaseRequest, Released, Renewed, RequestOrder,
+    FencingToken, Lease, Location, LockName, Operation, ReleaseRequest, Released, Renewed, RequestOrder,
 };
 use lock_host::{Alarms, HostClock};
 
@@ -54,6 +54,10 @@ impl Backend for Sqlite {
 
     fn listen(&self, sink: EventSink) {
         self.0.watcher().listen(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        Some(self.0.settings().locate(name))
     }
 }
 

@@ -41,6 +41,8 @@ mod lock;
 mod locked;
 #[path = "../../../crates/lock-host/src/macros.rs"]
 mod macros;
+#[path = "../../../crates/lock-host/src/member.rs"]
+mod member;
 #[path = "../../../crates/lock-host/src/named_latch.rs"]
 mod named_latch;
 #[path = "../../../crates/lock-host/src/observer.rs"]
@@ -117,6 +119,7 @@ pub use latch::Latch;
 pub use lock::Lock;
 pub use locked::Telling;
 pub use loss::LossWatch;
+pub use member::{ClientId, Member};
 pub use mutex::Mutex;
 pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Level, Observer, Occurrence, SharedObserver};

@@ -29,7 +29,7 @@ fn reset(by: &Verbs, ended: LatchState) -> LatchState {
     by.latch(act).expect("a new generation is stored")
 }
 
-/// Ids count, not calls, by any client.
+/// Ids count, not calls, no matter who makes them.
 pub fn an_id_counts_once(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     assert_eq!(arrive(&one, "x").arrived, 1);

@@ -3,7 +3,7 @@
 use lock_core::{BackendError, Claim, FencingToken, Moment, Operation, TokenRange};
 
 use super::lock::node_time;
-use crate::store::used_up;
+use crate::refusal::used_up;
 
 /// How far above the node's clock a wish counts, in microseconds. Chosen: far above the error of any client's clock,
 /// far below what would use the tokens up.

@@ -7,7 +7,7 @@ use lock_core::node::{NodeTime, Told};
 use lock_core::{Claim, Fenced, Lease, Moment, Owner, Queueing, ReleaseRequest};
 
 use crate::hand_over::ClientId;
-use crate::lock::Hold;
+use crate::holds::Hold;
 
 /// How long after its last claim a client still gets hints about a lock.
 ///

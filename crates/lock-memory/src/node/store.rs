@@ -14,8 +14,8 @@ use lock_core::{
 use super::counter::{draw, height};
 use super::lock::{NodeLock, node_time};
 use crate::hand_over::ClientId;
-use crate::lock::Hold;
-use crate::store::given_up;
+use crate::holds::Hold;
+use crate::refusal::given_up;
 
 /// A client to be told that a lock is free.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,6 +11,8 @@ mod keeping;
 #[cfg(test)]
 mod latches;
 #[cfg(test)]
+mod modes;
+#[cfg(test)]
 mod node;
 #[cfg(test)]
 mod queueing;

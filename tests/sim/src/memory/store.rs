@@ -100,12 +100,12 @@ impl Server {
     }
 
     fn holds(&self, now: Moment, request: &ReleaseRequest) -> bool {
-        self.store.hold(now, &request.name).is_some_and(|hold| hold.owner == request.owner)
+        self.store.holds(now, &request.name).any(|hold| hold.owner == request.owner)
     }
 
     /// Who holds a lock, and until when.
     pub(super) fn hold(&self, now: Moment, name: &lock_core::LockName) -> Option<(Owner, Moment)> {
-        self.store.hold(now, name).map(|hold| (hold.owner, hold.until))
+        self.store.holds(now, name).next().map(|hold| (hold.owner, hold.until))
     }
 }
 
