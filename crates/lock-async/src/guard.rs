@@ -1,7 +1,7 @@
 //! Proof of holding a lock.
 
 use lock_core::Lost;
-use lock_host::{Held, ReleaseError, VerifyError};
+use lock_host::{Exclusive, Held, ReleaseError, VerifyError};
 
 use crate::driver::{Driver, end};
 
@@ -16,9 +16,9 @@ use crate::driver::{Driver, end};
 /// Before the process exits, await [`release`](Self::release) or [`Client::close`](crate::Client::close).
 #[must_use = "the lock is released when the guard is dropped"]
 #[derive(Debug)]
-pub struct Guard(pub(crate) Held<Driver>);
+pub struct Guard<M = Exclusive>(pub(crate) Held<Driver, M>);
 
-impl Guard {
+impl<M> Guard<M> {
     /// Asks the store whether the lock is still held under this grant.
     ///
     /// # Errors

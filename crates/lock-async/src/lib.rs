@@ -30,5 +30,5 @@ pub use driver::runtime;
 pub use guard::Guard;
 pub use latch::Latch;
 pub use loss::LossWatch;
-pub use mutex::Mutex;
+pub use mutex::{Mutex, NamedLock, Semaphore};
 pub use shared::SharedGuard;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::Lost;
-use lock_host::{Held, NAP_MAX, ReleaseError, VerifyError};
+use lock_host::{Exclusive, Held, NAP_MAX, ReleaseError, VerifyError};
 
 use crate::driver::{Driver, leave};
 
@@ -16,9 +16,9 @@ use crate::driver::{Driver, leave};
 /// same and reports the outcome.
 #[must_use = "the lock is released when the guard is dropped"]
 #[derive(Debug)]
-pub struct Guard(pub(crate) Held<Driver>);
+pub struct Guard<M = Exclusive>(pub(crate) Held<Driver, M>);
 
-impl Guard {
+impl<M> Guard<M> {
     /// Asks the store whether the lock is still held under this grant.
     ///
     /// # Errors

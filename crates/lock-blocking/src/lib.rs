@@ -31,5 +31,5 @@ pub use guard::Guard;
 pub use latch::Latch;
 pub use lock_host::CancelToken;
 pub use loss::LossWatch;
-pub use mutex::Mutex;
+pub use mutex::{Mutex, NamedLock, Semaphore};
 pub use shared::SharedGuard;

@@ -26,6 +26,7 @@ mod errors;
 mod host;
 mod inquiry;
 mod keeping;
+mod kinds;
 mod lock;
 mod locked;
 mod macros;
@@ -63,6 +64,7 @@ pub use errors::{ReleaseError, VerifyError, WhileHeldError, caught, counted, pan
 pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
+pub use kinds::{Exclusive, Permits, Shared};
 pub use lock::Lock;
 pub use locked::Telling;
 pub use member::{ClientId, Member};

@@ -32,7 +32,13 @@ macro_rules! client_methods {
         /// A lock by its name, which can be text or a [`LockName`](lock_core::LockName). Text is checked when the lock is
         /// acquired.
         pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
-            Mutex($crate::Lock::new(&self.0, name.as_ref()))
+            NamedLock($crate::Lock::new(&self.0, name.as_ref()))
+        }
+
+        /// A semaphore by its name, with `limit` permits. All who use the name have to give the same limit. Name and limit are
+        /// checked when permits are acquired.
+        pub fn semaphore(&self, name: impl AsRef<str>, limit: u32) -> Semaphore {
+            NamedLock($crate::Lock::permits(&self.0, name.as_ref(), limit))
         }
 
         /// A latch by its name, which can be text or a [`LockName`](lock_core::LockName). Text is checked with the first
@@ -89,7 +95,7 @@ macro_rules! lock_queries {
         }
 
         /// Whether this is a guard of this lock, acquired through the same client or a clone of it.
-        pub fn is_held_by(&self, guard: &Guard) -> bool {
+        pub fn is_held_by(&self, guard: &Guard<M>) -> bool {
             self.0.is_held_by(&guard.0)
         }
     };
@@ -98,8 +104,8 @@ macro_rules! lock_queries {
 /// Makes a guard, which is a tuple struct, deref to a target that its field derefs to.
 #[macro_export]
 macro_rules! deref_guard {
-    ($guard:ty => $target:ty) => {
-        impl ::std::ops::Deref for $guard {
+    ($guard:ident => $target:ty) => {
+        impl<M> ::std::ops::Deref for $guard<M> {
             type Target = $target;
 
             fn deref(&self) -> &$target {
@@ -123,17 +129,24 @@ macro_rules! shared_guard {
             stringify!($guard), "::watch) does not: it ends with the last clone."
         )]
         #[must_use = "the lock is released when the last clone is dropped"]
-        #[derive(Clone, Debug)]
-        pub struct SharedGuard(::std::sync::Arc<$guard>);
+        #[derive(Debug)]
+        pub struct SharedGuard<M = $crate::Exclusive>(::std::sync::Arc<$guard<M>>);
 
-        impl $guard {
+        impl<M> $guard<M> {
             /// Makes a guard that can be cloned, for instance to give one to each of several tasks or threads.
-            pub fn share(self) -> SharedGuard {
+            pub fn share(self) -> SharedGuard<M> {
                 SharedGuard(::std::sync::Arc::new(self))
             }
         }
 
-        impl SharedGuard {
+        // Not derived: the clone of a guard needs no clone of its marker.
+        impl<M> Clone for SharedGuard<M> {
+            fn clone(&self) -> Self {
+                Self(::std::sync::Arc::clone(&self.0))
+            }
+        }
+
+        impl<M> SharedGuard<M> {
             /// Acquires the lock again, for a part of the work that needs it as well: a clone of this guard, if the lock is
             /// still held. Local and cheap; the store is not asked.
             ///
@@ -144,7 +157,7 @@ macro_rules! shared_guard {
             }
 
             /// The guard, if this is the last clone of it. A clone before the last one only tells whether the lock is held.
-            fn last(self) -> Result<Option<$guard>, ::lock_core::Lost> {
+            fn last(self) -> Result<Option<$guard<M>>, ::lock_core::Lost> {
                 let checked = self.check();
                 match ::std::sync::Arc::into_inner(self.0) {
                     Some(guard) => Ok(Some(guard)),
@@ -153,7 +166,7 @@ macro_rules! shared_guard {
             }
         }
 
-        $crate::deref_guard!(SharedGuard => $guard);
+        $crate::deref_guard!(SharedGuard => $guard<M>);
     };
 }
 
@@ -161,7 +174,7 @@ macro_rules! shared_guard {
 #[macro_export]
 macro_rules! loss_watch {
     ($(#[$docs:meta])* $guard:ident) => {
-        impl $guard {
+        impl<M> $guard<M> {
             $(#[$docs])*
             pub fn watch(&self) -> LossWatch {
                 LossWatch(self.0.downgrade())

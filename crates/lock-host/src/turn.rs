@@ -1,6 +1,7 @@
 //! A turn of this process at a site, and what its guard holds.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Deref;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use lock_core::{BackendError, Hold, LossReason, Lost, Released};
 use crate::cancel::Watch;
 use crate::errors::ReleaseError;
 use crate::inquiry::Inquiry;
+use crate::kinds::Exclusive;
 use crate::proof::Proof;
 use crate::site::{Driver, Site};
 use crate::stations::Stations;
@@ -46,15 +48,16 @@ impl<D: Driver> Drop for Turn<D> {
 }
 
 /// A turn that has its hold: what a guard of any kind is made of. Derefs to the [`Proof`].
-pub struct Held<D: Driver> {
+pub struct Held<D: Driver, M = Exclusive> {
     turn: Turn<D>,
     proof: Proof,
+    marker: PhantomData<fn() -> M>,
 }
 
-impl<D: Driver> Held<D> {
+impl<D: Driver, M> Held<D, M> {
     /// The proof keeps the stations alive, because the keeper finds the site through them.
     pub(crate) fn new(turn: Turn<D>, hold: Arc<Hold>, stations: Arc<Stations<D>>) -> Self {
-        Self { turn, proof: Proof::new(hold, stations) }
+        Self { turn, proof: Proof::new(hold, stations), marker: PhantomData }
     }
 
     /// Where it is held.
@@ -104,7 +107,7 @@ impl<D: Driver> Held<D> {
     }
 }
 
-impl<D: Driver> Deref for Held<D> {
+impl<D: Driver, M> Deref for Held<D, M> {
     type Target = Proof;
 
     fn deref(&self) -> &Proof {
@@ -112,7 +115,7 @@ impl<D: Driver> Deref for Held<D> {
     }
 }
 
-impl<D: Driver> fmt::Debug for Held<D> {
+impl<D: Driver, M> fmt::Debug for Held<D, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.proof.fmt(f)
     }
