@@ -21,7 +21,8 @@
 //! ```
 //!
 //! The rules that it keeps, and asserts:
-//! - A turn is admitted only while its lease is valid, and at most one turn at a time.
+//! - A turn is admitted only while its lease is valid. An exclusive lease has one turn at a time, a shared one has readers.
+//! - A reader joins a shared lease only if the store has said, since it came or a moment ago, that nobody waits.
 //! - Validity counts from when the request was handed out. Expiry wins over anything that arrives at the same moment.
 //! - An outcome that is not known keeps its owner where the store has a queue. Elsewhere it is followed by a release, and the
 //!   next claim, of another owner, waits for the answer to that.
@@ -41,6 +42,7 @@ mod owners;
 mod pending;
 mod progress;
 mod quest;
+mod reading;
 mod refusing;
 mod releasing;
 mod replacement;
@@ -190,7 +192,7 @@ impl Station {
     /// Whether others are known to wait for the lock that is held here. A hint: it may be late, and no longer true.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
-        self.tenures.iter().any(|tenure| tenure.wanted.is_some())
+        self.tenures.iter().any(|tenure| tenure.word.wanted)
     }
 
     fn on_join(&mut self, now: Moment, join: Join) {
@@ -201,14 +203,14 @@ impl Station {
             return self.refuse([join.turn], &Refusal::Error(error.into()));
         }
         // This waiter accepts the first answer, so the station asks now instead of relying on an old one. If a claim is under
-        // way already, its answer counts.
-        if let (Patience::Never, Some(Quest { progress: Progress::Due(at), .. })) =
-            (join.patience, self.quests.first_mut().map(AsMut::as_mut))
+        // way already, its answer counts. Beside a lease it is answered from here.
+        if let (Patience::Never, None, Some(Quest { progress: Progress::Due(at), .. })) =
+            (join.patience, self.tenures.first(), self.quests.first_mut().map(AsMut::as_mut))
         {
             *at = now;
         }
         if self.is_held_back() {
-            self.pending_releases.hasten_before_claims(now, &self.policy);
+            self.pending_releases.hasten_before_claims(now, &self.policy, self.owed_by_leases());
         }
         self.line.join(now, join);
     }
@@ -229,23 +231,17 @@ impl Station {
     fn advance(&mut self, now: Moment) {
         self.refuse_overdue(now);
         self.repeat_releases(now);
-        match (self.tenures.first(), self.quests.first().map(AsRef::as_ref)) {
-            (Some(tenure), _) => {
-                let holder = tenure.as_holder();
-                self.refuse_impatient(holder);
-                self.ask_replacements(now);
+        match self.tenures.first() {
+            Some(tenure) if tenure.is_shared() => self.advance_readers(now),
+            Some(tenure) => self.refuse_impatient(tenure.as_holder()),
+            None => {
+                self.go_on_asking(now);
+                if self.quests.is_empty() {
+                    self.ask_first(now);
+                }
             }
-            (None, None) => self.ask_first(now),
-            (None, Some(Quest { progress: Progress::Due(_), terms, .. })) if self.line.front_with(*terms).is_none() => {
-                self.give_up_quests(now);
-                self.ask_first(now);
-            }
-            (None, Some(Quest { progress: Progress::Due(at), owner, .. })) if *at <= now && !self.is_held_back() => {
-                let quest = self.take_quest_of(*owner);
-                quest.into_iter().for_each(|quest| self.ask(now, quest));
-            }
-            (None, Some(_)) => {}
         }
+        self.ask_replacements(now);
         if self.is_idle() {
             self.last_asked = None;
         }

@@ -57,24 +57,24 @@ impl PendingReleases {
         self.0.iter().any(|pending| pending.request.owner == owner)
     }
 
-    /// The release that has to be answered before a new owner may ask.
-    pub(super) fn before_claims(&self, policy: &Policy) -> Option<&PendingRelease> {
-        self.before_claims_at(policy).and_then(|index| self.0.get(index))
+    /// The release that has to be answered before a new owner may ask, where the lease that is held may add some.
+    pub(super) fn before_claims(&self, policy: &Policy, more: usize) -> Option<&PendingRelease> {
+        self.before_claims_at(policy, more).and_then(|index| self.0.get(index))
     }
 
     /// Repeats that release at once, unless it is under way.
-    pub(super) fn hasten_before_claims(&mut self, now: Moment, policy: &Policy) {
-        let first = self.before_claims_at(policy).and_then(|index| self.0.get_mut(index));
+    pub(super) fn hasten_before_claims(&mut self, now: Moment, policy: &Policy, more: usize) {
+        let first = self.before_claims_at(policy, more).and_then(|index| self.0.get_mut(index));
         if let Some(PendingRelease { progress: Progress::Due(at), .. }) = first {
             *at = now;
         }
     }
 
-    fn before_claims_at(&self, policy: &Policy) -> Option<usize> {
+    fn before_claims_at(&self, policy: &Policy, more: usize) -> Option<usize> {
         let one = self.0.iter().position(|pending| pending.comes_before_claims(policy));
         // One that is under way comes first.
         let any = || (0..self.0.len()).min_by_key(|index| self.0[*index].progress.due());
-        if one.is_none() && self.0.len() >= policy.owed_max { any() } else { one }
+        if one.is_none() && self.0.len() + more >= policy.owed_max { any() } else { one }
     }
 
     /// Why a release was not answered, if one was not.

@@ -6,7 +6,7 @@ use super::Station;
 use super::io::{Output, TurnId};
 use super::line::Waiter;
 use super::quest::Quest;
-use crate::{AcquireError, BackendError, Effect, ErrorKind, Holder, Moment, Operation, Refusal};
+use crate::{AcquireError, BackendError, Effect, ErrorKind, Holder, Mode, Moment, Operation, Refusal};
 
 impl Station {
     pub(super) fn refuse_overdue(&mut self, now: Moment) {
@@ -29,7 +29,10 @@ impl Station {
 
     fn refuse_late(&mut self, now: Moment, waiter: &Waiter) {
         let waited = whole_millis(now.since(waiter.since));
-        let error = match (self.trouble(), self.known_holder()) {
+        // A reader that waits for the store's word about others does not wait for those who hold here.
+        let awaits_word = waiter.join.terms.mode == Mode::Shared
+            && self.tenures.first().is_some_and(|tenure| tenure.word_asked_at.is_some());
+        let error = match (self.trouble(), self.known_holder().filter(|_| !awaits_word)) {
             (Some(trouble), _) => AcquireError::Backend(trouble.clone()),
             (None, holder @ Some(_)) => AcquireError::TimedOut { name: self.name.clone(), waited, holder },
             (None, None) => AcquireError::Backend(self.no_answer(waited)),
@@ -60,11 +63,13 @@ impl Station {
     /// Why the store does not grant the lock to those who wait for it, if that is so: the error of the latest request.
     #[must_use]
     pub fn trouble(&self) -> Option<&BackendError> {
-        match self.quests.first().map(AsRef::as_ref) {
-            _ if !self.tenures.is_empty() || self.closed => None,
-            Some(Quest { trouble: Some(trouble), .. }) => Some(trouble),
-            Some(Quest { holder: Some(_), .. }) => None,
-            Some(_) | None => self.pending_releases.trouble(),
+        match (self.tenures.first(), self.quests.first().map(AsRef::as_ref)) {
+            _ if self.closed => None,
+            (Some(tenure), _) if tenure.word_asked_at.is_some() => tenure.last_error.as_ref(),
+            (Some(tenure), _) if !tenure.is_shared() => None,
+            (_, Some(Quest { trouble: Some(trouble), .. })) => Some(trouble),
+            (Some(_), _) | (None, Some(Quest { holder: Some(_), .. })) => None,
+            (None, Some(_) | None) => self.pending_releases.trouble(),
         }
     }
 

@@ -12,11 +12,16 @@ impl Station {
     /// Whether the next claim would be a new owner's, and a release has to be answered first.
     pub(super) fn is_held_back(&self) -> bool {
         let new_owner = match (self.tenures.first(), self.quests.first()) {
-            (None, None) => !self.closed,
-            (None, Some(quest)) => quest.is_unknown_to_store(),
-            (Some(_), _) => false,
+            (Some(tenure), _) if !tenure.is_shared() => false,
+            (_, None) => !self.closed,
+            (_, Some(quest)) => quest.is_unknown_to_store(),
         };
-        new_owner && self.pending_releases.before_claims(&self.policy).is_some()
+        new_owner && self.pending_releases.before_claims(&self.policy, self.owed_by_leases()).is_some()
+    }
+
+    /// How many releases the end of what is held here may add.
+    pub(super) fn owed_by_leases(&self) -> usize {
+        self.tenures.iter().map(|tenure| 1 + usize::from(tenure.replacement.is_some())).sum()
     }
 
     /// Has the store release what it may keep for a quest: a place, a grant, or a claim that may still be under way.
@@ -73,7 +78,7 @@ impl Station {
         pending.tries = pending.tries.saturating_add(1);
         pending.trouble = Some(error.clone());
         self.pending_releases.push(pending);
-        if self.is_held_back() {
+        if self.tenures.is_empty() && self.is_held_back() {
             self.fail_impatient(&error);
         }
     }

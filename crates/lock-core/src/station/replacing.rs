@@ -12,8 +12,8 @@ use super::replacement::Replacement;
 use super::tenure::{Tenure, Turn};
 use crate::policy::pace;
 use crate::{
-    Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Claim, Effect, Invalid, LossReason, Moment,
-    Owner, Queueing, Refusal, Terms, Width,
+    Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Claim, Effect, Invalid, LossReason, Mode,
+    Moment, Owner, Queueing, Refusal, Terms, Width,
 };
 
 impl Station {
@@ -21,7 +21,10 @@ impl Station {
     pub(super) fn on_replace(&mut self, now: Moment, turn: TurnId, terms: Terms) {
         let Some(tenure) = self.tenures.iter_mut().find(|tenure| tenure.has(turn)) else { return };
         let busy = tenure.turns.len() > 1 || tenure.replacement.is_some();
-        let refusal = match check(&self.policy.store, tenure.lease.terms, terms) {
+        let old = tenure.lease.terms;
+        // Readers share a lease of any ttl.
+        let terms = if old.mode == terms.mode { terms } else { Terms { ttl: terms.ttl.max(old.ttl), ..terms } };
+        let refusal = match check(&self.policy.store, old, terms) {
             Err(error) => Refusal::Error(error),
             Ok(()) if busy => Refusal::Busy { holder: tenure.as_holder() },
             Ok(()) => {
@@ -37,7 +40,7 @@ impl Station {
     pub(super) fn replacement_due(&self, tenure: &Tenure) -> Option<Moment> {
         let due = tenure.replacement.as_ref()?.progress.due()?;
         let asks = self.quests.iter().any(|quest| quest.owner == tenure.lease.owner);
-        let free = !asks && self.pending_releases.0.len() + 2 <= self.policy.owed_max;
+        let free = !asks && self.pending_releases.0.len() + self.quests.len() + 2 <= self.policy.owed_max;
         free.then_some(due)
     }
 
@@ -139,6 +142,8 @@ impl Station {
         };
         self.outbox.push_back(Output::Forget(old.lease.owner));
         let token = grant.lease.tokens.low();
+        // Nobody here waits at the store beside an exclusive lease.
+        self.give_up_quests(now);
         let mut tenure = self.keep(grant, certainty);
         tenure.passes = old.passes;
         let hold = tenure.begin(now, id, token, note, hold.hold_until);
@@ -151,6 +156,13 @@ impl Station {
 fn check(store: &Capabilities, old: Terms, new: Terms) -> Result<(), AcquireError> {
     store.check_ability(Ability::Replace)?;
     store.check_mode(new.mode)?;
+    if !matches!(
+        (old.mode, new.mode),
+        (Mode::Exclusive, Mode::Exclusive | Mode::Shared) | (Mode::Shared, Mode::Exclusive)
+    ) {
+        let problem = format!("a lease of mode \"{}\" is not replaced by one of this mode", old.mode.kind());
+        return Err(Invalid::new("mode", new.mode.kind(), problem, "release the lock, and acquire it again").into());
+    }
     if old.ttl <= new.ttl {
         return Ok(());
     }

@@ -1,10 +1,10 @@
-//! A small store: one lock, a queue, a counter, and a clock that runs one percent fast.
+//! A small store: one lock that readers share, a queue, a counter, and a clock that runs one percent fast.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Lease, Moment, Note, Operation, Owner,
-    Queueing, ReleaseRequest, Released, Renewed, TokenRange, Waiting,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, FencingToken, Holder, Lease, Mode, Moment, Note,
+    Operation, Owner, Queueing, ReleaseRequest, Released, Renewed, TokenRange, Waiting,
 };
 
 /// How long a place lasts at most.
@@ -14,12 +14,20 @@ const PLACE_MAX: std::time::Duration = std::time::Duration::from_secs(10);
 pub(super) struct Store {
     waiting: Waiting,
     counter: u64,
-    hold: Option<(Lease, Note, Moment)>,
+    holds: Vec<Stored>,
     queue: VecDeque<Place>,
     /// Owners whose late claims are refused.
     buried: BTreeSet<Owner>,
     /// The undelivered events, with the number of their client.
     pub(super) news: Vec<(usize, Event)>,
+}
+
+#[derive(Debug)]
+struct Stored {
+    client: usize,
+    lease: Lease,
+    note: Note,
+    ends: Moment,
 }
 
 #[derive(Debug)]
@@ -31,20 +39,20 @@ struct Place {
 
 impl Store {
     pub(super) fn new(waiting: Waiting) -> Self {
-        let (queue, buried) = (VecDeque::new(), BTreeSet::new());
-        Self { waiting, counter: 0, hold: None, queue, buried, news: Vec::new() }
+        let (holds, queue, buried) = (Vec::new(), VecDeque::new(), BTreeSet::new());
+        Self { waiting, counter: 0, holds, queue, buried, news: Vec::new() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.hold.is_none() && self.queue.is_empty()
+        self.holds.is_empty() && self.queue.is_empty()
     }
 
     /// Whether this owner's lease is stored, and lasts at least until then.
     pub(super) fn keeps(&self, owner: Owner, until: Moment) -> bool {
-        self.hold.as_ref().is_some_and(|(held, _, ends)| held.owner == owner && clock(until) <= *ends)
+        self.hold_of(owner).is_some_and(|hold| clock(until) <= hold.ends)
     }
 
-    /// Whether the hold and all places would be over by then.
+    /// Whether all holds and all places would be over by then.
     pub(super) fn is_over(&mut self, now: Moment) -> bool {
         self.forget_old(now);
         self.is_empty()
@@ -55,59 +63,80 @@ impl Store {
         if self.buried.contains(&claim.owner) {
             return Ok(Answer::Busy { remaining: None, holder: Holder::Foreign, drawn: None });
         }
-        let granted = match &mut self.hold {
-            Some((lease, _, ends)) if lease.owner == claim.owner => {
-                *ends = clock(now) + claim.terms.ttl.get();
-                Some(lease.clone())
-            }
-            Some((lease, ..)) if claim.replaces == Some(lease.owner) => {
-                self.buried.insert(lease.owner);
-                Some(self.take(claim, clock(now) + claim.terms.ttl.get()))
-            }
-            _ if claim.replaces.is_some() => return Err(nothing_to_replace()),
-            Some(_) => None,
-            None => {
-                self.hand_over(now);
-                if self.hold.is_none() { Some(self.take(claim, clock(now) + claim.terms.ttl.get())) } else { None }
-            }
-        };
-        if let Some(lease) = granted {
-            self.queue.retain(|place| place.claim.owner != claim.owner);
-            return Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false });
+        let (ends, wanted) = (clock(now) + claim.terms.ttl.get(), !self.queue.is_empty());
+        if let Some(hold) = self.holds.iter_mut().find(|hold| hold.lease.owner == claim.owner) {
+            hold.ends = ends;
+            let lease = hold.lease.clone();
+            return Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted });
+        }
+        if let Some(old) = claim.replaces {
+            return self.replace(now, client, claim, old);
+        }
+        self.hand_over(now);
+        let waits = self.queue.iter().any(|place| place.claim.owner != claim.owner);
+        if self.hold_of(claim.owner).is_none() && !waits && self.fits(claim) {
+            self.queue.clear();
+            self.take(client, claim, ends);
         }
         Ok(self.wait(now, client, claim))
     }
 
-    fn wait(&mut self, now: Moment, client: usize, claim: &Claim) -> Answer {
-        let Some((lease, note, ends)) = &self.hold else { unreachable!("somebody holds it") };
-        let owner = claim.owner;
-        if lease.owner == owner {
-            return Answer::Granted { lease: lease.clone(), valid_for: ends.since(clock(now)), wanted: false };
+    fn replace(&mut self, now: Moment, client: usize, claim: &Claim, old: Owner) -> Result<Answer, BackendError> {
+        let Some(index) = self.holds.iter().position(|hold| hold.lease.owner == old) else {
+            return Err(nothing_to_replace());
+        };
+        if claim.terms.mode == Mode::Exclusive && self.holds.len() > 1 {
+            let (remaining, holder) = (None, self.shown());
+            return Ok(Answer::Busy { remaining, holder, drawn: None });
         }
-        let holder = Holder::Leasehold { tokens: lease.tokens, note: note.clone() };
-        let remaining = Some(ends.since(clock(now)));
+        self.holds.remove(index);
+        self.buried.insert(old);
+        let lease = self.take(client, claim, clock(now) + claim.terms.ttl.get());
+        self.hand_over(now);
+        Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: !self.queue.is_empty() })
+    }
+
+    fn wait(&mut self, now: Moment, client: usize, claim: &Claim) -> Answer {
+        let (owner, wanted) = (claim.owner, !self.queue.is_empty());
+        if let Some(hold) = self.hold_of(owner) {
+            return Answer::Granted { lease: hold.lease.clone(), valid_for: hold.ends.since(clock(now)), wanted };
+        }
+        let holder = self.shown();
+        let remaining = self.holds.iter().map(|hold| hold.ends.since(clock(now))).max();
+        // The only holder of a lock drew the highest token.
+        let drawn = self.is_shared().then(|| FencingToken::new(self.counter).unwrap());
         if self.waiting == Waiting::Poll || claim.queueing == Queueing::Unwanted {
             self.queue.retain(|place| place.claim.owner != owner);
-            return Answer::Busy { remaining, holder, drawn: None };
+            return Answer::Busy { remaining, holder, drawn };
         }
         let valid_for = claim.terms.ttl.get().min(PLACE_MAX);
         let fresh = Place { client, claim: claim.clone(), ends: clock(now) + valid_for };
         match self.queue.iter_mut().find(|place| place.claim.owner == owner) {
             Some(place) => *place = fresh,
-            None => self.queue.push_back(fresh),
+            None => self.append(fresh),
         }
         let ahead = self.queue.iter().position(|place| place.claim.owner == owner).unwrap();
-        Answer::Queued { position: u32::try_from(ahead + 1).unwrap(), remaining, valid_for, holder, drawn: None }
+        Answer::Queued { position: u32::try_from(ahead + 1).unwrap(), remaining, valid_for, holder, drawn }
+    }
+
+    /// The holders hear of the first that waits.
+    fn append(&mut self, place: Place) {
+        let wanted = || Event::Wanted { name: place.claim.name.clone() };
+        if self.queue.is_empty() && self.waiting == Waiting::QueueWithPush {
+            self.news.extend(self.holds.iter().map(|hold| (hold.client, wanted())));
+        }
+        self.queue.push_back(place);
     }
 
     pub(super) fn renew(&mut self, now: Moment, leases: &[Lease]) -> Vec<Renewed> {
         self.forget_old(now);
-        let mut renew = |lease: &Lease| match &mut self.hold {
-            Some((held, _, ends)) if held == lease => {
-                *ends = clock(now) + lease.terms.ttl.get();
-                Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false }
+        let wanted = !self.queue.is_empty();
+        let mut renew = |lease: &Lease| match self.holds.iter_mut().find(|hold| hold.lease == *lease) {
+            Some(hold) => {
+                hold.ends = clock(now) + lease.terms.ttl.get();
+                Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted }
             }
-            Some(_) | None => Renewed::NotHeld,
+            None => Renewed::NotHeld,
         };
         leases.iter().map(&mut renew).collect()
     }
@@ -119,40 +148,65 @@ impl Store {
         }
         let places = self.queue.len();
         self.queue.retain(|place| place.claim.owner != request.owner);
+        let left = self.queue.len() < places;
         let (owner, kept) = (request.owner, request.owner.kept());
-        if let Some((lease, _, ends)) = self.hold.as_mut().filter(|(lease, ..)| [owner, kept].contains(&lease.owner)) {
-            if let Some(keep) = request.keep {
-                let until = clock(now) + keep;
-                *ends = if lease.owner == kept { until.min(*ends) } else { until };
-                lease.owner = kept;
-            } else {
-                self.hold = None;
-                self.hand_over(now);
-            }
-            return Released::Released;
+        let Some(index) = self.holds.iter().position(|hold| [owner, kept].contains(&hold.lease.owner)) else {
+            self.hand_over(now);
+            return if left { Released::Left } else { Released::NotHeld };
+        };
+        if let Some(keep) = request.keep.filter(|_| !self.is_shared()) {
+            let (hold, until) = (&mut self.holds[index], clock(now) + keep);
+            hold.ends = if hold.lease.owner == kept { until.min(hold.ends) } else { until };
+            hold.lease.owner = kept;
+        } else {
+            self.holds.remove(index);
+            self.hand_over(now);
         }
-        if self.queue.len() < places { Released::Left } else { Released::NotHeld }
+        Released::Released
     }
 
+    /// To those at the head of the queue, as many as fit.
     fn hand_over(&mut self, now: Moment) {
-        let Some(Place { client, claim, .. }) = self.queue.pop_front() else { return };
-        let valid_for = claim.terms.ttl.get().min(PLACE_MAX);
-        let lease = self.take(&claim, clock(now) + valid_for);
-        if self.waiting == Waiting::QueueWithPush {
-            self.news.push((client, Event::Granted { lease, valid_for, wanted: false }));
+        while self.queue.front().is_some_and(|next| self.fits(&next.claim)) {
+            let Some(Place { client, claim, .. }) = self.queue.pop_front() else { return };
+            let valid_for = claim.terms.ttl.get().min(PLACE_MAX);
+            let lease = self.take(client, &claim, clock(now) + valid_for);
+            if self.waiting == Waiting::QueueWithPush {
+                self.news.push((client, Event::Granted { lease, valid_for, wanted: !self.queue.is_empty() }));
+            }
         }
     }
 
-    fn take(&mut self, claim: &Claim, ends: Moment) -> Lease {
+    fn take(&mut self, client: usize, claim: &Claim, ends: Moment) -> Lease {
         let tokens = TokenRange::above(self.counter, claim.width).unwrap();
         self.counter = tokens.high().get();
         let lease = claim.lease(tokens);
-        self.hold = Some((lease.clone(), claim.note.clone(), ends));
+        assert!(self.fits(claim), "{lease:?} beside {:?}", self.holds);
+        self.holds.push(Stored { client, lease: lease.clone(), note: claim.note.clone(), ends });
         lease
     }
 
+    /// Whether the claim could be granted, if nobody waited before it.
+    fn fits(&self, claim: &Claim) -> bool {
+        self.holds.is_empty() || (claim.terms.mode == Mode::Shared && self.is_shared())
+    }
+
+    fn is_shared(&self) -> bool {
+        self.holds.iter().any(|hold| hold.lease.terms.mode == Mode::Shared)
+    }
+
+    fn hold_of(&self, owner: Owner) -> Option<&Stored> {
+        self.holds.iter().find(|hold| hold.lease.owner == owner)
+    }
+
+    /// The holder whose lease ends last.
+    fn shown(&self) -> Holder {
+        let last = self.holds.iter().max_by_key(|hold| hold.ends).expect("somebody holds it");
+        Holder::Leasehold { tokens: last.lease.tokens, note: last.note.clone() }
+    }
+
     fn forget_old(&mut self, now: Moment) {
-        self.hold.take_if(|(_, _, ends)| *ends <= clock(now));
+        self.holds.retain(|hold| hold.ends > clock(now));
         self.queue.retain(|place| place.ends > clock(now));
     }
 }

@@ -11,7 +11,9 @@ use proptest::prelude::*;
 use super::super::{Join, Leaving, TurnId};
 use super::rig::{self, millis, ttl};
 use super::world::{CLIENTS, Way, World};
-use crate::{Ability, Capabilities, Durability, Event, Note, Patience, Policy, RequestOrder, Terms, Waiting};
+use crate::{
+    Ability, Capabilities, Durability, Event, Mode, ModeKind, Note, Patience, Policy, RequestOrder, Terms, Ttl, Waiting,
+};
 
 /// Every way in which a store wakes waiters.
 const WAITINGS: [Waiting; 3] = [Waiting::QueueWithPush, Waiting::Queue, Waiting::Poll];
@@ -19,13 +21,13 @@ const WAITINGS: [Waiting; 3] = [Waiting::QueueWithPush, Waiting::Queue, Waiting:
 #[derive(Clone, Debug)]
 enum Step {
     /// A client wants the lock.
-    Join { client: usize, wait: Wait, attempts: Option<NonZeroU32>, ttl: &'static str, max_hold: Option<Duration> },
+    Join { client: usize, wait: Wait, attempts: Option<NonZeroU32>, terms: Terms, max_hold: Option<Duration> },
     /// A waiter gives up, or a holder is done and may want the lock kept.
     Leave { client: usize, pick: usize, keep: Option<Duration> },
     /// A waiter is told to give up, although it may hold by now.
     Cancel { client: usize, pick: usize },
-    /// A holder wants another ttl.
-    Replace { client: usize, ttl: &'static str },
+    /// A holder wants another ttl, or another mode.
+    Replace { client: usize, pick: usize, terms: Terms },
     /// A request reaches the store.
     Carry { pick: usize },
     /// An answer reaches its client.
@@ -67,21 +69,26 @@ fn step() -> impl Strategy<Value = Step> {
     let client = 0..CLIENTS;
     let pick = any::<usize>();
     let wait = prop_oneof![Just(Wait::Not), (1..5_000_u64).prop_map(Wait::For), Just(Wait::Forever)];
+    let modes = || prop_oneof![Just(Mode::Exclusive), Just(Mode::Shared)];
     let ttls = prop_oneof![4 => Just("3s"), 1 => Just("30s")];
+    let terms = (modes(), ttls).prop_map(|(mode, length)| Terms { mode, ttl: ttl(length) });
     let longer = prop_oneof![Just("3s"), Just("4s"), Just("30s")];
+    let others = (modes(), longer).prop_map(|(mode, length)| Terms { mode, ttl: ttl(length) });
     let attempts = proptest::option::weighted(0.2, (1..4_u32).prop_map(|attempts| NonZeroU32::new(attempts).unwrap()));
     let max_hold = proptest::option::weighted(0.2, (1..5_000_u64).prop_map(millis));
     let keep = proptest::option::weighted(0.3, (1..10_000_u64).prop_map(millis));
     let again = prop_oneof![3 => Just(Again::Never), 1 => Just(Again::Later)];
-    let hints = prop_oneof![Just(Event::RecheckAll), Just(Event::Freed { name: "a".parse().unwrap() })];
+    let name = || "a".parse().unwrap();
+    let hints = [Event::RecheckAll, Event::Freed { name: name() }, Event::Wanted { name: name() }];
+    let hints = proptest::sample::select(hints.to_vec());
     let long = prop_oneof![4 => 0..200_u64, 2 => 200..2_000_u64, 1 => 2_000..40_000_u64];
     prop_oneof![
-        4 => (client.clone(), wait, attempts, ttls, max_hold).prop_map(|(client, wait, attempts, ttl, max_hold)| {
-            Step::Join { client, wait, attempts, ttl, max_hold }
+        6 => (client.clone(), wait, attempts, terms, max_hold).prop_map(|(client, wait, attempts, terms, max_hold)| {
+            Step::Join { client, wait, attempts, terms, max_hold }
         }),
         3 => (client.clone(), pick, keep).prop_map(|(client, pick, keep)| Step::Leave { client, pick, keep }),
         1 => (client.clone(), pick).prop_map(|(client, pick)| Step::Cancel { client, pick }),
-        2 => (client.clone(), longer).prop_map(|(client, ttl)| Step::Replace { client, ttl }),
+        2 => (client.clone(), pick, others).prop_map(|(client, pick, terms)| Step::Replace { client, pick, terms }),
         5 => pick.prop_map(|pick| Step::Carry { pick }),
         5 => pick.prop_map(|pick| Step::Answer { pick }),
         1 => pick.prop_map(|pick| Step::Lose { pick }),
@@ -99,8 +106,8 @@ fn step() -> impl Strategy<Value = Step> {
 impl World {
     fn play(&mut self, step: Step) {
         match step {
-            Step::Join { client, wait, attempts, ttl, max_hold } => {
-                self.play_join(client, wait, attempts, ttl, max_hold);
+            Step::Join { client, wait, attempts, terms, max_hold } => {
+                self.play_join(client, wait, attempts, terms, max_hold);
             }
             Step::Leave { client, pick, keep } => {
                 if let Some(turn) = self.pick_turn(client, pick) {
@@ -112,7 +119,7 @@ impl World {
                     self.cancel(client, turn);
                 }
             }
-            Step::Replace { client, ttl: length } => self.replace(client, Terms::exclusive(ttl(length))),
+            Step::Replace { client, pick, terms } => self.replace(client, pick, terms),
             Step::Carry { pick } => _ = self.pick(pick, under_way).map(|index| self.carry(index)),
             Step::Answer { pick } => _ = self.pick(pick, answered).map(|index| self.answer(index)),
             Step::Fail { pick } => {
@@ -135,8 +142,8 @@ impl World {
     /// One of a client's waiters and holders.
     fn pick_turn(&self, client: usize, pick: usize) -> Option<TurnId> {
         let there = &self.clients[client];
-        let mut turns = there.waiters.keys().copied().chain(there.holder.as_ref().map(|(turn, _)| *turn));
-        let among = there.waiters.len() + usize::from(there.holder.is_some());
+        let mut turns = there.waiters.keys().chain(there.holders.keys()).copied();
+        let among = there.waiters.len() + there.holders.len();
         turns.nth(pick % among.max(1))
     }
 
@@ -145,7 +152,7 @@ impl World {
         client: usize,
         wait: Wait,
         attempts: Option<NonZeroU32>,
-        ttl_text: &str,
+        terms: Terms,
         max_hold: Option<Duration>,
     ) {
         let turn = self.next_turn();
@@ -155,7 +162,7 @@ impl World {
             Wait::Forever => Patience::Forever,
         };
         let note = Note::from_wire("1@test");
-        self.join(client, Join { turn, terms: Terms::exclusive(ttl(ttl_text)), patience, attempts, max_hold, note });
+        self.join(client, Join { turn, terms, patience, attempts, max_hold, note });
     }
 
     fn play_tell(&mut self, pick: usize, again: Again) {
@@ -183,7 +190,7 @@ impl World {
 
     fn play_silence(&mut self, client: usize, tries: usize) {
         for _ in 0..tries {
-            self.play_join(client, Wait::Not, None, "30s", None);
+            self.play_join(client, Wait::Not, None, Terms::exclusive(Ttl::DEFAULT), None);
             for letter in self.net.iter_mut().filter(|letter| matches!(letter.way, Way::There | Way::Back(_))) {
                 letter.way = Way::Lost;
             }
@@ -208,6 +215,11 @@ impl World {
     }
 }
 
+/// A lease that ends soon.
+fn short() -> Terms {
+    Terms::exclusive(ttl("3s"))
+}
+
 fn under_way(way: &Way) -> bool {
     matches!(way, Way::There | Way::Ghost)
 }
@@ -218,6 +230,7 @@ fn answered(way: &Way) -> bool {
 
 fn policy(waiting: Waiting, ordering: RequestOrder, chain: u32) -> Policy {
     let capabilities = Capabilities::new("model", waiting, Durability::Process).with_ordering(ordering);
+    let capabilities = capabilities.with_modes(&[ModeKind::Exclusive, ModeKind::Shared]);
     let mut policy = Policy::new(capabilities.with_abilities(&[Ability::Keep, Ability::Replace]));
     policy.chain = chain;
     policy
@@ -249,7 +262,7 @@ proptest! {
         world.pass(Duration::from_secs(31), None);
         prop_assert!(world.store.is_over(world.now), "the store still holds something: {:?}", world.store);
         for client in 0..CLIENTS {
-            world.play_join(client, Wait::Forever, None, "3s", None);
+            world.play_join(client, Wait::Forever, None, short(), None);
         }
         world.heal();
         prop_assert!(world.is_at_rest() && world.store.is_empty(), "something was left behind: {world:?}");
@@ -261,22 +274,22 @@ proptest! {
 fn late_events_about_an_ended_lease_admit_nobody() {
     let mut world = World::new(policy(Waiting::QueueWithPush, RequestOrder::Unordered, 16), 1);
     for client in [0, 1] {
-        world.play_join(client, Wait::Forever, None, "3s", None);
+        world.play_join(client, Wait::Forever, None, short(), None);
         world.flow(1);
     }
-    let (first, _) = world.clients[0].holder.clone().unwrap();
+    let first = *world.clients[0].holders.keys().next().unwrap();
     world.leave(0, Leaving::now(first));
     world.carry(0);
     // The lock was handed to the second client, which sleeps until its lease has ended and the third one holds.
     world.pass(millis(4_000), Some(1));
-    world.play_join(2, Wait::Forever, None, "3s", None);
+    world.play_join(2, Wait::Forever, None, short(), None);
     world.carry_and_answer_last();
     world.pass(millis(1), None);
     world.carry_and_answer_last();
-    assert!(world.clients[2].holder.is_some());
+    assert!(!world.clients[2].holders.is_empty());
     let (client, event) = world.store.news.remove(0);
     world.event(client, &event);
-    assert!(world.clients[1].holder.is_none());
+    assert!(world.clients[1].holders.is_empty());
     world.heal();
     assert!(world.is_at_rest());
 }

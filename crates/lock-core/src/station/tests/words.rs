@@ -10,7 +10,8 @@ use super::super::tenure::{Tenure, Turn};
 use super::super::{Action, Output, Request, Station};
 use super::rig::SECRET;
 use crate::{
-    AcquireError, BackendError, Certainty, Holder, LossReason, Moment, Owner, Queueing, Refusal, Released, TokenRange,
+    AcquireError, BackendError, Certainty, Holder, LossReason, Mode, Moment, Owner, Queueing, Refusal, Released,
+    TokenRange,
 };
 
 /// `o1` for the first owner that a station draws, `o2` for the next.
@@ -45,6 +46,7 @@ pub(super) fn output(now: Moment, output: &Output) -> String {
         Output::Keep { lease, asked_at, valid_for } => {
             format!("keep {}: {}ms, asked {} ago", owner(lease.owner), valid_for.as_millis(), after(*asked_at, now))
         }
+        Output::Renew(whose) => format!("renew {}", owner(*whose)),
         Output::Forget(whose) => format!("forget {}", owner(*whose)),
     }
 }
@@ -58,7 +60,9 @@ fn run(action: &Action) -> String {
                 Queueing::Unwanted => "no place",
             };
             let floor = claim.floor.map_or_else(String::new, |floor| format!(", above {floor}"));
-            let (whose, ttl, width) = (owner(claim.owner), claim.terms.ttl, claim.width.get());
+            let (ttl, width) = (claim.terms.ttl, claim.width.get());
+            let whose =
+                format!("{}{}", owner(claim.owner), if claim.terms.mode == Mode::Shared { ", shared" } else { "" });
             let old = claim.replaces.map_or_else(String::new, |old| format!(" in place of {}", owner(old)));
             format!("run #{id}: acquire {whose}{old}, ttl {ttl}, width {width}{floor}, {queueing}, within {within}ms")
         }
@@ -165,14 +169,21 @@ fn asking(now: Moment, quest: &Quest) -> String {
 fn holding(now: Moment, tenure: &Tenure) -> String {
     let unanswered = unanswered(tenure.certainty);
     let error = if tenure.last_error.is_some() { ", last renewal failed" } else { "" };
-    let wanted = if tenure.wanted.is_some() { ", wanted" } else { "" };
+    let wanted = match (tenure.word.wanted, tenure.is_shared()) {
+        (false, false) => String::new(),
+        (true, false) => ", wanted".to_owned(),
+        (false, true) => format!(", not wanted {} ago", after(tenure.word.at, now)),
+        (true, true) => format!(", wanted {} ago", after(tenure.word.at, now)),
+    };
+    let asked = if tenure.word_asked_at.is_some() { ", a renewal asked for" } else { "" };
     let turn = |turn: &Turn| {
         let (token, left) = (turn.hold.token(), after(now, turn.hold.valid_until()));
         format!("{} as {}, token {token}, for {left}", turn.id.0, owner(tenure.lease.owner))
     };
     let turns: Vec<_> = tenure.turns.iter().map(turn).collect();
     let replacement = tenure.replacement.as_ref().map_or_else(String::new, |new| replacing(now, new));
-    format!("Held by {}{wanted}{unanswered}{error}{replacement}", turns.join(" and "))
+    let held = if tenure.is_shared() { "Read" } else { "Held" };
+    format!("{held} by {}{wanted}{asked}{unanswered}{error}{replacement}", turns.join(" and "))
 }
 
 fn replacing(now: Moment, new: &Replacement) -> String {

@@ -2,15 +2,17 @@
 //!
 //! Whatever happens, the world checks what must always hold: see [`World::check`] and [`World::carry_out`].
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Station, TurnId};
 use super::model::Store;
+use crate::policy::WORD_FOR;
 use crate::{
-    BackendError, Batch, Certainty, Effect, ErrorKind, Event, Hold, Keep, Keeper, Moment, Operation, Owner, Patience,
-    Policy, ReleaseRequest, Released, Renewed, Terms, Waiting,
+    BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Event, Hold, Keep, Keeper, Mode, Moment, Operation,
+    Owner, Patience, Policy, ReleaseRequest, Released, Renewed, Terms, Waiting,
 };
 
 /// How many clients there are.
@@ -30,8 +32,10 @@ pub(super) struct World {
     /// Requests and answers on their way.
     pub(super) net: Vec<Letter>,
     turns: u64,
-    /// The highest token of any admission.
+    /// The highest token of any turn.
     admitted: u64,
+    /// The highest token of any exclusive turn.
+    written: u64,
     /// Until when the lock is kept after its release, as its last holder sees it.
     kept_until: Moment,
 }
@@ -41,7 +45,13 @@ pub(super) struct Client {
     pub(super) station: Station,
     keeper: Keeper,
     pub(super) waiters: BTreeMap<TurnId, Patience>,
-    pub(super) holder: Option<(TurnId, Arc<Hold>)>,
+    /// The turn that gives up at this moment.
+    leaving: Option<TurnId>,
+    pub(super) holders: BTreeMap<TurnId, Arc<Hold>>,
+    /// Holders that want to go on under other terms. One that wants to read writes nothing any more.
+    replacing: BTreeMap<TurnId, Mode>,
+    /// The owner whose renewal was last asked for before it was due, and when.
+    hastened: Option<(Owner, Moment)>,
     /// The owners whose releases said that a claim may still arrive.
     parted: BTreeSet<Owner>,
     /// Until when released locks are kept.
@@ -90,7 +100,17 @@ impl World {
             secret[..8].copy_from_slice(&seed.to_be_bytes());
             let station = Station::new("a".parse().unwrap(), policy, secret);
             let (waiters, keeper) = (BTreeMap::new(), Keeper::new(policy, seed));
-            Client { station, keeper, waiters, holder: None, parted: BTreeSet::new(), keeping: BTreeMap::new() }
+            Client {
+                station,
+                keeper,
+                waiters,
+                leaving: None,
+                holders: BTreeMap::new(),
+                replacing: BTreeMap::new(),
+                hastened: None,
+                parted: BTreeSet::new(),
+                keeping: BTreeMap::new(),
+            }
         };
         let (now, store) = (Moment::from_nanos(1_000_000_000_000), Store::new(policy.store.waiting));
         Self {
@@ -100,6 +120,7 @@ impl World {
             net: Vec::new(),
             turns: 0,
             admitted: 0,
+            written: 0,
             kept_until: Moment::ORIGIN,
         }
     }
@@ -116,25 +137,25 @@ impl World {
 
     pub(super) fn leave(&mut self, client: usize, leaving: Leaving) {
         let turn = leaving.turn;
-        let held = self.clients[client].holder.take_if(|(holder, _)| *holder == turn);
-        if let (Some((_, hold)), Some(keep)) = (held, leaving.keep.map(Keep::get)) {
+        let held = self.clients[client].holders.remove(&turn);
+        let exclusive = |hold: &Arc<Hold>| hold.lease().terms.mode == Mode::Exclusive;
+        if let (Some(hold), Some(keep)) = (held.filter(exclusive), leaving.keep.map(Keep::get)) {
             // The store's clock may be as much too fast as the drift allows.
             let end = self.now + keep.saturating_sub(crate::drift(keep));
             let client = &mut self.clients[client];
             let owners = [Some(hold.lease().owner), client.replacement()];
             client.keeping.extend(owners.into_iter().flatten().map(|owner| (owner, end)));
         }
+        self.clients[client].leaving = Some(turn);
         self.feed(client, Input::Leave(leaving));
         let left = &mut self.clients[client];
         left.waiters.remove(&turn);
-        assert!(left.holder.as_ref().is_none_or(|(holder, _)| *holder != turn), "who leaves is not admitted");
+        assert!(!left.holders.contains_key(&turn), "who leaves is not admitted");
     }
 
     pub(super) fn cancel(&mut self, client: usize, turn: TurnId) {
         let now = self.now;
-        let holds = |there: &Client| {
-            there.holder.as_ref().is_some_and(|(holder, hold)| *holder == turn && hold.check(now).is_ok())
-        };
+        let holds = |there: &Client| there.holders.get(&turn).is_some_and(|hold| hold.check(now).is_ok());
         let held = holds(&self.clients[client]);
         self.feed(client, Input::Cancel(turn));
         let there = &self.clients[client];
@@ -142,8 +163,12 @@ impl World {
         assert_eq!(holds(there), held, "who is cancelled is not admitted, and who holds goes on");
     }
 
-    pub(super) fn replace(&mut self, client: usize, terms: Terms) {
-        if let Some((turn, _)) = self.clients[client].holder {
+    pub(super) fn replace(&mut self, client: usize, pick: usize, terms: Terms) {
+        let there = &mut self.clients[client];
+        let turns: Vec<_> = there.holders.keys().copied().collect();
+        let Some(turn) = turns.get(pick % turns.len().max(1)).copied() else { return };
+        if let Entry::Vacant(wish) = there.replacing.entry(turn) {
+            wish.insert(terms.mode);
             self.feed(client, Input::Replace { turn, terms });
         }
     }
@@ -172,13 +197,16 @@ impl World {
                 if let Patience::Until(end) = patience {
                     assert!(self.now < end, "turn {} was admitted after its wait", turn.0);
                 }
+                let mut before = client.waiters.range(..turn).filter(|(waiter, _)| client.leaving != Some(**waiter));
+                let passed = before.next();
+                assert!(passed.is_none(), "turn {} passed {passed:?}", turn.0);
                 assert!(self.now >= self.kept_until, "turn {} was admitted while the lock is kept", turn.0);
-                assert!(client.holder.replace((turn, Arc::clone(&hold))).is_none(), "one turn at a time");
+                assert!(client.holders.insert(turn, Arc::clone(&hold)).is_none(), "it has its turn already");
                 self.begin(turn, &hold);
             }
             Output::Replaced { turn, result } => {
-                let (holder, old) = client.holder.as_mut().expect("only a holder's lease is replaced");
-                assert_eq!(*holder, turn, "only a holder's lease is replaced");
+                client.replacing.remove(&turn);
+                let old = client.holders.get_mut(&turn).expect("only a holder's lease is replaced");
                 if let Ok(hold) = result {
                     assert!(old.check(self.now).is_ok(), "turn {} had lost its hold before", turn.0);
                     *old = Arc::clone(&hold);
@@ -188,11 +216,12 @@ impl World {
             Output::Refuse { turn, .. } => _ = client.waiters.remove(&turn).expect("only who waits is refused"),
             Output::Lose { turn, .. } => {
                 // A holder that leaves at the moment of its loss has no turn any more.
-                let lost = client.holder.take_if(|(holder, _)| *holder == turn);
-                assert!(lost.is_none_or(|(_, hold)| hold.check(self.now).is_err()), "a lost hold says so");
+                let lost = client.holders.remove(&turn);
+                assert!(lost.is_none_or(|hold| hold.check(self.now).is_err()), "a lost hold says so");
             }
             Output::Ended { .. } => {}
             Output::Run(action) => {
+                client.check_request(&action.request);
                 if let Request::Release(ReleaseRequest { owner, certainty: Certainty::Unknown, .. }) = &action.request {
                     client.parted.insert(*owner);
                 }
@@ -200,6 +229,12 @@ impl World {
                 self.net.push(Letter { client: number, content, deadline, way: Way::There });
             }
             Output::Keep { lease, asked_at, valid_for } => client.keeper.keep(lease, asked_at, valid_for),
+            Output::Renew(owner) => {
+                let last = client.hastened.replace((owner, self.now)).filter(|(last, _)| *last == owner);
+                let often = last.is_some_and(|(_, at)| self.now.since(at) < WORD_FOR);
+                assert!(!often, "client {number} had its lease renewed a moment ago");
+                client.keeper.hasten(self.now, owner);
+            }
             Output::Forget(owner) => client.keeper.forget(owner),
         }
     }
@@ -207,18 +242,24 @@ impl World {
     /// A turn begins, or continues under another lease.
     fn begin(&mut self, turn: TurnId, hold: &Hold) {
         assert!(hold.check(self.now).is_ok(), "turn {} has its hold too late", turn.0);
-        let token = hold.token().get();
-        assert!(token > self.admitted, "token {token} was admitted after {}", self.admitted);
-        self.admitted = token;
+        let (token, reads) = (hold.token().get(), hold.lease().terms.mode == Mode::Shared);
+        let floor = if reads { self.written } else { self.admitted };
+        assert!(token > floor, "token {token} was admitted after {floor}");
+        self.admitted = self.admitted.max(token);
+        self.written = if reads { self.written } else { token };
     }
 
-    /// What holds at every moment: one holder at most, over all clients, and none that relies on more than the store
-    /// keeps for it.
+    /// What holds at every moment: no writer beside any other holder, over all clients, and no holder that relies on more
+    /// than the store keeps for it.
     pub(super) fn check(&self) {
-        let holds = self.clients.iter().filter_map(|client| Some((client, &client.holder.as_ref()?.1)));
-        let live: Vec<_> = holds.filter(|(_, hold)| hold.check(self.now).is_ok()).collect();
-        assert!(live.len() <= 1, "more than one holds: {live:?}");
-        for (client, hold) in live {
+        let holds = self.clients.iter().flat_map(|client| client.holders.iter().map(move |hold| (client, hold)));
+        let live: Vec<_> = holds.filter(|(_, (_, hold))| hold.check(self.now).is_ok()).collect();
+        let writes = |client: &Client, turn, hold: &Hold| {
+            hold.lease().terms.mode == Mode::Exclusive && client.replacing.get(turn) != Some(&Mode::Shared)
+        };
+        let alone = !live.iter().any(|(client, (turn, hold))| writes(client, turn, hold));
+        assert!(alone || live.len() <= 1, "a writer and somebody else hold: {live:?}");
+        for (client, (_, hold)) in live {
             // The store may have replaced the lease, and the client does not know yet.
             let owners = [Some(hold.lease().owner), client.replacement()];
             assert!(
@@ -242,16 +283,11 @@ impl World {
         }
     }
 
-    /// The unanswered releases of a station are bounded. At a store without a queue, it sends no new claim before the release
-    /// of an unanswered claim is answered.
+    /// The unanswered releases of a station are bounded.
     fn check_debt(&self, number: usize) {
         let station = &self.clients[number].station;
         let owed = &station.pending_releases.0;
         assert!(owed.len() <= OWED_MAX, "client {number} owes too much: {owed:?}");
-        let unanswered = owed.iter().any(|pending| pending.request.certainty == Certainty::Unknown);
-        let asking = station.tenures.is_empty() && station.quests.iter().any(|quest| quest.progress.due().is_none());
-        let polls = station.policy.store.waiting == Waiting::Poll;
-        assert!(!(polls && unanswered && asking), "client {number} asks though a claim may be under way: {station:?}");
     }
 
     /// The letter reaches the store.
@@ -362,7 +398,7 @@ impl World {
                 self.event(client, &event);
             }
             for client in 0..CLIENTS {
-                if let Some((turn, _)) = self.clients[client].holder {
+                while let Some(turn) = self.clients[client].holders.keys().next().copied() {
                     self.leave(client, Leaving::now(turn));
                 }
             }
@@ -380,11 +416,20 @@ impl World {
 
     pub(super) fn is_at_rest(&self) -> bool {
         let at_rest = |client: &Client| client.station.is_idle() && client.keeper.is_empty();
-        self.clients.iter().all(|client| at_rest(client) && client.waiters.is_empty() && client.holder.is_none())
+        self.clients.iter().all(|client| at_rest(client) && client.waiters.is_empty() && client.holders.is_empty())
     }
 }
 
 impl Client {
+    /// At a store without a queue, no new claim is sent before the release of an unanswered claim is answered.
+    fn check_request(&self, request: &Request) {
+        let Request::Acquire(Claim { replaces: None, .. }) = request else { return };
+        let owed = &self.station.pending_releases.0;
+        let unanswered = owed.iter().any(|pending| pending.request.certainty == Certainty::Unknown);
+        let polls = self.station.policy.store.waiting == Waiting::Poll;
+        assert!(!(polls && unanswered), "it asks though a claim may be under way: {:?}", self.station);
+    }
+
     /// The owner that may have replaced the holder's.
     fn replacement(&self) -> Option<Owner> {
         Some(self.station.tenures.first()?.replacement.as_ref()?.owner)
