@@ -29,6 +29,10 @@ const OWED_MAX: usize = 4;
 /// second for each lock, whatever their rate.
 pub(crate) const WORD_FOR: Duration = Duration::from_millis(20);
 
+/// How many waiters at a semaphore ask the store at the same time. Chosen: enough that waiters are admitted without a round
+/// trip between one and the next, and so few that a client with a long line hardly burdens the store's queue.
+pub(crate) const QUESTS_MAX: usize = 16;
+
 /// How long a client that ends waits for its background work. Chosen: the longest time that one request takes by
 /// default.
 pub const FLUSH_WITHIN: Duration = OP_TIMEOUT_MAX;
@@ -93,6 +97,10 @@ pub(crate) mod pace {
     const SILENT_STEP: Duration = Duration::from_millis(10);
     /// It waits at least this long, even near the head.
     const SILENT_MIN: Duration = Duration::from_millis(100);
+
+    /// Who waits for a latch and should be notified looks again after this time, in case the notification is lost. Chosen: a
+    /// hundred waiters are hardly a load.
+    pub(crate) const TOLD: Duration = Duration::from_secs(3);
 
     pub(crate) fn poll(tries: u32) -> Duration {
         doubled(POLL_MIN, tries, POLL_MAX)

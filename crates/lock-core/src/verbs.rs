@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::{FencingToken, LockName, Note, Owner, Slots, Terms, TokenRange, Width};
+use crate::{FencingToken, LockName, Mode, Note, Owner, Slots, Terms, TokenRange, Width};
 
 /// Whether a claim would like a place in the store's queue if the lock is held.
 ///
@@ -74,6 +74,20 @@ pub struct Lease {
     pub slots: Slots,
 }
 
+impl Lease {
+    /// Whether it has the slots and the tokens that its mode takes.
+    pub(crate) fn has_its_slots(&self) -> bool {
+        let (mode, slots, tokens) = (self.terms.mode, self.slots.get(), self.tokens.width());
+        match mode {
+            Mode::Exclusive | Mode::Shared => slots.is_empty(),
+            Mode::Permits { limit, .. } => {
+                let in_range = slots.last().is_some_and(|last| *last < limit.get());
+                in_range && tokens == mode.width() && u64::try_from(slots.len()) == Ok(tokens.get())
+            }
+        }
+    }
+}
+
 /// The answer to an acquire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -99,8 +113,7 @@ pub enum Answer {
         /// Who holds the lock now: of several, the one whose lease ends last.
         holder: Holder,
         /// The highest token that was drawn for the name before this answer, or for any name if all share a counter;
-        /// `None` if the store does not report it; where leases are shared, it does. A grant with a higher token is later than
-        /// this answer.
+        /// `None` if the store does not report it. A grant with a higher token is later than this answer.
         drawn: Option<FencingToken>,
     },
     /// Other owners hold the lock or wait for it, and the store keeps no place for this one.
@@ -111,8 +124,7 @@ pub enum Answer {
         /// Who holds the lock now: of several, the one whose lease ends last.
         holder: Holder,
         /// The highest token that was drawn for the name before this answer, or for any name if all share a counter;
-        /// `None` if the store does not report it; where leases are shared, it does. A grant with a higher token is later than
-        /// this answer.
+        /// `None` if the store does not report it. A grant with a higher token is later than this answer.
         drawn: Option<FencingToken>,
     },
 }

@@ -101,7 +101,7 @@ impl Visit<'_> {
     /// The answer to a claim whose hold is stored; a holder no longer waits.
     fn granted(&mut self, claim: &Claim, tokens: TokenRange, slots: Slots) -> Answer {
         self.lock.queue.drop_place(claim.owner);
-        self.serve_all();
+        self.serve_all(); // who is served now no longer waits
         let wanted = self.lock.is_wanted_at(self.now);
         Answer::Granted { lease: Lease { slots, ..claim.lease(tokens) }, valid_for: claim.terms.ttl.get(), wanted }
     }
@@ -121,7 +121,6 @@ impl Visit<'_> {
             }
             Queueing::Unwanted => {
                 self.lock.queue.drop_place(claim.owner);
-                self.serve_all(); // what waited behind that place
                 Answer::Busy { remaining: self.remaining(claim), holder, drawn }
             }
         }
@@ -141,12 +140,16 @@ impl Visit<'_> {
         self.news.hints.extend(clients.into_iter().map(|client| Hint { client, event: event.clone() }));
     }
 
-    /// Ends the owner's hold, now or after the time for which the lock is to be kept; or drops its place.
+    /// Ends the owner's hold, now or after the time for which the lock is to be kept, and drops its place.
     pub(crate) fn release(&mut self, request: &ReleaseRequest) -> Result<Released, BackendError> {
         let owners = [request.owner, request.owner.kept()];
         let held = owners.into_iter().find_map(|owner| self.lock.holds.get(owner)).map(|hold| (hold.owner, hold.mode));
+        if held.is_some_and(|(_, mode)| mode != Mode::Exclusive) && request.keep.is_some() {
+            return Err(cannot_keep());
+        }
+        // An owner may have both: it kept the lock, and asked again.
+        let place = self.lock.queue.drop_place(request.owner);
         let released = match (held, request.keep) {
-            (Some((_, mode)), Some(_)) if mode != Mode::Exclusive => return Err(cannot_keep()),
             (Some((holder, _)), Some(keep)) => {
                 self.keep(holder, request.owner, keep);
                 Released::Released
@@ -155,10 +158,8 @@ impl Visit<'_> {
                 self.lock.holds.remove(holder);
                 Released::Released
             }
-            (None, _) => match self.lock.queue.drop_place(request.owner) {
-                Some(_) => Released::Left,
-                None => Released::NotHeld,
-            },
+            (None, _) if place.is_some() => Released::Left,
+            (None, _) => Released::NotHeld,
         };
         match request.certainty {
             Certainty::Answered => {}

@@ -21,16 +21,18 @@
 //! ```
 //!
 //! The rules that it keeps, and asserts:
-//! - A turn is admitted only while its lease is valid. An exclusive lease has one turn at a time, a shared one has readers.
+//! - A turn is admitted only while its lease is valid. An exclusive lease has one turn at a time, a shared one has readers. At
+//!   a semaphore, each turn has a lease.
 //! - A reader joins a shared lease only if the store has said, since it came or a moment ago, that nobody waits.
 //! - Validity counts from when the request was handed out. Expiry wins over anything that arrives at the same moment.
 //! - An outcome that is not known keeps its owner where the store has a queue. Elsewhere it is followed by a release, and the
 //!   next claim, of another owner, waits for the answer to that.
-//! - At most four releases are owed; with four owed nothing new is asked.
+//! - At most four releases are owed; with four owed nothing new is asked. At a semaphore there may be more.
 //! - Nobody is told that the lock is held before the store has said so.
 //! - A grant that nobody wants any more is released at once.
 //! - A replacement of unknown outcome keeps both owners. Neither is released before the turn has ended, then both are.
 //! - Waiters are served in the order in which they came. One with other terms ends the chain of local turns and is not passed.
+//!   At a semaphore each waiter asks for itself, in that order.
 
 mod asking;
 mod few;
@@ -47,6 +49,7 @@ mod refusing;
 mod releasing;
 mod replacement;
 mod replacing;
+mod semaphore;
 mod tenure;
 
 #[cfg(test)]
@@ -63,13 +66,13 @@ use line::Line;
 use owners::Owners;
 use pending::PendingReleases;
 use progress::Progress;
-use quest::Quest;
+use quest::{Place, Quest};
 use tenure::Tenure;
 
 use crate::policy::Dice;
 use crate::{AcquireError, LockName, Moment, Owner, Policy, Refusal, Terms};
 
-/// All that a client knows of one lock: its local waiters, and the lease they share. See the module's text.
+/// All that a client knows of one lock: its local waiters, and the lease they share; or of one semaphore. See the module's text.
 #[derive(Debug)]
 pub struct Station {
     name: LockName,
@@ -165,7 +168,8 @@ impl Station {
     /// When to tick next, if nothing happens before.
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {
-        let quests = self.quests.iter().filter_map(|quest| quest.progress.due()).filter(|_| !self.is_held_back());
+        let quests =
+            self.quests.iter().filter(|quest| !self.has_to_wait(quest)).filter_map(|quest| quest.progress.due());
         let tenures = self.tenures.iter().flat_map(|tenure| [tenure.turns_until(), self.replacement_due(tenure)]);
         let others = [self.line.next_deadline(), self.pending_releases.next_due()];
         quests.chain(tenures.chain(others).flatten()).min()
@@ -199,18 +203,19 @@ impl Station {
         if self.closed {
             return self.refuse([join.turn], &Refusal::Error(AcquireError::Closed));
         }
-        if let Err(error) = self.policy.store.check_mode(join.terms.mode) {
+        let mode = join.terms.mode;
+        if let Err(error) = self.policy.store.check_mode(mode).and_then(|()| self.check_use(mode)) {
             return self.refuse([join.turn], &Refusal::Error(error.into()));
         }
         // This waiter accepts the first answer, so the station asks now instead of relying on an old one. If a claim is under
-        // way already, its answer counts. Beside a lease it is answered from here.
-        if let (Patience::Never, None, Some(Quest { progress: Progress::Due(at), .. })) =
-            (join.patience, self.tenures.first(), self.quests.first_mut().map(AsMut::as_mut))
-        {
-            *at = now;
+        // way already, its answer counts. A waiter that asks for itself must not wait for those that have no place yet. Beside
+        // a shared lease, the answer does not come from those quests.
+        if join.patience == Patience::Never && !self.tenures.first().is_some_and(Tenure::is_shared) {
+            let before = |quest: &&mut Box<Quest>| quest.turn.is_none() || quest.place == Place::Outside;
+            self.quests.iter_mut().filter(before).for_each(|quest| quest.ask_now(now));
         }
         if self.is_held_back() {
-            self.pending_releases.hasten_before_claims(now, &self.policy, self.owed_by_leases());
+            self.hasten_release(now);
         }
         self.line.join(now, join);
     }
@@ -231,6 +236,20 @@ impl Station {
     fn advance(&mut self, now: Moment) {
         self.refuse_overdue(now);
         self.repeat_releases(now);
+        if self.is_semaphore() {
+            self.serve_each(now);
+        } else {
+            self.serve_first(now);
+        }
+        if self.is_idle() {
+            self.last_asked = None;
+        }
+        debug_assert!(self.next_wake().is_none_or(|wake| wake > now), "nothing is left undone");
+        debug_assert!(self.pending_releases.are_few(&self.policy), "debt is bounded");
+    }
+
+    /// Does what follows from the time and the state, where the first waiter asks for all.
+    fn serve_first(&mut self, now: Moment) {
         match self.tenures.first() {
             Some(tenure) if tenure.is_shared() => self.advance_readers(now),
             Some(tenure) => self.refuse_impatient(tenure.as_holder()),
@@ -242,11 +261,6 @@ impl Station {
             }
         }
         self.ask_replacements(now);
-        if self.is_idle() {
-            self.last_asked = None;
-        }
-        debug_assert!(self.next_wake().is_none_or(|wake| wake > now), "nothing is left undone");
-        debug_assert!(self.pending_releases.0.len() <= self.policy.owed_max, "debt is bounded");
     }
 
     /// Hands out a request about a lease of these terms.

@@ -4,6 +4,8 @@
 //! may have either; so it is asked again with the same two owners, a "not held" for the old one means nothing, and if the
 //! hold ends, both are released.
 
+use std::sync::Arc;
+
 use super::Station;
 use super::io::{ActionId, Output, Request, TurnId};
 use super::progress::Progress;
@@ -13,7 +15,7 @@ use super::tenure::{Tenure, Turn};
 use crate::policy::pace;
 use crate::{
     Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Claim, Effect, Invalid, LossReason, Mode,
-    Moment, Owner, Queueing, Refusal, Terms, Width,
+    Moment, Owner, Queueing, Refusal, Terms,
 };
 
 impl Station {
@@ -23,7 +25,8 @@ impl Station {
         let busy = tenure.turns.len() > 1 || tenure.replacement.is_some();
         let old = tenure.lease.terms;
         // Readers share a lease of any ttl.
-        let terms = if old.mode == terms.mode { terms } else { Terms { ttl: terms.ttl.max(old.ttl), ..terms } };
+        let terms =
+            if old.mode.kind() == terms.mode.kind() { terms } else { Terms { ttl: terms.ttl.max(old.ttl), ..terms } };
         let refusal = match check(&self.policy.store, old, terms) {
             Err(error) => Refusal::Error(error),
             Ok(()) if busy => Refusal::Busy { holder: tenure.as_holder() },
@@ -40,7 +43,7 @@ impl Station {
     pub(super) fn replacement_due(&self, tenure: &Tenure) -> Option<Moment> {
         let due = tenure.replacement.as_ref()?.progress.due()?;
         let asks = self.quests.iter().any(|quest| quest.owner == tenure.lease.owner);
-        let free = !asks && self.pending_releases.0.len() + self.quests.len() + 2 <= self.policy.owed_max;
+        let free = !asks && self.may_replace();
         free.then_some(due)
     }
 
@@ -63,7 +66,7 @@ impl Station {
             name: self.name.clone(),
             owner: replacement.owner,
             terms: replacement.terms,
-            width: Width::ONE,
+            width: replacement.terms.mode.width(),
             floor: replacement.floor,
             note,
             queueing: Queueing::Unwanted,
@@ -93,8 +96,9 @@ impl Station {
         mut replacement: Box<Replacement>,
         result: Result<Answer, BackendError>,
     ) {
+        let Some(old) = self.tenure_of(replacement.replaces).map(|tenure| Arc::clone(&tenure.lease)) else { return };
         let effect = match result {
-            Ok(Answer::Granted { lease, valid_for, wanted }) if replacement.is_granted_by(&lease) => {
+            Ok(Answer::Granted { lease, valid_for, wanted }) if replacement.is_granted_by(&lease, &old) => {
                 let grant = Grant { lease, basis: asked_at, valid_for, wanted };
                 if !grant.is_stale(now) {
                     return self.go_on_under(now, grant, &replacement);
@@ -143,11 +147,13 @@ impl Station {
         self.outbox.push_back(Output::Forget(old.lease.owner));
         let token = grant.lease.tokens.low();
         // Nobody here waits at the store beside an exclusive lease.
-        self.give_up_quests(now);
+        if old.is_shared() {
+            self.give_up_quests(now);
+        }
         let mut tenure = self.keep(grant, certainty);
         tenure.passes = old.passes;
         let hold = tenure.begin(now, id, token, note, hold.hold_until);
-        self.floor.raise(token);
+        self.raise_floor(&tenure.lease, token);
         self.outbox.push_back(Output::Replaced { turn: id, result: Ok(hold) });
         self.tenures.push(tenure);
     }
@@ -156,12 +162,18 @@ impl Station {
 fn check(store: &Capabilities, old: Terms, new: Terms) -> Result<(), AcquireError> {
     store.check_ability(Ability::Replace)?;
     store.check_mode(new.mode)?;
-    if !matches!(
-        (old.mode, new.mode),
-        (Mode::Exclusive, Mode::Exclusive | Mode::Shared) | (Mode::Shared, Mode::Exclusive)
-    ) {
-        let problem = format!("a lease of mode \"{}\" is not replaced by one of this mode", old.mode.kind());
-        return Err(Invalid::new("mode", new.mode.kind(), problem, "release the lock, and acquire it again").into());
+    match (old.mode, new.mode) {
+        (Mode::Exclusive, Mode::Exclusive | Mode::Shared) | (Mode::Shared, Mode::Exclusive) => {}
+        (Mode::Permits { count: has, limit }, Mode::Permits { count, limit: other }) => {
+            if has < count || limit != other {
+                let problem = format!("{has} of {limit} are held");
+                return Err(Invalid::new("number of permits", count, problem, "keep fewer of them").into());
+            }
+        }
+        (old, new) => {
+            let problem = format!("a lease of mode \"{}\" is not replaced by one of this mode", old.kind());
+            return Err(Invalid::new("mode", new.kind(), problem, "release the lock, and acquire it again").into());
+        }
     }
     if old.ttl <= new.ttl {
         return Ok(());

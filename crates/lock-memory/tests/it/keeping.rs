@@ -69,6 +69,15 @@ fn a_plain_release_ends_the_time() {
     granted(store.acquire(at(1), TWO, &try_claim(2)).unwrap());
 }
 
+/// Or the lock would go to that owner.
+#[test]
+fn a_release_of_what_is_kept_drops_the_owners_place_as_well() {
+    let (mut store, _) = kept();
+    assert_eq!(position(store.acquire(at(1), ONE, &claim(1)).unwrap()), 1);
+    assert_eq!(store.release(at(1), &release_of(1)).unwrap(), Released::Released);
+    assert_eq!(store.take_hand_overs(), []);
+}
+
 #[test]
 fn an_expired_lease_is_not_kept() {
     let mut store = Store::new();

@@ -95,6 +95,16 @@ fn one_release_serves_all_the_readers_at_the_head() {
 }
 
 #[test]
+fn nobody_is_said_to_wait_who_is_served_in_the_same_visit() {
+    let mut store = Store::new();
+    take(&mut store, 0, &claim(1));
+    [reader(2), reader(3)].iter().for_each(|claim| _ = waits(&mut store, 0, claim));
+    let answer = store.acquire(at(1), ONE, &replacing(1, reader(9))).unwrap();
+    assert!(matches!(answer, Answer::Granted { wanted: false, .. }), "{answer:?}");
+    assert!(store.take_hand_overs().iter().all(|each| !each.wanted));
+}
+
+#[test]
 fn a_writer_that_leaves_the_head_lets_the_readers_behind_it_in() {
     for queueing in [Queueing::Wanted, Queueing::Unwanted] {
         let mut store = Store::new();
@@ -199,11 +209,11 @@ fn a_downgrade_lets_the_readers_at_the_head_in() {
     let old = take(&mut store, 0, &claim(1));
     [reader(2), claim(3), reader(4)].iter().for_each(|claim| _ = waits(&mut store, 0, claim));
     let new = take(&mut store, 1, &replacing(1, reader(9)));
+    assert_eq!(refused(&mut store, 1, &claim(1)).kind(), ErrorKind::Protocol);
     assert_eq!((tokens(&new), new.terms.mode), ((2, 2), Mode::Shared));
     assert_eq!(served(&mut store), [owner(2)]);
     assert_eq!(store.renew(at(1), &[old, new.clone()])[0], Renewed::NotHeld);
     assert_eq!(take(&mut store, 2, &replacing(1, reader(9))), new, "asked again");
-    assert_eq!(refused(&mut store, 2, &claim(1)).kind(), ErrorKind::Protocol);
 }
 
 #[test]

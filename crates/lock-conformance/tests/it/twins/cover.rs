@@ -2,19 +2,22 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_conformance::{Exemption, Facade, Fault, Faults, Harness};
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{Request, Seen};
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim,
-    EventSink, Fenced, FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
+    Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, BlockingBackend, BlockingInspect,
+    BlockingLatch, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, LockName, ReleaseRequest, Released,
+    Renewed,
 };
 use lock_host::SharedClock;
 use tokio::runtime::Handle;
+use tokio::task::yield_now;
 
 use crate::memory::MemoryHarness;
 
@@ -44,6 +47,11 @@ pub(crate) trait Breakage: Default + Send + Sync + 'static {
 
     fn listen(&self, store: &dyn BlockingBackend, sink: EventSink) {
         store.listen(sink);
+    }
+
+    /// Whether a task's requests that are made after a claim overtake it, and then those made after a release.
+    fn are_overtaken(&self) -> [bool; 2] {
+        [false; 2]
     }
 
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
@@ -78,6 +86,10 @@ pub(crate) trait Breakage: Default + Send + Sync + 'static {
     ) -> Result<Revoked, BackendError> {
         view.revoke(name, token, WITHIN)
     }
+
+    fn latch(&self, store: &dyn BlockingBackend, request: &Request) -> Result<Seen, BackendError> {
+        store.latch()?.ask(request, WITHIN)
+    }
 }
 
 /// What a twin is made of.
@@ -88,11 +100,14 @@ pub(crate) struct Stores {
     pub(crate) events: Arc<Events>,
 }
 
-/// The faults that a store in memory does not have by itself: a twin makes of them what is wrong with it.
+/// The faults that a store in memory does not have by itself, of which a twin makes what is wrong with it; and what its clients
+/// know together.
 #[derive(Default)]
 pub(crate) struct Events {
     pub(crate) hung: AtomicBool,
     pub(crate) restarted: AtomicBool,
+    /// What was granted to any client, as far as a twin notes it.
+    pub(crate) granted: Mutex<Vec<Lease>>,
 }
 
 impl Faults for Stores {
@@ -223,6 +238,16 @@ impl<B: Breakage> BlockingBackend for Twin<B> {
     fn inspect(&self) -> Option<&dyn BlockingInspect> {
         Some(self)
     }
+
+    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
+        Ok(self)
+    }
+}
+
+impl<B: Breakage> BlockingLatch for Twin<B> {
+    fn ask(&self, request: &Request, _within: Duration) -> Result<Seen, BackendError> {
+        self.breakage.latch(&*self.store, request)
+    }
 }
 
 impl<B: Breakage> BlockingInspect for Twin<B> {
@@ -246,6 +271,9 @@ impl<B: Breakage> AsyncBackend for Twin<B> {
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        if let [true, _] = self.breakage.are_overtaken() {
+            yield_now().await;
+        }
         BlockingBackend::acquire(self, claim, within)
     }
 
@@ -254,6 +282,9 @@ impl<B: Breakage> AsyncBackend for Twin<B> {
     }
 
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        if let [_, true] = self.breakage.are_overtaken() {
+            yield_now().await;
+        }
         BlockingBackend::release(self, request, within)
     }
 
@@ -263,6 +294,17 @@ impl<B: Breakage> AsyncBackend for Twin<B> {
 
     fn inspect(&self) -> Option<&dyn AsyncInspect> {
         Some(self)
+    }
+
+    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
+        Ok(self)
+    }
+}
+
+#[async_trait]
+impl<B: Breakage> AsyncLatch for Twin<B> {
+    async fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
+        BlockingLatch::ask(self, request, within)
     }
 }
 

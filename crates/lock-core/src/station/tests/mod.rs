@@ -12,6 +12,7 @@ mod reading;
 mod replacing;
 mod rig;
 mod scenario;
+mod semaphore;
 mod sharing;
 mod states;
 mod table;

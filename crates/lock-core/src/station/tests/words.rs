@@ -60,17 +60,26 @@ fn run(action: &Action) -> String {
                 Queueing::Unwanted => "no place",
             };
             let floor = claim.floor.map_or_else(String::new, |floor| format!(", above {floor}"));
-            let (ttl, width) = (claim.terms.ttl, claim.width.get());
-            let whose =
-                format!("{}{}", owner(claim.owner), if claim.terms.mode == Mode::Shared { ", shared" } else { "" });
+            let (whose, ttl, width) = (owner(claim.owner), claim.terms.ttl, claim.width.get());
             let old = claim.replaces.map_or_else(String::new, |old| format!(" in place of {}", owner(old)));
-            format!("run #{id}: acquire {whose}{old}, ttl {ttl}, width {width}{floor}, {queueing}, within {within}ms")
+            let mode = mode(claim.terms.mode);
+            format!(
+                "run #{id}: acquire {whose}{old}{mode}, ttl {ttl}, width {width}{floor}, {queueing}, within {within}ms"
+            )
         }
         Request::Release(request) => {
             let keep = request.keep.map_or_else(String::new, |keep| format!(", keep for {}ms", keep.as_millis()));
             let (whose, certainty) = (owner(request.owner), certainty(request.certainty));
             format!("run #{id}: release {whose}, {certainty}{keep}, within {within}ms")
         }
+    }
+}
+
+fn mode(mode: Mode) -> String {
+    match mode {
+        Mode::Exclusive => String::new(),
+        Mode::Shared => ", shared".to_owned(),
+        Mode::Permits { count, limit, .. } => format!(", {count} of {limit} permits"),
     }
 }
 
@@ -159,7 +168,8 @@ fn asking(now: Moment, quest: &Quest) -> String {
         Place::Outside => "outside",
         Place::Queued => "in the queue",
     };
-    let place = format!("{place} as {}{}", owner(quest.owner), unanswered(quest.certainty));
+    let whose = quest.turn.map_or_else(String::new, |turn| format!(" for {}", turn.0));
+    let place = format!("{place}{whose} as {}{}", owner(quest.owner), unanswered(quest.certainty));
     match quest.progress {
         Progress::UnderWay(id, _) => format!("Asking {place}, claim #{}{}", id.0, hint(&quest.hint)),
         Progress::Due(at) => format!("Waiting {place}, again in {}", after(now, at)),
@@ -178,7 +188,11 @@ fn holding(now: Moment, tenure: &Tenure) -> String {
     let asked = if tenure.word_asked_at.is_some() { ", a renewal asked for" } else { "" };
     let turn = |turn: &Turn| {
         let (token, left) = (turn.hold.token(), after(now, turn.hold.valid_until()));
-        format!("{} as {}, token {token}, for {left}", turn.id.0, owner(tenure.lease.owner))
+        let slots = match tenure.lease.slots.get() {
+            [] => String::new(),
+            _ => format!(", slots {}", tenure.lease.slots),
+        };
+        format!("{} as {}, token {token}{slots}, for {left}", turn.id.0, owner(tenure.lease.owner))
     };
     let turns: Vec<_> = tenure.turns.iter().map(turn).collect();
     let replacement = tenure.replacement.as_ref().map_or_else(String::new, |new| replacing(now, new));
