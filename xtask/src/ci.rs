@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::{package, sim, step, test, tidy};
 
 /// Sets of features that must each build alone.
-const FEATURES: [(&str, &[&str]); 5] = [
+const FEATURES: [(&str, &[&str]); 6] = [
     (
         "leasehold",
         &[
@@ -36,6 +36,7 @@ const FEATURES: [(&str, &[&str]); 5] = [
         ],
     ),
     ("lock-host", &["", "tracing"]),
+    ("lock-kit", &["", "async", "blocking"]),
     ("lock-redis", &["", "async", "tls", "r2d2"]),
     ("lock-redlock", &["", "async", "twins"]),
     ("lock-sqlite", &["", "async"]),

@@ -16,7 +16,7 @@ use crate::step::{self, root};
 use crate::words;
 
 /// Which packages may depend on which, except in tests. Arrows point one way: towards the core.
-const EDGES: [(&str, &[&str]); 11] = [
+const EDGES: [(&str, &[&str]); 12] = [
     ("lock-core", &[]),
     ("lock-host", &["lock-core"]),
     ("lock-async", &["lock-core", "lock-host"]),
@@ -25,6 +25,7 @@ const EDGES: [(&str, &[&str]); 11] = [
     ("lock-sqlite", &["lock-core", "lock-host"]),
     ("lock-redis", &["lock-core", "lock-host"]),
     ("lock-redlock", &["lock-core", "lock-host"]),
+    ("lock-kit", &["lock-core", "lock-host", "lock-async", "lock-blocking"]),
     ("lock-conformance", &["lock-core", "lock-host", "lock-async", "lock-blocking", "lock-memory"]),
     (
         "leasehold",
@@ -33,6 +34,7 @@ const EDGES: [(&str, &[&str]); 11] = [
             "lock-host",
             "lock-async",
             "lock-blocking",
+            "lock-kit",
             "lock-memory",
             "lock-sqlite",
             "lock-redis",

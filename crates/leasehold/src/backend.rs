@@ -78,6 +78,6 @@
 pub use lock_core::{
     Ability, Answer, AsyncBackend, AsyncInspect, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities,
     Certainty, Claim, Counter, Durability, Effect, ErrorKind, Event, EventSink, Fenced, FencingToken, Heard, Holder,
-    Isolation, Lease, Listener, Listeners, LockName, Mode, ModeKind, Moment, Note, Operation, Owner, Prefix, Queueing,
-    ReleaseRequest, Released, Renewed, RequestOrder, Terms, TokenRange, Ttl, Waiting, Width, inspect, node,
+    Isolation, Lease, Listener, Listeners, Location, LockName, Mode, ModeKind, Moment, Note, Operation, Owner, Prefix,
+    Queueing, ReleaseRequest, Released, Renewed, RequestOrder, Terms, TokenRange, Ttl, Waiting, Width, inspect, node,
 };

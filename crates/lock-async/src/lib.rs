@@ -5,6 +5,7 @@
 //!
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them.
+//! - [`Latch`] (`latch`): waits until a number of processes has arrived.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
 //! - [`LossWatch`] (`loss`): waits for the loss of a hold without keeping it.
 //! - [`SharedGuard`] (`shared`): a guard with clones, the last of which releases the lock.
@@ -16,6 +17,7 @@ mod driver;
 mod generations;
 mod guard;
 mod keeper;
+mod latch;
 mod loss;
 mod mutex;
 mod own;
@@ -26,6 +28,7 @@ mod work;
 pub use client::{Builder, Client};
 pub use driver::runtime;
 pub use guard::Guard;
+pub use latch::Latch;
 pub use loss::LossWatch;
 pub use mutex::Mutex;
 pub use shared::SharedGuard;

@@ -8,6 +8,7 @@ use lock_host::{Build, Ports, Settings, Stations};
 use crate::closing;
 use crate::driver::Driver;
 use crate::keeper;
+use crate::latch::Latch;
 use crate::mutex::Mutex;
 use crate::sync::{Arc, Condvar};
 

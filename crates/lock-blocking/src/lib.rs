@@ -5,6 +5,7 @@
 //!
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them.
+//! - [`Latch`] (`latch`): waits until a number of processes has arrived.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
 //! - [`LossWatch`] (`loss`): waits for the loss of a hold without keeping it.
 //! - [`SharedGuard`] (`shared`): a guard with clones, the last of which releases the lock.
@@ -18,6 +19,7 @@ mod closing;
 mod driver;
 mod guard;
 mod keeper;
+mod latch;
 mod loss;
 mod mutex;
 mod shared;
@@ -26,6 +28,7 @@ mod threads;
 
 pub use client::{Builder, Client};
 pub use guard::Guard;
+pub use latch::Latch;
 pub use lock_host::CancelToken;
 pub use loss::LossWatch;
 pub use mutex::Mutex;

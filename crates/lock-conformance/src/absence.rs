@@ -1,6 +1,7 @@
 //! Whether a store has what a case needs, and what is checked if it has not.
 
-use lock_core::{Capabilities, Durability, Released, Waiting};
+use lock_core::latch::LatchError;
+use lock_core::{Capabilities, Durability, Effect, ErrorKind, Released, Waiting};
 
 use crate::bench::Bench;
 use crate::fault::Fault;
@@ -14,6 +15,7 @@ impl Need {
             Self::Fault(fault) => bench.faults().offers().contains(&fault),
             Self::Queue => keeps_a_queue(bench.capabilities()),
             Self::Inspect => bench.verbs().can_inspect(),
+            Self::Latch => bench.verbs().has_latches(),
             Self::Processes => bench.has_address(),
             Self::Ability(ability) => bench.capabilities().check_ability(ability).is_ok(),
             Self::Mode(mode) => bench.capabilities().modes.contains(&mode),
@@ -24,6 +26,7 @@ impl Need {
     pub(crate) fn check_absence(self, bench: &Bench) {
         match self {
             Self::Queue => a_wish_for_a_place_leaves_none(bench),
+            Self::Latch => a_latch_is_refused_with_a_reason(bench),
             Self::Processes | Self::Fault(Fault::RestartWithData) => ends_with_its_process(bench),
             // Its absence was observed, or the harness cannot do it, as its list says.
             Self::Nothing | Self::Inspect | Self::Ability(_) | Self::Mode(_) | Self::Fault(_) => {}
@@ -42,6 +45,14 @@ fn a_wish_for_a_place_leaves_none(bench: &Bench) {
     two.refused(&waiting_claim("a"));
     assert_eq!(one.release(&held), Released::Released);
     three.take(&claim("a"));
+}
+
+fn a_latch_is_refused_with_a_reason(bench: &Bench) {
+    let Err(LatchError::Backend(error)) = bench.client().arrive("a") else {
+        panic!("arrived where nothing is counted")
+    };
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None), "{error}");
+    assert!(error.remedy().is_some(), "{error}");
 }
 
 fn ends_with_its_process(bench: &Bench) {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::thread::JoinHandle as Thread;
 use std::time::{Duration, Instant};
 
+use lock_core::latch::{LatchError, LatchState};
 use lock_core::{AcquireError, FencingToken, Lost};
 use lock_host::{LockOptions, ReleaseError, VerifyError};
 use tokio::runtime::Handle;
@@ -105,6 +106,66 @@ impl Client {
                 Waiter::Blocking(std::thread::spawn(move || mutex.acquire()), client.clone())
             }
         }
+    }
+}
+
+impl Client {
+    /// Arrives at a latch as somebody new.
+    pub(crate) fn arrive(&self, name: &str) -> Result<LatchState, LatchError> {
+        match self {
+            Self::Nonblocking(client, runtime) => runtime.block_on(client.latch(name).arrive()),
+            Self::Blocking(client) => client.latch(name).arrive(),
+        }
+    }
+
+    /// Sets how many arrivals a latch expects.
+    pub(crate) fn expect(&self, name: &str, count: u32) -> Result<LatchState, LatchError> {
+        match self {
+            Self::Nonblocking(client, runtime) => runtime.block_on(client.latch(name).expect(count)),
+            Self::Blocking(client) => client.latch(name).expect(count),
+        }
+    }
+
+    /// Begins a new generation of a latch.
+    pub(crate) fn reset(&self, name: &str) -> Result<(), LatchError> {
+        match self {
+            Self::Nonblocking(client, runtime) => runtime.block_on(client.latch(name).reset()),
+            Self::Blocking(client) => client.latch(name).reset(),
+        }
+    }
+
+    /// Begins to wait for a latch.
+    pub(crate) fn wait_for_latch(&self, name: &str, limit: Duration) -> Background<()> {
+        let name = name.to_owned();
+        self.in_background(move |client| match client {
+            Self::Nonblocking(client, runtime) => runtime.block_on(client.latch(name).wait_for(limit)),
+            Self::Blocking(client) => client.latch(name).wait_for(limit),
+        })
+    }
+
+    /// Does something on another thread.
+    pub(crate) fn in_background<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Self) -> Result<T, LatchError> + Send + 'static,
+    ) -> Background<T> {
+        let client = self.clone();
+        Background(std::thread::spawn(move || work(client)))
+    }
+}
+
+/// A call about a latch on another thread.
+#[derive(Debug)]
+pub(crate) struct Background<T>(Thread<Result<T, LatchError>>);
+
+impl<T> Background<T> {
+    pub(crate) fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+
+    /// Waits for the outcome.
+    pub(crate) fn outcome(self) -> Result<T, LatchError> {
+        end_of(|| self.is_finished());
+        self.0.join().unwrap()
     }
 }
 

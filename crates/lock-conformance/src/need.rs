@@ -17,6 +17,8 @@ pub enum Need {
     Queue,
     /// The view for operators.
     Inspect,
+    /// Latches.
+    Latch,
     /// That other processes reach the store.
     Processes,
     /// That the store's capabilities include this. A harness need not list what they do not include.
@@ -28,7 +30,7 @@ pub enum Need {
 
 impl Need {
     /// Everything that may be absent, and is then listed with a reason.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Fault(Fault::Cut),
         Self::Fault(Fault::Hang),
         Self::Fault(Fault::LoseReplies),
@@ -36,6 +38,7 @@ impl Need {
         Self::Fault(Fault::RestartEmpty),
         Self::Queue,
         Self::Inspect,
+        Self::Latch,
         Self::Processes,
     ];
 }
@@ -63,6 +66,7 @@ impl fmt::Display for Need {
             Self::Fault(fault) => write!(f, "{fault}"),
             Self::Queue => f.write_str("a queue"),
             Self::Inspect => f.write_str("a view for operators"),
+            Self::Latch => f.write_str("latches"),
             Self::Processes => f.write_str("a store shared between processes"),
             Self::Ability(ability) => write!(f, "the ability {ability:?}"),
             Self::Mode(mode) => write!(f, "the mode {mode}"),

@@ -8,8 +8,8 @@ use lock_memory::faults::{Fault as Cover, Faults as Switches, Faulty};
 
 use crate::{Fault, Faults};
 
-const OPERATIONS: [Operation; 5] =
-    [Operation::Acquire, Operation::Renew, Operation::Release, Operation::Fence, Operation::Inspect];
+const OPERATIONS: [Operation; 6] =
+    [Operation::Acquire, Operation::Renew, Operation::Release, Operation::Fence, Operation::Inspect, Operation::Latch];
 
 /// Broken connections and lost replies, simulated in front of the backend. They show how the suite and the facades
 /// react, not what the backend does when its file or connection really breaks.

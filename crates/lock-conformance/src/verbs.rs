@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{Act, LatchState, Request, Seen, Watching};
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Certainty, Claim,
-    Effect, EventSink, Fenced, FencingToken, Holder, Lease, LockName, Mode, Queueing, ReleaseRequest, Released,
-    Renewed, Terms, Ttl, Width,
+    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities,
+    Certainty, Claim, Effect, EventSink, Fenced, FencingToken, Holder, Lease, LockName, Mode, Queueing, ReleaseRequest,
+    Released, Renewed, Terms, Ttl, Width,
 };
 use tokio::runtime::Handle;
 
@@ -100,6 +101,10 @@ impl Verbs {
 
     pub(crate) fn can_inspect(&self) -> bool {
         self.backend.inspect().is_some()
+    }
+
+    pub(crate) fn has_latches(&self) -> bool {
+        self.backend.latch().is_ok()
     }
 
     pub(crate) fn try_acquire(&self, claim: &Claim) -> Result<Answer, BackendError> {
@@ -213,6 +218,19 @@ impl Verbs {
         self.view().revoke(&lock_name(name), token, self.within).unwrap()
     }
 
+    /// A request about the latch "a".
+    #[track_caller]
+    pub(crate) fn latch(&self, act: Act) -> Option<LatchState> {
+        let request = Request { name: lock_name("a"), act };
+        self.backend.latch().unwrap().ask(&request, self.within).unwrap().state
+    }
+
+    /// The latch "a".
+    #[track_caller]
+    pub(crate) fn look(&self) -> Option<LatchState> {
+        self.latch(Act::Look { watching: Watching::Unwanted })
+    }
+
     #[track_caller]
     fn view(&self) -> &dyn BlockingInspect {
         self.backend.inspect().expect("the store has a view for operators")
@@ -263,6 +281,10 @@ impl BlockingBackend for OnRuntime {
     fn inspect(&self) -> Option<&dyn BlockingInspect> {
         self.backend.inspect().map(|_| self as &dyn BlockingInspect)
     }
+
+    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
+        self.backend.latch().map(|_| self as &dyn BlockingLatch)
+    }
 }
 
 impl BlockingInspect for OnRuntime {
@@ -276,6 +298,12 @@ impl BlockingInspect for OnRuntime {
 
     fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
         self.runtime.block_on(self.backend.inspect().unwrap().revoke(name, token, within))
+    }
+}
+
+impl BlockingLatch for OnRuntime {
+    fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
+        self.runtime.block_on(self.backend.latch()?.ask(request, within))
     }
 }
 

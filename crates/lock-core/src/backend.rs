@@ -7,9 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::inspect::{Entry, Page, Query, Revoked};
+use crate::latch::{Request, Seen};
 use crate::{
-    Answer, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, LockName, ReleaseRequest,
-    Released, Renewed,
+    Answer, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, Location, LockName,
+    ReleaseRequest, Released, Renewed,
 };
 
 /// What the async and the blocking form of a store share.
@@ -36,6 +37,15 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// is released by one of them, so code that calls the verbs itself, beside a client, must add its own sink.
     /// Backends keep their [`Listeners`](crate::Listeners). A store without events ignores this call.
     fn listen(&self, sink: EventSink);
+
+    /// Where the store keeps a lock; `None` if it cannot tell.
+    ///
+    /// All clients, in all processes, must get the same location for the same lock, and different ones for different
+    /// locks. Asks nobody: it follows from the configuration. Without it, the locks of this store cannot be acquired
+    /// together with those of other stores.
+    fn locate(&self, _name: &LockName) -> Option<Location> {
+        None
+    }
 
     /// Warnings for operators about the store as it was found on connecting. Each is a sentence without secrets.
     fn warnings(&self) -> Vec<String> {
@@ -101,6 +111,14 @@ pub trait AsyncBackend: Backend {
     fn inspect(&self) -> Option<&dyn AsyncInspect> {
         None
     }
+
+    /// The store's latches, if it has any.
+    ///
+    /// # Errors
+    /// `Unsupported`, with the reason. Nothing was sent.
+    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
+        Err(self.capabilities().no_latches())
+    }
 }
 
 /// A store that is used from plain threads.
@@ -141,6 +159,14 @@ pub trait BlockingBackend: Backend {
     /// The interface for operators, if the store has one.
     fn inspect(&self) -> Option<&dyn BlockingInspect> {
         None
+    }
+
+    /// The store's latches, if it has any.
+    ///
+    /// # Errors
+    /// `Unsupported`, with the reason. Nothing was sent.
+    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
+        Err(self.capabilities().no_latches())
     }
 }
 
@@ -194,4 +220,28 @@ pub trait BlockingInspect: Send + Sync {
     /// # Errors
     /// Those of the store, such as `Timeout` if it has not answered within `within`.
     fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError>;
+}
+
+/// Counts arrivals at latches, from tokio. See [`latch`](crate::latch).
+#[async_trait]
+pub trait AsyncLatch: Send + Sync {
+    /// Carries out one request within `within`, and answers with the latch as it is then. A request may be repeated; it takes
+    /// effect once.
+    ///
+    /// # Errors
+    /// Those of the store, such as `Timeout`, after which the request may have taken effect.
+    ///
+    /// # Cancel safety
+    /// Can be dropped at any point: the request may or may not have taken effect.
+    async fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError>;
+}
+
+/// Counts arrivals at latches, from plain threads. See [`latch`](crate::latch).
+pub trait BlockingLatch: Send + Sync {
+    /// Carries out one request within `within`, and answers with the latch as it is then. A request may be repeated; it takes
+    /// effect once.
+    ///
+    /// # Errors
+    /// Those of the store, such as `Timeout`, after which the request may have taken effect.
+    fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError>;
 }

@@ -20,11 +20,11 @@ pub enum Waiting {
     Poll,
 }
 
-/// Whether the client's requests take effect in order.
+/// Whether the client's requests for one lock take effect in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestOrder {
-    /// Requests take effect in the order in which they were handed over.
+    /// Requests for one lock take effect in the order in which they were handed over. Those for different locks need not.
     InOrder,
     /// Requests may overtake each other, for instance on the connections of a pool.
     Unordered,
@@ -188,6 +188,11 @@ impl Capabilities {
         self.check_ability(Ability::Keep).map(|()| Keep(time))
     }
 
+    /// The error of a store without latches.
+    pub fn no_latches(&self) -> BackendError {
+        self.unsupported(Operation::Latch, "count the arrivals of a latch").with_remedy("choose another store")
+    }
+
     fn unsupported(&self, operation: Operation, what: &str) -> BackendError {
         let message = format!("{} cannot {what}", self.backend);
         BackendError::new(self.backend, operation, ErrorKind::Unsupported, Effect::None, message)
@@ -220,6 +225,8 @@ mod tests {
     fn a_lock_is_kept_only_where_the_store_can_keep_it() {
         let store = Capabilities::new("test", Waiting::Poll, Durability::Process);
         let error = store.keep(Duration::from_secs(1)).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None));
+        let error = store.no_latches();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None));
         let able = store.with_abilities(&[Ability::Keep]);
         assert_eq!(able.keep(Duration::from_secs(1)).map(Keep::get), Ok(Duration::from_secs(1)));

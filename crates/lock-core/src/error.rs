@@ -69,6 +69,8 @@ pub enum Operation {
     Fence,
     /// Looking at locks.
     Inspect,
+    /// Arriving at a latch, or looking at one.
+    Latch,
 }
 
 impl fmt::Display for Operation {
@@ -80,6 +82,7 @@ impl fmt::Display for Operation {
             Self::Release => "release",
             Self::Fence => "fence",
             Self::Inspect => "inspect",
+            Self::Latch => "latch",
         })
     }
 }

@@ -29,6 +29,11 @@ pub enum Event {
         /// Which one.
         name: LockName,
     },
+    /// All that a latch waits for have arrived, or it was reset.
+    LatchChanged {
+        /// Which one.
+        name: LockName,
+    },
     /// Hints may have been missed: all waiters should ask again.
     RecheckAll,
 }
@@ -171,7 +176,11 @@ mod tests {
             *self.heard.lock().unwrap() += 1;
             match event {
                 Event::Granted { lease, .. } if lease.owner != self.owner => Heard::Unknown,
-                Event::Granted { .. } | Event::Freed { .. } | Event::Wanted { .. } | Event::RecheckAll => Heard::Taken,
+                Event::Granted { .. }
+                | Event::Freed { .. }
+                | Event::Wanted { .. }
+                | Event::LatchChanged { .. }
+                | Event::RecheckAll => Heard::Taken,
             }
         }
 

@@ -11,8 +11,8 @@
 //! starts no thread, awaits nothing and knows no client library.
 //!
 //! Then: `verbs` and `backend` (the requests to a store), `node` (those to one node of a quorum) · `hold` (what a guard
-//! knows) · `keeper` (which lease is renewed when) · `policy` (the numbers, with their reasons) · `name`, `owner`,
-//! `token`, `time`, `note` (the values).
+//! knows) · `keeper` (which lease is renewed when) · `latch` (counting arrivals) · `policy` (the numbers, with their
+//! reasons) · `name`, `location`, `owner`, `token`, `time`, `note` (the values).
 
 mod backend;
 mod capabilities;
@@ -22,6 +22,8 @@ mod hold;
 pub mod inspect;
 mod invalid;
 mod keeper;
+pub mod latch;
+mod location;
 mod name;
 pub mod node;
 mod note;
@@ -36,13 +38,14 @@ mod time;
 mod token;
 mod verbs;
 
-pub use backend::{AsyncBackend, AsyncInspect, Backend, BlockingBackend, BlockingInspect};
+pub use backend::{AsyncBackend, AsyncInspect, AsyncLatch, Backend, BlockingBackend, BlockingInspect, BlockingLatch};
 pub use capabilities::{Ability, Capabilities, Counter, Durability, Isolation, Keep, RequestOrder, Waiting};
 pub use error::{BackendError, Effect, ErrorKind, Operation};
 pub use event::{Event, EventSink, Heard, Listener, Listeners};
 pub use hold::{Hold, LossReason, Lost};
 pub use invalid::Invalid;
 pub use keeper::{BATCH_MAX, Batch, Keeper, Lateness, Renewal};
+pub use location::Location;
 pub use name::LockName;
 pub use note::Note;
 pub use outcome::{AcquireError, Busy, Refusal};

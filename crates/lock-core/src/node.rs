@@ -34,7 +34,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{BackendError, Claim, EventSink, Fenced, FencingToken, Holder, Lease, ReleaseRequest, Released};
+use crate::{
+    BackendError, Claim, EventSink, Fenced, FencingToken, Holder, Lease, Location, LockName, ReleaseRequest, Released,
+};
 
 pub use epoch::Epoch;
 
@@ -232,6 +234,11 @@ impl View {
 pub trait QuorumNode: fmt::Debug + Send + Sync + 'static {
     /// The address under which its deployment lists the node, without secrets. No two nodes share one.
     fn address(&self) -> &str;
+
+    /// Where the node keeps a lock; `None` if it cannot tell. See [`Backend::locate`](crate::Backend::locate).
+    fn locate(&self, _name: &LockName) -> Option<Location> {
+        None
+    }
 
     /// Also sends hints about freed locks to `sink`, from now on until the sink says that its listener is gone.
     fn listen(&self, sink: EventSink);

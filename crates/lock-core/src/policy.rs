@@ -24,6 +24,10 @@ pub const CHAIN_DEFAULT: u32 = 16;
 /// few that they hardly burden a store that hangs.
 const OWED_MAX: usize = 4;
 
+/// How many waiters at a semaphore ask the store at the same time. Chosen: enough that waiters are admitted without a round
+/// trip between one and the next, and so few that a client with a long line hardly burdens the store's queue.
+pub(crate) const QUESTS_MAX: usize = 16;
+
 /// How long a client that ends waits for its background work. Chosen: the longest time that one request takes by
 /// default.
 pub const FLUSH_WITHIN: Duration = OP_TIMEOUT_MAX;
@@ -88,6 +92,10 @@ pub(crate) mod pace {
     const SILENT_STEP: Duration = Duration::from_millis(10);
     /// It waits at least this long, even near the head.
     const SILENT_MIN: Duration = Duration::from_millis(100);
+
+    /// Who waits for a latch and should be notified looks again after this time, in case the notification is lost. Chosen: a
+    /// hundred waiters are hardly a load.
+    pub(crate) const TOLD: Duration = Duration::from_secs(3);
 
     pub(crate) fn poll(tries: u32) -> Duration {
         doubled(POLL_MIN, tries, POLL_MAX)

@@ -80,6 +80,11 @@ impl Mode {
         }
     }
 
+    /// How many tokens a turn under a lease of this mode takes: one, or one for each permit.
+    pub(crate) fn width(self) -> Width {
+        Width::for_waiters(usize::try_from(self.count()).unwrap_or(usize::MAX))
+    }
+
     /// The kind of this mode, whatever its numbers.
     pub const fn kind(self) -> ModeKind {
         match self {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::{FencingToken, LockName, Note, Owner, Slots, Terms, TokenRange, Width};
+use crate::{FencingToken, LockName, Mode, Note, Owner, Slots, Terms, TokenRange, Width};
 
 /// Whether a claim would like a place in the store's queue if the lock is held.
 ///
@@ -72,6 +72,20 @@ pub struct Lease {
     pub terms: Terms,
     /// The slots of its permits, as many as the mode counts; [`Slots::NONE`] in any other mode.
     pub slots: Slots,
+}
+
+impl Lease {
+    /// Whether it has the slots and the tokens that its mode takes.
+    pub(crate) fn has_its_slots(&self) -> bool {
+        let (mode, slots, tokens) = (self.terms.mode, self.slots.get(), self.tokens.width());
+        match mode {
+            Mode::Exclusive | Mode::Shared => slots.is_empty(),
+            Mode::Permits { limit, .. } => {
+                let in_range = slots.last().is_some_and(|last| *last < limit.get());
+                in_range && tokens == mode.width() && u64::try_from(slots.len()) == Ok(tokens.get())
+            }
+        }
+    }
 }
 
 /// The answer to an acquire.

@@ -68,8 +68,7 @@ pub fn counted<T>(done: Result<T, Lost>, released: Result<(), ReleaseError>) -> 
 }
 
 /// The system's random source failed, so no request was sent.
-pub(crate) fn no_randomness(error: io::Error) -> AcquireError {
+pub(crate) fn no_randomness(error: io::Error) -> BackendError {
     BackendError::new("host", Operation::Acquire, ErrorKind::Unavailable, Effect::None, "the random source failed")
         .with_source(error)
-        .into()
 }

@@ -5,9 +5,10 @@
 //!
 //! - This host: `clock`, `alarms`, `host`.
 //! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`.
-//! - One lock: `options` (how to hold it), `lock` (a name with its options), `asking`, `cancel` (ends a wait), `site` (a station with its
-//!   waiters).
+//! - One lock: `options` (how to hold it), `lock` (a name with its options), `member` (a lock of several), `asking`, `cancel` (ends a
+//!   wait), `site` (a station with its waiters).
 //! - One hold: `turn`, `proof`, `inquiry` (a request to the store about it).
+//! - One latch: `named_latch` (its name and ttl, and a call about it), `sleepers` (who sleeps until it may have changed).
 //! - `macros`: methods that the types of both facades have.
 //! - Observing: `observer` and `outcome` (what is told), `diary` (from a station's inputs and outputs), `watch` (to whom), `locked` (when:
 //!   once the site is unlocked), `traced` (to `tracing`, where that feature is on; else `untraced`).
@@ -28,6 +29,8 @@ mod keeping;
 mod lock;
 mod locked;
 mod macros;
+mod member;
+mod named_latch;
 mod observer;
 mod options;
 mod outcome;
@@ -39,6 +42,7 @@ mod recorder;
 mod renewals;
 mod sharded;
 mod site;
+mod sleepers;
 mod stations;
 mod sync;
 #[cfg(feature = "tracing")]
@@ -61,6 +65,8 @@ pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use lock::Lock;
 pub use locked::Telling;
+pub use member::{ClientId, Member};
+pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
 pub use options::LockOptions;
 pub use outcome::Outcome;
@@ -69,5 +75,6 @@ pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};
 pub use site::{Driver, Inner, Locked, Site, Waiters};
+pub use sleepers::Wake;
 pub use stations::Stations;
 pub use turn::{Held, Standing, Turn, WeakHeld};

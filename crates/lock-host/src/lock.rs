@@ -2,15 +2,18 @@
 
 use std::fmt;
 
-use lock_core::{AcquireError, BackendError, Invalid, LockName};
+use lock_core::{AcquireError, BackendError, Invalid, Location, LockName};
 
 use crate::asking::Asking;
+use crate::clock::SharedClock;
 use crate::errors::no_randomness;
 use crate::host::note;
+use crate::member::{ClientId, Member};
 use crate::options::LockOptions;
 use crate::site::Driver;
 use crate::stations::Stations;
 use crate::sync::Arc;
+use crate::turn::Held;
 
 /// The name of a lock and how to hold it, as a user gave them. Errors in them are reported when the lock is requested.
 pub struct Lock<D: Driver> {
@@ -44,6 +47,34 @@ impl<D: Driver> Lock<D> {
         let (name, note) = (self.name.as_ref().map_err(Clone::clone)?, note(&self.options.why)?);
         let site = self.stations.site(name).map_err(no_randomness)?;
         Ok(Asking::new(&self.stations, site, name, &self.options, note))
+    }
+
+    /// The lock as a part of something larger. `locate` asks the store where it keeps the lock.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid name or option.
+    pub fn member(&self, locate: impl FnOnce(&D, &LockName) -> Option<Location>) -> Result<Member, Invalid> {
+        let (client, name) = self.identity()?;
+        note(&self.options.why)?;
+        let ports = self.stations.ports();
+        let (location, clock) = (locate(&ports.driver, &name), SharedClock::clone(&ports.clock));
+        Ok(Member { name, location, client, wait: self.options.wait, clock })
+    }
+
+    /// The client and the name of the lock.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid name or option.
+    pub fn identity(&self) -> Result<(ClientId, LockName), Invalid> {
+        self.options.validate()?;
+        let name = self.name.as_ref().map_err(Clone::clone)?;
+        Ok((ClientId::of(&self.stations), name.clone()))
+    }
+
+    /// Whether this hold is one of this lock, by the same client or a clone of it.
+    pub fn is_held_by(&self, held: &Held<D>) -> bool {
+        let site = self.name.as_ref().ok().and_then(|name| self.stations.find(name));
+        site.is_some_and(|site| std::ptr::eq(&raw const *site, held.site()))
     }
 
     /// Why waiters for the lock still wait, if the store fails.

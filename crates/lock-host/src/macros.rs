@@ -35,6 +35,12 @@ macro_rules! client_methods {
             Mutex($crate::Lock::new(&self.0, name.as_ref()))
         }
 
+        /// A latch by its name, which can be text or a [`LockName`](lock_core::LockName). Text is checked with the first
+        /// request. It has nothing in common with a lock of the same name.
+        pub fn latch(&self, name: impl AsRef<str>) -> Latch {
+            Latch($crate::NamedLatch::new(&self.0, name.as_ref()))
+        }
+
         /// What the store can do.
         pub fn capabilities(&self) -> ::lock_core::Capabilities {
             self.backend().capabilities()
@@ -68,6 +74,23 @@ macro_rules! lock_queries {
         /// became a replica. Check this from time to time during long waits, and show it.
         pub fn store_error(&self) -> Option<::lock_core::BackendError> {
             self.0.trouble()
+        }
+
+        /// The lock as a part of something larger.
+        #[doc(hidden)]
+        pub fn member(&self) -> Result<$crate::Member, ::lock_core::Invalid> {
+            self.0.member(|driver, name| ::lock_core::Backend::locate(&*driver.backend, name))
+        }
+
+        /// The client and the name of the lock.
+        #[doc(hidden)]
+        pub fn identity(&self) -> Result<($crate::ClientId, ::lock_core::LockName), ::lock_core::Invalid> {
+            self.0.identity()
+        }
+
+        /// Whether this is a guard of this lock, acquired through the same client or a clone of it.
+        pub fn is_held_by(&self, guard: &Guard) -> bool {
+            self.0.is_held_by(&guard.0)
         }
     };
 }
@@ -111,6 +134,15 @@ macro_rules! shared_guard {
         }
 
         impl SharedGuard {
+            /// Acquires the lock again, for a part of the work that needs it as well: a clone of this guard, if the lock is
+            /// still held. Local and cheap; the store is not asked.
+            ///
+            /// # Errors
+            /// `Lost`, with the reason.
+            pub fn again(&self) -> Result<Self, ::lock_core::Lost> {
+                self.check().map(|()| self.clone())
+            }
+
             /// The guard, if this is the last clone of it. A clone before the last one only tells whether the lock is held.
             fn last(self) -> Result<Option<$guard>, ::lock_core::Lost> {
                 let checked = self.check();

@@ -12,6 +12,7 @@ use crate::host::secret;
 use crate::ports::Ports;
 use crate::sharded::Sharded;
 use crate::site::{Driver, Site};
+use crate::sleepers::Sleepers;
 use crate::sync::Arc;
 
 /// The stations of a client. They are created on demand; idle ones are dropped when there are many.
@@ -19,6 +20,8 @@ pub struct Stations<D: Driver> {
     ports: Arc<Ports<D>>,
     floor: Floor,
     sites: Sharded<Sites<D>>,
+    /// Those who wait for latches.
+    pub(crate) sleepers: Sleepers,
 }
 
 /// Some of them.
@@ -41,7 +44,8 @@ const STATIONS_KEPT: usize = 32;
 impl<D: Driver> Stations<D> {
     /// No stations yet.
     pub fn new(ports: Ports<D>) -> Arc<Self> {
-        Arc::new(Self { ports: Arc::new(ports), floor: Floor::default(), sites: Sharded::default() })
+        let (floor, sites, sleepers) = Default::default();
+        Arc::new(Self { ports: Arc::new(ports), floor, sites, sleepers })
     }
 
     /// What they share.
@@ -81,6 +85,7 @@ impl<D: Driver> Stations<D> {
     /// Closes all stations, including later ones, and returns them.
     pub fn close(&self) -> Vec<Arc<Site<D>>> {
         self.sites.all().for_each(|mut sites| sites.phase = Phase::Closed);
+        self.sleepers.close();
         let sites = self.all();
         sites.iter().for_each(|site| site.close());
         sites
@@ -111,7 +116,14 @@ impl<D: Driver> Listener for Stations<D> {
                 None => return Heard::Unknown,
             },
             Event::Freed { name } | Event::Wanted { name } => self.find(name).into_iter().collect(),
-            Event::RecheckAll | _ => self.all(),
+            Event::LatchChanged { name } => {
+                self.sleepers.wake(name);
+                return Heard::Taken;
+            }
+            Event::RecheckAll | _ => {
+                self.sleepers.wake_all();
+                self.all()
+            }
         };
         sites.iter().for_each(|site| site.handle(Input::Event(event.clone())));
         Heard::Taken

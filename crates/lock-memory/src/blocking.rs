@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{Request, Seen};
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim, EventSink, Fenced,
-    FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
+    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities, Claim, EventSink,
+    Fenced, FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 
@@ -57,6 +58,10 @@ impl Backend for Memory {
     fn listen(&self, sink: EventSink) {
         self.0.listen(sink);
     }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        Some(self.0.locate(name))
+    }
 }
 
 impl BlockingBackend for Memory {
@@ -83,6 +88,10 @@ impl BlockingBackend for Memory {
     fn inspect(&self) -> Option<&dyn BlockingInspect> {
         Some(self)
     }
+
+    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
+        Ok(self)
+    }
 }
 
 impl BlockingInspect for Memory {
@@ -96,5 +105,11 @@ impl BlockingInspect for Memory {
 
     fn revoke(&self, name: &LockName, token: FencingToken, _within: Duration) -> Result<Revoked, BackendError> {
         Ok(self.0.ask(|store, now, _| store.revoke(now, name, token)))
+    }
+}
+
+impl BlockingLatch for Memory {
+    fn ask(&self, request: &Request, _within: Duration) -> Result<Seen, BackendError> {
+        Ok(self.0.ask(|store, now, client| store.latch(now, client, request)))
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lock_core::{
-    Ability, Capabilities, Durability, Event, EventSink, Isolation, Listeners, ModeKind, Moment, RequestOrder, Waiting,
+    Ability, Capabilities, Durability, Event, EventSink, Isolation, Listeners, Location, LockName, ModeKind, Moment,
+    RequestOrder, Waiting,
 };
 use lock_host::{HostClock, SharedClock};
 
@@ -92,6 +93,12 @@ impl Client {
             listeners.deliver(&event);
         }
         answer
+    }
+
+    /// The store is named after its address in memory, which is the same for all its clients while one of them exists.
+    pub(crate) fn locate(&self, name: &LockName) -> Location {
+        let store = format!("{BACKEND}:{:p}", Arc::as_ptr(&self.store.shared));
+        Location { store, key: name.as_str().to_owned() }
     }
 
     pub(crate) fn listen(&self, sink: EventSink) {

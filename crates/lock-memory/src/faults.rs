@@ -29,7 +29,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use lock_core::{Backend, BackendError, Capabilities, Effect, ErrorKind, EventSink, Lease, Operation, Owner};
+use lock_core::{
+    Backend, BackendError, Capabilities, Effect, ErrorKind, EventSink, Lease, Location, LockName, Operation, Owner,
+};
 
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,5 +289,9 @@ impl<B: Backend + ?Sized> Backend for Faulty<B> {
 
     fn listen(&self, sink: EventSink) {
         self.backend.listen(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        self.backend.locate(name)
     }
 }

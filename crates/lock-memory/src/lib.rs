@@ -31,7 +31,7 @@
 //! ```
 //!
 //! Reading order: `store` (the verbs) · `visit` (what a request does to one lock) · `lock`, `holds`, `queue` (what is stored of
-//! it) · `hand_over` (what clients are told) · `client` (who asks, and where events go) · `nonblocking`, `blocking` (the backends) · `config` (URLs) · `faults` (a wrapper that makes any backend fail on command) · `node` (one node of a quorum).
+//! it) · `latches` · `hand_over` (what clients are told) · `client` (who asks, and where events go) · `nonblocking`, `blocking` (the backends) · `config` (URLs) · `faults` (a wrapper that makes any backend fail on command) · `node` (one node of a quorum).
 
 pub mod blocking;
 mod client;
@@ -39,6 +39,7 @@ mod config;
 pub mod faults;
 mod hand_over;
 mod holds;
+mod latches;
 mod lock;
 pub mod node;
 pub mod nonblocking;

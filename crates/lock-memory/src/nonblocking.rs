@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{Request, Seen};
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken,
-    Lease, LockName, ReleaseRequest, Released, Renewed,
+    Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, Capabilities, Claim, EventSink, Fenced,
+    FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 
@@ -58,6 +59,10 @@ impl Backend for Memory {
     fn listen(&self, sink: EventSink) {
         self.0.listen(sink);
     }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        Some(self.0.locate(name))
+    }
 }
 
 #[async_trait]
@@ -85,6 +90,10 @@ impl AsyncBackend for Memory {
     fn inspect(&self) -> Option<&dyn AsyncInspect> {
         Some(self)
     }
+
+    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
+        Ok(self)
+    }
 }
 
 #[async_trait]
@@ -99,5 +108,12 @@ impl AsyncInspect for Memory {
 
     async fn revoke(&self, name: &LockName, token: FencingToken, _within: Duration) -> Result<Revoked, BackendError> {
         Ok(self.0.ask(|store, now, _| store.revoke(now, name, token)))
+    }
+}
+
+#[async_trait]
+impl AsyncLatch for Memory {
+    async fn ask(&self, request: &Request, _within: Duration) -> Result<Seen, BackendError> {
+        Ok(self.0.ask(|store, now, client| store.latch(now, client, request)))
     }
 }

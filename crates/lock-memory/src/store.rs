@@ -7,13 +7,16 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
+use lock_core::latch::{Request, Seen};
 use lock_core::{
-    Answer, BackendError, Claim, Fenced, FencingToken, Lease, LockName, Mode, Moment, ReleaseRequest, Released, Renewed,
+    Answer, BackendError, Claim, Event, Fenced, FencingToken, Lease, LockName, Mode, Moment, ReleaseRequest, Released,
+    Renewed,
 };
 
 use crate::hand_over::News;
 pub use crate::hand_over::{ClientId, HandOver, Hint};
 pub use crate::holds::Hold;
+use crate::latches::Latches;
 use crate::lock::Lock;
 use crate::tokens::LastToken;
 use crate::visit::Visit;
@@ -25,6 +28,7 @@ use crate::visit::Visit;
 pub struct Store {
     last_token: LastToken,
     locks: BTreeMap<LockName, Lock>,
+    latches: Latches,
     news: News,
 }
 
@@ -61,7 +65,7 @@ impl Store {
     }
 
     fn visit<T>(&mut self, now: Moment, name: &LockName, request: impl FnOnce(&mut Visit<'_>) -> T) -> T {
-        let Self { last_token, locks, news } = self;
+        let Self { last_token, locks, news, .. } = self;
         let lock = locks.entry(name.clone()).or_default();
         lock.forget_what_is_over(now);
         let mut visit = Visit { now, name, lock, last_token, news, served: Vec::new() };
@@ -145,12 +149,21 @@ impl Store {
         revoked
     }
 
+    /// Carries out a request about a latch, and answers with the latch as it is then. A client that looks and wants to be
+    /// notified gets a hint when all have arrived, or when the latch is reset.
+    pub fn latch(&mut self, now: Moment, client: ClientId, request: &Request) -> Seen {
+        let (seen, told) = self.latches.ask(now, client, request);
+        let event = || Event::LatchChanged { name: request.name.clone() };
+        self.news.hints.extend(told.into_iter().map(|client| Hint { client, event: event() }));
+        seen
+    }
+
     /// The hand-overs since the last call, to be sent to their clients.
     pub fn take_hand_overs(&mut self) -> Vec<HandOver> {
         std::mem::take(&mut self.news.hand_overs)
     }
 
-    /// The hints since the last call: to holders, that somebody began to wait, and to the head of a queue, that it should ask
+    /// The hints since the last call: to holders, that somebody began to wait; to those who watch a latch; and to the head of a queue, that it should ask
     /// how long the lock is kept.
     pub fn take_hints(&mut self) -> Vec<Hint> {
         std::mem::take(&mut self.news.hints)

@@ -1,7 +1,9 @@
-//! The requests that wait to be sent over one connection: all of them leave in one write, and those of one verb for
+//! The requests that wait to be sent over one connection: a few dozen leave in one write, and those of one verb for
 //! different locks as one command.
 
 use std::io;
+use std::mem;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::{Either, FutureExt};
@@ -9,20 +11,22 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisResult, Value};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::unconstrained;
+use tokio::task::{unconstrained, yield_now};
 
-use crate::runs::{NOT_RUN, apart, first_run, together};
+use crate::runs::{NOT_RUN, apart, grouped, together};
 use crate::script::Many;
 use crate::wire::{Call, load};
 
-/// How many requests are sent together at most, since the first of them waits for the answer to the last. Measured:
-/// when all requests of 64 tasks were sent together, client and server took turns, at half the rate.
+/// How many requests are sent in one write at most, since the first of them waits for the answer to the last. With several
+/// writes under way, the server answers one while the client prepares another.
 pub(crate) const TOGETHER_MAX: usize = 32;
 /// The same for a node of a quorum. There the client can turn to other nodes meanwhile, and small batches cost all of
 /// them time.
 pub(crate) const TOGETHER_AT_NODES_MAX: usize = 128;
+/// How many waiting requests are grouped at a time. Chosen: enough for full runs of several verbs, and little to look at.
+const GROUPED_MAX: usize = 128;
 
-/// Sends requests over one connection, in the order in which they were handed over.
+/// Sends requests over one connection. Those for one lock take effect in the order in which they were handed over.
 pub(crate) struct Batcher {
     connection: MultiplexedConnection,
     requests: mpsc::UnboundedSender<Request>,
@@ -87,29 +91,63 @@ impl Batcher {
 
 async fn send_all(mut requests: mpsc::UnboundedReceiver<Request>, connection: MultiplexedConnection, together: usize) {
     let mut under_way = FuturesUnordered::new();
-    let mut waiting = Vec::new();
+    let (mut waiting, mut delivered) = (Vec::new(), 0);
     loop {
         tokio::select! {
             biased;
-            count = requests.recv_many(&mut waiting, together) => {
+            count = requests.recv_many(&mut waiting, GROUPED_MAX) => {
                 if count == 0 {
                     break;
                 }
-                // A task that has used up its time slice would otherwise turn them away, and poll later ones first.
-                under_way.push(unconstrained(send(connection.clone(), std::mem::take(&mut waiting))));
+                let writes = writes(runs(mem::take(&mut waiting)), together).into_iter();
+                under_way.extend(writes.filter_map(|write| begun(send(connection.clone(), write))));
             }
-            Some(()) = under_way.next(), if !under_way.is_empty() => {}
+            Some(count) = under_way.next(), if !under_way.is_empty() => {
+                delivered += count;
+                // Measured: if all answers are delivered before the next requests are sent, client and server take
+                // turns, at half the rate.
+                if delivered >= together / 2 {
+                    delivered = 0;
+                    yield_now().await;
+                }
+            }
         }
     }
     while under_way.next().await.is_some() {}
 }
 
-/// Sends requests in one write, and delivers the answers.
-async fn send(connection: MultiplexedConnection, requests: Vec<Request>) {
-    let left = send_runs(connection.clone(), runs(requests)).await;
+/// Polls a write for the first time, which sends it, before anything else is polled. Returns it if it is not over.
+fn begun<F: Future>(write: F) -> Option<Pin<Box<impl Future<Output = F::Output>>>> {
+    // A task that has used up its time slice would otherwise turn it away, and send later ones first.
+    let mut write = Box::pin(unconstrained(write));
+    write.as_mut().now_or_never().is_none().then_some(write)
+}
+
+/// Divides runs into writes of so many requests at most.
+fn writes(runs: Vec<Run>, together: usize) -> Vec<Vec<Run>> {
+    let (mut writes, mut room) = (Vec::<Vec<Run>>::new(), 0);
+    for run in runs {
+        let length = run.len();
+        match writes.last_mut() {
+            Some(write) if length <= room => write.push(run),
+            Some(_) | None => {
+                writes.push(vec![run]);
+                room = together;
+            }
+        }
+        room = room.saturating_sub(length);
+    }
+    writes
+}
+
+/// Sends requests in one write, and delivers the answers. Returns how many there were.
+async fn send(connection: MultiplexedConnection, runs: Vec<Run>) -> usize {
+    let count = runs.iter().map(Run::len).sum();
+    let left = send_runs(connection.clone(), runs).await;
     if !left.is_empty() {
         send_one_by_one(connection, left).await;
     }
+    count
 }
 
 /// Requests that are sent as one command.
@@ -120,21 +158,7 @@ enum Run {
 
 fn runs(mut requests: Vec<Request>) -> Vec<Run> {
     requests.retain(Request::is_wanted);
-    let (mut lengths, mut rest) = (Vec::new(), requests.as_slice());
-    while !rest.is_empty() {
-        let length = first_run(rest.iter().map(|request| &request.call));
-        lengths.push(length);
-        rest = rest.get(length..).unwrap_or_default();
-    }
-    let mut requests = requests.into_iter();
-    let run = |length| match requests.next()? {
-        first if length == 1 => Some(Run::Alone(first)),
-        first => Some(Run::Together(
-            first.call.many?,
-            [first].into_iter().chain(requests.by_ref().take(length - 1)).collect(),
-        )),
-    };
-    lengths.into_iter().filter_map(run).collect()
+    grouped(requests, |request| &request.call).into_iter().filter_map(Run::of).collect()
 }
 
 /// Receives the requests that the server refused to run together.
@@ -169,7 +193,7 @@ impl Request {
 
     /// The command that asks this alone.
     fn command(&mut self) -> Cmd {
-        std::mem::take(&mut self.call.command)
+        mem::take(&mut self.call.command)
     }
 
     fn answered(self, answer: RedisResult<Value>) {
@@ -178,6 +202,20 @@ impl Request {
 }
 
 impl Run {
+    fn of(mut requests: Vec<Request>) -> Option<Self> {
+        match requests.as_slice() {
+            [_] => requests.pop().map(Self::Alone),
+            several => Some(Self::Together(several.first()?.call.many?, requests)),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Alone(_) => 1,
+            Self::Together(_, requests) => requests.len(),
+        }
+    }
+
     fn many(&self) -> Option<&'static Many> {
         match self {
             Self::Alone(_) => None,

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{Act, Request, Seen, Watching};
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim, Durability, EventSink,
-    Fenced, FencingToken, Invalid, Isolation, Lease, LockName, Operation, Prefix, Queueing, ReleaseRequest, Released,
-    Renewed,
+    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities, Claim, Durability,
+    EventSink, Fenced, FencingToken, Invalid, Isolation, Lease, Location, LockName, Operation, Prefix, Queueing,
+    ReleaseRequest, Released, Renewed,
 };
 use redis::Client;
 
@@ -26,7 +27,7 @@ use crate::span::Span;
 use crate::stack::{Asks, Heard, Stack};
 use crate::verbs::Renewal;
 use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
-use crate::{BACKEND, RedisConfig};
+use crate::{ABILITIES, BACKEND, MODES, RedisConfig};
 
 use self::source::Source;
 
@@ -151,7 +152,8 @@ impl Redis {
 
 impl Backend for Redis {
     fn capabilities(&self) -> Capabilities {
-        let redis = Capabilities::new(BACKEND, self.wire.waiting(), Durability::ClockFloor).with_shared_counter();
+        let redis = Capabilities::new(BACKEND, self.wire.waiting(), Durability::ClockFloor);
+        let redis = redis.with_shared_counter().with_modes(MODES).with_abilities(ABILITIES);
         match &self.source {
             Source::Own(_) => redis.with_isolation(Isolation::Isolated),
             #[cfg(feature = "r2d2")]
@@ -163,6 +165,10 @@ impl Backend for Redis {
 
     fn listen(&self, sink: EventSink) {
         self.wire.listen(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        self.wire.locate(name)
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -216,6 +222,10 @@ impl BlockingBackend for Redis {
     fn inspect(&self) -> Option<&dyn BlockingInspect> {
         Some(self)
     }
+
+    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
+        Ok(self)
+    }
 }
 
 impl BlockingInspect for Redis {
@@ -244,6 +254,24 @@ impl BlockingInspect for Redis {
 
     fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
         self.ask(Revocation(name, token), within)
+    }
+}
+
+impl BlockingLatch for Redis {
+    fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
+        let span = Span::from_now(within);
+        let failed = |failure: Failure| failure.into_error(Operation::Latch);
+        if let (Some(stack), Act::Look { watching: Watching::Wanted }) = (self.source.stack(), &request.act)
+            && stack.hears_nothing()
+        {
+            // A wait should be notified of its end. One that ends at once needs no notification.
+            let seen = self.answer(&request, span).map_err(failed)?;
+            if seen.state.is_some_and(|state| state.is_complete()) {
+                return Ok(seen);
+            }
+            stack.listen(span);
+        }
+        self.answer(&request, span).map_err(failed)
     }
 }
 

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lock_core::{Event, EventSink, Lease, Listeners, Owner, Prefix, Slots, Terms, TokenRange, Ttl};
+use lock_core::{Event, EventSink, Lease, Listeners, LockName, Mode, Owner, Prefix, Slots, Terms, TokenRange, Ttl};
 
-use crate::value::token;
+use crate::value::{mode_of, slots, token};
 
 /// The client's own channel, which `docs/wire.md` calls its inbox, and its listeners.
 #[derive(Debug)]
@@ -109,6 +109,8 @@ impl Channel {
 fn read(prefix: &Prefix, message: &[u8]) -> Option<Event> {
     match std::str::from_utf8(message).ok()?.split_once(' ')? {
         ("granted", told) => granted(prefix, told),
+        ("shared", told) => shared(prefix, told),
+        ("latch", key) => Some(Event::LatchChanged { name: prefix.name(key)? }),
         ("freed" | "recheck", key) => Some(Event::Freed { name: prefix.name(key)? }),
         _ => None,
     }
@@ -117,18 +119,43 @@ fn read(prefix: &Prefix, message: &[u8]) -> Option<Event> {
 /// Reads `OWNER LOW:HIGH TTL PLACE KEY`.
 fn granted(prefix: &Prefix, told: &str) -> Option<Event> {
     let mut words = told.splitn(5, ' ');
-    let owner: Owner = words.next()?.parse().ok()?;
-    let (low, high) = words.next()?.split_once(':')?;
-    let tokens = TokenRange::new(token(low)?, token(high)?).ok()?;
-    let millis = |digits: &str| digits.parse().ok().map(Duration::from_millis);
-    let ttl = Ttl::new(millis(words.next()?)?).ok()?;
-    let valid_for = millis(words.next()?)?;
-    let name = prefix.name(words.next()?)?;
-    Some(Event::Granted {
-        lease: Lease { name, owner, tokens, terms: Terms::exclusive(ttl), slots: Slots::NONE },
-        valid_for,
-        wanted: false,
-    })
+    let grant = Grant::read(&mut words)?;
+    Some(grant.event(prefix.name(words.next()?)?, Mode::Exclusive, Slots::NONE, false))
+}
+
+/// Reads `OWNER LOW:HIGH TTL PLACE LIMIT SLOTS WANTED KEY`; no slots are `-`.
+fn shared(prefix: &Prefix, told: &str) -> Option<Event> {
+    let mut words = told.splitn(8, ' ');
+    let grant = Grant::read(&mut words)?;
+    let limit = words.next()?.parse().ok()?;
+    let slots = slots(Some(words.next()?).filter(|slots| *slots != "-").unwrap_or_default())?;
+    let wanted = words.next()? != "0";
+    let mode = mode_of(limit, slots.get().len().try_into().ok()?)?;
+    Some(grant.event(prefix.name(words.next()?)?, mode, slots, wanted))
+}
+
+/// What every message about a hand-over begins with.
+struct Grant {
+    owner: Owner,
+    tokens: TokenRange,
+    ttl: Ttl,
+    valid_for: Duration,
+}
+
+impl Grant {
+    fn read<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Self> {
+        let owner = words.next()?.parse().ok()?;
+        let (low, high) = words.next()?.split_once(':')?;
+        let tokens = TokenRange::new(token(low)?, token(high)?).ok()?;
+        let millis = |digits: &str| digits.parse().ok().map(Duration::from_millis);
+        let ttl = Ttl::new(millis(words.next()?)?).ok()?;
+        Some(Self { owner, tokens, ttl, valid_for: millis(words.next()?)? })
+    }
+
+    fn event(self, name: LockName, mode: Mode, slots: Slots, wanted: bool) -> Event {
+        let Self { owner, tokens, ttl, valid_for } = self;
+        Event::Granted { lease: Lease { name, owner, tokens, terms: Terms { mode, ttl }, slots }, valid_for, wanted }
+    }
 }
 
 #[cfg(test)]
@@ -146,10 +173,22 @@ mod tests {
         assert_eq!((lease.name.as_str(), lease.tokens.to_string().as_str()), ("an order", "7..9"));
         assert_eq!((lease.owner, lease.terms.ttl), (owner.parse().unwrap(), "30s".parse().unwrap()));
         assert_eq!(valid_for, Duration::from_secs(10));
+        let permits = format!("shared {owner} 7:9 30000 10000 5 0,2,3 1 shop:an order");
+        let Some(Event::Granted { lease, wanted: true, .. }) = read(&shop, permits.as_bytes()) else {
+            panic!("{permits}")
+        };
+        assert_eq!((lease.terms.mode, lease.slots), (Mode::permits(3, 5).unwrap(), Slots::new([0, 2, 3])));
+        let reader = format!("shared {owner} 7:7 30000 10000 2147483647 - 0 shop:an order");
+        let Some(Event::Granted { lease, wanted: false, .. }) = read(&shop, reader.as_bytes()) else {
+            panic!("{reader}")
+        };
+        assert_eq!((lease.name.as_str(), lease.terms.mode, lease.slots), ("an order", Mode::Shared, Slots::NONE));
         let freed = Event::Freed { name: "an order".parse().unwrap() };
         for hint in ["freed shop:an order", "recheck shop:an order"] {
             assert_eq!(read(&shop, hint.as_bytes()), Some(freed.clone()), "{hint}");
         }
+        let changed = Event::LatchChanged { name: "an order".parse().unwrap() };
+        assert_eq!(read(&shop, b"latch shop:an order"), Some(changed));
         for other in [
             "",
             "freed",
@@ -160,6 +199,8 @@ mod tests {
             &granted.replace("shop:", "shed:"),
             &granted.replace(" 30000", " -1"),
             &granted.replace("granted ", "granted  "),
+            &permits.replace("0,2,3", "-"),
+            &permits.replace(" 5 ", " 2 "),
         ] {
             assert_eq!(read(&shop, other.as_bytes()), None, "{other}");
         }

@@ -19,6 +19,7 @@ pub(crate) const STANDALONE: &str =
 const RIGHTS: &str = "give the user the rights that docs/wire.md lists: keys of its locks and ~leasehold:*, channels \
                       &leasehold:inbox:*, and the commands +@scripting +@pubsub +info +time +get +mget +set +del +exists \
                       +incrby +pexpire +pttl +lpop +rpush +llen +lrange +hget +hmget +hset +hdel +hlen +hvals +scan, \
+                      +hgetall +pexpireat +unlink +zadd +zcard +zcount +zrange +zrem +zscore for locks that are shared, \
                       +select for a database other than 0, and +lpos for a node of a quorum";
 
 /// Says what an error of the client library means.
@@ -85,6 +86,7 @@ fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
         Stage::Asked => said,
     };
     let unavailable = |message| Failure::new(ErrorKind::Unavailable, Effect::None, message);
+    let refused = |message| Failure::new(ErrorKind::Protocol, Effect::None, message);
     match code {
         "READONLY" => unavailable(told).remedy("connect to the primary").dropping(),
         "OOM" => unavailable(told).remedy("raise maxmemory, or free memory"),
@@ -99,8 +101,13 @@ fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
         // An error that a script raised, rather than returned, names the script: then one of our own keys is damaged.
         "WRONGTYPE" if !in_script => Failure::other_kind(),
         "MOVED" | "ASK" | "CROSSSLOT" => cluster(),
-        "GIVENUP" => Failure::new(ErrorKind::Protocol, Effect::None, "this claim was given up"),
-        "SPENT" => Failure::new(ErrorKind::Protocol, Effect::None, "the fencing tokens are used up")
+        "OTHERMODE" => refused("this owner holds the lock in another mode").remedy("ask as another owner"),
+        "NOTHELD" => refused("the lease to replace is not held").remedy("acquire the lock again"),
+        "UNREPLACED" => {
+            refused("a lease cannot be replaced by one of this mode").remedy("release it, and acquire the lock again")
+        }
+        "GIVENUP" => refused("this claim was given up"),
+        "SPENT" => refused("the fencing tokens are used up")
             .remedy("the counter leasehold:counter was set too high; see the guarantees before you lower it"),
         "ERR" => general(scene.stage, told),
         _ => Failure::new(ErrorKind::Protocol, effect_at(scene.stage), told),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use lock_core::{BackendError, Effect, ErrorKind, Operation, to_the_millisecond};
+use lock_core::{BackendError, Effect, ErrorKind, Mode, Operation, to_the_millisecond};
 
 use crate::BACKEND;
 
@@ -52,11 +52,13 @@ pub(crate) struct Failure {
     fate: Fate,
     /// The incarnation of the server behind the connection, if the connection broke during the request.
     broke_at: Option<String>,
+    /// What the name is in use as, and what was asked for, if these do not suit each other.
+    other_use: Option<(Mode, Mode)>,
 }
 
 impl Failure {
     pub(crate) fn new(kind: ErrorKind, effect: Effect, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind, effect, message: message.into(), remedy: None, fate: Fate::Keep, broke_at: None }
+        Self { kind, effect, message: message.into(), remedy: None, fate: Fate::Keep, broke_at: None, other_use: None }
     }
 
     pub(crate) fn remedy(mut self, remedy: &'static str) -> Self {
@@ -133,6 +135,11 @@ impl Failure {
             .remedy("use another name, or a prefix")
     }
 
+    /// The name is in use in a mode that does not suit the one that was asked for.
+    pub(crate) fn in_other_use(used: Mode, asked: Mode) -> Self {
+        Self { other_use: Some((used, asked)), ..Self::other_kind() }
+    }
+
     pub(crate) fn unsupported(message: &'static str) -> Self {
         Self::new(ErrorKind::Unsupported, Effect::None, message)
     }
@@ -172,6 +179,9 @@ impl Failure {
     }
 
     pub(crate) fn into_error(self, operation: Operation) -> BackendError {
+        if let Some((used, asked)) = self.other_use {
+            return BackendError::in_other_use(BACKEND, used, asked);
+        }
         let error = BackendError::new(BACKEND, operation, self.kind, self.effect, self.message);
         match self.remedy {
             Some(remedy) => error.with_remedy(remedy),

@@ -15,7 +15,7 @@
 //! **Not guaranteed:** a Redis that fails over, or restarts without its data, forgets who holds what, so two owners may
 //! hold a lock at once. Their tokens differ, and a resource that checks them is safe.
 //!
-//! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `look` (questions, answers)
+//! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `seen`, `look` (questions, answers)
 //! · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time limits) ·
 //! `connect`, `greeting`, `server_info` (what every connection has in common) · `runs`, `batcher`, `silence`, `link`,
 //! `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`, `blocking` (threads) · `probe` (whether a pool and a
@@ -32,6 +32,7 @@ mod config;
 mod connect;
 mod failure;
 mod greeting;
+mod latch;
 #[cfg(feature = "async")]
 mod link;
 mod listener;
@@ -43,6 +44,7 @@ pub mod nonblocking;
 mod probe;
 mod runs;
 mod script;
+mod seen;
 mod server_info;
 #[cfg(feature = "async")]
 mod silence;
@@ -56,6 +58,12 @@ mod verbs;
 mod wire;
 
 pub use config::RedisConfig;
+
+/// What one Redis can grant.
+const MODES: &[lock_core::ModeKind] =
+    &[lock_core::ModeKind::Exclusive, lock_core::ModeKind::Shared, lock_core::ModeKind::Permits];
+/// What it can do besides.
+const ABILITIES: &[lock_core::Ability] = &[lock_core::Ability::Replace];
 
 /// The name under which errors and capabilities speak of this backend.
 const BACKEND: &str = "redis";

@@ -1,31 +1,20 @@
 //! Questions for operators: who holds what, and the end of a lease. No I/O.
 
-use std::time::Duration;
-
 use lock_core::inspect::{Cursor, Entry, Query, Revoked, glob_matches};
 use lock_core::{FencingToken, LockName, Operation};
 use redis::{ToRedisArgs, Value};
 
 use crate::failure::Failure;
 use crate::script;
+use crate::seen::{Seen, SeenLock, SeenShared};
 use crate::value::{Key, Keys, Stored, name_of, scan_pattern, waiters_beside};
-use crate::wire::{Call, Line, Question, Wire, read, remaining};
+use crate::wire::{Call, Line, Question, Wire, read};
 
 /// How many keys one `SCAN` looks at, at least and at most.
 const SCAN_COUNT: (u32, u32) = (10, 1000);
 
 /// How many steps through the keys one page takes at most while it is empty.
 pub(crate) const SCANS_PER_PAGE: u32 = 20;
-
-/// What a key holds.
-pub(crate) enum Seen {
-    /// Nothing.
-    Nothing,
-    /// A value that is not a string.
-    OtherKind,
-    /// A string, perhaps truncated, how long until it expires, and how many wait for it.
-    Value(Vec<u8>, Option<Duration>, u32),
-}
 
 /// Looks at keys, as they are in Redis.
 pub(crate) struct Look<'a>(pub(crate) &'a [Vec<u8>]);
@@ -47,19 +36,7 @@ impl Question for Look<'_> {
         if parts.len() != self.0.len() {
             return Err(Failure::strange_answer());
         }
-        parts.into_iter().map(seen).collect()
-    }
-}
-
-fn seen(reply: Value) -> Result<Seen, Failure> {
-    match read::<Vec<Value>>(reply)?.as_slice() {
-        [Value::Nil, _, _] => Ok(Seen::Nothing),
-        [Value::Int(_), _, _] => Ok(Seen::OtherKind),
-        [Value::BulkString(value), Value::Int(pttl), Value::Int(waiters)] => {
-            let waiters = u32::try_from(*waiters).map_err(|_| Failure::strange_answer())?;
-            Ok(Seen::Value(value.clone(), remaining(*pttl), waiters))
-        }
-        _ => Err(Failure::strange_answer()),
+        parts.into_iter().map(Seen::read).collect()
     }
 }
 
@@ -81,7 +58,7 @@ pub(crate) fn look_at_holder(wire: &Wire, name: &LockName) -> Call {
 
 pub(crate) fn seen_one(reply: Value) -> Result<Seen, Failure> {
     let seen_all: Vec<Value> = read(reply)?;
-    seen(seen_all.into_iter().next().ok_or_else(Failure::strange_answer)?)
+    Seen::read(seen_all.into_iter().next().ok_or_else(Failure::strange_answer)?)
 }
 
 /// Who holds a lock.
@@ -102,9 +79,7 @@ impl Question for WhoHolds<'_> {
         match seen_one(reply)? {
             Seen::Nothing => Ok(None),
             Seen::OtherKind => Err(Failure::other_kind()),
-            Seen::Value(value, remaining, waiters) => {
-                Ok(Some(Entry::exclusive(self.0.clone(), Stored::holder(&value), remaining, waiters)))
-            }
+            Seen::Value(lock) => Ok(Some(entry(self.0.clone(), lock))),
         }
     }
 }
@@ -145,13 +120,31 @@ impl Question for Scan<'_> {
 /// The locks among the keys that were looked at: ours, and those of other libraries for which somebody waits here.
 /// Whether any other string is a lock cannot be told.
 pub(crate) fn entries(wire: &Wire, keys: &[Vec<u8>], seen: Vec<Seen>) -> Vec<Entry> {
-    let entry = |(key, seen): (&Vec<u8>, Seen)| match seen {
-        Seen::Value(value, remaining, waiters) if waiters > 0 || Stored::read(&value).is_some() => {
-            Some(Entry::exclusive(name_of(&wire.prefix, key)?, Stored::holder(&value), remaining, waiters))
+    let listed = |(key, seen): (&Vec<u8>, Seen)| match seen {
+        Seen::Value(lock) if lock.waiters > 0 || lock.shared.is_some() || Stored::read(&lock.value).is_some() => {
+            Some(entry(name_of(&wire.prefix, key)?, lock))
         }
-        Seen::Value(..) | Seen::Nothing | Seen::OtherKind => None,
+        Seen::Value(_) | Seen::Nothing | Seen::OtherKind => None,
     };
-    keys.iter().zip(seen).filter_map(entry).collect()
+    keys.iter().zip(seen).filter_map(listed).collect()
+}
+
+fn entry(name: LockName, lock: SeenLock) -> Entry {
+    let SeenLock { value, remaining, waiters, wanted, shared } = lock;
+    let mut entry = Entry::exclusive(name, Stored::holder(&value), remaining, waiters);
+    if !wanted.is_empty() {
+        entry.queue = wanted;
+    }
+    match shared {
+        Some(SeenShared { leases, holders }) => match holders.first() {
+            Some(last) => {
+                let (holder, remaining) = (last.holder.clone(), last.remaining);
+                Entry { holder, remaining, leases, holders, ..entry }
+            }
+            None => entry,
+        },
+        None => entry,
+    }
 }
 
 /// Ends the lease that spans a token.

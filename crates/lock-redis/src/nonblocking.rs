@@ -2,6 +2,7 @@
 
 mod handed_in;
 mod inspect;
+mod latch;
 mod source;
 
 use std::fmt;
@@ -10,8 +11,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, Durability, EventSink, Fenced,
-    Invalid, Isolation, Lease, Operation, Prefix, Queueing, ReleaseRequest, Released, Renewed, RequestOrder,
+    Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, Capabilities, Claim, Durability, EventSink,
+    Fenced, Invalid, Isolation, Lease, Location, LockName, Operation, Prefix, Queueing, ReleaseRequest, Released,
+    Renewed, RequestOrder,
 };
 use redis::{Client, RedisResult, Value};
 use tokio::task::spawn_blocking;
@@ -26,7 +28,7 @@ use crate::link::Link;
 use crate::span::Span;
 use crate::verbs::Renewal;
 use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
-use crate::{BACKEND, RedisConfig};
+use crate::{ABILITIES, BACKEND, MODES, RedisConfig};
 
 use self::source::{Handle, Source};
 
@@ -36,7 +38,7 @@ pub use deadpool_redis::Pool;
 
 /// A Redis, used from tokio over one connection of its own, or through the user's client.
 ///
-/// With its own connection, requests take effect in order, and drawing a token costs one increment of a counter. A
+/// With its own connection, requests for one lock take effect in order, and drawing a token costs one increment of a counter. A
 /// connection, manager or pool that is passed in is shared: the keeper's renewals go through it, too, and every grant
 /// also reads the server's clock, since such a client does not show when it has reconnected. Waiters poll; those of a
 /// pool are notified if the pool comes with a URL (`Redis::pooled`).
@@ -218,7 +220,8 @@ impl Redis {
 
 impl Backend for Redis {
     fn capabilities(&self) -> Capabilities {
-        let redis = Capabilities::new(BACKEND, self.wire.waiting(), Durability::ClockFloor).with_shared_counter();
+        let redis = Capabilities::new(BACKEND, self.wire.waiting(), Durability::ClockFloor);
+        let redis = redis.with_shared_counter().with_modes(MODES).with_abilities(ABILITIES);
         match &self.source {
             Source::Own(_) => redis.with_ordering(RequestOrder::InOrder).with_isolation(Isolation::Isolated),
             Source::Connection(_) => redis.with_ordering(RequestOrder::InOrder),
@@ -233,6 +236,10 @@ impl Backend for Redis {
 
     fn listen(&self, sink: EventSink) {
         self.wire.listen(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        self.wire.locate(name)
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -276,6 +283,10 @@ impl AsyncBackend for Redis {
 
     fn inspect(&self) -> Option<&dyn AsyncInspect> {
         Some(self)
+    }
+
+    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
+        Ok(self)
     }
 }
 

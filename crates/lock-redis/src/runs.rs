@@ -1,7 +1,10 @@
 //! Requests that wait together, cut into commands. No I/O.
 //!
-//! A run is requests of one verb for different locks, sent as one command. Requests for the same lock are never in one run,
-//! and none overtakes an earlier one: over one connection, requests about a lock take effect in the order of asking.
+//! A run is requests of one verb for different locks, sent as one command. Over one connection, requests for the same lock
+//! take effect in the order of asking; those for different locks may overtake each other.
+
+use std::collections::HashMap;
+use std::ptr;
 
 use redis::{Cmd, Value};
 
@@ -16,18 +19,44 @@ pub(crate) const NOT_RUN: [&str; 2] = ["NOSCRIPT", "NOPERM"];
 /// twice as many, a pair costs 7 % less.
 const RUN_MAX: usize = 16;
 
-/// The length of the first run: the first request, and those right after it of the same verb for other locks.
-pub(crate) fn first_run<'a>(calls: impl IntoIterator<Item = &'a Call>) -> usize {
-    let mut calls = calls.into_iter();
-    let Some((many, name)) = calls.next().and_then(for_many) else { return 1 };
-    let mut names = vec![name];
-    for call in calls.take(RUN_MAX - 1) {
-        match for_many(call) {
-            Some((verb, name)) if std::ptr::eq(verb, many) && !names.contains(&name) => names.push(name),
-            Some(_) | None => break,
+/// Groups requests into runs, which are sent in this order.
+///
+/// A request joins the first run of its verb that has room, so it may overtake requests for other locks. None overtakes a
+/// request for the same lock, and none goes past a request that is not for many, since that may concern any lock.
+pub(crate) fn grouped<T>(requests: Vec<T>, call: impl Fn(&T) -> &Call) -> Vec<Vec<T>> {
+    let numbers = numbered(requests.iter().map(call));
+    let mut runs: Vec<Vec<T>> = Vec::new();
+    for (request, number) in requests.into_iter().zip(numbers) {
+        match runs.get_mut(number) {
+            Some(run) => run.push(request),
+            None => runs.push(vec![request]),
         }
     }
-    names.len()
+    runs
+}
+
+/// For each request, the number of its run.
+fn numbered<'a>(calls: impl Iterator<Item = &'a Call>) -> Vec<usize> {
+    let mut runs: Vec<(Option<&Many>, usize)> = Vec::new();
+    // The first run that a request may join, and the first one that each name may join.
+    let (mut open, mut open_to) = (0, HashMap::new());
+    let number = |call: &'a Call| {
+        let Some((many, name)) = for_many(call) else {
+            runs.push((None, 1));
+            open = runs.len();
+            return open - 1;
+        };
+        let has_room = |run: &(Option<&Many>, usize)| run.1 < RUN_MAX && run.0.is_some_and(|verb| ptr::eq(verb, many));
+        let from = open_to.get(name).map_or(open, |to| open.max(*to));
+        let number = (from..runs.len()).find(|run| runs.get(*run).is_some_and(has_room)).unwrap_or(runs.len());
+        match runs.get_mut(number) {
+            Some((_, length)) => *length += 1,
+            None => runs.push((Some(many), 1)),
+        }
+        open_to.insert(name, number + 1);
+        number
+    };
+    calls.map(number).collect()
 }
 
 /// The script for many that a request can be a part of, and the key of its lock. The key before it is the same for all.
@@ -62,6 +91,8 @@ pub(crate) fn apart(reply: Value, count: usize) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use lock_core::{Certainty, Claim, FencingToken, Note, Owner, Prefix, Queueing, ReleaseRequest, Terms, Ttl, Width};
 
     use super::*;
@@ -79,7 +110,7 @@ mod tests {
     const CLOCK: &ServerInfo = ServerInfo::UNKNOWN;
 
     fn asked<Q: Question>(question: Q, server_info: &ServerInfo) -> Call {
-        let wire = Wire { prefix: Prefix::default(), server: "redis://h".into(), channel: None };
+        let wire = Wire { prefix: Prefix::default(), server: "redis://h".into(), store: None, channel: None };
         question.call(Line { wire: &wire, server_info, first: None }).ok().unwrap()
     }
 
@@ -105,36 +136,78 @@ mod tests {
         asked(&ReleaseRequest { name, owner, terms, certainty, keep: None }, STORED)
     }
 
-    /// How the requests are cut.
-    fn cut(calls: &[Call]) -> Vec<usize> {
-        let (mut lengths, mut rest) = (Vec::new(), calls);
-        while !rest.is_empty() {
-            lengths.push(first_run(rest));
-            rest = &rest[lengths.last().copied().unwrap()..];
-        }
-        lengths
+    /// The runs, with the requests by their numbers.
+    fn runs(calls: &[Call]) -> Vec<Vec<usize>> {
+        let numbers = grouped(calls.iter().enumerate().collect(), |(_, call)| call);
+        let numbers: Vec<Vec<_>> =
+            numbers.into_iter().map(|run| run.into_iter().map(|(number, _)| number).collect()).collect();
+        assert_eq!(numbers.concat().len(), calls.len(), "{numbers:?}");
+        numbers
+    }
+
+    fn answered(name: &str) -> Call {
+        release(name, Certainty::Answered)
     }
 
     #[test]
     fn a_run_is_of_one_verb() {
-        let answered = |name| release(name, Certainty::Answered);
-        assert_eq!(cut(&[acquire("a"), acquire("b"), answered("c"), answered("d"), acquire("e")]), [2, 2, 1]);
-        assert_eq!(cut(&[acquire("a"), asked(&claim("b"), CLOCK), acquire("c")]), [1, 1, 1]);
+        let calls = [acquire("a"), acquire("b"), answered("c"), acquire("d"), answered("e")];
+        assert_eq!(runs(&calls), [vec![0, 1, 3], vec![2, 4]]);
+        assert_eq!(runs(&[acquire("a"), asked(&claim("b"), CLOCK), acquire("c")]), [vec![0, 2], vec![1]]);
     }
 
     #[test]
-    fn a_name_that_is_met_again_begins_another_run() {
-        let answered = |name| release(name, Certainty::Answered);
-        assert_eq!(cut(&[acquire("a"), acquire("b"), acquire("a"), acquire("c"), acquire("b")]), [2, 3]);
-        assert_eq!(cut(&[acquire("a"), answered("a"), answered("b"), acquire("a")]), [1, 2, 1]);
+    fn requests_for_one_lock_keep_their_order() {
+        let calls = [acquire("a"), acquire("b"), acquire("a"), acquire("c"), acquire("b")];
+        assert_eq!(runs(&calls), [vec![0, 1, 3], vec![2, 4]]);
+        let calls = [acquire("a"), answered("a"), answered("b"), acquire("a"), acquire("c"), answered("a")];
+        assert_eq!(runs(&calls), [vec![0, 4], vec![1, 2], vec![3], vec![5]]);
     }
 
     #[test]
-    fn what_is_not_for_many_stays_alone() {
+    fn a_full_run_is_followed_by_another() {
+        let calls: Vec<_> = (0..RUN_MAX + 2).map(|lock| acquire(&lock.to_string())).collect();
+        assert_eq!(runs(&calls), [(0..RUN_MAX).collect(), vec![RUN_MAX, RUN_MAX + 1]]);
+    }
+
+    #[test]
+    fn what_is_not_for_many_stays_alone_and_in_its_place() {
         let unknown = || release("b", Certainty::Unknown);
-        assert_eq!(cut(&[unknown(), unknown()]), [1, 1]);
-        assert_eq!(cut(&[release("a", Certainty::Answered), unknown(), release("c", Certainty::Answered)]), [1, 1, 1]);
-        assert_eq!(cut(&[Call::plain(redis::cmd("GET")), Call::plain(redis::cmd("GET"))]), [1, 1]);
+        assert_eq!(runs(&[unknown(), unknown()]), [[0], [1]]);
+        assert_eq!(runs(&[answered("a"), acquire("c"), unknown(), answered("d")]), [[0], [1], [2], [3]]);
+        assert_eq!(runs(&[Call::plain(redis::cmd("GET")), Call::plain(redis::cmd("GET"))]), [[0], [1]]);
+    }
+
+    #[test]
+    fn no_request_overtakes_one_that_it_may_depend_on() {
+        let mut random = fastrand::Rng::with_seed(7);
+        for _ in 0..300 {
+            let calls: Vec<_> = std::iter::repeat_with(|| match (random.u8(..20), random.u8(..24).to_string()) {
+                (0, name) => release(&name, Certainty::Unknown),
+                (1..9, name) => answered(&name),
+                (_, name) => acquire(&name),
+            })
+            .take(60)
+            .collect();
+            let runs = runs(&calls);
+            for run in &runs {
+                let names: BTreeSet<_> =
+                    run.iter().filter_map(|number| for_many(&calls[*number])).map(|(_, name)| name).collect();
+                assert!(run.len() <= RUN_MAX && names.len() == run.len() || run.len() == 1, "{runs:?}");
+                assert!(
+                    run.iter()
+                        .all(|number| calls[*number].many.map(ptr::from_ref) == calls[run[0]].many.map(ptr::from_ref))
+                );
+            }
+            let sent = runs.concat();
+            for (place, later) in sent.iter().enumerate() {
+                for earlier in sent[place..].iter().filter(|earlier| *earlier < later) {
+                    let both = [later, earlier].map(|number| for_many(&calls[*number]));
+                    let [Some((_, later)), Some((_, earlier))] = both else { panic!("{runs:?}") };
+                    assert_ne!(later, earlier, "{runs:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! What Redis runs: one script for each verb, atomic by nature. The texts are in `scripts/`, the contract in
 //! `docs/wire.md`.
 //!
-//! Rules of all scripts: every key is declared (except that scripts for many derive the keys of waiters and numbers from
-//! that of the queue, which works because only standalone servers run them); the type of the lock's key is checked before anything is written; the
+//! Rules of all scripts: every key is declared, except that scripts for many derive the keys of waiters and numbers from
+//! that of the queue, and that those of holders and leases are derived where most requests do not need them (which works because
+//! only standalone servers run them); the type of the lock's key is checked before anything is written; the
 //! token is drawn before the lock is set, since nothing is rolled back; expiries are set by the same `SET`; numbers are
 //! written with `%.0f`, which is exact below 2^53; the first write of a release is one that runs in a full server too
-//! (`LPOP`, `HDEL`, `DEL`) and lets what follows run.
+//! (`LPOP`, `HDEL`, `ZREM`, `DEL`) and lets what follows run.
 
 use std::sync::OnceLock;
 
@@ -114,38 +115,82 @@ macro_rules! with_many {
 /// one ttl (ms), width, channel (empty if the claim does not queue) and note.
 ///
 /// Answers the low token of a fresh grant, or `granted` and the tokens that the owner already has, or `held`, value,
-/// `PTTL`, or `queued`, value, `PTTL`, position, place (ms), and 1 if nobody listens on the channel.
+/// `PTTL`, or `queued`, value, `PTTL`, position, place (ms), and 1 if nobody listens on the channel, or `otherkind` and the
+/// limit that is in use.
 pub(crate) static ACQUIRE: Drawing = drawing!(
-    "claim", "clock", "place", "queue", "sweep", "acquire", "alone";
+    "claim", "clock", "place", "members", "queue", "sharing", "sweep", "queue_up", "acquire_shared", "acquire", "alone";
     many { keys: 5, sent: 3, shared: 1 }:
-    "claims", "clock", "place", "queue", "sweep", "acquire", "guarded", "claims_left"
+    "claims", "clock", "place", "members", "queue", "sharing", "sweep", "queue_up", "acquire_shared", "acquire", "guarded",
+    "claims_left"
 );
+
+/// Asks for a lease that others may share. Keys: those of an acquire, holders, leases. Arguments: those of an acquire, and the
+/// limit.
+///
+/// Answers like an acquire, except that a grant is `granted`, low and high token, slots, and 1 if others wait.
+pub(crate) static SHARE: Drawing =
+    drawing!("share", "clock", "place", "members", "queue", "sharing", "sweep", "queue_up", "acquire_shared", "shared");
+
+/// Asks for a lease that ends another one of the same client. Keys: counter, lock, tombstone, queue, waiters, tombstone of
+/// the other owner. Arguments: floor, `lh1:OWNER:`, terms as for an acquire, limit, `lh1:OTHER:`, life of the tombstone (ms).
+///
+/// Answers like a claim for a lease that others may share; never `queued`.
+pub(crate) static REPLACE: Drawing = drawing!("clock", "place", "members", "queue", "sharing", "replace");
 
 /// Gives up a hold or a place. Keys: counter, lock, queue, waiters and, if a claim may still arrive, tombstone; with one, it
 /// is not for many. Arguments: `lh1:OWNER:`, life of the tombstone (ms). Answers 1 for a hold, 2 for a place, 0 for neither.
 pub(crate) static RELEASE: Drawing = drawing!(
-    "part", "clock", "place", "queue", "give_up", "release";
+    "part", "clock", "place", "members", "queue", "sharing", "give_up", "release";
     many { keys: 3, sent: 2, shared: 0 }:
-    "releases", "clock", "place", "queue", "give_up", "guarded", "releases_left"
+    "releases", "clock", "place", "members", "queue", "sharing", "give_up", "guarded", "releases_left"
 );
 
 /// Ends the lease that spans a token. Keys: counter, lock, queue, waiters. Arguments: token. Answers 1 or 0.
-pub(crate) static REVOKE: Drawing = drawing!("clock", "place", "queue", "revoke");
+pub(crate) static REVOKE: Drawing = drawing!("clock", "place", "members", "queue", "sharing", "revoke");
 
 /// Renews leases. Keys: locks. Arguments, two for each: `lh1:OWNER:LOW:HIGH:`, ttl (ms).
 /// Answers the numbers of those that are lost, from 1.
 pub(crate) static RENEW: Script = Script::new(text!("renew"));
 
+/// Renews leases, some of which may share their locks. Keys: locks. Arguments, two for each: `lh1:OWNER:LOW:HIGH:`, or
+/// `lh2:OWNER:LOW:HIGH:` for one that may share; ttl (ms). Answers for each: 0 if it is lost, 1 if not, 2 if others are known to
+/// wait.
+pub(crate) static RENEW_ANY: Script = Script::new(text!("clock", "members", "living", "renew_any"));
+
+/// Checks a lease that may share its lock. Keys: lock. Arguments: owner, `LOW:HIGH:`. Answers 1 or 0, or the value of a lock
+/// that is held exclusively.
+pub(crate) static FENCE: Script = Script::new(text!("clock", "members", "living", "fence"));
+
 /// Looks at locks. Keys: locks, then what their waiters ask for; or one lock, whose waiters are not counted. Answers
-/// three values for each: the value (nil for none, 0 for another type), `PTTL`, and how many waiters live.
-pub(crate) static LOOK: Script = Script::new(text!("clock", "place", "look"));
+/// three values for each: the value (nil for none, 0 for another type), `PTTL`, and how many waiters live. Then limit and
+/// width of each of the first waiters, if any of them shares. Then, if the lock is shared, its limit, how many leases there
+/// are, and for the first of them value, time left (ms) and slots.
+pub(crate) static LOOK: Script = Script::new(text!("clock", "place", "members", "look"));
+
+/// A request about a latch. Keys: latch, the ids of one generation, those of the other one, inboxes. Arguments: `arrive`, the
+/// lock's key, ttl (ms), id and call; or `expect`, key, ttl, count; or `reset`, key, ttl, generation; or `look`, key, channel
+/// (`-` for none).
+///
+/// Answers generation, expected, arrived, the latest complete generation (0 for none), and 1 if the client will be notified, 2 if
+/// nobody listens on the channel.
+pub(crate) static LATCH: Script = Script::new(text!("clock", "place", "latch"));
 
 /// Verifies the counter for an incarnation of the server. Keys: counter, marker. Arguments: the incarnation, and the
 /// marker as it was read; only that one is replaced. Answers 1 if the counter was raised to the clock.
 pub(crate) static VERIFY: Script = Script::new(text!("clock", "verify"));
 
 /// The scripts that our connections load on connecting: what they most likely need.
-pub(crate) static OWN: [&Script; 5] = [&ACQUIRE.stored, &RELEASE.stored, &REVOKE.stored, &RENEW, &LOOK];
+pub(crate) static OWN: [&Script; 9] = [
+    &ACQUIRE.stored,
+    &SHARE.stored,
+    &REPLACE.stored,
+    &RELEASE.stored,
+    &REVOKE.stored,
+    &RENEW,
+    &RENEW_ANY,
+    &FENCE,
+    &LOOK,
+];
 
 /// The requests to a node of a quorum. A seal is `RUN_ID:EPOCH`. A script that depends on one takes it as its first
 /// argument, or only the run as `RUN_ID:`, and fails at a replica.

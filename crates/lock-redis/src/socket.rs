@@ -1,6 +1,5 @@
 //! One connection of a thread.
 
-use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, bound, connecting, server_of, speaking, tuned};
 use crate::failure::Failure;
 use crate::greeting::{Met, Role, again, greeting, meet};
-use crate::runs::{NOT_RUN, apart, first_run, together};
+use crate::runs::{NOT_RUN, apart, grouped, together};
 use crate::script::Many;
 use crate::server_info::ServerInfo;
 use crate::span::Span;
@@ -65,8 +64,9 @@ impl Socket {
     ///
     /// Different threads wait for them at the same time, so they may take effect in any order.
     pub(crate) fn ask_all(&mut self, calls: Vec<Call>, span: Span) -> Vec<RedisResult<Value>> {
-        let (places, calls) = by_verb(calls);
-        let runs = cut(&calls);
+        let runs = grouped(calls.into_iter().enumerate().collect(), |(_, call)| call);
+        let (places, runs): (Vec<Vec<usize>>, Vec<Vec<Call>>) =
+            runs.into_iter().map(|run| run.into_iter().unzip()).unzip();
         let commands: Vec<_> = runs.iter().map(|run| packed(run)).collect();
         let replies = self.exchange(&commands, span);
         let answers = runs.iter().zip(replies).flat_map(|(run, reply)| match (many(run), reply) {
@@ -77,7 +77,7 @@ impl Socket {
             (Some(_), Ok(reply)) => apart(reply, run.len()).into_iter().map(Ok).collect(),
             (Some(_), Err(error)) => vec![Err(error); run.len()],
         });
-        let mut answers: Vec<_> = places.into_iter().zip(answers).collect();
+        let mut answers: Vec<_> = places.into_iter().flatten().zip(answers).collect();
         answers.sort_by_key(|(place, _)| *place);
         answers.into_iter().map(|(_, answer)| answer.and_then(Value::extract_error)).collect()
     }
@@ -124,24 +124,6 @@ impl Socket {
         }
         Ok(())
     }
-}
-
-/// The requests sorted by verb, each with its former position. Measured: threads acquire and release in turn, and
-/// unsorted requests need four times as many commands.
-fn by_verb(calls: Vec<Call>) -> (Vec<usize>, Vec<Call>) {
-    let mut placed: Vec<_> = calls.into_iter().enumerate().collect();
-    placed.sort_by_key(|(_, call)| call.many.map(ptr::from_ref));
-    placed.into_iter().unzip()
-}
-
-/// The requests in their order, cut into runs that are one command each.
-fn cut(mut calls: &[Call]) -> Vec<&[Call]> {
-    let mut runs = Vec::new();
-    while let Some((run, rest)) = calls.split_at_checked(first_run(calls)) {
-        runs.push(run);
-        calls = rest;
-    }
-    runs
 }
 
 /// The script for a run of requests.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lock_core::{FencingToken, Holder, Lease, LockName, Note, Owner, Prefix, TokenRange};
+use lock_core::{FencingToken, Holder, Lease, LockName, Mode, Note, Owner, Prefix, Slots, TokenRange};
 use redis::{RedisWrite, ToRedisArgs};
 
 /// How each of our values begins: the layout and its version.
@@ -61,8 +61,14 @@ pub(crate) enum Key<'a> {
     Waiters(Keys<'a>),
     /// The number of the last place.
     Numbers(Keys<'a>),
+    /// Who shares the lock, and until when.
+    Holders(Keys<'a>),
+    /// The leases that share the lock.
+    Leases(Keys<'a>),
     /// Marks that an owner's claims were given up.
     Tombstone(Keys<'a>, Owner),
+    /// A part of the latch of this name.
+    Latch(Keys<'a>, &'static str),
     /// What a node of a quorum knows about itself.
     Node,
     /// The inboxes to notify when a node's lock is free.
@@ -90,6 +96,19 @@ impl<'a> Keys<'a> {
 
     pub(crate) fn numbers(self) -> Key<'a> {
         Key::Numbers(self)
+    }
+
+    pub(crate) fn holders(self) -> Key<'a> {
+        Key::Holders(self)
+    }
+
+    pub(crate) fn leases(self) -> Key<'a> {
+        Key::Leases(self)
+    }
+
+    /// The latch, the ids of its two latest generations, and the inboxes of those who wait.
+    pub(crate) fn latch(self) -> [Key<'a>; 4] {
+        ["", ":a", ":b", ":w"].map(|part| Key::Latch(self, part))
     }
 
     pub(crate) fn inboxes(self) -> Key<'a> {
@@ -127,7 +146,10 @@ impl fmt::Display for Key<'_> {
             Self::Queue(keys) => keys.beside(f, &["q"]),
             Self::Waiters(keys) => keys.beside(f, &["w"]),
             Self::Numbers(keys) => keys.beside(f, &["n"]),
+            Self::Holders(keys) => keys.beside(f, &["h"]),
+            Self::Leases(keys) => keys.beside(f, &["s"]),
             Self::Tombstone(keys, owner) => keys.beside(f, &["t:", &owner.to_wire()]),
+            Self::Latch(keys, part) => keys.beside(f, &["latch", part]),
             Self::Node => f.write_str(NODE),
             Self::Inboxes(keys) => keys.beside(f, &["i"]),
             Self::Seen(member) => write!(f, "leasehold:seen:{member}"),
@@ -153,7 +175,43 @@ pub(crate) fn of_owner(owner: Owner) -> String {
 
 /// How the value of this lease begins.
 pub(crate) fn of_lease(lease: &Lease) -> String {
-    format!("{}{}:{}:", of_owner(lease.owner), lease.tokens.low(), lease.tokens.high())
+    format!("{}{}", of_owner(lease.owner), of_tokens(lease.tokens))
+}
+
+/// A lease that may share its lock, as a renewal names it.
+pub(crate) fn of_shared_lease(lease: &Lease) -> String {
+    format!("lh2:{}:{}", lease.owner.to_wire(), of_tokens(lease.tokens))
+}
+
+pub(crate) fn of_tokens(tokens: TokenRange) -> String {
+    format!("{}:{}:", tokens.low(), tokens.high())
+}
+
+/// The limit of readers: above that of any semaphore.
+const READERS: u32 = i32::MAX.cast_unsigned();
+
+/// How many may hold a lock at a time beside a lease of this mode; 0 for an exclusive one.
+pub(crate) fn limit_of(mode: Mode) -> u32 {
+    match mode {
+        Mode::Exclusive => 0,
+        Mode::Permits { limit, .. } => limit.get(),
+        Mode::Shared | _ => READERS,
+    }
+}
+
+/// The mode with this limit that takes so many permits.
+pub(crate) fn mode_of(limit: i64, count: i64) -> Option<Mode> {
+    match u32::try_from(limit).ok()? {
+        0 => Some(Mode::Exclusive),
+        READERS => Some(Mode::Shared),
+        limit => Mode::permits(u32::try_from(count).ok()?, limit).ok(),
+    }
+}
+
+/// Reads slots, separated by commas; none if there is nothing to read.
+pub(crate) fn slots(text: &str) -> Option<Slots> {
+    let numbers = text.split(',').filter(|number| !number.is_empty());
+    Some(Slots::new(numbers.map(|number| number.parse().ok()).collect::<Option<Vec<u32>>>()?))
 }
 
 /// The contents of one of our values.
@@ -220,8 +278,22 @@ mod tests {
         assert_eq!(keys.waiters().to_string().into_bytes(), waiters_beside(b"shop:a"));
         assert_eq!(keys.queue().to_string(), "leasehold:{shop:a}:q");
         assert_eq!(keys.numbers().to_string(), "leasehold:{shop:a}:n");
+        assert_eq!(keys.holders().to_string(), "leasehold:{shop:a}:h");
+        assert_eq!(keys.leases().to_string(), "leasehold:{shop:a}:s");
+        let latch = keys.latch().map(|key| key.to_string());
+        assert_eq!((latch[0].as_str(), latch[3].as_str()), ("leasehold:{shop:a}:latch", "leasehold:{shop:a}:latch:w"));
         let tombstone = keys.tombstone(Owner::from_random([1; 16])).to_string();
         assert_eq!(tombstone, format!("leasehold:{{shop:a}}:t:{}", "01".repeat(16)));
+    }
+
+    #[test]
+    fn a_limit_stands_for_a_mode() {
+        let permits = Mode::permits(3, 7).unwrap();
+        for (mode, limit, count) in [(Mode::Exclusive, 0, 1), (Mode::Shared, 2_147_483_647, 1), (permits, 7, 3)] {
+            assert_eq!((limit_of(mode), mode_of(limit.into(), count)), (limit, Some(mode)));
+        }
+        assert_eq!((mode_of(-1, 1), mode_of(7, 0), mode_of(7, 8)), (None, None, None));
+        assert_eq!([slots(""), slots("4,0"), slots("x")], [Some(Slots::NONE), Some(Slots::new([0, 4])), None]);
     }
 
     #[test]

@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Fenced, FencingToken, Lease, Operation, Queueing, ReleaseRequest, Released, Renewed,
-    TokenRange,
+    Answer, Certainty, Claim, Fenced, FencingToken, Lease, Mode, Operation, Queueing, ReleaseRequest, Released,
+    Renewed, Slots, Terms, TokenRange,
 };
 use redis::Value;
 
 use crate::channel::Channel;
 use crate::failure::Failure;
-use crate::look::{Seen, look_at_holder, seen_one};
-use crate::script;
-use crate::value::{Key, Keys, Stored, of_lease, of_owner};
+use crate::look::{look_at_holder, seen_one};
+use crate::script::{self, Drawing};
+use crate::seen::Seen;
+use crate::value::{Key, Keys, Stored, limit_of, mode_of, of_lease, of_owner, of_shared_lease, of_tokens, slots};
 use crate::wire::{Call, Line, Question, Retry, read, remaining, to_millis};
 
 /// The shortest life of a tombstone. Chosen: longer than a network delays a request, except in rare cases.
@@ -38,13 +39,29 @@ impl Question for &Claim {
             (Queueing::Wanted, Some(channel)) => channel.address(),
             (Queueing::Wanted, None) => Channel::NONE,
         };
-        let [tombstone, queue] = [keys.tombstone(self.owner), keys.queue()];
-        let keys = [Key::Counter, keys.lock(), tombstone, queue, keys.waiters(), keys.numbers()];
-        let call = Call::script(script::ACQUIRE.counting(server_info.counting), &keys)
-            .arg(self.floor.map_or(0, FencingToken::get))
-            .arg(of_owner(self.owner))
-            .arg(format!("{} {} {channel} {}", self.terms.ttl.as_millis(), self.width.get(), self.note.to_wire()));
-        Ok(call)
+        let asked = |script: &'static Drawing, keys: &[Key<'_>]| {
+            Call::script(script.counting(server_info.counting), keys)
+                .arg(self.floor.map_or(0, FencingToken::get))
+                .arg(of_owner(self.owner))
+                .arg(format!("{} {} {channel} {}", self.terms.ttl.as_millis(), self.width.get(), self.note.to_wire()))
+        };
+        let (mode, tombstone) = (self.terms.mode, keys.tombstone(self.owner));
+        let [lock, queue, waiters, numbers] = [keys.lock(), keys.queue(), keys.waiters(), keys.numbers()];
+        Ok(match self.replaces {
+            Some(old) => {
+                let keys = [Key::Counter, lock, tombstone, queue, waiters, keys.tombstone(old)];
+                let life = tombstone_life(self.terms);
+                asked(&script::REPLACE, &keys).arg(limit_of(mode)).arg(of_owner(old)).arg(life)
+            }
+            None if mode == Mode::Exclusive => {
+                asked(&script::ACQUIRE, &[Key::Counter, lock, tombstone, queue, waiters, numbers])
+            }
+            None => {
+                let [holders, leases] = [keys.holders(), keys.leases()];
+                let keys = [Key::Counter, lock, tombstone, queue, waiters, numbers, holders, leases];
+                asked(&script::SHARE, &keys).arg(limit_of(mode))
+            }
+        })
     }
 
     fn read(&self, Line { wire, .. }: Line<'_>, reply: Value) -> Result<Answer, Failure> {
@@ -52,6 +69,12 @@ impl Question for &Claim {
             return fresh_grant(self, low).ok_or_else(Failure::strange_answer);
         }
         let parts: Vec<Value> = read(reply)?;
+        if let [Value::BulkString(word), Value::Int(limit)] = parts.as_slice()
+            && word == b"otherkind"
+        {
+            let used = mode_of(*limit, 1).ok_or_else(Failure::strange_answer)?;
+            return Err(Failure::in_other_use(used, self.terms.mode));
+        }
         let mut answer = answer(self, &parts).ok_or_else(Failure::strange_answer)?;
         if let (Some(Value::Int(1)), Some(channel)) = (parts.get(5), &wire.channel) {
             channel.unheard();
@@ -71,19 +94,25 @@ fn untold(position: u32) -> Duration {
 
 fn fresh_grant(claim: &Claim, low: i64) -> Option<Answer> {
     let high = low.checked_add_unsigned(claim.width.get() - 1)?;
-    granted(claim, low, high)
+    granted(claim, [low, high], Slots::NONE, false)
 }
 
-fn granted(claim: &Claim, low: i64, high: i64) -> Option<Answer> {
+fn granted(claim: &Claim, [low, high]: [i64; 2], slots: Slots, wanted: bool) -> Option<Answer> {
     let tokens = TokenRange::new(low.try_into().ok()?, high.try_into().ok()?).ok()?;
-    let lease = claim.lease(tokens);
-    Some(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false })
+    let count = usize::try_from(claim.terms.mode.count()).ok()?;
+    let lease = (slots.get().len() == count).then(|| Lease { slots, ..claim.lease(tokens) })?;
+    Some(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted })
 }
 
 fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
     match parts {
         [Value::BulkString(word), Value::Int(low), Value::Int(high)] if word == b"granted" => {
-            granted(claim, *low, *high)
+            granted(claim, [*low, *high], Slots::NONE, false)
+        }
+        [Value::BulkString(word), Value::Int(low), Value::Int(high), Value::BulkString(text), Value::Int(wanted)]
+            if word == b"granted" =>
+        {
+            granted(claim, [*low, *high], slots(std::str::from_utf8(text).ok()?)?, *wanted != 0)
         }
         [Value::BulkString(word), Value::BulkString(value), Value::Int(pttl)] if word == b"held" => {
             Some(Answer::Busy { remaining: remaining(*pttl), holder: Stored::holder(value), drawn: None })
@@ -109,6 +138,12 @@ fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
 /// Renews at most [`LEASES_PER_SCRIPT`](crate::wire::LEASES_PER_SCRIPT) leases.
 pub(crate) struct Renewal<'a>(pub(crate) &'a [Lease]);
 
+impl Renewal<'_> {
+    fn are_exclusive(&self) -> bool {
+        self.0.iter().all(|lease| lease.terms.mode == Mode::Exclusive)
+    }
+}
+
 impl Question for Renewal<'_> {
     type Answer = Vec<Renewed>;
 
@@ -118,14 +153,24 @@ impl Question for Renewal<'_> {
 
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys: Vec<_> = self.0.iter().map(|lease| Keys::of(&wire.prefix, &lease.name).lock()).collect();
-        let call = Call::script(&script::RENEW, &keys);
-        Ok(self.0.iter().fold(call, |call, lease| call.arg(of_lease(lease)).arg(lease.terms.ttl.as_millis())))
+        let script = if self.are_exclusive() { &script::RENEW } else { &script::RENEW_ANY };
+        let named = |lease: &Lease| {
+            if lease.terms.mode == Mode::Exclusive { of_lease(lease) } else { of_shared_lease(lease) }
+        };
+        let call = Call::script(script, &keys);
+        Ok(self.0.iter().fold(call, |call, lease| call.arg(named(lease)).arg(lease.terms.ttl.as_millis())))
     }
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<Vec<Renewed>, Failure> {
+        let renewed = |lease: &Lease, wanted| Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted };
+        if !self.are_exclusive() {
+            let words: Vec<u8> = read(reply)?;
+            let answer = |(word, lease)| if word == 0 { Renewed::NotHeld } else { renewed(lease, word == 2) };
+            let answers: Vec<_> = words.into_iter().zip(self.0).map(answer).collect();
+            return Some(answers).filter(|all| all.len() == self.0.len()).ok_or_else(Failure::strange_answer);
+        }
         let lost: Vec<usize> = read(reply)?;
-        let renewed = |lease: &Lease| Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false };
-        let mut answers: Vec<_> = self.0.iter().map(renewed).collect();
+        let mut answers: Vec<_> = self.0.iter().map(|lease| renewed(lease, false)).collect();
         for number in lost {
             *number.checked_sub(1).and_then(|index| answers.get_mut(index)).ok_or_else(Failure::strange_answer)? =
                 Renewed::NotHeld;
@@ -158,7 +203,7 @@ impl Question for &ReleaseRequest {
                 Call::script(script, &[Key::Counter, lock, queue, waiters, tombstone])
                     .alone()
                     .arg(of_owner(self.owner))
-                    .arg(tombstone_life(self))
+                    .arg(tombstone_life(self.terms))
             }
         })
     }
@@ -185,11 +230,23 @@ impl Question for &Lease {
     }
 
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
-        Ok(look_at_holder(wire, &self.name))
+        if self.terms.mode == Mode::Exclusive {
+            return Ok(look_at_holder(wire, &self.name));
+        }
+        let lock = Keys::of(&wire.prefix, &self.name).lock();
+        Ok(Call::script(&script::FENCE, &[lock]).arg(self.owner.to_wire().to_string()).arg(of_tokens(self.tokens)))
     }
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<Fenced, Failure> {
-        let Seen::Value(value, ..) = seen_one(reply)? else { return Ok(Fenced::NotHeld) };
+        let value = match (self.terms.mode, reply) {
+            (Mode::Exclusive, reply) => match seen_one(reply)? {
+                Seen::Value(seen) => seen.value,
+                Seen::Nothing | Seen::OtherKind => return Ok(Fenced::NotHeld),
+            },
+            (_, Value::BulkString(value)) => value,
+            (_, Value::Int(1)) => return Ok(Fenced::Acknowledged),
+            (_, _) => return Ok(Fenced::NotHeld),
+        };
         match Stored::read(&value) {
             Some(stored) if stored.owner == self.owner && stored.tokens == self.tokens => Ok(Fenced::Acknowledged),
             Some(stored) if stored.tokens.low() > self.tokens.high() => Ok(Fenced::Higher(stored.tokens.low())),
@@ -199,8 +256,8 @@ impl Question for &Lease {
 }
 
 /// How long a tombstone lives, in milliseconds.
-pub(crate) fn tombstone_life(request: &ReleaseRequest) -> u64 {
-    to_millis(request.terms.ttl.get().max(TOMBSTONE_MIN))
+pub(crate) fn tombstone_life(terms: Terms) -> u64 {
+    to_millis(terms.ttl.get().max(TOMBSTONE_MIN))
 }
 
 #[cfg(test)]
@@ -213,7 +270,7 @@ mod tests {
     use crate::wire::Wire;
 
     fn read_as<Q: Question>(question: Q, reply: Value) -> Result<Q::Answer, Failure> {
-        let wire = Wire { prefix: Prefix::default(), server: "redis://h".into(), channel: None };
+        let wire = Wire { prefix: Prefix::default(), server: "redis://h".into(), store: None, channel: None };
         let (run_id, replid) = (String::new(), String::new());
         let server_info =
             ServerInfo { run_id, replid, evicts: None, membership: Membership::OnItsOwn, counting: Counting::Stored };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::{EventSink, Operation, Prefix, Released, Waiting};
+use lock_core::{EventSink, Location, LockName, Operation, Prefix, Released, Waiting};
 use redis::{Arg, Client, Cmd, FromRedisValue, ToRedisArgs, Value, from_redis_value};
 
 use crate::channel::Channel;
@@ -21,6 +21,8 @@ pub(crate) struct Wire {
     pub(crate) prefix: Prefix,
     /// The server as it is shown to users.
     pub(crate) server: String,
+    /// The server with its database; `None` if only the connections know it.
+    pub(crate) store: Option<String>,
     /// Where waiters are notified of their grants; `None` if they have to poll.
     pub(crate) channel: Option<Arc<Channel>>,
 }
@@ -28,13 +30,21 @@ pub(crate) struct Wire {
 impl Wire {
     /// To the server of a client, over connections that are made here.
     pub(crate) fn own(client: &Client, channel: Option<Arc<Channel>>) -> Self {
-        Self { prefix: Prefix::default(), server: server_of(client), channel }
+        let server = server_of(client);
+        let database = client.get_connection_info().redis_settings().db();
+        let store = Some(format!("{}/{database}", server.to_ascii_lowercase()));
+        Self { prefix: Prefix::default(), server, store, channel }
     }
 
     /// To a server that is known only to the connections that were passed in.
     #[cfg(any(feature = "async", feature = "r2d2"))]
     pub(crate) fn handed_in() -> Self {
-        Self { prefix: Prefix::default(), server: "the server".to_owned(), channel: None }
+        Self { prefix: Prefix::default(), server: "the server".to_owned(), store: None, channel: None }
+    }
+
+    /// Where the server keeps a lock.
+    pub(crate) fn locate(&self, name: &LockName) -> Option<Location> {
+        Some(Location { store: self.store.clone()?, key: self.prefix.key(name.as_str()) })
     }
 
     pub(crate) fn with_prefix(mut self, prefix: &Prefix) -> Self {

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use lock_core::node::BlockingQuorumNode;
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, Effect, ErrorKind, EventSink, Fenced, Lease,
-    Moment, Operation, ReleaseRequest, Released, Renewed, Ttl,
+    Answer, Backend, BackendError, BlockingBackend, BlockingLatch, Capabilities, Claim, Effect, ErrorKind, EventSink,
+    Fenced, Lease, Location, LockName, Moment, Operation, ReleaseRequest, Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
 
 use crate::epochs::HostEpochs;
 use crate::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Report, Request, RequestId, Verdict, no_verdict};
-use crate::{BACKEND, capabilities, hints};
+use crate::{BACKEND, capabilities, hints, location, no_latches};
 
 /// A quorum for threads. The nodes' threads also finish what callers no longer wait for.
 #[derive(Debug)]
@@ -208,6 +208,10 @@ impl<N: BlockingQuorumNode> Backend for Redlock<N> {
         capabilities()
     }
 
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        location::locate(&self.shared.nodes, name)
+    }
+
     fn listen(&self, sink: EventSink) {
         let majority = self.shared.state().quorum.majority();
         hints::listen(&self.shared.nodes, majority, &sink);
@@ -246,6 +250,10 @@ impl<N: BlockingQuorumNode> BlockingBackend for Redlock<N> {
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
         self.run(Request::Fence(lease.clone()), within)?.of_fence()
+    }
+
+    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
+        Err(no_latches())
     }
 
     fn flush(&self, within: Duration) {

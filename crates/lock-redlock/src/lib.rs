@@ -9,12 +9,13 @@
 //! [`BlockingQuorumNode`](lock_core::node::BlockingQuorumNode).
 //!
 //! Reading order: `quorum` (what is decided, without I/O: `acquire`, `renew`, `release`, `recovery`) · `nonblocking` and
-//! `blocking` (which send it) · `hints` (events from the nodes) · `config` (URLs).
+//! `blocking` (which send it) · `hints` (events from the nodes), `location` · `config` (URLs).
 
 pub mod blocking;
 mod config;
 mod epochs;
 mod hints;
+mod location;
 #[cfg(feature = "async")]
 pub mod nonblocking;
 pub mod quorum;
@@ -24,7 +25,9 @@ pub use epochs::HostEpochs;
 
 use std::time::Duration;
 
-use lock_core::{Capabilities, Durability, Isolation, RequestOrder, Waiting};
+use lock_core::{
+    BackendError, Capabilities, Durability, Effect, ErrorKind, Isolation, Operation, RequestOrder, Waiting,
+};
 
 /// The name of this backend in errors and capabilities.
 const BACKEND: &str = "redlock";
@@ -39,4 +42,11 @@ fn capabilities() -> Capabilities {
         .with_shared_counter()
         .with_ordering(RequestOrder::InOrder)
         .with_isolation(Isolation::Isolated)
+}
+
+/// A majority of the nodes agrees about one owner, not about a set of arrivals.
+fn no_latches() -> BackendError {
+    let told = "a quorum has no latches: each of its nodes would count the arrivals on its own";
+    BackendError::new(BACKEND, Operation::Latch, ErrorKind::Unsupported, Effect::None, told)
+        .with_remedy("use a single Redis or a SQLite file for latches")
 }

@@ -10,15 +10,15 @@ use async_trait::async_trait;
 use futures_util::future::{FutureExt, select};
 use lock_core::node::AsyncQuorumNode;
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, ReleaseRequest,
-    Released, Renewed, Ttl,
+    Answer, AsyncBackend, AsyncLatch, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Location,
+    LockName, ReleaseRequest, Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
 use tokio::time::timeout;
 
 use crate::epochs::HostEpochs;
 use crate::quorum::{Purpose, Quorum, Report, Request, Verdict, no_verdict};
-use crate::{capabilities, hints};
+use crate::{capabilities, hints, location, no_latches};
 use run::{Common, Run, Shared};
 
 /// A quorum for tokio. Each node has one connection, which keeps the order, and another one for the keeper.
@@ -98,6 +98,10 @@ impl<N: AsyncQuorumNode> Backend for Redlock<N> {
         capabilities()
     }
 
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        location::locate(&self.shared.nodes, name)
+    }
+
     fn listen(&self, sink: EventSink) {
         let majority = self.shared.common.state().quorum.majority();
         hints::listen(&self.shared.nodes, majority, &sink);
@@ -127,6 +131,10 @@ impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
         self.run(Request::Fence(lease.clone()), within).await?.of_fence()
+    }
+
+    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
+        Err(no_latches())
     }
 
     async fn flush(&self, within: Duration) {

@@ -4,16 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{Act, Request, Seen};
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim, EventSink, Fenced,
-    FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
+    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities, Claim, EventSink,
+    Fenced, FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::{Clock, HostClock};
 
 use crate::line::Line;
 use crate::settings::{CAPABILITIES, Settings};
 use crate::store::Store;
-use crate::verb::{Revocation, Verb};
+use crate::verb::{Glance, Revocation, Verb};
 use crate::watcher::Watcher;
 use crate::{SqliteConfig, Timing};
 
@@ -68,6 +69,10 @@ impl Backend for Sqlite {
     fn listen(&self, sink: EventSink) {
         self.watcher.listen(sink);
     }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        Some(self.settings.locate(name))
+    }
 }
 
 impl BlockingBackend for Sqlite {
@@ -94,6 +99,10 @@ impl BlockingBackend for Sqlite {
     fn inspect(&self) -> Option<&dyn BlockingInspect> {
         Some(self)
     }
+
+    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
+        Ok(self)
+    }
 }
 
 impl BlockingInspect for Sqlite {
@@ -107,5 +116,14 @@ impl BlockingInspect for Sqlite {
 
     fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
         self.ask(Revocation(name.clone(), token), within)
+    }
+}
+
+impl BlockingLatch for Sqlite {
+    fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
+        match request.act {
+            Act::Look { .. } => Sqlite::ask(self, Glance(request.name.clone()), within),
+            Act::Arrive { .. } | Act::Expect { .. } | Act::Reset { .. } => Sqlite::ask(self, request.clone(), within),
+        }
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lock_core::{BackendError, Event, Lease, LockName, Moment, Operation, Owner, Slots};
+use lock_core::{BackendError, Event, Lease, LockName, Mode, Moment, Operation, Owner};
 use lock_host::{Clock, HostClock};
 
 use crate::error::{Fault, Stage, explain};
@@ -15,6 +15,7 @@ use crate::session::{Access, Ask, Begun, Session};
 use crate::settings::Settings;
 use crate::transaction::Transaction;
 use crate::waiter::{News, Waiter};
+use crate::wire::{Held, Hold, Place};
 
 /// How long one look may wait for others.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
@@ -94,28 +95,75 @@ fn survey(transaction: &Transaction<'_>, now: Moment, waiters: &[Waiter]) -> Res
     let mut sight = Sight::default();
     let names: BTreeSet<&LockName> = waiters.iter().map(|waiter| &waiter.name).collect();
     for name in names {
-        let mine = |owner: Owner| waiters.iter().find(|waiter| waiter.owner == owner && waiter.name == *name);
-        let ends_in = match transaction.look(name)? {
-            (Some(hold), _) => {
-                if let Some(waiter) = mine(hold.owner) {
-                    let (owner, tokens, terms) = (hold.owner, hold.tokens, waiter.terms);
-                    let lease = Lease { name: name.clone(), owner, tokens, terms, slots: Slots::NONE };
-                    sight.events.push(Event::Granted { lease, valid_for: hold.remaining, wanted: false });
-                }
-                Some(hold.remaining)
-            }
-            // Only the next in line asks for the lock. For the others that is useless until its place has expired.
-            (None, Some(next)) if mine(next.owner).is_none() => Some(next.remaining),
-            (None, _) => {
+        let mine: Vec<&Waiter> = waiters.iter().filter(|waiter| waiter.name == *name).collect();
+        let (held, next) = transaction.look(name)?;
+        sight.events.extend(grants(transaction, name, held.as_ref(), next.is_some(), &mine)?);
+        let due = match prospect(transaction, name, held.as_ref(), next.as_ref(), &mine)? {
+            Prospect::Fits => {
                 sight.events.push(Event::Freed { name: name.clone() });
                 None
             }
+            Prospect::In(time) => Some(now + time),
         };
-        let due = ends_in.map(|ends_in| now + ends_in);
         sight.due = [sight.due, due].into_iter().flatten().min();
     }
     for waiter in waiters {
         sight.positions.push((waiter.owner, transaction.position(&transaction.key(&waiter.name), waiter.owner)?));
     }
     Ok(sight)
+}
+
+/// What was handed over to waiters of this client.
+fn grants(
+    transaction: &Transaction<'_>,
+    name: &LockName,
+    held: Option<&Held>,
+    wanted: bool,
+    mine: &[&Waiter],
+) -> Result<Vec<Event>, Fault> {
+    let Some(held) = held else { return Ok(Vec::new()) };
+    let mut events = Vec::new();
+    for waiter in mine {
+        let Some(hold) = transaction.own(&transaction.key(name), Some(held), waiter.owner)? else { continue };
+        if held.mode.kind() != waiter.terms.mode.kind() {
+            // An older program handed it over. Asking again makes it what it should be.
+            events.push(Event::Freed { name: name.clone() });
+            continue;
+        }
+        let Hold { owner, tokens, slots, remaining, .. } = hold;
+        let lease = Lease { name: name.clone(), owner, tokens, slots, terms: waiter.terms };
+        let wanted = wanted && held.mode != Mode::Exclusive;
+        events.push(Event::Granted { lease, valid_for: remaining, wanted });
+    }
+    Ok(events)
+}
+
+/// What to expect of a lock.
+enum Prospect {
+    /// A waiter of this client would get it now.
+    Fits,
+    /// Nobody can get it before this time has passed, unless somebody writes.
+    In(Duration),
+}
+
+fn prospect(
+    transaction: &Transaction<'_>,
+    name: &LockName,
+    held: Option<&Held>,
+    next: Option<&Place>,
+    mine: &[&Waiter],
+) -> Result<Prospect, Fault> {
+    let Some(next) = next else { return Ok(held.map_or(Prospect::Fits, |held| Prospect::In(held.last.remaining))) };
+    let fits_in = match held {
+        Some(held) => transaction.fits_in(&transaction.key(name), held, next.mode)?,
+        None => Duration::ZERO,
+    };
+    let is_mine = mine.iter().any(|waiter| waiter.owner == next.owner);
+    Ok(match (is_mine, fits_in.is_zero()) {
+        (true, true) => Prospect::Fits,
+        (true, false) => Prospect::In(fits_in),
+        // Only the next in line asks for the lock. For the others that is useless until its place has expired.
+        (false, true) => Prospect::In(next.remaining),
+        (false, false) => Prospect::In(fits_in.min(next.remaining)),
+    })
 }

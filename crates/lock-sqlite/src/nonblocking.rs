@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{Act, Request, Seen};
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken,
-    Lease, LockName, Operation, ReleaseRequest, Released, Renewed, RequestOrder,
+    Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, Capabilities, Claim, EventSink, Fenced,
+    FencingToken, Lease, Location, LockName, Operation, ReleaseRequest, Released, Renewed, RequestOrder,
 };
 use lock_host::{Alarms, HostClock};
 
 use crate::settings::{CAPABILITIES, Settings};
-use crate::verb::Revocation;
+use crate::verb::{Glance, Revocation};
 use crate::worker::{Worker, no_thread};
 use crate::{SqliteConfig, Timing};
 
@@ -54,6 +55,10 @@ impl Backend for Sqlite {
     fn listen(&self, sink: EventSink) {
         self.0.watcher().listen(sink);
     }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        Some(self.0.settings().locate(name))
+    }
 }
 
 #[async_trait]
@@ -81,6 +86,10 @@ impl AsyncBackend for Sqlite {
     fn inspect(&self) -> Option<&dyn AsyncInspect> {
         Some(self)
     }
+
+    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
+        Ok(self)
+    }
 }
 
 #[async_trait]
@@ -95,5 +104,15 @@ impl AsyncInspect for Sqlite {
 
     async fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
         self.0.ask(Revocation(name.clone(), token), within).await
+    }
+}
+
+#[async_trait]
+impl AsyncLatch for Sqlite {
+    async fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
+        match request.act {
+            Act::Look { .. } => self.0.ask(Glance(request.name.clone()), within).await,
+            Act::Arrive { .. } | Act::Expect { .. } | Act::Reset { .. } => self.0.ask(request.clone(), within).await,
+        }
     }
 }

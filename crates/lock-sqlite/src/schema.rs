@@ -12,6 +12,8 @@ use crate::timing::wall_micros;
 const APPLICATION_ID: i32 = 0x6c68_6c6b;
 
 /// The layout that this version writes. A newer one is refused, never guessed at.
+///
+/// Programs of one version may use a file together, also those that do not know the [`ADDITIONS`].
 const VERSION: i32 = 1;
 
 /// A place is found by name and number, so that a queue is one contiguous range of one tree.
@@ -30,10 +32,35 @@ CREATE TABLE tombstones(
 CREATE TABLE counter(one INTEGER PRIMARY KEY CHECK(one = 1), last INTEGER NOT NULL) STRICT;
 ";
 
+/// The holds of a lock that several may hold at once, and the kind of a place: see `modes`. And latches.
+///
+/// They came later, and the version stayed the same, because a program that does not know them is safe beside one that does.
+/// While there are living holds here, the lock's row in `locks` names an owner that nobody is, and lasts as long as
+/// the longest of them. So such a program sees a lock that is held. It takes each place for an exclusive one: what it
+/// hands over is held more strictly than its waiter asked for, until that waiter asks again.
+const ADDITIONS: &str = "
+CREATE TABLE holds(
+    name TEXT NOT NULL, owner TEXT NOT NULL, slots TEXT NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL,
+    note TEXT NOT NULL, boot TEXT NOT NULL, expires_ns INTEGER NOT NULL, PRIMARY KEY(name, owner)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX holds_by_end ON holds(name, boot, expires_ns);
+ALTER TABLE queue ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE latches(
+    name TEXT PRIMARY KEY, generation INTEGER NOT NULL, expected INTEGER, arrived INTEGER NOT NULL, completed INTEGER,
+    boot TEXT NOT NULL, expires_ns INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE arrivals(
+    name TEXT NOT NULL, generation INTEGER NOT NULL, id TEXT NOT NULL, call TEXT NOT NULL,
+    PRIMARY KEY(name, generation, id)
+) STRICT, WITHOUT ROWID;
+";
+
 /// What kind of file was found.
 #[derive(Debug, PartialEq, Eq)]
 enum Contents {
     Ours,
+    /// Ours, from before the additions.
+    Older,
     Empty,
     Newer(i32),
     Foreign,
@@ -41,9 +68,15 @@ enum Contents {
 
 /// Checks that the file is ours, or makes it ours if it is empty, and sets up the connection. Any other file is left
 /// untouched.
+///
+/// Only one process at a time may do this with a file.
 pub(crate) fn adopt(db: &Connection, path: &Path) -> Result<(), Fault> {
     match examine(db)? {
         Contents::Ours => set_up(db, path),
+        Contents::Older => {
+            set_up(db, path)?;
+            Ok(extend(db)?)
+        }
         Contents::Empty => {
             set_up(db, path)?;
             Ok(initialise(db)?)
@@ -65,7 +98,9 @@ pub(crate) fn adopt(db: &Connection, path: &Path) -> Result<(), Fault> {
 fn examine(db: &Connection) -> rusqlite::Result<Contents> {
     let number = |sql: &str| db.query_row(sql, (), |row| row.get::<_, i32>(0));
     let tables = number("SELECT count(*) FROM sqlite_schema")?;
+    let added = number("SELECT count(*) FROM sqlite_schema WHERE name = 'holds'")?;
     Ok(match (number("PRAGMA application_id")?, number("PRAGMA user_version")?) {
+        (APPLICATION_ID, VERSION) if added == 0 => Contents::Older,
         (APPLICATION_ID, VERSION) => Contents::Ours,
         (APPLICATION_ID, version) if version > VERSION => Contents::Newer(version),
         (0, 0) if tables == 0 => Contents::Empty,
@@ -88,11 +123,15 @@ fn set_up(db: &Connection, path: &Path) -> Result<(), Fault> {
 fn initialise(db: &Connection) -> rusqlite::Result<()> {
     let first = wall_micros();
     db.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {TABLES}
+        "BEGIN IMMEDIATE; {TABLES} {ADDITIONS}
          INSERT INTO counter VALUES (1, {first});
          PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};
          COMMIT"
     ))
+}
+
+fn extend(db: &Connection) -> rusqlite::Result<()> {
+    db.execute_batch(&format!("BEGIN IMMEDIATE; {ADDITIONS} COMMIT"))
 }
 
 #[cfg(test)]
@@ -118,8 +157,25 @@ mod tests {
         adopt(&db, &path).unwrap();
         assert_eq!(examine(&db).unwrap(), Contents::Ours);
         adopt(&Connection::open(&path).unwrap(), &path).unwrap();
+        db.execute_batch("DROP TABLE latches; DROP TABLE arrivals").unwrap();
+        adopt(&db, &path).unwrap();
+        assert_eq!(db.query_row("SELECT count(*) FROM arrivals", (), |row| row.get::<_, i32>(0)).unwrap(), 0);
         let synchronous: i32 = db.query_row("PRAGMA synchronous", (), |row| row.get(0)).unwrap();
         assert_eq!(synchronous, 2);
+    }
+
+    #[test]
+    fn a_file_from_before_the_additions_gets_them_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("locks.db");
+        let db = Connection::open(&path).unwrap();
+        let mark = format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}");
+        db.execute_batch(&format!("{TABLES} {mark}")).unwrap();
+        assert_eq!(examine(&db).unwrap(), Contents::Older);
+        for _ in 0..2 {
+            adopt(&Connection::open(&path).unwrap(), &path).unwrap();
+            assert_eq!(examine(&db).unwrap(), Contents::Ours);
+        }
     }
 
     #[test]

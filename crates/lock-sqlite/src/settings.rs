@@ -1,9 +1,10 @@
 //! What all connections of one client share.
 
+use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use lock_core::{Capabilities, Durability, Isolation, Prefix, Waiting};
+use lock_core::{Ability, Capabilities, Durability, Isolation, Location, LockName, ModeKind, Prefix, Waiting};
 
 use crate::config::SqliteConfig;
 use crate::error::BACKEND;
@@ -13,6 +14,8 @@ use crate::wire::SWEEP_EVERY;
 /// Of the async and the blocking backend; each adds the order of its requests.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Durable)
     .with_isolation(Isolation::Isolated)
+    .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
+    .with_abilities(&[Ability::Replace])
     .with_shared_counter();
 
 /// Where the store is, and by which clock its leases are timed.
@@ -27,6 +30,13 @@ pub(crate) struct Settings {
 impl Settings {
     pub(crate) fn new(config: &SqliteConfig, timing: Timing) -> Self {
         Self { path: config.path.clone(), prefix: config.prefix.clone(), timing, new_rows: AtomicU32::new(0) }
+    }
+
+    /// The file is named by its path after symbolic links, which all processes of the machine share.
+    pub(crate) fn locate(&self, name: &LockName) -> Location {
+        let path = fs::canonicalize(&self.path).or_else(|_| std::path::absolute(&self.path));
+        let path = path.as_deref().unwrap_or(&self.path);
+        Location { store: format!("{BACKEND}:{}", path.display()), key: self.prefix.key(name.as_str()) }
     }
 
     /// Whether the new row that is asked for is one that also clears old ones. The first one is: a client may add no

@@ -1,19 +1,40 @@
 //! What a transaction reads and writes, row by row.
 
-use std::time::Duration;
-
 use lock_core::inspect::Entry;
-use lock_core::{ErrorKind, LockName, Note, Operation, Owner, ReleaseRequest, TokenRange, Width};
+use lock_core::{ErrorKind, LockName, Operation, Owner, TokenRange, Ttl, Width};
 use rusqlite::{OptionalExtension, Params, Row, named_params};
 
 use crate::error::{Fault, refusal};
 use crate::timing::wall_micros;
 use crate::transaction::Transaction;
-use crate::wire::{self, Hold, Place, count, nanos, tombstone_for, unsigned};
+use crate::wire::{self, Held, Hold, Place, count, nanos, tombstone_for, unsigned};
 
 impl Transaction<'_> {
-    pub(crate) fn hold(&self, key: &str) -> Result<Option<Hold>, Fault> {
-        self.live(wire::HOLD, key, Hold::from_row)
+    /// How the lock is held now.
+    pub(crate) fn held(&self, key: &str) -> Result<Option<Held>, Fault> {
+        Ok(self.lock(key)?.filter(Held::is_living))
+    }
+
+    /// How the lock was held last, also after the end of that, unless its row was cleared since.
+    pub(crate) fn lock(&self, key: &str) -> Result<Option<Held>, Fault> {
+        self.live(wire::LOCK, key, Held::from_row)
+    }
+
+    /// One of several holds.
+    pub(crate) fn hold_of(&self, key: &str, owner: Owner) -> Result<Option<Hold>, Fault> {
+        let mut statement = self.db.prepare_cached(wire::HOLD)?;
+        let living = named_params! {
+            ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),
+        };
+        Ok(statement.query_row(living, Hold::from_several).optional()?)
+    }
+
+    /// All of several holds, the one that ends last first.
+    pub(crate) fn holds(&self, key: &str) -> Result<Vec<Hold>, Fault> {
+        let mut statement = self.db.prepare_cached(wire::HOLDS)?;
+        let living = named_params! { ":name": key, ":boot": self.boot(), ":now": nanos(self.now) };
+        let rows = statement.query_map(living, Hold::from_several)?;
+        Ok(rows.collect::<Result<_, _>>()?)
     }
 
     pub(crate) fn first_place(&self, key: &str) -> Result<Option<Place>, Fault> {
@@ -28,43 +49,52 @@ impl Transaction<'_> {
         Ok(count(self.db.prepare_cached(wire::POSITION)?.query_row(place, |row| row.get(0))?))
     }
 
-    pub(crate) fn entry(&self, key: &str, name: LockName, hold: &Hold) -> Result<Entry, Fault> {
+    pub(crate) fn entry(&self, key: &str, name: LockName, held: &Held) -> Result<Entry, Fault> {
         let waiters = self.live(wire::WAITERS, key, |row| row.get(0))?.unwrap_or(0);
-        Ok(Entry::exclusive(name, hold.shown(), Some(hold.remaining), count(waiters)))
+        Ok(Entry::exclusive(name, held.last.shown(), Some(held.last.remaining), count(waiters)))
     }
 
-    pub(crate) fn holds_after(&self, key: &str) -> Result<Vec<(String, Hold)>, Fault> {
+    pub(crate) fn held_after(&self, key: &str) -> Result<Vec<(String, Held)>, Fault> {
         let mut statement = self.db.prepare_cached(wire::LIST)?;
         let bounds = named_params! {
             ":name": key, ":limit": wire::SCAN_MAX, ":boot": self.boot(), ":now": nanos(self.now),
         };
-        let rows = statement.query_map(bounds, |row| Ok((row.get(5)?, Hold::from_row(row)?)))?;
+        let rows = statement.query_map(bounds, |row| Ok((row.get(5)?, Held::from_row(row)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Who held the lock last, unless that row was cleared since.
-    pub(crate) fn last_owner(&self, key: &str) -> Result<Option<String>, Fault> {
-        let mut statement = self.db.prepare_cached(wire::LAST_OWNER)?;
-        Ok(statement.query_row(named_params! { ":name": key }, |row| row.get(0)).optional()?)
-    }
-
-    pub(crate) fn set_hold(
-        &self,
-        key: &str,
-        owner: Owner,
-        tokens: TokenRange,
-        note: &Note,
-        valid_for: Duration,
-    ) -> Result<(), Fault> {
+    /// The row of a lock: its hold, or the last one of several under an owner that nobody is.
+    pub(crate) fn set_lock(&self, key: &str, owner: &str, hold: &Hold) -> Result<(), Fault> {
         self.run(
-            wire::SET_HOLD,
+            wire::SET_LOCK,
             named_params! {
-                ":name": key, ":owner": owner.to_wire(),
-                ":low": i64::from(tokens.low()), ":high": i64::from(tokens.high()),
-                ":note": note.to_wire(), ":boot": self.boot(), ":until": nanos(self.now + valid_for),
+                ":name": key, ":owner": owner,
+                ":low": i64::from(hold.tokens.low()), ":high": i64::from(hold.tokens.high()),
+                ":note": hold.note.to_wire(), ":boot": self.boot(), ":until": nanos(self.now + hold.remaining),
             },
         )?;
         Ok(())
+    }
+
+    pub(crate) fn set_hold(&self, key: &str, hold: &Hold) -> Result<(), Fault> {
+        self.run(
+            wire::SET_HOLD,
+            named_params! {
+                ":name": key, ":owner": hold.owner.to_wire(), ":slots": hold.slots.to_string(),
+                ":low": i64::from(hold.tokens.low()), ":high": i64::from(hold.tokens.high()),
+                ":note": hold.note.to_wire(), ":boot": self.boot(), ":until": nanos(self.now + hold.remaining),
+            },
+        )?;
+        Ok(())
+    }
+
+    /// Ends one of several holds. Returns whether it was living; `None` if there was none.
+    pub(crate) fn end_hold(&self, key: &str, owner: Owner) -> Result<Option<bool>, Fault> {
+        let mut statement = self.db.prepare_cached(wire::END_HOLD)?;
+        let params = named_params! {
+            ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),
+        };
+        Ok(statement.query_row(params, |row| row.get(0)).optional()?)
     }
 
     pub(crate) fn drop_place(&self, key: &str, owner: Owner) -> Result<usize, Fault> {
@@ -105,10 +135,11 @@ impl Transaction<'_> {
         Err(error.with_remedy("ask again as another owner").into())
     }
 
-    pub(crate) fn bury(&self, key: &str, request: &ReleaseRequest) -> Result<(), Fault> {
-        let until = nanos(self.now + tombstone_for(request.terms.ttl));
+    /// Refuses late claims of an owner that were for this ttl.
+    pub(crate) fn bury(&self, key: &str, owner: Owner, ttl: Ttl) -> Result<(), Fault> {
+        let until = nanos(self.now + tombstone_for(ttl));
         let tombstone =
-            named_params! { ":name": key, ":owner": request.owner.to_wire(), ":boot": self.boot(), ":until": until };
+            named_params! { ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":until": until };
         self.run(wire::SET_TOMBSTONE, tombstone)?;
         self.sweep(key)
     }

@@ -2,16 +2,18 @@
 //!
 //! A moment at which something ends is a moment at which it has ended.
 
-use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
+use std::time::Duration;
+
 use lock_core::{
-    Answer, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Moment, Operation, Queueing, ReleaseRequest,
-    Released, Renewed, TokenRange,
+    Answer, BackendError, Certainty, Claim, ErrorKind, Fenced, Lease, Mode, Moment, Operation, Queueing,
+    ReleaseRequest, Released, Renewed, Slots, TokenRange,
 };
 use rusqlite::{Connection, named_params};
 
-use crate::error::Fault;
+use crate::error::{BACKEND, Fault, refusal};
+use crate::modes::kind;
 use crate::settings::Settings;
-use crate::wire::{self, Hold, Place, nanos, place_for, signed};
+use crate::wire::{self, Held, Hold, Standing, nanos, place_for, signed};
 
 /// The tables at one moment. A writing transaction is alone with them; a reading one changes nothing.
 pub(crate) struct Transaction<'a> {
@@ -29,19 +31,37 @@ impl<'a> Transaction<'a> {
     pub(crate) fn acquire(&self, claim: &Claim) -> Result<Answer, Fault> {
         let key = self.key(&claim.name);
         self.refuse_given_up(&key, claim.owner)?;
-        let mut hold = self.hold(&key)?;
-        if hold.is_none() && self.first_place(&key)?.is_some_and(|next| next.owner != claim.owner) {
-            self.hand_over(&key, Operation::Acquire)?;
-            hold = self.hold(&key)?;
+        let held = self.held(&key)?;
+        if let Some(own) = self.own(&key, held.as_ref(), claim.owner)? {
+            return self.grant_again(&key, claim, held.map(|held| held.mode), own);
         }
-        match hold {
-            None => {
-                self.sweep(&key)?;
-                self.grant(&key, claim, self.draw(claim.width, Operation::Acquire)?)
+        match (claim.replaces, held) {
+            (Some(old), held) => self.replace(&key, claim, held, old),
+            (None, Some(held)) if held.mode == Mode::Exclusive => {
+                refuse_other_use(claim, Some(held.mode))?;
+                self.put_off(&key, claim, &held, held.last.remaining)
             }
-            Some(hold) if hold.owner == claim.owner => self.grant(&key, claim, hold.tokens),
-            Some(hold) => self.put_off(&key, claim, &hold),
+            (None, held) => self.join(&key, claim, held.map(|held| held.mode)),
         }
+    }
+
+    /// Answers a claim on a lock that is free, or that several may hold.
+    fn join(&self, key: &str, claim: &Claim, held: Option<Mode>) -> Result<Answer, Fault> {
+        let mut standing = self.standing(key, held)?;
+        refuse_other_use(claim, held.or(standing.next.as_ref().map(|next| next.mode)))?;
+        self.hand_over(key, &mut standing, Some(claim.owner), Operation::Acquire)?;
+        let first = standing.next.as_ref().filter(|next| next.owner != claim.owner).map(|next| next.mode);
+        let slots = match first {
+            None => self.fit(key, standing.mode, claim.terms.mode)?,
+            Some(_) => None,
+        };
+        if let Some(slots) = slots {
+            self.sweep(key)?;
+            return self.grant(key, claim, standing, self.draw(claim.width, Operation::Acquire)?, slots);
+        }
+        let held = self.held(key)?.ok_or_else(|| contradiction(claim))?;
+        let fits_in = self.fits_in(key, &held, first.unwrap_or(claim.terms.mode))?;
+        self.put_off(key, claim, &held, fits_in)
     }
 
     pub(crate) fn renew(&self, leases: &[Lease]) -> Result<Vec<Renewed>, Fault> {
@@ -49,108 +69,116 @@ impl<'a> Transaction<'a> {
     }
 
     fn renew_one(&self, lease: &Lease) -> Result<Renewed, Fault> {
-        let valid_for = lease.terms.ttl.get();
+        let (key, valid_for) = (self.key(&lease.name), lease.terms.ttl.get());
+        // An older program may have handed it over, as an exclusive one.
+        let several = match lease.terms.mode {
+            Mode::Exclusive => None,
+            Mode::Shared | Mode::Permits { .. } | _ => {
+                self.held(&key)?.map(|held| held.mode).filter(|mode| *mode != Mode::Exclusive)
+            }
+        };
         let renewed = self.run(
-            wire::RENEW,
+            if several.is_some() { wire::RENEW_HOLD } else { wire::RENEW_LOCK },
             named_params! {
-                ":name": self.key(&lease.name), ":owner": lease.owner.to_wire(),
+                ":name": key, ":owner": lease.owner.to_wire(),
                 ":low": i64::from(lease.tokens.low()), ":high": i64::from(lease.tokens.high()),
                 ":boot": self.boot(), ":now": nanos(self.now), ":until": nanos(self.now + valid_for),
             },
         )?;
-        Ok(if renewed == 1 { Renewed::Renewed { valid_for, wanted: false } } else { Renewed::NotHeld })
+        let wanted = match several {
+            Some(mode) if renewed == 1 => {
+                self.restate(&key, mode)?;
+                self.first_place(&key)?.is_some()
+            }
+            Some(_) | None => false,
+        };
+        Ok(if renewed == 1 { Renewed::Renewed { valid_for, wanted } } else { Renewed::NotHeld })
     }
 
     pub(crate) fn release(&self, request: &ReleaseRequest) -> Result<Released, Fault> {
         let key = self.key(&request.name);
         self.drop_dead_places(&key)?;
         let left = self.drop_place(&key, request.owner)?;
-        let holds = self.hold(&key)?.is_some_and(|hold| hold.owner == request.owner);
-        if self.last_owner(&key)?.is_some_and(|owner| owner == request.owner.to_wire()) {
-            self.hand_over(&key, Operation::Release)?;
+        let held = self.lock(&key)?;
+        let ended = self.end(&key, held.as_ref(), request.owner)?;
+        match held {
+            // A place may have been in the way of those behind it.
+            Some(held) if ended.is_some() || (left > 0 && held.mode != Mode::Exclusive) => {
+                self.pass_on(&key, held.mode, Operation::Release)?;
+            }
+            Some(_) | None => {}
         }
         match request.certainty {
             Certainty::Answered => {}
-            Certainty::Unknown => self.bury(&key, request)?,
+            Certainty::Unknown => self.bury(&key, request.owner, request.terms.ttl)?,
         }
-        Ok(match (holds, left) {
-            (true, _) => Released::Released,
-            (false, 1..) => Released::Left,
-            (false, 0) => Released::NotHeld,
+        Ok(match (ended, left) {
+            (Some(true), _) => Released::Released,
+            (_, 1..) => Released::Left,
+            (_, 0) => Released::NotHeld,
         })
     }
 
     pub(crate) fn fence(&self, lease: &Lease) -> Result<Fenced, Fault> {
-        Ok(match self.hold(&self.key(&lease.name))? {
-            Some(hold) if hold.owner == lease.owner && hold.tokens == lease.tokens => Fenced::Acknowledged,
-            Some(hold) if hold.tokens.low() > lease.tokens.high() => Fenced::Higher(hold.tokens.low()),
-            Some(_) | None => Fenced::NotHeld,
+        let key = self.key(&lease.name);
+        let held = self.held(&key)?;
+        let own = self.own(&key, held.as_ref(), lease.owner)?;
+        Ok(match (own, held) {
+            (Some(own), _) if own.tokens == lease.tokens => Fenced::Acknowledged,
+            (_, Some(held)) if held.last.tokens.low() > lease.tokens.high() => Fenced::Higher(held.last.tokens.low()),
+            (_, _) => Fenced::NotHeld,
         })
     }
 
-    pub(crate) fn holder(&self, name: &LockName) -> Result<Option<Entry>, Fault> {
-        let key = self.key(name);
-        self.hold(&key)?.map(|hold| self.entry(&key, name.clone(), &hold)).transpose()
-    }
-
-    pub(crate) fn list(&self, query: &Query) -> Result<Page, Fault> {
-        let prefix = &self.settings.prefix;
-        let after = prefix.key(query.cursor.as_ref().map_or("", |cursor| cursor.0.as_str()));
-        // At least one, or the listing would never end.
-        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).max(1);
-        let mut entries = Vec::new();
-        let (mut seen, mut last) = (0, None);
-        for (key, hold) in self.holds_after(&after)? {
-            let Some(name) = prefix.name(&key) else { break };
-            if glob_matches(&query.pattern, name.as_str()) {
-                if entries.len() == limit {
-                    return Ok(Page { entries, next: last.map(Cursor) });
-                }
-                entries.push(self.entry(&key, name.clone(), &hold)?);
-            }
-            seen += 1;
-            last = Some(name.as_str().to_owned());
-        }
-        let next = if seen == wire::SCAN_MAX { last.map(Cursor) } else { None };
-        Ok(Page { entries, next })
-    }
-
-    pub(crate) fn revoke(&self, name: &LockName, token: FencingToken) -> Result<Revoked, Fault> {
-        let key = self.key(name);
-        let spans = |hold: Hold| (hold.tokens.low()..=hold.tokens.high()).contains(&token);
-        if !self.hold(&key)?.is_some_and(spans) {
-            return Ok(Revoked::NotHeld);
-        }
-        self.hand_over(&key, Operation::Inspect)?;
-        Ok(Revoked::Revoked)
-    }
-
-    /// Who holds the lock now, and who is the next in line.
-    pub(crate) fn look(&self, name: &LockName) -> Result<(Option<Hold>, Option<Place>), Fault> {
-        let key = self.key(name);
-        Ok((self.hold(&key)?, self.first_place(&key)?))
-    }
-
-    /// Stores the claim's hold for its ttl; a holder no longer waits.
-    fn grant(&self, key: &str, claim: &Claim, tokens: TokenRange) -> Result<Answer, Fault> {
-        let valid_for = claim.terms.ttl.get();
+    /// Stores the claim's hold for its ttl beside the others; a holder no longer waits. Those behind it follow if they fit.
+    pub(crate) fn grant(
+        &self,
+        key: &str,
+        claim: &Claim,
+        standing: Standing,
+        tokens: TokenRange,
+        slots: Slots,
+    ) -> Result<Answer, Fault> {
+        let (mode, valid_for) = (claim.terms.mode, claim.terms.ttl.get());
+        let hold = Hold { owner: claim.owner, tokens, slots, note: claim.note.clone(), remaining: valid_for };
         self.drop_place(key, claim.owner)?;
-        self.set_hold(key, claim.owner, tokens, &claim.note, valid_for)?;
-        let lease = claim.lease(tokens);
-        Ok(Answer::Granted { lease, valid_for, wanted: false })
+        self.store(key, standing.mode, mode, &hold)?;
+        let wanted = match standing.next {
+            None => false,
+            Some(_) => {
+                let mut standing = self.standing(key, Some(mode))?;
+                self.hand_over(key, &mut standing, None, Operation::Acquire)?;
+                standing.next.is_some()
+            }
+        };
+        let lease = Lease { slots: hold.slots, ..claim.lease(tokens) };
+        Ok(Answer::Granted { lease, valid_for, wanted })
     }
 
-    /// Answers a claim on a lock that somebody else holds.
-    fn put_off(&self, key: &str, claim: &Claim, hold: &Hold) -> Result<Answer, Fault> {
-        let (remaining, holder) = (Some(hold.remaining), hold.shown());
+    /// Answers a claim of an owner that holds the lock: nothing changes but the time.
+    fn grant_again(&self, key: &str, claim: &Claim, held: Option<Mode>, own: Hold) -> Result<Answer, Fault> {
+        let slots = match (held, claim.terms.mode) {
+            (Some(Mode::Exclusive), Mode::Exclusive | Mode::Shared) | (Some(Mode::Shared), Mode::Shared) => Slots::NONE,
+            // An older program handed it over, as an exclusive one.
+            (Some(Mode::Exclusive), Mode::Permits { count, .. }) => Slots::new(0..count.get()),
+            (Some(held @ Mode::Permits { .. }), mode) if held.suits(mode) => own.slots,
+            (_, _) => return Err(contradiction(claim).into()),
+        };
+        let standing = Standing { mode: held, next: self.first_place(key)? };
+        self.grant(key, claim, standing, own.tokens, slots)
+    }
+
+    /// Answers a claim on a lock that others hold, or that others wait for.
+    fn put_off(&self, key: &str, claim: &Claim, held: &Held, fits_in: Duration) -> Result<Answer, Fault> {
         match claim.queueing {
             Queueing::Wanted => {
+                let (remaining, holder) = (Some(fits_in), held.last.shown());
                 let position = self.take_place(key, claim)?;
                 Ok(Answer::Queued { position, remaining, valid_for: place_for(claim.terms.ttl), holder, drawn: None })
             }
             Queueing::Unwanted => {
                 self.drop_place(key, claim.owner)?;
-                Ok(Answer::Busy { remaining, holder, drawn: None })
+                Ok(busy(held, fits_in))
             }
         }
     }
@@ -160,31 +188,40 @@ impl<'a> Transaction<'a> {
         let owner = claim.owner.to_wire();
         let (boot, now, until) = (self.boot(), nanos(self.now), nanos(self.now + place_for(claim.terms.ttl)));
         let (ttl, width, note) = (signed(claim.terms.ttl.as_millis()), signed(claim.width.get()), claim.note.to_wire());
+        let kind = kind(claim.terms.mode);
         let refreshed = self.run(
             wire::REFRESH_PLACE,
-            named_params! { ":name": key, ":owner": owner, ":ttl": ttl, ":width": width, ":note": note,
+            named_params! { ":name": key, ":owner": owner, ":ttl": ttl, ":width": width, ":kind": kind, ":note": note,
             ":boot": boot, ":now": now, ":until": until },
         )?;
         if refreshed == 0 {
             self.drop_dead_places(key)?;
             self.run(
                 wire::APPEND_PLACE,
-                named_params! { ":name": key, ":owner": owner, ":ttl": ttl, ":width": width, ":note": note,
-                ":boot": boot, ":until": until },
+                named_params! { ":name": key, ":owner": owner, ":ttl": ttl, ":width": width, ":kind": kind,
+                ":note": note, ":boot": boot, ":until": until },
             )?;
         }
         self.position(key, claim.owner)
     }
+}
 
-    /// Ends the hold and gives the lock to the first live place, for as long as a place lasts: if that waiter has
-    /// stopped meanwhile, the next need not wait for a whole ttl.
-    fn hand_over(&self, key: &str, operation: Operation) -> Result<(), Fault> {
-        let Some(next) = self.first_place(key)? else {
-            self.run(wire::CLEAR_HOLD, named_params! { ":name": key })?;
-            return Ok(());
-        };
-        let tokens = self.draw(next.width, operation)?;
-        self.drop_place(key, next.owner)?;
-        self.set_hold(key, next.owner, tokens, &next.note, place_for(next.ttl))
+pub(crate) fn busy(held: &Held, fits_in: Duration) -> Answer {
+    Answer::Busy { remaining: Some(fits_in), holder: held.last.shown(), drawn: None }
+}
+
+fn refuse_other_use(claim: &Claim, used: Option<Mode>) -> Result<(), Fault> {
+    match used {
+        Some(used) if !used.suits(claim.terms.mode) => {
+            Err(BackendError::in_other_use(BACKEND, used, claim.terms.mode).into())
+        }
+        Some(_) | None => Ok(()),
     }
+}
+
+/// The rows are not as any program of ours leaves them.
+fn contradiction(claim: &Claim) -> BackendError {
+    let message = format!("the rows of {:?} contradict each other", claim.name.as_str());
+    refusal(Operation::Acquire, ErrorKind::Protocol, message)
+        .with_remedy("check that only this library writes the file")
 }

@@ -1,6 +1,7 @@
 //! The verbs as requests: the kind of transaction that each needs, and what it reports to the watcher.
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{Request, Seen};
 use lock_core::{Answer, Claim, Fenced, FencingToken, Lease, LockName, Operation, ReleaseRequest, Released, Renewed};
 
 use crate::error::Fault;
@@ -106,6 +107,30 @@ impl Verb for Revocation {
 
     fn work(&self, transaction: &Transaction<'_>) -> Result<Revoked, Fault> {
         transaction.revoke(&self.0, self.1)
+    }
+}
+
+/// A request that may change a latch.
+impl Verb for Request {
+    type Answer = Seen;
+    const OPERATION: Operation = Operation::Latch;
+    const ACCESS: Access = Access::Write;
+
+    fn work(&self, transaction: &Transaction<'_>) -> Result<Seen, Fault> {
+        transaction.latch(self)
+    }
+}
+
+/// A look at the latch of this name.
+pub(crate) struct Glance(pub(crate) LockName);
+
+impl Verb for Glance {
+    type Answer = Seen;
+    const OPERATION: Operation = Operation::Latch;
+    const ACCESS: Access = Access::Read;
+
+    fn work(&self, transaction: &Transaction<'_>) -> Result<Seen, Fault> {
+        transaction.seen(&self.0)
     }
 }
 

@@ -5,9 +5,11 @@
 use std::error::Error;
 use std::time::Duration;
 
-use lock_core::{FencingToken, Holder, Moment, Note, Owner, TokenRange, Ttl, Width};
+use lock_core::{FencingToken, Holder, Mode, Moment, Note, Owner, Slots, TokenRange, Ttl, Width};
 use rusqlite::types::Type;
 use rusqlite::{Error as SqlError, Row};
+
+use crate::modes;
 
 /// The longest lease of a place in the queue, and of a lock that was handed over and not renewed yet.
 ///
@@ -30,22 +32,44 @@ pub(crate) fn tombstone_for(ttl: Ttl) -> Duration {
     ttl.get().max(TOMBSTONE_MIN)
 }
 
-pub(crate) const HOLD: &str = "SELECT owner, low, high, note, expires_ns - :now FROM locks
-    WHERE name = :name AND boot = :boot AND expires_ns > :now";
-pub(crate) const LAST_OWNER: &str = "SELECT owner FROM locks WHERE name = :name";
-pub(crate) const SET_HOLD: &str = "INSERT OR REPLACE INTO locks(name, owner, low, high, note, boot, expires_ns)
+/// The row of a lock, also after its end.
+pub(crate) const LOCK: &str = "SELECT owner, low, high, note, iif(boot = :boot, expires_ns - :now, 0) FROM locks
+    WHERE name = :name";
+pub(crate) const SET_LOCK: &str = "INSERT OR REPLACE INTO locks(name, owner, low, high, note, boot, expires_ns)
     VALUES (:name, :owner, :low, :high, :note, :boot, :until)";
-pub(crate) const CLEAR_HOLD: &str = "DELETE FROM locks WHERE name = :name";
-pub(crate) const RENEW: &str = "UPDATE locks SET expires_ns = :until
+pub(crate) const CLEAR_LOCK: &str = "DELETE FROM locks WHERE name = :name";
+pub(crate) const RENEW_LOCK: &str = "UPDATE locks SET expires_ns = :until
     WHERE name = :name AND owner = :owner AND low = :low AND high = :high AND boot = :boot AND expires_ns > :now";
 
-pub(crate) const FIRST_PLACE: &str = "SELECT owner, ttl_ms, width, note, expires_ns - :now FROM queue
+/// One of several holds. They count only beside a living row of their lock that says so.
+pub(crate) const HOLD: &str = "SELECT owner, low, high, note, expires_ns - :now, slots FROM holds
+    WHERE name = :name AND owner = :owner AND boot = :boot AND expires_ns > :now";
+pub(crate) const HOLDS: &str = "SELECT owner, low, high, note, expires_ns - :now, slots FROM holds
+    WHERE name = :name AND boot = :boot AND expires_ns > :now ORDER BY expires_ns DESC";
+pub(crate) const LAST_HOLD: &str = "SELECT owner, low, high, note, expires_ns - :now, slots FROM holds
+    WHERE name = :name AND boot = :boot AND expires_ns > :now ORDER BY expires_ns DESC LIMIT 1";
+pub(crate) const SET_HOLD: &str = "INSERT OR REPLACE INTO holds(name, owner, slots, low, high, note, boot, expires_ns)
+    VALUES (:name, :owner, :slots, :low, :high, :note, :boot, :until)";
+pub(crate) const RENEW_HOLD: &str = "UPDATE holds SET expires_ns = :until
+    WHERE name = :name AND owner = :owner AND low = :low AND high = :high AND boot = :boot AND expires_ns > :now";
+pub(crate) const OTHER_HOLD: &str = "SELECT 1 FROM holds
+    WHERE name = :name AND owner <> :owner AND boot = :boot AND expires_ns > :now";
+/// Returns whether it was living.
+pub(crate) const END_HOLD: &str = "DELETE FROM holds WHERE name = :name AND owner = :owner
+    RETURNING boot = :boot AND expires_ns > :now";
+pub(crate) const REVOKE_HOLD: &str = "DELETE FROM holds
+    WHERE name = :name AND :token BETWEEN low AND high AND boot = :boot AND expires_ns > :now";
+pub(crate) const CLEAR_HOLDS: &str = "DELETE FROM holds WHERE name = :name";
+
+pub(crate) const FIRST_PLACE: &str = "SELECT owner, ttl_ms, width, note, expires_ns - :now, kind FROM queue
     WHERE name = :name AND boot = :boot AND expires_ns > :now ORDER BY place LIMIT 1";
 pub(crate) const REFRESH_PLACE: &str =
-    "UPDATE queue SET ttl_ms = :ttl, width = :width, note = :note, expires_ns = :until
+    "UPDATE queue SET ttl_ms = :ttl, width = :width, kind = :kind, note = :note, expires_ns = :until
     WHERE name = :name AND owner = :owner AND boot = :boot AND expires_ns > :now";
-pub(crate) const APPEND_PLACE: &str = "INSERT INTO queue(name, place, owner, ttl_ms, width, note, boot, expires_ns)
-    SELECT :name, coalesce(max(place), 0) + 1, :owner, :ttl, :width, :note, :boot, :until FROM queue WHERE name = :name";
+pub(crate) const APPEND_PLACE: &str =
+    "INSERT INTO queue(name, place, owner, ttl_ms, width, kind, note, boot, expires_ns)
+    SELECT :name, coalesce(max(place), 0) + 1, :owner, :ttl, :width, :kind, :note, :boot, :until
+    FROM queue WHERE name = :name";
 pub(crate) const POSITION: &str = "SELECT count(*) FROM queue WHERE name = :name AND boot = :boot AND expires_ns > :now
     AND place <= (SELECT place FROM queue WHERE name = :name AND owner = :owner)";
 pub(crate) const WAITERS: &str = "SELECT count(*) FROM queue WHERE name = :name AND boot = :boot AND expires_ns > :now";
@@ -93,27 +117,59 @@ pub(crate) const SWEEP_EVERY: u32 = 16;
 /// How many rows a sweep reads in each of its two places: bounded, and far more than were added since the last sweep.
 pub(crate) const SWEEP_ROWS: u32 = 8 * SWEEP_EVERY;
 
-pub(crate) const SWEEPS: [&str; 3] =
-    [sweep!("locks", "name"), sweep!("queue", "name, place"), sweep!("tombstones", "name, owner")];
+pub(crate) const SWEEPS: [&str; 4] = [
+    sweep!("locks", "name"),
+    sweep!("holds", "name, owner"),
+    sweep!("queue", "name, place"),
+    sweep!("tombstones", "name, owner"),
+];
 
-/// A live hold, from the first columns of a row.
-#[derive(Debug)]
+/// A hold, from the first columns of a row.
+#[derive(Clone, Debug)]
 pub(crate) struct Hold {
     pub(crate) owner: Owner,
     pub(crate) tokens: TokenRange,
-    note: Note,
+    pub(crate) slots: Slots,
+    pub(crate) note: Note,
+    /// Zero after its end.
     pub(crate) remaining: Duration,
 }
 
-impl Hold {
+/// How a lock is held.
+#[derive(Debug)]
+pub(crate) struct Held {
+    /// Of permits, for one.
+    pub(crate) mode: Mode,
+    /// Of several holds the one that ends last, without its owner and its slots.
+    pub(crate) last: Hold,
+}
+
+impl Held {
+    /// From the row of a lock.
     pub(crate) fn from_row(row: &Row<'_>) -> Result<Self, SqlError> {
+        Ok(Self { mode: modes::from_owner(row.get_ref(0)?.as_str()?), last: Hold::from_row(row)? })
+    }
+
+    pub(crate) fn is_living(&self) -> bool {
+        !self.last.remaining.is_zero()
+    }
+}
+
+impl Hold {
+    fn from_row(row: &Row<'_>) -> Result<Self, SqlError> {
         let token = |column| parsed(column, FencingToken::try_from(row.get::<_, i64>(column)?));
         Ok(Self {
             owner: owner(row, 0)?,
             tokens: parsed(1, TokenRange::new(token(1)?, token(2)?))?,
+            slots: Slots::NONE,
             note: note(row, 3)?,
             remaining: Duration::from_nanos(unsigned(row.get(4)?)),
         })
+    }
+
+    /// From the row of one of several holds.
+    pub(crate) fn from_several(row: &Row<'_>) -> Result<Self, SqlError> {
+        Ok(Self { slots: slots(row, 5)?, ..Self::from_row(row)? })
     }
 
     pub(crate) fn shown(&self) -> Holder {
@@ -126,6 +182,7 @@ impl Hold {
 pub(crate) struct Place {
     pub(crate) owner: Owner,
     pub(crate) ttl: Ttl,
+    pub(crate) mode: Mode,
     pub(crate) width: Width,
     pub(crate) note: Note,
     pub(crate) remaining: Duration,
@@ -133,15 +190,29 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn from_row(row: &Row<'_>) -> Result<Self, SqlError> {
-        let width = usize::try_from(row.get::<_, i64>(2)?).unwrap_or(1);
+        let width = Width::for_waiters(usize::try_from(row.get::<_, i64>(2)?).unwrap_or(1));
         Ok(Self {
             owner: owner(row, 0)?,
             ttl: parsed(1, Ttl::new(Duration::from_millis(unsigned(row.get(1)?))))?,
-            width: Width::for_waiters(width),
+            mode: modes::from_kind(row.get(5)?, width),
+            width,
             note: note(row, 3)?,
             remaining: Duration::from_nanos(unsigned(row.get(4)?)),
         })
     }
+}
+
+/// How a lock is held, and whose turn is next.
+pub(crate) struct Standing {
+    /// `None` if nobody holds it.
+    pub(crate) mode: Option<Mode>,
+    /// The first in line. Not looked up while one alone holds the lock: nothing fits beside that.
+    pub(crate) next: Option<Place>,
+}
+
+fn slots(row: &Row<'_>, column: usize) -> Result<Slots, SqlError> {
+    let numbers = row.get_ref(column)?.as_str()?.split(',').filter(|number| !number.is_empty());
+    Ok(Slots::new(parsed(column, numbers.map(str::parse).collect::<Result<Vec<u32>, _>>())?))
 }
 
 fn owner(row: &Row<'_>, column: usize) -> Result<Owner, SqlError> {

@@ -54,6 +54,10 @@ impl Worker {
         Self::new(Store::unopened(Arc::clone(&self.settings)), Arc::clone(&self.alarms))
     }
 
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     pub(crate) fn watcher(&self) -> &Watcher {
         &self.watcher
     }

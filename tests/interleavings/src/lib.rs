@@ -41,6 +41,10 @@ mod lock;
 mod locked;
 #[path = "../../../crates/lock-host/src/macros.rs"]
 mod macros;
+#[path = "../../../crates/lock-host/src/member.rs"]
+mod member;
+#[path = "../../../crates/lock-host/src/named_latch.rs"]
+mod named_latch;
 #[path = "../../../crates/lock-host/src/observer.rs"]
 mod observer;
 #[path = "../../../crates/lock-host/src/options.rs"]
@@ -62,6 +66,8 @@ mod renewals;
 mod sharded;
 #[path = "../../../crates/lock-host/src/site.rs"]
 mod site;
+#[path = "../../../crates/lock-host/src/sleepers.rs"]
+mod sleepers;
 #[path = "../../../crates/lock-host/src/stations.rs"]
 mod stations;
 #[path = "../../../crates/lock-host/src/untraced.rs"]
@@ -81,6 +87,8 @@ mod driver;
 mod guard;
 #[path = "../../../crates/lock-blocking/src/keeper.rs"]
 mod keeper;
+#[path = "../../../crates/lock-blocking/src/latch.rs"]
+mod latch;
 #[path = "../../../crates/lock-blocking/src/loss.rs"]
 mod loss;
 #[path = "../../../crates/lock-blocking/src/mutex.rs"]
@@ -107,10 +115,13 @@ pub use guard::Guard;
 pub use host::{note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
+pub use latch::Latch;
 pub use lock::Lock;
 pub use locked::Telling;
 pub use loss::LossWatch;
+pub use member::{ClientId, Member};
 pub use mutex::Mutex;
+pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
 pub use options::LockOptions;
 pub use outcome::Outcome;
@@ -119,6 +130,7 @@ pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};
 pub use site::{Driver, Inner, Locked, Site, Waiters};
+pub use sleepers::Wake;
 pub use stations::Stations;
 pub use store::Store;
 pub use turn::{Held, Standing, Turn, WeakHeld};

@@ -41,3 +41,18 @@ async fn every_clone_learns_of_a_loss() {
         assert!(matches!(&outcome, Err(ReleaseError::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
     }
 }
+
+#[tokio::test]
+async fn a_lock_is_acquired_again_only_while_it_is_held() {
+    let bench = Bench::new();
+    let most = Duration::from_secs(5);
+    let (lock, other) = (bench.client().mutex("a").max_hold(most), bench.client().mutex("a"));
+    let guard = lock.acquire().await.unwrap().share();
+    assert!(lock.is_held_by(&guard) && lock.clone().is_held_by(&guard) && !other.is_held_by(&guard));
+    let again = guard.again().unwrap();
+    assert_eq!(again.fencing_token(), guard.fencing_token());
+    guard.release().await.unwrap();
+    assert!(!bench.is_free("a").await);
+    bench.clock.advance(most);
+    assert_eq!(again.again().unwrap_err().reason, LossReason::MaxHold);
+}

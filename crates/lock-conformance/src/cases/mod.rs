@@ -10,6 +10,7 @@ pub mod facades;
 pub mod failure;
 pub mod fencing;
 pub mod keeping;
+pub mod latching;
 pub mod ownership;
 pub mod permits;
 pub mod replacing;

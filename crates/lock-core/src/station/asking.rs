@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use super::Station;
 use super::io::{ActionId, Request};
+use super::line::Waiter;
 use super::progress::Progress;
 use super::quest::{Grant, Hint, Place, Quest};
 use crate::policy::pace;
 use crate::{
-    AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Moment, Operation,
-    Queueing, Ttl, Waiting,
+    AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Mode, Moment, Operation,
+    Queueing, Terms, Ttl, Waiting, Width,
 };
 
 /// This many stale grants in a row are a failure: the store answers too slowly for the ttl, and may continue to.
@@ -22,14 +23,14 @@ impl Station {
             return;
         }
         if let Some(terms) = self.line.terms() {
-            let quest = Box::new(Quest::new(self.owners.draw(), terms, now));
+            let quest = Box::new(Quest::new(self.owners.draw(), terms, None, now));
             self.ask(now, quest);
         }
     }
 
     /// Sends the next claim of a quest.
     pub(super) fn ask(&mut self, now: Moment, mut quest: Box<Quest>) {
-        let Some(waiter) = self.line.front_with(quest.terms) else { return self.leave_queue(now, &quest) };
+        let Some(waiter) = self.waiter_of(&quest) else { return self.leave_queue(now, &quest) };
         if quest.is_unknown_to_store() {
             (quest.basis, quest.floor) = (now, self.floor.get());
         }
@@ -37,10 +38,10 @@ impl Station {
             name: self.name.clone(),
             owner: quest.owner,
             terms: quest.terms,
-            width: quest.granted.unwrap_or_else(|| self.line.width(quest.terms, self.policy.chain)),
+            width: quest.granted.unwrap_or_else(|| self.width(quest.terms)),
             floor: quest.floor,
             note: waiter.join.note.clone(),
-            queueing: self.line.queueing(),
+            queueing: self.queueing(&quest),
             replaces: None,
         };
         self.last_asked = Some(quest.owner);
@@ -49,12 +50,37 @@ impl Station {
         self.quests.push(quest);
     }
 
+    /// The waiter that the quest is for.
+    fn waiter_of(&self, quest: &Quest) -> Option<&Waiter> {
+        match quest.turn {
+            Some(turn) => self.line.get(turn),
+            None => self.line.front_with(quest.terms),
+        }
+    }
+
+    /// Whether a waiter that the quest is for could use a place in the store's queue.
+    fn queueing(&self, quest: &Quest) -> Queueing {
+        match quest.turn {
+            Some(turn) => self.line.get(turn).map_or(Queueing::Unwanted, Waiter::queueing),
+            None => self.line.queueing(),
+        }
+    }
+
+    /// How many tokens to ask for.
+    fn width(&self, terms: Terms) -> Width {
+        match terms.mode {
+            Mode::Exclusive | Mode::Shared => self.line.width(terms, self.policy.chain),
+            Mode::Permits { .. } => terms.mode.width(),
+        }
+    }
+
     pub(super) fn on_acquire_reply(&mut self, now: Moment, id: ActionId, result: Result<Answer, BackendError>) {
         if let Some((asked_at, replacement)) = self.take_replacement(id) {
             self.on_replacement_answer(now, asked_at, replacement, result);
         } else if let Some((asked_at, quest)) = self.take_asking(id) {
+            let turn = quest.turn;
             self.on_answer(now, asked_at, quest, result);
-            self.refuse_exhausted(now);
+            self.refuse_exhausted(now, turn);
         }
     }
 
@@ -88,12 +114,12 @@ impl Station {
                 let wake = self.queue_pace(&holder, remaining, position);
                 let again_at = (asked_at + valid_for / 3).min(now + wake).max(now + pace::SOONEST);
                 quest.answered(Place::Queued, holder, drawn);
-                self.refuse_impatient(quest.holder.clone());
+                self.refuse_answered(&quest);
                 self.wait(now, quest, again_at);
             }
             Ok(Answer::Busy { remaining, holder, drawn }) => {
                 quest.answered(Place::Outside, holder, drawn);
-                self.refuse_impatient(quest.holder.clone());
+                self.refuse_answered(&quest);
                 let poll = self.dice.spread(pace::poll(quest.tries)).max(pace::SOONEST);
                 let wake = remaining.map_or(poll, |remaining| poll.min(pace::after_expiry(remaining, 1)));
                 // The store kept nothing of the claim. The next one has another owner, so leftovers of this one at the
@@ -132,11 +158,12 @@ impl Station {
     }
 
     fn on_ask_error(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
-        let again = error.kind().is_transient() && self.line.queueing() == Queueing::Wanted;
-        if again {
-            self.fail_impatient(&error);
-        } else {
-            self.refuse_all(error.clone().into());
+        let again = error.kind().is_transient() && self.queueing(&quest) == Queueing::Wanted;
+        if error.kind().is_transient() {
+            self.fail_impatient(quest.turn, &error);
+        }
+        if !again {
+            self.refuse_served(quest.turn, error.clone().into());
         }
         if error.effect() == Effect::Unknown {
             quest.certainty = Certainty::Unknown;
@@ -155,9 +182,10 @@ impl Station {
 
     /// Continues under an owner that the store has never seen, at the same pace.
     fn with_next_owner(&mut self, now: Moment, quest: Quest) -> Box<Quest> {
-        let (owner, terms) = (self.owners.draw(), self.line.terms().unwrap_or(quest.terms));
-        let Quest { tries, hint, holder, drawn, .. } = quest;
-        Box::new(Quest { tries, hint, holder, drawn, ..Quest::new(owner, terms, now) })
+        let first = self.line.terms().filter(|_| quest.turn.is_none());
+        let Quest { terms, turn, tries, hint, holder, drawn, .. } = quest;
+        let next = Quest::new(self.owners.draw(), first.unwrap_or(terms), turn, now);
+        Box::new(Quest { tries, hint, holder, drawn, ..next })
     }
 
     fn retry(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
@@ -168,7 +196,7 @@ impl Station {
     }
 
     /// Processes a grant, by reply or by transfer: admits a waiter, asks again, or gives the lease back.
-    fn on_grant(&mut self, now: Moment, quest: Box<Quest>, grant: Grant) {
+    fn on_grant(&mut self, now: Moment, mut quest: Box<Quest>, grant: Grant) {
         let token = grant.lease.tokens.low();
         if !quest.is_granted_by(&grant.lease, &self.name) {
             let message = "the store granted another lease than the one that was asked for";
@@ -176,13 +204,15 @@ impl Station {
             self.on_ask_error(now, quest, error);
         } else if let Some(floor) = quest.floor.filter(|floor| token <= *floor) {
             self.part(now, &quest);
-            self.refuse_all(AcquireError::Forgotten { name: self.name.clone(), token, floor });
-        } else if self.line.front_with(quest.terms).is_none() {
+            let name = self.name.clone();
+            self.refuse_served(quest.turn, AcquireError::Forgotten { name, token, floor });
+        } else if self.waiter_of(&quest).is_none() {
             self.part(now, &quest);
         } else if grant.is_stale(now) {
             self.on_stale_grant(now, quest, grant);
         } else {
-            self.admit_first(now, grant, quest.certainty);
+            self.exchange(now, &mut quest);
+            self.admit_first(now, grant, &quest);
             // Its answer is still to come, and says how the lease stands.
             if quest.progress.due().is_none() {
                 self.quests.push(quest);
@@ -202,7 +232,7 @@ impl Station {
         quest.granted = Some(grant.lease.tokens.width());
         let error = too_slow(quest.terms.ttl);
         if quest.stale_answers > 1 {
-            self.fail_impatient(&error);
+            self.fail_impatient(quest.turn, &error);
         }
         if quest.stale_answers < STALE_ANSWERS_MAX {
             quest.progress = Progress::Due(now + self.dice.jittered(pace::poll(0)));
@@ -222,6 +252,7 @@ impl Station {
                 self.on_transfer(now, Grant { lease, basis: now, valid_for, wanted });
             }
             Event::Wanted { .. } => self.on_wanted(now),
+            Event::LatchChanged { .. } => {}
             Event::Freed { .. } | Event::RecheckAll => self.quests.iter_mut().for_each(|quest| quest.may_be_free(now)),
         }
     }

@@ -45,7 +45,12 @@ impl Floors {
     /// A turn here begins with this token.
     pub(super) fn raise(&mut self, token: FencingToken) {
         assert!(self.here.is_none_or(|floor| floor < token), "tokens rise");
-        self.here = Some(token);
+        self.raise_to(token);
+    }
+
+    /// A turn here begins with this token, or with a lower one.
+    pub(super) fn raise_to(&mut self, token: FencingToken) {
+        self.here = self.here.max(Some(token));
         if let Some(everywhere) = &self.everywhere {
             everywhere.raise(token);
         }

@@ -6,22 +6,26 @@ use std::time::Duration;
 use super::Station;
 use super::io::{Join, Leaving, Output, TurnId};
 use super::pending::Of;
-use super::quest::{Grant, validity};
+use super::quest::{Grant, Quest, validity};
 use super::tenure::Tenure;
 use crate::{
-    Answer, BackendError, Certainty, Effect, FencingToken, Keep, Lease, LossReason, Moment, Owner, ReleaseRequest,
-    Released, Renewed,
+    Answer, BackendError, Certainty, Effect, FencingToken, Keep, Lease, LossReason, Mode, Moment, Owner,
+    ReleaseRequest, Released, Renewed,
 };
 
 /// The shortest turn, so that none ends before it has begun.
 const SHORTEST_HOLD: Duration = Duration::from_nanos(1);
 
 impl Station {
-    /// Admits the first waiter under a fresh grant, and has the lease renewed.
-    pub(super) fn admit_first(&mut self, now: Moment, grant: Grant, certainty: Certainty) {
-        let Some(waiter) = self.line.admit(grant.lease.terms) else { return };
+    /// Admits the waiter that a quest is for under a fresh grant, and has the lease renewed.
+    pub(super) fn admit_first(&mut self, now: Moment, grant: Grant, quest: &Quest) {
+        let waiter = match quest.turn {
+            Some(turn) => self.line.leave(turn),
+            None => self.line.admit(grant.lease.terms),
+        };
+        let Some(waiter) = waiter else { return };
         let token = grant.lease.tokens.low();
-        let tenure = self.keep(grant, certainty);
+        let tenure = self.keep(grant, quest.certainty);
         self.admit(now, tenure, waiter.join, token);
     }
 
@@ -38,23 +42,33 @@ impl Station {
         let Join { turn, max_hold, note, .. } = join;
         let hold_until = max_hold.map(|most| now + most.max(SHORTEST_HOLD));
         let hold = tenure.begin(now, turn, token, note, hold_until);
-        self.floor.raise(token);
+        self.raise_floor(&tenure.lease, token);
         self.outbox.push_back(Output::Admit { turn, hold });
         self.tenures.push(tenure);
+    }
+
+    /// A turn under this lease begins with this token.
+    pub(super) fn raise_floor(&mut self, lease: &Lease, token: FencingToken) {
+        match lease.terms.mode {
+            Mode::Exclusive | Mode::Shared => self.floor.raise(token),
+            // The answers to several claims may overtake each other.
+            Mode::Permits { .. } => self.floor.raise_to(lease.tokens.high()),
+        }
     }
 
     /// The holder is done: the lease is passed on to the next local waiter, or given up after its last turn.
     pub(super) fn end_turn(&mut self, now: Moment, leaving: Leaving) {
         let turn = leaving.turn;
-        let keep = leaving.keep.map(Keep::get).filter(|keep| !keep.is_zero());
         let Some(mut tenure) = self.tenures.take(|tenure| tenure.has(turn)) else { return };
+        let is_exclusive = tenure.lease.terms.mode == Mode::Exclusive;
+        let keep = leaving.keep.map(Keep::get).filter(|keep| is_exclusive && !keep.is_zero());
         if let Some(ended) = tenure.take(turn) {
             ended.hold.give_up();
         }
         if !tenure.turns.is_empty() {
             self.outbox.push_back(Output::Ended { turn, result: Ok(Released::Released) });
             self.tenures.push(tenure);
-        } else if keep.is_some() || tenure.may_be_replaced() {
+        } else if !is_exclusive || keep.is_some() || tenure.may_be_replaced() {
             self.give_up(now, tenure, Some(turn), keep);
         } else {
             tenure.replacement = None;

@@ -26,6 +26,11 @@ enum Limit {
 }
 
 impl Waiter {
+    /// Whether it could use a place in the store's queue.
+    pub(super) fn queueing(&self) -> Queueing {
+        if self.join.patience == Patience::Never { Queueing::Unwanted } else { Queueing::Wanted }
+    }
+
     fn limits(&self) -> impl Iterator<Item = (Limit, TurnId)> + use<> {
         let patience = match self.join.patience {
             Patience::Never => Some(Limit::Impatience),
@@ -90,13 +95,21 @@ impl Line {
 
     /// Whether any waiter could use a place in the store's queue.
     pub(super) fn queueing(&self) -> Queueing {
-        let waits = |waiter: &Waiter| waiter.join.patience != Patience::Never;
-        if self.iter().any(waits) { Queueing::Wanted } else { Queueing::Unwanted }
+        let wanted = self.iter().any(|waiter| waiter.queueing() == Queueing::Wanted);
+        if wanted { Queueing::Wanted } else { Queueing::Unwanted }
     }
 
-    /// Takes out the waiters that do not wait.
-    pub(super) fn take_impatient(&mut self) -> Vec<Waiter> {
-        self.take_limited(Limit::Impatience, Limit::Impatience)
+    /// A waiter in line.
+    pub(super) fn get(&self, turn: TurnId) -> Option<&Waiter> {
+        self.waiters.get(&turn).map(AsRef::as_ref)
+    }
+
+    /// Takes out those of the waiters that do not wait that are like this.
+    pub(super) fn take_impatient(&mut self, is_it: impl Fn(TurnId) -> bool) -> Vec<Waiter> {
+        let impatient = self.limits.range((Limit::Impatience, TurnId(0))..);
+        let impatient = impatient.take_while(|(limit, _)| *limit == Limit::Impatience).map(|(_, turn)| *turn);
+        let turns: Vec<_> = impatient.filter(|turn| is_it(*turn)).collect();
+        turns.into_iter().filter_map(|turn| self.leave(turn)).collect()
     }
 
     /// Takes out the waiters whose wait is over, in the order in which their waits end.
@@ -182,8 +195,8 @@ mod tests {
         assert_eq!(turns(&line.take_overdue(at(2))), [0; 0]);
         assert_eq!(turns(&line.take_overdue(at(3))), [3]);
         assert_eq!(line.next_deadline(), Some(at(5)));
-        assert_eq!(turns(&line.take_impatient()), [2]);
-        assert_eq!(turns(&line.take_impatient()), [0; 0]);
+        assert_eq!(turns(&line.take_impatient(|_| true)), [2]);
+        assert_eq!(turns(&line.take_impatient(|_| true)), [0; 0]);
         assert_eq!(turns(line.iter()), [1, 4]);
     }
 

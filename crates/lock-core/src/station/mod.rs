@@ -45,6 +45,7 @@ mod refusing;
 mod releasing;
 mod replacement;
 mod replacing;
+mod semaphore;
 mod tenure;
 
 #[cfg(test)]
@@ -61,7 +62,7 @@ use line::Line;
 use owners::Owners;
 use pending::PendingReleases;
 use progress::Progress;
-use quest::Quest;
+use quest::{Place, Quest};
 use tenure::Tenure;
 
 use crate::policy::Dice;
@@ -163,7 +164,8 @@ impl Station {
     /// When to tick next, if nothing happens before.
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {
-        let quests = self.quests.iter().filter_map(|quest| quest.progress.due()).filter(|_| !self.is_held_back());
+        let quests =
+            self.quests.iter().filter(|quest| !self.has_to_wait(quest)).filter_map(|quest| quest.progress.due());
         let tenures = self.tenures.iter().flat_map(|tenure| [tenure.turns_until(), self.replacement_due(tenure)]);
         let others = [self.line.next_deadline(), self.pending_releases.next_due()];
         quests.chain(tenures.chain(others).flatten()).min()
@@ -197,18 +199,18 @@ impl Station {
         if self.closed {
             return self.refuse([join.turn], &Refusal::Error(AcquireError::Closed));
         }
-        if let Err(error) = self.policy.store.check_mode(join.terms.mode) {
+        let mode = join.terms.mode;
+        if let Err(error) = self.policy.store.check_mode(mode).and_then(|()| self.check_use(mode)) {
             return self.refuse([join.turn], &Refusal::Error(error.into()));
         }
         // This waiter accepts the first answer, so the station asks now instead of relying on an old one. If a claim is under
-        // way already, its answer counts.
-        if let (Patience::Never, Some(Quest { progress: Progress::Due(at), .. })) =
-            (join.patience, self.quests.first_mut().map(AsMut::as_mut))
-        {
-            *at = now;
+        // way already, its answer counts. A waiter that asks for itself must not wait for those that have no place yet.
+        if join.patience == Patience::Never {
+            let before = |quest: &&mut Box<Quest>| quest.turn.is_none() || quest.place == Place::Outside;
+            self.quests.iter_mut().filter(before).for_each(|quest| quest.ask_now(now));
         }
         if self.is_held_back() {
-            self.pending_releases.hasten_before_claims(now, &self.policy);
+            self.hasten_release(now);
         }
         self.line.join(now, join);
     }
@@ -229,6 +231,20 @@ impl Station {
     fn advance(&mut self, now: Moment) {
         self.refuse_overdue(now);
         self.repeat_releases(now);
+        if self.is_semaphore() {
+            self.serve_each(now);
+        } else {
+            self.serve_first(now);
+        }
+        if self.is_idle() {
+            self.last_asked = None;
+        }
+        debug_assert!(self.next_wake().is_none_or(|wake| wake > now), "nothing is left undone");
+        debug_assert!(self.pending_releases.are_few(&self.policy), "debt is bounded");
+    }
+
+    /// Does what follows from the time and the state, where the first waiter asks for all.
+    fn serve_first(&mut self, now: Moment) {
         match (self.tenures.first(), self.quests.first().map(AsRef::as_ref)) {
             (Some(tenure), _) => {
                 let holder = tenure.as_holder();
@@ -246,11 +262,6 @@ impl Station {
             }
             (None, Some(_)) => {}
         }
-        if self.is_idle() {
-            self.last_asked = None;
-        }
-        debug_assert!(self.next_wake().is_none_or(|wake| wake > now), "nothing is left undone");
-        debug_assert!(self.pending_releases.0.len() <= self.policy.owed_max, "debt is bounded");
     }
 
     /// Hands out a request about a lease of these terms.

@@ -2,7 +2,8 @@
 
 use super::io::{ActionId, TurnId};
 use super::progress::Progress;
-use crate::{BackendError, Certainty, Moment, Owner, Policy, ReleaseRequest, RequestOrder, Waiting};
+use crate::policy::QUESTS_MAX;
+use crate::{BackendError, Certainty, Moment, NameKind, Owner, Policy, ReleaseRequest, RequestOrder, Waiting};
 
 /// A release request that was not answered yet.
 #[derive(Debug)]
@@ -57,24 +58,32 @@ impl PendingReleases {
         self.0.iter().any(|pending| pending.request.owner == owner)
     }
 
-    /// The release that has to be answered before a new owner may ask.
-    pub(super) fn before_claims(&self, policy: &Policy) -> Option<&PendingRelease> {
-        self.before_claims_at(policy).and_then(|index| self.0.get(index))
+    /// The release that has to be answered before a new owner may ask. With `most` pending, there is one.
+    pub(super) fn before_claims(&self, policy: &Policy, most: usize) -> Option<&PendingRelease> {
+        self.before_claims_at(policy, most).and_then(|index| self.0.get(index))
     }
 
     /// Repeats that release at once, unless it is under way.
-    pub(super) fn hasten_before_claims(&mut self, now: Moment, policy: &Policy) {
-        let first = self.before_claims_at(policy).and_then(|index| self.0.get_mut(index));
+    pub(super) fn hasten_before_claims(&mut self, now: Moment, policy: &Policy, most: usize) {
+        let first = self.before_claims_at(policy, most).and_then(|index| self.0.get_mut(index));
         if let Some(PendingRelease { progress: Progress::Due(at), .. }) = first {
             *at = now;
         }
     }
 
-    fn before_claims_at(&self, policy: &Policy) -> Option<usize> {
+    fn before_claims_at(&self, policy: &Policy, most: usize) -> Option<usize> {
         let one = self.0.iter().position(|pending| pending.comes_before_claims(policy));
         // One that is under way comes first.
         let any = || (0..self.0.len()).min_by_key(|index| self.0[*index].progress.due());
-        if one.is_none() && self.0.len() >= policy.owed_max { any() } else { one }
+        if one.is_none() && self.0.len() >= most { any() } else { one }
+    }
+
+    /// Whether there are no more of them than a station may have. Each permit that was held adds one.
+    pub(super) fn are_few(&self, policy: &Policy) -> bool {
+        let of_semaphore = |pending: &PendingRelease| pending.request.terms.mode.name_kind() == NameKind::Semaphore;
+        let (permits, locks): (Vec<_>, Vec<_>) = self.0.iter().partition(|pending| of_semaphore(pending));
+        let claims = permits.iter().filter(|pending| pending.of == Of::Claim).count();
+        locks.len() <= policy.owed_max && claims < policy.owed_max + QUESTS_MAX
     }
 
     /// Why a release was not answered, if one was not.

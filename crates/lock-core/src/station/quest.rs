@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use super::io::TurnId;
 use super::progress::Progress;
-use crate::{BackendError, Certainty, FencingToken, Holder, Lease, LockName, Moment, Owner, Terms, Width};
+use crate::{BackendError, Certainty, FencingToken, Holder, Lease, LockName, Mode, Moment, Owner, Terms, Width};
 
 /// A station's effort to get a lease: one owner's claims, until it is granted or given up.
 #[derive(Debug)]
 pub(super) struct Quest {
     pub(super) owner: Owner,
     pub(super) terms: Terms,
+    /// The waiter that it is for, if each asks for itself. Otherwise it is for the first in line.
+    pub(super) turn: Option<TurnId>,
     /// The claim that is under way, or when the next one goes out.
     pub(super) progress: Progress,
     /// What the store reported while a claim was under way.
@@ -50,10 +53,11 @@ pub(super) enum Hint {
 }
 
 impl Quest {
-    pub(super) fn new(owner: Owner, terms: Terms, now: Moment) -> Self {
+    pub(super) fn new(owner: Owner, terms: Terms, turn: Option<TurnId>, now: Moment) -> Self {
         Self {
             owner,
             terms,
+            turn,
             progress: Progress::Due(now),
             hint: Hint::Nothing,
             basis: now,
@@ -85,7 +89,8 @@ impl Quest {
 
     /// Whether this is the lease that was asked for.
     pub(super) fn is_granted_by(&self, lease: &Lease, name: &LockName) -> bool {
-        lease.name == *name && lease.owner == self.owner && lease.terms == self.terms
+        let is_asked_for = lease.name == *name && lease.owner == self.owner && lease.terms == self.terms;
+        is_asked_for && lease.has_its_slots()
     }
 
     /// Whether the latest answer may have come after this lease was handed over. If the lease had ended by then, its validity
@@ -93,8 +98,11 @@ impl Quest {
     pub(super) fn is_ahead_of(&self, lease: &Lease) -> bool {
         match (self.drawn, &self.holder) {
             (Some(drawn), _) => lease.tokens.low() <= drawn,
-            (None, Some(Holder::Leasehold { tokens, .. })) => lease.tokens.low() <= tokens.high(),
-            (None, Some(Holder::Foreign)) => true,
+            (None, Some(Holder::Leasehold { tokens, .. })) if self.terms.mode == Mode::Exclusive => {
+                lease.tokens.low() <= tokens.high()
+            }
+            // Where several hold, the one that was named need not be the last to come.
+            (None, Some(Holder::Leasehold { .. } | Holder::Foreign)) => true,
             (None, None) => false,
         }
     }
@@ -102,6 +110,13 @@ impl Quest {
     /// Records a negative answer.
     pub(super) fn answered(&mut self, place: Place, holder: Holder, drawn: Option<FencingToken>) {
         (self.place, self.holder, self.drawn) = (place, Some(holder), drawn);
+    }
+
+    /// The next claim goes out now, if none is under way.
+    pub(super) fn ask_now(&mut self, now: Moment) {
+        if let Progress::Due(at) = &mut self.progress {
+            *at = now;
+        }
     }
 
     /// The store reported that the lock may be free: the next claim goes out now, or right after a negative answer to the

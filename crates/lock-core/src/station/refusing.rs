@@ -15,36 +15,64 @@ impl Station {
         }
     }
 
-    /// A claim was answered. If nothing was granted, rejects the waiters that accept no further answer.
-    pub(super) fn refuse_exhausted(&mut self, now: Moment) {
+    /// A claim for this waiter, or for the first in line, was answered. If nothing was granted, rejects the waiters that
+    /// accept no further answer.
+    pub(super) fn refuse_exhausted(&mut self, now: Moment, turn: Option<TurnId>) {
+        let Some(quest) = self.quests.iter().find(|quest| quest.turn == turn) else { return };
         // A grant that came too late is asked for again: the store did not refuse it.
-        let granted_nothing =
-            self.quests.first().is_some_and(|quest| quest.progress.due().is_some() && quest.stale_answers == 0);
-        if granted_nothing {
-            for waiter in self.line.take_exhausted() {
-                self.refuse_late(now, &waiter);
-            }
+        if quest.progress.due().is_none() || quest.stale_answers > 0 {
+            return;
         }
+        let is_last = |waiter: &&Waiter| waiter.join.attempts.is_some_and(|most| most.get() <= quest.tries);
+        let exhausted = match turn {
+            Some(turn) if self.line.get(turn).filter(is_last).is_some() => self.line.leave(turn).into_iter().collect(),
+            Some(_) => Vec::new(),
+            None => self.line.take_exhausted(),
+        };
+        exhausted.iter().for_each(|waiter| self.refuse_late(now, waiter));
     }
 
     fn refuse_late(&mut self, now: Moment, waiter: &Waiter) {
+        let turn = waiter.join.turn;
+        let own = self.quests.iter().find(|quest| quest.turn == Some(turn)).map(AsRef::as_ref);
+        let quest = own.or_else(|| self.first_quest());
         let waited = whole_millis(now.since(waiter.since));
-        let error = match (self.trouble(), self.known_holder()) {
+        let error = match (self.trouble_of(quest), self.holder_known_to(quest)) {
             (Some(trouble), _) => AcquireError::Backend(trouble.clone()),
             (None, holder @ Some(_)) => AcquireError::TimedOut { name: self.name.clone(), waited, holder },
             (None, None) => AcquireError::Backend(self.no_answer(waited)),
         };
-        self.refuse([waiter.join.turn], &Refusal::Error(error));
+        self.refuse([turn], &Refusal::Error(error));
     }
 
+    /// The store has answered a quest without a grant: rejects those that it is for and that do not wait.
+    pub(super) fn refuse_answered(&mut self, quest: &Quest) {
+        let waiters = self.line.take_impatient(|turn| quest.turn.is_none_or(|own| own == turn));
+        self.refuse(turns(waiters), &Refusal::Busy { holder: quest.holder.clone() });
+    }
+
+    /// Rejects the waiters that do not wait and have no quest of their own.
     pub(super) fn refuse_impatient(&mut self, holder: Option<Holder>) {
-        let waiters = self.line.take_impatient();
+        let waiters = self.line.take_impatient(|turn| self.quests.iter().all(|quest| quest.turn != Some(turn)));
         self.refuse(turns(waiters), &Refusal::Busy { holder });
     }
 
-    pub(super) fn fail_impatient(&mut self, error: &BackendError) {
-        let waiters = self.line.take_impatient();
+    /// The same, and the waiter with this turn if it does not wait.
+    pub(super) fn fail_impatient(&mut self, own: Option<TurnId>, error: &BackendError) {
+        let has_none = |turn| self.quests.iter().all(|quest| quest.turn != Some(turn));
+        let waiters = self.line.take_impatient(|turn| own == Some(turn) || has_none(turn));
         self.refuse(turns(waiters), &Refusal::Error(error.clone().into()));
+    }
+
+    /// Rejects the waiter that a quest is for, or all in line.
+    pub(super) fn refuse_served(&mut self, turn: Option<TurnId>, error: AcquireError) {
+        match turn {
+            Some(turn) => {
+                let waiter = self.line.leave(turn);
+                self.refuse(waiter.map(|_| turn), &Refusal::Error(error));
+            }
+            None => self.refuse_all(error),
+        }
     }
 
     pub(super) fn refuse_all(&mut self, error: AcquireError) {
@@ -60,8 +88,12 @@ impl Station {
     /// Why the store does not grant the lock to those who wait for it, if that is so: the error of the latest request.
     #[must_use]
     pub fn trouble(&self) -> Option<&BackendError> {
-        match self.quests.first().map(AsRef::as_ref) {
-            _ if !self.tenures.is_empty() || self.closed => None,
+        self.trouble_of(self.first_quest())
+    }
+
+    fn trouble_of<'a>(&'a self, quest: Option<&'a Quest>) -> Option<&'a BackendError> {
+        match quest {
+            _ if self.closed || self.holds_alone() => None,
             Some(Quest { trouble: Some(trouble), .. }) => Some(trouble),
             Some(Quest { holder: Some(_), .. }) => None,
             Some(_) | None => self.pending_releases.trouble(),
@@ -71,10 +103,25 @@ impl Station {
     /// Who holds the lock, as far as is known here.
     #[must_use]
     pub fn known_holder(&self) -> Option<Holder> {
-        match self.tenures.first() {
+        self.holder_known_to(self.first_quest())
+    }
+
+    fn holder_known_to(&self, quest: Option<&Quest>) -> Option<Holder> {
+        match self.tenures.first().filter(|_| self.holds_alone()) {
             Some(tenure) => tenure.as_holder(),
-            None => self.quests.first()?.holder.clone(),
+            None => quest?.holder.clone(),
         }
+    }
+
+    /// Whether a waiter waits for a holder here.
+    fn holds_alone(&self) -> bool {
+        !self.tenures.is_empty() && !self.is_semaphore()
+    }
+
+    /// The quest for the first in line.
+    pub(super) fn first_quest(&self) -> Option<&Quest> {
+        let first = self.line.iter().next().map(|waiter| waiter.join.turn);
+        self.quests.iter().find(|quest| quest.turn.is_none() || quest.turn == first).map(AsRef::as_ref)
     }
 
     /// The wait is over, and the store has said nothing about the lock.

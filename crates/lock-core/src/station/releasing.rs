@@ -4,19 +4,40 @@ use super::Station;
 use super::io::{ActionId, Output, Request, TurnId};
 use super::pending::{Of, PendingRelease};
 use super::progress::Progress;
-use super::quest::Quest;
-use crate::policy::pace;
+use super::quest::{Place, Quest};
+use crate::policy::{QUESTS_MAX, pace};
 use crate::{BackendError, Moment, ReleaseRequest, Released};
 
 impl Station {
     /// Whether the next claim would be a new owner's, and a release has to be answered first.
     pub(super) fn is_held_back(&self) -> bool {
         let new_owner = match (self.tenures.first(), self.quests.first()) {
+            _ if self.is_semaphore() => true,
             (None, None) => !self.closed,
-            (None, Some(quest)) => quest.is_unknown_to_store(),
+            (None, Some(quest)) => return self.has_to_wait(quest),
             (Some(_), _) => false,
         };
-        new_owner && self.pending_releases.before_claims(&self.policy).is_some()
+        new_owner && self.pending_releases.before_claims(&self.policy, self.owed_most(self.quests.len())).is_some()
+    }
+
+    /// Whether a quest has to wait before it asks: for a release, or for a waiter that came earlier.
+    pub(super) fn has_to_wait(&self, quest: &Quest) -> bool {
+        let others = self.quests.len().saturating_sub(1);
+        let owes = || self.pending_releases.before_claims(&self.policy, self.owed_most(others)).is_some();
+        let overtakes = |turn| quest.place == Place::Outside && self.would_overtake(turn, quest.terms);
+        quest.is_unknown_to_store() && owes() || quest.turn.is_some_and(overtakes)
+    }
+
+    /// With this many pending releases, nothing new is asked beside so many other quests, each of which may end in one.
+    pub(super) fn owed_most(&self, others: usize) -> usize {
+        let quests_max = if self.is_semaphore() { QUESTS_MAX } else { 1 };
+        self.policy.owed_max + (quests_max - 1) - others.min(quests_max - 1)
+    }
+
+    /// Repeats the release that holds claims back at once, unless it is under way.
+    pub(super) fn hasten_release(&mut self, now: Moment) {
+        let most = self.owed_most(self.quests.len());
+        self.pending_releases.hasten_before_claims(now, &self.policy, most);
     }
 
     /// Has the store release what it may keep for a quest: a place, a grant, or a claim that may still be under way.
@@ -74,7 +95,7 @@ impl Station {
         pending.trouble = Some(error.clone());
         self.pending_releases.push(pending);
         if self.is_held_back() {
-            self.fail_impatient(&error);
+            self.fail_impatient(None, &error);
         }
     }
 }

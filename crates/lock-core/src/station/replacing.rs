@@ -4,6 +4,8 @@
 //! may have either; so it is asked again with the same two owners, a "not held" for the old one means nothing, and if the
 //! hold ends, both are released.
 
+use std::sync::Arc;
+
 use super::Station;
 use super::io::{ActionId, Output, Request, TurnId};
 use super::progress::Progress;
@@ -12,8 +14,8 @@ use super::replacement::Replacement;
 use super::tenure::{Tenure, Turn};
 use crate::policy::pace;
 use crate::{
-    Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Claim, Effect, Invalid, LossReason, Moment,
-    Owner, Queueing, Refusal, Terms, Width,
+    Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Claim, Effect, Invalid, LossReason, Mode,
+    Moment, Owner, Queueing, Refusal, Terms,
 };
 
 impl Station {
@@ -37,7 +39,7 @@ impl Station {
     pub(super) fn replacement_due(&self, tenure: &Tenure) -> Option<Moment> {
         let due = tenure.replacement.as_ref()?.progress.due()?;
         let asks = self.quests.iter().any(|quest| quest.owner == tenure.lease.owner);
-        let free = !asks && self.pending_releases.0.len() + 2 <= self.policy.owed_max;
+        let free = !asks && self.pending_releases.0.len() + 2 <= self.owed_most(self.quests.len());
         free.then_some(due)
     }
 
@@ -60,7 +62,7 @@ impl Station {
             name: self.name.clone(),
             owner: replacement.owner,
             terms: replacement.terms,
-            width: Width::ONE,
+            width: replacement.terms.mode.width(),
             floor: replacement.floor,
             note,
             queueing: Queueing::Unwanted,
@@ -90,8 +92,9 @@ impl Station {
         mut replacement: Box<Replacement>,
         result: Result<Answer, BackendError>,
     ) {
+        let Some(old) = self.tenure_of(replacement.replaces).map(|tenure| Arc::clone(&tenure.lease)) else { return };
         let effect = match result {
-            Ok(Answer::Granted { lease, valid_for, wanted }) if replacement.is_granted_by(&lease) => {
+            Ok(Answer::Granted { lease, valid_for, wanted }) if replacement.is_granted_by(&lease, &old) => {
                 let grant = Grant { lease, basis: asked_at, valid_for, wanted };
                 if !grant.is_stale(now) {
                     return self.go_on_under(now, grant, &replacement);
@@ -142,7 +145,7 @@ impl Station {
         let mut tenure = self.keep(grant, certainty);
         tenure.passes = old.passes;
         let hold = tenure.begin(now, id, token, note, hold.hold_until);
-        self.floor.raise(token);
+        self.raise_floor(&tenure.lease, token);
         self.outbox.push_back(Output::Replaced { turn: id, result: Ok(hold) });
         self.tenures.push(tenure);
     }
@@ -151,6 +154,12 @@ impl Station {
 fn check(store: &Capabilities, old: Terms, new: Terms) -> Result<(), AcquireError> {
     store.check_ability(Ability::Replace)?;
     store.check_mode(new.mode)?;
+    if let (Mode::Permits { count: has, limit }, Mode::Permits { count, limit: other }) = (old.mode, new.mode)
+        && (has < count || limit != other)
+    {
+        let problem = format!("{has} of {limit} are held");
+        return Err(Invalid::new("number of permits", count, problem, "keep fewer of them").into());
+    }
     if old.ttl <= new.ttl {
         return Ok(());
     }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{Request, Seen};
 use lock_core::node::{Ask, BlockingQuorumNode, Told};
 use lock_core::{
-    Answer, BackendError, BlockingBackend, BlockingInspect, Claim, Fenced, FencingToken, Lease, LockName, Operation,
-    ReleaseRequest, Released, Renewed,
+    Answer, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Claim, Fenced, FencingToken, Lease,
+    LockName, Operation, ReleaseRequest, Released, Renewed,
 };
 
 use super::node::{asked_of_node, call_of_node};
@@ -54,6 +55,10 @@ impl<B: BlockingBackend + ?Sized> BlockingBackend for Faulty<B> {
     fn inspect(&self) -> Option<&dyn BlockingInspect> {
         self.backend.inspect().map(|_| self as &dyn BlockingInspect)
     }
+
+    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
+        self.backend.latch().map(|_| self as &dyn BlockingLatch)
+    }
 }
 
 impl<B: BlockingBackend + ?Sized> BlockingInspect for Faulty<B> {
@@ -70,6 +75,13 @@ impl<B: BlockingBackend + ?Sized> BlockingInspect for Faulty<B> {
     fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
         let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
         self.pass_blocking(self.call(Operation::Inspect), || inspect.revoke(name, token, within))
+    }
+}
+
+impl<B: BlockingBackend + ?Sized> BlockingLatch for Faulty<B> {
+    fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
+        let latches = self.backend.latch()?;
+        self.pass_blocking(self.call(Operation::Latch), || latches.ask(request, within))
     }
 }
 

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{Request, Seen};
 use lock_core::node::{Ask, AsyncQuorumNode, Told};
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, BackendError, Claim, Fenced, FencingToken, Lease, LockName, Operation,
-    ReleaseRequest, Released, Renewed,
+    Answer, AsyncBackend, AsyncInspect, AsyncLatch, BackendError, Claim, Fenced, FencingToken, Lease, LockName,
+    Operation, ReleaseRequest, Released, Renewed,
 };
 
 use super::node::{asked_of_node, call_of_node};
@@ -61,6 +62,10 @@ impl<B: AsyncBackend + ?Sized> AsyncBackend for Faulty<B> {
     fn inspect(&self) -> Option<&dyn AsyncInspect> {
         self.backend.inspect().map(|_| self as &dyn AsyncInspect)
     }
+
+    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
+        self.backend.latch().map(|_| self as &dyn AsyncLatch)
+    }
 }
 
 #[async_trait]
@@ -78,6 +83,14 @@ impl<B: AsyncBackend + ?Sized> AsyncInspect for Faulty<B> {
     async fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
         let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
         self.pass_async(self.call(Operation::Inspect), inspect.revoke(name, token, within)).await
+    }
+}
+
+#[async_trait]
+impl<B: AsyncBackend + ?Sized> AsyncLatch for Faulty<B> {
+    async fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
+        let latches = self.backend.latch()?;
+        self.pass_async(self.call(Operation::Latch), latches.ask(request, within)).await
     }
 }
 

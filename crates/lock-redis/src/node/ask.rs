@@ -104,7 +104,7 @@ fn release(wire: &Wire, request: &ReleaseRequest) -> Call {
         Certainty::Answered => Call::script(&script::RELEASE, &[lock, inboxes]).arg(mine),
         Certainty::Unknown => Call::script(&script::RELEASE, &[lock, inboxes, keys.tombstone(request.owner)])
             .arg(mine)
-            .arg(tombstone_life(request)),
+            .arg(tombstone_life(request.terms)),
     }
 }
 

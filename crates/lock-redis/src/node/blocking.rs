@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use lock_core::node::{Ask, BlockingQuorumNode, QuorumNode, Told};
-use lock_core::{Backend, BackendError, EventSink, Queueing};
+use lock_core::{Backend, BackendError, EventSink, Location, LockName, Queueing};
 
 use super::ask::parts;
 use super::open;
@@ -49,6 +49,10 @@ impl RedisNode {
 impl QuorumNode for RedisNode {
     fn address(&self) -> &str {
         &self.address
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        self.redis.locate(name)
     }
 
     fn listen(&self, sink: EventSink) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::Either;
 use lock_core::node::{Ask, AsyncQuorumNode, QuorumNode, Told};
-use lock_core::{BackendError, EventSink};
+use lock_core::{Backend, BackendError, EventSink, Location, LockName};
 
 use super::ask::parts;
 use super::open;
@@ -56,6 +56,10 @@ impl RedisNode {
 impl QuorumNode for RedisNode {
     fn address(&self) -> &str {
         &self.address
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        self.redis.locate(name)
     }
 
     fn listen(&self, sink: EventSink) {

@@ -1,4 +1,7 @@
-local seen, locks, now, heard = {}, math.ceil(#KEYS / 2), milliseconds(), {}
+local seen, locks, heard = {}, math.ceil(#KEYS / 2), {}
+local now = milliseconds()
+-- How many leases and waiters of a lock are listed, and how many members of leases are looked at.
+local LISTED, MEMBERS = 100, 6400
 
 local function lives(waiter)
   if not waiter or is_over(waiter, now) then return false end
@@ -7,18 +10,62 @@ local function lives(waiter)
   return heard[inbox]
 end
 
--- Those that wait beside a lock; nobody where they were not asked for.
+-- How many wait beside a lock, and what for: limit and width of each, in their order. Nothing if all want it exclusively,
+-- and nobody where they were not asked for.
 local function waiting(waiters)
-  local count = 0
+  local living, shares = {}, false
   for _, entry in ipairs(waiters and redis.call('HVALS', waiters) or {}) do
-    if lives(read(entry)) then count = count + 1 end
+    local waiter = read(entry)
+    if lives(waiter) then
+      living[#living + 1] = waiter
+      shares = shares or (waiter.x or 0) > 0
+    end
   end
-  return count
+  if not shares then return #living, {} end
+  table.sort(living, function(one, other) return (one.n or 0) < (other.n or 0) end)
+  local wants = {}
+  for i = 1, math.min(#living, LISTED) do
+    wants[2 * i - 1], wants[2 * i] = living[i].x or 0, living[i].width
+  end
+  return #living, wants
+end
+
+-- How many leases share a lock, and value, time and slots of each, those that end last first.
+local function sharing_leases(lock, limit)
+  local beside = 'leasehold:{' .. lock .. '}:'
+  local after, listed, owners, known = '(' .. string.format('%.0f', now), {}, {}, {}
+  local members = redis.call('ZRANGE', beside .. 'h', '+inf', after, 'BYSCORE', 'REV', 'LIMIT', 0, MEMBERS, 'WITHSCORES')
+  for i = 1, #members, 2 do
+    local owner = string.sub(members[i], 1, 32)
+    if not known[owner] then
+      known[owner] = members[i + 1] - now
+      owners[#owners + 1] = owner
+    end
+  end
+  for i = 1, math.min(#owners, LISTED) do
+    local stored = redis.call('HGET', beside .. 's', owners[i]) or ''
+    local low, high, slots, note = string.match(stored, '^(%d+):(%d+):([%d,]*):(.*)$')
+    if low then
+      listed[#listed + 1] = string.sub(table.concat({'lh1', owners[i], low, high, note}, ':'), 1, 600)
+      listed[#listed + 1] = known[owners[i]]
+      listed[#listed + 1] = slots
+    end
+  end
+  return limit == READERS and redis.call('ZCOUNT', beside .. 'h', after, '+inf') or #owners, listed
 end
 
 for i = 1, locks do
-  local held = redis.pcall('GET', KEYS[i])
+  local lock = KEYS[i]
+  local held = redis.pcall('GET', lock)
   if type(held) == 'table' then held = 0 elseif held then held = string.sub(held, 1, 600) end
-  seen[i] = {held, redis.call('PTTL', KEYS[i]), waiting(KEYS[locks + i])}
+  local waiters, wants = waiting(KEYS[locks + i])
+  seen[i] = {held, redis.call('PTTL', lock), waiters}
+  if held ~= 0 and is_shared(held) then
+    local limit = tonumber(string.match(held, '%d+', #SHARED))
+    local leases, listed = sharing_leases(lock, limit)
+    seen[i] = {held, seen[i][2], waiters, wants, limit, leases, listed}
+  elseif wants[1] then
+    seen[i][4] = wants
+  end
 end
 return seen

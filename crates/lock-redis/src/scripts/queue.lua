@@ -1,6 +1,9 @@
 -- How many dead waiters are passed over together.
 local BATCH = 64
 
+-- What is set up only for names that several hold or wait for.
+local sharing
+
 -- Draws tokens above the floor, or makes good those that were drawn; nothing where they are used up.
 local function draw(width, floor, drawn)
   local high = drawn or redis.call('INCRBY', counter, width)
@@ -40,17 +43,13 @@ local function first(queue, waiters, me, counts)
 end
 
 -- Hands a lock that nobody holds over to the first waiter that lives, unless `me` comes first. Gives the lock's new value,
--- or nothing where nobody was there, or '' where only a later version knows what the first one may have.
+-- or nothing where nobody was there, or '' where the first one would share it.
 local function hand_over(lock, queue, waiters, me)
   local now = milliseconds()
   local function lives(waiter) return not is_over(waiter, now) and listens(waiter.inbox) end
   local owner, waiter = first(queue, waiters, me, lives)
   if not owner then return end
-  local told = waiter.inbox ~= '-'
-  if owner ~= me and (waiter.x or 0) ~= 0 then
-    if told then redis.pcall('PUBLISH', waiter.inbox, 'recheck ' .. lock) end
-    return ''
-  end
+  if owner ~= me and (waiter.x or 0) ~= 0 then return '' end
   drop(queue, waiters, {owner}, 1)
   if owner == me then return end
   local low, high = draw(waiter.width, waiter.floor)
@@ -58,16 +57,16 @@ local function hand_over(lock, queue, waiters, me)
   local tokens, place = string.format('%.0f:%.0f', low, high), place_of(waiter.ttl)
   local held = 'lh1:' .. owner .. ':' .. tokens .. ':' .. waiter.note
   redis.call('SET', lock, held, 'PX', place)
-  if told then
+  if waiter.inbox ~= '-' then
     redis.pcall('PUBLISH', waiter.inbox, table.concat({'granted', owner, tokens, waiter.ttl, place, lock}, ' '))
   end
   return held
 end
 
--- Ends a hold: the first waiter that lives has the lock, or nobody.
+-- Ends a hold: the first waiters that live have the lock, or nobody.
 local function free(lock, queue, waiters)
   local held = hand_over(lock, queue, waiters)
-  if not held or held == '' then redis.call('DEL', lock) end
+  if not held then redis.call('DEL', lock) elseif held == '' then sharing().free(lock, queue) end
 end
 
 -- Drops an owner's place. In the list, it is passed over when its turn comes: to look for it would cost more, the longer

@@ -67,7 +67,7 @@ fn scripts_are_loaded_once_for_a_server_and_not_by_each_client() {
     for _ in 0..2 {
         for (facade, client) in both(&server.url()) {
             draw(&client, facade);
-            assert_eq!(loads(), 7, "{facade}: each was loaded once");
+            assert_eq!(loads(), 11, "{facade}: each was loaded once");
         }
     }
 }

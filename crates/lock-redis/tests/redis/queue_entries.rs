@@ -1,15 +1,12 @@
-//! Unusual entries of the queue: of a later version, with a strange time, of dead clients.
+//! Unusual entries of the queue: written by hand, with a strange time, of dead clients.
 
 use std::sync::mpsc;
-use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use lock_core::{Answer, Claim, Event, EventSink, Holder, Queueing, Terms, Ttl};
-use redis::PubSub;
+use lock_core::{Answer, Claim, Event, EventSink, Queueing, Terms, Ttl};
 use test_support::RedisServer;
 
-use crate::facades::{FACADES, on_threads};
-use crate::queue::{queue, release, waiting};
+use crate::queue::{queue, release};
 use crate::support::{Client, SOON, both, claim, eventually, granted, owner, take};
 
 /// The inbox that the test subscribes to.
@@ -19,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The longest that a place lasts.
 const PLACE_MAX: Duration = Duration::from_secs(10);
 
-/// The owner of a waiter of a later version, or of one that died long ago.
+/// The owner of a waiter that is entered by hand.
 const STRANGER: u8 = 7;
 
 fn stranger() -> String {
@@ -38,11 +35,6 @@ fn enter(server: &RedisServer, name: &str, over: u128, rest: &str) {
     server.command::<()>(&["HSET", &hash, &stranger(), &format!("{over} 30000 1 0 {rest}")]);
 }
 
-fn leave(server: &RedisServer, name: &str) {
-    server.command::<()>(&["HDEL", &format!("leasehold:{{{name}}}:w"), &stranger()]);
-    server.command::<()>(&["LREM", &format!("leasehold:{{{name}}}:q"), "1", &stranger()]);
-}
-
 fn stored(server: &RedisServer, name: &str) -> Option<String> {
     server.command(&["GET", name])
 }
@@ -51,65 +43,26 @@ fn wanted(name: &str) -> Claim {
     Claim { queueing: Queueing::Wanted, ..claim(name) }
 }
 
-#[track_caller]
-fn is_told(inbox: &mut PubSub<'_>, expected: &str) {
-    inbox.set_read_timeout(Some(PATIENCE)).unwrap();
-    assert_eq!(inbox.get_message().unwrap().get_payload::<String>().unwrap(), expected);
-}
-
 #[test]
-fn a_waiter_of_a_later_version_keeps_its_place_and_is_told_to_ask() {
+fn a_waiter_that_shares_is_served_after_an_exclusive_hold_and_told() {
     let server = RedisServer::start();
     let mut listening = server.connection();
     let mut inbox = listening.as_pubsub();
     inbox.subscribe(HERE).unwrap();
     for (facade, client) in both(&server.url()) {
-        for (number, fields) in ["x5", "n1 x2147483647", "x1 n1", "x3 z9"].iter().enumerate() {
-            let name = format!("{facade}:{number}");
+        for (fields, limit, slots) in
+            [("x5", 5, "0"), ("n1 x2147483647", 2_147_483_647, "-"), ("x1 n1", 1, "0"), ("x3 z9", 3, "0")]
+        {
+            let name = format!("{facade}:{limit}");
             let (holder, _) = take(&client, &name);
-            enter(&server, &name, over_in(PLACE_MAX / 2), &format!("{HERE} {fields} 4711@later shared"));
-            let ours = queue(&client, &name);
+            enter(&server, &name, over_in(PLACE_MAX / 2), &format!("{HERE} {fields} 4711@there shared"));
             release(&client, &holder);
-            is_told(&mut inbox, &format!("recheck {name}"));
-            assert_eq!(stored(&server, &name), None, "{name}: it is free for a client of that version");
-            // No waiter of this version passes it, old or new, and each claim notifies it again.
-            for claim in [&ours, &wanted(&name)] {
-                let answer = client.acquire(claim, SOON).unwrap();
-                let Answer::Queued { position: 2.., remaining: None, holder: Holder::Foreign, .. } = answer else {
-                    panic!("{name}: {answer:?}")
-                };
-                is_told(&mut inbox, &format!("recheck {name}"));
-            }
-            let busy = client.acquire(&claim(&name), SOON).unwrap();
-            assert!(matches!(busy, Answer::Busy { remaining: None, holder: Holder::Foreign, .. }), "{name}: {busy:?}");
-            is_told(&mut inbox, &format!("recheck {name}"));
-            assert_eq!(stored(&server, &name), None, "{name}");
-            leave(&server, &name);
-            granted(client.acquire(&ours, SOON));
+            inbox.set_read_timeout(Some(PATIENCE)).unwrap();
+            let told: String = inbox.get_message().unwrap().get_payload().unwrap();
+            assert!(told.starts_with(&format!("shared {} ", stranger())), "{told}");
+            assert!(told.ends_with(&format!(" 30000 10000 {limit} {slots} 0 {name}")), "{told}");
+            assert_eq!(stored(&server, &name), Some(format!("lh2:s:{limit}:")), "{name}");
         }
-    }
-}
-
-/// Waiters of this version behind it notice by themselves when it has left.
-#[test]
-fn waiters_behind_one_of_a_later_version_are_served_when_it_leaves() {
-    let server = RedisServer::start();
-    for &(facade, connect) in FACADES {
-        let (holder, waiter) = (on_threads(&server.url()), connect(&server.url()));
-        let held = holder.acquire(facade, Ttl::DEFAULT.get());
-        enter(&server, facade, over_in(PLACE_MAX), "- x5 4711@later shared");
-        thread::scope(|scope| {
-            let served = scope.spawn(|| waiter.acquire(facade, Ttl::DEFAULT.get()).release());
-            eventually("ours waits behind it", || waiting(&server, facade) == 2);
-            held.release();
-            eventually("the lock is free", || stored(&server, facade).is_none());
-            thread::sleep(Duration::from_millis(300));
-            assert!(!served.is_finished(), "{facade}: ours got past it");
-            leave(&server, facade);
-            let left_at = Instant::now();
-            served.join().unwrap();
-            assert!(left_at.elapsed() < PLACE_MAX, "{facade}: {:?}", left_at.elapsed());
-        });
     }
 }
 
@@ -129,16 +82,16 @@ fn the_limit_of_an_exclusive_waiter_may_be_written_down() {
     }
 }
 
-/// A dead waiter of a later version is skipped like any other.
+/// A dead waiter of another kind is skipped like any other.
 #[test]
-fn a_dead_waiter_of_a_later_version_blocks_nobody() {
+fn a_dead_waiter_for_permits_blocks_nobody() {
     let server = RedisServer::start();
     for (facade, client) in both(&server.url()) {
         let nobody = format!("leasehold:inbox:{}", "f".repeat(32));
         for (number, (over, inbox)) in [(1, "-"), (over_in(PLACE_MAX / 2), nobody.as_str())].into_iter().enumerate() {
             let name = format!("{facade}:{number}");
             let (holder, _) = take(&client, &name);
-            enter(&server, &name, over, &format!("{inbox} x5 4711@later shared"));
+            enter(&server, &name, over, &format!("{inbox} x5 4711@there shared"));
             let ours = queue(&client, &name);
             release(&client, &holder);
             assert!(stored(&server, &name).unwrap().contains(&ours.owner.to_wire().to_string()), "{name}");

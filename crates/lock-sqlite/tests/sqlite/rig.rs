@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Lease, Queueing, ReleaseRequest, Released, Renewed, Terms,
-    Ttl, Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Lease, Mode, Queueing, ReleaseRequest, Released, Renewed,
+    Terms, Ttl, Width,
 };
 use lock_host::{ManualClock, new_owner, note};
 use lock_sqlite::{SqliteConfig, Timing, blocking, nonblocking};
@@ -86,6 +86,28 @@ pub(crate) fn claim(name: &str) -> Claim {
 
 pub(crate) fn impatient(name: &str) -> Claim {
     Claim { queueing: Queueing::Unwanted, ..claim(name) }
+}
+
+/// A claim for a shared lease that wants a place.
+pub(crate) fn reader(name: &str) -> Claim {
+    Claim { terms: Terms { mode: Mode::Shared, ttl: Ttl::DEFAULT }, ..claim(name) }
+}
+
+/// A claim for permits that wants a place.
+pub(crate) fn permits(name: &str, count: u32, limit: u32) -> Claim {
+    let mode = Mode::permits(count, limit).unwrap();
+    let width = Width::for_waiters(usize::try_from(count).unwrap());
+    Claim { terms: Terms { mode, ttl: Ttl::DEFAULT }, width, ..claim(name) }
+}
+
+/// The same claim for another ttl.
+pub(crate) fn lasting(time: &str, claim: Claim) -> Claim {
+    Claim { terms: Terms { ttl: ttl(time), ..claim.terms }, ..claim }
+}
+
+/// The same claim, which wants no place.
+pub(crate) fn at_once(claim: Claim) -> Claim {
+    Claim { queueing: Queueing::Unwanted, ..claim }
 }
 
 pub(crate) fn release_of(claim: &Claim) -> ReleaseRequest {

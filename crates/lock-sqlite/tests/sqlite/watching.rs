@@ -10,7 +10,7 @@ use crate::rig::{Ask, Rig, WITHIN, claim, granted, position, secs, ttl};
 /// Long enough for an unwanted event to arrive: a few dozen checks of the watcher.
 const A_WHILE: Duration = Duration::from_millis(200);
 
-fn ear(client: &impl Backend) -> Receiver<Event> {
+pub(crate) fn ear(client: &impl Backend) -> Receiver<Event> {
     let (sender, events) = mpsc::channel();
     client.listen(EventSink::new(move |event| drop(sender.send(event))));
     events

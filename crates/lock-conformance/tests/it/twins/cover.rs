@@ -9,9 +9,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use lock_conformance::{Exemption, Facade, Fault, Faults, Harness};
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{Request, Seen};
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Claim,
-    EventSink, Fenced, FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
+    Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, BlockingBackend, BlockingInspect,
+    BlockingLatch, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, LockName, ReleaseRequest, Released,
+    Renewed,
 };
 use lock_host::SharedClock;
 use tokio::runtime::Handle;
@@ -77,6 +79,10 @@ pub(crate) trait Breakage: Default + Send + Sync + 'static {
         token: FencingToken,
     ) -> Result<Revoked, BackendError> {
         view.revoke(name, token, WITHIN)
+    }
+
+    fn latch(&self, store: &dyn BlockingBackend, request: &Request) -> Result<Seen, BackendError> {
+        store.latch()?.ask(request, WITHIN)
     }
 }
 
@@ -226,6 +232,16 @@ impl<B: Breakage> BlockingBackend for Twin<B> {
     fn inspect(&self) -> Option<&dyn BlockingInspect> {
         Some(self)
     }
+
+    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
+        Ok(self)
+    }
+}
+
+impl<B: Breakage> BlockingLatch for Twin<B> {
+    fn ask(&self, request: &Request, _within: Duration) -> Result<Seen, BackendError> {
+        self.breakage.latch(&*self.store, request)
+    }
 }
 
 impl<B: Breakage> BlockingInspect for Twin<B> {
@@ -266,6 +282,17 @@ impl<B: Breakage> AsyncBackend for Twin<B> {
 
     fn inspect(&self) -> Option<&dyn AsyncInspect> {
         Some(self)
+    }
+
+    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
+        Ok(self)
+    }
+}
+
+#[async_trait]
+impl<B: Breakage> AsyncLatch for Twin<B> {
+    async fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
+        BlockingLatch::ask(self, request, within)
     }
 }
 

@@ -8,6 +8,7 @@ mod cover;
 mod holding;
 mod keeping;
 mod lasting;
+mod latching;
 mod modes;
 mod processes;
 mod replacing;
@@ -80,20 +81,27 @@ fn a_twin_without_a_fault_passes() {
 fn suits_memory(case: &Case) -> bool {
     match case.need {
         Need::Fault(fault) => matches!(fault, Fault::Cut | Fault::LoseReplies),
-        Need::Nothing | Need::Queue | Need::Inspect | Need::Processes | Need::Ability(_) | Need::Mode(_) => true,
+        Need::Nothing
+        | Need::Queue
+        | Need::Inspect
+        | Need::Latch
+        | Need::Processes
+        | Need::Ability(_)
+        | Need::Mode(_) => true,
     }
 }
 
 /// Cases that no twin of a backend fails, and why.
-const UNTRIED: [(&str, &str); 2] = [
+const UNTRIED: [(&str, &str); 3] = [
     ("fencing::a_store_that_forgot_is_not_believed", "it is the client that must not believe, whatever the store says"),
+    ("latching::arrivals_outlive_those_who_arrived", "a store without processes has no arriver to kill"),
     ("cross_process::a_killed_waiter_is_not_waited_for", "a store without processes has no waiter to kill"),
 ];
 
 #[test]
 fn every_case_catches_a_twin() {
     let of_leases = [holding::CAUGHT, keeping::CAUGHT, lasting::CAUGHT, modes::CAUGHT, replacing::CAUGHT].concat();
-    let caught = [&of_leases, answering::CAUGHT, telling::CAUGHT, processes::CAUGHT].concat();
+    let caught = [&of_leases, answering::CAUGHT, telling::CAUGHT, latching::CAUGHT, processes::CAUGHT].concat();
     for case in CASES {
         let untried = UNTRIED.iter().any(|(path, _)| *path == case.path);
         assert_ne!(caught.contains(&case.path), untried, "{}: catches a twin, or says why not", case.path);

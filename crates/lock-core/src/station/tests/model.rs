@@ -1,25 +1,33 @@
-//! A small store: one lock, a queue, a counter, and a clock that runs one percent fast.
+//! A small store: one name, a queue, a counter, and a clock that runs one percent fast.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
 
 use crate::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Lease, Moment, Note, Operation, Owner,
-    Queueing, ReleaseRequest, Released, Renewed, TokenRange, Waiting,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Lease, Mode, Moment, Note, Operation,
+    Owner, Queueing, ReleaseRequest, Released, Renewed, Slots, TokenRange, Waiting,
 };
 
 /// How long a place lasts at most.
-const PLACE_MAX: std::time::Duration = std::time::Duration::from_secs(10);
+const PLACE_MAX: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(super) struct Store {
     waiting: Waiting,
     counter: u64,
-    hold: Option<(Lease, Note, Moment)>,
+    holds: Vec<Held>,
     queue: VecDeque<Place>,
     /// Owners whose late claims are refused.
     buried: BTreeSet<Owner>,
     /// The undelivered events, with the number of their client.
     pub(super) news: Vec<(usize, Event)>,
+}
+
+#[derive(Debug)]
+struct Held {
+    lease: Lease,
+    note: Note,
+    ends: Moment,
 }
 
 #[derive(Debug)]
@@ -31,20 +39,20 @@ struct Place {
 
 impl Store {
     pub(super) fn new(waiting: Waiting) -> Self {
-        let (queue, buried) = (VecDeque::new(), BTreeSet::new());
-        Self { waiting, counter: 0, hold: None, queue, buried, news: Vec::new() }
+        let (holds, queue, buried) = (Vec::new(), VecDeque::new(), BTreeSet::new());
+        Self { waiting, counter: 0, holds, queue, buried, news: Vec::new() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.hold.is_none() && self.queue.is_empty()
+        self.holds.is_empty() && self.queue.is_empty()
     }
 
     /// Whether this owner's lease is stored, and lasts at least until then.
     pub(super) fn keeps(&self, owner: Owner, until: Moment) -> bool {
-        self.hold.as_ref().is_some_and(|(held, _, ends)| held.owner == owner && clock(until) <= *ends)
+        self.holds.iter().any(|held| held.lease.owner == owner && clock(until) <= held.ends)
     }
 
-    /// Whether the hold and all places would be over by then.
+    /// Whether all holds and all places would be over by then.
     pub(super) fn is_over(&mut self, now: Moment) -> bool {
         self.forget_old(now);
         self.is_empty()
@@ -55,40 +63,82 @@ impl Store {
         if self.buried.contains(&claim.owner) {
             return Ok(Answer::Busy { remaining: None, holder: Holder::Foreign, drawn: None });
         }
-        let granted = match &mut self.hold {
-            Some((lease, _, ends)) if lease.owner == claim.owner => {
-                *ends = clock(now) + claim.terms.ttl.get();
-                Some(lease.clone())
+        self.hand_over(now);
+        if self.holds.iter().all(|held| held.lease.owner != claim.owner) {
+            match claim.replaces {
+                Some(old) if !self.may_replace(old, claim)? => return Ok(self.wait(now, client, claim)),
+                Some(old) => {
+                    let index = self.holds.iter().position(|held| held.lease.owner == old).unwrap();
+                    let slots = self.holds.remove(index).lease.slots;
+                    self.buried.insert(old);
+                    self.take(claim, slots.get().iter().copied(), clock(now) + claim.terms.ttl.get());
+                    self.hand_over(now);
+                }
+                None => {
+                    self.check_use(claim.terms.mode)?;
+                    let first = self.queue.front().is_none_or(|place| place.claim.owner == claim.owner);
+                    if !first || !self.fits(claim.terms.mode) {
+                        return Ok(self.wait(now, client, claim));
+                    }
+                    let free = self.free_slots();
+                    self.take(claim, free, clock(now) + claim.terms.ttl.get());
+                }
             }
-            Some((lease, ..)) if claim.replaces == Some(lease.owner) => {
-                self.buried.insert(lease.owner);
-                Some(self.take(claim, clock(now) + claim.terms.ttl.get()))
-            }
-            _ if claim.replaces.is_some() => return Err(nothing_to_replace()),
-            Some(_) => None,
-            None => {
-                self.hand_over(now);
-                if self.hold.is_none() { Some(self.take(claim, clock(now) + claim.terms.ttl.get())) } else { None }
-            }
-        };
-        if let Some(lease) = granted {
-            self.queue.retain(|place| place.claim.owner != claim.owner);
-            return Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: false });
         }
-        Ok(self.wait(now, client, claim))
+        self.queue.retain(|place| place.claim.owner != claim.owner);
+        let held = self.holds.iter_mut().find(|held| held.lease.owner == claim.owner).expect("it holds");
+        held.ends = clock(now) + claim.terms.ttl.get();
+        Ok(Answer::Granted { lease: held.lease.clone(), valid_for: claim.terms.ttl.get(), wanted: false })
+    }
+
+    /// Whether the lease to replace is held, and nobody else stands in the way.
+    fn may_replace(&self, old: Owner, claim: &Claim) -> Result<bool, BackendError> {
+        let Some(held) = self.holds.iter().find(|held| held.lease.owner == old) else {
+            return Err(refused(ErrorKind::Protocol, "the lease to replace is not held"));
+        };
+        match (held.lease.terms.mode, claim.terms.mode) {
+            (Mode::Exclusive, Mode::Exclusive | Mode::Shared) | (Mode::Shared, Mode::Shared) => Ok(true),
+            (Mode::Shared, Mode::Exclusive) => Ok(self.holds.len() == 1),
+            (Mode::Permits { count, limit, .. }, Mode::Permits { count: fewer, limit: same, .. })
+                if fewer <= count && same == limit =>
+            {
+                Ok(true)
+            }
+            (old, new) => Err(refused(ErrorKind::Protocol, &format!("{old:?} is not replaced by {new:?}"))),
+        }
+    }
+
+    fn check_use(&self, wanted: Mode) -> Result<(), BackendError> {
+        let waiting = self.queue.iter().map(|place| place.claim.terms.mode);
+        let mut used = self.holds.iter().map(|held| held.lease.terms.mode).chain(waiting);
+        match used.find(|mode| !mode.suits(wanted)) {
+            Some(mode) => Err(BackendError::in_other_use("model", mode, wanted)),
+            None => Ok(()),
+        }
+    }
+
+    fn fits(&self, wanted: Mode) -> bool {
+        let modes = || self.holds.iter().map(|held| held.lease.terms.mode);
+        match wanted {
+            Mode::Exclusive => self.holds.is_empty(),
+            Mode::Shared => modes().all(|mode| mode == Mode::Shared),
+            Mode::Permits { count, limit, .. } => modes().map(Mode::count).sum::<u32>() + count.get() <= limit.get(),
+        }
     }
 
     fn wait(&mut self, now: Moment, client: usize, claim: &Claim) -> Answer {
-        let Some((lease, note, ends)) = &self.hold else { unreachable!("somebody holds it") };
         let owner = claim.owner;
-        if lease.owner == owner {
-            return Answer::Granted { lease: lease.clone(), valid_for: ends.since(clock(now)), wanted: false };
-        }
-        let holder = Holder::Leasehold { tokens: lease.tokens, note: note.clone() };
-        let remaining = Some(ends.since(clock(now)));
+        let last = self.holds.iter().max_by_key(|held| held.ends);
+        let holder = match last {
+            Some(held) => Holder::Leasehold { tokens: held.lease.tokens, note: held.note.clone() },
+            None => Holder::Foreign,
+        };
+        let remaining = last.map(|held| held.ends.since(clock(now)));
+        // Where one holds at a time, its tokens are the last ones drawn.
+        let drawn = crate::FencingToken::new(self.counter).ok().filter(|_| claim.terms.mode != Mode::Exclusive);
         if self.waiting == Waiting::Poll || claim.queueing == Queueing::Unwanted {
             self.queue.retain(|place| place.claim.owner != owner);
-            return Answer::Busy { remaining, holder, drawn: None };
+            return Answer::Busy { remaining, holder, drawn };
         }
         let valid_for = claim.terms.ttl.get().min(PLACE_MAX);
         let fresh = Place { client, claim: claim.clone(), ends: clock(now) + valid_for };
@@ -97,17 +147,17 @@ impl Store {
             None => self.queue.push_back(fresh),
         }
         let ahead = self.queue.iter().position(|place| place.claim.owner == owner).unwrap();
-        Answer::Queued { position: u32::try_from(ahead + 1).unwrap(), remaining, valid_for, holder, drawn: None }
+        Answer::Queued { position: u32::try_from(ahead + 1).unwrap(), remaining, valid_for, holder, drawn }
     }
 
     pub(super) fn renew(&mut self, now: Moment, leases: &[Lease]) -> Vec<Renewed> {
         self.forget_old(now);
-        let mut renew = |lease: &Lease| match &mut self.hold {
-            Some((held, _, ends)) if held == lease => {
-                *ends = clock(now) + lease.terms.ttl.get();
+        let mut renew = |lease: &Lease| match self.holds.iter_mut().find(|held| held.lease == *lease) {
+            Some(held) => {
+                held.ends = clock(now) + lease.terms.ttl.get();
                 Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false }
             }
-            Some(_) | None => Renewed::NotHeld,
+            None => Renewed::NotHeld,
         };
         leases.iter().map(&mut renew).collect()
     }
@@ -119,50 +169,68 @@ impl Store {
         }
         let places = self.queue.len();
         self.queue.retain(|place| place.claim.owner != request.owner);
-        let (owner, kept) = (request.owner, request.owner.kept());
-        if let Some((lease, _, ends)) = self.hold.as_mut().filter(|(lease, ..)| [owner, kept].contains(&lease.owner)) {
-            if let Some(keep) = request.keep {
-                let until = clock(now) + keep;
-                *ends = if lease.owner == kept { until.min(*ends) } else { until };
-                lease.owner = kept;
-            } else {
-                self.hold = None;
-                self.hand_over(now);
-            }
-            return Released::Released;
-        }
-        if self.queue.len() < places { Released::Left } else { Released::NotHeld }
+        let owners = [request.owner, request.owner.kept()];
+        let released = if let Some(index) = self.holds.iter().position(|held| owners.contains(&held.lease.owner)) {
+            self.end(now, index, request);
+            Released::Released
+        } else if self.queue.len() < places {
+            Released::Left
+        } else {
+            Released::NotHeld
+        };
+        self.hand_over(now);
+        released
     }
 
+    fn end(&mut self, now: Moment, index: usize, request: &ReleaseRequest) {
+        let Some(keep) = request.keep else {
+            self.holds.remove(index);
+            return;
+        };
+        let (held, kept) = (&mut self.holds[index], request.owner.kept());
+        let until = clock(now) + keep;
+        held.ends = if held.lease.owner == kept { until.min(held.ends) } else { until };
+        held.lease.owner = kept;
+    }
+
+    /// Grants what was freed to as many as fit, in order.
     fn hand_over(&mut self, now: Moment) {
-        let Some(Place { client, claim, .. }) = self.queue.pop_front() else { return };
-        let valid_for = claim.terms.ttl.get().min(PLACE_MAX);
-        let lease = self.take(&claim, clock(now) + valid_for);
-        if self.waiting == Waiting::QueueWithPush {
-            self.news.push((client, Event::Granted { lease, valid_for, wanted: false }));
+        while self.queue.front().is_some_and(|place| self.fits(place.claim.terms.mode)) {
+            let Some(Place { client, claim, .. }) = self.queue.pop_front() else { return };
+            let valid_for = claim.terms.ttl.get().min(PLACE_MAX);
+            let free = self.free_slots();
+            let lease = self.take(&claim, free, clock(now) + valid_for);
+            if self.waiting == Waiting::QueueWithPush {
+                self.news.push((client, Event::Granted { lease, valid_for, wanted: false }));
+            }
         }
     }
 
-    fn take(&mut self, claim: &Claim, ends: Moment) -> Lease {
+    fn take(&mut self, claim: &Claim, slots: impl IntoIterator<Item = u32>, ends: Moment) -> Lease {
         let tokens = TokenRange::above(self.counter, claim.width).unwrap();
         self.counter = tokens.high().get();
-        let lease = claim.lease(tokens);
-        self.hold = Some((lease.clone(), claim.note.clone(), ends));
+        let slots = Slots::new(slots.into_iter().take(usize::try_from(claim.terms.mode.count()).unwrap()));
+        let lease = Lease { slots, ..claim.lease(tokens) };
+        self.holds.push(Held { lease: lease.clone(), note: claim.note.clone(), ends });
         lease
     }
 
+    fn free_slots(&self) -> impl Iterator<Item = u32> + use<> {
+        let taken: BTreeSet<u32> = self.holds.iter().flat_map(|held| held.lease.slots.get().to_vec()).collect();
+        (0..).filter(move |slot| !taken.contains(slot))
+    }
+
     fn forget_old(&mut self, now: Moment) {
-        self.hold.take_if(|(_, _, ends)| *ends <= clock(now));
+        self.holds.retain(|held| held.ends > clock(now));
         self.queue.retain(|place| place.ends > clock(now));
     }
 }
 
-fn nothing_to_replace() -> BackendError {
-    let message = "the lease to replace is not held";
-    BackendError::new("model", Operation::Acquire, ErrorKind::Protocol, Effect::None, message)
+fn refused(kind: ErrorKind, message: &str) -> BackendError {
+    BackendError::new("model", Operation::Acquire, kind, Effect::None, message)
 }
 
 /// The store's clock, which is as much too fast as the drift allows.
 fn clock(now: Moment) -> Moment {
-    now + std::time::Duration::from_nanos(now.as_nanos() / 100)
+    now + Duration::from_nanos(now.as_nanos() / 100)
 }

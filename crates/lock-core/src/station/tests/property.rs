@@ -11,7 +11,9 @@ use proptest::prelude::*;
 use super::super::{Join, Leaving, TurnId};
 use super::rig::{self, millis, ttl};
 use super::world::{CLIENTS, Way, World};
-use crate::{Ability, Capabilities, Durability, Event, Note, Patience, Policy, RequestOrder, Terms, Waiting};
+use crate::{
+    Ability, Capabilities, Durability, Event, Mode, ModeKind, Note, Patience, Policy, RequestOrder, Terms, Waiting,
+};
 
 /// Every way in which a store wakes waiters.
 const WAITINGS: [Waiting; 3] = [Waiting::QueueWithPush, Waiting::Queue, Waiting::Poll];
@@ -19,13 +21,21 @@ const WAITINGS: [Waiting; 3] = [Waiting::QueueWithPush, Waiting::Queue, Waiting:
 #[derive(Clone, Debug)]
 enum Step {
     /// A client wants the lock.
-    Join { client: usize, wait: Wait, attempts: Option<NonZeroU32>, ttl: &'static str, max_hold: Option<Duration> },
+    Join {
+        client: usize,
+        wait: Wait,
+        attempts: Option<NonZeroU32>,
+        ttl: &'static str,
+        max_hold: Option<Duration>,
+        /// How many permits it takes, at a semaphore.
+        count: u32,
+    },
     /// A waiter gives up, or a holder is done and may want the lock kept.
     Leave { client: usize, pick: usize, keep: Option<Duration> },
     /// A waiter is told to give up, although it may hold by now.
     Cancel { client: usize, pick: usize },
-    /// A holder wants another ttl.
-    Replace { client: usize, ttl: &'static str },
+    /// A holder wants another ttl, and perhaps to give back permits.
+    Replace { client: usize, pick: usize, ttl: &'static str, count: u32 },
     /// A request reaches the store.
     Carry { pick: usize },
     /// An answer reaches its client.
@@ -69,6 +79,7 @@ fn step() -> impl Strategy<Value = Step> {
     let wait = prop_oneof![Just(Wait::Not), (1..5_000_u64).prop_map(Wait::For), Just(Wait::Forever)];
     let ttls = prop_oneof![4 => Just("3s"), 1 => Just("30s")];
     let longer = prop_oneof![Just("3s"), Just("4s"), Just("30s")];
+    let counts = prop_oneof![3 => Just(1), 1 => 2..5_u32];
     let attempts = proptest::option::weighted(0.2, (1..4_u32).prop_map(|attempts| NonZeroU32::new(attempts).unwrap()));
     let max_hold = proptest::option::weighted(0.2, (1..5_000_u64).prop_map(millis));
     let keep = proptest::option::weighted(0.3, (1..10_000_u64).prop_map(millis));
@@ -76,12 +87,14 @@ fn step() -> impl Strategy<Value = Step> {
     let hints = prop_oneof![Just(Event::RecheckAll), Just(Event::Freed { name: "a".parse().unwrap() })];
     let long = prop_oneof![4 => 0..200_u64, 2 => 200..2_000_u64, 1 => 2_000..40_000_u64];
     prop_oneof![
-        4 => (client.clone(), wait, attempts, ttls, max_hold).prop_map(|(client, wait, attempts, ttl, max_hold)| {
-            Step::Join { client, wait, attempts, ttl, max_hold }
-        }),
+        4 => (client.clone(), wait, attempts, ttls, max_hold, counts.clone()).prop_map(
+            |(client, wait, attempts, ttl, max_hold, count)| Step::Join { client, wait, attempts, ttl, max_hold, count }
+        ),
         3 => (client.clone(), pick, keep).prop_map(|(client, pick, keep)| Step::Leave { client, pick, keep }),
         1 => (client.clone(), pick).prop_map(|(client, pick)| Step::Cancel { client, pick }),
-        2 => (client.clone(), longer).prop_map(|(client, ttl)| Step::Replace { client, ttl }),
+        2 => (client.clone(), pick, longer, counts).prop_map(|(client, pick, ttl, count)| {
+            Step::Replace { client, pick, ttl, count }
+        }),
         5 => pick.prop_map(|pick| Step::Carry { pick }),
         5 => pick.prop_map(|pick| Step::Answer { pick }),
         1 => pick.prop_map(|pick| Step::Lose { pick }),
@@ -99,8 +112,8 @@ fn step() -> impl Strategy<Value = Step> {
 impl World {
     fn play(&mut self, step: Step) {
         match step {
-            Step::Join { client, wait, attempts, ttl, max_hold } => {
-                self.play_join(client, wait, attempts, ttl, max_hold);
+            Step::Join { client, wait, attempts, ttl, max_hold, count } => {
+                self.play_join(client, wait, attempts, self.terms(ttl, count), max_hold);
             }
             Step::Leave { client, pick, keep } => {
                 if let Some(turn) = self.pick_turn(client, pick) {
@@ -112,7 +125,12 @@ impl World {
                     self.cancel(client, turn);
                 }
             }
-            Step::Replace { client, ttl: length } => self.replace(client, Terms::exclusive(ttl(length))),
+            Step::Replace { client, pick, ttl, count } => {
+                let holders: Vec<_> = self.clients[client].holders.keys().copied().collect();
+                if let Some(turn) = holders.get(pick % holders.len().max(1)) {
+                    self.replace(client, *turn, self.terms(ttl, count));
+                }
+            }
             Step::Carry { pick } => _ = self.pick(pick, under_way).map(|index| self.carry(index)),
             Step::Answer { pick } => _ = self.pick(pick, answered).map(|index| self.answer(index)),
             Step::Fail { pick } => {
@@ -135,8 +153,8 @@ impl World {
     /// One of a client's waiters and holders.
     fn pick_turn(&self, client: usize, pick: usize) -> Option<TurnId> {
         let there = &self.clients[client];
-        let mut turns = there.waiters.keys().copied().chain(there.holder.as_ref().map(|(turn, _)| *turn));
-        let among = there.waiters.len() + usize::from(there.holder.is_some());
+        let mut turns = there.waiters.keys().chain(there.holders.keys()).copied();
+        let among = there.waiters.len() + there.holders.len();
         turns.nth(pick % among.max(1))
     }
 
@@ -145,7 +163,7 @@ impl World {
         client: usize,
         wait: Wait,
         attempts: Option<NonZeroU32>,
-        ttl_text: &str,
+        terms: Terms,
         max_hold: Option<Duration>,
     ) {
         let turn = self.next_turn();
@@ -155,7 +173,13 @@ impl World {
             Wait::Forever => Patience::Forever,
         };
         let note = Note::from_wire("1@test");
-        self.join(client, Join { turn, terms: Terms::exclusive(ttl(ttl_text)), patience, attempts, max_hold, note });
+        self.join(client, Join { turn, terms, patience, attempts, max_hold, note });
+    }
+
+    /// These permits, as far as there are as many, or an exclusive lease.
+    fn terms(&self, length: &str, count: u32) -> Terms {
+        let mode = self.limit.map_or(Mode::Exclusive, |limit| Mode::permits(count.min(limit), limit).unwrap());
+        Terms { mode, ttl: ttl(length) }
     }
 
     fn play_tell(&mut self, pick: usize, again: Again) {
@@ -183,7 +207,7 @@ impl World {
 
     fn play_silence(&mut self, client: usize, tries: usize) {
         for _ in 0..tries {
-            self.play_join(client, Wait::Not, None, "30s", None);
+            self.play_join(client, Wait::Not, None, self.terms("30s", 1), None);
             for letter in self.net.iter_mut().filter(|letter| matches!(letter.way, Way::There | Way::Back(_))) {
                 letter.way = Way::Lost;
             }
@@ -218,7 +242,8 @@ fn answered(way: &Way) -> bool {
 
 fn policy(waiting: Waiting, ordering: RequestOrder, chain: u32) -> Policy {
     let capabilities = Capabilities::new("model", waiting, Durability::Process).with_ordering(ordering);
-    let mut policy = Policy::new(capabilities.with_abilities(&[Ability::Keep, Ability::Replace]));
+    let able = capabilities.with_abilities(&[Ability::Keep, Ability::Replace]);
+    let mut policy = Policy::new(able.with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits]));
     policy.chain = chain;
     policy
 }
@@ -239,44 +264,58 @@ proptest! {
         seed in any::<u64>(),
         steps in proptest::collection::vec(step(), 1..150),
     ) {
-        let mut world = World::new(policy, seed);
-        for step in steps {
-            world.play(step);
-        }
-        world.heal();
-        prop_assert!(world.is_at_rest(), "somebody still waits or holds: {world:?}");
-        // After the longest ttl, what late claims left at the store has expired, and nothing new is left.
-        world.pass(Duration::from_secs(31), None);
-        prop_assert!(world.store.is_over(world.now), "the store still holds something: {:?}", world.store);
-        for client in 0..CLIENTS {
-            world.play_join(client, Wait::Forever, None, "3s", None);
-        }
-        world.heal();
-        prop_assert!(world.is_at_rest() && world.store.is_empty(), "something was left behind: {world:?}");
+        play(World::new(policy, None, seed), steps);
     }
+
+    #[test]
+    fn whatever_happens_no_more_permits_are_held_than_there_are_and_in_the_end_everybody_had_some(
+        policy in policies(),
+        limit in prop_oneof![1..5_u32, Just(40)],
+        seed in any::<u64>(),
+        steps in proptest::collection::vec(step(), 1..150),
+    ) {
+        play(World::new(policy, Some(limit), seed), steps);
+    }
+}
+
+/// Plays the steps, and then lets everything come to rest.
+fn play(mut world: World, steps: Vec<Step>) {
+    for step in steps {
+        world.play(step);
+    }
+    world.heal();
+    assert!(world.is_at_rest(), "somebody still waits or holds: {world:?}");
+    // After the longest ttl, what late claims left at the store has expired, and nothing new is left.
+    world.pass(Duration::from_secs(31), None);
+    assert!(world.store.is_over(world.now), "the store still holds something: {:?}", world.store);
+    for client in 0..CLIENTS {
+        world.play_join(client, Wait::Forever, None, world.terms("3s", 1), None);
+    }
+    world.heal();
+    assert!(world.is_at_rest() && world.store.is_empty(), "something was left behind: {world:?}");
 }
 
 /// A client that slept gets the event about an ended lease only after it has asked again.
 #[test]
 fn late_events_about_an_ended_lease_admit_nobody() {
-    let mut world = World::new(policy(Waiting::QueueWithPush, RequestOrder::Unordered, 16), 1);
+    let mut world = World::new(policy(Waiting::QueueWithPush, RequestOrder::Unordered, 16), None, 1);
     for client in [0, 1] {
-        world.play_join(client, Wait::Forever, None, "3s", None);
+        world.play_join(client, Wait::Forever, None, world.terms("3s", 1), None);
         world.flow(1);
     }
-    let (first, _) = world.clients[0].holder.clone().unwrap();
+    let first = *world.clients[0].holders.keys().next().unwrap();
     world.leave(0, Leaving::now(first));
     world.carry(0);
     // The lock was handed to the second client, which sleeps until its lease has ended and the third one holds.
     world.pass(millis(4_000), Some(1));
-    world.play_join(2, Wait::Forever, None, "3s", None);
+    world.play_join(2, Wait::Forever, None, world.terms("3s", 1), None);
     world.carry_and_answer_last();
     world.pass(millis(1), None);
     world.carry_and_answer_last();
-    assert!(world.clients[2].holder.is_some());
+    assert!(!world.clients[2].holders.is_empty());
     let (client, event) = world.store.news.remove(0);
     world.event(client, &event);
-    assert!(world.clients[1].holder.is_none());
+    assert!(world.clients[1].holders.is_empty());
     world.heal();
     assert!(world.is_at_rest());
 }

@@ -6,11 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::super::pending::{Of, PendingRelease};
+use super::super::progress::Progress;
+use super::super::replacement::Replacement;
 use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Station, TurnId};
 use super::model::Store;
+use crate::policy::QUESTS_MAX;
 use crate::{
-    BackendError, Batch, Certainty, Effect, ErrorKind, Event, Hold, Keep, Keeper, Moment, Operation, Owner, Patience,
-    Policy, ReleaseRequest, Released, Renewed, Terms, Waiting,
+    BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Event, Hold, Keep, Keeper, Lease, Mode, Moment,
+    Operation, Owner, Patience, Policy, ReleaseRequest, Released, Renewed, Terms, Waiting,
 };
 
 /// How many clients there are.
@@ -30,8 +34,10 @@ pub(super) struct World {
     /// Requests and answers on their way.
     pub(super) net: Vec<Letter>,
     turns: u64,
-    /// The highest token of any admission.
-    admitted: u64,
+    /// How many permits there are, if the name is used as a semaphore.
+    pub(super) limit: Option<u32>,
+    /// The highest token of any admission, for each slot. A lock has one.
+    admitted: BTreeMap<u32, u64>,
     /// Until when the lock is kept after its release, as its last holder sees it.
     kept_until: Moment,
 }
@@ -40,8 +46,8 @@ pub(super) struct World {
 pub(super) struct Client {
     pub(super) station: Station,
     keeper: Keeper,
-    pub(super) waiters: BTreeMap<TurnId, Patience>,
-    pub(super) holder: Option<(TurnId, Arc<Hold>)>,
+    pub(super) waiters: BTreeMap<TurnId, Join>,
+    pub(super) holders: BTreeMap<TurnId, Arc<Hold>>,
     /// The owners whose releases said that a claim may still arrive.
     parted: BTreeSet<Owner>,
     /// Until when released locks are kept.
@@ -83,14 +89,21 @@ pub(super) enum Told {
 }
 
 impl World {
-    pub(super) fn new(policy: Policy, seed: u64) -> Self {
+    pub(super) fn new(policy: Policy, limit: Option<u32>, seed: u64) -> Self {
         let client = |number: usize| {
             let seed = seed.wrapping_add(number as u64);
             let mut secret = [0; 32];
             secret[..8].copy_from_slice(&seed.to_be_bytes());
             let station = Station::new("a".parse().unwrap(), policy, secret);
             let (waiters, keeper) = (BTreeMap::new(), Keeper::new(policy, seed));
-            Client { station, keeper, waiters, holder: None, parted: BTreeSet::new(), keeping: BTreeMap::new() }
+            Client {
+                station,
+                keeper,
+                waiters,
+                holders: BTreeMap::new(),
+                parted: BTreeSet::new(),
+                keeping: BTreeMap::new(),
+            }
         };
         let (now, store) = (Moment::from_nanos(1_000_000_000_000), Store::new(policy.store.waiting));
         Self {
@@ -99,7 +112,8 @@ impl World {
             clients: (0..CLIENTS).map(client).collect(),
             net: Vec::new(),
             turns: 0,
-            admitted: 0,
+            limit,
+            admitted: BTreeMap::new(),
             kept_until: Moment::ORIGIN,
         }
     }
@@ -110,31 +124,29 @@ impl World {
     }
 
     pub(super) fn join(&mut self, client: usize, join: Join) {
-        self.clients[client].waiters.insert(join.turn, join.patience);
+        self.clients[client].waiters.insert(join.turn, join.clone());
         self.feed(client, Input::Join(join));
     }
 
     pub(super) fn leave(&mut self, client: usize, leaving: Leaving) {
         let turn = leaving.turn;
-        let held = self.clients[client].holder.take_if(|(holder, _)| *holder == turn);
-        if let (Some((_, hold)), Some(keep)) = (held, leaving.keep.map(Keep::get)) {
+        let held = self.clients[client].holders.remove(&turn);
+        if let (Some(hold), Some(keep)) = (held, leaving.keep.map(Keep::get)) {
             // The store's clock may be as much too fast as the drift allows.
             let end = self.now + keep.saturating_sub(crate::drift(keep));
             let client = &mut self.clients[client];
-            let owners = [Some(hold.lease().owner), client.replacement()];
+            let owners = [Some(hold.lease().owner), client.replacement(hold.lease().owner)];
             client.keeping.extend(owners.into_iter().flatten().map(|owner| (owner, end)));
         }
         self.feed(client, Input::Leave(leaving));
         let left = &mut self.clients[client];
         left.waiters.remove(&turn);
-        assert!(left.holder.as_ref().is_none_or(|(holder, _)| *holder != turn), "who leaves is not admitted");
+        assert!(!left.holders.contains_key(&turn), "who leaves is not admitted");
     }
 
     pub(super) fn cancel(&mut self, client: usize, turn: TurnId) {
         let now = self.now;
-        let holds = |there: &Client| {
-            there.holder.as_ref().is_some_and(|(holder, hold)| *holder == turn && hold.check(now).is_ok())
-        };
+        let holds = |there: &Client| there.holders.get(&turn).is_some_and(|hold| hold.check(now).is_ok());
         let held = holds(&self.clients[client]);
         self.feed(client, Input::Cancel(turn));
         let there = &self.clients[client];
@@ -142,10 +154,8 @@ impl World {
         assert_eq!(holds(there), held, "who is cancelled is not admitted, and who holds goes on");
     }
 
-    pub(super) fn replace(&mut self, client: usize, terms: Terms) {
-        if let Some((turn, _)) = self.clients[client].holder {
-            self.feed(client, Input::Replace { turn, terms });
-        }
+    pub(super) fn replace(&mut self, client: usize, turn: TurnId, terms: Terms) {
+        self.feed(client, Input::Replace { turn, terms });
     }
 
     pub(super) fn feed(&mut self, client: usize, input: Input) {
@@ -168,17 +178,19 @@ impl World {
         let client = &mut self.clients[number];
         match output {
             Output::Admit { turn, hold } => {
-                let patience = client.waiters.remove(&turn).expect("only who waits is admitted");
-                if let Patience::Until(end) = patience {
+                let join = client.waiters.remove(&turn).expect("only who waits is admitted");
+                if let Patience::Until(end) = join.patience {
                     assert!(self.now < end, "turn {} was admitted after its wait", turn.0);
                 }
                 assert!(self.now >= self.kept_until, "turn {} was admitted while the lock is kept", turn.0);
-                assert!(client.holder.replace((turn, Arc::clone(&hold))).is_none(), "one turn at a time");
+                let passed = client.waiters.values().find(|first| first.turn < turn && is_passed(first, &join));
+                assert!(passed.is_none(), "turn {} passed {passed:?}", turn.0);
+                assert_eq!(hold.lease().terms, join.terms, "turn {} holds under other terms", turn.0);
+                client.holders.insert(turn, Arc::clone(&hold));
                 self.begin(turn, &hold);
             }
             Output::Replaced { turn, result } => {
-                let (holder, old) = client.holder.as_mut().expect("only a holder's lease is replaced");
-                assert_eq!(*holder, turn, "only a holder's lease is replaced");
+                let old = client.holders.get_mut(&turn).expect("only a holder's lease is replaced");
                 if let Ok(hold) = result {
                     assert!(old.check(self.now).is_ok(), "turn {} had lost its hold before", turn.0);
                     *old = Arc::clone(&hold);
@@ -188,13 +200,17 @@ impl World {
             Output::Refuse { turn, .. } => _ = client.waiters.remove(&turn).expect("only who waits is refused"),
             Output::Lose { turn, .. } => {
                 // A holder that leaves at the moment of its loss has no turn any more.
-                let lost = client.holder.take_if(|(holder, _)| *holder == turn);
-                assert!(lost.is_none_or(|(_, hold)| hold.check(self.now).is_err()), "a lost hold says so");
+                let lost = client.holders.remove(&turn);
+                assert!(lost.is_none_or(|hold| hold.check(self.now).is_err()), "a lost hold says so");
             }
             Output::Ended { .. } => {}
             Output::Run(action) => {
-                if let Request::Release(ReleaseRequest { owner, certainty: Certainty::Unknown, .. }) = &action.request {
-                    client.parted.insert(*owner);
+                match &action.request {
+                    Request::Release(ReleaseRequest { owner, certainty: Certainty::Unknown, .. }) => {
+                        client.parted.insert(*owner);
+                    }
+                    Request::Release(_) => {}
+                    Request::Acquire(claim) => check_order(&client.station, action.id, claim),
                 }
                 let (content, deadline) = (Content::Action(action.id, action.request), self.now + action.within);
                 self.net.push(Letter { client: number, content, deadline, way: Way::There });
@@ -207,20 +223,32 @@ impl World {
     /// A turn begins, or continues under another lease.
     fn begin(&mut self, turn: TurnId, hold: &Hold) {
         assert!(hold.check(self.now).is_ok(), "turn {} has its hold too late", turn.0);
-        let token = hold.token().get();
-        assert!(token > self.admitted, "token {token} was admitted after {}", self.admitted);
-        self.admitted = token;
+        for (index, slot) in slots(hold.lease()).into_iter().enumerate() {
+            let last = self.admitted.entry(slot).or_default();
+            let token = hold.token().get() + index as u64;
+            assert!(token > *last, "token {token} of slot {slot} was admitted after {last}");
+            *last = token;
+        }
     }
 
-    /// What holds at every moment: one holder at most, over all clients, and none that relies on more than the store
-    /// keeps for it.
+    /// What holds at every moment, over all clients: no more hold than fit, no slot is held twice, and none of them relies on
+    /// more than the store keeps for it.
     pub(super) fn check(&self) {
-        let holds = self.clients.iter().filter_map(|client| Some((client, &client.holder.as_ref()?.1)));
+        let holds = self.clients.iter().flat_map(|client| client.holders.values().map(move |hold| (client, hold)));
         let live: Vec<_> = holds.filter(|(_, hold)| hold.check(self.now).is_ok()).collect();
-        assert!(live.len() <= 1, "more than one holds: {live:?}");
+        let mut taken = BTreeSet::new();
+        for slot in live.iter().flat_map(|(client, hold)| client.slots(hold.lease())) {
+            assert!(taken.insert(slot), "slot {slot} is held twice: {live:?}");
+        }
         for (client, hold) in live {
+            let limit = match hold.lease().terms.mode {
+                Mode::Exclusive | Mode::Shared => 1,
+                Mode::Permits { limit, .. } => limit.get(),
+            };
+            assert!(taken.iter().all(|slot| *slot < limit), "more hold than fit: {taken:?}");
+            let owner = hold.lease().owner;
             // The store may have replaced the lease, and the client does not know yet.
-            let owners = [Some(hold.lease().owner), client.replacement()];
+            let owners = [Some(owner), client.replacement(owner)];
             assert!(
                 owners.into_iter().flatten().any(|owner| self.store.keeps(owner, hold.valid_until())),
                 "{hold:?} relies on more than {:?}",
@@ -237,21 +265,22 @@ impl World {
             let station = &client.station;
             let asks = station.quests.iter().any(|quest| quest.owner == claim.owner);
             let holds = station.tenures.iter().any(|tenure| tenure.lease.owner == claim.owner);
-            let known = asks || holds || client.replacement() == Some(claim.owner);
+            let replaces = claim.replaces.is_some_and(|old| client.replacement(old) == Some(claim.owner));
+            let known = asks || holds || replaces;
             assert!(known || client.parted.contains(&claim.owner), "a late claim would not be cleared: {letter:?}");
         }
     }
 
-    /// The unanswered releases of a station are bounded. At a store without a queue, it sends no new claim before the release
-    /// of an unanswered claim is answered.
+    /// The unanswered releases of a station are bounded.
     fn check_debt(&self, number: usize) {
         let station = &self.clients[number].station;
         let owed = &station.pending_releases.0;
-        assert!(owed.len() <= OWED_MAX, "client {number} owes too much: {owed:?}");
-        let unanswered = owed.iter().any(|pending| pending.request.certainty == Certainty::Unknown);
-        let asking = station.tenures.is_empty() && station.quests.iter().any(|quest| quest.progress.due().is_none());
-        let polls = station.policy.store.waiting == Waiting::Poll;
-        assert!(!(polls && unanswered && asking), "client {number} asks though a claim may be under way: {station:?}");
+        // At a semaphore, each turn that ends adds one, and each of several claims may.
+        let (of_turns, of_claims): (Vec<_>, Vec<_>) =
+            owed.iter().partition(|pending| self.limit.is_some() && pending.of != Of::Claim);
+        let asked = if self.limit.is_some() { station.quests.len() } else { 0 };
+        let most = OWED_MAX + if self.limit.is_some() { QUESTS_MAX - 1 } else { 0 };
+        assert!(of_claims.len() + asked <= most, "client {number} owes too much: {of_turns:?}, {of_claims:?}");
     }
 
     /// The letter reaches the store.
@@ -362,7 +391,7 @@ impl World {
                 self.event(client, &event);
             }
             for client in 0..CLIENTS {
-                if let Some((turn, _)) = self.clients[client].holder {
+                for turn in self.clients[client].holders.keys().copied().collect::<Vec<_>>() {
                     self.leave(client, Leaving::now(turn));
                 }
             }
@@ -380,14 +409,57 @@ impl World {
 
     pub(super) fn is_at_rest(&self) -> bool {
         let at_rest = |client: &Client| client.station.is_idle() && client.keeper.is_empty();
-        self.clients.iter().all(|client| at_rest(client) && client.waiters.is_empty() && client.holder.is_none())
+        self.clients.iter().all(|client| at_rest(client) && client.waiters.is_empty() && client.holders.is_empty())
     }
 }
 
 impl Client {
-    /// The owner that may have replaced the holder's.
-    fn replacement(&self) -> Option<Owner> {
-        Some(self.station.tenures.first()?.replacement.as_ref()?.owner)
+    /// The owner that may have replaced this one.
+    fn replacement(&self, old: Owner) -> Option<Owner> {
+        self.replacing(old).map(|new| new.owner)
+    }
+
+    fn replacing(&self, old: Owner) -> Option<&Replacement> {
+        let tenure = self.station.tenures.iter().find(|tenure| tenure.lease.owner == old)?;
+        tenure.replacement.as_deref()
+    }
+
+    /// The slots that a holder may use: while it gives some of them back, only the others.
+    fn slots(&self, lease: &Lease) -> Vec<u32> {
+        let mut slots = slots(lease);
+        if let Some(new) = self.replacing(lease.owner) {
+            slots.truncate(usize::try_from(new.terms.mode.count()).unwrap().max(1));
+        }
+        slots
+    }
+}
+
+/// At a store without a queue, no claim is sent before the release of an unanswered claim is answered.
+fn check_order(station: &Station, id: ActionId, claim: &Claim) {
+    let came_first = |pending: &&PendingRelease| match pending.progress {
+        Progress::UnderWay(release, _) => release < id,
+        Progress::Due(_) => true,
+    };
+    let owed = station.pending_releases.0.iter().filter(came_first);
+    let unanswered: Vec<_> = owed.filter(|pending| pending.request.certainty == Certainty::Unknown).collect();
+    let is_first = station.policy.store.waiting == Waiting::Poll && claim.replaces.is_none();
+    assert!(!is_first || unanswered.is_empty(), "{claim:?} goes out before the answers to {unanswered:?}");
+}
+
+/// The slots of a lease. That of a lock takes the only one.
+fn slots(lease: &Lease) -> Vec<u32> {
+    match lease.terms.mode {
+        Mode::Exclusive | Mode::Shared => vec![0],
+        Mode::Permits { .. } => lease.slots.get().to_vec(),
+    }
+}
+
+/// Whether the first is passed if the second is admitted. Waiters at a semaphore that want different things have places of
+/// their own, and the store decides which comes first.
+fn is_passed(first: &Join, second: &Join) -> bool {
+    match first.terms.mode {
+        Mode::Exclusive | Mode::Shared => true,
+        Mode::Permits { .. } => first.terms == second.terms,
     }
 }
 

@@ -1,0 +1,98 @@
+//! Semaphores: each waiter asks for a lease of its own, and each turn holds under one.
+
+use super::Station;
+use super::io::TurnId;
+use super::progress::Progress;
+use super::quest::{Place, Quest};
+use crate::policy::QUESTS_MAX;
+use crate::{BackendError, Mode, Moment, NameKind, RequestOrder, Terms};
+
+impl Station {
+    /// The mode of a lease that is held, asked for or waited for here.
+    fn used(&self) -> Option<Mode> {
+        let held = self.tenures.first().map(|tenure| tenure.lease.terms);
+        let asked = self.quests.first().map(|quest| quest.terms);
+        held.or(asked).or_else(|| self.line.terms()).map(|terms| terms.mode)
+    }
+
+    /// Whether the name is used as a semaphore here.
+    pub(super) fn is_semaphore(&self) -> bool {
+        self.used().is_some_and(|mode| mode.name_kind() == NameKind::Semaphore)
+    }
+
+    /// Refuses to use the name as something else as well.
+    pub(super) fn check_use(&self, asked: Mode) -> Result<(), BackendError> {
+        match self.used().filter(|used| used.name_kind() != asked.name_kind()) {
+            Some(used) => Err(BackendError::in_other_use(self.policy.store.backend, used, asked)),
+            None => Ok(()),
+        }
+    }
+
+    /// Does what follows from the time and the state, where each waiter asks for itself.
+    pub(super) fn serve_each(&mut self, now: Moment) {
+        while let Some(quest) = self.quests.take(|quest| {
+            quest.progress.due().is_some() && quest.turn.is_some_and(|turn| self.line.get(turn).is_none())
+        }) {
+            self.leave_queue(now, &quest);
+        }
+        while let Some(quest) = self.next_due_quest(now) {
+            self.ask(now, quest);
+        }
+        while let Some((turn, terms)) = self.next_to_ask() {
+            let quest = Quest::new(self.owners.draw(), terms, Some(turn), now);
+            self.ask(now, Box::new(quest));
+        }
+        self.refuse_behind_the_first();
+        self.ask_replacements(now);
+    }
+
+    fn next_due_quest(&mut self, now: Moment) -> Option<Box<Quest>> {
+        let is_due = |quest: &Quest| quest.progress.due().is_some_and(|at| at <= now);
+        let due = self.quests.iter().filter(|quest| is_due(quest) && !self.has_to_wait(quest));
+        let owner = due.min_by_key(|quest| quest.turn)?.owner;
+        self.take_quest_of(owner)
+    }
+
+    /// The first waiter that has no quest, if it may have one.
+    fn next_to_ask(&self) -> Option<(TurnId, Terms)> {
+        if self.quests.len() >= QUESTS_MAX || self.is_held_back() {
+            return None;
+        }
+        let has_none = |turn: TurnId| self.quests.iter().all(|quest| quest.turn != Some(turn));
+        let join = self.line.iter().map(|waiter| &waiter.join).find(|join| has_none(join.turn))?;
+        (!self.would_overtake(join.turn, join.terms)).then_some((join.turn, join.terms))
+    }
+
+    /// Whether a claim of this waiter might be served before one that came earlier and wants something else. If both want
+    /// the same, that does not matter: the grant is for the first of them.
+    pub(super) fn would_overtake(&self, turn: TurnId, terms: Terms) -> bool {
+        let ordered = self.policy.store.ordering == RequestOrder::InOrder;
+        let is_behind = |quest: &Quest| match quest.progress {
+            Progress::UnderWay(..) => ordered || quest.place == Place::Queued,
+            Progress::Due(_) => quest.place == Place::Queued,
+        };
+        let came_first = |quest: &Quest| quest.turn.is_some_and(|first| first < turn && self.line.get(first).is_some());
+        self.quests.iter().any(|quest| came_first(quest) && quest.terms != terms && !is_behind(quest))
+    }
+
+    /// A grant is for the first in line that wants the same. That one leaves its own quest to the waiter that this was for.
+    pub(super) fn exchange(&mut self, now: Moment, quest: &mut Quest) {
+        let Some(turn) = quest.turn else { return };
+        let came_before = self.line.iter().map(|waiter| &waiter.join).take_while(|join| join.turn < turn);
+        let mut wants_the_same = came_before.filter(|join| join.terms == quest.terms);
+        let Some(first) = wants_the_same.next().map(|join| join.turn) else { return };
+        quest.turn = Some(first);
+        if let Some(other) = self.quests.iter_mut().find(|other| other.turn == Some(first)) {
+            other.turn = Some(turn);
+            // The waiter may be one that does not wait: it should have an answer soon.
+            other.may_be_free(now);
+        }
+    }
+
+    /// Rejects the waiters that do not wait and have not asked, if others wait at the store already.
+    fn refuse_behind_the_first(&mut self) {
+        if let Some(holder) = self.first_quest().and_then(|quest| quest.holder.clone()) {
+            self.refuse_impatient(Some(holder));
+        }
+    }
+}

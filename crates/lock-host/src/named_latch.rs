@@ -1,0 +1,281 @@
+//! A latch by its name, and what both facades need to ask about it.
+
+use std::fmt;
+use std::time::Duration;
+
+use lock_core::latch::{Act, ArrivalId, Count, LatchError, LatchState, Repeat, Request, Seen, Wait, Watching};
+use lock_core::{BackendError, Effect, ErrorKind, Invalid, LockName, Moment, Operation, Ttl};
+
+use crate::alarms::{Alarm, Ring};
+use crate::errors::no_randomness;
+use crate::host::random_u64;
+use crate::site::Driver;
+use crate::sleepers::{Listed, Wake};
+use crate::stations::Stations;
+use crate::sync::{Arc, Weak};
+
+/// How long a latch lasts after its last arrival, count or reset if nothing else is set. Chosen: longer than most phases of a
+/// job, and short enough that forgotten latches cost a store little.
+const TTL_DEFAULT: Duration = Duration::from_secs(60 * 60);
+
+/// The name and the ttl of a latch, as a user gave them. Errors in them are reported with the first request.
+pub struct NamedLatch<D: Driver> {
+    stations: Arc<Stations<D>>,
+    name: Result<LockName, Invalid>,
+    ttl: Result<Ttl, Invalid>,
+}
+
+impl<D: Driver> NamedLatch<D> {
+    /// A name, with the default ttl.
+    pub fn new(stations: &Arc<Stations<D>>, name: &str) -> Self {
+        Self { stations: Arc::clone(stations), name: name.parse(), ttl: Ttl::new(TTL_DEFAULT) }
+    }
+
+    /// Sets the ttl. The first one that is invalid is reported.
+    pub fn set_ttl(&mut self, ttl: Duration) {
+        if self.ttl.is_ok() {
+            self.ttl = Ttl::new(ttl);
+        }
+    }
+
+    /// Begins a call about the latch.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid name or ttl.
+    pub fn call<W: Wake>(&self, wake: W) -> Result<LatchCall<'_, D, W>, LatchError> {
+        let name = self.name.as_ref().map_err(Clone::clone)?;
+        let ttl = *self.ttl.as_ref().map_err(Clone::clone)?;
+        let sleeper = Arc::new(Sleeper(wake));
+        let whom: Arc<dyn Wake> = Arc::<Sleeper<W>>::clone(&sleeper);
+        let listed = self.stations.sleepers.add(name, Arc::downgrade(&whom));
+        Ok(LatchCall { stations: &self.stations, name, ttl, sleeper, listed })
+    }
+}
+
+/// One call about a latch, which may take several requests.
+pub struct LatchCall<'a, D: Driver, W: Wake> {
+    stations: &'a Arc<Stations<D>>,
+    name: &'a LockName,
+    ttl: Ttl,
+    sleeper: Arc<Sleeper<W>>,
+    listed: Listed,
+}
+
+/// Who sleeps during a call. Alarms, events and the end of the client wake it.
+struct Sleeper<W>(W);
+
+impl<D: Driver, W: Wake> LatchCall<'_, D, W> {
+    /// An arrival: of this id, or of one that no other arrival has.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid id; `Backend` if the system's random source fails.
+    pub fn arrival(&self, id: Option<&str>) -> Result<Request, LatchError> {
+        let id: ArrivalId = match id {
+            Some(id) => id.parse()?,
+            None => format!("{:016x}{:016x}", random()?, random()?).parse()?,
+        };
+        let call = random()?;
+        Ok(self.request(Act::Arrive { id, call, ttl: self.ttl }))
+    }
+
+    /// A count of arrivals to expect.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid count.
+    pub fn expectation(&self, count: u32) -> Result<(Request, Count), LatchError> {
+        let count = Count::new(count)?;
+        Ok((self.request(Act::Expect { count, ttl: self.ttl }), count))
+    }
+
+    /// The end of a generation.
+    pub fn reset(&self, state: &LatchState) -> Request {
+        self.request(Act::Reset { generation: state.generation, ttl: self.ttl })
+    }
+
+    /// A look.
+    pub fn look(&self, watching: Watching) -> Request {
+        self.request(Act::Look { watching })
+    }
+
+    /// A wait that begins now.
+    ///
+    /// # Errors
+    /// `Backend` if the system's random source fails.
+    pub fn wait(&self, limit: Option<Duration>) -> Result<Wait, LatchError> {
+        Ok(Wait::new(self.name.clone(), self.now(), limit, random()?))
+    }
+
+    /// The repetitions of a request that is sent now.
+    ///
+    /// # Errors
+    /// `Backend` if the system's random source fails.
+    pub fn repeat(&self) -> Result<Repeat, LatchError> {
+        Ok(Repeat::new(self.now(), random()?))
+    }
+
+    /// The latch after a request that stores one.
+    ///
+    /// # Errors
+    /// `Backend` if the store answered that there is none.
+    pub fn stored(&self, seen: Seen) -> Result<LatchState, LatchError> {
+        seen.state.ok_or_else(|| {
+            let backend = self.stations.ports().policy.store.backend;
+            let told = "the store says that there is no latch right after it stored one";
+            BackendError::new(backend, Operation::Latch, ErrorKind::Protocol, Effect::Unknown, told).into()
+        })
+    }
+
+    /// The latch after its count was set.
+    ///
+    /// # Errors
+    /// `OtherCount` if it expects another number; those of [`stored`](Self::stored).
+    pub fn expected(&self, asked: Count, seen: Seen) -> Result<LatchState, LatchError> {
+        let state = self.stored(seen)?;
+        match state.expected {
+            Some(expected) if expected != asked => {
+                Err(LatchError::OtherCount { name: self.name.clone(), expected, asked })
+            }
+            Some(_) | None => Ok(state),
+        }
+    }
+
+    fn request(&self, act: Act) -> Request {
+        Request { name: self.name.clone(), act }
+    }
+
+    /// What runs requests.
+    ///
+    /// # Errors
+    /// `Closed` if the client was closed.
+    pub fn driver(&self) -> Result<&D, LatchError> {
+        if self.stations.sleepers.is_closed() {
+            return Err(LatchError::Closed);
+        }
+        Ok(&self.stations.ports().driver)
+    }
+
+    /// How long one request may take.
+    pub fn within(&self) -> Duration {
+        self.stations.ports().policy.within(self.ttl)
+    }
+
+    /// The present moment of the client's clock.
+    pub fn now(&self) -> Moment {
+        self.stations.ports().clock.now()
+    }
+
+    /// What the facade sleeps on.
+    pub fn bell(&self) -> &W {
+        &self.sleeper.0
+    }
+
+    /// Has the sleeper woken at a moment, unless the result is dropped before.
+    #[must_use = "the alarm ends when this is dropped"]
+    pub fn alarm(&self, at: Moment) -> impl Drop + use<'_, D, W> {
+        let ring: Arc<dyn Ring> = Arc::<Sleeper<W>>::clone(&self.sleeper);
+        let whom: Weak<dyn Ring> = Arc::downgrade(&ring);
+        AlarmSet { stations: self.stations, alarm: self.stations.ports().alarms.set(at, whom) }
+    }
+}
+
+impl<D: Driver, W: Wake> Drop for LatchCall<'_, D, W> {
+    fn drop(&mut self) {
+        self.stations.sleepers.remove(&self.listed);
+    }
+}
+
+fn random() -> Result<u64, BackendError> {
+    random_u64().map_err(no_randomness)
+}
+
+struct AlarmSet<'a, D: Driver> {
+    stations: &'a Stations<D>,
+    alarm: Alarm,
+}
+
+impl<D: Driver> Drop for AlarmSet<'_, D> {
+    fn drop(&mut self) {
+        self.stations.ports().alarms.unset(self.alarm);
+    }
+}
+
+impl<W: Wake> Wake for Sleeper<W> {
+    fn wake(&self) {
+        self.0.wake();
+    }
+}
+
+impl<W: Wake> Ring for Sleeper<W> {
+    fn ring(&self, _: Alarm) {
+        self.0.wake();
+    }
+}
+
+impl<D: Driver> Clone for NamedLatch<D> {
+    fn clone(&self) -> Self {
+        Self { stations: Arc::clone(&self.stations), name: self.name.clone(), ttl: self.ttl.clone() }
+    }
+}
+
+impl<D: Driver> fmt::Debug for NamedLatch<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NamedLatch").field("name", &self.name).field("ttl", &self.ttl).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_core::{Capabilities, Durability, Event, Listener, Waiting};
+
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::recorder::{Recorder, stations};
+    use crate::sync::atomic::{AtomicU64, Ordering};
+
+    #[derive(Clone, Default)]
+    struct Bell(Arc<AtomicU64>);
+
+    impl Wake for Bell {
+        fn wake(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn clock_and_stations() -> (ManualClock, Arc<Stations<Recorder>>) {
+        let clock = ManualClock::new();
+        let capabilities = Capabilities::new("test", Waiting::Poll, Durability::Process);
+        (clock.clone(), stations(capabilities, Arc::new(clock)))
+    }
+
+    #[test]
+    fn mistakes_are_told_before_anything_is_sent() {
+        let (_, stations) = clock_and_stations();
+        let mut latch = NamedLatch::new(&stations, "a");
+        let call = latch.call(Bell::default()).unwrap();
+        assert!(matches!(call.expectation(0), Err(LatchError::Invalid(_))));
+        assert!(matches!(call.arrival(Some("")), Err(LatchError::Invalid(_))));
+        assert_ne!(call.arrival(None).unwrap(), call.arrival(None).unwrap());
+        drop(call);
+        latch.set_ttl(Duration::ZERO);
+        latch.set_ttl(Duration::from_secs(1));
+        assert_eq!(latch.call(Bell::default()).err(), Ttl::new(Duration::ZERO).err().map(LatchError::Invalid));
+        assert!(NamedLatch::new(&stations, "").call(Bell::default()).is_err());
+    }
+
+    #[test]
+    fn events_and_the_end_of_the_client_wake_a_call() {
+        let (_, stations) = clock_and_stations();
+        let (latch, bell) = (NamedLatch::new(&stations, "a"), Bell::default());
+        let call = latch.call(bell.clone()).unwrap();
+        let woken = || bell.0.swap(0, Ordering::Relaxed);
+        for (name, times) in [("a", 1), ("b", 0)] {
+            stations.hear(Event::LatchChanged { name: name.parse().unwrap() });
+            assert_eq!(woken(), times, "{name}");
+        }
+        stations.hear(Event::RecheckAll);
+        assert_eq!(woken(), 1);
+        assert!(call.driver().is_ok());
+        stations.close();
+        assert_eq!((woken(), call.driver().err()), (1, Some(LatchError::Closed)));
+    }
+}

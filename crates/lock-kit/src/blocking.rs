@@ -1,0 +1,46 @@
+//! For plain threads.
+
+mod all;
+mod at_once;
+mod reentrant;
+
+use lock_blocking::Client;
+
+pub use all::{All, AllGuard, AllWatch, all};
+pub use reentrant::{Reentrant, ReentrantGuard};
+
+/// What a client offers beyond single locks. Import it to call its methods.
+pub trait Kit {
+    /// All locks of a set, which are acquired and released together. [`all`] does that for locks of several clients.
+    ///
+    /// # Examples
+    /// ```
+    /// # use lock_kit::blocking as leasehold;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let locks = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// use leasehold::Kit;
+    ///
+    /// let guard = locks.all(["account:7", "account:3"]).acquire()?;
+    /// for (name, token) in guard.tokens() {
+    ///     println!("{name}: {token}"); // account:7 first, as listed
+    /// }
+    /// guard.release()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn all<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> All;
+
+    /// A lock that the thread which holds it can acquire again.
+    fn reentrant(&self, name: impl AsRef<str>) -> Reentrant;
+}
+
+impl Kit for Client {
+    fn all<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> All {
+        all(names.into_iter().map(|name| self.mutex(name)))
+    }
+
+    fn reentrant(&self, name: impl AsRef<str>) -> Reentrant {
+        Reentrant::new(self.mutex(name))
+    }
+}

@@ -1,0 +1,254 @@
+//! Several locks, acquired and released together.
+
+use std::ops::Deref;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lock_blocking::{CancelToken, Guard, LossWatch, Mutex};
+use lock_core::{AcquireError, Busy, Invalid, Lost};
+
+use super::at_once::at_once;
+use crate::errors::{AcquireAllError, ReleaseAllError};
+use crate::guards::{Guards, Stack};
+use crate::set::{Obstacle, Plan};
+use crate::setters::mutex_setters;
+
+/// How often a thread that waits for the loss of any lock of a set looks at all of them. Chosen: much less than the time
+/// that a lease has left when it is lost early.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// All of these locks, which may be of several clients and stores. Each keeps its own options; the shortest
+/// [`wait`](All::wait) is that of the set.
+///
+/// Locks of several clients are acquired in the order of their [locations](lock_core::Location). So that no two
+/// processes wait for each other, all of them must name a server in the same way in their URLs (host and port, or path),
+/// and a SQLite file must have one path, apart from symbolic links.
+///
+/// # Examples
+/// ```
+/// # use lock_kit::blocking as leasehold;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let client = || lock_blocking::Client::new(std::sync::Arc::new(lock_memory::MemoryStore::default().blocking()));
+/// # let (orders, stock) = (client()?, client()?);
+/// let guard = leasehold::all([orders.mutex("order:42"), stock.mutex("item:7")]).acquire()?;
+/// guard.check()?;
+/// guard.release()?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn all(mutexes: impl IntoIterator<Item = Mutex>) -> All {
+    All(mutexes.into_iter().collect())
+}
+
+/// Several locks that are acquired and released together. Made by [`Kit::all`](super::Kit::all) or [`all`].
+///
+/// If all of them are free, they are acquired at the same time, in as many short-lived threads. Otherwise they are acquired one after
+/// the other, in an order that is the same for all clients. So sets cannot wait for each other in a circle, in whatever
+/// order their names are given. A set and a guard that is already held can: acquire all locks of a piece of work as one
+/// set.
+#[derive(Clone, Debug)]
+#[must_use = "a set of locks does nothing until it is acquired"]
+pub struct All(Vec<Mutex>);
+
+impl All {
+    mutex_setters!();
+
+    fn each(self, change: impl Fn(Mutex) -> Mutex) -> Self {
+        Self(self.0.into_iter().map(change).collect())
+    }
+
+    /// Waits for all of the locks.
+    ///
+    /// A lock that was acquired early in the wait is held during the rest of it. If it is lost then, all are released, and
+    /// the wait begins again.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid name or option, an empty set, a lock that is listed twice, and locks of several clients
+    /// one of which does not know its server; otherwise the error of the lock that was not acquired, as in
+    /// [`Mutex::acquire`]. None of the locks is held then.
+    ///
+    /// # Blocking
+    /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts, and one for each lock to release.
+    pub fn acquire(&self) -> Result<AllGuard, AcquireAllError> {
+        let plan = self.plan()?;
+        if plan.begins_at_once() {
+            match self.at_once(&plan) {
+                Ok(guard) => return Ok(guard),
+                Err(obstacle) => obstacle.passes()?,
+            }
+        }
+        self.in_order(&plan, Mutex::acquire)
+    }
+
+    /// Waits for all of the locks until another thread cancels the wait.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire); the error of the lock is `Cancelled` if the token was cancelled first.
+    ///
+    /// # Blocking
+    /// As [`acquire`](Self::acquire), and for at most two operation timeouts after the token was cancelled, and one for
+    /// each lock to release.
+    pub fn acquire_with(&self, cancel: &CancelToken) -> Result<AllGuard, AcquireAllError> {
+        let plan = self.plan()?;
+        if plan.begins_at_once() && !cancel.is_cancelled() {
+            match self.at_once(&plan) {
+                Ok(guard) => return Ok(guard),
+                Err(obstacle) => obstacle.passes()?,
+            }
+        }
+        self.in_order(&plan, |mutex| mutex.acquire_with(cancel))
+    }
+
+    /// Takes all of the locks if all are free; `None` if one is held.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire), without `TimedOut`: a busy lock is not an error.
+    ///
+    /// # Blocking
+    /// For at most two operation timeouts, and one for each lock to release.
+    pub fn try_acquire(&self) -> Result<Option<AllGuard>, AcquireAllError> {
+        Ok(self.try_acquire_or_holder()?.ok())
+    }
+
+    /// Takes all of the locks if all are free, and otherwise names one that is not, and who holds it.
+    ///
+    /// # Errors
+    /// As [`try_acquire`](Self::try_acquire).
+    ///
+    /// # Blocking
+    /// As [`try_acquire`](Self::try_acquire).
+    pub fn try_acquire_or_holder(&self) -> Result<Result<AllGuard, Busy>, AcquireAllError> {
+        match self.at_once(&self.plan()?) {
+            Ok(guard) => Ok(Ok(guard)),
+            Err(Obstacle::Busy(busy)) => Ok(Err(busy)),
+            Err(Obstacle::Error(error)) => Err(error),
+        }
+    }
+
+    fn plan(&self) -> Result<Plan, Invalid> {
+        Plan::new(self.0.iter().map(Mutex::member).collect::<Result<_, _>>()?)
+    }
+
+    /// Sends all claims before the first answer, so that a store can serve them together.
+    fn at_once(&self, plan: &Plan) -> Result<AllGuard, Obstacle> {
+        let held = plan.landed(at_once(plan.order(), |&index| self.0[index].try_acquire_or_holder()))?;
+        Ok(AllGuard(Guards::new(held, plan.order())))
+    }
+
+    /// Waits for one lock after the other, until all are held.
+    fn in_order(
+        &self,
+        plan: &Plan,
+        acquire: impl Fn(&Mutex) -> Result<Guard, AcquireError>,
+    ) -> Result<AllGuard, AcquireAllError> {
+        loop {
+            let held = self.one_by_one(plan, &acquire)?;
+            if held.is_held() {
+                return Ok(AllGuard(Guards::new(held, plan.order())));
+            }
+        }
+    }
+
+    /// Stops early if one of those that it has is lost.
+    fn one_by_one(
+        &self,
+        plan: &Plan,
+        acquire: impl Fn(&Mutex) -> Result<Guard, AcquireError>,
+    ) -> Result<Stack<Guard>, AcquireAllError> {
+        let mut held = Stack::default();
+        for &index in plan.order() {
+            let mutex = self.0[index].clone();
+            let mutex = if let Some(left) = plan.left() { mutex.wait(left) } else { mutex };
+            held.push(acquire(&mutex).map_err(|error| plan.failed(index, error))?);
+            if !held.is_held() {
+                break;
+            }
+        }
+        Ok(held)
+    }
+}
+
+/// Proof that all locks of a set are held, until it is released or dropped, or until one of them is lost.
+///
+/// Dropping it releases the locks, the one that was acquired last first, and blocks for at most an operation timeout for
+/// each.
+#[must_use = "the locks are released when the guard is dropped"]
+#[derive(Debug)]
+pub struct AllGuard(Guards<Guard>);
+
+impl AllGuard {
+    /// Waits until one of the locks is lost, but for at most `patience`. The others are held until this guard is released
+    /// or dropped.
+    ///
+    /// # Blocking
+    /// For at most `patience`.
+    pub fn lost_within(&self, patience: Duration) -> Option<Lost> {
+        self.watch().lost_within(patience)
+    }
+
+    /// A handle that waits for the first loss, for instance in another thread. It does not keep the locks.
+    pub fn watch(&self) -> AllWatch {
+        AllWatch(self.iter().map(Guard::watch).collect())
+    }
+
+    /// Releases all locks, the one that was acquired last first, and waits for the answers of their stores. Success means
+    /// that all were held until now.
+    ///
+    /// # Errors
+    /// Names each lock that had been lost or whose release was not confirmed. All others are released whatever happens
+    /// to one of them.
+    ///
+    /// # Blocking
+    /// For at most an operation timeout for each lock.
+    pub fn release(self) -> Result<(), ReleaseAllError> {
+        let release = |guard: Guard| (guard.name().clone(), guard.release());
+        ReleaseAllError::of(self.0.backwards().map(release))
+    }
+}
+
+impl Deref for AllGuard {
+    type Target = Guards<Guard>;
+
+    fn deref(&self) -> &Guards<Guard> {
+        &self.0
+    }
+}
+
+/// Waits for the first loss among the locks of a set, and does not keep them. Made by [`AllGuard::watch`].
+#[derive(Clone, Debug)]
+pub struct AllWatch(Vec<LossWatch>);
+
+impl AllWatch {
+    /// Waits until one of the locks is not held any more. `Some` if it was lost; `None` if the guard was dropped or
+    /// released.
+    ///
+    /// # Blocking
+    /// For as long as all locks are held.
+    pub fn lost(&self) -> Option<Lost> {
+        self.lost_within(Duration::MAX)
+    }
+
+    /// Waits until one of the locks is not held any more, but for at most `patience`. `Some` if it was lost. `None` if it
+    /// was not, or not yet: [`has_ended`](Self::has_ended) tells which.
+    ///
+    /// # Blocking
+    /// For at most `patience`. A loss ends the wait some 20 ms later at the latest.
+    pub fn lost_within(&self, patience: Duration) -> Option<Lost> {
+        let since = Instant::now();
+        loop {
+            if let Some(ended) = self.0.iter().find(|watch| watch.has_ended()) {
+                return ended.lost_within(Duration::ZERO);
+            }
+            let left = patience.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                return None;
+            }
+            thread::sleep(left.min(LOOK_EVERY));
+        }
+    }
+
+    /// Whether one of the locks is not held any more: it was lost, or the guard was dropped or is being released.
+    pub fn has_ended(&self) -> bool {
+        self.0.iter().any(LossWatch::has_ended)
+    }
+}

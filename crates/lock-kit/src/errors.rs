@@ -1,0 +1,110 @@
+//! Why locks of the kit were not acquired, or not released.
+
+use std::fmt;
+
+use lock_core::{AcquireError, Invalid, LockName, Lost};
+use lock_host::ReleaseError;
+
+/// Why a set of locks was not acquired. None of them is held: those that were acquired have been released, or are being
+/// released in the background.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcquireAllError {
+    /// The set, a name or an option is invalid; no request was sent.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// One of the locks was not acquired.
+    #[error("the lock \"{name}\" of a set was not acquired: {error}")]
+    At {
+        /// The lock.
+        name: LockName,
+        /// Why it was not acquired.
+        #[source]
+        error: AcquireError,
+    },
+}
+
+/// Why a lock was not acquired by a holder that may acquire it again.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReentrantError {
+    /// It was not held yet, and was not acquired.
+    #[error(transparent)]
+    Acquire(#[from] AcquireError),
+    /// It was held before, and that hold was lost. It can be acquired again once all guards of the lost hold are dropped.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+}
+
+impl From<Invalid> for ReentrantError {
+    fn from(invalid: Invalid) -> Self {
+        Self::Acquire(invalid.into())
+    }
+}
+
+/// Locks of a set had been lost, or the store did not confirm their release. All other locks of the set were released.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReleaseAllError {
+    failures: Vec<(LockName, ReleaseError)>,
+}
+
+impl ReleaseAllError {
+    /// The result of releasing a set.
+    #[cfg(any(feature = "async", feature = "blocking"))]
+    pub(crate) fn of(outcomes: impl IntoIterator<Item = (LockName, Result<(), ReleaseError>)>) -> Result<(), Self> {
+        let failure = |(name, outcome): (LockName, Result<(), _>)| outcome.err().map(|error| (name, error));
+        let failures: Vec<_> = outcomes.into_iter().filter_map(failure).collect();
+        if failures.is_empty() { Ok(()) } else { Err(Self { failures }) }
+    }
+
+    /// The locks that had been lost or whose release was not confirmed, in the order in which they were released.
+    pub fn failures(&self) -> &[(LockName, ReleaseError)] {
+        &self.failures
+    }
+
+    /// The first of them that had been lost, if there is one: part of the work may have been done without it. If there is
+    /// none, all locks were held until they were released.
+    pub fn lost(&self) -> Option<&Lost> {
+        self.failures.iter().find_map(|(_, error)| if let ReleaseError::Lost(lost) = error { Some(lost) } else { None })
+    }
+}
+
+impl fmt::Display for ReleaseAllError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (name, error)) in self.failures.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "; " };
+            f.write_str(separator)?;
+            if let ReleaseError::Lost(lost) = error {
+                lost.fmt(f)?;
+            } else {
+                write!(f, "the release of the lock \"{name}\" was not confirmed: {error}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ReleaseAllError {}
+
+#[cfg(all(test, feature = "blocking"))]
+mod tests {
+    use lock_core::{BackendError, Effect, ErrorKind, FencingToken, LossReason, Operation};
+
+    use super::*;
+
+    #[test]
+    fn a_failed_release_of_a_set_accounts_for_every_lock() {
+        let name = |text: &str| text.parse::<LockName>().unwrap();
+        let unconfirmed =
+            BackendError::new("test", Operation::Release, ErrorKind::Timeout, Effect::Unknown, "no answer");
+        let lost = Lost { name: name("b"), token: FencingToken::try_from(7_i64).unwrap(), reason: LossReason::MaxHold };
+        let outcomes =
+            [(name("c"), Err(unconfirmed.into())), (name("b"), Err(lost.clone().into())), (name("a"), Ok(()))];
+        let error = ReleaseAllError::of(outcomes).unwrap_err();
+        assert_eq!((error.failures().len(), error.lost()), (2, Some(&lost)));
+        let text = error.to_string();
+        assert!(text.starts_with("the release of the lock \"c\" was not confirmed: "), "{text}");
+        assert!(text.ends_with(&format!("; {lost}")), "{text}");
+        assert_eq!(ReleaseAllError::of([(name("a"), Ok(()))]), Ok(()));
+    }
+}

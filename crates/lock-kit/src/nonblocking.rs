@@ -1,0 +1,46 @@
+//! For async code on tokio.
+
+mod all;
+mod reentrant;
+
+use lock_async::Client;
+
+pub use all::{All, AllGuard, AllWatch, all};
+pub use reentrant::Reentrant;
+
+/// What a client offers beyond single locks. Import it to call its methods.
+pub trait Kit {
+    /// All locks of a set, which are acquired and released together. [`all`] does that for locks of several clients.
+    ///
+    /// # Examples
+    /// ```
+    /// # use lock_kit::nonblocking as leasehold;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let locks = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// use leasehold::Kit;
+    ///
+    /// let guard = locks.all(["account:7", "account:3"]).acquire().await?;
+    /// for (name, token) in guard.tokens() {
+    ///     println!("{name}: {token}"); // account:7 first, as listed
+    /// }
+    /// guard.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn all<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> All;
+
+    /// A lock that its holder can acquire again.
+    fn reentrant(&self, name: impl AsRef<str>) -> Reentrant;
+}
+
+impl Kit for Client {
+    fn all<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> All {
+        all(names.into_iter().map(|name| self.mutex(name)))
+    }
+
+    fn reentrant(&self, name: impl AsRef<str>) -> Reentrant {
+        Reentrant::new(self.mutex(name))
+    }
+}

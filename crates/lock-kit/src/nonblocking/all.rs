@@ -1,0 +1,200 @@
+//! Several locks, acquired and released together.
+
+use std::ops::Deref;
+
+use futures_util::future::{join_all, select_all};
+use lock_async::{Guard, LossWatch, Mutex};
+use lock_core::{Busy, Invalid, Lost};
+
+use crate::errors::{AcquireAllError, ReleaseAllError};
+use crate::guards::{Guards, Stack};
+use crate::set::{Obstacle, Plan};
+use crate::setters::mutex_setters;
+
+/// All of these locks, which may be of several clients and stores. Each keeps its own options; the shortest
+/// [`wait`](All::wait) is that of the set.
+///
+/// Locks of several clients are acquired in the order of their [locations](lock_core::Location). So that no two
+/// processes wait for each other, all of them must name a server in the same way in their URLs (host and port, or path),
+/// and a SQLite file must have one path, apart from symbolic links.
+///
+/// # Examples
+/// ```
+/// # use lock_kit::nonblocking as leasehold;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let client = || lock_async::Client::new(std::sync::Arc::new(lock_memory::MemoryStore::default().nonblocking()));
+/// # let (orders, stock) = (client()?, client()?);
+/// let guard = leasehold::all([orders.mutex("order:42"), stock.mutex("item:7")]).acquire().await?;
+/// guard.check()?;
+/// guard.release().await?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn all(mutexes: impl IntoIterator<Item = Mutex>) -> All {
+    All(mutexes.into_iter().collect())
+}
+
+/// Several locks that are acquired and released together. Made by [`Kit::all`](super::Kit::all) or [`all`].
+///
+/// If all of them are free, this takes one round trip to each store, however many there are. Otherwise they are acquired one after the
+/// other, in an order that is the same for all clients. So sets cannot wait for each other in a circle, in whatever order
+/// their names are given. A set and a guard that is already held can: acquire all locks of a piece of work as one set.
+#[derive(Clone, Debug)]
+#[must_use = "a set of locks does nothing until it is acquired"]
+pub struct All(Vec<Mutex>);
+
+impl All {
+    mutex_setters!();
+
+    fn each(self, change: impl Fn(Mutex) -> Mutex) -> Self {
+        Self(self.0.into_iter().map(change).collect())
+    }
+
+    /// Waits for all of the locks.
+    ///
+    /// A lock that was acquired early in the wait is held during the rest of it. If it is lost then, all are released, and
+    /// the wait begins again.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid name or option, an empty set, a lock that is listed twice, and locks of several clients
+    /// one of which does not know its server; otherwise the error of the lock that was not acquired, as in
+    /// [`Mutex::acquire`]. None of the locks is held then.
+    ///
+    /// # Cancel safety
+    /// As [`Mutex::acquire`]: dropping the future gives up the wait, and what was acquired is released in the background.
+    pub async fn acquire(&self) -> Result<AllGuard, AcquireAllError> {
+        let plan = self.plan()?;
+        if plan.begins_at_once() {
+            match self.at_once(&plan).await {
+                Ok(guard) => return Ok(guard),
+                Err(obstacle) => obstacle.passes()?,
+            }
+        }
+        loop {
+            let held = self.in_order(&plan).await?;
+            if held.is_held() {
+                return Ok(AllGuard(Guards::new(held, plan.order())));
+            }
+        }
+    }
+
+    /// Takes all of the locks if all are free; `None` if one is held.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire), without `TimedOut`: a busy lock is not an error.
+    ///
+    /// # Cancel safety
+    /// As [`acquire`](Self::acquire).
+    pub async fn try_acquire(&self) -> Result<Option<AllGuard>, AcquireAllError> {
+        Ok(self.try_acquire_or_holder().await?.ok())
+    }
+
+    /// Takes all of the locks if all are free, and otherwise names one that is not, and who holds it.
+    ///
+    /// # Errors
+    /// As [`try_acquire`](Self::try_acquire).
+    ///
+    /// # Cancel safety
+    /// As [`acquire`](Self::acquire).
+    pub async fn try_acquire_or_holder(&self) -> Result<Result<AllGuard, Busy>, AcquireAllError> {
+        match self.at_once(&self.plan()?).await {
+            Ok(guard) => Ok(Ok(guard)),
+            Err(Obstacle::Busy(busy)) => Ok(Err(busy)),
+            Err(Obstacle::Error(error)) => Err(error),
+        }
+    }
+
+    fn plan(&self) -> Result<Plan, Invalid> {
+        Plan::new(self.0.iter().map(Mutex::member).collect::<Result<_, _>>()?)
+    }
+
+    /// Sends all claims before the first answer, so that a store can serve them together.
+    async fn at_once(&self, plan: &Plan) -> Result<AllGuard, Obstacle> {
+        let tries = plan.order().iter().map(|&index| self.0[index].try_acquire_or_holder());
+        let held = plan.landed(join_all(tries).await)?;
+        Ok(AllGuard(Guards::new(held, plan.order())))
+    }
+
+    /// Waits for one lock after the other. Stops early if one of those that it has is lost.
+    async fn in_order(&self, plan: &Plan) -> Result<Stack<Guard>, AcquireAllError> {
+        let mut held = Stack::default();
+        for &index in plan.order() {
+            let mutex = self.0[index].clone();
+            let mutex = if let Some(left) = plan.left() { mutex.wait(left) } else { mutex };
+            held.push(mutex.acquire().await.map_err(|error| plan.failed(index, error))?);
+            if !held.is_held() {
+                break;
+            }
+        }
+        Ok(held)
+    }
+}
+
+/// Proof that all locks of a set are held, until it is released or dropped, or until one of them is lost.
+///
+/// Dropping it releases the locks in the background, the one that was acquired last first.
+#[must_use = "the locks are released when the guard is dropped"]
+#[derive(Debug)]
+pub struct AllGuard(Guards<Guard>);
+
+impl AllGuard {
+    /// Waits until one of the locks is lost, and returns the first loss. This is at its local deadline at the latest. The
+    /// others are held until this guard is released or dropped.
+    ///
+    /// # Cancel safety
+    /// Changes nothing; can be dropped and called again.
+    pub async fn lost(&self) -> Lost {
+        select_all(self.iter().map(|guard| Box::pin(guard.lost()))).await.0
+    }
+
+    /// A handle that waits for the first loss, for instance in another task. It does not keep the locks.
+    pub fn watch(&self) -> AllWatch {
+        AllWatch(self.iter().map(Guard::watch).collect())
+    }
+
+    /// Releases all locks, the one that was acquired last first, and waits for the answers of their stores. Success means
+    /// that all were held until now.
+    ///
+    /// # Errors
+    /// Names each lock that had been lost or whose release was not confirmed. All others are released whatever happens
+    /// to one of them.
+    ///
+    /// # Cancel safety
+    /// The releases are sent when the future is first polled; dropping the future only stops the waiting.
+    pub async fn release(self) -> Result<(), ReleaseAllError> {
+        let release = async |guard: Guard| {
+            let name = guard.name().clone();
+            (name, guard.release().await)
+        };
+        ReleaseAllError::of(join_all(self.0.backwards().map(release)).await)
+    }
+}
+
+impl Deref for AllGuard {
+    type Target = Guards<Guard>;
+
+    fn deref(&self) -> &Guards<Guard> {
+        &self.0
+    }
+}
+
+/// Waits for the first loss among the locks of a set, and does not keep them. Made by [`AllGuard::watch`].
+#[derive(Clone, Debug)]
+pub struct AllWatch(Vec<LossWatch>);
+
+impl AllWatch {
+    /// Waits until one of the locks is not held any more. `Some` if it was lost; `None` if the guard was dropped or
+    /// released.
+    ///
+    /// # Cancel safety
+    /// Changes nothing; can be dropped and called again.
+    pub async fn lost(&self) -> Option<Lost> {
+        select_all(self.0.iter().map(|watch| Box::pin(watch.lost()))).await.0
+    }
+
+    /// Whether one of the locks is not held any more: it was lost, or the guard was dropped or is being released.
+    pub fn has_ended(&self) -> bool {
+        self.0.iter().any(LossWatch::has_ended)
+    }
+}

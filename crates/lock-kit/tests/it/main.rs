@@ -1,0 +1,11 @@
+//! The kit over real stores, in both facades.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may")]
+
+mod all;
+mod all_blocking;
+mod circles;
+mod locations;
+mod reentrant;
+mod reentrant_blocking;
+mod round_trips;
+mod support;

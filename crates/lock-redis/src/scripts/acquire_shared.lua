@@ -1,0 +1,45 @@
+
+-- The limit that a name is used with, or nothing: by those that hold it if they are ours, or else by the first that waits.
+local function in_use(name, me)
+  if name.used > 0 and (name.limit > 0 or string.sub(name.held, 1, 4) == 'lh1:') then return name.limit end
+  local function lives(waiter) return not is_over(waiter, name.now) and listens(waiter.inbox) end
+  local head, waiter = first(name.queue, name.waiters, me, lives)
+  return head and head ~= me and (waiter.x or 0)
+end
+
+-- One claim of any mode for a name that others hold or wait for together, or that it would share with them.
+local function acquire_shared(lock, tombstone, queue, waiters, numbers, floor, mine, terms, limit, drawn)
+  local share, owner = sharing(), string.sub(mine, 5, -2)
+  local ttl, width, inbox, note = string.match(terms, '^(%d+) (%d+) (%S*) (.*)$')
+  width = tonumber(width)
+  local held = redis.pcall('GET', lock)
+  if type(held) == 'table' then return held end
+  if redis.call('EXISTS', tombstone) == 1 then return redis.error_reply('GIVENUP this claim was given up') end
+  -- With its own exclusive hold, a claim comes here only by mistake.
+  if held and string.sub(held, 1, #mine) == mine then return share.OTHER_MODE end
+  local name = share.visited(lock, queue, held or nil)
+  local lease = share.lease_of(name, owner)
+  if lease and lease.lives then return share.again(name, lease, limit, width, ttl) end
+  local used_as = in_use(name, owner)
+  if used_as and kind_of(used_as) ~= kind_of(limit) then return {'otherkind', used_as} end
+
+  if lease then share.end_lease(name, lease) end
+  local head, waiter
+  if name.used == 0 or name.limit > 0 then head, waiter = share.hand_over(name, owner) end
+  if (not head or head == owner) and share.fits(name, limit, width) then
+    if head then drop(queue, waiters, {owner}, 1) end
+    local low, high = draw(width, tonumber(floor), drawn)
+    if not low then return redis.error_reply('SPENT the fencing tokens are used up') end
+    local slots = share.put(name, limit, owner, width, low, high, note, ttl)
+    if head then share.hand_over(name) end
+    share.settle(name)
+    return limit == 0 and low or {'granted', low, high, slots, head and redis.call('EXISTS', waiters) or 0}
+  end
+  local is_next = not head or head == owner
+  local seen, left = share.shown(name, is_next and limit or waiter.x or 0, is_next and width or waiter.width)
+  if inbox == '' and leave(queue, waiters, owner) and name.limit > 0 then share.hand_over(name) end
+  share.settle(name)
+  if inbox == '' then return {'held', seen, left} end
+  local claim = {owner = owner, limit = limit, ttl = ttl, width = width, floor = floor, inbox = inbox, note = note}
+  return queue_up(queue, waiters, numbers, claim, seen, left)
+end

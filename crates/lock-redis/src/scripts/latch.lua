@@ -1,0 +1,84 @@
+local header, watchers, act, name = KEYS[1], KEYS[4], ARGV[1], ARGV[2]
+-- More ids than any count asks for are not stored. A client is notified for so long after it has looked.
+local COUNT_MAX, WATCHED = 100000, 10000
+
+local stored = redis.call('HMGET', header, 'g', 'n', 's', 'c')
+local generation, expected, side, completed = unpack(stored)
+generation, expected, side, completed = tonumber(generation), tonumber(expected), tonumber(side), tonumber(completed)
+local arrived = side and redis.call('HLEN', KEYS[side]) or 0
+
+local function decimal(number) return string.format('%.0f', number) end
+local function is_complete() return expected ~= nil and arrived >= expected end
+
+-- Makes the latch if there is none.
+local function make()
+  if generation then return end
+  generation, side = microseconds(), 2
+  redis.call('HSET', header, 'g', decimal(generation), 's', side)
+  redis.call('DEL', KEYS[2], KEYS[3])
+end
+
+-- Never shortens what is left.
+local function keep(ttl)
+  local life = math.max(redis.call('PTTL', header), tonumber(ttl))
+  for i = 1, 3 do redis.call('PEXPIRE', KEYS[i], life) end
+end
+
+local function tell()
+  for _, inbox in ipairs(redis.call('HVALS', watchers)) do redis.pcall('PUBLISH', inbox, 'latch ' .. name) end
+  redis.call('DEL', watchers)
+end
+
+local run = {}
+
+function run.arrive(ttl, id, call)
+  make()
+  local here, before = KEYS[side], KEYS[5 - side]
+  local is_late = redis.call('HGET', before, id) == call
+  if not is_late and arrived < (expected or COUNT_MAX) and not redis.call('HGET', here, id) then
+    redis.call('HSET', here, id, call)
+    arrived = arrived + 1
+    if is_complete() then tell() end
+  end
+  keep(ttl)
+  return 0
+end
+
+function run.expect(ttl, count)
+  count = tonumber(count)
+  if expected and expected ~= count then return 0 end
+  make()
+  if not expected then
+    redis.call('HSET', header, 'n', decimal(count))
+    expected = count
+    if is_complete() then tell() end
+  end
+  keep(ttl)
+  return 0
+end
+
+function run.reset(ttl, ended)
+  if generation ~= tonumber(ended) then return 0 end
+  if is_complete() then completed = generation end
+  generation, side, expected, arrived = math.max(microseconds(), generation + 1), 5 - side, nil, 0
+  redis.call('HSET', header, 'g', decimal(generation), 's', side, 'c', decimal(completed or 0))
+  redis.call('HDEL', header, 'n')
+  redis.call('DEL', KEYS[side])
+  tell()
+  keep(ttl)
+  return 0
+end
+
+-- Answers 1 if the client will be notified, and 2 if it is not subscribed here.
+function run.look(inbox)
+  if inbox == '-' or is_complete() then return 0 end
+  if not listens(inbox) then return 2 end
+  -- In a full server, it polls.
+  local watches = redis.pcall('HSET', watchers, inbox, inbox)
+  if type(watches) == 'table' then return 0 end
+  redis.call('PEXPIRE', watchers, WATCHED)
+  return 1
+end
+
+local told = run[act](unpack(ARGV, 3))
+return {generation or 0, expected or 0, arrived, completed or 0, told}

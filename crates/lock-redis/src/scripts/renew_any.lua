@@ -1,0 +1,26 @@
+local held, answers = redis.call('MGET', unpack(KEYS)), {}
+
+local function renew_shared(lock, owner, tokens, ttl)
+  local holders, leases, members = living(lock, owner, tokens)
+  if not holders then return false end
+  redis.call('ZADD', holders, 'XX', 'GT', scored(now + ttl, members))
+  if redis.call('PTTL', lock) < tonumber(ttl) then
+    local over = string.format('%.0f', now + ttl)
+    for _, key in ipairs({lock, holders, leases}) do redis.call('PEXPIREAT', key, over) end
+  end
+  return true
+end
+
+for i, lock in ipairs(KEYS) do
+  local mine, ttl = ARGV[2 * i - 1], ARGV[2 * i]
+  local owner, tokens = string.match(mine, '^lh2:(%x+):(.*)$')
+  local lives, wanted
+  if owner then
+    lives = is_shared(held[i]) and renew_shared(lock, owner, tokens, ttl)
+    wanted = lives and redis.call('EXISTS', 'leasehold:{' .. lock .. '}:w')
+  else
+    lives = held[i] and string.sub(held[i], 1, #mine) == mine and redis.call('PEXPIRE', lock, ttl) == 1
+  end
+  answers[i] = lives and 1 + (wanted or 0) or 0
+end
+return answers

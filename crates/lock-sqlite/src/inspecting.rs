@@ -1,0 +1,66 @@
+//! The view for operators and for the watcher.
+
+use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
+use lock_core::{FencingToken, LockName, Mode, Operation};
+use rusqlite::named_params;
+
+use crate::error::Fault;
+use crate::transaction::Transaction;
+use crate::wire::{self, Held, Place, nanos};
+
+impl Transaction<'_> {
+    pub(crate) fn holder(&self, name: &LockName) -> Result<Option<Entry>, Fault> {
+        let key = self.key(name);
+        self.held(&key)?.map(|held| self.entry(&key, name.clone(), &held)).transpose()
+    }
+
+    pub(crate) fn list(&self, query: &Query) -> Result<Page, Fault> {
+        let prefix = &self.settings.prefix;
+        let after = prefix.key(query.cursor.as_ref().map_or("", |cursor| cursor.0.as_str()));
+        // At least one, or the listing would never end.
+        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).max(1);
+        let mut entries = Vec::new();
+        let (mut seen, mut last) = (0, None);
+        for (key, held) in self.held_after(&after)? {
+            let Some(name) = prefix.name(&key) else { break };
+            if glob_matches(&query.pattern, name.as_str()) {
+                if entries.len() == limit {
+                    return Ok(Page { entries, next: last.map(Cursor) });
+                }
+                entries.push(self.entry(&key, name.clone(), &held)?);
+            }
+            seen += 1;
+            last = Some(name.as_str().to_owned());
+        }
+        let next = if seen == wire::SCAN_MAX { last.map(Cursor) } else { None };
+        Ok(Page { entries, next })
+    }
+
+    pub(crate) fn revoke(&self, name: &LockName, token: FencingToken) -> Result<Revoked, Fault> {
+        let key = self.key(name);
+        let Some(held) = self.held(&key)? else { return Ok(Revoked::NotHeld) };
+        let ended = if held.mode == Mode::Exclusive {
+            (held.last.tokens.low()..=held.last.tokens.high()).contains(&token)
+        } else {
+            self.end_hold_with(&key, token)?
+        };
+        if !ended {
+            return Ok(Revoked::NotHeld);
+        }
+        self.pass_on(&key, held.mode, Operation::Inspect)?;
+        Ok(Revoked::Revoked)
+    }
+
+    fn end_hold_with(&self, key: &str, token: FencingToken) -> Result<bool, Fault> {
+        let holding = named_params! {
+            ":name": key, ":token": i64::from(token), ":boot": self.boot(), ":now": nanos(self.now),
+        };
+        Ok(self.run(wire::REVOKE_HOLD, holding)? > 0)
+    }
+
+    /// How the lock is held now, and who is the next in line.
+    pub(crate) fn look(&self, name: &LockName) -> Result<(Option<Held>, Option<Place>), Fault> {
+        let key = self.key(name);
+        Ok((self.held(&key)?, self.first_place(&key)?))
+    }
+}

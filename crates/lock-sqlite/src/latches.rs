@@ -1,0 +1,141 @@
+//! Latches, inside one transaction. An expired latch is one that is not there.
+
+use lock_core::latch::{Act, ArrivalId, Count, Generation, LatchState, Request, Seen};
+use lock_core::{LockName, Ttl};
+use rusqlite::types::Type;
+use rusqlite::{Error as SqlError, Row, named_params};
+
+use crate::error::Fault;
+use crate::timing::wall_micros;
+use crate::transaction::Transaction;
+use crate::wire::{SWEEP_ROWS, count, nanos, signed, unsigned};
+
+const LATCH: &str = "SELECT generation, expected, arrived, completed FROM latches
+    WHERE name = :name AND boot = :boot AND expires_ns > :now";
+const SET_LATCH: &str = "INSERT INTO latches(name, generation, expected, arrived, completed, boot, expires_ns)
+    VALUES (:name, :generation, :expected, :arrived, :completed, :boot, :until)
+    ON CONFLICT(name) DO UPDATE SET generation = :generation, expected = :expected, arrived = :arrived,
+        completed = :completed, boot = :boot,
+        expires_ns = CASE WHEN boot = :boot THEN max(expires_ns, :until) ELSE :until END";
+const DROP_LATCH: &str = "DELETE FROM latches WHERE name = :name";
+const DROP_ARRIVALS: &str = "DELETE FROM arrivals WHERE name = :name AND generation < :generation";
+const DROP_ALL_ARRIVALS: &str = "DELETE FROM arrivals WHERE name = :name";
+
+const HAS_ARRIVED: &str = "SELECT 1 FROM arrivals WHERE name = :name AND generation = :generation AND id = :id";
+const CAME_BEFORE: &str = "SELECT 1 FROM arrivals
+    WHERE name = :name AND generation < :generation AND id = :id AND call = :call";
+const ADD_ARRIVAL: &str = "INSERT INTO arrivals(name, generation, id, call) VALUES (:name, :generation, :id, :call)";
+
+/// The latches that have expired, among those that follow a name and among the first ones.
+const EXPIRED: &str = "SELECT name FROM (
+        SELECT * FROM (SELECT * FROM latches WHERE name > :name ORDER BY name LIMIT :limit)
+        UNION ALL SELECT * FROM (SELECT * FROM latches ORDER BY name LIMIT :limit))
+    WHERE NOT (boot = :boot AND expires_ns > :now)";
+
+impl Transaction<'_> {
+    pub(crate) fn seen(&self, name: &LockName) -> Result<Seen, Fault> {
+        Ok(Seen { state: self.latch_state(&self.key(name))?, told: false })
+    }
+
+    pub(crate) fn latch(&self, request: &Request) -> Result<Seen, Fault> {
+        let key = self.key(&request.name);
+        let state = self.latch_state(&key)?;
+        match &request.act {
+            Act::Look { .. } => {}
+            Act::Arrive { id, call, ttl } => {
+                let state = self.present(&key, state)?;
+                self.arrive(&key, state, id, *call, *ttl)?;
+            }
+            Act::Expect { count, ttl } => {
+                if state.and_then(|state| state.expected).is_none_or(|expected| expected == *count) {
+                    let mut state = self.present(&key, state)?;
+                    state.expected = Some(*count);
+                    self.set_latch(&key, state, *ttl)?;
+                }
+            }
+            Act::Reset { generation, ttl } => {
+                if let Some(state) = state.filter(|state| state.generation == *generation) {
+                    self.begin_anew(&key, state, *ttl)?;
+                }
+            }
+        }
+        self.seen(&request.name)
+    }
+
+    fn latch_state(&self, key: &str) -> Result<Option<LatchState>, Fault> {
+        self.live(LATCH, key, state)
+    }
+
+    /// The latch, or a new one in place of one that has expired.
+    fn present(&self, key: &str, state: Option<LatchState>) -> Result<LatchState, Fault> {
+        if let Some(state) = state {
+            return Ok(state);
+        }
+        self.drop_latch(key)?;
+        self.sweep_latches(key)?;
+        Ok(LatchState::new(Generation::new(wall_micros())))
+    }
+
+    fn arrive(&self, key: &str, mut state: LatchState, id: &ArrivalId, call: u64, ttl: Ttl) -> Result<(), Fault> {
+        let (generation, id, call) = (signed(state.generation.get()), id.as_str(), format!("{call:016x}"));
+        let has = |sql: &str, params: &[(&str, &dyn rusqlite::ToSql)]| self.db.prepare_cached(sql)?.exists(params);
+        let has_arrived = has(HAS_ARRIVED, named_params! { ":name": key, ":generation": generation, ":id": id })?;
+        let came_before = named_params! { ":name": key, ":generation": generation, ":id": id, ":call": call };
+        let counts = state.takes_more() && !has_arrived && !has(CAME_BEFORE, came_before)?;
+        if counts {
+            self.run(ADD_ARRIVAL, came_before)?;
+            state.arrived += 1;
+        }
+        self.set_latch(key, state, ttl)
+    }
+
+    /// The ids of the generation that ends are kept: a late repetition of one of its arrivals is not counted again.
+    fn begin_anew(&self, key: &str, ended: LatchState, ttl: Ttl) -> Result<(), Fault> {
+        let generation = ended.generation;
+        self.run(DROP_ARRIVALS, named_params! { ":name": key, ":generation": signed(generation.get()) })?;
+        let mut state = LatchState::new(Generation::new(wall_micros().max(generation.get() + 1)));
+        state.completed = if ended.is_complete() { Some(generation) } else { ended.completed };
+        self.set_latch(key, state, ttl)
+    }
+
+    fn set_latch(&self, key: &str, state: LatchState, ttl: Ttl) -> Result<(), Fault> {
+        let number = |generation: Generation| signed(generation.get());
+        self.run(
+            SET_LATCH,
+            named_params! {
+                ":name": key, ":generation": number(state.generation), ":expected": state.expected.map(Count::get),
+                ":arrived": state.arrived, ":completed": state.completed.map(number),
+                ":boot": self.boot(), ":until": nanos(self.now + ttl.get()),
+            },
+        )?;
+        Ok(())
+    }
+
+    fn drop_latch(&self, key: &str) -> Result<(), Fault> {
+        self.run(DROP_LATCH, named_params! { ":name": key })?;
+        self.run(DROP_ALL_ARRIVALS, named_params! { ":name": key })?;
+        Ok(())
+    }
+
+    /// Called with each new latch: drops some that have expired, and their arrivals, every now and then.
+    fn sweep_latches(&self, key: &str) -> Result<(), Fault> {
+        if !self.settings.is_sweep_due() {
+            return Ok(());
+        }
+        let expired =
+            named_params! { ":name": key, ":boot": self.boot(), ":now": nanos(self.now), ":limit": SWEEP_ROWS };
+        let mut statement = self.db.prepare_cached(EXPIRED)?;
+        let keys: Vec<String> = statement.query_map(expired, |row| row.get(0))?.collect::<Result<_, _>>()?;
+        keys.iter().try_for_each(|key| self.drop_latch(key))
+    }
+}
+
+fn state(row: &Row<'_>) -> Result<LatchState, SqlError> {
+    let number = |number: i64| Generation::new(unsigned(number));
+    let mut state = LatchState::new(number(row.get(0)?));
+    let expected = row.get::<_, Option<u32>>(1)?.map(Count::new).transpose();
+    state.expected = expected.map_err(|error| SqlError::FromSqlConversionFailure(1, Type::Integer, Box::new(error)))?;
+    state.arrived = count(row.get(2)?);
+    state.completed = row.get::<_, Option<i64>>(3)?.map(number);
+    Ok(state)
+}

@@ -1,0 +1,51 @@
+//! One lease in place of another one of the same client.
+
+use lock_core::{Answer, Claim, ErrorKind, Mode, Operation, Owner, Slots};
+use rusqlite::named_params;
+
+use crate::error::{Fault, refusal};
+use crate::transaction::{Transaction, busy};
+use crate::wire::{self, Held, Standing, nanos};
+
+impl Transaction<'_> {
+    /// Grants the claim and ends the lease of `old` in one step, past the queue. Those who wait get what that leaves over.
+    pub(crate) fn replace(&self, key: &str, claim: &Claim, held: Option<Held>, old: Owner) -> Result<Answer, Fault> {
+        let lease = self.own(key, held.as_ref(), old)?;
+        let (Some(held), Some(lease)) = (held, lease) else { return Err(nothing_to_replace()) };
+        let slots = match (held.mode, claim.terms.mode) {
+            (Mode::Exclusive, Mode::Exclusive | Mode::Shared) => Slots::NONE,
+            (Mode::Shared, Mode::Exclusive) if self.has_others(key, old)? => {
+                return Ok(busy(&held, held.last.remaining));
+            }
+            (Mode::Shared, Mode::Exclusive) => Slots::NONE,
+            (Mode::Permits { .. }, mode @ Mode::Permits { .. }) if mode.suits(held.mode) => {
+                fewer(&lease.slots, mode.count()).ok_or_else(nothing_to_replace)?
+            }
+            (_, _) => return Err(nothing_to_replace()),
+        };
+        let tokens = self.draw(claim.width, Operation::Acquire)?;
+        if held.mode != Mode::Exclusive {
+            self.end_hold(key, old)?;
+        }
+        self.bury(key, old, claim.terms.ttl)?;
+        let standing = Standing { mode: Some(held.mode), next: self.first_place(key)? };
+        self.grant(key, claim, standing, tokens, slots)
+    }
+
+    fn has_others(&self, key: &str, owner: Owner) -> Result<bool, Fault> {
+        let living =
+            named_params! { ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now) };
+        Ok(self.db.prepare_cached(wire::OTHER_HOLD)?.exists(living)?)
+    }
+}
+
+/// The first of these slots, if that is fewer than there are.
+fn fewer(slots: &Slots, count: u32) -> Option<Slots> {
+    let (first, _) = slots.get().split_at_checked(usize::try_from(count).ok()?)?;
+    (first.len() < slots.get().len()).then(|| Slots::new(first.iter().copied()))
+}
+
+fn nothing_to_replace() -> Fault {
+    let error = refusal(Operation::Acquire, ErrorKind::Protocol, "the lease to replace is not held");
+    error.with_remedy("acquire the lock again").into()
+}
