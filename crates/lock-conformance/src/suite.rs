@@ -97,6 +97,22 @@ macro_rules! __cases {
                 only_a_lease_that_is_held_is_replaced: Ability(Replace);
                 the_owner_that_was_replaced_has_nothing: Ability(Replace);
             }
+            latching {
+                an_id_counts_once: Latch;
+                arrivals_before_the_count_are_counted: Latch;
+                another_count_is_refused_and_changes_nothing: Latch;
+                a_latch_lasts_for_its_ttl_and_no_longer: Latch;
+                an_arrival_re_arms_the_ttl_and_never_shortens_it: Latch;
+                a_reset_begins_anew: Latch;
+                a_reset_that_is_repeated_ends_one_generation: Latch;
+                an_arrival_that_is_repeated_after_a_reset_is_not_counted: Latch;
+                an_arrival_without_an_answer_counts_once: Latch;
+                a_lock_of_the_same_name_is_independent: Latch;
+                a_waiter_goes_on_when_the_last_one_arrives: Latch;
+                a_wait_that_is_over_says_how_many_are_missing: Latch;
+                a_waiter_learns_how_its_generation_ended: Latch;
+                arrivals_outlive_those_who_arrived: Latch;
+            }
             sharing {
                 readers_hold_together_and_never_beside_a_writer: Mode(Shared);
                 tokens_rise_over_readers_and_writers: Mode(Shared);
@@ -129,22 +145,6 @@ macro_rules! __cases {
                 permits_are_not_replaced_by_more: Mode(Permits);
                 each_holder_is_shown_with_its_slots: Mode(Permits);
             }
-            latching {
-                an_id_counts_once: Latch;
-                arrivals_before_the_count_are_counted: Latch;
-                another_count_is_refused_and_changes_nothing: Latch;
-                a_latch_lasts_for_its_ttl_and_no_longer: Latch;
-                an_arrival_re_arms_the_ttl_and_never_shortens_it: Latch;
-                a_reset_begins_anew: Latch;
-                a_reset_that_is_repeated_ends_one_generation: Latch;
-                an_arrival_that_is_repeated_after_a_reset_is_not_counted: Latch;
-                an_arrival_without_an_answer_counts_once: Latch;
-                a_lock_of_the_same_name_is_independent: Latch;
-                a_waiter_goes_on_when_the_last_one_arrives: Latch;
-                a_wait_that_is_over_says_how_many_are_missing: Latch;
-                a_waiter_learns_how_its_generation_ended: Latch;
-                arrivals_outlive_those_who_arrived: Latch;
-            }
             failure {
                 unreachable_is_not_busy: Need::Fault(Fault::Cut);
                 an_effect_of_none_is_true: Need::Fault(Fault::Cut);
@@ -172,6 +172,7 @@ macro_rules! __cases {
                 places_are_given_as_the_capabilities_say: Nothing;
                 the_next_in_line_is_told_as_the_capabilities_say: Queue;
                 what_was_given_up_first_is_free_first: Nothing;
+                requests_for_a_lock_take_effect_in_order_as_the_capabilities_say: Nothing;
                 a_holder_is_shown_as_it_is: Inspect;
                 a_revocation_by_another_token_changes_nothing: Inspect;
                 listings_are_complete: Inspect;

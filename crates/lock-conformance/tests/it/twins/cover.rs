@@ -17,6 +17,7 @@ use lock_core::{
 };
 use lock_host::SharedClock;
 use tokio::runtime::Handle;
+use tokio::task::yield_now;
 
 use crate::memory::MemoryHarness;
 
@@ -46,6 +47,11 @@ pub(crate) trait Breakage: Default + Send + Sync + 'static {
 
     fn listen(&self, store: &dyn BlockingBackend, sink: EventSink) {
         store.listen(sink);
+    }
+
+    /// Whether a task's requests that are made after a claim overtake it, and then those made after a release.
+    fn are_overtaken(&self) -> [bool; 2] {
+        [false; 2]
     }
 
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
@@ -265,6 +271,9 @@ impl<B: Breakage> AsyncBackend for Twin<B> {
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        if let [true, _] = self.breakage.are_overtaken() {
+            yield_now().await;
+        }
         BlockingBackend::acquire(self, claim, within)
     }
 
@@ -273,6 +282,9 @@ impl<B: Breakage> AsyncBackend for Twin<B> {
     }
 
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        if let [_, true] = self.breakage.are_overtaken() {
+            yield_now().await;
+        }
         BlockingBackend::release(self, request, within)
     }
 
