@@ -47,7 +47,7 @@ pub fn readers_hold_together_and_never_beside_a_writer(bench: &Bench) {
     one.take(&reader());
 }
 
-/// Each grant has tokens above all before, whoever reads or writes.
+/// Each grant has tokens above all before, for readers and for writers.
 pub fn tokens_rise_over_readers_and_writers(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let (first, second, third, fourth) = (writer(), reader(), reader(), writer());
