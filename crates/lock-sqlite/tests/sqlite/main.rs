@@ -7,6 +7,7 @@ mod contention;
 mod elsewhere;
 mod files;
 mod inspect;
+mod latches;
 mod modes;
 mod names;
 mod older;
