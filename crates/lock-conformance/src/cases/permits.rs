@@ -208,8 +208,8 @@ pub fn a_late_claim_for_permits_leaves_nothing(bench: &Bench) {
 pub fn permits_are_given_back_in_part(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let (old, waiter) = (permits(4), waiting_permits(3));
-    let before = take(&one, &old);
     let told = grants_told(&two);
+    let before = take(&one, &old);
     two.queued(&waiter);
     let new = in_place_of(&old, permits(1));
     let lease = take(&one, &new);

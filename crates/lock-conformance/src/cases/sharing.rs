@@ -176,6 +176,7 @@ pub fn a_late_claim_to_read_leaves_nothing(bench: &Bench) {
 pub fn a_downgrade_lets_waiting_readers_in_and_no_writer(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let (old, second, third, fourth) = (writer(), waiting_reader(), waiting_claim("a"), waiting_reader());
+    let told = grants_told(&two);
     let before = one.take(&old);
     let told = grants_told(&two);
     [&second, &third, &fourth].into_iter().for_each(|claim| _ = two.queued(claim));
