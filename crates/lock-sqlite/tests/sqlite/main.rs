@@ -11,6 +11,7 @@ mod latches;
 mod modes;
 mod names;
 mod older;
+mod reference;
 mod replacing;
 mod rig;
 mod timing;
