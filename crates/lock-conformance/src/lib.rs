@@ -9,7 +9,7 @@
 //! store and print it.
 //!
 //! Reading order: `harness` (what a backend gives) · `suite` (the list of cases, the macro) · `bench` (what a case
-//! gets) · `verbs`, `facade` (the two layers, each for async and blocking) · `cases` (what must be true) · `child` (other
+//! gets) · `verbs` (over `on_runtime`), `facade` (the two layers, each for async and blocking) · `cases` (what must be true) · `child` (other
 //! processes) · `on_command` (faults for stores that have none of their own).
 
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, reason = "a case fails by panicking")]
@@ -23,6 +23,7 @@ mod fault;
 mod harness;
 mod need;
 mod on_command;
+mod on_runtime;
 mod play;
 mod suite;
 mod verbs;
