@@ -13,6 +13,7 @@ mod inspect;
 mod losses;
 mod many;
 mod modes;
+mod modes_trace;
 mod node;
 mod oldest;
 mod pools;
