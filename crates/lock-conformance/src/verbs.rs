@@ -11,7 +11,7 @@ use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Act, LatchState, Request, Seen, Watching};
 use lock_core::{
     Answer, AsyncBackend, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities,
-    Certainty, Claim, Effect, EventSink, Fenced, FencingToken, Holder, Lease, LockName, Queueing, ReleaseRequest,
+    Certainty, Claim, Effect, EventSink, Fenced, FencingToken, Holder, Lease, LockName, Mode, Queueing, ReleaseRequest,
     Released, Renewed, Terms, Ttl, Width,
 };
 use tokio::runtime::Handle;
@@ -48,7 +48,13 @@ pub(crate) fn waiting_claim(name: &str) -> Claim {
 
 /// The same claim for another ttl.
 pub(crate) fn lasting(ttl: Duration, claim: Claim) -> Claim {
-    Claim { terms: Terms::exclusive(Ttl::new(ttl).unwrap()), ..claim }
+    Claim { terms: Terms { ttl: Ttl::new(ttl).unwrap(), ..claim.terms }, ..claim }
+}
+
+/// The same claim in another mode.
+pub(crate) fn in_mode(mode: Mode, claim: Claim) -> Claim {
+    let width = Width::for_waiters(usize::try_from(mode.count()).unwrap());
+    Claim { terms: Terms { mode, ..claim.terms }, width, ..claim }
 }
 
 fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {

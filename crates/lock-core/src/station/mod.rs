@@ -21,15 +21,16 @@
 //! ```
 //!
 //! The rules that it keeps, and asserts:
-//! - A turn is admitted only while its lease is valid, and at most one turn at a time.
+//! - A turn is admitted only while its lease is valid, and at most one turn at a time. At a semaphore, each turn has a lease.
 //! - Validity counts from when the request was handed out. Expiry wins over anything that arrives at the same moment.
 //! - An outcome that is not known keeps its owner where the store has a queue. Elsewhere it is followed by a release, and the
 //!   next claim, of another owner, waits for the answer to that.
-//! - At most four releases are owed; with four owed nothing new is asked.
+//! - At most four releases are owed; with four owed nothing new is asked. At a semaphore there may be more.
 //! - Nobody is told that the lock is held before the store has said so.
 //! - A grant that nobody wants any more is released at once.
 //! - A replacement of unknown outcome keeps both owners. Neither is released before the turn has ended, then both are.
 //! - Waiters are served in the order in which they came. One with other terms ends the chain of local turns and is not passed.
+//!   At a semaphore each waiter asks for itself, in that order.
 
 mod asking;
 mod few;
@@ -68,7 +69,7 @@ use tenure::Tenure;
 use crate::policy::Dice;
 use crate::{AcquireError, LockName, Moment, Owner, Policy, Refusal, Terms};
 
-/// All that a client knows of one lock: its local waiters, and the lease they share. See the module's text.
+/// All that a client knows of one lock: its local waiters, and the lease they share; or of one semaphore. See the module's text.
 #[derive(Debug)]
 pub struct Station {
     name: LockName,

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -100,11 +100,14 @@ pub(crate) struct Stores {
     pub(crate) events: Arc<Events>,
 }
 
-/// The faults that a store in memory does not have by itself: a twin makes of them what is wrong with it.
+/// The faults that a store in memory does not have by itself, of which a twin makes what is wrong with it; and what its clients
+/// know together.
 #[derive(Default)]
 pub(crate) struct Events {
     pub(crate) hung: AtomicBool,
     pub(crate) restarted: AtomicBool,
+    /// What was granted to any client, as far as a twin notes it.
+    pub(crate) granted: Mutex<Vec<Lease>>,
 }
 
 impl Faults for Stores {

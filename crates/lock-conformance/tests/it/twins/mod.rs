@@ -9,6 +9,7 @@ mod holding;
 mod keeping;
 mod lasting;
 mod latching;
+mod modes;
 mod ordering;
 mod processes;
 mod replacing;
@@ -81,7 +82,8 @@ fn a_twin_without_a_fault_passes() {
 fn suits_memory(case: &Case) -> bool {
     match case.need {
         Need::Fault(fault) => matches!(fault, Fault::Cut | Fault::LoseReplies),
-        Need::Nothing | Need::Queue | Need::Inspect | Need::Latch | Need::Processes | Need::Ability(_) => true,
+        Need::Nothing | Need::Queue | Need::Inspect | Need::Latch | Need::Processes => true,
+        Need::Ability(_) | Need::Mode(_) => true,
     }
 }
 
@@ -94,7 +96,7 @@ const UNTRIED: [(&str, &str); 3] = [
 
 #[test]
 fn every_case_catches_a_twin() {
-    let of_leases = [holding::CAUGHT, keeping::CAUGHT, lasting::CAUGHT, replacing::CAUGHT].concat();
+    let of_leases = [holding::CAUGHT, keeping::CAUGHT, lasting::CAUGHT, modes::CAUGHT, replacing::CAUGHT].concat();
     let of_requests = [answering::CAUGHT, telling::CAUGHT, ordering::CAUGHT].concat();
     let caught = [&of_leases, &of_requests, latching::CAUGHT, processes::CAUGHT].concat();
     for case in CASES {

@@ -11,6 +11,7 @@ mod property;
 mod replacing;
 mod rig;
 mod scenario;
+mod semaphore;
 mod sharing;
 mod states;
 mod table;

@@ -8,14 +8,21 @@ use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Stati
 use super::words;
 use crate::{
     Ability, Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Event, FencingToken, Hold,
-    Holder, Keep, Lease, Moment, Note, Operation, Owner, Patience, Policy, Released, Renewed, RequestOrder, Terms,
-    TokenRange, Ttl, Waiting,
+    Holder, Keep, Lease, Mode, ModeKind, Moment, Note, Operation, Owner, Patience, Policy, Released, Renewed,
+    RequestOrder, Slots, Terms, TokenRange, Ttl, Waiting,
 };
 
 /// A store with a queue that notifies waiters, and keeps the order of requests.
 pub(super) fn told_in_order() -> Policy {
     let capabilities = Capabilities::new("test", Waiting::QueueWithPush, Durability::Process);
     Policy::new(capabilities.with_ordering(RequestOrder::InOrder).with_abilities(&[Ability::Keep, Ability::Replace]))
+}
+
+/// The same for a store that grants all modes.
+pub(super) fn all_modes() -> Policy {
+    let mut policy = told_in_order();
+    policy.store.modes = &[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits];
+    policy
 }
 
 pub(super) fn ttl(text: &str) -> Ttl {
@@ -84,8 +91,10 @@ pub(super) fn holding(policy: Policy, low: u64, high: u64, waiters: u8) -> Rig {
 pub(super) struct Rig {
     pub(super) station: Station,
     pub(super) now: Moment,
-    /// The latest claim that was sent.
-    claim: Option<(ActionId, Claim)>,
+    /// What all who join want, if it is not an exclusive lease.
+    mode: Mode,
+    /// The claims that were sent. The last one is answered next.
+    claims: Vec<(ActionId, Claim)>,
     /// The latest release that was sent.
     release: Option<ActionId>,
 }
@@ -93,17 +102,41 @@ pub(super) struct Rig {
 impl Rig {
     pub(super) fn new(policy: Policy) -> Self {
         let station = Station::new("a".parse().unwrap(), policy, SECRET);
-        Self { station, now: Moment::from_nanos(1_000_000_000_000), claim: None, release: None }
+        Self {
+            station,
+            now: Moment::from_nanos(1_000_000_000_000),
+            mode: Mode::Exclusive,
+            claims: Vec::new(),
+            release: None,
+        }
+    }
+
+    /// The same, where all who join want a lease of this mode.
+    pub(super) fn with_mode(policy: Policy, mode: Mode) -> Self {
+        Self { mode, ..Self::new(policy) }
+    }
+
+    /// The claim with this number is answered next.
+    pub(super) fn about(&mut self, claim: u64) -> &mut Self {
+        let index = self.claims.iter().position(|(id, _)| id.0 == claim).expect("that claim went out");
+        let claim = self.claims.remove(index);
+        self.claims.push(claim);
+        self
     }
 
     /// Feeds one input, and returns the outputs.
-    pub(super) fn feed(&mut self, input: Input) -> Vec<String> {
+    pub(super) fn feed(&mut self, mut input: Input) -> Vec<String> {
+        if let Input::Join(Join { terms, .. }) | Input::Replace { terms, .. } = &mut input
+            && terms.mode == Mode::Exclusive
+        {
+            terms.mode = self.mode;
+        }
         self.station.handle_input(self.now, input);
         let outputs: Vec<_> = std::iter::from_fn(|| self.station.poll_output()).collect();
         for output in &outputs {
             if let Output::Run(action) = output {
                 match &action.request {
-                    Request::Acquire(claim) => self.claim = Some((action.id, claim.clone())),
+                    Request::Acquire(claim) => self.claims.push((action.id, claim.clone())),
                     Request::Release(_) => self.release = Some(action.id),
                 }
             }
@@ -152,7 +185,7 @@ impl Rig {
 
     /// Answers the latest claim.
     pub(super) fn answer(&mut self, result: Result<Answer, BackendError>) -> Vec<String> {
-        let id = self.claim.as_ref().expect("a claim went out").0;
+        let id = self.claim_id();
         self.feed(Input::Reply(id, Reply::Acquire(result)))
     }
 
@@ -166,6 +199,12 @@ impl Rig {
     pub(super) fn queue(&mut self) -> Vec<String> {
         let (position, valid_for) = (1, Duration::from_secs(10));
         self.answer(Ok(Answer::Queued { position, remaining: None, valid_for, holder: somebody(8, 8), drawn: None }))
+    }
+
+    /// The same at a store that has drawn tokens up to this one.
+    pub(super) fn queue_after(&mut self, drawn: u64) -> Vec<String> {
+        let (position, valid_for, drawn) = (1, Duration::from_secs(10), FencingToken::new(drawn).ok());
+        self.answer(Ok(Answer::Queued { position, remaining: None, valid_for, holder: somebody(8, 8), drawn }))
     }
 
     /// Answers the latest claim with the first place, behind a lease that ends after so long.
@@ -202,13 +241,31 @@ impl Rig {
 
     /// The owner of the latest claim.
     pub(super) fn claimant(&self) -> Owner {
-        self.claim.as_ref().expect("a claim went out").1.owner
+        self.claim().1.owner
+    }
+
+    /// Grants permits to the owner of the latest claim: these slots, and as many tokens from this one on.
+    pub(super) fn grant_slots(&mut self, low: u64, slots: impl IntoIterator<Item = u32>) -> Vec<String> {
+        let slots = Slots::new(slots);
+        let high = low + u64::try_from(slots.get().len()).unwrap() - 1;
+        let lease = Lease { slots, tokens: tokens(low, high), ..self.lease(low, high) };
+        let valid_for = lease.terms.ttl.get();
+        self.answer(Ok(Answer::Granted { lease, valid_for, wanted: false }))
     }
 
     /// What a grant to the latest claim looks like.
     pub(super) fn lease(&self, low: u64, high: u64) -> Lease {
-        let claim = &self.claim.as_ref().expect("a claim went out").1;
-        claim.lease(tokens(low, high))
+        let claim = &self.claim().1;
+        let high = match claim.terms.mode {
+            Mode::Exclusive | Mode::Shared => high,
+            Mode::Permits { count, .. } => low + u64::from(count.get()) - 1,
+        };
+        let tokens = tokens(low, high);
+        Lease { slots: Slots::new(0..claim.terms.mode.count()), ..claim.lease(tokens) }
+    }
+
+    fn claim(&self) -> &(ActionId, Claim) {
+        self.claims.last().expect("a claim went out")
     }
 
     /// What the present guard knows.
@@ -218,7 +275,7 @@ impl Rig {
     }
 
     pub(super) fn claim_id(&self) -> ActionId {
-        self.claim.as_ref().expect("a claim went out").0
+        self.claim().0
     }
 
     pub(super) fn state(&self) -> String {

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use super::super::{Input, Join};
-use super::rig::{Rig, error, join, millis, somebody, told_in_order, ttl};
-use crate::{Answer, Effect, ErrorKind, Holder, Patience, Policy, Released, Renewed, RequestOrder, Terms, Waiting};
+use super::rig::{Rig, all_modes, error, join, millis, somebody, told_in_order, ttl};
+use crate::{
+    Answer, Effect, ErrorKind, Holder, Mode, Patience, Policy, Released, Renewed, RequestOrder, Terms, Waiting,
+};
 
 /// The waiter that asks first, and the one behind it.
 pub(super) const FIRST: u8 = 1;
@@ -53,6 +55,89 @@ pub(super) const TENURE: &[(&str, Drive)] = &[
     ("held, a replacement timed out, the old lease is not held", replacing_the_lost),
     ("held by transfer, claim under way, a replacement is wanted", replacing_later),
 ];
+
+/// Where the name is used as a semaphore of limit 4.
+pub(super) const SEMAPHORE: &[(&str, Drive)] = &[
+    ("two ask", two_ask),
+    ("one asks, and everybody left", || {
+        let mut rig = asking_for_a_permit();
+        rig.leave(FIRST);
+        rig
+    }),
+    ("one waits in the queue", one_queues),
+    ("one waits, a larger request before it failed", behind_a_larger_one),
+    ("one holds, one waits in the queue", || {
+        let mut rig = one_holds();
+        rig.join(SECOND);
+        rig.queue_after(10);
+        rig
+    }),
+    ("two hold", two_hold),
+    ("one holds, and gives back a permit", giving_back),
+];
+
+/// Tokens up to [`FLOOR`] were handed out before.
+fn semaphore() -> Rig {
+    let mut rig = Rig::with_mode(all_modes(), Mode::permits(1, 4).unwrap());
+    rig.join(FIRST);
+    rig.grant(FLOOR, FLOOR);
+    rig.leave(FIRST);
+    rig.release(Ok(Released::Released));
+    rig
+}
+
+fn asking_for_a_permit() -> Rig {
+    let mut rig = semaphore();
+    rig.join(FIRST);
+    rig
+}
+
+fn two_ask() -> Rig {
+    let mut rig = asking_for_a_permit();
+    rig.join(SECOND);
+    rig
+}
+
+fn one_queues() -> Rig {
+    let mut rig = asking_for_a_permit();
+    rig.queue_after(8);
+    rig
+}
+
+fn many(turn: u8) -> Join {
+    Join { terms: Terms { mode: Mode::permits(3, 4).unwrap(), ..join(turn).terms }, ..join(turn) }
+}
+
+/// The first waiter wants three permits, and the store could not be reached.
+fn behind_a_larger_one() -> Rig {
+    let mut rig = semaphore();
+    rig.feed(Input::Join(many(FIRST)));
+    rig.join(SECOND);
+    rig.about(3).fail(ErrorKind::Unreachable, Effect::None);
+    rig.about(4).queue_after(8);
+    rig
+}
+
+fn one_holds() -> Rig {
+    let mut rig = asking_for_a_permit();
+    rig.grant_slots(FLOOR + 1, [1]);
+    rig
+}
+
+fn two_hold() -> Rig {
+    let mut rig = one_holds();
+    rig.join(SECOND);
+    rig.grant_slots(FLOOR + 2, [3]);
+    rig
+}
+
+fn giving_back() -> Rig {
+    let mut rig = semaphore();
+    rig.feed(Input::Join(many(FIRST)));
+    rig.grant(FLOOR + 1, FLOOR + 3);
+    rig.replace(FIRST, "60s");
+    rig
+}
 
 fn other_ttl(turn: u8) -> Join {
     Join { terms: Terms::exclusive(ttl("10s")), ..join(turn) }

@@ -1,6 +1,6 @@
-//! Every state and every input, as two reviewed tables: one of the quest, one of the tenure.
+//! Every state and every input, as reviewed tables: of the quest, of the tenure, and of a semaphore.
 //!
-//! They are beside this file as `quest.txt` and `tenure.txt` and, for readers, in `docs/machine.md`. After a change of the
+//! They are beside this file as `quest.txt`, `tenure.txt` and `semaphore.txt` and, for readers, in `docs/machine.md`. After a change of the
 //! machine, run the tests with `LEASEHOLD_BLESS=1` and review the difference.
 
 use std::fmt::Write as _;
@@ -8,18 +8,19 @@ use std::path::PathBuf;
 
 use super::inputs::INPUTS;
 use super::rig::millis;
-use super::states::{Drive, QUEST, TENURE};
+use super::states::{Drive, QUEST, SEMAPHORE, TENURE};
 
-/// One of the two tables.
+/// One of the tables.
 struct Table {
     title: &'static str,
     file: &'static str,
     states: &'static [(&'static str, Drive)],
 }
 
-const TABLES: [Table; 2] = [
+const TABLES: [Table; 3] = [
     Table { title: "The quest", file: "src/station/tests/quest.txt", states: QUEST },
     Table { title: "The tenure", file: "src/station/tests/tenure.txt", states: TENURE },
+    Table { title: "The semaphore", file: "src/station/tests/semaphore.txt", states: SEMAPHORE },
 ];
 
 /// What an input does in a state.

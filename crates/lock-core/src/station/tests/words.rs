@@ -10,7 +10,8 @@ use super::super::tenure::{Tenure, Turn};
 use super::super::{Action, Output, Request, Station};
 use super::rig::SECRET;
 use crate::{
-    AcquireError, BackendError, Certainty, Holder, LossReason, Moment, Owner, Queueing, Refusal, Released, TokenRange,
+    AcquireError, BackendError, Certainty, Holder, LossReason, Mode, Moment, Owner, Queueing, Refusal, Released,
+    TokenRange,
 };
 
 /// `o1` for the first owner that a station draws, `o2` for the next.
@@ -60,13 +61,24 @@ fn run(action: &Action) -> String {
             let floor = claim.floor.map_or_else(String::new, |floor| format!(", above {floor}"));
             let (whose, ttl, width) = (owner(claim.owner), claim.terms.ttl, claim.width.get());
             let old = claim.replaces.map_or_else(String::new, |old| format!(" in place of {}", owner(old)));
-            format!("run #{id}: acquire {whose}{old}, ttl {ttl}, width {width}{floor}, {queueing}, within {within}ms")
+            let mode = mode(claim.terms.mode);
+            format!(
+                "run #{id}: acquire {whose}{old}{mode}, ttl {ttl}, width {width}{floor}, {queueing}, within {within}ms"
+            )
         }
         Request::Release(request) => {
             let keep = request.keep.map_or_else(String::new, |keep| format!(", keep for {}ms", keep.as_millis()));
             let (whose, certainty) = (owner(request.owner), certainty(request.certainty));
             format!("run #{id}: release {whose}, {certainty}{keep}, within {within}ms")
         }
+    }
+}
+
+fn mode(mode: Mode) -> String {
+    match mode {
+        Mode::Exclusive => String::new(),
+        Mode::Shared => ", shared".to_owned(),
+        Mode::Permits { count, limit, .. } => format!(", {count} of {limit} permits"),
     }
 }
 
@@ -155,7 +167,8 @@ fn asking(now: Moment, quest: &Quest) -> String {
         Place::Outside => "outside",
         Place::Queued => "in the queue",
     };
-    let place = format!("{place} as {}{}", owner(quest.owner), unanswered(quest.certainty));
+    let whose = quest.turn.map_or_else(String::new, |turn| format!(" for {}", turn.0));
+    let place = format!("{place}{whose} as {}{}", owner(quest.owner), unanswered(quest.certainty));
     match quest.progress {
         Progress::UnderWay(id, _) => format!("Asking {place}, claim #{}{}", id.0, hint(&quest.hint)),
         Progress::Due(at) => format!("Waiting {place}, again in {}", after(now, at)),
@@ -168,7 +181,11 @@ fn holding(now: Moment, tenure: &Tenure) -> String {
     let wanted = if tenure.wanted.is_some() { ", wanted" } else { "" };
     let turn = |turn: &Turn| {
         let (token, left) = (turn.hold.token(), after(now, turn.hold.valid_until()));
-        format!("{} as {}, token {token}, for {left}", turn.id.0, owner(tenure.lease.owner))
+        let slots = match tenure.lease.slots.get() {
+            [] => String::new(),
+            _ => format!(", slots {}", tenure.lease.slots),
+        };
+        format!("{} as {}, token {token}{slots}, for {left}", turn.id.0, owner(tenure.lease.owner))
     };
     let turns: Vec<_> = tenure.turns.iter().map(turn).collect();
     let replacement = tenure.replacement.as_ref().map_or_else(String::new, |new| replacing(now, new));
