@@ -266,7 +266,11 @@ impl Verbs {
     }
 }
 
-fn said<'a>(backend: &'a dyn AsyncBackend, ask: Ask<'a>, within: Duration) -> Pin<Box<dyn Future<Output = Said> + 'a>> {
+fn said<'a>(
+    backend: &'a dyn AsyncBackend,
+    ask: Ask<'a>,
+    within: Duration,
+) -> Pin<Box<dyn Future<Output = Said> + Send + 'a>> {
     Box::pin(async move {
         match ask {
             Ask::Acquire(claim) => match backend.acquire(claim, within).await.unwrap() {
@@ -282,7 +286,7 @@ fn said<'a>(backend: &'a dyn AsyncBackend, ask: Ask<'a>, within: Duration) -> Pi
 }
 
 /// Polls all of these in their order until each has its answer.
-async fn all<T>(mut asked: Vec<Pin<Box<dyn Future<Output = T> + '_>>>) -> Vec<T> {
+async fn all<T: Send>(mut asked: Vec<Pin<Box<dyn Future<Output = T> + Send + '_>>>) -> Vec<T> {
     let mut answers: Vec<Option<T>> = asked.iter().map(|_| None).collect();
     poll_fn(|cx| {
         for (asked, answer) in asked.iter_mut().zip(&mut answers).filter(|(_, answer)| answer.is_none()) {
