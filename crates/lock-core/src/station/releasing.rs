@@ -5,6 +5,7 @@ use super::io::{ActionId, Output, Request, TurnId};
 use super::pending::{Of, PendingRelease};
 use super::progress::Progress;
 use super::quest::{Place, Quest};
+use super::tenure::Tenure;
 use crate::policy::{QUESTS_MAX, pace};
 use crate::{BackendError, Moment, ReleaseRequest, Released};
 
@@ -13,9 +14,9 @@ impl Station {
     pub(super) fn is_held_back(&self) -> bool {
         let new_owner = match (self.tenures.first(), self.quests.first()) {
             _ if self.is_semaphore() => true,
-            (None, None) => !self.closed,
-            (None, Some(quest)) => return self.has_to_wait(quest),
-            (Some(_), _) => false,
+            (Some(tenure), _) if !tenure.is_shared() => false,
+            (_, None) => !self.closed,
+            (_, Some(quest)) => return self.has_to_wait(quest),
         };
         new_owner && self.pending_releases.before_claims(&self.policy, self.owed_most(self.quests.len())).is_some()
     }
@@ -28,10 +29,17 @@ impl Station {
         quest.is_unknown_to_store() && owes() || quest.turn.is_some_and(overtakes)
     }
 
-    /// With this many pending releases, nothing new is asked beside so many other quests, each of which may end in one.
-    pub(super) fn owed_most(&self, others: usize) -> usize {
-        let quests_max = if self.is_semaphore() { QUESTS_MAX } else { 1 };
-        self.policy.owed_max + (quests_max - 1) - others.min(quests_max - 1)
+    /// How many releases may be pending, together with the claims that may end in one.
+    pub(super) fn owed_max(&self) -> usize {
+        self.policy.owed_max + if self.is_semaphore() { QUESTS_MAX - 1 } else { 0 }
+    }
+
+    /// With this many pending releases, nothing new is asked beside so many other quests. What is held here may add some as
+    /// well, at a semaphore too many to wait for.
+    fn owed_most(&self, others: usize) -> usize {
+        let by_lease = |tenure: &Tenure| 1 + usize::from(tenure.replacement.is_some());
+        let more = if self.is_semaphore() { others } else { self.tenures.iter().map(by_lease).sum() };
+        self.owed_max().saturating_sub(more)
     }
 
     /// Repeats the release that holds claims back at once, unless it is under way.
@@ -94,7 +102,7 @@ impl Station {
         pending.tries = pending.tries.saturating_add(1);
         pending.trouble = Some(error.clone());
         self.pending_releases.push(pending);
-        if self.is_held_back() {
+        if !self.holds_alone() && self.is_held_back() {
             self.fail_impatient(None, &error);
         }
     }

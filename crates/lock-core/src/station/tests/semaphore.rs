@@ -370,7 +370,7 @@ fn permits_are_given_back_and_the_first_slots_stay() {
         terms: Terms { mode: Mode::permits(count, LIMIT).unwrap(), ttl: ttl("30s") },
     };
     let claim =
-        "run #2: acquire o2 in place of o1, 2 of 40 permits, ttl 30s, width 2, above 9, no place, within 1000ms";
+        "run #2: acquire o2, 2 of 40 permits in place of o1, ttl 30s, width 2, above 9, no place, within 1000ms";
     assert_eq!(rig.feed(fewer(2)), [claim]);
     assert_eq!(rig.grant_slots(10, [0, 1]), none(), "those are other slots");
     rig.wake();
