@@ -7,7 +7,8 @@
 //! - [`Capabilities`] say what the store can do. The client relies on no more than that.
 //! - [`Event`]s are what the store sends by itself, such as a grant to a waiter in its queue. [`Listeners`] passes them
 //!   on.
-//! - [`AsyncInspect`] and [`BlockingInspect`] are the optional interface for operators.
+//! - [`AsyncInspect`] and [`BlockingInspect`] are the optional interface for operators, [`AsyncLatch`] and [`BlockingLatch`] are for
+//!   stores with latches.
 //! - [`node`] is for a store that can be one of the nodes of a quorum.
 //!
 //! The crate `lock-conformance` has a suite of tests for every backend, and `lock-memory` is the backend to read first.
@@ -76,8 +77,9 @@
 //! ```
 
 pub use lock_core::{
-    Ability, Answer, AsyncBackend, AsyncInspect, Backend, BackendError, BlockingBackend, BlockingInspect, Capabilities,
-    Certainty, Claim, Counter, Durability, Effect, ErrorKind, Event, EventSink, Fenced, FencingToken, Heard, Holder,
-    Isolation, Lease, Listener, Listeners, Location, LockName, Mode, ModeKind, Moment, Note, Operation, Owner, Prefix,
-    Queueing, ReleaseRequest, Released, Renewed, RequestOrder, Terms, TokenRange, Ttl, Waiting, Width, inspect, node,
+    Ability, Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, BlockingBackend, BlockingInspect,
+    BlockingLatch, Capabilities, Certainty, Claim, Counter, Durability, Effect, ErrorKind, Event, EventSink, Fenced,
+    FencingToken, Heard, Holder, Isolation, Lease, Listener, Listeners, Location, LockName, Mode, ModeKind, Moment,
+    Note, Operation, Owner, Prefix, Queueing, ReleaseRequest, Released, Renewed, RequestOrder, Terms, TokenRange, Ttl,
+    Waiting, Width, inspect, latch, node,
 };

@@ -165,6 +165,10 @@
 //! # fn main() {}
 //! ```
 //!
+//! # Waiting for others
+//!
+//! `Client::latch` waits until a number of processes has arrived, such as all parts of a job: see [`latch`].
+//!
 //! # Observability
 //!
 //! The feature `tracing` emits an event when a lock is acquired, waited for long, renewed late, lost or released, and when the
@@ -320,6 +324,7 @@ mod connect;
 #[cfg(all(feature = "async", feature = "redis"))]
 mod from_redis;
 pub mod inspect;
+pub mod latch;
 #[cfg(feature = "async")]
 mod nonblocking;
 pub mod observe;
@@ -333,7 +338,7 @@ pub use from_redis::FromRedis;
 #[cfg(feature = "deadpool")]
 pub use from_redis::PoolBuilder;
 #[cfg(feature = "async")]
-pub use lock_async::{Builder, Client, Guard, LossWatch, Mutex, SharedGuard};
+pub use lock_async::{Builder, Client, Guard, Latch, LossWatch, Mutex, SharedGuard};
 pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, Lateness,
     LockName, LossReason, Lost, Moment, Note, Operation, Ttl,

@@ -18,6 +18,7 @@ impl Need {
             Self::Latch => bench.verbs().has_latches(),
             Self::Processes => bench.has_address(),
             Self::Ability(ability) => bench.capabilities().check_ability(ability).is_ok(),
+            Self::Mode(mode) => bench.capabilities().modes.contains(&mode),
         }
     }
 
@@ -28,7 +29,7 @@ impl Need {
             Self::Latch => a_latch_is_refused_with_a_reason(bench),
             Self::Processes | Self::Fault(Fault::RestartWithData) => ends_with_its_process(bench),
             // Its absence was observed, or the harness cannot do it, as its list says.
-            Self::Nothing | Self::Inspect | Self::Ability(_) | Self::Fault(_) => {}
+            Self::Nothing | Self::Inspect | Self::Ability(_) | Self::Mode(_) | Self::Fault(_) => {}
         }
     }
 }

@@ -193,14 +193,20 @@ impl Bench {
     /// Asks for a lock until it is granted, and returns when that was.
     #[track_caller]
     pub(crate) fn taken_over(&self, by: &Verbs, name: &str, no_later_than: Moment) -> Moment {
+        // After a negative answer, the next claim has another owner.
+        self.granted_by(no_later_than, || by.try_acquire(&claim(name)))
+    }
+
+    /// Asks until a claim is granted, and returns when that was.
+    #[track_caller]
+    pub(crate) fn granted_by(&self, time: Moment, mut ask: impl FnMut() -> Result<Answer, BackendError>) -> Moment {
         loop {
-            // After a negative answer, the next claim has another owner.
-            let answer = self.insist(|| by.try_acquire(&claim(name)));
+            let answer = self.insist(&mut ask);
             let now = self.now();
             match answer {
                 Answer::Granted { .. } => return now,
                 Answer::Busy { .. } | Answer::Queued { .. } => {
-                    assert!(now < no_later_than + LATE, "{name} is still held, long after it should be free");
+                    assert!(now < time + LATE, "it is still held, long after it should be free");
                 }
             }
             self.pause();

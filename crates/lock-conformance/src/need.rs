@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lock_core::Ability;
+use lock_core::{Ability, ModeKind};
 
 use crate::fault::Fault;
 
@@ -23,6 +23,9 @@ pub enum Need {
     Processes,
     /// That the store's capabilities include this. A harness need not list what they do not include.
     Ability(Ability),
+    /// That the store's capabilities include this mode. A harness need not list those that they do not include. A store that
+    /// grants anything but exclusive leases keeps a queue.
+    Mode(ModeKind),
 }
 
 impl Need {
@@ -66,6 +69,7 @@ impl fmt::Display for Need {
             Self::Latch => f.write_str("latches"),
             Self::Processes => f.write_str("a store shared between processes"),
             Self::Ability(ability) => write!(f, "the ability {ability:?}"),
+            Self::Mode(mode) => write!(f, "the mode {mode}"),
         }
     }
 }

@@ -113,6 +113,38 @@ macro_rules! __cases {
                 a_waiter_learns_how_its_generation_ended: Latch;
                 arrivals_outlive_those_who_arrived: Latch;
             }
+            sharing {
+                readers_hold_together_and_never_beside_a_writer: Mode(Shared);
+                tokens_rise_over_readers_and_writers: Mode(Shared);
+                a_reader_that_asks_again_is_the_same: Mode(Shared);
+                a_reader_acts_for_itself_alone: Mode(Shared);
+                a_dead_reader_ends_alone: Mode(Shared);
+                a_dead_reader_ends_at_its_own_end: Mode(Shared);
+                a_waiting_writer_is_not_overtaken: Mode(Shared);
+                one_release_serves_all_the_readers_at_the_head: Mode(Shared);
+                readers_go_on_when_the_writer_before_them_leaves: Mode(Shared);
+                a_late_claim_to_read_leaves_nothing: Mode(Shared);
+                a_downgrade_lets_waiting_readers_in_and_no_writer: Mode(Shared);
+                an_upgrade_is_granted_to_the_only_reader: Mode(Shared);
+                an_upgrade_beside_another_reader_changes_nothing: Mode(Shared);
+                a_reader_is_replaced_by_a_writer_alone: Mode(Shared);
+                each_reader_is_shown_and_revoked_alone: Mode(Shared);
+            }
+            permits {
+                no_more_than_the_limit_are_held: Mode(Permits);
+                slots_are_unique_while_they_are_held: Mode(Permits);
+                the_tokens_of_a_slot_rise: Mode(Permits);
+                permits_that_are_asked_for_again_are_the_same: Mode(Permits);
+                the_permits_of_a_dead_holder_come_back_at_its_end: Mode(Permits);
+                a_large_request_at_the_head_is_not_overtaken: Mode(Permits);
+                one_release_serves_all_that_fit: Mode(Permits);
+                another_limit_is_refused_and_changes_nothing: Mode(Permits);
+                another_kind_is_refused_and_changes_nothing: Mode(Permits);
+                a_late_claim_for_permits_leaves_nothing: Mode(Permits);
+                permits_are_given_back_in_part: Mode(Permits);
+                permits_are_not_replaced_by_more: Mode(Permits);
+                each_holder_is_shown_with_its_slots: Mode(Permits);
+            }
             failure {
                 unreachable_is_not_busy: Need::Fault(Fault::Cut);
                 an_effect_of_none_is_true: Need::Fault(Fault::Cut);
@@ -140,6 +172,7 @@ macro_rules! __cases {
                 places_are_given_as_the_capabilities_say: Nothing;
                 the_next_in_line_is_told_as_the_capabilities_say: Queue;
                 what_was_given_up_first_is_free_first: Nothing;
+                requests_for_a_lock_take_effect_in_order_as_the_capabilities_say: Nothing;
                 a_holder_is_shown_as_it_is: Inspect;
                 a_revocation_by_another_token_changes_nothing: Inspect;
                 listings_are_complete: Inspect;
@@ -153,8 +186,9 @@ macro_rules! table {
     ([] $($group:ident { $($name:ident: $need:expr;)* })*) => {
         /// All cases, group by group.
         pub const CASES: &[Case] = {
-            use Need::{Ability, Inspect, Latch, Nothing, Processes, Queue};
+            use Need::{Ability, Inspect, Latch, Mode, Nothing, Processes, Queue};
             use lock_core::Ability::{Keep, Replace};
+            use lock_core::ModeKind::{Permits, Shared};
             &[$($(Case {
                 path: concat!(stringify!($group), "::", stringify!($name)),
                 need: $need,
@@ -236,7 +270,7 @@ pub fn run<H: Harness>(facade: Facade, case: &Case, module: &'static str) {
     if case.need.is_met(&bench) {
         return (case.check)(&bench);
     }
-    if let Need::Ability(_) = case.need {
+    if let Need::Ability(_) | Need::Mode(_) = case.need {
         // The store's capabilities say that it cannot, and no station asks for it.
         return;
     }

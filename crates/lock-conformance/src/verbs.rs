@@ -1,14 +1,17 @@
 //! The four verbs of an async or a blocking backend, and the claims that cases make.
 
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Act, LatchState, Request, Seen, Watching};
 use lock_core::{
     Answer, AsyncBackend, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities,
-    Certainty, Claim, Effect, EventSink, Fenced, FencingToken, Holder, Lease, LockName, Queueing, ReleaseRequest,
+    Certainty, Claim, Effect, EventSink, Fenced, FencingToken, Holder, Lease, LockName, Mode, Queueing, ReleaseRequest,
     Released, Renewed, Terms, Ttl, Width,
 };
 use tokio::runtime::Handle;
@@ -45,7 +48,13 @@ pub(crate) fn waiting_claim(name: &str) -> Claim {
 
 /// The same claim for another ttl.
 pub(crate) fn lasting(ttl: Duration, claim: Claim) -> Claim {
-    Claim { terms: Terms::exclusive(Ttl::new(ttl).unwrap()), ..claim }
+    Claim { terms: Terms { ttl: Ttl::new(ttl).unwrap(), ..claim.terms }, ..claim }
+}
+
+/// The same claim in another mode.
+pub(crate) fn in_mode(mode: Mode, claim: Claim) -> Claim {
+    let width = Width::for_waiters(usize::try_from(mode.count()).unwrap());
+    Claim { terms: Terms { mode, ..claim.terms }, width, ..claim }
 }
 
 fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
@@ -62,7 +71,24 @@ pub(crate) fn replacing(old: &Claim) -> Claim {
 #[derive(Debug)]
 pub struct Verbs {
     backend: Arc<dyn BlockingBackend>,
+    /// The same backend, if it takes several requests of one task at the same time.
+    at_once: Option<Arc<OnRuntime>>,
     within: Duration,
+}
+
+/// One of several requests of a task that does not wait for the answers in between.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ask<'a> {
+    Acquire(&'a Claim),
+    Release(&'a Claim),
+}
+
+/// The answer to such a request: whether it was granted, or what it released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    Granted,
+    Denied,
+    Released(Released),
 }
 
 /// The answer to a claim that is refused or queued.
@@ -74,11 +100,12 @@ pub(crate) struct PutOff {
 
 impl Verbs {
     pub(crate) fn of_blocking(backend: Arc<dyn BlockingBackend>) -> Self {
-        Self { backend, within: WITHIN }
+        Self { backend, at_once: None, within: WITHIN }
     }
 
     pub(crate) fn of_nonblocking(backend: Arc<dyn AsyncBackend>, runtime: Handle) -> Self {
-        Self::of_blocking(Arc::new(OnRuntime { backend, runtime }))
+        let both = Arc::new(OnRuntime { backend, runtime });
+        Self { at_once: Some(Arc::clone(&both)), ..Self::of_blocking(both) }
     }
 
     pub(crate) fn within(self, within: Duration) -> Self {
@@ -179,6 +206,14 @@ impl Verbs {
         self.try_release(claim, Certainty::Answered).unwrap()
     }
 
+    /// Makes all requests in this order before it waits for the first answer. `None` if the backend is a blocking one,
+    /// whose requests come from different threads if they are under way together.
+    pub(crate) fn at_once(&self, asks: &[Ask<'_>]) -> Option<Vec<Said>> {
+        let OnRuntime { backend, runtime } = &**self.at_once.as_ref()?;
+        let said = asks.iter().map(|ask| said(&**backend, *ask, self.within));
+        Some(runtime.block_on(all(said.collect())))
+    }
+
     /// Releases a lock that is to become free only after this time.
     #[track_caller]
     pub(crate) fn keep(&self, claim: &Claim, keep: Duration) -> Released {
@@ -229,6 +264,36 @@ impl Verbs {
     fn view(&self) -> &dyn BlockingInspect {
         self.backend.inspect().expect("the store has a view for operators")
     }
+}
+
+fn said<'a>(backend: &'a dyn AsyncBackend, ask: Ask<'a>, within: Duration) -> Pin<Box<dyn Future<Output = Said> + 'a>> {
+    Box::pin(async move {
+        match ask {
+            Ask::Acquire(claim) => match backend.acquire(claim, within).await.unwrap() {
+                Answer::Granted { .. } => Said::Granted,
+                Answer::Queued { .. } | Answer::Busy { .. } => Said::Denied,
+            },
+            Ask::Release(claim) => {
+                let request = release_of(claim, Certainty::Answered);
+                Said::Released(backend.release(&request, within).await.unwrap())
+            }
+        }
+    })
+}
+
+/// Polls all of these in their order until each has its answer.
+async fn all<T>(mut asked: Vec<Pin<Box<dyn Future<Output = T> + '_>>>) -> Vec<T> {
+    let mut answers: Vec<Option<T>> = asked.iter().map(|_| None).collect();
+    poll_fn(|cx| {
+        for (asked, answer) in asked.iter_mut().zip(&mut answers).filter(|(_, answer)| answer.is_none()) {
+            if let Poll::Ready(said) = asked.as_mut().poll(cx) {
+                *answer = Some(said);
+            }
+        }
+        if answers.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    answers.into_iter().flatten().collect()
 }
 
 /// An async backend whose calls are waited for, so that all cases can be written as blocking ones.

@@ -66,9 +66,9 @@ pub(crate) fn greeting(role: Role) -> Pipeline {
     for section in SECTIONS {
         greeting.cmd("INFO").arg(section);
     }
-    greeting.cmd("SCRIPT").arg("EXISTS");
-    for script in role.scripts() {
-        greeting.arg(script.hash());
+    for scripts in asked_together(role) {
+        greeting.cmd("SCRIPT").arg("EXISTS");
+        scripts.iter().for_each(|script| _ = greeting.arg(script.hash()));
     }
     if role == Role::Alone {
         greeting.cmd("GET").arg(INCARNATION);
@@ -77,6 +77,12 @@ pub(crate) fn greeting(role: Role) -> Pipeline {
     // A server of a cluster refuses the last one, and is recognized by what it reports about itself.
     greeting.ignore_errors();
     greeting
+}
+
+/// The scripts to ask for, in groups: a server closes the connection of a client that has not logged in and sends a command
+/// of more than ten words.
+fn asked_together(role: Role) -> Vec<Vec<&'static Script>> {
+    role.scripts().collect::<Vec<_>>().chunks(8).map(<[_]>::to_vec).collect()
 }
 
 /// Asks whether the server's data still has the history that the greeting found.
@@ -95,7 +101,10 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     check(role, server, &info)?;
     let mut server_info = ServerInfo::read(server, &info)?;
     let mut answer = || answers.next().unwrap_or_else(|| Err(Failure::strange_answer()));
-    let known: Vec<bool> = read(answer()?)?;
+    let mut known: Vec<bool> = Vec::new();
+    for _ in asked_together(role) {
+        known.extend(read::<Vec<bool>>(answer()?)?);
+    }
     let missing = role.scripts().zip(known).filter(|(_, known)| !known).map(|(script, _)| load(script));
     let verification = match role {
         Role::Alone => {
@@ -187,8 +196,9 @@ mod tests {
             "# Memory\r\nmaxmemory:1000\r\nmaxmemory_policy:allkeys-lru\r\n",
         ];
         let answers = sections.map(|text| Value::BulkString(text.replace(replaced, by).into_bytes()));
-        let known = Value::Array(vec![Value::Int(1); role.scripts().count()]);
-        meet(role, "redis://h", [answers.to_vec(), vec![known, Value::Nil, Value::Int(0)]].concat())
+        let known = |group: &Vec<_>| Value::Array(vec![Value::Int(1); group.len()]);
+        let known: Vec<_> = asked_together(role).iter().map(known).collect();
+        meet(role, "redis://h", [answers.to_vec(), known, vec![Value::Nil, Value::Int(0)]].concat())
             .map(|met| met.server_info)
     }
 

@@ -1,5 +1,7 @@
 //! The view for operators and for the watcher.
 
+use std::slice;
+
 use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
 use lock_core::{FencingToken, LockName, Mode, Operation};
 use rusqlite::named_params;
@@ -12,6 +14,21 @@ impl Transaction<'_> {
     pub(crate) fn holder(&self, name: &LockName) -> Result<Option<Entry>, Fault> {
         let key = self.key(name);
         self.held(&key)?.map(|held| self.entry(&key, name.clone(), &held)).transpose()
+    }
+
+    fn entry(&self, key: &str, name: LockName, held: &Held) -> Result<Entry, Fault> {
+        let several = if held.mode == Mode::Exclusive { Vec::new() } else { self.holds(key)? };
+        let holds = if several.is_empty() { slice::from_ref(&held.last) } else { &several };
+        let (waiters, queue) = self.waiting(key)?;
+        Ok(Entry {
+            name,
+            holder: held.last.shown(),
+            remaining: Some(held.last.remaining),
+            leases: u32::try_from(holds.len()).unwrap_or(u32::MAX),
+            holders: holds.iter().take(Entry::SHOWN_MAX).map(|hold| held.shown(hold)).collect(),
+            waiters,
+            queue,
+        })
     }
 
     pub(crate) fn list(&self, query: &Query) -> Result<Page, Fault> {
@@ -47,7 +64,7 @@ impl Transaction<'_> {
         if !ended {
             return Ok(Revoked::NotHeld);
         }
-        self.pass_on(&key, held.mode, Operation::Inspect)?;
+        self.pass_on(&key, Some(held.mode), Operation::Inspect)?;
         Ok(Revoked::Revoked)
     }
 

@@ -156,14 +156,14 @@ fn prospect(
     let Some(next) = next else { return Ok(held.map_or(Prospect::Fits, |held| Prospect::In(held.last.remaining))) };
     let fits_in = match held {
         Some(held) => transaction.fits_in(&transaction.key(name), held, next.mode)?,
-        None => Duration::ZERO,
+        None => None,
     };
     let is_mine = mine.iter().any(|waiter| waiter.owner == next.owner);
-    Ok(match (is_mine, fits_in.is_zero()) {
-        (true, true) => Prospect::Fits,
-        (true, false) => Prospect::In(fits_in),
+    Ok(match (is_mine, fits_in) {
+        (true, None) => Prospect::Fits,
+        (true, Some(time)) => Prospect::In(time),
         // Only the next in line asks for the lock. For the others that is useless until its place has expired.
-        (false, true) => Prospect::In(next.remaining),
-        (false, false) => Prospect::In(fits_in.min(next.remaining)),
+        (false, None) => Prospect::In(next.remaining),
+        (false, Some(time)) => Prospect::In(time.min(next.remaining)),
     })
 }

@@ -1,11 +1,11 @@
 //! One lease in place of another one of the same client.
 
 use lock_core::{Answer, Claim, ErrorKind, Mode, Operation, Owner, Slots};
-use rusqlite::named_params;
+use rusqlite::{OptionalExtension, named_params};
 
 use crate::error::{Fault, refusal};
 use crate::transaction::{Transaction, busy};
-use crate::wire::{self, Held, Standing, nanos};
+use crate::wire::{self, Held, Hold, Standing, nanos};
 
 impl Transaction<'_> {
     /// Grants the claim and ends the lease of `old` in one step, past the queue. Those who wait get what that leaves over.
@@ -14,14 +14,14 @@ impl Transaction<'_> {
         let (Some(held), Some(lease)) = (held, lease) else { return Err(nothing_to_replace()) };
         let slots = match (held.mode, claim.terms.mode) {
             (Mode::Exclusive, Mode::Exclusive | Mode::Shared) => Slots::NONE,
-            (Mode::Shared, Mode::Exclusive) if self.has_others(key, old)? => {
-                return Ok(busy(&held, held.last.remaining));
+            (Mode::Shared, Mode::Exclusive) => match self.other_than(key, old)? {
+                Some(other) => return Ok(busy(&other, Some(other.remaining))),
+                None => Slots::NONE,
+            },
+            (Mode::Permits { .. }, mode @ Mode::Permits { .. }) => {
+                fewer(&lease.slots, mode.count()).ok_or_else(cannot_replace)?
             }
-            (Mode::Shared, Mode::Exclusive) => Slots::NONE,
-            (Mode::Permits { .. }, mode @ Mode::Permits { .. }) if mode.suits(held.mode) => {
-                fewer(&lease.slots, mode.count()).ok_or_else(nothing_to_replace)?
-            }
-            (_, _) => return Err(nothing_to_replace()),
+            (_, _) => return Err(cannot_replace()),
         };
         let tokens = self.draw(claim.width, Operation::Acquire)?;
         if held.mode != Mode::Exclusive {
@@ -32,10 +32,13 @@ impl Transaction<'_> {
         self.grant(key, claim, standing, tokens, slots)
     }
 
-    fn has_others(&self, key: &str, owner: Owner) -> Result<bool, Fault> {
-        let living =
-            named_params! { ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now) };
-        Ok(self.db.prepare_cached(wire::OTHER_HOLD)?.exists(living)?)
+    /// Of the other holds the one that ends last.
+    fn other_than(&self, key: &str, owner: Owner) -> Result<Option<Hold>, Fault> {
+        let mut statement = self.db.prepare_cached(wire::OTHER_HOLD)?;
+        let living = named_params! {
+            ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),
+        };
+        Ok(statement.query_row(living, Hold::from_several).optional()?)
     }
 }
 
@@ -48,4 +51,9 @@ fn fewer(slots: &Slots, count: u32) -> Option<Slots> {
 fn nothing_to_replace() -> Fault {
     let error = refusal(Operation::Acquire, ErrorKind::Protocol, "the lease to replace is not held");
     error.with_remedy("acquire the lock again").into()
+}
+
+fn cannot_replace() -> Fault {
+    let error = refusal(Operation::Acquire, ErrorKind::Protocol, "a lease cannot be replaced by one of this mode");
+    error.with_remedy("release it, and acquire the lock again").into()
 }

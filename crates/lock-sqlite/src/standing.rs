@@ -8,7 +8,7 @@ use rusqlite::named_params;
 use crate::error::Fault;
 use crate::modes::owner_of_several;
 use crate::transaction::Transaction;
-use crate::wire::{self, Held, Hold, Place, Standing, place_for};
+use crate::wire::{self, Held, Hold, Place, Standing, place_for, size};
 
 /// To how many waiters one request hands over at most. Those behind them follow with the next one.
 ///
@@ -47,9 +47,13 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Serves those who wait after a hold or a place has ended, and clears the row of the lock if nobody holds it then.
-    pub(crate) fn pass_on(&self, key: &str, held: Mode, operation: Operation) -> Result<(), Fault> {
-        let left = if held == Mode::Exclusive { None } else { self.restate(key, held)? };
+    /// Serves those who wait, after a hold or a place has ended of a lock that was held in this mode. Clears the row of the
+    /// lock if nobody holds it then.
+    pub(crate) fn pass_on(&self, key: &str, held: Option<Mode>, operation: Operation) -> Result<(), Fault> {
+        let left = match held {
+            Some(Mode::Exclusive) | None => None,
+            Some(several) => self.restate(key, several)?,
+        };
         let mut standing = self.standing(key, left)?;
         self.hand_over(key, &mut standing, None, operation)?;
         if standing.mode.is_none() {
@@ -74,25 +78,15 @@ impl Transaction<'_> {
         }
     }
 
-    /// How long until a claim of this mode fits at the earliest: until enough holds have ended. Zero if it fits now.
-    pub(crate) fn fits_in(&self, key: &str, held: &Held, mode: Mode) -> Result<Duration, Fault> {
+    /// How long until a claim of this mode fits at the earliest: until enough holds have ended. `None` if it fits now.
+    pub(crate) fn fits_in(&self, key: &str, held: &Held, mode: Mode) -> Result<Option<Duration>, Fault> {
         match (held.mode, mode) {
-            (Mode::Shared, Mode::Shared) => Ok(Duration::ZERO),
+            (Mode::Shared, Mode::Shared) => Ok(None),
             (Mode::Permits { limit, .. }, Mode::Permits { count, .. }) => {
-                let holds = self.holds(key)?;
-                let mut used: usize = holds.iter().map(|hold| hold.slots.get().len()).sum();
-                let most = usize::try_from(limit.get().saturating_sub(count.get())).unwrap_or(usize::MAX);
-                let mut ending = holds.iter().rev();
-                let mut time = Duration::ZERO;
-                while used > most
-                    && let Some(hold) = ending.next()
-                {
-                    used -= hold.slots.get().len();
-                    time = hold.remaining;
-                }
-                Ok(time)
+                let most = size(limit.get()).saturating_sub(size(count.get()));
+                Ok(falls_to(&self.holds(key)?, most))
             }
-            (_, _) => Ok(held.last.remaining),
+            (_, _) => Ok(Some(held.last.remaining)),
         }
     }
 
@@ -137,9 +131,23 @@ impl Transaction<'_> {
     }
 }
 
+/// How long until no more slots than this are taken, unless holds are renewed; `None` if that is so now. The hold that ends
+/// last is the first.
+fn falls_to(holds: &[Hold], most: usize) -> Option<Duration> {
+    let mut taken: usize = holds.iter().map(|hold| hold.slots.get().len()).sum();
+    let mut time = None;
+    for hold in holds.iter().rev() {
+        if taken <= most {
+            break;
+        }
+        taken -= hold.slots.get().len();
+        time = Some(hold.remaining);
+    }
+    time
+}
+
 /// The lowest slots that are free, of which so many are wanted. `used` is sorted.
 fn free_slots(used: &[u32], limit: u32, count: u32) -> Option<Slots> {
-    let count = usize::try_from(count).unwrap_or(usize::MAX);
-    let slots = Slots::new((0..limit).filter(|slot| used.binary_search(slot).is_err()).take(count));
-    (slots.get().len() == count).then_some(slots)
+    let slots = Slots::new((0..limit).filter(|slot| used.binary_search(slot).is_err()).take(size(count)));
+    (slots.get().len() == size(count)).then_some(slots)
 }

@@ -1,7 +1,7 @@
 //! What a transaction reads and writes, row by row.
 
 use lock_core::inspect::Entry;
-use lock_core::{ErrorKind, LockName, Operation, Owner, TokenRange, Ttl, Width};
+use lock_core::{ErrorKind, LockName, Mode, Operation, Owner, TokenRange, Ttl, Width};
 use rusqlite::{OptionalExtension, Params, Row, named_params};
 
 use crate::error::{Fault, refusal};
@@ -49,9 +49,16 @@ impl Transaction<'_> {
         Ok(count(self.db.prepare_cached(wire::POSITION)?.query_row(place, |row| row.get(0))?))
     }
 
-    pub(crate) fn entry(&self, key: &str, name: LockName, held: &Held) -> Result<Entry, Fault> {
-        let waiters = self.live(wire::WAITERS, key, |row| row.get(0))?.unwrap_or(0);
-        Ok(Entry::exclusive(name, held.last.shown(), Some(held.last.remaining), count(waiters)))
+    /// How many living places there are, and the modes of the first ones.
+    pub(crate) fn waiting(&self, key: &str) -> Result<(u32, Vec<Mode>), Fault> {
+        let waiters = count(self.live(wire::WAITERS, key, |row| row.get(0))?.unwrap_or(0));
+        if waiters == 0 {
+            return Ok((0, Vec::new()));
+        }
+        let mut statement = self.db.prepare_cached(wire::PLACES)?;
+        let living = named_params! { ":name": key, ":boot": self.boot(), ":now": nanos(self.now) };
+        let modes = statement.query_map(living, |row| Ok(Place::from_row(row)?.mode))?.take(Entry::SHOWN_MAX);
+        Ok((waiters, modes.collect::<Result<_, _>>()?))
     }
 
     pub(crate) fn held_after(&self, key: &str) -> Result<Vec<(String, Held)>, Fault> {

@@ -35,12 +35,10 @@ impl<'a> Transaction<'a> {
         if let Some(own) = self.own(&key, held.as_ref(), claim.owner)? {
             return self.grant_again(&key, claim, held.map(|held| held.mode), own);
         }
+        refuse_other_use(claim, held.as_ref().map(|held| held.mode))?;
         match (claim.replaces, held) {
             (Some(old), held) => self.replace(&key, claim, held, old),
-            (None, Some(held)) if held.mode == Mode::Exclusive => {
-                refuse_other_use(claim, Some(held.mode))?;
-                self.put_off(&key, claim, &held, held.last.remaining)
-            }
+            (None, Some(held)) if held.mode == Mode::Exclusive => self.put_off(&key, claim, &held, claim.terms.mode),
             (None, held) => self.join(&key, claim, held.map(|held| held.mode)),
         }
     }
@@ -48,7 +46,9 @@ impl<'a> Transaction<'a> {
     /// Answers a claim on a lock that is free, or that several may hold.
     fn join(&self, key: &str, claim: &Claim, held: Option<Mode>) -> Result<Answer, Fault> {
         let mut standing = self.standing(key, held)?;
-        refuse_other_use(claim, held.or(standing.next.as_ref().map(|next| next.mode)))?;
+        if held.is_none() {
+            refuse_other_use(claim, standing.next.as_ref().map(|next| next.mode))?;
+        }
         self.hand_over(key, &mut standing, Some(claim.owner), Operation::Acquire)?;
         let first = standing.next.as_ref().filter(|next| next.owner != claim.owner).map(|next| next.mode);
         let slots = match first {
@@ -60,8 +60,7 @@ impl<'a> Transaction<'a> {
             return self.grant(key, claim, standing, self.draw(claim.width, Operation::Acquire)?, slots);
         }
         let held = self.held(key)?.ok_or_else(|| contradiction(claim))?;
-        let fits_in = self.fits_in(key, &held, first.unwrap_or(claim.terms.mode))?;
-        self.put_off(key, claim, &held, fits_in)
+        self.put_off(key, claim, &held, first.unwrap_or(claim.terms.mode))
     }
 
     pub(crate) fn renew(&self, leases: &[Lease]) -> Result<Vec<Renewed>, Fault> {
@@ -101,12 +100,10 @@ impl<'a> Transaction<'a> {
         let left = self.drop_place(&key, request.owner)?;
         let held = self.lock(&key)?;
         let ended = self.end(&key, held.as_ref(), request.owner)?;
-        match held {
-            // A place may have been in the way of those behind it.
-            Some(held) if ended.is_some() || (left > 0 && held.mode != Mode::Exclusive) => {
-                self.pass_on(&key, held.mode, Operation::Release)?;
-            }
-            Some(_) | None => {}
+        let present = held.filter(|held| ended.is_some() || held.is_living()).map(|held| held.mode);
+        if ended.is_some() || present != Some(Mode::Exclusive) {
+            // Its place may have been in the way of those behind it, and others may have ended since the last request.
+            self.pass_on(&key, present, Operation::Release)?;
         }
         match request.certainty {
             Certainty::Answered => {}
@@ -125,7 +122,10 @@ impl<'a> Transaction<'a> {
         let own = self.own(&key, held.as_ref(), lease.owner)?;
         Ok(match (own, held) {
             (Some(own), _) if own.tokens == lease.tokens => Fenced::Acknowledged,
-            (_, Some(held)) if held.last.tokens.low() > lease.tokens.high() => Fenced::Higher(held.last.tokens.low()),
+            // The token of a reader raises nobody's fence.
+            (_, Some(Held { mode: Mode::Exclusive, last })) if last.tokens.low() > lease.tokens.high() => {
+                Fenced::Higher(last.tokens.low())
+            }
             (_, _) => Fenced::NotHeld,
         })
     }
@@ -157,30 +157,50 @@ impl<'a> Transaction<'a> {
 
     /// Answers a claim of an owner that holds the lock: nothing changes but the time.
     fn grant_again(&self, key: &str, claim: &Claim, held: Option<Mode>, own: Hold) -> Result<Answer, Fault> {
-        let slots = match (held, claim.terms.mode) {
-            (Some(Mode::Exclusive), Mode::Exclusive | Mode::Shared) | (Some(Mode::Shared), Mode::Shared) => Slots::NONE,
+        let mode = claim.terms.mode;
+        let slots = match (held, mode) {
+            (Some(Mode::Exclusive), Mode::Exclusive) | (Some(Mode::Shared), Mode::Shared) => Slots::NONE,
+            (Some(Mode::Permits { .. }), _) if own.slots.get().len() == wire::size(mode.count()) => own.slots,
             // An older program handed it over, as an exclusive one.
-            (Some(Mode::Exclusive), Mode::Permits { count, .. }) => Slots::new(0..count.get()),
-            (Some(held @ Mode::Permits { .. }), mode) if held.suits(mode) => own.slots,
-            (_, _) => return Err(contradiction(claim).into()),
+            (Some(Mode::Exclusive), _) => Slots::new(0..mode.count()),
+            (_, _) => {
+                refuse_other_use(claim, held)?;
+                return Err(held_in_another_mode());
+            }
         };
+        if let Some(old) = claim.replaces {
+            self.bury(key, old, claim.terms.ttl)?;
+        }
         let standing = Standing { mode: held, next: self.first_place(key)? };
         self.grant(key, claim, standing, own.tokens, slots)
     }
 
-    /// Answers a claim on a lock that others hold, or that others wait for.
-    fn put_off(&self, key: &str, claim: &Claim, held: &Held, fits_in: Duration) -> Result<Answer, Fault> {
+    /// Answers a claim on a lock that others hold, or that others wait for, the first of them in the mode `first`.
+    fn put_off(&self, key: &str, claim: &Claim, held: &Held, first: Mode) -> Result<Answer, Fault> {
         match claim.queueing {
             Queueing::Wanted => {
-                let (remaining, holder) = (Some(fits_in), held.last.shown());
                 let position = self.take_place(key, claim)?;
+                let (remaining, holder) = (self.fits_in(key, held, first)?, held.last.shown());
                 Ok(Answer::Queued { position, remaining, valid_for: place_for(claim.terms.ttl), holder, drawn: None })
             }
             Queueing::Unwanted => {
-                self.drop_place(key, claim.owner)?;
-                Ok(busy(held, fits_in))
+                let left = self.drop_place(key, claim.owner)?;
+                let remaining = if left > 0 && held.mode != Mode::Exclusive {
+                    self.leave(key, claim, held)?
+                } else {
+                    self.fits_in(key, held, first)?
+                };
+                Ok(busy(&held.last, remaining))
             }
         }
+    }
+
+    /// Serves those who waited behind a claim. Returns how long until the first one that is left, or the claim itself, fits.
+    fn leave(&self, key: &str, claim: &Claim, held: &Held) -> Result<Option<Duration>, Fault> {
+        self.pass_on(key, Some(held.mode), Operation::Acquire)?;
+        let Some(held) = self.held(key)? else { return Ok(None) };
+        let first = self.first_place(key)?.map_or(claim.terms.mode, |next| next.mode);
+        self.fits_in(key, &held, first)
     }
 
     /// Refreshes the owner's place where it is, or appends one. Returns its position, 1 for the next in line.
@@ -206,8 +226,8 @@ impl<'a> Transaction<'a> {
     }
 }
 
-pub(crate) fn busy(held: &Held, fits_in: Duration) -> Answer {
-    Answer::Busy { remaining: Some(fits_in), holder: held.last.shown(), drawn: None }
+pub(crate) fn busy(last: &Hold, remaining: Option<Duration>) -> Answer {
+    Answer::Busy { remaining, holder: last.shown(), drawn: None }
 }
 
 fn refuse_other_use(claim: &Claim, used: Option<Mode>) -> Result<(), Fault> {
@@ -224,4 +244,9 @@ fn contradiction(claim: &Claim) -> BackendError {
     let message = format!("the rows of {:?} contradict each other", claim.name.as_str());
     refusal(Operation::Acquire, ErrorKind::Protocol, message)
         .with_remedy("check that only this library writes the file")
+}
+
+fn held_in_another_mode() -> Fault {
+    let error = refusal(Operation::Acquire, ErrorKind::Protocol, "this owner holds the lock in another mode");
+    error.with_remedy("ask as another owner").into()
 }

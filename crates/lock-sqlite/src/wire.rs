@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use lock_core::{FencingToken, Holder, Mode, Moment, Note, Owner, Slots, TokenRange, Ttl, Width};
+use lock_core::{FencingToken, Holder, Mode, Moment, Note, Owner, Slots, TokenRange, Ttl, Width, inspect};
 use rusqlite::types::Type;
 use rusqlite::{Error as SqlError, Row};
 
@@ -52,8 +52,8 @@ pub(crate) const SET_HOLD: &str = "INSERT OR REPLACE INTO holds(name, owner, slo
     VALUES (:name, :owner, :slots, :low, :high, :note, :boot, :until)";
 pub(crate) const RENEW_HOLD: &str = "UPDATE holds SET expires_ns = :until
     WHERE name = :name AND owner = :owner AND low = :low AND high = :high AND boot = :boot AND expires_ns > :now";
-pub(crate) const OTHER_HOLD: &str = "SELECT 1 FROM holds
-    WHERE name = :name AND owner <> :owner AND boot = :boot AND expires_ns > :now";
+pub(crate) const OTHER_HOLD: &str = "SELECT owner, low, high, note, expires_ns - :now, slots FROM holds
+    WHERE name = :name AND owner <> :owner AND boot = :boot AND expires_ns > :now ORDER BY expires_ns DESC LIMIT 1";
 /// Returns whether it was living.
 pub(crate) const END_HOLD: &str = "DELETE FROM holds WHERE name = :name AND owner = :owner
     RETURNING boot = :boot AND expires_ns > :now";
@@ -63,6 +63,8 @@ pub(crate) const CLEAR_HOLDS: &str = "DELETE FROM holds WHERE name = :name";
 
 pub(crate) const FIRST_PLACE: &str = "SELECT owner, ttl_ms, width, note, expires_ns - :now, kind FROM queue
     WHERE name = :name AND boot = :boot AND expires_ns > :now ORDER BY place LIMIT 1";
+pub(crate) const PLACES: &str = "SELECT owner, ttl_ms, width, note, expires_ns - :now, kind FROM queue
+    WHERE name = :name AND boot = :boot AND expires_ns > :now ORDER BY place";
 pub(crate) const REFRESH_PLACE: &str =
     "UPDATE queue SET ttl_ms = :ttl, width = :width, kind = :kind, note = :note, expires_ns = :until
     WHERE name = :name AND owner = :owner AND boot = :boot AND expires_ns > :now";
@@ -153,6 +155,21 @@ impl Held {
     pub(crate) fn is_living(&self) -> bool {
         !self.last.remaining.is_zero()
     }
+
+    /// The mode of one of its holds.
+    fn mode_of(&self, hold: &Hold) -> Mode {
+        let count = u32::try_from(hold.slots.get().len()).unwrap_or(u32::MAX);
+        match self.mode {
+            Mode::Permits { limit, .. } => Mode::permits(count, limit.get()).unwrap_or(self.mode),
+            Mode::Exclusive | Mode::Shared | _ => self.mode,
+        }
+    }
+
+    /// One of its holds, as operators see it.
+    pub(crate) fn shown(&self, hold: &Hold) -> inspect::Held {
+        let (holder, mode, slots) = (hold.shown(), self.mode_of(hold), hold.slots.clone());
+        inspect::Held { holder, mode, slots, remaining: Some(hold.remaining) }
+    }
 }
 
 impl Hold {
@@ -234,6 +251,10 @@ pub(crate) fn signed(number: u64) -> i64 {
 
 pub(crate) fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
+}
+
+pub(crate) fn size(count: u32) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
 }
 
 pub(crate) fn nanos(moment: Moment) -> i64 {

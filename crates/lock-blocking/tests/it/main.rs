@@ -6,6 +6,7 @@ mod cancelling;
 mod holding;
 mod hung;
 mod keeping;
+mod latches;
 mod panics;
 mod refused;
 mod shared;

@@ -4,6 +4,7 @@
 //! something happens within less than seconds: it waits until it is so, and compares the clients' clock.
 
 pub mod cross_process;
+mod events;
 pub mod exclusion;
 pub mod facades;
 pub mod failure;
@@ -11,7 +12,9 @@ pub mod fencing;
 pub mod keeping;
 pub mod latching;
 pub mod ownership;
+pub mod permits;
 pub mod replacing;
+pub mod sharing;
 pub mod time;
 pub mod truth;
 pub mod unknown;

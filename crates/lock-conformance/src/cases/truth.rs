@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Query, Revoked};
-use lock_core::{Event, EventSink, Fenced, FencingToken, Holder, Released, Waiting};
+use lock_core::{Event, EventSink, Fenced, FencingToken, Holder, Released, RequestOrder, Waiting};
 
 use crate::absence::keeps_a_queue;
 use crate::facade::options;
-use crate::verbs::{BRIEF, LONG, claim, lasting, waiting_claim};
+use crate::verbs::{Ask, BRIEF, LONG, Said, claim, lasting, waiting_claim};
 use crate::{Bench, Verbs};
 
 /// Every client of a store says the same, before and after it was used.
@@ -75,6 +75,28 @@ pub fn what_was_given_up_first_is_free_first(bench: &Bench) {
     for turn in 0..50 {
         let guard = client.try_acquire("a", &options(LONG)).unwrap();
         assert!(guard.is_some(), "turn {turn}: its own release came after its claim");
+    }
+}
+
+/// Requests for one lock that a task makes without waiting for the answers take effect in that order, if the store says so,
+/// among such requests for other locks as well.
+pub fn requests_for_a_lock_take_effect_in_order_as_the_capabilities_say(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.verbs());
+    if one.capabilities().ordering == RequestOrder::Unordered {
+        // They may take effect in any order, also in this one.
+        return;
+    }
+    let names: Vec<_> = (0..20).map(|number| format!("a{number}")).collect();
+    let claims: Vec<_> = names.iter().map(|name| [(); 3].map(|()| claim(name))).collect();
+    claims.iter().for_each(|[held, ..]| drop(one.take(held)));
+    let asks = claims.iter().flat_map(|[held, brief, last]| {
+        [Ask::Release(held), Ask::Acquire(brief), Ask::Release(brief), Ask::Acquire(last)]
+    });
+    let Some(said) = one.at_once(&asks.collect::<Vec<_>>()) else { return };
+    for (name, said) in names.iter().zip(said.chunks(4)) {
+        let released = Said::Released(Released::Released);
+        assert_eq!(said, [released, Said::Granted, released, Said::Granted], "{name}");
+        two.refused(&claim(name));
     }
 }
 

@@ -9,6 +9,8 @@ mod inspecting;
 #[cfg(test)]
 mod keeping;
 #[cfg(test)]
+mod latches;
+#[cfg(test)]
 mod modes;
 #[cfg(test)]
 mod node;

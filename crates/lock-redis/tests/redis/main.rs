@@ -10,6 +10,7 @@ mod facades;
 mod faults;
 mod greeting;
 mod inspect;
+mod latches;
 mod losses;
 mod many;
 mod modes;

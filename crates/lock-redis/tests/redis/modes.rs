@@ -125,7 +125,7 @@ fn each_reader_ends_alone_and_the_key_with_the_last() {
         give_back(&client, &writer);
         // The longest lease goes first: the key ends with the other one.
         let (short, long) = (brief(asks(facade, Mode::Shared)), asks(facade, Mode::Shared));
-        (take(&client, &long), take(&client, &short));
+        [&long, &short].into_iter().for_each(|claim| _ = take(&client, claim));
         give_back(&client, &long);
         let left: i64 = server.command(&["PTTL", facade]);
         assert!((1..=400).contains(&left), "{facade}: {left}");
@@ -223,13 +223,12 @@ fn a_visit_serves_32_and_the_next_one_is_told_to_ask() {
         if pushed {
             let mut heard = Vec::new();
             while heard.len() < 33 {
-                match grants.recv_timeout(PATIENCE).unwrap() {
-                    Event::Granted { lease, wanted, .. } => {
-                        assert!(wanted && lease.terms.mode == Mode::Shared, "{lease:?}");
-                        heard.push(Some(lease.owner));
-                    }
-                    Event::Freed { name } if name.as_str() == facade => heard.push(None),
-                    _ => {}
+                let event = grants.recv_timeout(PATIENCE).unwrap();
+                if let Event::Granted { lease, wanted, .. } = event {
+                    assert!(wanted && lease.terms.mode == Mode::Shared, "{lease:?}");
+                    heard.push(Some(lease.owner));
+                } else if event == (Event::Freed { name: facade.parse().unwrap() }) {
+                    heard.push(None);
                 }
             }
             let expected: Vec<Option<Owner>> =
@@ -373,7 +372,9 @@ fn one_of_many_is_revoked_by_its_token() {
             lock_redis::blocking::Redis::connect(&lock_redis::RedisConfig::from_url(&server.url()).unwrap()).unwrap();
         let inspect: &dyn lock_core::BlockingInspect = &inspect;
         let [first, second] = [(); 2].map(|()| asks(facade, permits(2, 5)));
-        let leases = [take(&client, &first), take(&client, &second)];
+        let lease = take(&client, &first);
+        thread::sleep(Duration::from_millis(5));
+        let leases = [lease, take(&client, &second)];
         let waiter = queue(&client, asks(facade, permits(3, 5)), 1);
         let entry = inspect.holder(&name, SOON).unwrap().unwrap();
         assert_eq!((entry.leases, entry.waiters, entry.queue), (2, 1, vec![permits(3, 5)]), "{facade}");

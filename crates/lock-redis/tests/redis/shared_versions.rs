@@ -44,13 +44,12 @@ impl Older {
     fn acquire(&mut self, inbox: &str) -> String {
         let (mine, tombstone) = (self.mine(), format!("t:{}", self.owner.to_wire()));
         let terms = format!("30000 1 {inbox} 4711@older");
-        match self.script(ACQUIRE, &[&tombstone, "q", "w", "n"], &["0", &mine, &terms]) {
-            Value::Int(_) => "granted".to_owned(),
-            parts => {
-                let parts: Vec<Value> = redis::from_redis_value(parts).unwrap();
-                redis::from_redis_value(parts[0].clone()).unwrap()
-            }
+        let answer: Value = self.script(ACQUIRE, &[&tombstone, "q", "w", "n"], &["0", &mine, &terms]);
+        if matches!(answer, Value::Int(_)) {
+            return "granted".to_owned();
         }
+        let parts: Vec<Value> = redis::from_redis_value(answer).unwrap();
+        redis::from_redis_value(parts[0].clone()).unwrap()
     }
 
     fn release(&mut self) -> usize {

@@ -118,9 +118,13 @@ fn a_large_request_at_the_head_is_not_overtaken_by_a_small_one() {
     assert_eq!(busy(client.ask(&at_once(permits("a", 1, 3)))), secs(20));
     client.part(&held[0]);
     assert_eq!(position(client.ask(&small)), 2);
-    // Who leaves lets those behind it in.
+    // Who leaves lets those behind it in, in either way.
     assert_eq!(client.part(&large), Released::Left);
-    assert_eq!(granted(client.ask(&small)).slots.get(), [0]);
+    assert_eq!((rig.rows("queue"), granted(client.ask(&small)).slots.get()), (0, &[0][..]));
+    let behind = permits("a", 1, 3);
+    assert_eq!((position(client.ask(&large)), position(client.ask(&behind))), (1, 2));
+    busy(client.ask(&at_once(large)));
+    assert_eq!((rig.rows("queue"), granted(client.ask(&behind)).slots.get()), (0, &[2][..]));
 }
 
 #[test]
@@ -188,6 +192,37 @@ fn one_of_many_is_revoked_by_its_token_and_shown_with_the_longest() {
     }
     granted(client.ask(&writer));
     assert_eq!(leases.each_ref().map(|lease| is_renewed(client.extend(lease))), [false; 3]);
+}
+
+#[test]
+fn all_who_hold_are_shown_with_their_slots_and_those_who_wait_with_their_modes() {
+    let rig = Rig::new();
+    let client = rig.client();
+    let inspect = client.inspect().unwrap();
+    let [two, one, waiter] = [permits("a", 2, 3), lasting("10s", permits("a", 1, 3)), permits("a", 2, 3)];
+    let leases = [&two, &one].map(|claim| granted(client.ask(claim)));
+    position(client.ask(&waiter));
+    let entry = inspect.holder(&two.name, WITHIN).unwrap().unwrap();
+    let shown: Vec<_> = entry.holders.iter().map(|held| (held.mode, held.slots.get(), held.remaining)).collect();
+    let held = [(two.terms.mode, &[0, 1][..], Some(secs(30))), (one.terms.mode, &[2][..], Some(secs(10)))];
+    assert_eq!((shown, entry.leases, entry.queue), (held.to_vec(), 2, vec![waiter.terms.mode]));
+    assert_eq!(entry.holders[1].holder, Holder::Leasehold { tokens: leases[1].tokens, note: one.note.clone() });
+}
+
+/// The token of a reader does not say that the lock has changed hands between writers.
+#[test]
+fn a_reader_raises_no_fence() {
+    let rig = Rig::new();
+    let client = rig.client();
+    let (writer, reader) = (claim("a"), reader("a"));
+    let write = granted(client.ask(&writer));
+    client.part(&writer);
+    let read = granted(client.ask(&reader));
+    assert!(read.tokens > write.tokens);
+    assert_eq!(client.fence(&write, WITHIN).unwrap(), Fenced::NotHeld);
+    client.part(&reader);
+    let next = granted(client.ask(&claim("a")));
+    assert_eq!(client.fence(&read, WITHIN).unwrap(), Fenced::Higher(next.tokens.low()));
 }
 
 #[test]

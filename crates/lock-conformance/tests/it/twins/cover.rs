@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -17,6 +17,7 @@ use lock_core::{
 };
 use lock_host::SharedClock;
 use tokio::runtime::Handle;
+use tokio::task::yield_now;
 
 use crate::memory::MemoryHarness;
 
@@ -46,6 +47,11 @@ pub(crate) trait Breakage: Default + Send + Sync + 'static {
 
     fn listen(&self, store: &dyn BlockingBackend, sink: EventSink) {
         store.listen(sink);
+    }
+
+    /// Whether a task's requests that are made after a claim overtake it, and then those made after a release.
+    fn are_overtaken(&self) -> [bool; 2] {
+        [false; 2]
     }
 
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
@@ -94,11 +100,14 @@ pub(crate) struct Stores {
     pub(crate) events: Arc<Events>,
 }
 
-/// The faults that a store in memory does not have by itself: a twin makes of them what is wrong with it.
+/// The faults that a store in memory does not have by itself, of which a twin makes what is wrong with it; and what its clients
+/// know together.
 #[derive(Default)]
 pub(crate) struct Events {
     pub(crate) hung: AtomicBool,
     pub(crate) restarted: AtomicBool,
+    /// What was granted to any client, as far as a twin notes it.
+    pub(crate) granted: Mutex<Vec<Lease>>,
 }
 
 impl Faults for Stores {
@@ -262,6 +271,9 @@ impl<B: Breakage> AsyncBackend for Twin<B> {
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
+        if let [true, _] = self.breakage.are_overtaken() {
+            yield_now().await;
+        }
         BlockingBackend::acquire(self, claim, within)
     }
 
@@ -270,6 +282,9 @@ impl<B: Breakage> AsyncBackend for Twin<B> {
     }
 
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
+        if let [_, true] = self.breakage.are_overtaken() {
+            yield_now().await;
+        }
         BlockingBackend::release(self, request, within)
     }
 

@@ -9,6 +9,8 @@ mod holding;
 mod keeping;
 mod lasting;
 mod latching;
+mod modes;
+mod ordering;
 mod processes;
 mod replacing;
 mod telling;
@@ -80,7 +82,8 @@ fn a_twin_without_a_fault_passes() {
 fn suits_memory(case: &Case) -> bool {
     match case.need {
         Need::Fault(fault) => matches!(fault, Fault::Cut | Fault::LoseReplies),
-        Need::Nothing | Need::Queue | Need::Inspect | Need::Latch | Need::Processes | Need::Ability(_) => true,
+        Need::Nothing | Need::Queue | Need::Inspect | Need::Latch | Need::Processes => true,
+        Need::Ability(_) | Need::Mode(_) => true,
     }
 }
 
@@ -93,8 +96,9 @@ const UNTRIED: [(&str, &str); 3] = [
 
 #[test]
 fn every_case_catches_a_twin() {
-    let of_leases = [holding::CAUGHT, keeping::CAUGHT, lasting::CAUGHT, replacing::CAUGHT].concat();
-    let caught = [&of_leases, answering::CAUGHT, telling::CAUGHT, latching::CAUGHT, processes::CAUGHT].concat();
+    let of_leases = [holding::CAUGHT, keeping::CAUGHT, lasting::CAUGHT, modes::CAUGHT, replacing::CAUGHT].concat();
+    let of_requests = [answering::CAUGHT, telling::CAUGHT, ordering::CAUGHT].concat();
+    let caught = [&of_leases, &of_requests, latching::CAUGHT, processes::CAUGHT].concat();
     for case in CASES {
         let untried = UNTRIED.iter().any(|(path, _)| *path == case.path);
         assert_ne!(caught.contains(&case.path), untried, "{}: catches a twin, or says why not", case.path);

@@ -25,7 +25,7 @@ twins! {
 
 /// Frees the lock, and asks for it like anybody.
 #[derive(Default)]
-struct InTwoSteps;
+pub(super) struct InTwoSteps;
 
 impl Breakage for InTwoSteps {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {

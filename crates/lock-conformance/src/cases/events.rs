@@ -1,0 +1,50 @@
+//! The grants of which a client is notified.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lock_core::{Claim, Event, EventSink, Lease, Owner, Waiting};
+
+use crate::{Bench, Verbs};
+
+/// The grants that one client heard of, since it began to listen.
+pub(super) struct Told {
+    waiting: Waiting,
+    grants: Arc<Mutex<Vec<Lease>>>,
+}
+
+pub(super) fn grants_told(verbs: &Verbs) -> Told {
+    let grants = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&grants);
+    verbs.listen(EventSink::new(move |event| {
+        if let Event::Granted { lease, .. } = event {
+            sink.lock().unwrap().push(lease);
+        }
+    }));
+    Told { waiting: verbs.capabilities().waiting, grants }
+}
+
+impl Told {
+    /// Waits until the grants of these claims have been heard, and no others; of none, if the store does not tell.
+    #[track_caller]
+    pub(super) fn are(&self, bench: &Bench, claims: &[&Claim]) {
+        let owners = |claims: &[&Claim]| claims.iter().map(|claim| claim.owner).collect::<Vec<_>>();
+        let expected = if self.waiting == Waiting::QueueWithPush { owners(claims) } else { Vec::new() };
+        bench.until("those that are served are told", || self.owners().len() >= expected.len());
+        bench.elapse(Duration::from_millis(50));
+        assert_eq!(self.owners(), expected, "told in the order of the queue");
+    }
+
+    fn owners(&self) -> Vec<Owner> {
+        self.grants.lock().unwrap().iter().map(|lease| lease.owner).collect()
+    }
+
+    /// What was heard is what the store says when it is asked.
+    #[track_caller]
+    pub(super) fn agree_with(&self, leases: &[Lease]) {
+        for heard in self.grants.lock().unwrap().iter() {
+            let lease = leases.iter().find(|lease| lease.owner == heard.owner);
+            assert_eq!(Some(heard), lease, "heard of another lease");
+        }
+    }
+}
