@@ -113,8 +113,7 @@ pub enum Answer {
         /// Who holds the lock now: of several, the one whose lease ends last.
         holder: Holder,
         /// The highest token that was drawn for the name before this answer, or for any name if all share a counter;
-        /// `None` if the store does not report it; where leases are shared, it does. A grant with a higher token is later than
-        /// this answer.
+        /// `None` if the store does not report it. A grant with a higher token is later than this answer.
         drawn: Option<FencingToken>,
     },
     /// Other owners hold the lock or wait for it, and the store keeps no place for this one.
@@ -125,8 +124,7 @@ pub enum Answer {
         /// Who holds the lock now: of several, the one whose lease ends last.
         holder: Holder,
         /// The highest token that was drawn for the name before this answer, or for any name if all share a counter;
-        /// `None` if the store does not report it; where leases are shared, it does. A grant with a higher token is later than
-        /// this answer.
+        /// `None` if the store does not report it. A grant with a higher token is later than this answer.
         drawn: Option<FencingToken>,
     },
 }

@@ -63,8 +63,9 @@ impl Station {
     pub(super) fn end_turn(&mut self, now: Moment, leaving: Leaving) {
         let turn = leaving.turn;
         let Some(mut tenure) = self.tenures.take(|tenure| tenure.has(turn)) else { return };
-        let is_exclusive = tenure.lease.terms.mode == Mode::Exclusive && !tenure.may_be_shared();
-        let keep = leaving.keep.map(Keep::get).filter(|keep| is_exclusive && !keep.is_zero());
+        let is_exclusive = tenure.lease.terms.mode == Mode::Exclusive;
+        let may_keep = is_exclusive && !tenure.may_be_shared();
+        let keep = leaving.keep.map(Keep::get).filter(|keep| may_keep && !keep.is_zero());
         if let Some(ended) = tenure.take(turn) {
             ended.hold.give_up();
         }
@@ -88,7 +89,7 @@ impl Station {
         match token.and_then(|token| Some((token, self.line.admit(tenure.lease.terms)?))) {
             Some((token, waiter)) => {
                 self.outbox.push_back(Output::Ended { turn: after, result: Ok(Released::Released) });
-                self.floor.raise(token);
+                self.raise_floor(&tenure.lease, token);
                 self.admit(now, &mut tenure, waiter.join, token);
                 self.tenures.push(tenure);
             }
@@ -142,8 +143,8 @@ impl Station {
         // Those who wait here have a claim at the store already, and would hear of the hand-over late.
         if self.policy.store.waiting != Waiting::QueueWithPush {
             let first = self.first_quest().map(|quest| quest.owner);
-            let waits = |quest: &&mut Box<Quest>| Some(quest.owner) == first;
-            self.quests.iter_mut().filter(waits).for_each(|quest| quest.may_be_free(now));
+            let is_first = |quest: &&mut Box<Quest>| Some(quest.owner) == first;
+            self.quests.iter_mut().filter(is_first).for_each(|quest| quest.may_be_free(now));
         }
         let Some(new) = tenure.replacement.filter(|new| new.may_have_happened()) else {
             return self.release(now, request, Of::Lease, turn);

@@ -105,14 +105,14 @@ impl Line {
         if wanted { Queueing::Wanted } else { Queueing::Unwanted }
     }
 
-    /// A waiter in line.
-    pub(super) fn get(&self, turn: TurnId) -> Option<&Waiter> {
-        self.waiters.get(&turn).map(AsRef::as_ref)
-    }
-
     /// Whether there is a waiter that does not wait.
     pub(super) fn has_impatient(&self) -> bool {
         self.first_limit(Limit::Impatience).is_some_and(|(limit, _)| limit == Limit::Impatience)
+    }
+
+    /// A waiter in line.
+    pub(super) fn get(&self, turn: TurnId) -> Option<&Waiter> {
+        self.waiters.get(&turn).map(AsRef::as_ref)
     }
 
     /// Takes out those of the waiters that do not wait that are like this.

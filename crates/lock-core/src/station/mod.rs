@@ -21,8 +21,8 @@
 //! ```
 //!
 //! The rules that it keeps, and asserts:
-//! - A turn is admitted only while its lease is valid. An exclusive lease has one turn at a time, a shared one has readers. At a
-//!   semaphore, each turn has a lease.
+//! - A turn is admitted only while its lease is valid. An exclusive lease has one turn at a time, a shared one has readers. At
+//!   a semaphore, each turn has a lease.
 //! - A reader joins a shared lease only if the store has said, since it came or a moment ago, that nobody waits.
 //! - Validity counts from when the request was handed out. Expiry wins over anything that arrives at the same moment.
 //! - An outcome that is not known keeps its owner where the store has a queue. Elsewhere it is followed by a release, and the
@@ -208,9 +208,9 @@ impl Station {
             return self.refuse([join.turn], &Refusal::Error(error.into()));
         }
         // This waiter accepts the first answer, so the station asks now instead of relying on an old one. If a claim is under
-        // way already, its answer counts. Beside the lease of a lock it is answered from here. At a semaphore, it must not wait
-        // for those that have no place yet.
-        if join.patience == Patience::Never && !self.holds_alone() {
+        // way already, its answer counts. A waiter that asks for itself must not wait for those that have no place yet. Beside
+        // a shared lease, the answer does not come from those quests.
+        if join.patience == Patience::Never && !self.tenures.first().is_some_and(Tenure::is_shared) {
             let before = |quest: &&mut Box<Quest>| quest.turn.is_none() || quest.place == Place::Outside;
             self.quests.iter_mut().filter(before).for_each(|quest| quest.ask_now(now));
         }
@@ -241,7 +241,6 @@ impl Station {
         } else {
             self.serve_first(now);
         }
-        self.ask_replacements(now);
         if self.is_idle() {
             self.last_asked = None;
         }
@@ -261,6 +260,7 @@ impl Station {
                 }
             }
         }
+        self.ask_replacements(now);
     }
 
     /// Hands out a request about a lease of these terms.

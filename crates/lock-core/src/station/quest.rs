@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::io::TurnId;
 use super::progress::Progress;
-use crate::{BackendError, Certainty, FencingToken, Holder, Lease, LockName, Moment, Owner, Terms, Width};
+use crate::{BackendError, Certainty, FencingToken, Holder, Lease, LockName, Mode, Moment, Owner, Terms, Width};
 
 /// A station's effort to get a lease: one owner's claims, until it is granted or given up.
 #[derive(Debug)]
@@ -98,10 +98,11 @@ impl Quest {
     pub(super) fn is_ahead_of(&self, lease: &Lease) -> bool {
         match (self.drawn, &self.holder) {
             (Some(drawn), _) => lease.tokens.low() <= drawn,
-            // Where several hold permits, the one that was named need not be the last to come.
-            (None, Some(Holder::Leasehold { .. })) if self.terms.mode.count() > 0 => true,
-            (None, Some(Holder::Leasehold { tokens, .. })) => lease.tokens.low() <= tokens.high(),
-            (None, Some(Holder::Foreign)) => true,
+            (None, Some(Holder::Leasehold { tokens, .. })) if self.terms.mode == Mode::Exclusive => {
+                lease.tokens.low() <= tokens.high()
+            }
+            // Where several hold, the one that was named need not be the last to come.
+            (None, Some(Holder::Leasehold { .. } | Holder::Foreign)) => true,
             (None, None) => false,
         }
     }

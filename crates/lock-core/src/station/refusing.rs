@@ -95,7 +95,8 @@ impl Station {
     }
 
     fn trouble_of<'a>(&'a self, quest: Option<&'a Quest>) -> Option<&'a BackendError> {
-        match (self.tenures.first().filter(|_| self.holds_alone()), quest) {
+        let held = self.tenures.first().filter(|_| self.holds_alone());
+        match (held, quest) {
             _ if self.closed => None,
             (Some(tenure), _) if tenure.word_asked_at.is_some() => tenure.last_error.as_ref(),
             (Some(tenure), _) if !tenure.is_shared() => None,
@@ -118,14 +119,14 @@ impl Station {
         }
     }
 
-    /// Whether the name is used as a lock and held here, so that waiters wait for that.
-    pub(super) fn holds_alone(&self) -> bool {
+    /// Whether a waiter waits for a holder here.
+    fn holds_alone(&self) -> bool {
         !self.tenures.is_empty() && !self.is_semaphore()
     }
 
     /// The quest for the first in line.
     pub(super) fn first_quest(&self) -> Option<&Quest> {
-        let first = self.line.front().map(|waiter| waiter.join.turn);
+        let first = self.line.iter().next().map(|waiter| waiter.join.turn);
         self.quests.iter().find(|quest| quest.turn.is_none() || quest.turn == first).map(AsRef::as_ref)
     }
 

@@ -5,7 +5,6 @@ use super::io::{ActionId, Output, Request, TurnId};
 use super::pending::{Of, PendingRelease};
 use super::progress::Progress;
 use super::quest::{Place, Quest};
-use super::tenure::Tenure;
 use crate::policy::{QUESTS_MAX, pace};
 use crate::{BackendError, Moment, ReleaseRequest, Released};
 
@@ -18,28 +17,37 @@ impl Station {
             (_, None) => !self.closed,
             (_, Some(quest)) => return self.has_to_wait(quest),
         };
-        new_owner && self.pending_releases.before_claims(&self.policy, self.owed_most(self.quests.len())).is_some()
+        new_owner && self.is_release_due(self.quests.len())
     }
 
     /// Whether a quest has to wait before it asks: for a release, or for a waiter that came earlier.
     pub(super) fn has_to_wait(&self, quest: &Quest) -> bool {
-        let others = self.quests.len().saturating_sub(1);
-        let owes = || self.pending_releases.before_claims(&self.policy, self.owed_most(others)).is_some();
+        let owes = || self.is_release_due(self.quests.len().saturating_sub(1));
         let overtakes = |turn| quest.place == Place::Outside && self.would_overtake(turn, quest.terms);
         quest.is_unknown_to_store() && owes() || quest.turn.is_some_and(overtakes)
     }
 
-    /// How many releases may be pending, together with the claims that may end in one.
-    pub(super) fn owed_max(&self) -> usize {
-        self.policy.owed_max + if self.is_semaphore() { QUESTS_MAX - 1 } else { 0 }
+    /// Whether a release has to be answered before another claim goes out beside so many other quests.
+    fn is_release_due(&self, others: usize) -> bool {
+        self.pending_releases.before_claims(&self.policy, self.owed_most(others)).is_some()
     }
 
-    /// With this many pending releases, nothing new is asked beside so many other quests. What is held here may add some as
-    /// well, at a semaphore too many to wait for.
+    /// With this many pending releases, nothing new is asked beside so many other quests, each of which may end in one. So
+    /// may the leases of a lock, and what is to replace them.
     fn owed_most(&self, others: usize) -> usize {
-        let by_lease = |tenure: &Tenure| 1 + usize::from(tenure.replacement.is_some());
-        let more = if self.is_semaphore() { others } else { self.tenures.iter().map(by_lease).sum() };
-        self.owed_max().saturating_sub(more)
+        let owed_max = self.policy.owed_max;
+        if self.is_semaphore() {
+            return owed_max + (QUESTS_MAX - 1) - others.min(QUESTS_MAX - 1);
+        }
+        let leases: usize = self.tenures.iter().map(|tenure| 1 + usize::from(tenure.replacement.is_some())).sum();
+        owed_max.saturating_sub(leases + others)
+    }
+
+    /// Whether a lease may be replaced, which may end in two releases.
+    pub(super) fn may_replace(&self) -> bool {
+        let most = self.owed_most(self.quests.len());
+        let owed = self.pending_releases.0.len();
+        if self.is_semaphore() { owed + 2 <= most } else { owed <= most }
     }
 
     /// Repeats the release that holds claims back at once, unless it is under way.
@@ -102,7 +110,7 @@ impl Station {
         pending.tries = pending.tries.saturating_add(1);
         pending.trouble = Some(error.clone());
         self.pending_releases.push(pending);
-        if !self.holds_alone() && self.is_held_back() {
+        if (self.tenures.is_empty() || self.is_semaphore()) && self.is_held_back() {
             self.fail_impatient(None, &error);
         }
     }

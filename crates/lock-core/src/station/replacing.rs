@@ -25,7 +25,8 @@ impl Station {
         let busy = tenure.turns.len() > 1 || tenure.replacement.is_some();
         let old = tenure.lease.terms;
         // Readers share a lease of any ttl.
-        let terms = if old.mode == terms.mode { terms } else { Terms { ttl: terms.ttl.max(old.ttl), ..terms } };
+        let terms =
+            if old.mode.kind() == terms.mode.kind() { terms } else { Terms { ttl: terms.ttl.max(old.ttl), ..terms } };
         let refusal = match check(&self.policy.store, old, terms) {
             Err(error) => Refusal::Error(error),
             Ok(()) if busy => Refusal::Busy { holder: tenure.as_holder() },
@@ -42,7 +43,7 @@ impl Station {
     pub(super) fn replacement_due(&self, tenure: &Tenure) -> Option<Moment> {
         let due = tenure.replacement.as_ref()?.progress.due()?;
         let asks = self.quests.iter().any(|quest| quest.owner == tenure.lease.owner);
-        let free = !asks && self.pending_releases.0.len() + self.quests.len() + 2 <= self.owed_max();
+        let free = !asks && self.may_replace();
         free.then_some(due)
     }
 
@@ -146,7 +147,9 @@ impl Station {
         self.outbox.push_back(Output::Forget(old.lease.owner));
         let token = grant.lease.tokens.low();
         // Nobody here waits at the store beside an exclusive lease.
-        self.give_up_quests(now);
+        if old.is_shared() {
+            self.give_up_quests(now);
+        }
         let mut tenure = self.keep(grant, certainty);
         tenure.passes = old.passes;
         let hold = tenure.begin(now, id, token, note, hold.hold_until);
@@ -159,29 +162,23 @@ impl Station {
 fn check(store: &Capabilities, old: Terms, new: Terms) -> Result<(), AcquireError> {
     store.check_ability(Ability::Replace)?;
     store.check_mode(new.mode)?;
-    check_modes(old.mode, new.mode)?;
+    match (old.mode, new.mode) {
+        (Mode::Exclusive, Mode::Exclusive | Mode::Shared) | (Mode::Shared, Mode::Exclusive) => {}
+        (Mode::Permits { count: has, limit }, Mode::Permits { count, limit: other }) => {
+            if has < count || limit != other {
+                let problem = format!("{has} of {limit} are held");
+                return Err(Invalid::new("number of permits", count, problem, "keep fewer of them").into());
+            }
+        }
+        (old, new) => {
+            let problem = format!("a lease of mode \"{}\" is not replaced by one of this mode", old.kind());
+            return Err(Invalid::new("mode", new.kind(), problem, "release the lock, and acquire it again").into());
+        }
+    }
     if old.ttl <= new.ttl {
         return Ok(());
     }
     // If the answer is lost, the holder relies on the old lease, and the new one must not end before that.
     let problem = format!("it is shorter than the {} that the lock is held with", old.ttl);
     Err(Invalid::new("ttl", new.ttl, problem, "give one that is at least as long").into())
-}
-
-/// Which mode may replace which.
-fn check_modes(old: Mode, new: Mode) -> Result<(), Invalid> {
-    match (old, new) {
-        (Mode::Exclusive, Mode::Exclusive | Mode::Shared) | (Mode::Shared, Mode::Exclusive) => Ok(()),
-        (Mode::Permits { count: held, limit }, Mode::Permits { count, limit: other }) => {
-            if count <= held && limit == other {
-                return Ok(());
-            }
-            let problem = format!("{held} of {limit} are held");
-            Err(Invalid::new("number of permits", count, problem, "keep some of them"))
-        }
-        (old, new) => {
-            let problem = format!("a lease of mode \"{}\" is not replaced by one of this mode", old.kind());
-            Err(Invalid::new("mode", new.kind(), problem, "release the lock, and acquire it again"))
-        }
-    }
 }

@@ -43,6 +43,7 @@ impl Station {
             self.ask(now, Box::new(quest));
         }
         self.refuse_behind_the_first();
+        self.ask_replacements(now);
     }
 
     fn next_due_quest(&mut self, now: Moment) -> Option<Box<Quest>> {

@@ -1,20 +1,21 @@
-//! A small store: one lock that readers share, or one semaphore, a queue, a counter, and a clock that runs one percent fast.
+//! A small store: one name, a queue, a counter, and a clock that runs one percent fast.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
 
 use crate::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, FencingToken, Holder, Lease, Mode, Moment, Note,
-    Operation, Owner, Queueing, ReleaseRequest, Released, Renewed, Slots, TokenRange, Waiting,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Lease, Mode, Moment, Note, Operation,
+    Owner, Queueing, ReleaseRequest, Released, Renewed, Slots, TokenRange, Waiting,
 };
 
 /// How long a place lasts at most.
-const PLACE_MAX: std::time::Duration = std::time::Duration::from_secs(10);
+const PLACE_MAX: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(super) struct Store {
     waiting: Waiting,
     counter: u64,
-    holds: Vec<Stored>,
+    holds: Vec<Held>,
     queue: VecDeque<Place>,
     /// Owners whose late claims are refused.
     buried: BTreeSet<Owner>,
@@ -23,7 +24,7 @@ pub(super) struct Store {
 }
 
 #[derive(Debug)]
-struct Stored {
+struct Held {
     client: usize,
     lease: Lease,
     note: Note,
@@ -49,7 +50,7 @@ impl Store {
 
     /// Whether this owner's lease is stored, and lasts at least until then.
     pub(super) fn keeps(&self, owner: Owner, until: Moment) -> bool {
-        self.hold_of(owner).is_some_and(|hold| clock(until) <= hold.ends)
+        self.holds.iter().any(|held| held.lease.owner == owner && clock(until) <= held.ends)
     }
 
     /// Whether all holds and all places would be over by then.
@@ -63,51 +64,81 @@ impl Store {
         if self.buried.contains(&claim.owner) {
             return Ok(Answer::Busy { remaining: None, holder: Holder::Foreign, drawn: None });
         }
-        let (ends, wanted) = (clock(now) + claim.terms.ttl.get(), !self.queue.is_empty());
-        if let Some(hold) = self.holds.iter_mut().find(|hold| hold.lease.owner == claim.owner) {
-            hold.ends = ends;
-            let lease = hold.lease.clone();
-            return Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted });
-        }
-        if let Some(old) = claim.replaces {
-            return self.replace(now, client, claim, old);
-        }
-        self.check_use(claim.terms.mode)?;
         self.hand_over(now);
-        let waits = self.queue.iter().any(|place| place.claim.owner != claim.owner);
-        if self.hold_of(claim.owner).is_none() && !waits && self.fits(claim) {
-            self.queue.clear();
-            let free = self.free_slots();
-            self.take(client, claim, free, ends);
+        if self.holds.iter().all(|held| held.lease.owner != claim.owner) {
+            match claim.replaces {
+                Some(old) if !self.may_replace(old, claim)? => return Ok(self.wait(now, client, claim)),
+                Some(old) => {
+                    let index = self.holds.iter().position(|held| held.lease.owner == old).unwrap();
+                    let slots = self.holds.remove(index).lease.slots;
+                    self.buried.insert(old);
+                    self.take(client, claim, slots.get().iter().copied(), clock(now) + claim.terms.ttl.get());
+                    self.hand_over(now);
+                }
+                None => {
+                    self.check_use(claim.terms.mode)?;
+                    let first = self.queue.front().is_none_or(|place| place.claim.owner == claim.owner);
+                    if !first || !self.fits(claim.terms.mode) {
+                        return Ok(self.wait(now, client, claim));
+                    }
+                    let free = self.free_slots();
+                    self.take(client, claim, free, clock(now) + claim.terms.ttl.get());
+                }
+            }
         }
-        Ok(self.wait(now, client, claim))
+        self.queue.retain(|place| place.claim.owner != claim.owner);
+        let held = self.holds.iter_mut().find(|held| held.lease.owner == claim.owner).expect("it holds");
+        held.ends = clock(now) + claim.terms.ttl.get();
+        let (lease, wanted) = (held.lease.clone(), !self.queue.is_empty());
+        Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted })
     }
 
-    fn replace(&mut self, now: Moment, client: usize, claim: &Claim, old: Owner) -> Result<Answer, BackendError> {
-        let Some(index) = self.holds.iter().position(|hold| hold.lease.owner == old) else {
-            return Err(nothing_to_replace());
+    /// Whether the lease to replace is held, and nobody else stands in the way.
+    fn may_replace(&self, old: Owner, claim: &Claim) -> Result<bool, BackendError> {
+        let Some(held) = self.holds.iter().find(|held| held.lease.owner == old) else {
+            return Err(refused(ErrorKind::Protocol, "the lease to replace is not held"));
         };
-        if claim.terms.mode == Mode::Exclusive && self.holds.len() > 1 {
-            let (remaining, holder) = (None, self.shown());
-            return Ok(Answer::Busy { remaining, holder, drawn: None });
+        match (held.lease.terms.mode, claim.terms.mode) {
+            (Mode::Exclusive, Mode::Exclusive | Mode::Shared) | (Mode::Shared, Mode::Shared) => Ok(true),
+            (Mode::Shared, Mode::Exclusive) => Ok(self.holds.len() == 1),
+            (Mode::Permits { count, limit, .. }, Mode::Permits { count: fewer, limit: same, .. })
+                if fewer <= count && same == limit =>
+            {
+                Ok(true)
+            }
+            (old, new) => Err(refused(ErrorKind::Protocol, &format!("{old:?} is not replaced by {new:?}"))),
         }
-        let slots = self.holds.remove(index).lease.slots.get().to_vec();
-        self.buried.insert(old);
-        let lease = self.take(client, claim, slots, clock(now) + claim.terms.ttl.get());
-        self.hand_over(now);
-        Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted: !self.queue.is_empty() })
+    }
+
+    fn check_use(&self, wanted: Mode) -> Result<(), BackendError> {
+        let waiting = self.queue.iter().map(|place| place.claim.terms.mode);
+        let mut used = self.holds.iter().map(|held| held.lease.terms.mode).chain(waiting);
+        match used.find(|mode| !mode.suits(wanted)) {
+            Some(mode) => Err(BackendError::in_other_use("model", mode, wanted)),
+            None => Ok(()),
+        }
+    }
+
+    fn fits(&self, wanted: Mode) -> bool {
+        let modes = || self.holds.iter().map(|held| held.lease.terms.mode);
+        match wanted {
+            Mode::Exclusive => self.holds.is_empty(),
+            Mode::Shared => modes().all(|mode| mode == Mode::Shared),
+            Mode::Permits { count, limit, .. } => modes().map(Mode::count).sum::<u32>() + count.get() <= limit.get(),
+        }
     }
 
     fn wait(&mut self, now: Moment, client: usize, claim: &Claim) -> Answer {
-        let (owner, wanted) = (claim.owner, !self.queue.is_empty());
-        if let Some(hold) = self.hold_of(owner) {
-            return Answer::Granted { lease: hold.lease.clone(), valid_for: hold.ends.since(clock(now)), wanted };
-        }
-        let holder = self.shown();
-        let remaining = self.holds.iter().map(|hold| hold.ends.since(clock(now))).max();
-        // The only holder of a lock drew the highest token.
-        let several = self.is_shared() || claim.terms.mode.count() > 0;
-        let drawn = several.then(|| FencingToken::new(self.counter).unwrap());
+        let owner = claim.owner;
+        let last = self.holds.iter().max_by_key(|held| held.ends);
+        let holder = match last {
+            Some(held) => Holder::Leasehold { tokens: held.lease.tokens, note: held.note.clone() },
+            None => Holder::Foreign,
+        };
+        let remaining = last.map(|held| held.ends.since(clock(now)));
+        // Where one holds at a time, its tokens are the last ones drawn.
+        let many = self.holds.iter().any(|held| held.lease.terms.mode != Mode::Exclusive);
+        let drawn = crate::FencingToken::new(self.counter).ok().filter(|_| many);
         if self.waiting == Waiting::Poll || claim.queueing == Queueing::Unwanted {
             self.queue.retain(|place| place.claim.owner != owner);
             return Answer::Busy { remaining, holder, drawn };
@@ -126,7 +157,7 @@ impl Store {
     fn append(&mut self, place: Place) {
         let wanted = || Event::Wanted { name: place.claim.name.clone() };
         if self.queue.is_empty() && self.waiting == Waiting::QueueWithPush {
-            self.news.extend(self.holds.iter().map(|hold| (hold.client, wanted())));
+            self.news.extend(self.holds.iter().map(|held| (held.client, wanted())));
         }
         self.queue.push_back(place);
     }
@@ -134,9 +165,9 @@ impl Store {
     pub(super) fn renew(&mut self, now: Moment, leases: &[Lease]) -> Vec<Renewed> {
         self.forget_old(now);
         let wanted = !self.queue.is_empty();
-        let mut renew = |lease: &Lease| match self.holds.iter_mut().find(|hold| hold.lease == *lease) {
-            Some(hold) => {
-                hold.ends = clock(now) + lease.terms.ttl.get();
+        let mut renew = |lease: &Lease| match self.holds.iter_mut().find(|held| held.lease == *lease) {
+            Some(held) => {
+                held.ends = clock(now) + lease.terms.ttl.get();
                 Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted }
             }
             None => Renewed::NotHeld,
@@ -151,26 +182,33 @@ impl Store {
         }
         let places = self.queue.len();
         self.queue.retain(|place| place.claim.owner != request.owner);
-        let left = self.queue.len() < places;
-        let (owner, kept) = (request.owner, request.owner.kept());
-        let Some(index) = self.holds.iter().position(|hold| [owner, kept].contains(&hold.lease.owner)) else {
-            self.hand_over(now);
-            return if left { Released::Left } else { Released::NotHeld };
-        };
-        if let Some(keep) = request.keep.filter(|_| !self.is_shared()) {
-            let (hold, until) = (&mut self.holds[index], clock(now) + keep);
-            hold.ends = if hold.lease.owner == kept { until.min(hold.ends) } else { until };
-            hold.lease.owner = kept;
+        let owners = [request.owner, request.owner.kept()];
+        let released = if let Some(index) = self.holds.iter().position(|held| owners.contains(&held.lease.owner)) {
+            self.end(now, index, request);
+            Released::Released
+        } else if self.queue.len() < places {
+            Released::Left
         } else {
-            self.holds.remove(index);
-            self.hand_over(now);
-        }
-        Released::Released
+            Released::NotHeld
+        };
+        self.hand_over(now);
+        released
     }
 
-    /// To those at the head of the queue, as many as fit.
+    fn end(&mut self, now: Moment, index: usize, request: &ReleaseRequest) {
+        let Some(keep) = request.keep else {
+            self.holds.remove(index);
+            return;
+        };
+        let (held, kept) = (&mut self.holds[index], request.owner.kept());
+        let until = clock(now) + keep;
+        held.ends = if held.lease.owner == kept { until.min(held.ends) } else { until };
+        held.lease.owner = kept;
+    }
+
+    /// Grants what was freed to as many as fit, in order.
     fn hand_over(&mut self, now: Moment) {
-        while self.queue.front().is_some_and(|next| self.fits(&next.claim)) {
+        while self.queue.front().is_some_and(|place| self.fits(place.claim.terms.mode)) {
             let Some(Place { client, claim, .. }) = self.queue.pop_front() else { return };
             let valid_for = claim.terms.ttl.get().min(PLACE_MAX);
             let free = self.free_slots();
@@ -184,64 +222,28 @@ impl Store {
     fn take(&mut self, client: usize, claim: &Claim, slots: impl IntoIterator<Item = u32>, ends: Moment) -> Lease {
         let tokens = TokenRange::above(self.counter, claim.width).unwrap();
         self.counter = tokens.high().get();
-        let count = usize::try_from(claim.terms.mode.count()).unwrap();
-        let lease = Lease { slots: Slots::new(slots.into_iter().take(count)), ..claim.lease(tokens) };
-        assert!(self.fits(claim), "{lease:?} beside {:?}", self.holds);
-        self.holds.push(Stored { client, lease: lease.clone(), note: claim.note.clone(), ends });
+        let slots = Slots::new(slots.into_iter().take(usize::try_from(claim.terms.mode.count()).unwrap()));
+        let lease = Lease { slots, ..claim.lease(tokens) };
+        self.holds.push(Held { client, lease: lease.clone(), note: claim.note.clone(), ends });
         lease
     }
 
-    /// Whether the claim could be granted, if nobody waited before it.
-    fn fits(&self, claim: &Claim) -> bool {
-        match claim.terms.mode {
-            Mode::Exclusive => self.holds.is_empty(),
-            Mode::Shared => self.holds.is_empty() || self.is_shared(),
-            Mode::Permits { count, limit } => {
-                self.holds.iter().map(|hold| hold.lease.terms.mode.count()).sum::<u32>() + count.get() <= limit.get()
-            }
-        }
-    }
-
-    fn check_use(&self, wanted: Mode) -> Result<(), BackendError> {
-        let waiting = self.queue.iter().map(|place| place.claim.terms.mode);
-        let mut used = self.holds.iter().map(|hold| hold.lease.terms.mode).chain(waiting);
-        match used.find(|mode| !mode.suits(wanted)) {
-            Some(mode) => Err(BackendError::in_other_use("model", mode, wanted)),
-            None => Ok(()),
-        }
-    }
-
     fn free_slots(&self) -> impl Iterator<Item = u32> + use<> {
-        let taken: BTreeSet<u32> = self.holds.iter().flat_map(|hold| hold.lease.slots.get().to_vec()).collect();
+        let taken: BTreeSet<u32> = self.holds.iter().flat_map(|held| held.lease.slots.get().to_vec()).collect();
         (0..).filter(move |slot| !taken.contains(slot))
     }
 
-    fn is_shared(&self) -> bool {
-        self.holds.iter().any(|hold| hold.lease.terms.mode == Mode::Shared)
-    }
-
-    fn hold_of(&self, owner: Owner) -> Option<&Stored> {
-        self.holds.iter().find(|hold| hold.lease.owner == owner)
-    }
-
-    /// The holder whose lease ends last.
-    fn shown(&self) -> Holder {
-        let last = self.holds.iter().max_by_key(|hold| hold.ends).expect("somebody holds it");
-        Holder::Leasehold { tokens: last.lease.tokens, note: last.note.clone() }
-    }
-
     fn forget_old(&mut self, now: Moment) {
-        self.holds.retain(|hold| hold.ends > clock(now));
+        self.holds.retain(|held| held.ends > clock(now));
         self.queue.retain(|place| place.ends > clock(now));
     }
 }
 
-fn nothing_to_replace() -> BackendError {
-    let message = "the lease to replace is not held";
-    BackendError::new("model", Operation::Acquire, ErrorKind::Protocol, Effect::None, message)
+fn refused(kind: ErrorKind, message: &str) -> BackendError {
+    BackendError::new("model", Operation::Acquire, kind, Effect::None, message)
 }
 
 /// The store's clock, which is as much too fast as the drift allows.
 fn clock(now: Moment) -> Moment {
-    now + std::time::Duration::from_nanos(now.as_nanos() / 100)
+    now + Duration::from_nanos(now.as_nanos() / 100)
 }

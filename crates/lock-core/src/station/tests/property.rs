@@ -12,7 +12,7 @@ use super::super::{Join, Leaving, TurnId};
 use super::rig::{self, millis, ttl};
 use super::world::{CLIENTS, Way, World};
 use crate::{
-    Ability, Capabilities, Durability, Event, Mode, ModeKind, Note, Patience, Policy, RequestOrder, Terms, Ttl, Waiting,
+    Ability, Capabilities, Durability, Event, Mode, ModeKind, Note, Patience, Policy, RequestOrder, Terms, Waiting,
 };
 
 /// Every way in which a store wakes waiters.
@@ -21,13 +21,23 @@ const WAITINGS: [Waiting; 3] = [Waiting::QueueWithPush, Waiting::Queue, Waiting:
 #[derive(Clone, Debug)]
 enum Step {
     /// A client wants the lock.
-    Join { client: usize, wait: Wait, attempts: Option<NonZeroU32>, terms: Terms, max_hold: Option<Duration> },
+    Join {
+        client: usize,
+        wait: Wait,
+        attempts: Option<NonZeroU32>,
+        ttl: &'static str,
+        /// At a lock.
+        mode: Mode,
+        max_hold: Option<Duration>,
+        /// How many permits it takes, at a semaphore.
+        count: u32,
+    },
     /// A waiter gives up, or a holder is done and may want the lock kept.
     Leave { client: usize, pick: usize, keep: Option<Duration> },
     /// A waiter is told to give up, although it may hold by now.
     Cancel { client: usize, pick: usize },
-    /// A holder wants another ttl, or another mode.
-    Replace { client: usize, pick: usize, terms: Terms },
+    /// A holder wants another ttl, and perhaps to read, to write, or to give back permits.
+    Replace { client: usize, pick: usize, ttl: &'static str, mode: Mode, count: u32 },
     /// A request reaches the store.
     Carry { pick: usize },
     /// An answer reaches its client.
@@ -65,14 +75,14 @@ enum Again {
     Later,
 }
 
-fn step(modes: impl Strategy<Value = Mode> + Clone + 'static) -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = Step> {
     let client = 0..CLIENTS;
     let pick = any::<usize>();
     let wait = prop_oneof![Just(Wait::Not), (1..5_000_u64).prop_map(Wait::For), Just(Wait::Forever)];
     let ttls = prop_oneof![4 => Just("3s"), 1 => Just("30s")];
-    let terms = (modes.clone(), ttls).prop_map(|(mode, length)| Terms { mode, ttl: ttl(length) });
     let longer = prop_oneof![Just("3s"), Just("4s"), Just("30s")];
-    let others = (modes, longer).prop_map(|(mode, length)| Terms { mode, ttl: ttl(length) });
+    let modes = prop_oneof![Just(Mode::Exclusive), Just(Mode::Shared)];
+    let counts = prop_oneof![3 => Just(1), 1 => 2..5_u32];
     let attempts = proptest::option::weighted(0.2, (1..4_u32).prop_map(|attempts| NonZeroU32::new(attempts).unwrap()));
     let max_hold = proptest::option::weighted(0.2, (1..5_000_u64).prop_map(millis));
     let keep = proptest::option::weighted(0.3, (1..10_000_u64).prop_map(millis));
@@ -82,12 +92,16 @@ fn step(modes: impl Strategy<Value = Mode> + Clone + 'static) -> impl Strategy<V
     let hints = proptest::sample::select(hints.to_vec());
     let long = prop_oneof![4 => 0..200_u64, 2 => 200..2_000_u64, 1 => 2_000..40_000_u64];
     prop_oneof![
-        6 => (client.clone(), wait, attempts, terms, max_hold).prop_map(|(client, wait, attempts, terms, max_hold)| {
-            Step::Join { client, wait, attempts, terms, max_hold }
-        }),
+        6 => (client.clone(), wait, attempts, ttls, modes.clone(), max_hold, counts.clone()).prop_map(
+            |(client, wait, attempts, ttl, mode, max_hold, count)| {
+                Step::Join { client, wait, attempts, ttl, mode, max_hold, count }
+            }
+        ),
         3 => (client.clone(), pick, keep).prop_map(|(client, pick, keep)| Step::Leave { client, pick, keep }),
         1 => (client.clone(), pick).prop_map(|(client, pick)| Step::Cancel { client, pick }),
-        2 => (client.clone(), pick, others).prop_map(|(client, pick, terms)| Step::Replace { client, pick, terms }),
+        2 => (client.clone(), pick, longer, modes, counts).prop_map(|(client, pick, ttl, mode, count)| {
+            Step::Replace { client, pick, ttl, mode, count }
+        }),
         5 => pick.prop_map(|pick| Step::Carry { pick }),
         5 => pick.prop_map(|pick| Step::Answer { pick }),
         1 => pick.prop_map(|pick| Step::Lose { pick }),
@@ -105,8 +119,8 @@ fn step(modes: impl Strategy<Value = Mode> + Clone + 'static) -> impl Strategy<V
 impl World {
     fn play(&mut self, step: Step) {
         match step {
-            Step::Join { client, wait, attempts, terms, max_hold } => {
-                self.play_join(client, wait, attempts, terms, max_hold);
+            Step::Join { client, wait, attempts, ttl, mode, max_hold, count } => {
+                self.play_join(client, wait, attempts, self.terms(ttl, mode, count), max_hold);
             }
             Step::Leave { client, pick, keep } => {
                 if let Some(turn) = self.pick_turn(client, pick) {
@@ -118,7 +132,12 @@ impl World {
                     self.cancel(client, turn);
                 }
             }
-            Step::Replace { client, pick, terms } => self.replace(client, pick, terms),
+            Step::Replace { client, pick, ttl, mode, count } => {
+                let holders: Vec<_> = self.clients[client].holders.keys().copied().collect();
+                if let Some(turn) = holders.get(pick % holders.len().max(1)) {
+                    self.replace(client, *turn, self.terms(ttl, mode, count));
+                }
+            }
             Step::Carry { pick } => _ = self.pick(pick, under_way).map(|index| self.carry(index)),
             Step::Answer { pick } => _ = self.pick(pick, answered).map(|index| self.answer(index)),
             Step::Fail { pick } => {
@@ -164,6 +183,12 @@ impl World {
         self.join(client, Join { turn, terms, patience, attempts, max_hold, note });
     }
 
+    /// These permits, as far as there are as many, or a lease of this mode.
+    fn terms(&self, length: &str, mode: Mode, count: u32) -> Terms {
+        let mode = self.limit.map_or(mode, |limit| Mode::permits(count.min(limit), limit).unwrap());
+        Terms { mode, ttl: ttl(length) }
+    }
+
     fn play_tell(&mut self, pick: usize, again: Again) {
         let Some(index) = self.pick_news(pick) else { return };
         let (client, event) = match again {
@@ -189,7 +214,7 @@ impl World {
 
     fn play_silence(&mut self, client: usize, tries: usize) {
         for _ in 0..tries {
-            self.play_join(client, Wait::Not, None, Terms { mode: self.mode, ttl: Ttl::DEFAULT }, None);
+            self.play_join(client, Wait::Not, None, self.terms("30s", Mode::Exclusive, 1), None);
             for letter in self.net.iter_mut().filter(|letter| matches!(letter.way, Way::There | Way::Back(_))) {
                 letter.way = Way::Lost;
             }
@@ -214,21 +239,6 @@ impl World {
     }
 }
 
-/// What those who use a lock ask for.
-fn lock_modes() -> impl Strategy<Value = Mode> + Clone {
-    prop_oneof![Just(Mode::Exclusive), Just(Mode::Shared)]
-}
-
-/// What those who use a semaphore ask for.
-fn permits(limit: u32) -> impl Strategy<Value = Mode> + Clone {
-    prop_oneof![3 => Just(1), 1 => 2..5_u32].prop_map(move |count| Mode::permits(count.min(limit), limit).unwrap())
-}
-
-/// A lease that ends soon.
-fn short(mode: Mode) -> Terms {
-    Terms { mode, ttl: ttl("3s") }
-}
-
 fn under_way(way: &Way) -> bool {
     matches!(way, Way::There | Way::Ghost)
 }
@@ -239,8 +249,8 @@ fn answered(way: &Way) -> bool {
 
 fn policy(waiting: Waiting, ordering: RequestOrder, chain: u32) -> Policy {
     let capabilities = Capabilities::new("model", waiting, Durability::Process).with_ordering(ordering);
-    let capabilities = capabilities.with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits]);
-    let mut policy = Policy::new(capabilities.with_abilities(&[Ability::Keep, Ability::Replace]));
+    let able = capabilities.with_abilities(&[Ability::Keep, Ability::Replace]);
+    let mut policy = Policy::new(able.with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits]));
     policy.chain = chain;
     policy
 }
@@ -259,20 +269,19 @@ proptest! {
     fn whatever_happens_one_holds_and_in_the_end_everybody_did(
         policy in policies(),
         seed in any::<u64>(),
-        steps in proptest::collection::vec(step(lock_modes()), 1..150),
+        steps in proptest::collection::vec(step(), 1..150),
     ) {
-        play(World::new(policy, Mode::Exclusive, seed), steps);
+        play(World::new(policy, None, seed), steps);
     }
 
     #[test]
     fn whatever_happens_no_more_permits_are_held_than_there_are_and_in_the_end_everybody_had_some(
         policy in policies(),
+        limit in prop_oneof![1..5_u32, Just(40)],
         seed in any::<u64>(),
-        (limit, steps) in prop_oneof![1..5_u32, Just(40)].prop_flat_map(|limit| {
-            (Just(limit), proptest::collection::vec(step(permits(limit)), 1..150))
-        }),
+        steps in proptest::collection::vec(step(), 1..150),
     ) {
-        play(World::new(policy, Mode::permits(1, limit).unwrap(), seed), steps);
+        play(World::new(policy, Some(limit), seed), steps);
     }
 }
 
@@ -287,7 +296,7 @@ fn play(mut world: World, steps: Vec<Step>) {
     world.pass(Duration::from_secs(31), None);
     assert!(world.store.is_over(world.now), "the store still holds something: {:?}", world.store);
     for client in 0..CLIENTS {
-        world.play_join(client, Wait::Forever, None, short(world.mode), None);
+        world.play_join(client, Wait::Forever, None, world.terms("3s", Mode::Exclusive, 1), None);
     }
     world.heal();
     assert!(world.is_at_rest() && world.store.is_empty(), "something was left behind: {world:?}");
@@ -296,9 +305,9 @@ fn play(mut world: World, steps: Vec<Step>) {
 /// A client that slept gets the event about an ended lease only after it has asked again.
 #[test]
 fn late_events_about_an_ended_lease_admit_nobody() {
-    let mut world = World::new(policy(Waiting::QueueWithPush, RequestOrder::Unordered, 16), Mode::Exclusive, 1);
+    let mut world = World::new(policy(Waiting::QueueWithPush, RequestOrder::Unordered, 16), None, 1);
     for client in [0, 1] {
-        world.play_join(client, Wait::Forever, None, short(world.mode), None);
+        world.play_join(client, Wait::Forever, None, world.terms("3s", Mode::Exclusive, 1), None);
         world.flow(1);
     }
     let first = *world.clients[0].holders.keys().next().unwrap();
@@ -306,7 +315,7 @@ fn late_events_about_an_ended_lease_admit_nobody() {
     world.carry(0);
     // The lock was handed to the second client, which sleeps until its lease has ended and the third one holds.
     world.pass(millis(4_000), Some(1));
-    world.play_join(2, Wait::Forever, None, short(world.mode), None);
+    world.play_join(2, Wait::Forever, None, world.terms("3s", Mode::Exclusive, 1), None);
     world.carry_and_answer_last();
     world.pass(millis(1), None);
     world.carry_and_answer_last();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::{Input, Join};
 use super::rig::{Rig, error, join, millis, none, reader, rig, somebody, told_in_order, ttl};
-use crate::{Answer, Effect, ErrorKind, Mode, Patience, Released, Renewed, Terms, Waiting};
+use crate::{Answer, Effect, ErrorKind, Event, Mode, Patience, Released, Renewed, Terms, Waiting};
 
 /// `o1` reads under token 7, in turn 1, and the store has just said that nobody waits.
 fn reading() -> Rig {
@@ -102,7 +102,7 @@ fn if_others_wait_readers_ask_for_a_lease_behind_them() {
         "run #2: acquire o2, shared, ttl 30s, width 1, above 7, place wanted, within 1000ms",
     ];
     assert_eq!(rig.renewed(true), wanted);
-    assert_eq!(rig.queue(), none());
+    assert_eq!(rig.queue_after(8), none());
     rig.pass(millis(50));
     assert_eq!(rig.read(4), none(), "it has a place there already");
     assert_eq!(rig.leave(1), ["forget o1", "run #3: release o1, all answered, within 1000ms"]);
@@ -120,7 +120,7 @@ fn readers_whose_turn_comes_early_join_the_lease_that_is_held() {
     let mut rig = reading();
     rig.want();
     rig.read(2);
-    rig.queue();
+    rig.queue_after(8);
     rig.read(3);
     let joined = [
         "run #3: release o2, all answered, within 1000ms",
@@ -135,7 +135,7 @@ fn readers_whose_turn_comes_early_join_the_lease_that_is_held() {
 fn a_writer_asks_beside_the_readers_and_is_not_passed() {
     let mut rig = reading();
     assert_eq!(rig.join(2), ["run #2: acquire o2, ttl 30s, width 1, above 7, place wanted, within 1000ms"]);
-    rig.queue();
+    rig.queue_after(8);
     assert_eq!(rig.read(3), none());
     assert_eq!(rig.feed(impatient(reader(4))), ["refuse 4: busy, held under token 7"]);
     assert_eq!(rig.leave(1), ["forget o1", "run #3: release o1, all answered, within 1000ms"]);
@@ -152,7 +152,7 @@ fn a_writer_asks_beside_the_readers_and_is_not_passed() {
 fn readers_behind_a_writer_that_gives_up_join() {
     let mut rig = reading();
     rig.join(2);
-    rig.queue();
+    rig.queue_after(8);
     rig.read(3);
     let left = ["admit 3: token 7, valid for 29698ms", "run #3: release o2, all answered, within 1000ms"];
     assert_eq!(rig.leave(2), left);
@@ -178,7 +178,7 @@ fn a_writer_asks_when_the_readers_here_are_done_if_the_store_does_not_tell_it() 
     rig.read(1);
     rig.grant(7, 7);
     rig.join(2);
-    rig.queue();
+    rig.queue_after(8);
     let released = [
         "forget o1",
         "run #3: release o1, all answered, within 1000ms",
@@ -283,7 +283,7 @@ fn a_writer_goes_on_as_a_reader_and_readers_in_line_join_it() {
     rig.join(1);
     rig.grant(7, 7);
     rig.read(2);
-    let claim = ["run #2: acquire o2, shared in place of o1, ttl 30s, width 1, above 7, no place, within 1000ms"];
+    let claim = ["run #2: acquire o2 in place of o1, shared, ttl 30s, width 1, above 7, no place, within 1000ms"];
     assert_eq!(rig.downgrade(1), claim);
     let granted = [
         "forget o1",
@@ -305,7 +305,7 @@ fn nobody_joins_a_downgrade_of_unknown_outcome() {
     assert_eq!(rig.read(2), none());
     assert_eq!(rig.feed(impatient(reader(3))), ["refuse 3: busy, held under token 7"]);
     assert_eq!(rig.renewal(rig.now, Ok(Renewed::NotHeld)), none());
-    let again = ["run #3: acquire o2, shared in place of o1, ttl 30s, width 1, above 7, no place, within 1000ms"];
+    let again = ["run #3: acquire o2 in place of o1, shared, ttl 30s, width 1, above 7, no place, within 1000ms"];
     assert_eq!(rig.wake(), again);
     assert_eq!(rig.grant(8, 8)[3], "admit 2: token 8, valid for 29698ms");
 }
@@ -319,6 +319,20 @@ fn the_only_reader_goes_on_as_the_writer() {
     let granted = ["forget o1", "keep o2: 30000ms, asked 0ms ago", "replaced 1: token 8, valid for 29698ms"];
     assert_eq!(rig.grant(8, 8), granted);
     assert_eq!(rig.state(), "Held by 1 as o2, token 8, for 29698ms; line: 2");
+}
+
+/// Another reader of this process was queued, as others waited, and they gave up.
+#[test]
+fn nobody_joins_an_upgrade_by_a_lease_that_is_granted_meanwhile() {
+    let mut rig = reading();
+    rig.want();
+    rig.read(2);
+    rig.queue_after(8);
+    let lease = rig.lease(9, 9);
+    rig.upgrade(1);
+    let granted = Event::Granted { lease, valid_for: Duration::from_secs(10), wanted: false };
+    assert_eq!(rig.feed(Input::Event(granted)), ["run #4: release o2, all answered, within 1000ms"]);
+    assert_eq!(busy(&mut rig), ["replaced 1: busy, held under token 9", "admit 2: token 7, valid for 29698ms"]);
 }
 
 #[test]
@@ -363,7 +377,7 @@ fn an_upgrade_is_not_refused_while_an_unanswered_try_may_arrive() {
 fn a_writer_in_line_leaves_the_queue_when_a_reader_here_goes_on_as_the_writer() {
     let mut rig = reading();
     rig.join(2);
-    rig.queue();
+    rig.queue_after(8);
     rig.upgrade(1);
     let granted = rig.grant(8, 8);
     assert!(granted.contains(&"run #4: release o2, all answered, within 1000ms".to_owned()), "{granted:?}");
@@ -400,6 +414,6 @@ fn beside_readers_nothing_is_asked_while_three_releases_are_pending() {
     assert_eq!(rig.join(5), none());
     let claim = rig.release(Err(error(ErrorKind::Denied, Effect::None)));
     assert_eq!(claim, ["run #8: acquire o5, ttl 30s, width 1, above 7, place wanted, within 1000ms"]);
-    rig.queue();
+    rig.queue_after(8);
     assert_eq!(rig.upgrade(1), none());
 }

@@ -103,7 +103,7 @@ fn wanted(waiters: &[Join]) -> Rig {
 }
 
 fn queued(mut rig: Rig) -> Rig {
-    rig.queue();
+    rig.queue_after(8);
     rig
 }
 

@@ -1,7 +1,7 @@
-//! Every state and every input, as reviewed tables: of the quest, of the tenure, of one that readers share, and
-//! of a semaphore.
+//! Every state and every input, as reviewed tables: of the quest, of the tenure, of one that readers share, and of a semaphore.
 //!
-//! They are beside this file as `quest.txt`, `tenure.txt`, `reading.txt` and `semaphore.txt` and, for readers, in `docs/machine.md`. After a change of the
+//! They are beside this file as `quest.txt`, `tenure.txt`, `reading.txt` and `semaphore.txt` and, for readers, in
+//! `docs/machine.md`. After a change of the
 //! machine, run the tests with `LEASEHOLD_BLESS=1` and review the difference.
 
 use std::fmt::Write as _;

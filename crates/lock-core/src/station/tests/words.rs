@@ -60,10 +60,12 @@ fn run(action: &Action) -> String {
                 Queueing::Unwanted => "no place",
             };
             let floor = claim.floor.map_or_else(String::new, |floor| format!(", above {floor}"));
-            let (ttl, width) = (claim.terms.ttl, claim.width.get());
-            let whose = format!("{}{}", owner(claim.owner), mode(claim.terms.mode));
+            let (whose, ttl, width) = (owner(claim.owner), claim.terms.ttl, claim.width.get());
             let old = claim.replaces.map_or_else(String::new, |old| format!(" in place of {}", owner(old)));
-            format!("run #{id}: acquire {whose}{old}, ttl {ttl}, width {width}{floor}, {queueing}, within {within}ms")
+            let mode = mode(claim.terms.mode);
+            format!(
+                "run #{id}: acquire {whose}{old}{mode}, ttl {ttl}, width {width}{floor}, {queueing}, within {within}ms"
+            )
         }
         Request::Release(request) => {
             let keep = request.keep.map_or_else(String::new, |keep| format!(", keep for {}ms", keep.as_millis()));

@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::pending::Of;
-use super::super::quest::{Place, Quest};
+use super::super::pending::{Of, PendingRelease};
+use super::super::progress::Progress;
+use super::super::replacement::Replacement;
 use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Station, TurnId};
 use super::model::Store;
 use crate::policy::{QUESTS_MAX, WORD_FOR};
 use crate::{
-    BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Event, Hold, Keep, Keeper, Mode, Moment, NameKind,
+    BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Event, Hold, Keep, Keeper, Lease, Mode, Moment,
     Operation, Owner, Patience, Policy, ReleaseRequest, Released, Renewed, Terms, Waiting,
 };
 
@@ -34,12 +35,10 @@ pub(super) struct World {
     /// Requests and answers on their way.
     pub(super) net: Vec<Letter>,
     turns: u64,
-    /// What the name is used as.
-    pub(super) mode: Mode,
-    /// The highest token of any turn, for each slot of a semaphore.
-    slots: BTreeMap<u32, u64>,
-    /// The highest token of any turn.
-    admitted: u64,
+    /// How many permits there are, if the name is used as a semaphore.
+    pub(super) limit: Option<u32>,
+    /// The highest token of any admission, for each slot. A lock has one.
+    admitted: BTreeMap<u32, u64>,
     /// The highest token of any exclusive turn.
     written: u64,
     /// Until when the lock is kept after its release, as its last holder sees it.
@@ -99,7 +98,7 @@ pub(super) enum Told {
 }
 
 impl World {
-    pub(super) fn new(policy: Policy, mode: Mode, seed: u64) -> Self {
+    pub(super) fn new(policy: Policy, limit: Option<u32>, seed: u64) -> Self {
         let client = |number: usize| {
             let seed = seed.wrapping_add(number as u64);
             let mut secret = [0; 32];
@@ -125,9 +124,8 @@ impl World {
             clients: (0..CLIENTS).map(client).collect(),
             net: Vec::new(),
             turns: 0,
-            mode,
-            slots: BTreeMap::new(),
-            admitted: 0,
+            limit,
+            admitted: BTreeMap::new(),
             written: 0,
             kept_until: Moment::ORIGIN,
         }
@@ -146,8 +144,8 @@ impl World {
     pub(super) fn leave(&mut self, client: usize, leaving: Leaving) {
         let turn = leaving.turn;
         let held = self.clients[client].holders.remove(&turn);
-        let exclusive = |hold: &Arc<Hold>| hold.lease().terms.mode == Mode::Exclusive;
-        if let (Some(hold), Some(keep)) = (held.filter(exclusive), leaving.keep.map(Keep::get)) {
+        let can_be_kept = |hold: &Arc<Hold>| hold.lease().terms.mode != Mode::Shared;
+        if let (Some(hold), Some(keep)) = (held.filter(can_be_kept), leaving.keep.map(Keep::get)) {
             // The store's clock may be as much too fast as the drift allows.
             let end = self.now + keep.saturating_sub(crate::drift(keep));
             let client = &mut self.clients[client];
@@ -171,11 +169,8 @@ impl World {
         assert_eq!(holds(there), held, "who is cancelled is not admitted, and who holds goes on");
     }
 
-    pub(super) fn replace(&mut self, client: usize, pick: usize, terms: Terms) {
-        let there = &mut self.clients[client];
-        let turns: Vec<_> = there.holders.keys().copied().collect();
-        let Some(turn) = turns.get(pick % turns.len().max(1)).copied() else { return };
-        if let Entry::Vacant(wish) = there.replacing.entry(turn) {
+    pub(super) fn replace(&mut self, client: usize, turn: TurnId, terms: Terms) {
+        if let Entry::Vacant(wish) = self.clients[client].replacing.entry(turn) {
             wish.insert(terms.mode);
             self.feed(client, Input::Replace { turn, terms });
         }
@@ -205,11 +200,15 @@ impl World {
                 if let Patience::Until(end) = join.patience {
                     assert!(self.now < end, "turn {} was admitted after its wait", turn.0);
                 }
-                let mut before = client.waiters.range(..turn).filter(|(waiter, _)| client.leaving != Some(**waiter));
-                let passed = before.find(|(_, first)| is_passed(first, &join));
-                assert!(passed.is_none(), "turn {} passed {passed:?}", turn.0);
                 assert!(self.now >= self.kept_until, "turn {} was admitted while the lock is kept", turn.0);
-                assert!(client.holders.insert(turn, Arc::clone(&hold)).is_none(), "it has its turn already");
+                let stays = |first: &&Join| client.leaving != Some(first.turn);
+                let mut before = client.waiters.range(..turn).map(|(_, first)| first).filter(stays);
+                let passed = before.find(|first| is_passed(first, &join));
+                assert!(passed.is_none(), "turn {} passed {passed:?}", turn.0);
+                let Terms { mode, ttl } = hold.lease().terms;
+                let fits = mode == join.terms.mode && (mode == Mode::Shared || ttl == join.terms.ttl);
+                assert!(fits, "turn {} holds under other terms", turn.0);
+                client.holders.insert(turn, Arc::clone(&hold));
                 self.begin(turn, &hold);
             }
             Output::Replaced { turn, result } => {
@@ -229,9 +228,12 @@ impl World {
             }
             Output::Ended { .. } => {}
             Output::Run(action) => {
-                client.check_request(&action.request);
-                if let Request::Release(ReleaseRequest { owner, certainty: Certainty::Unknown, .. }) = &action.request {
-                    client.parted.insert(*owner);
+                match &action.request {
+                    Request::Release(ReleaseRequest { owner, certainty: Certainty::Unknown, .. }) => {
+                        client.parted.insert(*owner);
+                    }
+                    Request::Release(_) => {}
+                    Request::Acquire(claim) => check_order(&client.station, action.id, claim),
                 }
                 let (content, deadline) = (Content::Action(action.id, action.request), self.now + action.within);
                 self.net.push(Letter { client: number, content, deadline, way: Way::There });
@@ -250,45 +252,38 @@ impl World {
     /// A turn begins, or continues under another lease.
     fn begin(&mut self, turn: TurnId, hold: &Hold) {
         assert!(hold.check(self.now).is_ok(), "turn {} has its hold too late", turn.0);
-        for (slot, token) in hold.lease().slots.get().iter().zip(hold.token().get()..) {
-            let last = self.slots.insert(*slot, token);
-            assert!(last < Some(token), "token {token} of slot {slot} was admitted after {last:?}");
+        let mode = hold.lease().terms.mode;
+        for (index, slot) in slots(hold.lease()).into_iter().enumerate() {
+            let last = self.admitted.entry(slot).or_default();
+            let token = hold.token().get() + index as u64;
+            let floor = if mode == Mode::Shared { self.written } else { *last };
+            assert!(token > floor, "token {token} of slot {slot} was admitted after {floor}");
+            *last = token.max(*last);
         }
-        let (token, reads) = (hold.token().get(), hold.lease().terms.mode == Mode::Shared);
-        if self.is_semaphore() {
-            return;
+        if mode == Mode::Exclusive {
+            self.written = hold.token().get();
         }
-        let floor = if reads { self.written } else { self.admitted };
-        assert!(token > floor, "token {token} was admitted after {floor}");
-        self.admitted = self.admitted.max(token);
-        self.written = if reads { self.written } else { token };
     }
 
-    fn is_semaphore(&self) -> bool {
-        self.mode.name_kind() == NameKind::Semaphore
-    }
-
-    /// What holds at every moment, over all clients: no writer beside any other holder, no slot that two hold or that does
-    /// not exist, and no holder that relies on more than the store keeps for it.
+    /// What holds at every moment, over all clients: no more hold than fit, no slot is held twice, no writer holds beside a
+    /// reader, and none of them relies on more than the store keeps for it.
     pub(super) fn check(&self) {
-        let holds = self.clients.iter().flat_map(|client| client.holders.iter().map(move |hold| (client, hold)));
-        let live: Vec<_> = holds.filter(|(_, (_, hold))| hold.check(self.now).is_ok()).collect();
-        let writes = |client: &Client, turn, hold: &Hold| {
-            hold.lease().terms.mode == Mode::Exclusive && client.replacing.get(turn) != Some(&Mode::Shared)
-        };
-        let alone = !live.iter().any(|(client, (turn, hold))| writes(client, turn, hold));
-        assert!(alone || live.len() <= 1, "a writer and somebody else hold: {live:?}");
+        let holds =
+            self.clients.iter().flat_map(|client| client.holders.iter().map(move |(turn, hold)| (client, turn, hold)));
+        let live: Vec<_> = holds.filter(|(_, _, hold)| hold.check(self.now).is_ok()).collect();
+        let (readers, others): (Vec<_>, Vec<_>) =
+            live.iter().partition(|(client, turn, hold)| client.reads(**turn, hold));
         let mut taken = BTreeSet::new();
-        for (client, (turn, hold)) in &live {
-            // One that gives back permits uses the first slots only.
-            let count = client.replacing.get(turn).map_or(u32::MAX, |new| new.count());
-            let slots = hold.lease().slots.get().iter().take(usize::try_from(count).unwrap());
-            slots.for_each(|slot| assert!(taken.insert(*slot), "slot {slot} is held twice: {live:?}"));
+        for slot in others.iter().flat_map(|(client, _, hold)| client.slots(hold.lease())) {
+            assert!(taken.insert(slot), "slot {slot} is held twice: {live:?}");
         }
-        if let Mode::Permits { limit, .. } = self.mode {
-            assert!(taken.iter().all(|slot| *slot < limit.get()), "there are only {limit}: {taken:?}");
-        }
-        for (client, (_, hold)) in live {
+        assert!(readers.is_empty() || others.is_empty(), "a writer holds beside a reader: {live:?}");
+        for (client, _, hold) in live {
+            let limit = match hold.lease().terms.mode {
+                Mode::Exclusive | Mode::Shared => 1,
+                Mode::Permits { limit, .. } => limit.get(),
+            };
+            assert!(taken.iter().all(|slot| *slot < limit), "more hold than fit: {taken:?}");
             let owner = hold.lease().owner;
             // The store may have replaced the lease, and the client does not know yet.
             let owners = [Some(owner), client.replacement(owner)];
@@ -318,16 +313,12 @@ impl World {
     fn check_debt(&self, number: usize) {
         let station = &self.clients[number].station;
         let owed = &station.pending_releases.0;
-        if self.is_semaphore() {
-            // Each turn that ends adds one, and each of several claims may.
-            let of_claims = owed.iter().filter(|pending| pending.of == Of::Claim).count();
-            assert!(
-                of_claims + station.quests.len() < OWED_MAX + QUESTS_MAX,
-                "client {number} owes too much: {owed:?}"
-            );
-        } else {
-            assert!(owed.len() <= OWED_MAX, "client {number} owes too much: {owed:?}");
-        }
+        // At a semaphore, each turn that ends adds one, and each of several claims may.
+        let (of_turns, of_claims): (Vec<_>, Vec<_>) =
+            owed.iter().partition(|pending| self.limit.is_some() && pending.of != Of::Claim);
+        let asked = if self.limit.is_some() { station.quests.len() } else { 0 };
+        let most = OWED_MAX + if self.limit.is_some() { QUESTS_MAX - 1 } else { 0 };
+        assert!(of_claims.len() + asked <= most, "client {number} owes too much: {of_turns:?}, {of_claims:?}");
     }
 
     /// The letter reaches the store.
@@ -438,7 +429,7 @@ impl World {
                 self.event(client, &event);
             }
             for client in 0..CLIENTS {
-                while let Some(turn) = self.clients[client].holders.keys().next().copied() {
+                for turn in self.clients[client].holders.keys().copied().collect::<Vec<_>>() {
                     self.leave(client, Leaving::now(turn));
                 }
             }
@@ -461,30 +452,58 @@ impl World {
 }
 
 impl Client {
-    /// At a store without a queue, no new claim is sent before the release of an unanswered claim is answered.
-    fn check_request(&self, request: &Request) {
-        let Request::Acquire(Claim { owner, .. }) = request else { return };
-        let is_new = |quest: &Quest| quest.owner == *owner && quest.place == Place::Outside;
-        if !self.station.quests.iter().any(|quest| is_new(quest)) {
-            return;
-        }
-        let owed = &self.station.pending_releases.0;
-        let unanswered = owed.iter().any(|pending| pending.request.certainty == Certainty::Unknown);
-        let polls = self.station.policy.store.waiting == Waiting::Poll;
-        assert!(!(polls && unanswered), "it asks though a claim may be under way: {:?}", self.station);
+    /// Whether a holder writes nothing, because it reads or wants to.
+    fn reads(&self, turn: TurnId, hold: &Hold) -> bool {
+        [Some(&hold.lease().terms.mode), self.replacing.get(&turn)].contains(&Some(&Mode::Shared))
     }
 
     /// The owner that may have replaced this one.
     fn replacement(&self, old: Owner) -> Option<Owner> {
+        self.replacing(old).map(|new| new.owner)
+    }
+
+    fn replacing(&self, old: Owner) -> Option<&Replacement> {
         let tenure = self.station.tenures.iter().find(|tenure| tenure.lease.owner == old)?;
-        Some(tenure.replacement.as_ref()?.owner)
+        tenure.replacement.as_deref()
+    }
+
+    /// The slots that a holder may use: while it gives some of them back, only the others.
+    fn slots(&self, lease: &Lease) -> Vec<u32> {
+        let mut slots = slots(lease);
+        if let Some(new) = self.replacing(lease.owner) {
+            slots.truncate(usize::try_from(new.terms.mode.count()).unwrap().max(1));
+        }
+        slots
+    }
+}
+
+/// At a store without a queue, no claim is sent before the release of an unanswered claim is answered.
+fn check_order(station: &Station, id: ActionId, claim: &Claim) {
+    let came_first = |pending: &&PendingRelease| match pending.progress {
+        Progress::UnderWay(release, _) => release < id,
+        Progress::Due(_) => true,
+    };
+    let owed = station.pending_releases.0.iter().filter(came_first);
+    let unanswered: Vec<_> = owed.filter(|pending| pending.request.certainty == Certainty::Unknown).collect();
+    let is_first = station.policy.store.waiting == Waiting::Poll && claim.replaces.is_none();
+    assert!(!is_first || unanswered.is_empty(), "{claim:?} goes out before the answers to {unanswered:?}");
+}
+
+/// The slots of a lease. That of a lock takes the only one.
+fn slots(lease: &Lease) -> Vec<u32> {
+    match lease.terms.mode {
+        Mode::Exclusive | Mode::Shared => vec![0],
+        Mode::Permits { .. } => lease.slots.get().to_vec(),
     }
 }
 
 /// Whether the first is passed if the second is admitted. Waiters at a semaphore that want different things have places of
 /// their own, and the store decides which comes first.
 fn is_passed(first: &Join, second: &Join) -> bool {
-    first.terms.mode.name_kind() == NameKind::Lock || first.terms == second.terms
+    match first.terms.mode {
+        Mode::Exclusive | Mode::Shared => true,
+        Mode::Permits { .. } => first.terms == second.terms,
+    }
 }
 
 impl Content {
