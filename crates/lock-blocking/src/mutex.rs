@@ -1,10 +1,10 @@
 //! A lock by its name, and how to hold it.
 
 use lock_core::{AcquireError, Busy, Refusal};
-use lock_host::{Asking, CancelToken, Exclusive, Held, Lock, Permits, WhileHeldError, counted};
+use lock_host::{Asking, CancelToken, Exclusive, Held, Lock, Permits, Shared, WhileHeldError, counted};
 
 use crate::driver::{Driver, verdict};
-use crate::guard::Guard;
+use crate::guard::{Guard, PermitGuard};
 use crate::threads::Threads;
 
 /// A lock by its name, and how to hold it: a [`Mutex`] or a [`Semaphore`].
@@ -17,6 +17,9 @@ pub struct NamedLock<M = Exclusive>(pub(crate) Lock<Driver, M>);
 
 /// A lock that one holds at a time. Made by [`Client::mutex`](crate::Client::mutex).
 pub type Mutex = NamedLock<Exclusive>;
+
+/// The side of the readers of an [`RwLock`].
+pub type ReadLock = NamedLock<Shared>;
 
 /// A lock that as many hold at a time as it has permits. Made by [`Client::semaphore`](crate::Client::semaphore).
 pub type Semaphore = NamedLock<Permits>;
@@ -167,6 +170,30 @@ impl<M> NamedLock<M> {
     }
 }
 
+impl Semaphore {
+    /// Waits for so many permits, which are granted together.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire); `Invalid` for none, and for more than there are.
+    ///
+    /// # Blocking
+    /// As the same call for one permit.
+    pub fn acquire_many(&self, count: u32) -> Result<PermitGuard, AcquireError> {
+        Self(self.0.with_count(count)).acquire()
+    }
+
+    /// Takes so many permits if they are free; `None` if they are not.
+    ///
+    /// # Errors
+    /// As [`try_acquire`](Self::try_acquire); `Invalid` for none, and for more than there are.
+    ///
+    /// # Blocking
+    /// As the same call for one permit.
+    pub fn try_acquire_many(&self, count: u32) -> Result<Option<PermitGuard>, AcquireError> {
+        Self(self.0.with_count(count)).try_acquire()
+    }
+}
+
 // Not derived: the clone of a lock needs no clone of its marker.
 impl<M> Clone for NamedLock<M> {
     fn clone(&self) -> Self {
@@ -184,3 +211,5 @@ fn take_turn<M>(asking: &Asking<'_, Driver, M>) -> Result<Held<Driver, M>, Refus
         }
     }
 }
+
+lock_host::kinds!();

@@ -60,7 +60,7 @@ pub use builder::{Build, Builder, Settings};
 pub use by_turn::ByTurn;
 pub use cancel::CancelToken;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{ReleaseError, VerifyError, WhileHeldError, caught, counted, panicked};
+pub use errors::{ChangeError, ReleaseError, Unchanged, VerifyError, WhileHeldError, caught, counted, panicked};
 pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};

@@ -35,6 +35,12 @@ macro_rules! client_methods {
             NamedLock($crate::Lock::new(&self.0, name.as_ref()))
         }
 
+        /// A read-write lock by its name. [`mutex`](Self::mutex) is its write side.
+        pub fn rw_lock(&self, name: impl AsRef<str>) -> RwLock {
+            let name = name.as_ref();
+            RwLock { read: NamedLock($crate::Lock::shared(&self.0, name)), write: self.mutex(name) }
+        }
+
         /// A semaphore by its name, with `limit` permits. All who use the name have to give the same limit. Name and limit are
         /// checked when permits are acquired.
         pub fn semaphore(&self, name: impl AsRef<str>, limit: u32) -> Semaphore {
@@ -97,6 +103,53 @@ macro_rules! lock_queries {
         /// Whether this is a guard of this lock, acquired through the same client or a clone of it.
         pub fn is_held_by(&self, guard: &Guard<M>) -> bool {
             self.0.is_held_by(&guard.0)
+        }
+    };
+}
+
+/// A read-write lock, and what its guards and those of a semaphore know beyond a hold.
+#[macro_export]
+macro_rules! kinds {
+    () => {
+        /// A lock that many read under or one writes under. Made by [`Client::rw_lock`](crate::Client::rw_lock).
+        ///
+        /// Readers and writers are served in the order in which they came, so that neither starve. A second read of the same task
+        /// behind a writer that waits is a deadlock: pass the guard on, or [share](Guard::share) it.
+        #[derive(Clone, Debug)]
+        #[must_use = "a lock does nothing until it is acquired"]
+        pub struct RwLock {
+            pub(crate) read: ReadLock,
+            pub(crate) write: Mutex,
+        }
+
+        impl RwLock {
+            /// The side of the readers.
+            pub fn read(&self) -> ReadLock {
+                self.read.clone()
+            }
+
+            /// The side of the writers: the mutex of the same name.
+            pub fn write(&self) -> Mutex {
+                self.write.clone()
+            }
+        }
+
+        impl PermitGuard {
+            /// The number of the permit, or the lowest of several: from 0 to one less than the limit. No other living holder has it.
+            pub fn slot(&self) -> u32 {
+                self.slots().first().copied().unwrap_or_default()
+            }
+
+            /// The numbers of all permits, ascending.
+            pub fn slots(&self) -> &[u32] {
+                self.0.slots()
+            }
+
+            /// The permits with their fencing tokens. The tokens of a slot rise, so that what the slot stands for can refuse an
+            /// earlier holder. Tokens of different slots say nothing about each other.
+            pub fn tokens(&self) -> impl Iterator<Item = (u32, ::lock_core::FencingToken)> {
+                self.0.tokens()
+            }
         }
     };
 }
