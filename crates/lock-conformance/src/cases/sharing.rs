@@ -47,7 +47,7 @@ pub fn readers_hold_together_and_never_beside_a_writer(bench: &Bench) {
     one.take(&reader());
 }
 
-/// Each grant has tokens above all before, whoever reads or writes.
+/// Each grant has tokens above all before, for readers and for writers.
 pub fn tokens_rise_over_readers_and_writers(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let (first, second, third, fourth) = (writer(), reader(), reader(), writer());
@@ -178,6 +178,7 @@ pub fn a_downgrade_lets_waiting_readers_in_and_no_writer(bench: &Bench) {
     let (old, second, third, fourth) = (writer(), waiting_reader(), waiting_claim("a"), waiting_reader());
     let told = grants_told(&two);
     let before = one.take(&old);
+    let told = grants_told(&two);
     [&second, &third, &fourth].into_iter().for_each(|claim| _ = two.queued(claim));
     let new = in_place_of(&old, reader());
     let lease = one.take(&new);

@@ -273,6 +273,7 @@ impl<B: Backend> Process<B> {
             Output::Replaced { result: Err(_), .. } | Output::Ended { .. } => {}
             Output::Run(action) => self.run(env, now, index, action),
             Output::Keep { lease, asked_at, valid_for } => self.keeper.keep(lease, asked_at, valid_for),
+            Output::Renew(owner) => self.keeper.hasten(now, owner),
             Output::Forget(owner) => self.keeper.forget(owner),
         }
     }
