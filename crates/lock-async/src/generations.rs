@@ -1,7 +1,6 @@
 //! What a flush waits for: the work that was handed over before it.
 
-use std::collections::VecDeque;
-use std::sync::mpsc;
+use std::sync::{Arc, OnceLock, mpsc};
 
 use tokio::sync::oneshot;
 
@@ -11,56 +10,45 @@ pub(crate) enum Flushed {
     Thread(#[expect(dead_code, reason = "dropping it is the answer")] mpsc::Sender<()>),
 }
 
-/// The time between one flush and the next. A flush waits for the work of its generation and of those before; what
-/// follows from that work belongs to the next one.
-#[derive(Clone, Copy)]
-pub(crate) struct Generation(usize);
+/// The time between one flush and the next, which all work of that time keeps alive. When it is dropped, the flush at its
+/// end is answered. What follows from the work belongs to the next one.
+#[derive(Default)]
+pub(crate) struct Generation(OnceLock<(Flushed, Arc<Self>)>);
 
-/// How much work of each generation is under way.
-pub(crate) struct Generations {
-    first: Generation,
-    /// The last one has no flush yet.
-    counts: VecDeque<(usize, Option<Flushed>)>,
-}
-
-impl Default for Generations {
-    fn default() -> Self {
-        Self { first: Generation(0), counts: VecDeque::from([(0, None)]) }
+impl Generation {
+    /// Ends this generation, and returns the next one. This one keeps that one alive, so a flush waits for all work before.
+    pub(crate) fn flush(&self, flushed: Flushed) -> Arc<Self> {
+        let next = Arc::default();
+        _ = self.0.set((flushed, Arc::clone(&next)));
+        next
     }
 }
 
-impl Generations {
-    /// More work is under way.
-    pub(crate) fn begin(&mut self) -> Generation {
-        let last = self.counts.len().saturating_sub(1);
-        if let Some((count, _)) = self.counts.get_mut(last) {
-            *count += 1;
-        }
-        Generation(self.first.0 + last)
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, TryRecvError, channel};
+
+    use super::*;
+
+    fn is_answered(flushed: &Receiver<()>) -> bool {
+        flushed.try_recv() == Err(TryRecvError::Disconnected)
     }
 
-    /// Work of this generation is done.
-    pub(crate) fn end(&mut self, generation: Generation) {
-        if let Some((count, _)) = self.counts.get_mut(generation.0 - self.first.0) {
-            *count -= 1;
+    #[test]
+    fn a_flush_waits_for_all_work_before_it_and_none_after() {
+        let (mut generation, flushes) = (Arc::<Generation>::default(), [(); 3].map(|()| channel()));
+        let (mut work, mut flushed) = (Vec::new(), Vec::new());
+        for (sender, receiver) in flushes {
+            work.push(Arc::clone(&generation));
+            generation = generation.flush(Flushed::Thread(sender));
+            flushed.push(receiver);
         }
-        self.answer();
-    }
-
-    /// Answers once everything that is under way now is done.
-    pub(crate) fn flush(&mut self, flushed: Flushed) {
-        if let Some((_, flush)) = self.counts.back_mut() {
-            *flush = Some(flushed);
-        }
-        self.counts.push_back((0, None));
-        self.answer();
-    }
-
-    /// Answers, by dropping them, the flushes that have nothing left to wait for.
-    fn answer(&mut self) {
-        while let Some((0, Some(_))) = self.counts.front() {
-            self.counts.pop_front();
-            self.first.0 += 1;
-        }
+        work.remove(1);
+        assert!(!flushed.iter().any(is_answered), "the first work is not done");
+        work.remove(0);
+        assert!(is_answered(&flushed[0]) && is_answered(&flushed[1]), "nothing is left to wait for");
+        assert!(!is_answered(&flushed[2]), "the last work is not done");
+        work.clear();
+        assert!(is_answered(&flushed[2]));
     }
 }

@@ -14,7 +14,7 @@ use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation, Releas
 use lock_host::{Driver, Site, panicked};
 use tokio::sync::mpsc;
 
-use crate::generations::{Flushed, Generation, Generations};
+use crate::generations::{Flushed, Generation};
 use crate::own::Running;
 use crate::tasks::Tasks;
 
@@ -102,7 +102,7 @@ pub(crate) async fn drive<D: Loops>(backend: Arc<dyn AsyncBackend>, queue: WorkQ
     let last = last;
     // The futures are polled for the first time in the order in which they were pushed, and so are sent in that order.
     let mut under_way = FuturesUnordered::new();
-    let mut generations = Generations::default();
+    let mut generation = Arc::<Generation>::default();
     let mut work = Vec::with_capacity(AT_ONCE);
     let mut queue = queue;
     let (shared, backend) = (Arc::clone(&backend), &*backend);
@@ -114,29 +114,27 @@ pub(crate) async fn drive<D: Loops>(backend: Arc<dyn AsyncBackend>, queue: WorkQ
                 match item {
                     Work::Run(mut job) => {
                         let running = async move { job.run(backend).await };
-                        under_way.push(Either::Left(until_done(running, generations.begin())));
+                        under_way.push(Either::Left(until_done(running, &generation)));
                     }
                     Work::Continue(request) => {
-                        under_way.push(Either::Right(Either::Left(until_done(request, generations.begin()))));
+                        under_way.push(Either::Right(Either::Left(until_done(request, &generation))));
                     }
                     Work::Drop(request) => drop(request),
                     Work::Release(request, within) => {
                         let releasing = release(backend, request, within);
-                        under_way.push(Either::Right(Either::Right(until_done(releasing, generations.begin()))));
+                        under_way.push(Either::Right(Either::Right(until_done(releasing, &generation))));
                     }
                     Work::Flush(flushed) => {
                         if let Flushed::Thread(_) = &flushed {
                             let last = flush(Arc::clone(&shared)).boxed();
-                            under_way.push(Either::Right(Either::Left(until_done(last, generations.begin()))));
+                            under_way.push(Either::Right(Either::Left(until_done(last, &generation))));
                         }
-                        generations.flush(flushed);
+                        generation = generation.flush(flushed);
                     }
                 }
             }
         }
-        while let Poll::Ready(Some(generation)) = under_way.poll_next_unpin(cx) {
-            generations.end(generation);
-        }
+        while let Poll::Ready(Some(())) = under_way.poll_next_unpin(cx) {}
         if open || !under_way.is_empty() { Poll::Pending } else { Poll::Ready(()) }
     })
     .await;
@@ -144,8 +142,13 @@ pub(crate) async fn drive<D: Loops>(backend: Arc<dyn AsyncBackend>, queue: WorkQ
     last.into_iter().for_each(FinalFlush::spare);
 }
 
-fn until_done(work: impl Future<Output = ()>, generation: Generation) -> impl Future<Output = Generation> {
-    work.map(move |()| generation)
+/// Keeps the generation alive until the work is done.
+fn until_done<W>(work: W, generation: &Arc<Generation>) -> impl Future<Output = ()> + use<W>
+where
+    W: Future<Output = ()>,
+{
+    let generation = Arc::clone(generation);
+    work.map(move |()| drop(generation))
 }
 
 async fn release(backend: &dyn AsyncBackend, request: ReleaseRequest, within: Duration) {

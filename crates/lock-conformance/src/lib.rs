@@ -8,9 +8,9 @@
 //! break must be listed with a reason ([`Harness::exempt`]); the tests `<facade>::account` compare the list with the
 //! store and print it.
 //!
-//! Reading order: `harness` (what a backend gives) · `suite` (the list of cases, the macro) · `bench` (what a case
-//! gets) · `verbs` (over `on_runtime`), `facade` (the two layers, each for async and blocking) · `cases` (what must be true) · `child` (other
-//! processes) · `on_command` (faults for stores that have none of their own).
+//! Reading order: `harness` (what a backend gives) · `list` (the cases) · `suite` (the macro that makes tests of them) ·
+//! `bench` (what a case gets) · `verbs` (over `on_runtime`), `facade` (the two layers, each for async and blocking) · `cases` (what must be
+//! true) · `child` (other processes) · `on_command` (faults for stores that have none of their own).
 
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, reason = "a case fails by panicking")]
 
@@ -21,6 +21,7 @@ mod child;
 mod facade;
 mod fault;
 mod harness;
+mod list;
 mod need;
 mod on_command;
 mod on_runtime;
@@ -32,8 +33,9 @@ pub use bench::Bench;
 pub use facade::{Client, Facade, Guard, Waiter};
 pub use fault::{Fault, Faults, NoFaults};
 pub use harness::Harness;
+pub use list::{CASES, Case, case};
 pub use need::{Exemption, Need};
 pub use on_command::OnCommand;
 pub use play::play_child;
-pub use suite::{CASES, Case, account, case, run};
+pub use suite::{account, run};
 pub use verbs::Verbs;

@@ -91,6 +91,14 @@ impl Keeper {
         self.schedule(ByOwner(lease), Kept { due, valid_for });
     }
 
+    /// Has a lease renewed now. A renewal of it that is under way was sent earlier, and does not count.
+    pub fn hasten(&mut self, now: Moment, owner: Owner) {
+        if let Some((lease, Kept { due, valid_for })) = self.kept.remove_entry(&owner) {
+            self.due.remove(&(due, lease.clone()));
+            self.schedule(lease, Kept { due: now, valid_for });
+        }
+    }
+
     /// No lease that was requested then and granted for that long is due before this.
     pub fn soonest_due(asked_at: Moment, valid_for: Duration) -> Moment {
         asked_at + soonest(valid_for).max(PAUSE_MIN)

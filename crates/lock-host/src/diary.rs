@@ -180,6 +180,8 @@ impl Diary {
                 // A lease that was handed over may be due at once, which is not late yet.
                 self.renewal = Some(Due { owner: lease.owner, at: (*asked_at + *valid_for / 3).max(self.now) });
             }
+            // It comes early: the renewal that is due later is not late.
+            Output::Renew(_) => {}
             Output::Forget(owner) => _ = self.renewal.take_if(|due| due.owner == *owner),
         }
     }

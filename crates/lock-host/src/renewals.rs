@@ -59,6 +59,7 @@ pub enum Next {
 #[derive(Default)]
 struct Changes {
     kept: HashMap<Owner, Kept>,
+    hastened: Vec<Owner>,
     gone: Vec<Owner>,
 }
 
@@ -91,6 +92,12 @@ impl RenewalQueue {
         if due < self.asleep_until.load(Ordering::SeqCst) {
             self.wake();
         }
+    }
+
+    /// Has a lease renewed at once.
+    pub fn hasten(&self, owner: Owner) {
+        self.changes.of(&owner).hastened.push(owner);
+        self.wake();
     }
 
     /// Stops renewing a lease. The keeper takes this in before it renews anything else.
@@ -129,8 +136,10 @@ impl RenewalQueue {
         if book.phase == Phase::Ended {
             return Next::End;
         }
-        self.take_changes(&mut book.keeper);
+        let hastened = self.take_changes(&mut book.keeper);
+        // Read afterwards: a renewal counts for a station only if it was sent after the station had asked for it.
         let now = self.clock.now();
+        hastened.into_iter().for_each(|owner| book.keeper.hasten(now, owner));
         book.keeper.take_due(now).map_or_else(|| Next::Sleep(self.sleep(&book.keeper, now)), Next::Send)
     }
 
@@ -139,13 +148,17 @@ impl RenewalQueue {
         self.lock().keeper.answered(self.clock.now(), batch, result)
     }
 
-    fn take_changes(&self, keeper: &mut Keeper) {
+    /// Takes in what has changed, and returns whose leases are to be renewed at once.
+    fn take_changes(&self, keeper: &mut Keeper) -> Vec<Owner> {
+        let mut hastened = Vec::new();
         self.asleep_until.store(LOOKING, Ordering::SeqCst);
         for mut changes in self.changes.all() {
             std::mem::take(&mut changes.gone).into_iter().for_each(|owner| keeper.forget(owner));
             changes.kept.drain().for_each(|(_, kept)| keeper.keep(kept.lease, kept.asked_at, kept.valid_for));
             changes.kept.shrink_to(KEPT_MIN);
+            hastened.append(&mut changes.hastened);
         }
+        hastened
     }
 
     /// How long the keeper sleeps unless it is woken.
@@ -230,6 +243,22 @@ mod tests {
         assert!(matches!(bench.next(), Next::Sleep(NAP_MAX)));
         bench.queue.end();
         assert!(matches!(bench.next(), Next::End));
+    }
+
+    #[test]
+    fn a_hastened_renewal_wakes_the_keeper_and_is_sent_after_it_was_asked_for() {
+        let bench = Bench::new();
+        bench.queue.keep(lease(1), bench.clock.now(), TTL);
+        assert!(matches!(bench.next(), Next::Sleep(_)));
+        bench.clock.advance(Duration::from_secs(1));
+        let before = bench.wakes.load(Ordering::SeqCst);
+        bench.queue.hasten(lease(1).owner);
+        assert_eq!(bench.wakes.load(Ordering::SeqCst), before + 1);
+        let Next::Send(batch) = bench.next() else { panic!("it was not sent") };
+        assert_eq!((batch.asked_at, batch.leases.len()), (bench.clock.now(), 1));
+        bench.queue.forget(lease(1).owner);
+        bench.queue.hasten(lease(1).owner);
+        assert!(matches!(bench.next(), Next::Sleep(_)), "it is not renewed any more");
     }
 
     #[test]

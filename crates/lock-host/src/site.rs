@@ -233,6 +233,7 @@ impl<D: Driver> Site<D> {
             Output::Ended { turn, result } => waiters.end(turn, result),
             Output::Run(action) => D::run(self, waiters, action),
             Output::Keep { lease, asked_at, valid_for } => self.ports.renewals.keep(lease, asked_at, valid_for),
+            Output::Renew(owner) => self.ports.renewals.hasten(owner),
             Output::Forget(owner) => self.ports.renewals.forget(owner),
         }
     }

@@ -2,8 +2,8 @@
 //! different locks as one command.
 
 use std::io;
+use std::iter;
 use std::mem;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::{Either, FutureExt};
@@ -91,7 +91,8 @@ impl Batcher {
 
 async fn send_all(mut requests: mpsc::UnboundedReceiver<Request>, connection: MultiplexedConnection, together: usize) {
     let mut under_way = FuturesUnordered::new();
-    let (mut waiting, mut delivered) = (Vec::new(), 0);
+    let (mut waiting, mut unanswered, mut delivered) = (Vec::new(), 0, 0);
+    let many = together / 2;
     loop {
         tokio::select! {
             biased;
@@ -99,14 +100,28 @@ async fn send_all(mut requests: mpsc::UnboundedReceiver<Request>, connection: Mu
                 if count == 0 {
                     break;
                 }
-                let writes = writes(runs(mem::take(&mut waiting)), together).into_iter();
-                under_way.extend(writes.filter_map(|write| begun(send(connection.clone(), write))));
+                // While many wait for answers, others have just got theirs and are about to ask for more.
+                if count < many && unanswered >= many {
+                    yield_now().await;
+                    waiting.extend(iter::from_fn(|| requests.try_recv().ok()).take(GROUPED_MAX));
+                }
+                for write in writes(runs(mem::take(&mut waiting)), together) {
+                    let count: usize = write.iter().map(Run::len).sum();
+                    // A task that has used up its time slice would otherwise turn it away, and send later ones first.
+                    let mut sending = Box::pin(unconstrained(send(connection.clone(), write)));
+                    // The first poll sends it. Left to the set, it would come after the answers that are there already.
+                    if sending.as_mut().now_or_never().is_none() {
+                        unanswered += count;
+                        under_way.push(sending);
+                    }
+                }
             }
             Some(count) = under_way.next(), if !under_way.is_empty() => {
+                unanswered -= count;
                 delivered += count;
                 // Measured: if all answers are delivered before the next requests are sent, client and server take
                 // turns, at half the rate.
-                if delivered >= together / 2 {
+                if delivered >= many {
                     delivered = 0;
                     yield_now().await;
                 }
@@ -114,13 +129,6 @@ async fn send_all(mut requests: mpsc::UnboundedReceiver<Request>, connection: Mu
         }
     }
     while under_way.next().await.is_some() {}
-}
-
-/// Polls a write for the first time, which sends it, before anything else is polled. Returns it if it is not over.
-fn begun<F: Future>(write: F) -> Option<Pin<Box<impl Future<Output = F::Output>>>> {
-    // A task that has used up its time slice would otherwise turn it away, and send later ones first.
-    let mut write = Box::pin(unconstrained(write));
-    write.as_mut().now_or_never().is_none().then_some(write)
 }
 
 /// Divides runs into writes of so many requests at most.

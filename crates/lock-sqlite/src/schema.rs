@@ -173,6 +173,10 @@ mod tests {
             adopt(&Connection::open(&path).unwrap(), &path).unwrap();
             assert_eq!(examine(&db).unwrap(), Contents::Ours);
         }
+        for table in ["holds", "latches", "arrivals"] {
+            let rows = db.query_row(&format!("SELECT count(*) FROM {table}"), (), |row| row.get::<_, i32>(0));
+            assert_eq!(rows.unwrap(), 0);
+        }
     }
 
     #[test]

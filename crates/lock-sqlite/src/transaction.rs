@@ -185,22 +185,16 @@ impl<'a> Transaction<'a> {
             }
             Queueing::Unwanted => {
                 let left = self.drop_place(key, claim.owner)?;
-                let remaining = if left > 0 && held.mode != Mode::Exclusive {
-                    self.leave(key, claim, held)?
-                } else {
-                    self.fits_in(key, held, first)?
-                };
-                Ok(busy(&held.last, remaining))
+                if left == 0 || held.mode == Mode::Exclusive {
+                    return Ok(busy(&held.last, self.fits_in(key, held, first)?));
+                }
+                let first = self.first_place(key)?.map_or(claim.terms.mode, |next| next.mode);
+                let answer = busy(&held.last, self.fits_in(key, held, first)?);
+                // It may have been in the way of those behind it.
+                self.pass_on(key, Some(held.mode), Operation::Acquire)?;
+                Ok(answer)
             }
         }
-    }
-
-    /// Serves those who waited behind a claim. Returns how long until the first one that is left, or the claim itself, fits.
-    fn leave(&self, key: &str, claim: &Claim, held: &Held) -> Result<Option<Duration>, Fault> {
-        self.pass_on(key, Some(held.mode), Operation::Acquire)?;
-        let Some(held) = self.held(key)? else { return Ok(None) };
-        let first = self.first_place(key)?.map_or(claim.terms.mode, |next| next.mode);
-        self.fits_in(key, &held, first)
     }
 
     /// Refreshes the owner's place where it is, or appends one. Returns its position, 1 for the next in line.

@@ -208,9 +208,9 @@ pub fn a_late_claim_for_permits_leaves_nothing(bench: &Bench) {
 pub fn permits_are_given_back_in_part(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let (old, waiter) = (permits(4), waiting_permits(3));
+    let told = grants_told(&two);
     let before = take(&one, &old);
     two.queued(&waiter);
-    let told = grants_told(&two);
     let new = in_place_of(&old, permits(1));
     let lease = take(&one, &new);
     assert_eq!(lease.slots.get(), [0]);

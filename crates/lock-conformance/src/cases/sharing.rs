@@ -47,7 +47,7 @@ pub fn readers_hold_together_and_never_beside_a_writer(bench: &Bench) {
     one.take(&reader());
 }
 
-/// Each grant has tokens above all before, whoever reads or writes.
+/// Each grant has tokens above all before, for readers and for writers.
 pub fn tokens_rise_over_readers_and_writers(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let (first, second, third, fourth) = (writer(), reader(), reader(), writer());
@@ -151,10 +151,10 @@ pub fn one_release_serves_all_the_readers_at_the_head(bench: &Bench) {
 pub fn readers_go_on_when_the_writer_before_them_leaves(bench: &Bench) {
     let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
     let (second, third) = (waiting_claim("a"), waiting_reader());
+    let told = grants_told(&three);
     let lease = one.take(&reader());
     two.queued(&second);
     three.queued(&third);
-    let told = grants_told(&three);
     assert_eq!(two.release(&second), Released::Left);
     told.are(bench, &[&third]);
     three.take(&third);
@@ -176,10 +176,10 @@ pub fn a_late_claim_to_read_leaves_nothing(bench: &Bench) {
 pub fn a_downgrade_lets_waiting_readers_in_and_no_writer(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let (old, second, third, fourth) = (writer(), waiting_reader(), waiting_claim("a"), waiting_reader());
+    let told = grants_told(&two);
     let before = one.take(&old);
     [&second, &third, &fourth].into_iter().for_each(|claim| _ = two.queued(claim));
     let new = in_place_of(&old, reader());
-    let told = grants_told(&two);
     let lease = one.take(&new);
     assert!(lease.tokens.low() > before.tokens.high() && lease.terms.mode == Mode::Shared);
     told.are(bench, &[&second]);

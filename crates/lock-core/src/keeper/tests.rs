@@ -144,6 +144,23 @@ fn a_lease_that_is_kept_anew_has_one_renewal_only() {
 }
 
 #[test]
+fn a_hastened_renewal_is_sent_at_once_even_while_another_is_under_way() {
+    let mut keeper = keeping(1);
+    let renewed = || Ok(vec![Renewed::Renewed { valid_for: TTL, wanted: false }]);
+    keeper.hasten(seconds(2), lease(0).owner);
+    let first = keeper.take_due(seconds(2)).unwrap();
+    keeper.hasten(seconds(3), lease(0).owner);
+    assert_eq!(keeper.next_due(), Some(seconds(3)));
+    keeper.answered(seconds(3), first, renewed());
+    let second = keeper.take_due(seconds(3)).unwrap();
+    assert_eq!((second.asked_at, keeper.lateness().max), (seconds(3), Duration::ZERO));
+    keeper.answered(seconds(3), second, renewed());
+    assert!(keeper.next_due().unwrap() > seconds(11), "the next one is due as usual");
+    keeper.hasten(seconds(3), lease(1).owner);
+    assert_eq!(keeper.len(), 1, "a lease that is not renewed stays so");
+}
+
+#[test]
 fn an_answer_that_is_too_short_is_tried_again() {
     let mut keeper = keeping(1);
     let batch = keeper.take_due(seconds(10)).unwrap();

@@ -28,6 +28,20 @@ impl Station {
         }
     }
 
+    /// Sends the next claim of a quest that is due, or gives the quest up if the front waiter has no use for it.
+    pub(super) fn go_on_asking(&mut self, now: Moment) {
+        let Some(Quest { progress: Progress::Due(at), terms, owner, .. }) = self.quests.first().map(AsRef::as_ref)
+        else {
+            return;
+        };
+        if self.line.front_with(*terms).is_none() {
+            self.give_up_quests(now);
+        } else if *at <= now && !self.is_held_back() {
+            let quest = self.take_quest_of(*owner);
+            quest.into_iter().for_each(|quest| self.ask(now, quest));
+        }
+    }
+
     /// Sends the next claim of a quest.
     pub(super) fn ask(&mut self, now: Moment, mut quest: Box<Quest>) {
         let Some(waiter) = self.waiter_of(&quest) else { return self.leave_queue(now, &quest) };
@@ -208,6 +222,8 @@ impl Station {
             self.refuse_served(quest.turn, AcquireError::Forgotten { name, token, floor });
         } else if self.waiter_of(&quest).is_none() {
             self.part(now, &quest);
+        } else if self.meets_readers(now, &quest) {
+            self.on_second_lease(now, &quest, &grant);
         } else if grant.is_stale(now) {
             self.on_stale_grant(now, quest, grant);
         } else {

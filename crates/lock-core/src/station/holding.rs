@@ -10,7 +10,7 @@ use super::quest::{Grant, Quest, validity};
 use super::tenure::Tenure;
 use crate::{
     Answer, BackendError, Certainty, Effect, FencingToken, Keep, Lease, LossReason, Mode, Moment, Owner,
-    ReleaseRequest, Released, Renewed,
+    ReleaseRequest, Released, Renewed, Waiting,
 };
 
 /// The shortest turn, so that none ends before it has begun.
@@ -25,8 +25,13 @@ impl Station {
         };
         let Some(waiter) = waiter else { return };
         let token = grant.lease.tokens.low();
-        let tenure = self.keep(grant, quest.certainty);
-        self.admit(now, tenure, waiter.join, token);
+        let mut tenure = self.keep(grant, quest.certainty);
+        self.raise_floor(&tenure.lease, token);
+        self.admit(now, &mut tenure, waiter.join, token);
+        if tenure.is_shared() {
+            self.join_all(now, &mut tenure);
+        }
+        self.tenures.push(tenure);
     }
 
     /// Has the keeper renew the lease of a fresh grant.
@@ -37,14 +42,12 @@ impl Station {
         tenure
     }
 
-    /// Gives a waiter its turn.
-    fn admit(&mut self, now: Moment, mut tenure: Tenure, join: Join, token: FencingToken) {
+    /// Gives a waiter its turn under a lease.
+    pub(super) fn admit(&mut self, now: Moment, tenure: &mut Tenure, join: Join, token: FencingToken) {
         let Join { turn, max_hold, note, .. } = join;
         let hold_until = max_hold.map(|most| now + most.max(SHORTEST_HOLD));
         let hold = tenure.begin(now, turn, token, note, hold_until);
-        self.raise_floor(&tenure.lease, token);
         self.outbox.push_back(Output::Admit { turn, hold });
-        self.tenures.push(tenure);
     }
 
     /// A turn under this lease begins with this token.
@@ -61,7 +64,8 @@ impl Station {
         let turn = leaving.turn;
         let Some(mut tenure) = self.tenures.take(|tenure| tenure.has(turn)) else { return };
         let is_exclusive = tenure.lease.terms.mode == Mode::Exclusive;
-        let keep = leaving.keep.map(Keep::get).filter(|keep| is_exclusive && !keep.is_zero());
+        let may_keep = is_exclusive && !tenure.may_be_shared();
+        let keep = leaving.keep.map(Keep::get).filter(|keep| may_keep && !keep.is_zero());
         if let Some(ended) = tenure.take(turn) {
             ended.hold.give_up();
         }
@@ -85,7 +89,9 @@ impl Station {
         match token.and_then(|token| Some((token, self.line.admit(tenure.lease.terms)?))) {
             Some((token, waiter)) => {
                 self.outbox.push_back(Output::Ended { turn: after, result: Ok(Released::Released) });
-                self.admit(now, tenure, waiter.join, token);
+                self.raise_floor(&tenure.lease, token);
+                self.admit(now, &mut tenure, waiter.join, token);
+                self.tenures.push(tenure);
             }
             None => self.give_up(now, tenure, Some(after), None),
         }
@@ -134,6 +140,10 @@ impl Station {
         // A claim that the hand-over overtook ends with the lease.
         let certainty = self.take_quest_of(owner).map_or(tenure.certainty, |quest| quest.certainty());
         let request = ReleaseRequest { name, owner, terms, certainty, keep };
+        // Those who wait here have a claim at the store already, and would hear of the hand-over late.
+        if self.policy.store.waiting != Waiting::QueueWithPush {
+            self.quests.iter_mut().for_each(|quest| quest.may_be_free(now));
+        }
         let Some(new) = tenure.replacement.filter(|new| new.may_have_happened()) else {
             return self.release(now, request, Of::Lease, turn);
         };
@@ -155,12 +165,7 @@ impl Station {
         match answer {
             Ok(Renewed::Renewed { valid_for, wanted }) => {
                 tenure.last_error = None;
-                if wanted {
-                    tenure.wanted = tenure.wanted.max(Some(asked_at));
-                } else {
-                    // A hint that came after this request was sent is newer than its answer.
-                    tenure.wanted.take_if(|last| *last <= asked_at);
-                }
+                tenure.hear(asked_at, wanted);
                 tenure.extend(validity(asked_at, valid_for), valid_for);
             }
             Ok(Renewed::NotHeld) => match tenure.replacement.as_mut().filter(|new| new.may_have_happened()) {
@@ -168,13 +173,18 @@ impl Station {
                 None => self.lose_lease(now, owner, &LossReason::NotHeld),
             },
             Ok(Renewed::Unsure) => {}
-            Err(error) => tenure.last_error = Some(error),
+            Err(error) => {
+                tenure.last_error = Some(error.clone());
+                if tenure.word_asked_at.is_some() {
+                    self.fail_impatient(None, &error);
+                }
+            }
         }
     }
 
     /// Somebody elsewhere began to wait.
     pub(super) fn on_wanted(&mut self, now: Moment) {
-        self.tenures.iter_mut().for_each(|tenure| tenure.wanted = tenure.wanted.max(Some(now)));
+        self.tenures.iter_mut().for_each(|tenure| tenure.hear(now, true));
     }
 
     /// The answer to a claim that the hand-over of the lease overtook: it says how the lease stands, as a renewal does.

@@ -74,7 +74,8 @@ pub enum Input {
     Cancel(TurnId),
     /// A holder wants to go on under other terms: its lease is replaced in one step, past the queue. Only for the one turn
     /// under a lease, at a store whose capabilities say [`Ability::Replace`](crate::Ability::Replace), and for a ttl that is
-    /// at least as long. For a turn that is over already, nothing happens.
+    /// at least as long. With another mode, the new lease has the longer ttl of the two. For a turn that is over already,
+    /// nothing happens.
     Replace {
         /// Whose turn.
         turn: TurnId,
@@ -180,6 +181,8 @@ pub enum Output {
         /// How long that was granted for.
         valid_for: Duration,
     },
+    /// Have the keeper renew this owner's lease now, although a renewal is not due: its answer says whether others wait.
+    Renew(Owner),
     /// Have the keeper forget this owner's lease.
     Forget(Owner),
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::io::{Join, TurnId};
-use crate::{Moment, Patience, Queueing, Terms, Width};
+use crate::{Mode, Moment, Patience, Queueing, Terms, Width};
 
 /// A waiter in line.
 #[derive(Debug)]
@@ -70,9 +70,14 @@ impl Line {
         self.waiters.values().map(AsRef::as_ref)
     }
 
-    /// The front waiter, if it wants these terms. Nobody passes it.
+    /// The front waiter. Nobody passes it.
+    pub(super) fn front(&self) -> Option<&Waiter> {
+        self.iter().next()
+    }
+
+    /// The front waiter, if it can hold under a lease of these terms.
     pub(super) fn front_with(&self, terms: Terms) -> Option<&Waiter> {
-        self.iter().next().filter(|waiter| waiter.join.terms == terms)
+        self.front().filter(|waiter| fits(terms, waiter.join.terms))
     }
 
     /// Takes the front waiter, if it can hold under a lease of these terms.
@@ -83,11 +88,12 @@ impl Line {
 
     /// What the front waiter wants.
     pub(super) fn terms(&self) -> Option<Terms> {
-        self.iter().next().map(|waiter| waiter.join.terms)
+        self.front().map(|waiter| waiter.join.terms)
     }
 
-    /// How many tokens the waiters could use under one lease of this ttl that is passed on `chain` times.
+    /// How many tokens the waiters could use under one lease of these terms that is passed on `chain` times. Readers share one.
     pub(super) fn width(&self, terms: Terms, chain: u32) -> Width {
+        let chain = if terms.mode == Mode::Shared { 0 } else { chain };
         let turns = usize::try_from(chain).unwrap_or(usize::MAX).saturating_add(1);
         let fitting = self.iter().take_while(|waiter| waiter.join.terms == terms);
         Width::for_waiters(fitting.take(turns).count())
@@ -97,6 +103,11 @@ impl Line {
     pub(super) fn queueing(&self) -> Queueing {
         let wanted = self.iter().any(|waiter| waiter.queueing() == Queueing::Wanted);
         if wanted { Queueing::Wanted } else { Queueing::Unwanted }
+    }
+
+    /// Whether there is a waiter that does not wait.
+    pub(super) fn has_impatient(&self) -> bool {
+        self.first_limit(Limit::Impatience).is_some_and(|(limit, _)| limit == Limit::Impatience)
     }
 
     /// A waiter in line.
@@ -160,6 +171,11 @@ impl Line {
     }
 }
 
+/// Whether a waiter that wants these terms can hold under a lease of those: readers share a lease, whatever its ttl.
+fn fits(lease: Terms, wanted: Terms) -> bool {
+    lease == wanted || (lease.mode == Mode::Shared && wanted.mode == Mode::Shared)
+}
+
 #[cfg(test)]
 mod tests {
     use std::num::NonZeroU32;
@@ -210,6 +226,21 @@ mod tests {
         line.leave(TurnId(2));
         line.leave(TurnId(2));
         assert!(line.limits.is_empty() && line.is_empty());
+    }
+
+    #[test]
+    fn readers_of_any_ttl_share_a_lease_up_to_the_first_writer() {
+        let mut line = line(&[Patience::Forever; 5]);
+        let long = Ttl::new(std::time::Duration::from_secs(600)).unwrap();
+        for (turn, ttl) in [(1, Ttl::DEFAULT), (2, long), (4, Ttl::DEFAULT)] {
+            let reader = line.leave(TurnId(turn)).unwrap().join;
+            line.join(at(0), Join { terms: Terms { mode: Mode::Shared, ttl }, ..reader });
+        }
+        let shared = Terms { mode: Mode::Shared, ttl: Ttl::DEFAULT };
+        assert_eq!((line.front_with(TERMS).is_some(), line.width(shared, 16)), (false, Width::ONE));
+        let readers: Vec<_> = std::iter::from_fn(|| line.admit(shared)).collect();
+        assert_eq!(turns(&readers), [1, 2]);
+        assert_eq!((turns(line.iter()), line.width(TERMS, 16)), (vec![3, 4, 5], Width::ONE));
     }
 
     #[test]

@@ -21,7 +21,9 @@
 //! ```
 //!
 //! The rules that it keeps, and asserts:
-//! - A turn is admitted only while its lease is valid, and at most one turn at a time. At a semaphore, each turn has a lease.
+//! - A turn is admitted only while its lease is valid. An exclusive lease has one turn at a time, a shared one has readers. At
+//!   a semaphore, each turn has a lease.
+//! - A reader joins a shared lease only if the store has said, since it came or a moment ago, that nobody waits.
 //! - Validity counts from when the request was handed out. Expiry wins over anything that arrives at the same moment.
 //! - An outcome that is not known keeps its owner where the store has a queue. Elsewhere it is followed by a release, and the
 //!   next claim, of another owner, waits for the answer to that.
@@ -42,6 +44,7 @@ mod owners;
 mod pending;
 mod progress;
 mod quest;
+mod reading;
 mod refusing;
 mod releasing;
 mod replacement;
@@ -193,7 +196,7 @@ impl Station {
     /// Whether others are known to wait for the lock that is held here. A hint: it may be late, and no longer true.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
-        self.tenures.iter().any(|tenure| tenure.wanted.is_some())
+        self.tenures.iter().any(|tenure| tenure.word.wanted)
     }
 
     fn on_join(&mut self, now: Moment, join: Join) {
@@ -205,8 +208,9 @@ impl Station {
             return self.refuse([join.turn], &Refusal::Error(error.into()));
         }
         // This waiter accepts the first answer, so the station asks now instead of relying on an old one. If a claim is under
-        // way already, its answer counts. A waiter that asks for itself must not wait for those that have no place yet.
-        if join.patience == Patience::Never {
+        // way already, its answer counts. A waiter that asks for itself must not wait for those that have no place yet. Beside
+        // a shared lease, the answer does not come from those quests.
+        if join.patience == Patience::Never && !self.tenures.first().is_some_and(Tenure::is_shared) {
             let before = |quest: &&mut Box<Quest>| quest.turn.is_none() || quest.place == Place::Outside;
             self.quests.iter_mut().filter(before).for_each(|quest| quest.ask_now(now));
         }
@@ -246,23 +250,17 @@ impl Station {
 
     /// Does what follows from the time and the state, where the first waiter asks for all.
     fn serve_first(&mut self, now: Moment) {
-        match (self.tenures.first(), self.quests.first().map(AsRef::as_ref)) {
-            (Some(tenure), _) => {
-                let holder = tenure.as_holder();
-                self.refuse_impatient(holder);
-                self.ask_replacements(now);
+        match self.tenures.first() {
+            Some(tenure) if tenure.is_shared() => self.advance_readers(now),
+            Some(tenure) => self.refuse_impatient(tenure.as_holder()),
+            None => {
+                self.go_on_asking(now);
+                if self.quests.is_empty() {
+                    self.ask_first(now);
+                }
             }
-            (None, None) => self.ask_first(now),
-            (None, Some(Quest { progress: Progress::Due(_), terms, .. })) if self.line.front_with(*terms).is_none() => {
-                self.give_up_quests(now);
-                self.ask_first(now);
-            }
-            (None, Some(Quest { progress: Progress::Due(at), owner, .. })) if *at <= now && !self.is_held_back() => {
-                let quest = self.take_quest_of(*owner);
-                quest.into_iter().for_each(|quest| self.ask(now, quest));
-            }
-            (None, Some(_)) => {}
         }
+        self.ask_replacements(now);
     }
 
     /// Hands out a request about a lease of these terms.

@@ -6,7 +6,7 @@ use super::Station;
 use super::io::{Output, TurnId};
 use super::line::Waiter;
 use super::quest::Quest;
-use crate::{AcquireError, BackendError, Effect, ErrorKind, Holder, Moment, Operation, Refusal};
+use crate::{AcquireError, BackendError, Effect, ErrorKind, Holder, Mode, Moment, Operation, Refusal};
 
 impl Station {
     pub(super) fn refuse_overdue(&mut self, now: Moment) {
@@ -37,7 +37,10 @@ impl Station {
         let own = self.quests.iter().find(|quest| quest.turn == Some(turn)).map(AsRef::as_ref);
         let quest = own.or_else(|| self.first_quest());
         let waited = whole_millis(now.since(waiter.since));
-        let error = match (self.trouble_of(quest), self.holder_known_to(quest)) {
+        // A reader that waits for the store's word about others does not wait for those who hold here.
+        let awaits_word = waiter.join.terms.mode == Mode::Shared
+            && self.tenures.first().is_some_and(|tenure| tenure.word_asked_at.is_some());
+        let error = match (self.trouble_of(quest), self.holder_known_to(quest).filter(|_| !awaits_word)) {
             (Some(trouble), _) => AcquireError::Backend(trouble.clone()),
             (None, holder @ Some(_)) => AcquireError::TimedOut { name: self.name.clone(), waited, holder },
             (None, None) => AcquireError::Backend(self.no_answer(waited)),
@@ -92,11 +95,14 @@ impl Station {
     }
 
     fn trouble_of<'a>(&'a self, quest: Option<&'a Quest>) -> Option<&'a BackendError> {
-        match quest {
-            _ if self.closed || self.holds_alone() => None,
-            Some(Quest { trouble: Some(trouble), .. }) => Some(trouble),
-            Some(Quest { holder: Some(_), .. }) => None,
-            Some(_) | None => self.pending_releases.trouble(),
+        let held = self.tenures.first().filter(|_| self.holds_alone());
+        match (held, quest) {
+            _ if self.closed => None,
+            (Some(tenure), _) if tenure.word_asked_at.is_some() => tenure.last_error.as_ref(),
+            (Some(tenure), _) if !tenure.is_shared() => None,
+            (_, Some(Quest { trouble: Some(trouble), .. })) => Some(trouble),
+            (Some(_), _) | (None, Some(Quest { holder: Some(_), .. })) => None,
+            (None, Some(_) | None) => self.pending_releases.trouble(),
         }
     }
 

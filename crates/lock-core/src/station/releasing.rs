@@ -13,25 +13,41 @@ impl Station {
     pub(super) fn is_held_back(&self) -> bool {
         let new_owner = match (self.tenures.first(), self.quests.first()) {
             _ if self.is_semaphore() => true,
-            (None, None) => !self.closed,
-            (None, Some(quest)) => return self.has_to_wait(quest),
-            (Some(_), _) => false,
+            (Some(tenure), _) if !tenure.is_shared() => false,
+            (_, None) => !self.closed,
+            (_, Some(quest)) => return self.has_to_wait(quest),
         };
-        new_owner && self.pending_releases.before_claims(&self.policy, self.owed_most(self.quests.len())).is_some()
+        new_owner && self.is_release_due(self.quests.len())
     }
 
     /// Whether a quest has to wait before it asks: for a release, or for a waiter that came earlier.
     pub(super) fn has_to_wait(&self, quest: &Quest) -> bool {
-        let others = self.quests.len().saturating_sub(1);
-        let owes = || self.pending_releases.before_claims(&self.policy, self.owed_most(others)).is_some();
+        let owes = || self.is_release_due(self.quests.len().saturating_sub(1));
         let overtakes = |turn| quest.place == Place::Outside && self.would_overtake(turn, quest.terms);
         quest.is_unknown_to_store() && owes() || quest.turn.is_some_and(overtakes)
     }
 
-    /// With this many pending releases, nothing new is asked beside so many other quests, each of which may end in one.
-    pub(super) fn owed_most(&self, others: usize) -> usize {
-        let quests_max = if self.is_semaphore() { QUESTS_MAX } else { 1 };
-        self.policy.owed_max + (quests_max - 1) - others.min(quests_max - 1)
+    /// Whether a release has to be answered before another claim goes out beside so many other quests.
+    fn is_release_due(&self, others: usize) -> bool {
+        self.pending_releases.before_claims(&self.policy, self.owed_most(others)).is_some()
+    }
+
+    /// With this many pending releases, nothing new is asked beside so many other quests, each of which may end in one. So
+    /// may the leases of a lock, and what is to replace them.
+    fn owed_most(&self, others: usize) -> usize {
+        let owed_max = self.policy.owed_max;
+        if self.is_semaphore() {
+            return owed_max + (QUESTS_MAX - 1) - others.min(QUESTS_MAX - 1);
+        }
+        let leases: usize = self.tenures.iter().map(|tenure| 1 + usize::from(tenure.replacement.is_some())).sum();
+        owed_max.saturating_sub(leases + others)
+    }
+
+    /// Whether a lease may be replaced, which may end in two releases.
+    pub(super) fn may_replace(&self) -> bool {
+        let most = self.owed_most(self.quests.len());
+        let owed = self.pending_releases.0.len();
+        if self.is_semaphore() { owed + 2 <= most } else { owed <= most }
     }
 
     /// Repeats the release that holds claims back at once, unless it is under way.
@@ -94,7 +110,7 @@ impl Station {
         pending.tries = pending.tries.saturating_add(1);
         pending.trouble = Some(error.clone());
         self.pending_releases.push(pending);
-        if self.is_held_back() {
+        if (self.tenures.is_empty() || self.is_semaphore()) && self.is_held_back() {
             self.fail_impatient(None, &error);
         }
     }

@@ -23,7 +23,11 @@ impl Station {
     pub(super) fn on_replace(&mut self, now: Moment, turn: TurnId, terms: Terms) {
         let Some(tenure) = self.tenures.iter_mut().find(|tenure| tenure.has(turn)) else { return };
         let busy = tenure.turns.len() > 1 || tenure.replacement.is_some();
-        let refusal = match check(&self.policy.store, tenure.lease.terms, terms) {
+        let old = tenure.lease.terms;
+        // Readers share a lease of any ttl.
+        let terms =
+            if old.mode.kind() == terms.mode.kind() { terms } else { Terms { ttl: terms.ttl.max(old.ttl), ..terms } };
+        let refusal = match check(&self.policy.store, old, terms) {
             Err(error) => Refusal::Error(error),
             Ok(()) if busy => Refusal::Busy { holder: tenure.as_holder() },
             Ok(()) => {
@@ -39,7 +43,7 @@ impl Station {
     pub(super) fn replacement_due(&self, tenure: &Tenure) -> Option<Moment> {
         let due = tenure.replacement.as_ref()?.progress.due()?;
         let asks = self.quests.iter().any(|quest| quest.owner == tenure.lease.owner);
-        let free = !asks && self.pending_releases.0.len() + 2 <= self.owed_most(self.quests.len());
+        let free = !asks && self.may_replace();
         free.then_some(due)
     }
 
@@ -142,6 +146,10 @@ impl Station {
         };
         self.outbox.push_back(Output::Forget(old.lease.owner));
         let token = grant.lease.tokens.low();
+        // Nobody here waits at the store beside an exclusive lease.
+        if old.is_shared() {
+            self.give_up_quests(now);
+        }
         let mut tenure = self.keep(grant, certainty);
         tenure.passes = old.passes;
         let hold = tenure.begin(now, id, token, note, hold.hold_until);
@@ -154,11 +162,18 @@ impl Station {
 fn check(store: &Capabilities, old: Terms, new: Terms) -> Result<(), AcquireError> {
     store.check_ability(Ability::Replace)?;
     store.check_mode(new.mode)?;
-    if let (Mode::Permits { count: has, limit }, Mode::Permits { count, limit: other }) = (old.mode, new.mode)
-        && (has < count || limit != other)
-    {
-        let problem = format!("{has} of {limit} are held");
-        return Err(Invalid::new("number of permits", count, problem, "keep fewer of them").into());
+    match (old.mode, new.mode) {
+        (Mode::Exclusive, Mode::Exclusive | Mode::Shared) | (Mode::Shared, Mode::Exclusive) => {}
+        (Mode::Permits { count: has, limit }, Mode::Permits { count, limit: other }) => {
+            if has < count || limit != other {
+                let problem = format!("{has} of {limit} are held");
+                return Err(Invalid::new("number of permits", count, problem, "keep fewer of them").into());
+            }
+        }
+        (old, new) => {
+            let problem = format!("a lease of mode \"{}\" is not replaced by one of this mode", old.kind());
+            return Err(Invalid::new("mode", new.kind(), problem, "release the lock, and acquire it again").into());
+        }
     }
     if old.ttl <= new.ttl {
         return Ok(());

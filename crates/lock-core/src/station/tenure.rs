@@ -7,7 +7,8 @@ use super::few::Few;
 use super::io::TurnId;
 use super::quest::Grant;
 use super::replacement::Replacement;
-use crate::{BackendError, Certainty, FencingToken, Hold, Holder, Lease, LossReason, Moment, Note};
+use crate::policy::WORD_FOR;
+use crate::{BackendError, Certainty, FencingToken, Hold, Holder, Lease, LossReason, Mode, Moment, Note};
 
 /// A station's time with one lease. It ends with its last turn.
 #[derive(Debug)]
@@ -22,12 +23,23 @@ pub(super) struct Tenure {
     /// How many turns the lease has had before the present ones.
     pub(super) passes: u32,
     pub(super) last_error: Option<BackendError>,
-    /// When others were last known to wait for the lock, unless a later answer said that nobody waits.
-    pub(super) wanted: Option<Moment>,
+    /// What the store last said about others that wait for the lock.
+    pub(super) word: Word,
+    /// Since when a renewal is asked for whose answer refreshes that, if one is.
+    pub(super) word_asked_at: Option<Moment>,
     /// Who holds under the lease: one turn, where the mode is exclusive.
     pub(super) turns: Few<Turn>,
     /// What is to replace the lease. Boxed, because most leases are never replaced.
     pub(super) replacement: Option<Box<Replacement>>,
+}
+
+/// What the store said about others that wait for the lock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word {
+    /// It was said later than this: when the request was handed out, or when the event came.
+    pub(super) at: Moment,
+    /// Whether anybody waits.
+    pub(super) wanted: bool,
 }
 
 /// One guard's hold under a lease.
@@ -40,10 +52,33 @@ pub(super) struct Turn {
 
 impl Tenure {
     pub(super) fn new(grant: Grant, certainty: Certainty) -> Self {
-        let (until, wanted) = (grant.until(), grant.wanted.then_some(grant.basis));
+        let (until, word) = (grant.until(), Word { at: grant.basis, wanted: grant.wanted });
         let Grant { lease, valid_for, .. } = grant;
         let (lease, last_error, turns, replacement) = (Arc::new(lease), None, Few::default(), None);
-        Self { lease, until, valid_for, certainty, passes: 0, last_error, wanted, turns, replacement }
+        let (passes, word_asked_at) = (0, None);
+        Self { lease, until, valid_for, certainty, passes, last_error, word, word_asked_at, turns, replacement }
+    }
+
+    pub(super) fn is_shared(&self) -> bool {
+        self.lease.terms.mode == Mode::Shared
+    }
+
+    /// Whether the store may hold a shared lease.
+    pub(super) fn may_be_shared(&self) -> bool {
+        self.is_shared() || self.replacement.as_ref().is_some_and(|new| new.terms.mode == Mode::Shared)
+    }
+
+    /// The store said whether others wait. The latest word counts.
+    pub(super) fn hear(&mut self, at: Moment, wanted: bool) {
+        if self.word.at <= at {
+            self.word = Word { at, wanted };
+        }
+        self.word_asked_at.take_if(|asked_at| *asked_at <= at);
+    }
+
+    /// What the store has said to a reader that has waited since then; nothing if its last word is too old.
+    pub(super) fn word_for(&self, now: Moment, since: Moment) -> Option<Word> {
+        Some(self.word).filter(|word| since <= word.at || now < word.at + WORD_FOR)
     }
 
     /// A turn begins with this token; `max_hold` ends it at `hold_until`.

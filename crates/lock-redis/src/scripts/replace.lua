@@ -17,7 +17,7 @@ if is_ours and kind_of(name.limit) ~= kind_of(limit) then return {'otherkind', n
 -- How many first slots of a lease go on, or nothing if this claim cannot take its place.
 local function kept_of(old_limit, members)
   if old_limit == 0 or limit == 0 then return kind_of(old_limit) == kind_of(limit) and 0 end
-  return limit ~= READERS and limit == old_limit and width <= members and width
+  return limit ~= READERS and limit == old_limit and width < members and width
 end
 
 local function grant(lease)

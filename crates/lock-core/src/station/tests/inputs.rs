@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::{ActionId, Input, Join, Reply};
-use super::rig::{Rig, error, join, millis, somebody, stranger, ttl};
+use super::rig::{Rig, error, join, millis, reader, somebody, stranger, ttl};
 use super::states::{FIRST, FLOOR, SECOND};
 use crate::{Answer, Effect, ErrorKind, Event, FencingToken, Holder, Lease, Patience, Released, Renewed, Terms};
 
@@ -18,7 +18,7 @@ pub(super) type Feed = fn(&mut Rig) -> Vec<String>;
 /// Too short a validity: most of it has passed when the answer arrives.
 const LITTLE: Duration = Duration::from_millis(4);
 
-pub(super) const INPUTS: [(&str, Feed); 54] = [
+pub(super) const INPUTS: [(&str, Feed); 58] = [
     ("join", |rig| rig.join(NEW)),
     ("join, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..join(NEW) }))),
     ("join, wait is over", |rig| {
@@ -30,6 +30,8 @@ pub(super) const INPUTS: [(&str, Feed); 54] = [
         [rig.join_for_one_answer(NEW), rig.fail(ErrorKind::Unreachable, Effect::None)].concat()
     }),
     ("join, other ttl", |rig| rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("20s")), ..join(NEW) }))),
+    ("join, reads", |rig| rig.read(NEW)),
+    ("join, reads, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..reader(NEW) }))),
     ("leave: first", |rig| rig.leave(FIRST)),
     ("leave: second", |rig| rig.leave(SECOND)),
     ("cancel: first", |rig| rig.cancel(FIRST)),
@@ -38,6 +40,7 @@ pub(super) const INPUTS: [(&str, Feed); 54] = [
     ("leave and keep: first", |rig| rig.leave_and_keep(FIRST)),
     ("replace: first, longer ttl", |rig| rig.replace(FIRST, "60s")),
     ("replace: first, shorter ttl", |rig| rig.replace(FIRST, "10s")),
+    ("replace: first, reads", |rig| rig.downgrade(FIRST)),
     ("replace: second", |rig| rig.replace(SECOND, "60s")),
     ("granted", |rig| rig.grant(11, 12)),
     ("granted, little left", |rig| {
@@ -80,7 +83,8 @@ pub(super) const INPUTS: [(&str, Feed); 54] = [
     ("released", |rig| rig.release(Ok(Released::Released))),
     ("release failed, may pass", |rig| rig.release(Err(error(ErrorKind::Unreachable, Effect::None)))),
     ("release failed for good", |rig| rig.release(Err(error(ErrorKind::Denied, Effect::None)))),
-    ("renewed", |rig| rig.renewal(rig.now, Ok(Renewed::Renewed { valid_for: Duration::from_secs(30), wanted: false }))),
+    ("renewed", |rig| rig.renewed(false)),
+    ("renewed, wanted", |rig| rig.renewed(true)),
     ("not held", |rig| rig.renewal(rig.now, Ok(Renewed::NotHeld))),
     ("renewal failed", |rig| rig.renewal(rig.now, Err(error(ErrorKind::Timeout, Effect::Unknown)))),
     ("not held, of another owner", |rig| {
@@ -109,7 +113,7 @@ pub(super) const INPUTS: [(&str, Feed); 54] = [
         let later = Answer::Queued { position, remaining, valid_for, holder, drawn: FencingToken::new(15).ok() };
         [rig.hand_over(11, 12), rig.answer(Ok(later))].concat()
     }),
-    ("event: wanted", |rig| rig.feed(Input::Event(Event::Wanted { name: "a".parse().unwrap() }))),
+    ("event: wanted", Rig::want),
     ("event: freed", |rig| rig.feed(Input::Event(Event::Freed { name: "a".parse().unwrap() }))),
     ("event: another lock freed", |rig| rig.feed(Input::Event(Event::Freed { name: "b".parse().unwrap() }))),
     ("event: recheck all", |rig| rig.feed(Input::Event(Event::RecheckAll))),

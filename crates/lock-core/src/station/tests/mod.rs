@@ -8,6 +8,7 @@ mod late;
 mod model;
 mod owing;
 mod property;
+mod reading;
 mod replacing;
 mod rig;
 mod scenario;

@@ -25,6 +25,7 @@ pub(super) struct Store {
 
 #[derive(Debug)]
 struct Held {
+    client: usize,
     lease: Lease,
     note: Note,
     ends: Moment,
@@ -71,7 +72,7 @@ impl Store {
                     let index = self.holds.iter().position(|held| held.lease.owner == old).unwrap();
                     let slots = self.holds.remove(index).lease.slots;
                     self.buried.insert(old);
-                    self.take(claim, slots.get().iter().copied(), clock(now) + claim.terms.ttl.get());
+                    self.take(client, claim, slots.get().iter().copied(), clock(now) + claim.terms.ttl.get());
                     self.hand_over(now);
                 }
                 None => {
@@ -81,14 +82,15 @@ impl Store {
                         return Ok(self.wait(now, client, claim));
                     }
                     let free = self.free_slots();
-                    self.take(claim, free, clock(now) + claim.terms.ttl.get());
+                    self.take(client, claim, free, clock(now) + claim.terms.ttl.get());
                 }
             }
         }
         self.queue.retain(|place| place.claim.owner != claim.owner);
         let held = self.holds.iter_mut().find(|held| held.lease.owner == claim.owner).expect("it holds");
         held.ends = clock(now) + claim.terms.ttl.get();
-        Ok(Answer::Granted { lease: held.lease.clone(), valid_for: claim.terms.ttl.get(), wanted: false })
+        let (lease, wanted) = (held.lease.clone(), !self.queue.is_empty());
+        Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted })
     }
 
     /// Whether the lease to replace is held, and nobody else stands in the way.
@@ -135,7 +137,8 @@ impl Store {
         };
         let remaining = last.map(|held| held.ends.since(clock(now)));
         // Where one holds at a time, its tokens are the last ones drawn.
-        let drawn = crate::FencingToken::new(self.counter).ok().filter(|_| claim.terms.mode != Mode::Exclusive);
+        let many = self.holds.iter().any(|held| held.lease.terms.mode != Mode::Exclusive);
+        let drawn = crate::FencingToken::new(self.counter).ok().filter(|_| many);
         if self.waiting == Waiting::Poll || claim.queueing == Queueing::Unwanted {
             self.queue.retain(|place| place.claim.owner != owner);
             return Answer::Busy { remaining, holder, drawn };
@@ -144,18 +147,28 @@ impl Store {
         let fresh = Place { client, claim: claim.clone(), ends: clock(now) + valid_for };
         match self.queue.iter_mut().find(|place| place.claim.owner == owner) {
             Some(place) => *place = fresh,
-            None => self.queue.push_back(fresh),
+            None => self.append(fresh),
         }
         let ahead = self.queue.iter().position(|place| place.claim.owner == owner).unwrap();
         Answer::Queued { position: u32::try_from(ahead + 1).unwrap(), remaining, valid_for, holder, drawn }
     }
 
+    /// The holders hear of the first that waits.
+    fn append(&mut self, place: Place) {
+        let wanted = || Event::Wanted { name: place.claim.name.clone() };
+        if self.queue.is_empty() && self.waiting == Waiting::QueueWithPush {
+            self.news.extend(self.holds.iter().map(|held| (held.client, wanted())));
+        }
+        self.queue.push_back(place);
+    }
+
     pub(super) fn renew(&mut self, now: Moment, leases: &[Lease]) -> Vec<Renewed> {
         self.forget_old(now);
+        let wanted = !self.queue.is_empty();
         let mut renew = |lease: &Lease| match self.holds.iter_mut().find(|held| held.lease == *lease) {
             Some(held) => {
                 held.ends = clock(now) + lease.terms.ttl.get();
-                Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false }
+                Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted }
             }
             None => Renewed::NotHeld,
         };
@@ -199,19 +212,19 @@ impl Store {
             let Some(Place { client, claim, .. }) = self.queue.pop_front() else { return };
             let valid_for = claim.terms.ttl.get().min(PLACE_MAX);
             let free = self.free_slots();
-            let lease = self.take(&claim, free, clock(now) + valid_for);
+            let lease = self.take(client, &claim, free, clock(now) + valid_for);
             if self.waiting == Waiting::QueueWithPush {
-                self.news.push((client, Event::Granted { lease, valid_for, wanted: false }));
+                self.news.push((client, Event::Granted { lease, valid_for, wanted: !self.queue.is_empty() }));
             }
         }
     }
 
-    fn take(&mut self, claim: &Claim, slots: impl IntoIterator<Item = u32>, ends: Moment) -> Lease {
+    fn take(&mut self, client: usize, claim: &Claim, slots: impl IntoIterator<Item = u32>, ends: Moment) -> Lease {
         let tokens = TokenRange::above(self.counter, claim.width).unwrap();
         self.counter = tokens.high().get();
         let slots = Slots::new(slots.into_iter().take(usize::try_from(claim.terms.mode.count()).unwrap()));
         let lease = Lease { slots, ..claim.lease(tokens) };
-        self.holds.push(Held { lease: lease.clone(), note: claim.note.clone(), ends });
+        self.holds.push(Held { client, lease: lease.clone(), note: claim.note.clone(), ends });
         lease
     }
 

@@ -61,6 +61,7 @@ impl Hung {
                 | Output::Replaced { .. }
                 | Output::Lose { .. }
                 | Output::Keep { .. }
+                | Output::Renew(_)
                 | Output::Forget(_) => {
                     panic!("nothing was granted")
                 }

@@ -26,6 +26,8 @@ enum Step {
         wait: Wait,
         attempts: Option<NonZeroU32>,
         ttl: &'static str,
+        /// At a lock.
+        mode: Mode,
         max_hold: Option<Duration>,
         /// How many permits it takes, at a semaphore.
         count: u32,
@@ -34,8 +36,8 @@ enum Step {
     Leave { client: usize, pick: usize, keep: Option<Duration> },
     /// A waiter is told to give up, although it may hold by now.
     Cancel { client: usize, pick: usize },
-    /// A holder wants another ttl, and perhaps to give back permits.
-    Replace { client: usize, pick: usize, ttl: &'static str, count: u32 },
+    /// A holder wants another ttl, and perhaps to read, to write, or to give back permits.
+    Replace { client: usize, pick: usize, ttl: &'static str, mode: Mode, count: u32 },
     /// A request reaches the store.
     Carry { pick: usize },
     /// An answer reaches its client.
@@ -79,21 +81,26 @@ fn step() -> impl Strategy<Value = Step> {
     let wait = prop_oneof![Just(Wait::Not), (1..5_000_u64).prop_map(Wait::For), Just(Wait::Forever)];
     let ttls = prop_oneof![4 => Just("3s"), 1 => Just("30s")];
     let longer = prop_oneof![Just("3s"), Just("4s"), Just("30s")];
+    let modes = prop_oneof![Just(Mode::Exclusive), Just(Mode::Shared)];
     let counts = prop_oneof![3 => Just(1), 1 => 2..5_u32];
     let attempts = proptest::option::weighted(0.2, (1..4_u32).prop_map(|attempts| NonZeroU32::new(attempts).unwrap()));
     let max_hold = proptest::option::weighted(0.2, (1..5_000_u64).prop_map(millis));
     let keep = proptest::option::weighted(0.3, (1..10_000_u64).prop_map(millis));
     let again = prop_oneof![3 => Just(Again::Never), 1 => Just(Again::Later)];
-    let hints = prop_oneof![Just(Event::RecheckAll), Just(Event::Freed { name: "a".parse().unwrap() })];
+    let name = || "a".parse().unwrap();
+    let hints = [Event::RecheckAll, Event::Freed { name: name() }, Event::Wanted { name: name() }];
+    let hints = proptest::sample::select(hints.to_vec());
     let long = prop_oneof![4 => 0..200_u64, 2 => 200..2_000_u64, 1 => 2_000..40_000_u64];
     prop_oneof![
-        4 => (client.clone(), wait, attempts, ttls, max_hold, counts.clone()).prop_map(
-            |(client, wait, attempts, ttl, max_hold, count)| Step::Join { client, wait, attempts, ttl, max_hold, count }
+        6 => (client.clone(), wait, attempts, ttls, modes.clone(), max_hold, counts.clone()).prop_map(
+            |(client, wait, attempts, ttl, mode, max_hold, count)| {
+                Step::Join { client, wait, attempts, ttl, mode, max_hold, count }
+            }
         ),
         3 => (client.clone(), pick, keep).prop_map(|(client, pick, keep)| Step::Leave { client, pick, keep }),
         1 => (client.clone(), pick).prop_map(|(client, pick)| Step::Cancel { client, pick }),
-        2 => (client.clone(), pick, longer, counts).prop_map(|(client, pick, ttl, count)| {
-            Step::Replace { client, pick, ttl, count }
+        2 => (client.clone(), pick, longer, modes, counts).prop_map(|(client, pick, ttl, mode, count)| {
+            Step::Replace { client, pick, ttl, mode, count }
         }),
         5 => pick.prop_map(|pick| Step::Carry { pick }),
         5 => pick.prop_map(|pick| Step::Answer { pick }),
@@ -112,8 +119,8 @@ fn step() -> impl Strategy<Value = Step> {
 impl World {
     fn play(&mut self, step: Step) {
         match step {
-            Step::Join { client, wait, attempts, ttl, max_hold, count } => {
-                self.play_join(client, wait, attempts, self.terms(ttl, count), max_hold);
+            Step::Join { client, wait, attempts, ttl, mode, max_hold, count } => {
+                self.play_join(client, wait, attempts, self.terms(ttl, mode, count), max_hold);
             }
             Step::Leave { client, pick, keep } => {
                 if let Some(turn) = self.pick_turn(client, pick) {
@@ -125,10 +132,10 @@ impl World {
                     self.cancel(client, turn);
                 }
             }
-            Step::Replace { client, pick, ttl, count } => {
+            Step::Replace { client, pick, ttl, mode, count } => {
                 let holders: Vec<_> = self.clients[client].holders.keys().copied().collect();
                 if let Some(turn) = holders.get(pick % holders.len().max(1)) {
-                    self.replace(client, *turn, self.terms(ttl, count));
+                    self.replace(client, *turn, self.terms(ttl, mode, count));
                 }
             }
             Step::Carry { pick } => _ = self.pick(pick, under_way).map(|index| self.carry(index)),
@@ -176,9 +183,9 @@ impl World {
         self.join(client, Join { turn, terms, patience, attempts, max_hold, note });
     }
 
-    /// These permits, as far as there are as many, or an exclusive lease.
-    fn terms(&self, length: &str, count: u32) -> Terms {
-        let mode = self.limit.map_or(Mode::Exclusive, |limit| Mode::permits(count.min(limit), limit).unwrap());
+    /// These permits, as far as there are as many, or a lease of this mode.
+    fn terms(&self, length: &str, mode: Mode, count: u32) -> Terms {
+        let mode = self.limit.map_or(mode, |limit| Mode::permits(count.min(limit), limit).unwrap());
         Terms { mode, ttl: ttl(length) }
     }
 
@@ -207,7 +214,7 @@ impl World {
 
     fn play_silence(&mut self, client: usize, tries: usize) {
         for _ in 0..tries {
-            self.play_join(client, Wait::Not, None, self.terms("30s", 1), None);
+            self.play_join(client, Wait::Not, None, self.terms("30s", Mode::Exclusive, 1), None);
             for letter in self.net.iter_mut().filter(|letter| matches!(letter.way, Way::There | Way::Back(_))) {
                 letter.way = Way::Lost;
             }
@@ -289,7 +296,7 @@ fn play(mut world: World, steps: Vec<Step>) {
     world.pass(Duration::from_secs(31), None);
     assert!(world.store.is_over(world.now), "the store still holds something: {:?}", world.store);
     for client in 0..CLIENTS {
-        world.play_join(client, Wait::Forever, None, world.terms("3s", 1), None);
+        world.play_join(client, Wait::Forever, None, world.terms("3s", Mode::Exclusive, 1), None);
     }
     world.heal();
     assert!(world.is_at_rest() && world.store.is_empty(), "something was left behind: {world:?}");
@@ -300,7 +307,7 @@ fn play(mut world: World, steps: Vec<Step>) {
 fn late_events_about_an_ended_lease_admit_nobody() {
     let mut world = World::new(policy(Waiting::QueueWithPush, RequestOrder::Unordered, 16), None, 1);
     for client in [0, 1] {
-        world.play_join(client, Wait::Forever, None, world.terms("3s", 1), None);
+        world.play_join(client, Wait::Forever, None, world.terms("3s", Mode::Exclusive, 1), None);
         world.flow(1);
     }
     let first = *world.clients[0].holders.keys().next().unwrap();
@@ -308,7 +315,7 @@ fn late_events_about_an_ended_lease_admit_nobody() {
     world.carry(0);
     // The lock was handed to the second client, which sleeps until its lease has ended and the third one holds.
     world.pass(millis(4_000), Some(1));
-    world.play_join(2, Wait::Forever, None, world.terms("3s", 1), None);
+    world.play_join(2, Wait::Forever, None, world.terms("3s", Mode::Exclusive, 1), None);
     world.carry_and_answer_last();
     world.pass(millis(1), None);
     world.carry_and_answer_last();

@@ -12,10 +12,12 @@ use crate::{
     RequestOrder, Slots, Terms, TokenRange, Ttl, Waiting,
 };
 
-/// A store with a queue that notifies waiters, and keeps the order of requests.
+/// A store with a queue that notifies waiters, and keeps the order of requests. Readers can share its locks.
 pub(super) fn told_in_order() -> Policy {
     let capabilities = Capabilities::new("test", Waiting::QueueWithPush, Durability::Process);
-    Policy::new(capabilities.with_ordering(RequestOrder::InOrder).with_abilities(&[Ability::Keep, Ability::Replace]))
+    let capabilities = capabilities.with_ordering(RequestOrder::InOrder);
+    let capabilities = capabilities.with_modes(&[ModeKind::Exclusive, ModeKind::Shared]);
+    Policy::new(capabilities.with_abilities(&[Ability::Keep, Ability::Replace]))
 }
 
 /// The same for a store that grants all modes.
@@ -50,6 +52,10 @@ pub(super) fn join(turn: u8) -> Join {
         max_hold: None,
         note: Note::from_wire("1@test"),
     }
+}
+
+pub(super) fn reader(turn: u8) -> Join {
+    Join { terms: Terms { mode: Mode::Shared, ttl: Ttl::DEFAULT }, ..join(turn) }
 }
 
 pub(super) fn tokens(low: u64, high: u64) -> TokenRange {
@@ -177,6 +183,32 @@ impl Rig {
         self.feed(Input::Leave(Leaving { turn, keep }))
     }
 
+    pub(super) fn read(&mut self, turn: u8) -> Vec<String> {
+        self.feed(Input::Join(reader(turn)))
+    }
+
+    /// Wants to continue as a reader.
+    pub(super) fn downgrade(&mut self, turn: u8) -> Vec<String> {
+        let Join { turn, terms, .. } = reader(turn);
+        self.feed(Input::Replace { turn, terms })
+    }
+
+    /// Wants to continue as a writer.
+    pub(super) fn upgrade(&mut self, turn: u8) -> Vec<String> {
+        let Join { turn, terms, .. } = join(turn);
+        self.feed(Input::Replace { turn, terms })
+    }
+
+    /// The answer to a renewal that was handed out now.
+    pub(super) fn renewed(&mut self, wanted: bool) -> Vec<String> {
+        self.renewal(self.now, Ok(Renewed::Renewed { valid_for: Duration::from_secs(30), wanted }))
+    }
+
+    /// The store reports that somebody began to wait.
+    pub(super) fn want(&mut self) -> Vec<String> {
+        self.feed(Input::Event(Event::Wanted { name: "a".parse().unwrap() }))
+    }
+
     /// Wants to continue with this ttl.
     pub(super) fn replace(&mut self, turn: u8, length: &str) -> Vec<String> {
         let (turn, terms) = (TurnId(u64::from(turn)), Terms::exclusive(ttl(length)));
@@ -237,6 +269,11 @@ impl Rig {
     pub(super) fn renewal(&mut self, asked_at: Moment, answer: Result<Renewed, BackendError>) -> Vec<String> {
         let owner = self.station.tenures.first().map_or_else(|| self.claimant(), |tenure| tenure.lease.owner);
         self.feed(Input::Renewal { owner, asked_at, answer })
+    }
+
+    /// The owner of the present lease.
+    pub(super) fn owner(&self) -> Owner {
+        self.station.tenures.first().expect("somebody holds").lease.owner
     }
 
     /// The owner of the latest claim.

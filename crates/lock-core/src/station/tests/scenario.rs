@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::super::{Input, Join};
 use super::rig::{Rig, error, holding, join, millis, none, rig, somebody, stranger, told_in_order, ttl};
-use crate::{Answer, Effect, ErrorKind, LossReason, Mode, Patience, Released, Renewed, RequestOrder, Terms, Waiting};
+use crate::{
+    Answer, Effect, ErrorKind, LossReason, Mode, ModeKind, Patience, Released, Renewed, RequestOrder, Terms, Waiting,
+};
 
 #[test]
 fn a_lock_is_acquired_and_released() {
@@ -339,7 +341,9 @@ fn if_the_first_waiter_gives_up_its_place_is_released_and_the_next_one_asks_for_
 
 #[test]
 fn a_mode_that_the_store_cannot_grant_is_rejected_without_a_request() {
-    let mut rig = Rig::new(told_in_order());
+    let mut policy = told_in_order();
+    policy.store.modes = &[ModeKind::Exclusive];
+    let mut rig = Rig::new(policy);
     let permits = Mode::Permits { count: NonZeroU32::MIN, limit: NonZeroU32::MIN };
     for (turn, mode) in [(1, Mode::Shared), (2, permits)] {
         let terms = Terms { mode, ..join(turn).terms };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::{Input, Join};
-use super::rig::{Rig, all_modes, error, join, millis, somebody, told_in_order, ttl};
+use super::rig::{Rig, all_modes, error, join, millis, reader, somebody, told_in_order, ttl};
 use crate::{
     Answer, Effect, ErrorKind, Holder, Mode, Patience, Policy, Released, Renewed, RequestOrder, Terms, Waiting,
 };
@@ -55,6 +55,80 @@ pub(super) const TENURE: &[(&str, Drive)] = &[
     ("held, a replacement timed out, the old lease is not held", replacing_the_lost),
     ("held by transfer, claim under way, a replacement is wanted", replacing_later),
 ];
+
+/// With a tenure that readers share, and maybe a quest for those who cannot join it.
+pub(super) const READING: &[(&str, Drive)] = &[
+    ("read, the word is new", || reading(&[])),
+    ("read by two, the word is old", reading_for_long),
+    ("read, the word is old and asked for", || after_long(&[reader(SECOND)])),
+    ("read, the word is old and asked for, a writer is next", || after_long(&[reader(SECOND), join(NEXT)])),
+    ("read, others wait, a reader asks", || wanted(&[reader(SECOND)])),
+    ("read, others wait, a reader waits in the queue", || queued(wanted(&[reader(SECOND)]))),
+    ("read, a writer asks", || reading(&[join(SECOND)])),
+    ("read, a writer waits in the queue, a reader is next", || queued(reading(&[join(SECOND), reader(NEXT)]))),
+    ("read, to be held alone is asked for, a reader waits", || upgrading(&[reader(SECOND)])),
+    ("read, to be held alone timed out, a writer waits in the queue", upgrading_beside_writer),
+    ("held, to be read timed out, a reader waits", downgrading),
+];
+
+/// One reader holds, and these have come after it.
+fn reading(waiters: &[Join]) -> Rig {
+    let mut rig = idle();
+    rig.read(FIRST);
+    rig.grant(10, 10);
+    waiters.iter().for_each(|waiter| _ = rig.feed(Input::Join(waiter.clone())));
+    rig
+}
+
+fn reading_for_long() -> Rig {
+    let mut rig = reading(&[reader(NEXT)]);
+    rig.pass(millis(30));
+    rig
+}
+
+/// One reader has held for a while when these come.
+fn after_long(waiters: &[Join]) -> Rig {
+    let mut rig = reading(&[]);
+    rig.pass(millis(30));
+    waiters.iter().for_each(|waiter| _ = rig.feed(Input::Join(waiter.clone())));
+    rig
+}
+
+/// One reader holds and others wait elsewhere when these come.
+fn wanted(waiters: &[Join]) -> Rig {
+    let mut rig = reading(&[]);
+    rig.want();
+    waiters.iter().for_each(|waiter| _ = rig.feed(Input::Join(waiter.clone())));
+    rig
+}
+
+fn queued(mut rig: Rig) -> Rig {
+    rig.queue_after(8);
+    rig
+}
+
+/// A reader wants to be alone, and these have come after that.
+fn upgrading(waiters: &[Join]) -> Rig {
+    let mut rig = reading(&[]);
+    rig.upgrade(FIRST);
+    waiters.iter().for_each(|waiter| _ = rig.feed(Input::Join(waiter.clone())));
+    rig
+}
+
+fn upgrading_beside_writer() -> Rig {
+    let mut rig = queued(reading(&[join(SECOND)]));
+    rig.upgrade(FIRST);
+    rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    rig
+}
+
+fn downgrading() -> Rig {
+    let mut rig = held();
+    rig.downgrade(FIRST);
+    rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    rig.read(SECOND);
+    rig
+}
 
 /// Where the name is used as a semaphore of limit 4.
 pub(super) const SEMAPHORE: &[(&str, Drive)] = &[

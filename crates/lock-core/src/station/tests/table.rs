@@ -1,6 +1,7 @@
-//! Every state and every input, as reviewed tables: of the quest, of the tenure, and of a semaphore.
+//! Every state and every input, as reviewed tables: of the quest, of the tenure, of one that readers share, and of a semaphore.
 //!
-//! They are beside this file as `quest.txt`, `tenure.txt` and `semaphore.txt` and, for readers, in `docs/machine.md`. After a change of the
+//! They are beside this file as `quest.txt`, `tenure.txt`, `reading.txt` and `semaphore.txt` and, for readers, in
+//! `docs/machine.md`. After a change of the
 //! machine, run the tests with `LEASEHOLD_BLESS=1` and review the difference.
 
 use std::fmt::Write as _;
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 
 use super::inputs::INPUTS;
 use super::rig::millis;
-use super::states::{Drive, QUEST, SEMAPHORE, TENURE};
+use super::states::{Drive, QUEST, READING, SEMAPHORE, TENURE};
 
 /// One of the tables.
 struct Table {
@@ -17,9 +18,10 @@ struct Table {
     states: &'static [(&'static str, Drive)],
 }
 
-const TABLES: [Table; 3] = [
+const TABLES: [Table; 4] = [
     Table { title: "The quest", file: "src/station/tests/quest.txt", states: QUEST },
     Table { title: "The tenure", file: "src/station/tests/tenure.txt", states: TENURE },
+    Table { title: "The shared tenure", file: "src/station/tests/reading.txt", states: READING },
     Table { title: "The semaphore", file: "src/station/tests/semaphore.txt", states: SEMAPHORE },
 ];
 

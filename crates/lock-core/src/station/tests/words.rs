@@ -46,6 +46,7 @@ pub(super) fn output(now: Moment, output: &Output) -> String {
         Output::Keep { lease, asked_at, valid_for } => {
             format!("keep {}: {}ms, asked {} ago", owner(lease.owner), valid_for.as_millis(), after(*asked_at, now))
         }
+        Output::Renew(whose) => format!("renew {}", owner(*whose)),
         Output::Forget(whose) => format!("forget {}", owner(*whose)),
     }
 }
@@ -178,7 +179,13 @@ fn asking(now: Moment, quest: &Quest) -> String {
 fn holding(now: Moment, tenure: &Tenure) -> String {
     let unanswered = unanswered(tenure.certainty);
     let error = if tenure.last_error.is_some() { ", last renewal failed" } else { "" };
-    let wanted = if tenure.wanted.is_some() { ", wanted" } else { "" };
+    let wanted = match (tenure.word.wanted, tenure.is_shared()) {
+        (false, false) => String::new(),
+        (true, false) => ", wanted".to_owned(),
+        (false, true) => format!(", not wanted {} ago", after(tenure.word.at, now)),
+        (true, true) => format!(", wanted {} ago", after(tenure.word.at, now)),
+    };
+    let asked = if tenure.word_asked_at.is_some() { ", a renewal asked for" } else { "" };
     let turn = |turn: &Turn| {
         let (token, left) = (turn.hold.token(), after(now, turn.hold.valid_until()));
         let slots = match tenure.lease.slots.get() {
@@ -189,7 +196,8 @@ fn holding(now: Moment, tenure: &Tenure) -> String {
     };
     let turns: Vec<_> = tenure.turns.iter().map(turn).collect();
     let replacement = tenure.replacement.as_ref().map_or_else(String::new, |new| replacing(now, new));
-    format!("Held by {}{wanted}{unanswered}{error}{replacement}", turns.join(" and "))
+    let held = if tenure.is_shared() { "Read" } else { "Held" };
+    format!("{held} by {}{wanted}{asked}{unanswered}{error}{replacement}", turns.join(" and "))
 }
 
 fn replacing(now: Moment, new: &Replacement) -> String {

@@ -2,6 +2,7 @@
 //!
 //! Whatever happens, the world checks what must always hold: see [`World::check`] and [`World::carry_out`].
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use super::super::progress::Progress;
 use super::super::replacement::Replacement;
 use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Station, TurnId};
 use super::model::Store;
-use crate::policy::QUESTS_MAX;
+use crate::policy::{QUESTS_MAX, WORD_FOR};
 use crate::{
     BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Event, Hold, Keep, Keeper, Lease, Mode, Moment,
     Operation, Owner, Patience, Policy, ReleaseRequest, Released, Renewed, Terms, Waiting,
@@ -38,6 +39,8 @@ pub(super) struct World {
     pub(super) limit: Option<u32>,
     /// The highest token of any admission, for each slot. A lock has one.
     admitted: BTreeMap<u32, u64>,
+    /// The highest token of any exclusive turn.
+    written: u64,
     /// Until when the lock is kept after its release, as its last holder sees it.
     kept_until: Moment,
 }
@@ -47,7 +50,13 @@ pub(super) struct Client {
     pub(super) station: Station,
     keeper: Keeper,
     pub(super) waiters: BTreeMap<TurnId, Join>,
+    /// The turn that gives up at this moment.
+    leaving: Option<TurnId>,
     pub(super) holders: BTreeMap<TurnId, Arc<Hold>>,
+    /// Holders that want to go on under other terms. One that wants to read writes nothing any more.
+    replacing: BTreeMap<TurnId, Mode>,
+    /// The owner whose renewal was last asked for before it was due, and when.
+    hastened: Option<(Owner, Moment)>,
     /// The owners whose releases said that a claim may still arrive.
     parted: BTreeSet<Owner>,
     /// Until when released locks are kept.
@@ -100,7 +109,10 @@ impl World {
                 station,
                 keeper,
                 waiters,
+                leaving: None,
                 holders: BTreeMap::new(),
+                replacing: BTreeMap::new(),
+                hastened: None,
                 parted: BTreeSet::new(),
                 keeping: BTreeMap::new(),
             }
@@ -114,6 +126,7 @@ impl World {
             turns: 0,
             limit,
             admitted: BTreeMap::new(),
+            written: 0,
             kept_until: Moment::ORIGIN,
         }
     }
@@ -131,13 +144,15 @@ impl World {
     pub(super) fn leave(&mut self, client: usize, leaving: Leaving) {
         let turn = leaving.turn;
         let held = self.clients[client].holders.remove(&turn);
-        if let (Some(hold), Some(keep)) = (held, leaving.keep.map(Keep::get)) {
+        let can_be_kept = |hold: &Arc<Hold>| hold.lease().terms.mode != Mode::Shared;
+        if let (Some(hold), Some(keep)) = (held.filter(can_be_kept), leaving.keep.map(Keep::get)) {
             // The store's clock may be as much too fast as the drift allows.
             let end = self.now + keep.saturating_sub(crate::drift(keep));
             let client = &mut self.clients[client];
             let owners = [Some(hold.lease().owner), client.replacement(hold.lease().owner)];
             client.keeping.extend(owners.into_iter().flatten().map(|owner| (owner, end)));
         }
+        self.clients[client].leaving = Some(turn);
         self.feed(client, Input::Leave(leaving));
         let left = &mut self.clients[client];
         left.waiters.remove(&turn);
@@ -155,7 +170,10 @@ impl World {
     }
 
     pub(super) fn replace(&mut self, client: usize, turn: TurnId, terms: Terms) {
-        self.feed(client, Input::Replace { turn, terms });
+        if let Entry::Vacant(wish) = self.clients[client].replacing.entry(turn) {
+            wish.insert(terms.mode);
+            self.feed(client, Input::Replace { turn, terms });
+        }
     }
 
     pub(super) fn feed(&mut self, client: usize, input: Input) {
@@ -183,13 +201,18 @@ impl World {
                     assert!(self.now < end, "turn {} was admitted after its wait", turn.0);
                 }
                 assert!(self.now >= self.kept_until, "turn {} was admitted while the lock is kept", turn.0);
-                let passed = client.waiters.values().find(|first| first.turn < turn && is_passed(first, &join));
+                let stays = |first: &&Join| client.leaving != Some(first.turn);
+                let mut before = client.waiters.range(..turn).map(|(_, first)| first).filter(stays);
+                let passed = before.find(|first| is_passed(first, &join));
                 assert!(passed.is_none(), "turn {} passed {passed:?}", turn.0);
-                assert_eq!(hold.lease().terms, join.terms, "turn {} holds under other terms", turn.0);
+                let Terms { mode, ttl } = hold.lease().terms;
+                let fits = mode == join.terms.mode && (mode == Mode::Shared || ttl == join.terms.ttl);
+                assert!(fits, "turn {} holds under other terms", turn.0);
                 client.holders.insert(turn, Arc::clone(&hold));
                 self.begin(turn, &hold);
             }
             Output::Replaced { turn, result } => {
+                client.replacing.remove(&turn);
                 let old = client.holders.get_mut(&turn).expect("only a holder's lease is replaced");
                 if let Ok(hold) = result {
                     assert!(old.check(self.now).is_ok(), "turn {} had lost its hold before", turn.0);
@@ -216,6 +239,12 @@ impl World {
                 self.net.push(Letter { client: number, content, deadline, way: Way::There });
             }
             Output::Keep { lease, asked_at, valid_for } => client.keeper.keep(lease, asked_at, valid_for),
+            Output::Renew(owner) => {
+                let last = client.hastened.replace((owner, self.now)).filter(|(last, _)| *last == owner);
+                let often = last.is_some_and(|(_, at)| self.now.since(at) < WORD_FOR);
+                assert!(!often, "client {number} had its lease renewed a moment ago");
+                client.keeper.hasten(self.now, owner);
+            }
             Output::Forget(owner) => client.keeper.forget(owner),
         }
     }
@@ -223,24 +252,33 @@ impl World {
     /// A turn begins, or continues under another lease.
     fn begin(&mut self, turn: TurnId, hold: &Hold) {
         assert!(hold.check(self.now).is_ok(), "turn {} has its hold too late", turn.0);
+        let mode = hold.lease().terms.mode;
         for (index, slot) in slots(hold.lease()).into_iter().enumerate() {
             let last = self.admitted.entry(slot).or_default();
             let token = hold.token().get() + index as u64;
-            assert!(token > *last, "token {token} of slot {slot} was admitted after {last}");
-            *last = token;
+            let floor = if mode == Mode::Shared { self.written } else { *last };
+            assert!(token > floor, "token {token} of slot {slot} was admitted after {floor}");
+            *last = token.max(*last);
+        }
+        if mode == Mode::Exclusive {
+            self.written = hold.token().get();
         }
     }
 
-    /// What holds at every moment, over all clients: no more hold than fit, no slot is held twice, and none of them relies on
-    /// more than the store keeps for it.
+    /// What holds at every moment, over all clients: no more hold than fit, no slot is held twice, no writer holds beside a
+    /// reader, and none of them relies on more than the store keeps for it.
     pub(super) fn check(&self) {
-        let holds = self.clients.iter().flat_map(|client| client.holders.values().map(move |hold| (client, hold)));
-        let live: Vec<_> = holds.filter(|(_, hold)| hold.check(self.now).is_ok()).collect();
+        let holds =
+            self.clients.iter().flat_map(|client| client.holders.iter().map(move |(turn, hold)| (client, turn, hold)));
+        let live: Vec<_> = holds.filter(|(_, _, hold)| hold.check(self.now).is_ok()).collect();
+        let (readers, others): (Vec<_>, Vec<_>) =
+            live.iter().partition(|(client, turn, hold)| client.reads(**turn, hold));
         let mut taken = BTreeSet::new();
-        for slot in live.iter().flat_map(|(client, hold)| client.slots(hold.lease())) {
+        for slot in others.iter().flat_map(|(client, _, hold)| client.slots(hold.lease())) {
             assert!(taken.insert(slot), "slot {slot} is held twice: {live:?}");
         }
-        for (client, hold) in live {
+        assert!(readers.is_empty() || others.is_empty(), "a writer holds beside a reader: {live:?}");
+        for (client, _, hold) in live {
             let limit = match hold.lease().terms.mode {
                 Mode::Exclusive | Mode::Shared => 1,
                 Mode::Permits { limit, .. } => limit.get(),
@@ -414,6 +452,11 @@ impl World {
 }
 
 impl Client {
+    /// Whether a holder writes nothing, because it reads or wants to.
+    fn reads(&self, turn: TurnId, hold: &Hold) -> bool {
+        [Some(&hold.lease().terms.mode), self.replacing.get(&turn)].contains(&Some(&Mode::Shared))
+    }
+
     /// The owner that may have replaced this one.
     fn replacement(&self, old: Owner) -> Option<Owner> {
         self.replacing(old).map(|new| new.owner)
