@@ -19,9 +19,58 @@ pub struct NamedLock<M = Exclusive>(pub(crate) Lock<Driver, M>);
 pub type Mutex = NamedLock<Exclusive>;
 
 /// The side of the readers of an [`RwLock`].
+///
+/// Readers of one client share a lease, so a reader that joins others costs no request while the store has said within
+/// 20 ms that nobody waits. The lease has the ttl of its first reader.
+///
+/// # Examples
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = lock_memory::MemoryStore::default();
+/// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+/// let catalog = client.rw_lock("catalog");
+/// let (one, two) = (catalog.read().acquire().await?, catalog.read().acquire().await?);
+/// assert!(catalog.write().try_acquire().await?.is_none());
+/// one.release().await?;
+/// let writer = two.try_upgrade().await?; // the only reader; otherwise it stays one, in the error
+/// let reader = writer.downgrade().await?; // no other writer gets in between
+/// reader.release().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # When not to use it
+/// If most holders write, or hold for a moment only, a [`Mutex`] is simpler and just as fast: readers have to tell the store of
+/// themselves as well. A reader that only needs one consistent snapshot is better served by the database's own.
 pub type ReadLock = NamedLock<Shared>;
 
 /// A lock that as many hold at a time as it has permits. Made by [`Client::semaphore`](crate::Client::semaphore).
+///
+/// Each permit is a slot with a number, which no other living holder has, and with fencing tokens of its own. The permits of
+/// a holder that dies come back when its ttl is over. Requests are served in the order in which they came, also large ones.
+///
+/// # Examples
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = lock_memory::MemoryStore::default();
+/// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+/// let gpus = client.semaphore("gpu", 4);
+/// let guard = gpus.acquire().await?;
+/// println!("use GPU {}", guard.slot()); // 0 to 3, and nobody else has it
+/// let two = gpus.acquire_many(2).await?;
+/// for (slot, token) in two.tokens() {
+///     println!("GPU {slot} can refuse tokens below {token}");
+/// }
+/// assert!(gpus.try_acquire_many(2).await?.is_none());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # When not to use it
+/// A semaphore limits how many hold at a time, and not how often: for requests per second, use a rate limiter. Permits within
+/// one process are cheaper from a semaphore of that process.
 pub type Semaphore = NamedLock<Permits>;
 
 impl<M> NamedLock<M> {
