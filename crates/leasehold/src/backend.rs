@@ -80,6 +80,6 @@ pub use lock_core::{
     Ability, Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, BlockingBackend, BlockingInspect,
     BlockingLatch, Capabilities, Certainty, Claim, Counter, Durability, Effect, ErrorKind, Event, EventSink, Fenced,
     FencingToken, Heard, Holder, Isolation, Lease, Listener, Listeners, Location, LockName, Mode, ModeKind, Moment,
-    Note, Operation, Owner, Prefix, Queueing, ReleaseRequest, Released, Renewed, RequestOrder, Terms, TokenRange, Ttl,
-    Waiting, Width, inspect, latch, node,
+    NameKind, Note, Operation, Owner, Prefix, Queueing, ReleaseRequest, Released, Renewed, RequestOrder, Slots, Terms,
+    TokenRange, Ttl, Waiting, Width, inspect, latch, node,
 };

@@ -33,5 +33,5 @@
 //! # fn main() {}
 //! ```
 
-pub use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
-pub use lock_core::{AsyncInspect, BlockingInspect};
+pub use lock_core::inspect::{Cursor, Entry, Held, Page, Query, Revoked, glob_matches};
+pub use lock_core::{AsyncInspect, BlockingInspect, Mode, Slots};
