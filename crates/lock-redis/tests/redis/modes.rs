@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use lock_core::inspect::{Query, Revoked};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, EventSink, Fenced, FencingToken, Holder, Lease,
-    LockName, Mode, Owner, Queueing, Released, Renewed, Terms, TokenRange, Ttl, Width,
+    Answer, BackendError, BlockingInspect, Certainty, Claim, Effect, ErrorKind, Event, EventSink, Fenced, FencingToken,
+    Holder, Lease, LockName, Mode, Owner, Queueing, Released, Renewed, Terms, TokenRange, Ttl, Width,
 };
+use lock_redis::RedisConfig;
 use test_support::{RedisOptions, RedisServer, RedisVersion};
 
 use crate::support::{Client, SOON, both, claim, eventually, granted, is_busy, release_of};
@@ -368,9 +369,8 @@ fn one_of_many_is_revoked_by_its_token() {
     let server = RedisServer::start();
     for (facade, client) in both(&server.url()) {
         let name: LockName = facade.parse().unwrap();
-        let inspect =
-            lock_redis::blocking::Redis::connect(&lock_redis::RedisConfig::from_url(&server.url()).unwrap()).unwrap();
-        let inspect: &dyn lock_core::BlockingInspect = &inspect;
+        let inspect = lock_redis::blocking::Redis::connect(&RedisConfig::from_url(&server.url()).unwrap()).unwrap();
+        let inspect: &dyn BlockingInspect = &inspect;
         let [first, second] = [(); 2].map(|()| asks(facade, permits(2, 5)));
         let lease = take(&client, &first);
         thread::sleep(Duration::from_millis(5));
@@ -412,6 +412,38 @@ fn a_full_server_grants_nothing_but_renews_and_releases() {
             server.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
             assert_eq!(take(&client, &waiter).slots.get(), [1, 2, 3], "{facade}: it was handed over");
             [&first, &waiter].into_iter().for_each(|claim| give_back(&client, claim));
+        }
+    }
+}
+
+#[test]
+fn the_listed_rights_suffice() {
+    let server = RedisServer::start();
+    let rights = "on >pw ~* &leasehold:inbox:* -@all +@scripting +@pubsub +info +time +get +mget +set +del +exists +incrby \
+                  +pexpire +pttl +lpop +rpush +llen +lrange +hget +hmget +hset +hdel +hlen +hvals +scan +hgetall \
+                  +pexpireat +unlink +zadd +zcard +zcount +zrange +zrem +zscore";
+    server.command::<()>(&[&["ACL", "SETUSER", "minimal"], &rights.split(' ').collect::<Vec<_>>()[..]].concat());
+    let url = format!("redis://minimal:pw@127.0.0.1:{}", server.port());
+    for (facade, client) in both(&url) {
+        for mode in [Mode::Shared, permits(2, 3)] {
+            let name = format!("{facade}:{mode:?}");
+            let (dying, living) = (brief(asks(&name, permits(1, 3))), asks(&name, mode));
+            let dying = if mode == Mode::Shared { brief(asks(&name, mode)) } else { dying };
+            take(&client, &dying);
+            let lease = take(&client, &living);
+            let waiter = queue(&client, asks(&name, if mode == Mode::Shared { Mode::Exclusive } else { mode }), 1);
+            thread::sleep(SHORT);
+            assert_eq!(client.fence(&lease, SOON), Ok(Fenced::Acknowledged), "{name}");
+            assert!(matches!(client.renew(&[lease], SOON).unwrap()[..], [Renewed::Renewed { .. }]), "{name}");
+            give_back(&client, &living);
+            let waited = take(&client, &waiter);
+            let fewer = if mode == Mode::Shared { Mode::Shared } else { permits(1, 3) };
+            let next = Claim { replaces: Some(waited.owner), ..asks(&name, fewer) };
+            let token = take(&client, &next).tokens.high();
+            let inspect = lock_redis::blocking::Redis::connect(&RedisConfig::from_url(&url).unwrap()).unwrap();
+            let inspect: &dyn BlockingInspect = &inspect;
+            assert!(inspect.holder(&next.name, SOON).unwrap().is_some(), "{name}");
+            assert_eq!(inspect.revoke(&next.name, token, SOON), Ok(Revoked::Revoked), "{name}");
         }
     }
 }
