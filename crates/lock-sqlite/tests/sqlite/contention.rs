@@ -64,7 +64,8 @@ fn readers_and_writers_of_several_clients_never_meet() {
     let inside = AtomicUsize::new(0);
     let turns = |client: &Sqlite, number: usize| {
         for turn in 0..20 {
-            let (mine, weight) = if (turn + number) % 3 == 0 { (claim("a"), WRITER) } else { (reader("a"), 1) };
+            let (mine, weight) =
+                if (turn + number).is_multiple_of(3) { (claim("a"), WRITER) } else { (reader("a"), 1) };
             wait_for(client, &mine);
             let others = inside.fetch_add(weight, Ordering::SeqCst);
             assert!(others == 0 || (weight == 1 && others < WRITER), "{others} inside when {weight} comes");
@@ -337,7 +338,7 @@ fn async_requests_take_effect_in_the_order_in_which_they_were_handed_over() {
             )
         });
         granted(a.unwrap());
-        assert_eq!(part.unwrap(), lock_core::Released::Released);
+        assert_eq!(part.unwrap(), Released::Released);
         granted(b.unwrap());
         assert_eq!(position(c.unwrap()), 1);
         for claim in [third, second] {
