@@ -1,7 +1,7 @@
 //! How requests to a node of a quorum are counted and recorded.
 
-use lock_core::{EventSink, Location, LockName};
 use lock_core::node::{Ask, QuorumNode};
+use lock_core::{EventSink, Location, LockName};
 
 use super::{Asked, Call, Faulty, owners};
 use crate::node::operation;

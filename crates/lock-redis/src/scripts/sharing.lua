@@ -143,10 +143,11 @@ function sharing()
   -- The answer to a claim whose owner has its lease already: it gets all of its time again.
   local function again(name, lease, limit, width, ttl)
     if limit ~= name.limit or limit ~= READERS and width ~= #lease.members then return OTHER_MODE end
+    -- A full server takes this, and then what follows.
+    leave(name.queue, name.waiters, lease.owner)
     redis.call('ZADD', name.holders, 'XX', 'GT', scored(name.now + ttl, lease.members))
     touched(name, name.now + ttl)
     settle(name)
-    leave(name.queue, name.waiters, lease.owner)
     return {'granted', tonumber(lease.low), tonumber(lease.high), lease.slots, redis.call('EXISTS', name.waiters)}
   end
 

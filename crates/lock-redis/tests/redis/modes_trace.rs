@@ -11,12 +11,12 @@ use lock_core::{
 };
 use lock_memory::store::{ClientId, Store};
 use lock_redis::RedisConfig;
-use test_support::RedisServer;
+use test_support::{RedisOptions, RedisServer, RedisVersion};
 
 use crate::support::{Client, SOON, both, claim, release_of};
 
 /// How many traces there are, and how many steps each has.
-const TRACES: u64 = 6;
+const TRACES: u64 = 4;
 const STEPS: u32 = 150;
 /// How many claims are known at a time.
 const KNOWN: usize = 14;
@@ -242,9 +242,17 @@ fn said(error: &BackendError) -> (lock_core::ErrorKind, lock_core::Effect, Strin
 
 #[test]
 fn the_scripts_say_what_the_reference_store_says() {
+    play_on(&RedisServer::start());
+}
+
+#[test]
+fn the_scripts_say_the_same_on_the_oldest_server() {
+    play_on(&RedisServer::start_with(RedisOptions::default().version(RedisVersion::Oldest)));
+}
+
+fn play_on(server: &RedisServer) {
     let one = env::var("LEASEHOLD_SEED").map(|seed| vec![seed.parse().unwrap()]);
     let seeds: Vec<u64> = one.unwrap_or_else(|_| (0..TRACES).collect());
-    let server = RedisServer::start();
     let inspect = || lock_redis::blocking::Redis::connect(&RedisConfig::from_url(&server.url()).unwrap()).unwrap();
     for seed in seeds {
         for (facade, client) in both(&server.url()) {
