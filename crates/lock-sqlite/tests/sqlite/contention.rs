@@ -11,12 +11,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{Answer, AsyncBackend, BlockingBackend, Claim, Effect, ErrorKind, Holder, Lease, Terms};
+use lock_core::{Answer, AsyncBackend, BlockingBackend, Claim, Effect, ErrorKind, Holder, Lease, Released, Terms};
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 use test_support::bounds::status_of;
 
-use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, position, release_of, secs, ttl};
+use crate::rig::{
+    Ask, Rig, WITHIN, busy, claim, granted, impatient, low, permits, position, reader, release_of, secs, ttl,
+};
 
 /// Asks until it is this claim's turn.
 fn wait_for(client: &Sqlite, claim: &Claim) -> Lease {
@@ -53,6 +55,57 @@ fn threads_with_clients_of_their_own_exclude_each_other() {
     let tokens = tokens.into_inner().unwrap();
     assert_eq!(tokens.len(), 150);
     assert!(tokens.is_sorted_by(|earlier, later| earlier < later), "{tokens:?}");
+}
+
+#[test]
+fn readers_and_writers_of_several_clients_never_meet() {
+    const WRITER: usize = 1000;
+    let rig = Rig::new();
+    let inside = AtomicUsize::new(0);
+    let turns = |client: &Sqlite, number: usize| {
+        for turn in 0..20 {
+            let (mine, weight) =
+                if (turn + number).is_multiple_of(3) { (claim("a"), WRITER) } else { (reader("a"), 1) };
+            wait_for(client, &mine);
+            let others = inside.fetch_add(weight, Ordering::SeqCst);
+            assert!(others == 0 || (weight == 1 && others < WRITER), "{others} inside when {weight} comes");
+            thread::sleep(Duration::from_millis(1));
+            inside.fetch_sub(weight, Ordering::SeqCst);
+            assert_eq!(client.part(&mine), Released::Released);
+        }
+    };
+    thread::scope(|scope| {
+        for number in 0..6 {
+            let (client, turns) = (rig.client(), &turns);
+            scope.spawn(move || turns(&client, number));
+        }
+    });
+    assert_eq!((rig.rows("locks"), rig.rows("holds"), rig.rows("queue")), (0, 0, 0));
+}
+
+#[test]
+fn no_slot_is_taken_twice_by_several_clients() {
+    let rig = Rig::new();
+    let taken: [AtomicBool; 4] = Default::default();
+    let turns = |client: &Sqlite, number: u32| {
+        for turn in 0..20 {
+            let mine = permits("a", (turn + number) % 3 + 1, 4);
+            let lease = wait_for(client, &mine);
+            let slots = || lease.slots.get().iter().map(|slot| &taken[usize::try_from(*slot).unwrap()]);
+            assert_eq!(u64::try_from(slots().count()).unwrap(), lease.tokens.width().get());
+            slots().for_each(|slot| assert!(!slot.swap(true, Ordering::SeqCst)));
+            thread::sleep(Duration::from_millis(1));
+            slots().for_each(|slot| slot.store(false, Ordering::SeqCst));
+            assert_eq!(client.part(&mine), Released::Released);
+        }
+    };
+    thread::scope(|scope| {
+        for number in 0..6 {
+            let (client, turns) = (rig.client(), &turns);
+            scope.spawn(move || turns(&client, number));
+        }
+    });
+    assert_eq!((rig.rows("locks"), rig.rows("holds"), rig.rows("queue")), (0, 0, 0));
 }
 
 #[test]
@@ -285,7 +338,7 @@ fn async_requests_take_effect_in_the_order_in_which_they_were_handed_over() {
             )
         });
         granted(a.unwrap());
-        assert_eq!(part.unwrap(), lock_core::Released::Released);
+        assert_eq!(part.unwrap(), Released::Released);
         granted(b.unwrap());
         assert_eq!(position(c.unwrap()), 1);
         for claim in [third, second] {

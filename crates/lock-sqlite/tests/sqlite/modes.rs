@@ -2,7 +2,8 @@
 
 use lock_core::inspect::Revoked;
 use lock_core::{
-    Answer, BlockingBackend, Claim, Effect, ErrorKind, Event, Fenced, Holder, Queueing, Released, Renewed,
+    Answer, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Event, Fenced, Holder, Queueing, ReleaseRequest,
+    Released, Renewed,
 };
 
 use crate::rig::{
@@ -279,7 +280,7 @@ fn a_late_claim_of_a_reader_that_was_given_up_is_refused() {
     let client = rig.client();
     let (one, two) = (reader("a"), reader("a"));
     granted(client.ask(&two));
-    let unsure = lock_core::ReleaseRequest { certainty: lock_core::Certainty::Unknown, ..release_of(&one) };
+    let unsure = ReleaseRequest { certainty: Certainty::Unknown, ..release_of(&one) };
     assert_eq!(client.release(&unsure, WITHIN).unwrap(), Released::NotHeld);
     assert_eq!(client.refusal(&one).kind(), ErrorKind::Protocol);
     assert_eq!(client.part(&two), Released::Released);
