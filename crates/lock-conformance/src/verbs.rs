@@ -1,10 +1,7 @@
 //! The four verbs of an async or a blocking backend, and the claims that cases make.
 
 use std::fmt;
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
@@ -57,7 +54,7 @@ pub(crate) fn in_mode(mode: Mode, claim: Claim) -> Claim {
     Claim { terms: Terms { mode, ..claim.terms }, width, ..claim }
 }
 
-fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
+pub(crate) fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
     ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty, keep: None }
 }
 
@@ -71,24 +68,9 @@ pub(crate) fn replacing(old: &Claim) -> Claim {
 #[derive(Debug)]
 pub struct Verbs {
     backend: Arc<dyn BlockingBackend>,
-    /// The same backend, if it takes several requests of one task at the same time.
-    at_once: Option<Arc<OnRuntime>>,
+    /// The same backend, if it is an async one.
+    nonblocking: Option<Arc<OnRuntime>>,
     within: Duration,
-}
-
-/// One of several requests of a task that does not wait for the answers in between.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Ask<'a> {
-    Acquire(&'a Claim),
-    Release(&'a Claim),
-}
-
-/// The answer to such a request: whether it was granted, or what it released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
-    Granted,
-    Denied,
-    Released(Released),
 }
 
 /// The answer to a claim that is refused or queued.
@@ -100,16 +82,21 @@ pub(crate) struct PutOff {
 
 impl Verbs {
     pub(crate) fn of_blocking(backend: Arc<dyn BlockingBackend>) -> Self {
-        Self { backend, at_once: None, within: WITHIN }
+        Self { backend, nonblocking: None, within: WITHIN }
     }
 
     pub(crate) fn of_nonblocking(backend: Arc<dyn AsyncBackend>, runtime: Handle) -> Self {
         let both = Arc::new(OnRuntime { backend, runtime });
-        Self { at_once: Some(Arc::clone(&both)), ..Self::of_blocking(both) }
+        Self { nonblocking: Some(Arc::clone(&both)), ..Self::of_blocking(both) }
     }
 
     pub(crate) fn within(self, within: Duration) -> Self {
         Self { within, ..self }
+    }
+
+    /// The backend if it is an async one, where it runs, and how long its requests may take.
+    pub(crate) fn nonblocking(&self) -> Option<(&dyn AsyncBackend, &Handle, Duration)> {
+        self.nonblocking.as_ref().map(|both| (&*both.backend, &both.runtime, self.within))
     }
 
     pub(crate) fn capabilities(&self) -> Capabilities {
@@ -206,14 +193,6 @@ impl Verbs {
         self.try_release(claim, Certainty::Answered).unwrap()
     }
 
-    /// Makes all requests in this order before it waits for the first answer. `None` if the backend is a blocking one,
-    /// whose requests come from different threads if they are under way together.
-    pub(crate) fn at_once(&self, asks: &[Ask<'_>]) -> Option<Vec<Said>> {
-        let OnRuntime { backend, runtime } = &**self.at_once.as_ref()?;
-        let said = asks.iter().map(|ask| said(&**backend, *ask, self.within));
-        Some(runtime.block_on(all(said.collect())))
-    }
-
     /// Releases a lock that is to become free only after this time.
     #[track_caller]
     pub(crate) fn keep(&self, claim: &Claim, keep: Duration) -> Released {
@@ -264,40 +243,6 @@ impl Verbs {
     fn view(&self) -> &dyn BlockingInspect {
         self.backend.inspect().expect("the store has a view for operators")
     }
-}
-
-fn said<'a>(
-    backend: &'a dyn AsyncBackend,
-    ask: Ask<'a>,
-    within: Duration,
-) -> Pin<Box<dyn Future<Output = Said> + Send + 'a>> {
-    Box::pin(async move {
-        match ask {
-            Ask::Acquire(claim) => match backend.acquire(claim, within).await.unwrap() {
-                Answer::Granted { .. } => Said::Granted,
-                Answer::Queued { .. } | Answer::Busy { .. } => Said::Denied,
-            },
-            Ask::Release(claim) => {
-                let request = release_of(claim, Certainty::Answered);
-                Said::Released(backend.release(&request, within).await.unwrap())
-            }
-        }
-    })
-}
-
-/// Polls all of these in their order until each has its answer.
-async fn all<T: Send>(mut asked: Vec<Pin<Box<dyn Future<Output = T> + Send + '_>>>) -> Vec<T> {
-    let mut answers: Vec<Option<T>> = asked.iter().map(|_| None).collect();
-    poll_fn(|cx| {
-        for (asked, answer) in asked.iter_mut().zip(&mut answers).filter(|(_, answer)| answer.is_none()) {
-            if let Poll::Ready(said) = asked.as_mut().poll(cx) {
-                *answer = Some(said);
-            }
-        }
-        if answers.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    answers.into_iter().flatten().collect()
 }
 
 /// An async backend whose calls are waited for, so that all cases can be written as blocking ones.
