@@ -105,9 +105,6 @@
 //! | [`ConnectError`] | `Backend` as above; otherwise fix the URL or the host as the error says |
 //! | [`Lost`], at any time while the lock is held, and from `release` | stop the work. Acquire again, and start from what the resource has stored |
 //! | [`ReleaseError::Backend`] | nothing: the lock was held until it was released, and the release is repeated in the background |
-//! | [`AcquireAllError`] | it names the lock of the set, and has its error: one of the above |
-//! | [`ReentrantError::Lost`] | drop all guards of the lost hold, then as for `Lost` |
-//! | [`ReleaseAllError`] | if [`lost`](ReleaseAllError::lost) names a lock, as for `Lost`; otherwise nothing |
 //!
 //! You never have to clean up: whatever a failed call may have left at the store is released in the background, or expires
 //! with the ttl. [`Effect`] says whether a failed request may have taken effect.
@@ -117,57 +114,11 @@
 //! `Mutex::try_acquire_or_holder` says who holds a lock that is not free. `Client::inspect` lists locks and ends leases (see
 //! [`inspect`]). `Guard::share` makes a guard with clones for several tasks or threads; the last clone releases the lock.
 //!
-//! # Several locks at once
+//! # Beyond single locks
 //!
-//! `locks.all(names)` acquires and releases several locks as one. Import [`Kit`] to call it. Sets of locks never wait for each
-//! other in a circle, in whatever order their names are given. A free set takes one round trip, whatever its size. The
-//! function `all` does that for mutexes of several clients, also of different stores.
-//!
-//! ```
-//! # #[cfg(all(feature = "async", feature = "memory"))]
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let locks = leasehold::connect("memory:").await?;
-//! use std::time::Duration;
-//! use leasehold::Kit;
-//!
-//! let guard = locks.all(["account:7", "account:3"]).wait(Duration::from_secs(5)).acquire().await?;
-//! for (name, token) in guard.tokens() {
-//!     println!("{name} has token {token}");
-//! }
-//! guard.release().await?; // an error if any of them had been lost
-//! # Ok(())
-//! # }
-//! # #[cfg(not(all(feature = "async", feature = "memory")))]
-//! # fn main() {}
-//! ```
-//!
-//! # Re-entrant locks
-//!
-//! `locks.reentrant(name)` is a lock that its holder can acquire again, without a request to the store and with the same
-//! fencing token. With plain threads, the holder is a thread. In async code it is a guard, which you pass on: neither a
-//! thread nor a task says there which calls belong together.
-//!
-//! ```
-//! # #[cfg(all(feature = "blocking", feature = "memory"))]
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let locks = leasehold::blocking::connect("memory:")?;
-//! use leasehold::blocking::Kit;
-//!
-//! let outer = locks.reentrant("order:7").acquire()?;
-//! let inner = locks.reentrant("order:7").acquire()?; // in a function that is called meanwhile
-//! assert_eq!(inner.fencing_token(), outer.fencing_token());
-//! inner.release()?; // the lock stays held
-//! outer.release()?; // the last guard releases it
-//! # Ok(())
-//! # }
-//! # #[cfg(not(all(feature = "blocking", feature = "memory")))]
-//! # fn main() {}
-//! ```
-//!
-//! # Waiting for others
-//!
-//! `Client::latch` waits until a number of processes has arrived, such as all parts of a job: see [`latch`].
+//! `locks.all(names)` acquires several locks as one, without deadlocks. `locks.reentrant(name)` is a lock that its holder can
+//! acquire again. Both are methods of the trait [`Kit`]; see [`kit`]. `locks.latch(name)` waits until a number of processes
+//! has arrived, such as all parts of a job; see [`latch`].
 //!
 //! # Observability
 //!
@@ -203,19 +154,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! A client can acquire locks through a pool, and open connections of its own for what a pool cannot do: notify
-//! waiters, and renew leases and release locks however busy the pool is. (`leasehold::blocking`: through an r2d2 pool.)
-//!
-//! ```no_run
-//! # #[cfg(feature = "deadpool")]
-//! # async fn of(pool: leasehold::redis::nonblocking::Pool) -> Result<(), Box<dyn std::error::Error>> {
-//! use leasehold::FromRedis;
-//!
-//! let locks = leasehold::Client::from_pool(pool).push("redis://127.0.0.1").connect().await?;
-//! # drop(locks);
-//! # Ok(())
-//! # }
-//! ```
+//! `Client::from_pool(pool).push("redis://127.0.0.1").connect().await?` acquires locks through a pool, and opens connections of
+//! its own to notify waiters, renew leases and release locks, however busy the pool is. (r2d2 in `leasehold::blocking`.)
 //!
 //! # Testing your code
 //!
@@ -324,6 +264,7 @@ mod connect;
 #[cfg(all(feature = "async", feature = "redis"))]
 mod from_redis;
 pub mod inspect;
+pub mod kit;
 pub mod latch;
 #[cfg(feature = "async")]
 mod nonblocking;
@@ -338,6 +279,8 @@ pub use from_redis::FromRedis;
 #[cfg(feature = "deadpool")]
 pub use from_redis::PoolBuilder;
 #[cfg(feature = "async")]
+pub use kit::{Kit, all};
+#[cfg(feature = "async")]
 pub use lock_async::{Builder, Client, Guard, Latch, LossWatch, Mutex, SharedGuard};
 pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, Lateness,
@@ -346,10 +289,6 @@ pub use lock_core::{
 pub use lock_host::{
     Clock, HostClock, LockOptions, ManualClock, Proof, ReleaseError, SharedClock, VerifyError, WhileHeldError,
 };
-#[cfg(feature = "async")]
-pub use lock_kit::nonblocking::{All, AllGuard, AllWatch, Kit, Reentrant, all};
-#[cfg(any(feature = "async", feature = "blocking"))]
-pub use lock_kit::{AcquireAllError, Guards, ReentrantError, ReleaseAllError};
 #[cfg(feature = "memory")]
 pub use lock_memory as memory;
 #[cfg(feature = "redis")]

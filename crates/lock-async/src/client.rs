@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use crate::driver::Driver;
 use crate::keeper;
 use crate::latch::Latch;
-use crate::mutex::Mutex;
+use crate::mutex::{Mutex, NamedLock, RwLock, Semaphore};
 
 /// A client of one store. Cheap to clone; all clones share their stations, one keeper and one driver.
 ///

@@ -13,14 +13,15 @@ use std::time::Duration;
 
 use futures_util::future::FutureExt;
 use lock_core::station::{Action, Input, Leaving, TurnId};
-use lock_core::{AsyncBackend, ReleaseRequest};
+use lock_core::{AsyncBackend, Mode, ReleaseRequest};
+use lock_host::Held;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::generations::Flushed;
 use crate::own::Running;
-use crate::tasks::{Ended, Tasks};
+use crate::tasks::{Ended, Tasks, Verdict};
 use crate::work::{FinalFlush, Job, Loops, Runtime, Work, WorkQueue, WorkSender, drive};
 
 /// A station with the tasks that wait or hold there.
@@ -127,6 +128,18 @@ pub(crate) async fn end(site: &Site, turn: TurnId) -> Option<Ended> {
     let (sender, ended) = oneshot::channel();
     drop(leave(site, turn, Some(sender)));
     answer(site, turn, ended).await
+}
+
+/// Asks for a hold to go on in another mode, and waits for the verdict; `None` if it is lost first.
+pub(crate) async fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verdict> {
+    let (sender, verdict) = oneshot::channel();
+    let (site, turn) = (held.site(), held.turn());
+    let mut inner = site.lock();
+    if inner.waiters.hear_change(turn, sender) {
+        site.feed(&mut inner, held.change(mode));
+    }
+    drop(inner);
+    answer(site, turn, verdict).await
 }
 
 /// Leaves the line, or ends the hold; `ended` gets the outcome, if the turn has not ended yet.

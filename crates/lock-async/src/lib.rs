@@ -27,8 +27,8 @@ mod work;
 
 pub use client::{Builder, Client};
 pub use driver::runtime;
-pub use guard::Guard;
+pub use guard::{Guard, PermitGuard, ReadGuard};
 pub use latch::Latch;
 pub use loss::LossWatch;
-pub use mutex::Mutex;
+pub use mutex::{Mutex, NamedLock, ReadLock, RwLock, Semaphore};
 pub use shared::SharedGuard;

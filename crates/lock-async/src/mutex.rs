@@ -1,21 +1,30 @@
 //! A lock by its name, and how to hold it.
 
 use lock_core::{AcquireError, Busy, Refusal};
-use lock_host::{Asking, Held, Lock, WhileHeldError, counted};
+use lock_host::{Asking, Exclusive, Held, Lock, Permits, Shared, WhileHeldError, counted};
 
 use crate::driver::{Driver, answer};
-use crate::guard::Guard;
+use crate::guard::{Guard, PermitGuard};
 use crate::tasks::Tasks;
 
-/// A lock by its name, and how to hold it. Made by [`Client::mutex`](crate::Client::mutex).
+/// A lock by its name, and how to hold it: a [`Mutex`] or a [`Semaphore`].
 ///
 /// No request is sent before [`acquire`](Self::acquire) or another method that acquires, which also reports an invalid
-/// name or option. A mutex can be acquired any number of times.
-#[derive(Clone, Debug)]
-#[must_use = "a mutex does nothing until it is acquired"]
-pub struct Mutex(pub(crate) Lock<Driver>);
+/// name or option. It can be acquired any number of times.
+#[derive(Debug)]
+#[must_use = "a lock does nothing until it is acquired"]
+pub struct NamedLock<M = Exclusive>(pub(crate) Lock<Driver, M>);
 
-impl Mutex {
+/// A lock that one holds at a time. Made by [`Client::mutex`](crate::Client::mutex).
+pub type Mutex = NamedLock<Exclusive>;
+
+/// The side of the readers of an [`RwLock`].
+pub type ReadLock = NamedLock<Shared>;
+
+/// A lock that as many hold at a time as it has permits. Made by [`Client::semaphore`](crate::Client::semaphore).
+pub type Semaphore = NamedLock<Permits>;
+
+impl<M> NamedLock<M> {
     lock_host::option_setters!();
 
     /// Waits for the lock.
@@ -28,7 +37,7 @@ impl Mutex {
     /// Dropping the future gives up the wait. Its lease or place at the store is released in the background, at once if
     /// the store answers. Anything that drops the future cancels the wait: `tokio::select!`, `tokio::time::timeout`, an
     /// aborted task, or the `run_until_cancelled` of a token.
-    pub async fn acquire(&self) -> Result<Guard, AcquireError> {
+    pub async fn acquire(&self) -> Result<Guard<M>, AcquireError> {
         let asking = self.0.ask()?;
         asking.waited(take_turn(&asking).await).map(Guard)
     }
@@ -41,7 +50,7 @@ impl Mutex {
     ///
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
-    pub async fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
+    pub async fn try_acquire(&self) -> Result<Option<Guard<M>>, AcquireError> {
         Ok(self.try_acquire_or_holder().await?.ok())
     }
 
@@ -69,7 +78,7 @@ impl Mutex {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn try_acquire_or_holder(&self) -> Result<Result<Guard, Busy>, AcquireError> {
+    pub async fn try_acquire_or_holder(&self) -> Result<Result<Guard<M>, Busy>, AcquireError> {
         let asking = self.0.ask()?.at_once();
         asking.tried(take_turn(&asking).await.map(Guard))
     }
@@ -86,7 +95,7 @@ impl Mutex {
     ///
     /// # Cancel safety
     /// Dropping the future drops the work and releases the lock in the background.
-    pub async fn run_while_held<T>(&self, work: impl AsyncFnOnce(&Guard) -> T) -> Result<T, WhileHeldError> {
+    pub async fn run_while_held<T>(&self, work: impl AsyncFnOnce(&Guard<M>) -> T) -> Result<T, WhileHeldError> {
         let guard = self.acquire().await?;
         let done = tokio::select! {
             biased;
@@ -125,14 +134,45 @@ impl Mutex {
     /// ```
     pub async fn try_run_while_held<T, E: From<WhileHeldError>>(
         &self,
-        work: impl AsyncFnOnce(&Guard) -> Result<T, E>,
+        work: impl AsyncFnOnce(&Guard<M>) -> Result<T, E>,
     ) -> Result<T, E> {
         self.run_while_held(work).await?
     }
 }
 
+impl Semaphore {
+    /// Waits for so many permits, which are granted together.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire); `Invalid` for none, and for more than there are.
+    ///
+    /// # Cancel safety
+    /// As [`acquire`](Self::acquire).
+    pub async fn acquire_many(&self, count: u32) -> Result<PermitGuard, AcquireError> {
+        Self(self.0.with_count(count)).acquire().await
+    }
+
+    /// Takes so many permits if they are free; `None` if they are not.
+    ///
+    /// # Errors
+    /// As [`try_acquire`](Self::try_acquire); `Invalid` for none, and for more than there are.
+    ///
+    /// # Cancel safety
+    /// As [`acquire`](Self::acquire).
+    pub async fn try_acquire_many(&self, count: u32) -> Result<Option<PermitGuard>, AcquireError> {
+        Self(self.0.with_count(count)).try_acquire().await
+    }
+}
+
+// Not derived: the clone of a lock needs no clone of its marker.
+impl<M> Clone for NamedLock<M> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
 /// Waits for a turn, for a guard of any kind.
-async fn take_turn(asking: &Asking<'_, Driver>) -> Result<Held<Driver>, Refusal> {
+async fn take_turn<M>(asking: &Asking<'_, Driver, M>) -> Result<Held<Driver, M>, Refusal> {
     loop {
         let (turn, verdict) = asking.join(Tasks::begin);
         let verdict = answer(turn.site(), turn.id(), verdict).await;
@@ -142,3 +182,5 @@ async fn take_turn(asking: &Asking<'_, Driver>) -> Result<Held<Driver>, Refusal>
         }
     }
 }
+
+lock_host::kinds!();

@@ -35,7 +35,13 @@ pub(crate) struct Tasks {
 /// A task that waits or holds.
 enum Task {
     Waits(oneshot::Sender<Verdict>),
-    Holds { hold: Arc<Hold>, ended: Option<oneshot::Sender<Ended>> },
+    Holds { hold: Arc<Hold>, hears: Option<Hears> },
+}
+
+/// What a task that holds waits for.
+enum Hears {
+    End(oneshot::Sender<Ended>),
+    Change(oneshot::Sender<Verdict>),
 }
 
 impl Tasks {
@@ -47,9 +53,18 @@ impl Tasks {
     }
 
     /// Sets the receiver of a hold's outcome. Returns false if the turn has already ended.
-    pub(crate) fn hear_end(&mut self, turn: TurnId, hears: Option<oneshot::Sender<Ended>>) -> bool {
+    pub(crate) fn hear_end(&mut self, turn: TurnId, ended: Option<oneshot::Sender<Ended>>) -> bool {
+        self.hear(turn, ended.map(Hears::End))
+    }
+
+    /// Sets the receiver of the verdict on a hold's change. Returns false if the turn has already ended.
+    pub(crate) fn hear_change(&mut self, turn: TurnId, verdict: oneshot::Sender<Verdict>) -> bool {
+        self.hear(turn, Some(Hears::Change(verdict)))
+    }
+
+    fn hear(&mut self, turn: TurnId, what: Option<Hears>) -> bool {
         match self.by_turn.get_mut(turn) {
-            Some(Task::Holds { ended, .. }) => *ended = hears,
+            Some(Task::Holds { hears, .. }) => *hears = what,
             Some(Task::Waits(_)) => {}
             None => return false,
         }
@@ -78,7 +93,7 @@ impl Tasks {
 impl Waiters for Tasks {
     fn admit(&mut self, turn: TurnId, hold: Arc<Hold>) {
         let Some(task) = self.by_turn.get_mut(turn) else { return };
-        let holds = Task::Holds { hold: Arc::clone(&hold), ended: None };
+        let holds = Task::Holds { hold: Arc::clone(&hold), hears: None };
         if let Task::Waits(sender) = mem::replace(task, holds) {
             // If the acquire was dropped, there is no receiver, and the drop ends the turn.
             _ = sender.send(Ok(hold));
@@ -91,12 +106,22 @@ impl Waiters for Tasks {
         }
     }
 
+    fn replaced(&mut self, turn: TurnId, result: Verdict) {
+        let Some(Task::Holds { hold, hears }) = self.by_turn.get_mut(turn) else { return };
+        if let Ok(new) = &result {
+            *hold = Arc::clone(new);
+        }
+        if let Some(Hears::Change(verdict)) = hears.take() {
+            _ = verdict.send(result);
+        }
+    }
+
     fn lose(&mut self, turn: TurnId, _: LossReason) {
         self.remove(turn);
     }
 
     fn end(&mut self, turn: TurnId, result: Result<Released, BackendError>) {
-        if let Some(Task::Holds { ended: Some(ended), .. }) = self.remove(turn) {
+        if let Some(Task::Holds { hears: Some(Hears::End(ended)), .. }) = self.remove(turn) {
             _ = ended.send(result);
         }
     }
@@ -141,7 +166,7 @@ mod tests {
             let mutex = client.mutex("a");
             _ = tokio::time::timeout(Duration::from_micros(10), mutex.acquire()).await;
         }
-        let site = client.0.find(&"a".parse().unwrap()).unwrap();
+        let site = client.0.find(&"a".parse().unwrap(), lock_core::NameKind::Lock).unwrap();
         let turns = site.lock().waiters.turns();
         assert_eq!(turns.len(), 2, "{turns:?}");
         drop(guard);

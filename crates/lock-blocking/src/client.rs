@@ -9,7 +9,7 @@ use crate::closing;
 use crate::driver::Driver;
 use crate::keeper;
 use crate::latch::Latch;
-use crate::mutex::Mutex;
+use crate::mutex::{Mutex, NamedLock, RwLock, Semaphore};
 use crate::sync::{Arc, Condvar};
 
 /// A client of one store. Cheap to clone; all clones share their stations and one keeper.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lock_core::station::{Action, Input, Leaving, Reply, Request, TurnId};
-use lock_core::{BlockingBackend, Operation, ReleaseRequest};
-use lock_host::{NAP_MAX, Pool, Work, caught};
+use lock_core::{BlockingBackend, Mode, Operation, ReleaseRequest};
+use lock_host::{Held, NAP_MAX, Pool, Work, caught};
 
 use crate::sync::Arc;
 use crate::threads::{End, Presence, Thread, Threads, Verdict};
@@ -92,6 +92,22 @@ pub(crate) fn verdict(site: &Site, turn: TurnId) -> Verdict {
         }
         inner.waiters.by_turn.remove(&turn);
     }
+    find_hands(site, &mut inner.waiters);
+    verdict
+}
+
+/// Asks for a hold to go on in another mode, and waits for the verdict; `None` if it is lost first.
+pub(crate) fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verdict> {
+    let (site, turn) = (held.site(), held.turn());
+    let mut inner = site.lock();
+    inner.waiters.get_mut(turn)?.presence = Presence::Here;
+    site.feed(&mut inner, held.change(mode));
+    let done = |thread: &mut Thread| {
+        let verdict = thread.verdict.take();
+        (verdict.is_some() || thread.ended.is_some()).then_some(verdict)
+    };
+    let (mut inner, verdict) = work(site, inner, turn, done);
+    inner.waiters.be(turn, Presence::Away);
     find_hands(site, &mut inner.waiters);
     verdict
 }

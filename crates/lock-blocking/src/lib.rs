@@ -27,9 +27,9 @@ mod sync;
 mod threads;
 
 pub use client::{Builder, Client};
-pub use guard::Guard;
+pub use guard::{Guard, PermitGuard, ReadGuard};
 pub use latch::Latch;
 pub use lock_host::CancelToken;
 pub use loss::LossWatch;
-pub use mutex::Mutex;
+pub use mutex::{Mutex, NamedLock, ReadLock, RwLock, Semaphore};
 pub use shared::SharedGuard;

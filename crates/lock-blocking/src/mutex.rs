@@ -1,21 +1,30 @@
 //! A lock by its name, and how to hold it.
 
 use lock_core::{AcquireError, Busy, Refusal};
-use lock_host::{Asking, CancelToken, Held, Lock, WhileHeldError, counted};
+use lock_host::{Asking, CancelToken, Exclusive, Held, Lock, Permits, Shared, WhileHeldError, counted};
 
 use crate::driver::{Driver, verdict};
-use crate::guard::Guard;
+use crate::guard::{Guard, PermitGuard};
 use crate::threads::Threads;
 
-/// A lock by its name, and how to hold it. Made by [`Client::mutex`](crate::Client::mutex).
+/// A lock by its name, and how to hold it: a [`Mutex`] or a [`Semaphore`].
 ///
 /// No request is sent before [`acquire`](Self::acquire) or another method that acquires, which also reports an invalid
-/// name or option. A mutex can be acquired any number of times.
-#[derive(Clone, Debug)]
-#[must_use = "a mutex does nothing until it is acquired"]
-pub struct Mutex(pub(crate) Lock<Driver>);
+/// name or option. It can be acquired any number of times.
+#[derive(Debug)]
+#[must_use = "a lock does nothing until it is acquired"]
+pub struct NamedLock<M = Exclusive>(pub(crate) Lock<Driver, M>);
 
-impl Mutex {
+/// A lock that one holds at a time. Made by [`Client::mutex`](crate::Client::mutex).
+pub type Mutex = NamedLock<Exclusive>;
+
+/// The side of the readers of an [`RwLock`].
+pub type ReadLock = NamedLock<Shared>;
+
+/// A lock that as many hold at a time as it has permits. Made by [`Client::semaphore`](crate::Client::semaphore).
+pub type Semaphore = NamedLock<Permits>;
+
+impl<M> NamedLock<M> {
     lock_host::option_setters!();
 
     /// Waits for the lock.
@@ -27,7 +36,7 @@ impl Mutex {
     /// # Blocking
     /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts: one for a request that is under way
     /// at the end, one to release what the wait left at the store.
-    pub fn acquire(&self) -> Result<Guard, AcquireError> {
+    pub fn acquire(&self) -> Result<Guard<M>, AcquireError> {
         let asking = self.0.ask()?;
         asking.waited(take_turn(&asking)).map(Guard)
     }
@@ -62,7 +71,7 @@ impl Mutex {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn acquire_with(&self, cancel: &CancelToken) -> Result<Guard, AcquireError> {
+    pub fn acquire_with(&self, cancel: &CancelToken) -> Result<Guard<M>, AcquireError> {
         let asking = self.0.ask()?.cancelled_by(cancel)?;
         asking.waited(take_turn(&asking)).map(Guard)
     }
@@ -75,7 +84,7 @@ impl Mutex {
     ///
     /// # Blocking
     /// For at most two operation timeouts.
-    pub fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
+    pub fn try_acquire(&self) -> Result<Option<Guard<M>>, AcquireError> {
         Ok(self.try_acquire_or_holder()?.ok())
     }
 
@@ -102,7 +111,7 @@ impl Mutex {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn try_acquire_or_holder(&self) -> Result<Result<Guard, Busy>, AcquireError> {
+    pub fn try_acquire_or_holder(&self) -> Result<Result<Guard<M>, Busy>, AcquireError> {
         let asking = self.0.ask()?.at_once();
         asking.tried(take_turn(&asking).map(Guard))
     }
@@ -121,7 +130,7 @@ impl Mutex {
     ///
     /// # Blocking
     /// As [`acquire`](Self::acquire), then for as long as the work takes, then for an operation timeout.
-    pub fn run_while_held<T>(&self, work: impl FnOnce(&Guard) -> T) -> Result<T, WhileHeldError> {
+    pub fn run_while_held<T>(&self, work: impl FnOnce(&Guard<M>) -> T) -> Result<T, WhileHeldError> {
         let guard = self.acquire()?;
         let done = work(&guard);
         counted(Ok(done), guard.release())
@@ -155,14 +164,45 @@ impl Mutex {
     /// ```
     pub fn try_run_while_held<T, E: From<WhileHeldError>>(
         &self,
-        work: impl FnOnce(&Guard) -> Result<T, E>,
+        work: impl FnOnce(&Guard<M>) -> Result<T, E>,
     ) -> Result<T, E> {
         self.run_while_held(work)?
     }
 }
 
+impl Semaphore {
+    /// Waits for so many permits, which are granted together.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire); `Invalid` for none, and for more than there are.
+    ///
+    /// # Blocking
+    /// As the same call for one permit.
+    pub fn acquire_many(&self, count: u32) -> Result<PermitGuard, AcquireError> {
+        Self(self.0.with_count(count)).acquire()
+    }
+
+    /// Takes so many permits if they are free; `None` if they are not.
+    ///
+    /// # Errors
+    /// As [`try_acquire`](Self::try_acquire); `Invalid` for none, and for more than there are.
+    ///
+    /// # Blocking
+    /// As the same call for one permit.
+    pub fn try_acquire_many(&self, count: u32) -> Result<Option<PermitGuard>, AcquireError> {
+        Self(self.0.with_count(count)).try_acquire()
+    }
+}
+
+// Not derived: the clone of a lock needs no clone of its marker.
+impl<M> Clone for NamedLock<M> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
 /// Waits for a turn, for a guard of any kind.
-fn take_turn(asking: &Asking<'_, Driver>) -> Result<Held<Driver>, Refusal> {
+fn take_turn<M>(asking: &Asking<'_, Driver, M>) -> Result<Held<Driver, M>, Refusal> {
     loop {
         let (turn, ()) = asking.join(Threads::begin);
         let hold = verdict(turn.site(), turn.id())?;
@@ -171,3 +211,5 @@ fn take_turn(asking: &Asking<'_, Driver>) -> Result<Held<Driver>, Refusal> {
         }
     }
 }
+
+lock_host::kinds!();

@@ -6,7 +6,7 @@ use crate::guard::Guard;
 
 lock_host::shared_guard!(Guard);
 
-impl SharedGuard {
+impl<M> SharedGuard<M> {
     /// Gives up this clone. The last clone releases the lock and waits for the store's answer. Success means that the
     /// lock was held until now. While other clones remain, the lock stays held, and nothing is sent to the store.
     ///

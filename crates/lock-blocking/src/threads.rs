@@ -75,8 +75,9 @@ impl Thread {
         let own = match (&self.part, request) {
             (Part::Waits, Request::Acquire(_)) => true,
             (Part::Holds(hold), Request::Release(request)) => hold.lease().owner == request.owner,
+            (Part::Holds(hold), Request::Acquire(claim)) => claim.replaces == Some(hold.lease().owner),
             (Part::Refused(owner), Request::Release(request)) => *owner == Some(request.owner),
-            (Part::Waits, Request::Release(_)) | (Part::Holds(_) | Part::Refused(_), Request::Acquire(_)) => false,
+            (Part::Waits, Request::Release(_)) | (Part::Refused(_), Request::Acquire(_)) => false,
         };
         own && self.presence != Presence::Away
     }
@@ -190,6 +191,15 @@ impl Waiters for Threads {
         if !self.by_turn.values().any(|thread| matches!(thread.part, Part::Waits)) {
             self.asked = None;
         }
+    }
+
+    fn replaced(&mut self, turn: TurnId, result: Verdict) {
+        self.tell(turn, |thread| {
+            if let Ok(hold) = &result {
+                thread.part = Part::Holds(Arc::clone(hold));
+            }
+            thread.verdict = Some(result);
+        });
     }
 
     fn lose(&mut self, turn: TurnId, _: LossReason) {

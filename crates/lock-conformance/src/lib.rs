@@ -9,13 +9,12 @@
 //! store and print it.
 //!
 //! Reading order: `harness` (what a backend gives) · `list` (the cases) · `suite` (the macro that makes tests of them) ·
-//! `bench` (what a case gets) · `verbs`, `facade` (the two layers, each for async and blocking) · `at_once` (several
-//! requests of one task) · `cases` (what must be true) · `child` (other processes) · `on_command` (faults for stores that have none of their own).
+//! `bench` (what a case gets) · `verbs` (over `on_runtime`), `facade` (the two layers, each for async and blocking) · `cases` (what must be
+//! true) · `child` (other processes) · `on_command` (faults for stores that have none of their own).
 
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, reason = "a case fails by panicking")]
 
 mod absence;
-mod at_once;
 mod bench;
 pub mod cases;
 mod child;
@@ -25,6 +24,7 @@ mod harness;
 mod list;
 mod need;
 mod on_command;
+mod on_runtime;
 mod play;
 mod suite;
 mod verbs;

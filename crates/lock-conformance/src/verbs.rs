@@ -1,17 +1,19 @@
 //! The four verbs of an async or a blocking backend, and the claims that cases make.
 
-use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::latch::{Act, LatchState, Request, Seen, Watching};
+use lock_core::latch::{Act, LatchState, Request, Watching};
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities,
-    Certainty, Claim, Effect, EventSink, Fenced, FencingToken, Holder, Lease, LockName, Mode, Queueing, ReleaseRequest,
-    Released, Renewed, Terms, Ttl, Width,
+    Answer, AsyncBackend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Certainty, Claim, Effect,
+    EventSink, Fenced, FencingToken, Holder, Lease, LockName, Mode, Queueing, ReleaseRequest, Released, Renewed, Terms,
+    Ttl, Width,
 };
 use tokio::runtime::Handle;
+
+use crate::on_runtime::{OnRuntime, all};
 
 /// A ttl that no case outlasts.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
@@ -54,7 +56,7 @@ pub(crate) fn in_mode(mode: Mode, claim: Claim) -> Claim {
     Claim { terms: Terms { mode, ..claim.terms }, width, ..claim }
 }
 
-pub(crate) fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
+fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
     ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty, keep: None }
 }
 
@@ -68,9 +70,24 @@ pub(crate) fn replacing(old: &Claim) -> Claim {
 #[derive(Debug)]
 pub struct Verbs {
     backend: Arc<dyn BlockingBackend>,
-    /// The same backend, if it is an async one.
-    nonblocking: Option<Arc<OnRuntime>>,
+    /// The same backend, if it takes several requests of one task at the same time.
+    at_once: Option<Arc<OnRuntime>>,
     within: Duration,
+}
+
+/// One of several requests of a task that does not wait for the answers in between.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ask<'a> {
+    Acquire(&'a Claim),
+    Release(&'a Claim),
+}
+
+/// The answer to such a request: whether it was granted, or what it released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    Granted,
+    Denied,
+    Released(Released),
 }
 
 /// The answer to a claim that is refused or queued.
@@ -82,21 +99,16 @@ pub(crate) struct PutOff {
 
 impl Verbs {
     pub(crate) fn of_blocking(backend: Arc<dyn BlockingBackend>) -> Self {
-        Self { backend, nonblocking: None, within: WITHIN }
+        Self { backend, at_once: None, within: WITHIN }
     }
 
     pub(crate) fn of_nonblocking(backend: Arc<dyn AsyncBackend>, runtime: Handle) -> Self {
         let both = Arc::new(OnRuntime { backend, runtime });
-        Self { nonblocking: Some(Arc::clone(&both)), ..Self::of_blocking(both) }
+        Self { at_once: Some(Arc::clone(&both)), ..Self::of_blocking(both) }
     }
 
     pub(crate) fn within(self, within: Duration) -> Self {
         Self { within, ..self }
-    }
-
-    /// The backend if it is an async one, where it runs, and how long its requests may take.
-    pub(crate) fn nonblocking(&self) -> Option<(&dyn AsyncBackend, &Handle, Duration)> {
-        self.nonblocking.as_ref().map(|both| (&*both.backend, &both.runtime, self.within))
     }
 
     pub(crate) fn capabilities(&self) -> Capabilities {
@@ -193,6 +205,14 @@ impl Verbs {
         self.try_release(claim, Certainty::Answered).unwrap()
     }
 
+    /// Makes all requests in this order before it waits for the first answer. `None` if the backend is a blocking one,
+    /// whose requests come from different threads if they are under way together.
+    pub(crate) fn at_once(&self, asks: &[Ask<'_>]) -> Option<Vec<Said>> {
+        let OnRuntime { backend, runtime } = &**self.at_once.as_ref()?;
+        let said = asks.iter().map(|ask| said(&**backend, *ask, self.within));
+        Some(runtime.block_on(all(said.collect())))
+    }
+
     /// Releases a lock that is to become free only after this time.
     #[track_caller]
     pub(crate) fn keep(&self, claim: &Claim, keep: Duration) -> Released {
@@ -245,78 +265,21 @@ impl Verbs {
     }
 }
 
-/// An async backend whose calls are waited for, so that all cases can be written as blocking ones.
-struct OnRuntime {
-    backend: Arc<dyn AsyncBackend>,
-    runtime: Handle,
-}
-
-impl Backend for OnRuntime {
-    fn capabilities(&self) -> Capabilities {
-        self.backend.capabilities()
-    }
-
-    fn listen(&self, sink: EventSink) {
-        self.backend.listen(sink);
-    }
-}
-
-impl BlockingBackend for OnRuntime {
-    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
-        self
-    }
-
-    fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        self.runtime.block_on(self.backend.acquire(claim, within))
-    }
-
-    fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        self.runtime.block_on(self.backend.renew(leases, within))
-    }
-
-    fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        self.runtime.block_on(self.backend.release(request, within))
-    }
-
-    fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.runtime.block_on(self.backend.fence(lease, within))
-    }
-
-    fn flush(&self, within: Duration) {
-        self.runtime.block_on(self.backend.flush(within));
-    }
-
-    fn inspect(&self) -> Option<&dyn BlockingInspect> {
-        self.backend.inspect().map(|_| self as &dyn BlockingInspect)
-    }
-
-    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
-        self.backend.latch().map(|_| self as &dyn BlockingLatch)
-    }
-}
-
-impl BlockingInspect for OnRuntime {
-    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        self.runtime.block_on(self.backend.inspect().unwrap().holder(name, within))
-    }
-
-    fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        self.runtime.block_on(self.backend.inspect().unwrap().list(query, within))
-    }
-
-    fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
-        self.runtime.block_on(self.backend.inspect().unwrap().revoke(name, token, within))
-    }
-}
-
-impl BlockingLatch for OnRuntime {
-    fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
-        self.runtime.block_on(self.backend.latch()?.ask(request, within))
-    }
-}
-
-impl fmt::Debug for OnRuntime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.backend.fmt(f)
-    }
+fn said<'a>(
+    backend: &'a dyn AsyncBackend,
+    ask: Ask<'a>,
+    within: Duration,
+) -> Pin<Box<dyn Future<Output = Said> + Send + 'a>> {
+    Box::pin(async move {
+        match ask {
+            Ask::Acquire(claim) => match backend.acquire(claim, within).await.unwrap() {
+                Answer::Granted { .. } => Said::Granted,
+                Answer::Queued { .. } | Answer::Busy { .. } => Said::Denied,
+            },
+            Ask::Release(claim) => {
+                let request = release_of(claim, Certainty::Answered);
+                Said::Released(backend.release(&request, within).await.unwrap())
+            }
+        }
+    })
 }

@@ -121,7 +121,6 @@ impl fmt::Display for ModeKind {
 /// What a name is used as, while anybody holds it or waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum NameKind {
     /// As a lock, by exclusive and shared leases: a mutex is the write side of the read-write lock of its name.
     Lock,

@@ -1,11 +1,13 @@
 //! Asking for a lock, up to the proof that it is held.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, TurnId};
-use lock_core::{AcquireError, Busy, Hold, LockName, Note, Patience, Refusal, Terms};
+use lock_core::{AcquireError, Busy, Hold, LockName, Mode, Note, Patience, Refusal, Terms};
 
 use crate::cancel::CancelToken;
+use crate::kinds::Exclusive;
 use crate::options::LockOptions;
 use crate::outcome::Outcome;
 use crate::site::{Driver, Site};
@@ -15,29 +17,33 @@ use crate::traced::Acquisition;
 use crate::turn::{Held, Turn};
 
 /// One call that asks for a lock.
-pub struct Asking<'a, D: Driver> {
+pub struct Asking<'a, D: Driver, M = Exclusive> {
     stations: &'a Arc<Stations<D>>,
     site: Arc<Site<D>>,
     name: &'a LockName,
+    terms: Terms,
     options: &'a LockOptions,
     note: Note,
     patience: Patience,
+    marker: PhantomData<fn() -> M>,
     acquisition: Acquisition,
     cancel: Option<CancelToken>,
 }
 
-impl<'a, D: Driver> Asking<'a, D> {
+impl<'a, D: Driver, M> Asking<'a, D, M> {
     /// Asks for a lock with valid options. The wait that they set begins now.
     pub(crate) fn new(
         stations: &'a Arc<Stations<D>>,
         site: Arc<Site<D>>,
         name: &'a LockName,
+        mode: Mode,
         options: &'a LockOptions,
         note: Note,
     ) -> Self {
         let patience = options.patience(stations.ports().clock.now());
         let acquisition = Acquisition::begin(name, stations.ports().policy.store.backend);
-        Self { stations, site, name, options, note, patience, acquisition, cancel: None }
+        let (terms, cancel, marker) = (Terms { mode, ttl: options.ttl }, None, PhantomData);
+        Self { stations, site, name, terms, options, note, patience, marker, acquisition, cancel }
     }
 
     /// Accepts the first answer of the store, whatever wait was set.
@@ -64,8 +70,8 @@ impl<'a, D: Driver> Asking<'a, D> {
     /// Joins the line with a new turn. `begin` puts it among the waiters of the site.
     pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> (Turn<D>, T) {
         let id = self.site.ports().next_turn();
-        let LockOptions { ttl, attempts, max_hold, .. } = *self.options;
-        let (terms, patience, note) = (Terms::exclusive(ttl), self.patience, self.note.clone());
+        let LockOptions { attempts, max_hold, .. } = *self.options;
+        let (terms, patience, note) = (self.terms, self.patience, self.note.clone());
         let mut turn = Turn::new(Arc::clone(&self.site), id);
         let mut inner = self.site.lock();
         let begun = begin(&mut inner.waiters, id);
@@ -81,7 +87,7 @@ impl<'a, D: Driver> Asking<'a, D> {
 
     /// Checks the hold of an admitted turn one last time. `None` if this process was suspended for so long that the hold
     /// has ended; then join the line again.
-    pub fn held(&self, mut turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D>> {
+    pub fn held(&self, mut turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D, M>> {
         turn.watch = None;
         let held = Held::new(turn, hold, Arc::clone(self.stations));
         held.check().ok()?;

@@ -3,7 +3,7 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use lock_core::{AcquireError, BackendError, Effect, ErrorKind, Lost, Operation};
+use lock_core::{AcquireError, BackendError, Busy, Effect, ErrorKind, Lost, Operation};
 
 /// Why a release failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +40,31 @@ pub enum WhileHeldError {
     /// The lock was lost; the work was stopped, or its result came too late to count.
     #[error(transparent)]
     Lost(#[from] Lost),
+}
+
+/// A hold was not changed, and goes on as it was: the guard comes back, with the reason.
+#[derive(Debug, thiserror::Error)]
+#[error("{reason}")]
+pub struct ChangeError<G> {
+    /// The guard as it was.
+    pub guard: G,
+    /// Why nothing changed.
+    pub reason: Unchanged,
+}
+
+/// Why a hold was not changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unchanged {
+    /// Others hold the lock as well.
+    #[error(transparent)]
+    Busy(#[from] Busy),
+    /// The lock is no longer held.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+    /// The change is invalid, or the store refused it or cannot do it.
+    #[error(transparent)]
+    Refused(#[from] AcquireError),
 }
 
 /// The answer of a backend that panicked: its effect is unknown.

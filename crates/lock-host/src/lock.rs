@@ -1,31 +1,66 @@
 //! A lock by its name, and how to hold it: what a mutex, or a lock of any other kind, is made of.
 
 use std::fmt;
+use std::marker::PhantomData;
 
-use lock_core::{AcquireError, BackendError, Invalid, Location, LockName};
+use lock_core::{AcquireError, BackendError, Invalid, Location, LockName, Mode};
 
 use crate::asking::Asking;
 use crate::clock::SharedClock;
 use crate::errors::no_randomness;
 use crate::host::note;
+use crate::kinds::{Exclusive, Permits, Shared};
 use crate::member::{ClientId, Member};
 use crate::options::LockOptions;
-use crate::site::Driver;
+use crate::site::{Driver, Site};
 use crate::stations::Stations;
 use crate::sync::Arc;
 use crate::turn::Held;
 
 /// The name of a lock and how to hold it, as a user gave them. Errors in them are reported when the lock is requested.
-pub struct Lock<D: Driver> {
+pub struct Lock<D: Driver, M = Exclusive> {
     stations: Arc<Stations<D>>,
     name: Result<LockName, Invalid>,
+    mode: Result<Mode, Invalid>,
     options: LockOptions,
+    marker: PhantomData<fn() -> M>,
 }
 
-impl<D: Driver> Lock<D> {
-    /// A name, with the default options.
+impl<D: Driver> Lock<D, Exclusive> {
+    /// A lock to hold alone, with the default options.
     pub fn new(stations: &Arc<Stations<D>>, name: &str) -> Self {
-        Self { stations: Arc::clone(stations), name: name.parse(), options: LockOptions::default() }
+        Self::in_mode(stations, name, Ok(Mode::Exclusive))
+    }
+}
+
+impl<D: Driver> Lock<D, Shared> {
+    /// A lock to read under, with the default options.
+    pub fn shared(stations: &Arc<Stations<D>>, name: &str) -> Self {
+        Self::in_mode(stations, name, Ok(Mode::Shared))
+    }
+}
+
+impl<D: Driver> Lock<D, Permits> {
+    /// One permit of a semaphore with so many, with the default options.
+    pub fn permits(stations: &Arc<Stations<D>>, name: &str, limit: u32) -> Self {
+        Self::in_mode(stations, name, Mode::permits(1, limit))
+    }
+
+    /// The same semaphore, for this many permits.
+    #[must_use]
+    pub fn with_count(&self, count: u32) -> Self {
+        let mode = self.mode.clone().and_then(|mode| match mode {
+            Mode::Permits { limit, .. } => Mode::permits(count, limit.get()),
+            other => Ok(other),
+        });
+        Self { mode, ..self.clone() }
+    }
+}
+
+impl<D: Driver, M> Lock<D, M> {
+    fn in_mode(stations: &Arc<Stations<D>>, name: &str, mode: Result<Mode, Invalid>) -> Self {
+        let (name, options) = (name.parse(), LockOptions::default());
+        Self { stations: Arc::clone(stations), name, mode, options, marker: PhantomData }
     }
 
     /// Replaces all options.
@@ -42,11 +77,12 @@ impl<D: Driver> Lock<D> {
     ///
     /// # Errors
     /// `Invalid` for an invalid name or option; `Backend` if the system's random source fails.
-    pub fn ask(&self) -> Result<Asking<'_, D>, AcquireError> {
+    pub fn ask(&self) -> Result<Asking<'_, D, M>, AcquireError> {
         self.options.validate()?;
-        let (name, note) = (self.name.as_ref().map_err(Clone::clone)?, note(&self.options.why)?);
-        let site = self.stations.site(name).map_err(no_randomness)?;
-        Ok(Asking::new(&self.stations, site, name, &self.options, note))
+        let (name, mode) = (self.name.as_ref().map_err(Clone::clone)?, self.mode.clone()?);
+        let note = note(&self.options.why)?;
+        let site = self.stations.site(name, mode.name_kind()).map_err(no_randomness)?;
+        Ok(Asking::new(&self.stations, site, name, mode, &self.options, note))
     }
 
     /// The lock as a part of something larger. `locate` asks the store where it keeps the lock.
@@ -72,26 +108,34 @@ impl<D: Driver> Lock<D> {
     }
 
     /// Whether this hold is one of this lock, by the same client or a clone of it.
-    pub fn is_held_by(&self, held: &Held<D>) -> bool {
-        let site = self.name.as_ref().ok().and_then(|name| self.stations.find(name));
-        site.is_some_and(|site| std::ptr::eq(&raw const *site, held.site()))
+    pub fn is_held_by(&self, held: &Held<D, M>) -> bool {
+        self.site().is_some_and(|site| std::ptr::eq(&raw const *site, held.site()))
     }
 
     /// Why waiters for the lock still wait, if the store fails.
     pub fn trouble(&self) -> Option<BackendError> {
-        self.stations.find(self.name.as_ref().ok()?)?.trouble()
+        self.site()?.trouble()
+    }
+
+    fn site(&self) -> Option<Arc<Site<D>>> {
+        self.stations.find(self.name.as_ref().ok()?, self.mode.as_ref().ok()?.name_kind())
     }
 }
 
-impl<D: Driver> Clone for Lock<D> {
+impl<D: Driver, M> Clone for Lock<D, M> {
     fn clone(&self) -> Self {
-        Self { stations: Arc::clone(&self.stations), name: self.name.clone(), options: self.options.clone() }
+        let (name, mode, options) = (self.name.clone(), self.mode.clone(), self.options.clone());
+        Self { stations: Arc::clone(&self.stations), name, mode, options, marker: PhantomData }
     }
 }
 
-impl<D: Driver> fmt::Debug for Lock<D> {
+impl<D: Driver, M> fmt::Debug for Lock<D, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lock").field("name", &self.name).field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("Lock")
+            .field("name", &self.name)
+            .field("mode", &self.mode)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
     }
 }
 

@@ -32,7 +32,19 @@ macro_rules! client_methods {
         /// A lock by its name, which can be text or a [`LockName`](lock_core::LockName). Text is checked when the lock is
         /// acquired.
         pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
-            Mutex($crate::Lock::new(&self.0, name.as_ref()))
+            NamedLock($crate::Lock::new(&self.0, name.as_ref()))
+        }
+
+        /// A read-write lock by its name. [`mutex`](Self::mutex) is its write side.
+        pub fn rw_lock(&self, name: impl AsRef<str>) -> RwLock {
+            let name = name.as_ref();
+            RwLock { read: NamedLock($crate::Lock::shared(&self.0, name)), write: self.mutex(name) }
+        }
+
+        /// A semaphore by its name, with `limit` permits. All who use the name have to give the same limit. Name and limit are
+        /// checked when permits are acquired.
+        pub fn semaphore(&self, name: impl AsRef<str>, limit: u32) -> Semaphore {
+            NamedLock($crate::Lock::permits(&self.0, name.as_ref(), limit))
         }
 
         /// A latch by its name, which can be text or a [`LockName`](lock_core::LockName). Text is checked with the first
@@ -89,8 +101,55 @@ macro_rules! lock_queries {
         }
 
         /// Whether this is a guard of this lock, acquired through the same client or a clone of it.
-        pub fn is_held_by(&self, guard: &Guard) -> bool {
+        pub fn is_held_by(&self, guard: &Guard<M>) -> bool {
             self.0.is_held_by(&guard.0)
+        }
+    };
+}
+
+/// A read-write lock, and what its guards and those of a semaphore know beyond a hold.
+#[macro_export]
+macro_rules! kinds {
+    () => {
+        /// A lock that many read under or one writes under. Made by [`Client::rw_lock`](crate::Client::rw_lock).
+        ///
+        /// Readers and writers are served in the order in which they came, so that neither starve. A second read of the same task
+        /// behind a writer that waits is a deadlock: pass the guard on, or [share](Guard::share) it.
+        #[derive(Clone, Debug)]
+        #[must_use = "a lock does nothing until it is acquired"]
+        pub struct RwLock {
+            pub(crate) read: ReadLock,
+            pub(crate) write: Mutex,
+        }
+
+        impl RwLock {
+            /// The side of the readers.
+            pub fn read(&self) -> ReadLock {
+                self.read.clone()
+            }
+
+            /// The side of the writers: the mutex of the same name.
+            pub fn write(&self) -> Mutex {
+                self.write.clone()
+            }
+        }
+
+        impl PermitGuard {
+            /// The number of the permit, or the lowest of several: from 0 to one less than the limit. No other living holder has it.
+            pub fn slot(&self) -> u32 {
+                self.slots().first().copied().unwrap_or_default()
+            }
+
+            /// The numbers of all permits, ascending.
+            pub fn slots(&self) -> &[u32] {
+                self.0.slots()
+            }
+
+            /// The permits with their fencing tokens. The tokens of a slot rise, so that what the slot stands for can refuse an
+            /// earlier holder. Tokens of different slots say nothing about each other.
+            pub fn tokens(&self) -> impl Iterator<Item = (u32, ::lock_core::FencingToken)> {
+                self.0.tokens()
+            }
         }
     };
 }
@@ -98,8 +157,8 @@ macro_rules! lock_queries {
 /// Makes a guard, which is a tuple struct, deref to a target that its field derefs to.
 #[macro_export]
 macro_rules! deref_guard {
-    ($guard:ty => $target:ty) => {
-        impl ::std::ops::Deref for $guard {
+    ($guard:ident => $target:ty) => {
+        impl<M> ::std::ops::Deref for $guard<M> {
             type Target = $target;
 
             fn deref(&self) -> &$target {
@@ -123,17 +182,24 @@ macro_rules! shared_guard {
             stringify!($guard), "::watch) does not: it ends with the last clone."
         )]
         #[must_use = "the lock is released when the last clone is dropped"]
-        #[derive(Clone, Debug)]
-        pub struct SharedGuard(::std::sync::Arc<$guard>);
+        #[derive(Debug)]
+        pub struct SharedGuard<M = $crate::Exclusive>(::std::sync::Arc<$guard<M>>);
 
-        impl $guard {
+        impl<M> $guard<M> {
             /// Makes a guard that can be cloned, for instance to give one to each of several tasks or threads.
-            pub fn share(self) -> SharedGuard {
+            pub fn share(self) -> SharedGuard<M> {
                 SharedGuard(::std::sync::Arc::new(self))
             }
         }
 
-        impl SharedGuard {
+        // Not derived: the clone of a guard needs no clone of its marker.
+        impl<M> Clone for SharedGuard<M> {
+            fn clone(&self) -> Self {
+                Self(::std::sync::Arc::clone(&self.0))
+            }
+        }
+
+        impl<M> SharedGuard<M> {
             /// Acquires the lock again, for a part of the work that needs it as well: a clone of this guard, if the lock is
             /// still held. Local and cheap; the store is not asked.
             ///
@@ -144,7 +210,7 @@ macro_rules! shared_guard {
             }
 
             /// The guard, if this is the last clone of it. A clone before the last one only tells whether the lock is held.
-            fn last(self) -> Result<Option<$guard>, ::lock_core::Lost> {
+            fn last(self) -> Result<Option<$guard<M>>, ::lock_core::Lost> {
                 let checked = self.check();
                 match ::std::sync::Arc::into_inner(self.0) {
                     Some(guard) => Ok(Some(guard)),
@@ -153,7 +219,7 @@ macro_rules! shared_guard {
             }
         }
 
-        $crate::deref_guard!(SharedGuard => $guard);
+        $crate::deref_guard!(SharedGuard => $guard<M>);
     };
 }
 
@@ -161,7 +227,7 @@ macro_rules! shared_guard {
 #[macro_export]
 macro_rules! loss_watch {
     ($(#[$docs:meta])* $guard:ident) => {
-        impl $guard {
+        impl<M> $guard<M> {
             $(#[$docs])*
             pub fn watch(&self) -> LossWatch {
                 LossWatch(self.0.downgrade())

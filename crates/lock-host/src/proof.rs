@@ -20,6 +20,11 @@ impl Proof {
         Self { hold, clock }
     }
 
+    /// The same guard's proof of the hold that goes on in place of this one.
+    pub(crate) fn under(self, hold: Arc<Hold>) -> Self {
+        Self { hold, ..self }
+    }
+
     /// The name of the lock.
     pub fn name(&self) -> &LockName {
         &self.hold.lease().name

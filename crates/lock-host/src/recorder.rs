@@ -68,6 +68,10 @@ impl Waiters for Recorded {
         self.refused.push(refusal);
     }
 
+    fn replaced(&mut self, turn: TurnId, result: Result<Arc<Hold>, Refusal>) {
+        self.here.extend(result.ok().map(|hold| (turn, Some(hold))));
+    }
+
     fn lose(&mut self, turn: TurnId, reason: LossReason) {
         self.here.remove(&turn);
         self.lost.push(reason);

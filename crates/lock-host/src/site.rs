@@ -44,6 +44,9 @@ pub trait Waiters: Default + Send + 'static {
     /// The waiter is refused.
     fn refuse(&mut self, turn: TurnId, refusal: Refusal);
 
+    /// The holder goes on under another hold, or as before.
+    fn replaced(&mut self, turn: TurnId, result: Result<Arc<Hold>, Refusal>);
+
     /// The holder has lost its hold, which says so already.
     fn lose(&mut self, turn: TurnId, reason: LossReason);
 
@@ -227,8 +230,7 @@ impl<D: Driver> Site<D> {
         match output {
             Output::Admit { turn, hold } => waiters.admit(turn, hold),
             Output::Refuse { turn, refusal } => waiters.refuse(turn, refusal),
-            // No guard asks for other terms yet.
-            Output::Replaced { .. } => {}
+            Output::Replaced { turn, result } => waiters.replaced(turn, result),
             Output::Lose { turn, reason } => waiters.lose(turn, reason),
             Output::Ended { turn, result } => waiters.end(turn, result),
             Output::Run(action) => D::run(self, waiters, action),

@@ -1,15 +1,17 @@
 //! A turn of this process at a site, and what its guard holds.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Deref;
 use std::time::Duration;
 
 use lock_core::station::{Input, TurnId};
-use lock_core::{BackendError, Hold, LossReason, Lost, Released};
+use lock_core::{BackendError, Busy, FencingToken, Hold, Invalid, LossReason, Lost, Mode, Refusal, Released, Terms};
 
 use crate::cancel::Watch;
-use crate::errors::ReleaseError;
+use crate::errors::{ChangeError, ReleaseError};
 use crate::inquiry::Inquiry;
+use crate::kinds::{Exclusive, Permits};
 use crate::proof::Proof;
 use crate::site::{Driver, Site};
 use crate::stations::Stations;
@@ -46,15 +48,16 @@ impl<D: Driver> Drop for Turn<D> {
 }
 
 /// A turn that has its hold: what a guard of any kind is made of. Derefs to the [`Proof`].
-pub struct Held<D: Driver> {
+pub struct Held<D: Driver, M = Exclusive> {
     turn: Turn<D>,
     proof: Proof,
+    marker: PhantomData<fn() -> M>,
 }
 
-impl<D: Driver> Held<D> {
+impl<D: Driver, M> Held<D, M> {
     /// The proof keeps the stations alive, because the keeper finds the site through them.
     pub(crate) fn new(turn: Turn<D>, hold: Arc<Hold>, stations: Arc<Stations<D>>) -> Self {
-        Self { turn, proof: Proof::new(hold, stations) }
+        Self { turn, proof: Proof::new(hold, stations), marker: PhantomData }
     }
 
     /// Where it is held.
@@ -77,13 +80,47 @@ impl<D: Driver> Held<D> {
     /// # Errors
     /// `Lost` if the hold was lost, `Backend` if the store failed.
     pub fn ended(&self, answer: Option<Result<Released, BackendError>>) -> Result<(), ReleaseError> {
-        let lost = |reason| Lost { name: self.name().clone(), token: self.fencing_token(), reason };
         match answer {
             Some(Ok(Released::Released)) => Ok(()),
-            Some(Ok(Released::Left | Released::NotHeld)) => Err(lost(LossReason::NotHeld).into()),
+            Some(Ok(Released::Left | Released::NotHeld)) => Err(self.lost_to(LossReason::NotHeld).into()),
             Some(Err(error)) => Err(error.into()),
-            None => Err(self.hold().lost().unwrap_or_else(|| lost(LossReason::Closed)).into()),
+            None => Err(self.loss().into()),
         }
+    }
+
+    /// The wish to go on in this mode.
+    pub fn change(&self, mode: Mode) -> Input {
+        Input::Replace { turn: self.turn.id, terms: Terms { mode, ttl: self.hold().lease().terms.ttl } }
+    }
+
+    /// The outcome of that wish: the turn goes on under the new hold, or as before. `verdict` is the station's; `None` if the
+    /// hold was lost first.
+    ///
+    /// # Errors
+    /// The guard that is left, and the reason.
+    pub fn changed<N, G>(
+        self,
+        verdict: Option<Result<Arc<Hold>, Refusal>>,
+        guard: impl FnOnce(Self) -> G,
+    ) -> Result<Held<D, N>, ChangeError<G>> {
+        let reason = match verdict {
+            Some(Ok(hold)) => {
+                return Ok(Held { turn: self.turn, proof: self.proof.under(hold), marker: PhantomData });
+            }
+            Some(Err(Refusal::Busy { holder })) => Busy { name: self.name().clone(), holder }.into(),
+            Some(Err(Refusal::Error(error))) => error.into(),
+            None => self.loss().into(),
+        };
+        Err(ChangeError { guard: guard(self), reason })
+    }
+
+    /// Why the hold was lost.
+    fn loss(&self) -> Lost {
+        self.hold().lost().unwrap_or_else(|| self.lost_to(LossReason::Closed))
+    }
+
+    fn lost_to(&self, reason: LossReason) -> Lost {
+        Lost { name: self.name().clone(), token: self.fencing_token(), reason }
     }
 
     /// A handle that sees the end of the hold and does not keep it.
@@ -104,7 +141,7 @@ impl<D: Driver> Held<D> {
     }
 }
 
-impl<D: Driver> Deref for Held<D> {
+impl<D: Driver, M> Deref for Held<D, M> {
     type Target = Proof;
 
     fn deref(&self) -> &Proof {
@@ -112,9 +149,38 @@ impl<D: Driver> Deref for Held<D> {
     }
 }
 
-impl<D: Driver> fmt::Debug for Held<D> {
+impl<D: Driver, M> fmt::Debug for Held<D, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.proof.fmt(f)
+    }
+}
+
+impl<D: Driver> Held<D, Permits> {
+    /// The numbers of the permits, ascending. Each is unique among the living holders.
+    pub fn slots(&self) -> &[u32] {
+        self.hold().lease().slots.get()
+    }
+
+    /// The permits, and the token of each.
+    pub fn tokens(&self) -> impl Iterator<Item = (u32, FencingToken)> {
+        let tokens = self.hold().lease().tokens;
+        (0..).zip(self.slots()).filter_map(move |(index, slot)| Some((*slot, tokens.nth(index)?)))
+    }
+
+    /// The mode that is left when this many permits are given back.
+    ///
+    /// # Errors
+    /// `Invalid` for none and for all of them.
+    pub fn without(&self, count: u32) -> Result<Mode, Invalid> {
+        match self.hold().lease().terms.mode {
+            Mode::Permits { count: held, limit, .. } if (1..held.get()).contains(&count) => {
+                Mode::permits(held.get() - count, limit.get())
+            }
+            mode => {
+                let problem = format!("{} are held", mode.count());
+                Err(Invalid::new("number of permits", count, problem, "give back some of them, or release the guard"))
+            }
+        }
     }
 }
 

@@ -30,7 +30,8 @@ impl Lock {
 
     /// Refuses late claims of an owner, for as long as its lease could have lasted.
     pub(crate) fn refuse_late_claims(&mut self, now: Moment, owner: Owner, ttl: Ttl) {
-        self.tombstones.insert(owner, now + ttl.get().max(TOMBSTONE_MIN));
+        let until = self.tombstones.entry(owner).or_insert(now);
+        *until = (now + ttl.get().max(TOMBSTONE_MIN)).max(*until);
     }
 
     pub(crate) fn was_given_up(&self, owner: Owner) -> bool {

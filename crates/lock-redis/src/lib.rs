@@ -4,7 +4,8 @@
 //! `lh1:<owner, 32 hex digits>:<low token>:<high token>:<note>`, and its expiry is the lease's: redis-py, redsync,
 //! node-redlock and rslock see an opaque token in the layout of the Redis manual, so on the same key they exclude us
 //! and we exclude them. A value that is not ours is [`Holder::Foreign`](lock_core::Holder::Foreign); a key of another
-//! type is an error of kind `OtherKind` and is never touched. Our own keys begin with `leasehold:` and are the same
+//! type is an error of kind `OtherKind` and is never touched. While leases share a name, its value is `lh2:s:<limit>:`, and two
+//! more keys say who they are. Our own keys begin with `leasehold:` and are the same
 //! under every prefix.
 //!
 //! **Tokens** come from one counter for each database, raised to the server's clock in microseconds when it is missing,

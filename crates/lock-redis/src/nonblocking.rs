@@ -292,11 +292,9 @@ impl AsyncBackend for Redis {
 
 impl fmt::Debug for Redis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let server = if let Source::Own(link) = &self.source {
-            link.client().get_connection_info().addr().to_string()
-        } else {
-            "(handed in)".to_owned()
-        };
-        f.debug_struct("Redis").field("server", &server).field("prefix", &self.wire.prefix.as_deref()).finish()
+        f.debug_struct("Redis")
+            .field("server", &self.source.shown())
+            .field("prefix", &self.wire.prefix.as_deref())
+            .finish()
     }
 }

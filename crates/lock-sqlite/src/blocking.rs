@@ -122,8 +122,8 @@ impl BlockingInspect for Sqlite {
 impl BlockingLatch for Sqlite {
     fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
         match request.act {
-            Act::Look { .. } => Sqlite::ask(self, Glance(request.name.clone()), within),
-            Act::Arrive { .. } | Act::Expect { .. } | Act::Reset { .. } => Sqlite::ask(self, request.clone(), within),
+            Act::Look { .. } => Self::ask(self, Glance(request.name.clone()), within),
+            Act::Arrive { .. } | Act::Expect { .. } | Act::Reset { .. } => Self::ask(self, request.clone(), within),
         }
     }
 }

@@ -104,6 +104,15 @@ impl Transaction<'_> {
         Ok(statement.query_row(params, |row| row.get(0)).optional()?)
     }
 
+    /// Drops the places that have ended and that of this owner. Returns how many the owner had.
+    pub(crate) fn clear_places(&self, key: &str, owner: Owner) -> Result<usize, Fault> {
+        if !self.db.prepare_cached(wire::ANY_PLACE)?.exists(named_params! { ":name": key })? {
+            return Ok(0);
+        }
+        self.drop_dead_places(key)?;
+        self.drop_place(key, owner)
+    }
+
     pub(crate) fn drop_place(&self, key: &str, owner: Owner) -> Result<usize, Fault> {
         self.run(wire::DROP_PLACE, named_params! { ":name": key, ":owner": owner.to_wire() })
     }

@@ -96,8 +96,7 @@ impl<'a> Transaction<'a> {
 
     pub(crate) fn release(&self, request: &ReleaseRequest) -> Result<Released, Fault> {
         let key = self.key(&request.name);
-        self.drop_dead_places(&key)?;
-        let left = self.drop_place(&key, request.owner)?;
+        let left = self.clear_places(&key, request.owner)?;
         let held = self.lock(&key)?;
         let ended = self.end(&key, held.as_ref(), request.owner)?;
         let present = held.filter(|held| ended.is_some() || held.is_living()).map(|held| held.mode);
@@ -141,7 +140,9 @@ impl<'a> Transaction<'a> {
     ) -> Result<Answer, Fault> {
         let (mode, valid_for) = (claim.terms.mode, claim.terms.ttl.get());
         let hold = Hold { owner: claim.owner, tokens, slots, note: claim.note.clone(), remaining: valid_for };
-        self.drop_place(key, claim.owner)?;
+        if standing.next.is_some() {
+            self.drop_place(key, claim.owner)?;
+        }
         self.store(key, standing.mode, mode, &hold)?;
         let wanted = match standing.next {
             None => false,

@@ -63,6 +63,8 @@ pub(crate) const CLEAR_HOLDS: &str = "DELETE FROM holds WHERE name = :name";
 
 pub(crate) const FIRST_PLACE: &str = "SELECT owner, ttl_ms, width, note, expires_ns - :now, kind FROM queue
     WHERE name = :name AND boot = :boot AND expires_ns > :now ORDER BY place LIMIT 1";
+/// Any place, also one that has ended.
+pub(crate) const ANY_PLACE: &str = "SELECT 1 FROM queue WHERE name = :name LIMIT 1";
 pub(crate) const PLACES: &str = "SELECT owner, ttl_ms, width, note, expires_ns - :now, kind FROM queue
     WHERE name = :name AND boot = :boot AND expires_ns > :now ORDER BY place";
 pub(crate) const REFRESH_PLACE: &str =

@@ -35,6 +35,8 @@ mod host;
 mod inquiry;
 #[path = "../../../crates/lock-host/src/keeping.rs"]
 mod keeping;
+#[path = "../../../crates/lock-host/src/kinds.rs"]
+mod kinds;
 #[path = "../../../crates/lock-host/src/lock.rs"]
 mod lock;
 #[path = "../../../crates/lock-host/src/locked.rs"]
@@ -110,11 +112,12 @@ pub use by_turn::ByTurn;
 pub use cancel::CancelToken;
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{ReleaseError, VerifyError, WhileHeldError, caught, counted, panicked};
+pub use errors::{ChangeError, ReleaseError, Unchanged, VerifyError, WhileHeldError, caught, counted, panicked};
 pub use guard::Guard;
 pub use host::{note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
+pub use kinds::{Exclusive, Permits, Shared};
 pub use latch::Latch;
 pub use lock::Lock;
 pub use locked::Telling;

@@ -96,11 +96,17 @@ pub enum Fault {
     Kept,
     /// A lease was replaced by another one.
     Replaced,
+    /// A reader began while others of its process held.
+    ReadTogether,
+    /// A writer went on as a reader.
+    Downgraded,
+    /// A reader went on as the writer.
+    Upgraded,
 }
 
 impl Fault {
     /// How many there are.
-    const COUNT: usize = Self::Replaced as usize + 1;
+    const COUNT: usize = Self::Upgraded as usize + 1;
 
     /// What can go wrong with one Redis.
     pub const WITH_ONE_REDIS: [Self; 29] = [
@@ -136,7 +142,7 @@ impl Fault {
     ];
 
     /// What can go wrong with a store in memory.
-    pub const WITH_A_STORE_IN_MEMORY: [Self; 22] = [
+    pub const WITH_A_STORE_IN_MEMORY: [Self; 25] = [
         Self::RequestLost,
         Self::AnswerLost,
         Self::RequestDoubled,
@@ -159,6 +165,9 @@ impl Fault {
         Self::WriteRefused,
         Self::Kept,
         Self::Replaced,
+        Self::ReadTogether,
+        Self::Downgraded,
+        Self::Upgraded,
     ];
 
     /// What goes wrong in the plots of a quorum.

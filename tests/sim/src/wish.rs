@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::station::TurnId;
-use lock_core::{Hold, Ttl};
+use lock_core::{Hold, Terms, Ttl};
 
 use crate::dice::Dice;
 
@@ -36,11 +36,11 @@ pub(crate) enum Act {
         site: usize,
         turn: TurnId,
     },
-    /// A holder wants another ttl.
+    /// A holder wants another ttl, or another mode.
     Replace {
         site: usize,
         turn: TurnId,
-        ttl: Ttl,
+        terms: Terms,
     },
     /// All users that wait there give up.
     GiveUp {

@@ -178,7 +178,6 @@ pub fn a_downgrade_lets_waiting_readers_in_and_no_writer(bench: &Bench) {
     let (old, second, third, fourth) = (writer(), waiting_reader(), waiting_claim("a"), waiting_reader());
     let told = grants_told(&two);
     let before = one.take(&old);
-    let told = grants_told(&two);
     [&second, &third, &fourth].into_iter().for_each(|claim| _ = two.queued(claim));
     let new = in_place_of(&old, reader());
     let lease = one.take(&new);

@@ -34,14 +34,16 @@ pub enum LatchError {
         /// How many the call named.
         asked: Count,
     },
-    /// The generation that the wait was for was reset before it was complete.
+    /// The generation that the wait was for was reset before it was complete, or forgotten and begun anew.
     #[error("the latch \"{name}\" was reset before all had arrived; wait again for the new generation")]
     Reset {
         /// The latch.
         name: LockName,
     },
-    /// The ttl of the latch ended during the wait, so the store has forgotten the arrivals.
-    #[error("the latch \"{name}\" expired: its ttl passed without an arrival; give a longer ttl, and begin again")]
+    /// The store has forgotten the arrivals during the wait: the ttl of the latch was over, or the store lost its data.
+    #[error(
+        "the store has forgotten the latch \"{name}\": its ttl passed without an arrival, or the store lost its data; begin again, with a longer ttl if that is why"
+    )]
     Expired {
         /// The latch.
         name: LockName,

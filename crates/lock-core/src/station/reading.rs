@@ -24,7 +24,7 @@ enum Need {
 }
 
 impl Station {
-    /// Readers in line join the shared lease. Whoever is first behind them asks the store.
+    /// Readers in line join the shared lease. The first waiter that cannot join asks the store.
     pub(super) fn advance_readers(&mut self, now: Moment) {
         let need = loop {
             match self.need(now) {

@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may")]
+
 use std::sync::Arc;
 
 use lock_blocking::Client;

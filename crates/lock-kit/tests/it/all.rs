@@ -15,7 +15,7 @@ const NAMES: [&str; 3] = ["c", "a", "b"];
 
 #[tokio::test]
 async fn a_set_is_held_and_released_as_one() {
-    for store in Store::each() {
+    for store in Store::with_quorum() {
         let (client, other) = (store.tokio().await, store.tokio().await);
         let guard = client.all(NAMES).acquire().await.unwrap();
         assert_eq!(guard.tokens().map(|(name, _)| name.to_string()).collect::<Vec<_>>(), NAMES);
@@ -73,6 +73,19 @@ async fn a_dropped_acquire_leaves_nothing() {
     until("the release of what was acquired", || bench.free(&NAMES) == ["c", "a"]).await;
     held.release().await.unwrap();
     until("the end of the place in the queue", || bench.free(&NAMES) == NAMES).await;
+}
+
+#[tokio::test]
+async fn an_acquire_that_is_dropped_before_the_first_answers_leaves_nothing() {
+    let bench = Bench::new();
+    let client = bench.tokio();
+    bench.faults.hold(Operation::Acquire);
+    let waiting = tokio::spawn(async move { client.all(NAMES).acquire().await.map(drop) });
+    until("all claims", || bench.faults.ran(Operation::Acquire) == 3).await;
+    assert!(bench.free(&NAMES).is_empty());
+    waiting.abort();
+    bench.faults.let_go(Operation::Acquire);
+    until("the release of what was granted", || bench.free(&NAMES) == NAMES).await;
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ fn until(what: &str, done: impl Fn() -> bool) {
 
 #[test]
 fn a_set_is_held_and_released_as_one() {
-    for store in Store::each() {
+    for store in Store::with_quorum() {
         let (client, other) = (store.plain(), store.plain());
         let guard = client.all(NAMES).acquire().unwrap();
         assert_eq!(guard.tokens().map(|(name, _)| name.to_string()).collect::<Vec<_>>(), NAMES);

@@ -45,8 +45,8 @@ async fn tasks_that_lock_random_pairs_all_get_through() {
     for store in Store::each() {
         let clients = [store.tokio().await, store.tokio().await, store.tokio().await];
         let held = Arc::new(Held::default());
-        let tasks = (0..TASKS).map(|seed| {
-            let (client, held) = (clients[seed as usize % clients.len()].clone(), Arc::clone(&held));
+        let tasks = clients.iter().cycle().zip(0..TASKS).map(|(client, seed)| {
+            let (client, held) = (client.clone(), Arc::clone(&held));
             tokio::spawn(async move {
                 let mut rng = Rng::with_seed(seed);
                 for _ in 0..4 {
@@ -75,12 +75,12 @@ fn threads_that_lock_random_pairs_all_get_through() {
         let (clients, held) = (&clients, &held);
         within("all threads, none of which waits for another one in a circle", || {
             thread::scope(|scope| {
-                for seed in 0..TASKS / 4 {
+                for (client, seed) in clients.iter().cycle().zip(0..TASKS / 4) {
                     scope.spawn(move || {
                         let mut rng = Rng::with_seed(seed);
                         for _ in 0..4 {
                             let set = pair(&mut rng);
-                            let guard = clients[seed as usize % clients.len()].all(set.map(name)).acquire().unwrap();
+                            let guard = client.all(set.map(name)).acquire().unwrap();
                             held.enter(&set);
                             thread::yield_now();
                             held.leave(&set);

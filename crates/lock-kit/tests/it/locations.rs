@@ -22,7 +22,7 @@ fn of_threads(backend: impl BlockingBackend) -> Location {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_clients_of_a_store_get_the_same_location() {
-    for store in Store::each() {
+    for store in Store::with_quorum() {
         let location = |name: &str, client: &lock_async::Client| client.mutex(name).member().unwrap().location.unwrap();
         let (one, other) = (store.tokio().await, store.tokio().await);
         assert_eq!(location("a", &one), location("a", &other));

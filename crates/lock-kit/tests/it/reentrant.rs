@@ -29,7 +29,7 @@ async fn an_inner_acquire_is_local_and_the_last_guard_releases() {
 
 #[tokio::test]
 async fn it_works_on_every_store() {
-    for store in Store::each() {
+    for store in Store::with_quorum() {
         let (client, other) = (store.tokio().await, store.tokio().await);
         let outer = client.reentrant("a").acquire().await.unwrap();
         let inner = client.reentrant("a").acquire_under(Some(&outer)).await.unwrap();

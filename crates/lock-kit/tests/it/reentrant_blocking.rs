@@ -35,7 +35,7 @@ fn an_inner_acquire_is_local_and_the_last_guard_releases() {
 
 #[test]
 fn the_holder_is_one_thread_of_one_client() {
-    for store in Store::each() {
+    for store in Store::with_quorum() {
         let (client, other) = (store.plain(), store.plain());
         let guard = client.reentrant("a").acquire().unwrap();
         assert!(client.reentrant("b").try_acquire().unwrap().is_some(), "another lock");

@@ -1,11 +1,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lock_core::LockName;
-use lock_host::{ManualClock, Observer, Occurrence};
+use lock_core::{LockName, Ttl};
+use lock_host::{HostClock, ManualClock, Observer, Occurrence};
 use lock_memory::MemoryStore;
 use lock_memory::faults::{Faults, Faulty};
+use lock_memory::node::MemoryNode;
 use lock_redis::RedisConfig;
+use lock_redlock::quorum::Purpose;
 use lock_sqlite::SqliteConfig;
 use tempfile::TempDir;
 use test_support::RedisServer;
@@ -74,11 +76,18 @@ pub(crate) enum Store {
     Memory(MemoryStore),
     Sqlite(TempDir),
     Redis(RedisServer),
+    Quorum(Vec<MemoryNode>),
 }
 
 impl Store {
     pub(crate) fn each() -> [Self; 3] {
         [Self::memory(), Self::sqlite(), Self::redis()]
+    }
+
+    /// Those, and one without a queue.
+    pub(crate) fn with_quorum() -> [Self; 4] {
+        let [memory, sqlite, redis] = Self::each();
+        [memory, sqlite, redis, Self::quorum()]
     }
 
     pub(crate) fn memory() -> Self {
@@ -93,6 +102,13 @@ impl Store {
         Self::Redis(RedisServer::start())
     }
 
+    pub(crate) fn quorum() -> Self {
+        let nodes: Vec<_> = ["a", "b", "c"].map(|node| MemoryNode::new(node, Arc::new(HostClock))).into();
+        let quorum = lock_redlock::blocking::Redlock::of(nodes.clone(), max_ttl()).unwrap();
+        quorum.pass(Purpose::Init, PATIENCE).unwrap();
+        Self::Quorum(nodes)
+    }
+
     pub(crate) async fn tokio(&self) -> lock_async::Client {
         let client = match self {
             Self::Memory(store) => lock_async::Client::new(Arc::new(store.nonblocking())),
@@ -102,6 +118,10 @@ impl Store {
             Self::Redis(server) => {
                 let config = RedisConfig::from_url(&server.url()).unwrap();
                 lock_async::Client::new(Arc::new(lock_redis::nonblocking::Redis::connect(&config).await.unwrap()))
+            }
+            Self::Quorum(nodes) => {
+                let connecting = lock_redlock::nonblocking::Redlock::connect(nodes.clone(), max_ttl(), PATIENCE);
+                lock_async::Client::new(Arc::new(connecting.await.unwrap().0))
             }
         };
         client.unwrap()
@@ -117,9 +137,17 @@ impl Store {
                 let config = RedisConfig::from_url(&server.url()).unwrap();
                 lock_blocking::Client::new(Arc::new(lock_redis::blocking::Redis::connect(&config).unwrap()))
             }
+            Self::Quorum(nodes) => {
+                let connected = lock_redlock::blocking::Redlock::connect(nodes.clone(), max_ttl(), PATIENCE);
+                lock_blocking::Client::new(Arc::new(connected.unwrap().0))
+            }
         };
         client.unwrap()
     }
+}
+
+fn max_ttl() -> Ttl {
+    Ttl::new(Duration::from_secs(60)).unwrap()
 }
 
 pub(crate) fn file(folder: &TempDir) -> SqliteConfig {

@@ -1,7 +1,7 @@
 //! How requests to a node of a quorum are counted and recorded.
 
-use lock_core::EventSink;
 use lock_core::node::{Ask, QuorumNode};
+use lock_core::{EventSink, Location, LockName};
 
 use super::{Asked, Call, Faulty, owners};
 use crate::node::operation;
@@ -26,6 +26,10 @@ pub(super) fn asked_of_node(ask: &Ask) -> Option<Asked> {
 impl<N: QuorumNode + ?Sized> QuorumNode for Faulty<N> {
     fn address(&self) -> &str {
         self.backend.address()
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        self.backend.locate(name)
     }
 
     fn listen(&self, sink: EventSink) {

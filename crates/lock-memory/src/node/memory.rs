@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lock_core::node::{Ask, AsyncQuorumNode, BlockingQuorumNode, QuorumNode, RunId, Told};
-use lock_core::{BackendError, Event, EventSink, Listeners, Moment};
+use lock_core::{BackendError, Event, EventSink, Listeners, Location, LockName, Moment};
 use lock_host::SharedClock;
 
 use super::store::{Freed, NodeStore};
@@ -153,6 +153,10 @@ impl fmt::Debug for MemoryNode {
 impl QuorumNode for MemoryNode {
     fn address(&self) -> &str {
         &self.address
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        Some(Location { store: self.address.to_string(), key: name.as_str().to_owned() })
     }
 
     fn listen(&self, sink: EventSink) {

@@ -13,6 +13,8 @@ mod latches;
 #[cfg(test)]
 mod modes;
 #[cfg(test)]
+mod naive;
+#[cfg(test)]
 mod node;
 #[cfg(test)]
 mod queueing;
@@ -22,5 +24,7 @@ mod random;
 mod replacing;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod traces;
 #[cfg(test)]
 mod verbs;

@@ -14,6 +14,6 @@ impl AsyncLatch for Redis {
         if request.act == (Act::Look { watching: Watching::Wanted }) {
             self.source.listen();
         }
-        Redis::ask(self, request, within).await
+        Self::ask(self, request, within).await
     }
 }

@@ -53,6 +53,12 @@ impl Source {
         }
     }
 
+    /// The server, for debug output.
+    pub(super) fn shown(&self) -> String {
+        let Self::Own(link) = self else { return "(handed in)".to_owned() };
+        link.client().get_connection_info().addr().to_string()
+    }
+
     /// A connection for one request. A release does not wait until the pool has a free connection and has checked it.
     #[cfg_attr(not(feature = "deadpool"), expect(unused_variables, reason = "without pools, all requests go one way"))]
     pub(super) async fn checkout(&self, operation: Operation) -> Result<Handle, Failure> {

@@ -1,12 +1,4 @@
 
--- The limit that a name is used with, or nothing: by those that hold it if they are ours, or else by the first that waits.
-local function in_use(name, me)
-  if name.used > 0 and (name.limit > 0 or string.sub(name.held, 1, 4) == 'lh1:') then return name.limit end
-  local function lives(waiter) return not is_over(waiter, name.now) and listens(waiter.inbox) end
-  local head, waiter = first(name.queue, name.waiters, me, lives)
-  return head and head ~= me and (waiter.x or 0)
-end
-
 -- One claim of any mode for a name that others hold or wait for together, or that it would share with them.
 local function acquire_shared(lock, tombstone, queue, waiters, numbers, floor, mine, terms, limit, drawn)
   local share, owner = sharing(), string.sub(mine, 5, -2)
@@ -20,7 +12,12 @@ local function acquire_shared(lock, tombstone, queue, waiters, numbers, floor, m
   local name = share.visited(lock, queue, held or nil)
   local lease = share.lease_of(name, owner)
   if lease and lease.lives then return share.again(name, lease, limit, width, ttl) end
-  local used_as = in_use(name, owner)
+  -- What the name is used as: by those that hold it if they are ours, or else by the first that waits.
+  local used_as = name.limit
+  if name.used == 0 or used_as == 0 and string.sub(name.held, 1, 4) ~= 'lh1:' then
+    local head, waiter = share.next_waiter(name, owner)
+    used_as = head and head ~= owner and (waiter.x or 0)
+  end
   if used_as and kind_of(used_as) ~= kind_of(limit) then return {'otherkind', used_as} end
 
   if lease then share.end_lease(name, lease) end
@@ -35,9 +32,11 @@ local function acquire_shared(lock, tombstone, queue, waiters, numbers, floor, m
     share.settle(name)
     return limit == 0 and low or {'granted', low, high, slots, head and redis.call('EXISTS', waiters) or 0}
   end
+  local left_the_queue = inbox == '' and leave(queue, waiters, owner)
+  if left_the_queue then head, waiter = share.next_waiter(name) end
   local is_next = not head or head == owner
   local seen, left = share.shown(name, is_next and limit or waiter.x or 0, is_next and width or waiter.width)
-  if inbox == '' and leave(queue, waiters, owner) and name.limit > 0 then share.hand_over(name) end
+  if left_the_queue and name.limit > 0 then share.hand_over(name) end
   share.settle(name)
   if inbox == '' then return {'held', seen, left} end
   local claim = {owner = owner, limit = limit, ttl = ttl, width = width, floor = floor, inbox = inbox, note = note}

@@ -3,6 +3,8 @@ local held, answers = redis.call('MGET', unpack(KEYS)), {}
 local function renew_shared(lock, owner, tokens, ttl)
   local holders, leases, members = living(lock, owner, tokens)
   if not holders then return false end
+  -- A full server takes this, and then what follows.
+  redis.call('HDEL', leases, '')
   redis.call('ZADD', holders, 'XX', 'GT', scored(now + ttl, members))
   if redis.call('PTTL', lock) < tonumber(ttl) then
     local over = string.format('%.0f', now + ttl)

@@ -143,10 +143,11 @@ function sharing()
   -- The answer to a claim whose owner has its lease already: it gets all of its time again.
   local function again(name, lease, limit, width, ttl)
     if limit ~= name.limit or limit ~= READERS and width ~= #lease.members then return OTHER_MODE end
+    -- A full server takes this, and then what follows.
+    leave(name.queue, name.waiters, lease.owner)
     redis.call('ZADD', name.holders, 'XX', 'GT', scored(name.now + ttl, lease.members))
     touched(name, name.now + ttl)
     settle(name)
-    leave(name.queue, name.waiters, lease.owner)
     return {'granted', tonumber(lease.low), tonumber(lease.high), lease.slots, redis.call('EXISTS', name.waiters)}
   end
 
@@ -166,6 +167,12 @@ function sharing()
       left = ends and ends[2] - name.now or -2
     end
     return string.sub(seen, 1, 600), left
+  end
+
+  -- The first waiter that lives, or `me` if that comes first, and its entry.
+  local function next_waiter(name, me)
+    local function lives(waiter) return not is_over(waiter, name.now) and listens(waiter.inbox) end
+    return first(name.queue, name.waiters, me, lives)
   end
 
   -- How many waiters are served in one visit.
@@ -199,10 +206,9 @@ function sharing()
   -- Serves the first waiters that live while there is room for them, unless `me` comes first. Gives the owner that is first
   -- then, and its entry; nothing if nobody waits, or an exclusive hold was handed over.
   local function hand_over(name, me)
-    local function lives(waiter) return not is_over(waiter, name.now) and listens(waiter.inbox) end
     local notices, head, waiter, asks = {}
     repeat
-      head, waiter = first(name.queue, name.waiters, me, lives)
+      head, waiter = next_waiter(name, me)
       if not head or head == me or not fits(name, waiter.x or 0, waiter.width) then break end
       if #notices == SERVED_MAX then
         asks = waiter.inbox
@@ -240,6 +246,6 @@ function sharing()
   return {
     OTHER_MODE = OTHER_MODE, visited = visited, fits = fits, lease_of = lease_of, free_slots = free_slots, store = store,
     touched = touched, put = put, end_lease = end_lease, settle = settle, again = again, shown = shown,
-    hand_over = hand_over, free = free, give_up = give_up
+    next_waiter = next_waiter, hand_over = hand_over, free = free, give_up = give_up
   }
 end

@@ -14,6 +14,7 @@ mod latches;
 mod losses;
 mod many;
 mod modes;
+mod modes_trace;
 mod node;
 mod oldest;
 mod pools;

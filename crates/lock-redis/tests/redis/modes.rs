@@ -10,7 +10,7 @@ use lock_core::{
     Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, EventSink, Fenced, FencingToken, Holder, Lease,
     LockName, Mode, Owner, Queueing, Released, Renewed, Terms, TokenRange, Ttl, Width,
 };
-use test_support::RedisServer;
+use test_support::{RedisOptions, RedisServer, RedisVersion};
 
 use crate::support::{Client, SOON, both, claim, eventually, granted, is_busy, release_of};
 
@@ -392,5 +392,26 @@ fn one_of_many_is_revoked_by_its_token() {
         assert_eq!(take(&client, &waiter).slots.get(), [0, 1, 4], "{facade}");
         assert_eq!(inspect.revoke(&name, FencingToken::new(1).unwrap(), SOON), Ok(Revoked::NotHeld));
         [&second, &waiter].into_iter().for_each(|claim| give_back(&client, claim));
+    }
+}
+
+#[test]
+fn a_full_server_grants_nothing_but_renews_and_releases() {
+    for version in [RedisVersion::Installed, RedisVersion::Oldest] {
+        let server = RedisServer::start_with(RedisOptions::default().version(version));
+        for (facade, client) in both(&server.url()) {
+            let [first, second, third] = [1, 2, 3].map(|count| asks(facade, permits(count, 5)));
+            let leases = [take(&client, &first), take(&client, &second)];
+            let waiter = queue(&client, third, 1);
+            server.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
+            let renewed = client.renew(&leases, SOON).unwrap();
+            assert!(renewed.iter().all(|renewed| matches!(renewed, Renewed::Renewed { .. })), "{facade}: {renewed:?}");
+            assert_eq!(take(&client, &second), leases[1], "{facade}");
+            refused(client.acquire(&asks("other", Mode::Shared), SOON), ErrorKind::Unavailable, "OOM");
+            give_back(&client, &second);
+            server.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
+            assert_eq!(take(&client, &waiter).slots.get(), [1, 2, 3], "{facade}: it was handed over");
+            [&first, &waiter].into_iter().for_each(|claim| give_back(&client, claim));
+        }
     }
 }

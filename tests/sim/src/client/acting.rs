@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, Leaving, TurnId};
-use lock_core::{Ability, Hold, Keep, Moment, Note, Patience, Terms, Ttl, drift};
+use lock_core::{Ability, Hold, Keep, Mode, ModeKind, Moment, Note, Patience, Terms, Ttl, drift};
 
 use super::user::User;
 use super::{Backend, Process};
@@ -19,13 +19,15 @@ use crate::wish::{Act, Wait, Wish};
 const KEEP_MAX: u64 = 8000;
 /// How long a write takes from its check to the resource.
 const WRITE_WITHIN: Duration = Duration::from_millis(3);
+/// How long a few writes take where fewer users write, because others read.
+const LATE_WRITE_WITHIN: Duration = Duration::from_secs(10);
 
 impl<B: Backend> Process<B> {
     pub(super) fn act(&mut self, env: &mut Env<B::Talk>, now: Moment, act: Act) {
         match act {
             Act::Join(wish) => self.join(env, now, wish),
             Act::Leave { site, turn } => self.leave(env, site, turn),
-            Act::Replace { site, turn, ttl } => self.replace(site, turn, ttl),
+            Act::Replace { site, turn, terms } => self.replace(site, turn, terms),
             Act::GiveUp { site } => {
                 let waiting = self.sites[site].users.iter().filter(|(_, user)| user.hold.is_none());
                 for turn in waiting.map(|(turn, _)| *turn).collect::<Vec<_>>() {
@@ -33,10 +35,15 @@ impl<B: Backend> Process<B> {
                 }
             }
             Act::Check { site, turn } => {
+                let can_share = self.can_share();
                 let Some(user) = self.sites[site].users.get(&turn) else { return };
-                if let Some(hold) = user.hold.as_ref().filter(|hold| hold.check(now).is_ok()) {
+                let Some(hold) = user.hold.as_ref().filter(|hold| hold.check(now).is_ok()) else { return };
+                if user.reads(hold) {
+                    env.watch.read(hold);
+                } else {
                     let write = Act::Write { site, turn, hold: Arc::clone(hold) };
-                    let later = env.dice.between(Duration::ZERO, WRITE_WITHIN);
+                    let most = if can_share && env.dice.chance(50) { LATE_WRITE_WITHIN } else { WRITE_WITHIN };
+                    let later = env.dice.between(Duration::ZERO, most);
                     env.plan(later, Plan::Act(self.id, write));
                 }
             }
@@ -51,46 +58,54 @@ impl<B: Backend> Process<B> {
     }
 
     fn leave(&mut self, env: &mut Env<B::Talk>, site: usize, turn: TurnId) {
-        let here = &mut self.sites[site];
-        if here.users.remove(&turn).is_some_and(|user| user.hold.is_none()) {
+        let user = self.sites[site].users.remove(&turn);
+        if user.as_ref().is_some_and(|user| user.hold.is_none()) {
             env.fired(Fault::Cancelled);
         }
-        let held = here.holder.take_if(|(holder, _)| *holder == turn);
+        let held = user.and_then(|user| Some((user.replacing, user.hold.clone().filter(|hold| !user.reads(hold))?)));
         let wish = self.store.abilities.contains(&Ability::Keep) && env.dice.chance(300);
         let keep = wish.then(|| env.dice.millis(1, KEEP_MAX)).and_then(|time| self.store.keep(time).ok());
-        if let (Some((_, hold)), Some(time)) = (held, keep.map(Keep::get)) {
+        if let (Some((replacing, hold)), Some(time)) = (held, keep.map(Keep::get)) {
             env.fired(Fault::Kept);
             let end = env.now + time.saturating_sub(drift(time));
-            env.watch.keeping([Some(hold.lease().owner), here.replacing].into_iter().flatten(), end);
+            env.watch.keeping([Some(hold.lease().owner), replacing].into_iter().flatten(), end);
         }
         self.soon.push_back((site, Input::Leave(Leaving { turn, keep })));
     }
 
-    /// A holder wants a ttl that is as long, or longer.
-    fn replace(&mut self, site: usize, turn: TurnId, ttl: Ttl) {
-        self.soon.push_back((site, Input::Replace { turn, terms: Terms::exclusive(ttl) }));
+    /// A holder wants a ttl that is as long, or longer, or another mode.
+    fn replace(&mut self, site: usize, turn: TurnId, terms: Terms) {
+        if let Some(user) = self.sites[site].users.get_mut(&turn).filter(|user| user.goal.is_none()) {
+            user.goal = Some(terms.mode);
+            self.soon.push_back((site, Input::Replace { turn, terms }));
+        }
     }
 
     /// A turn goes on under another lease.
     pub(super) fn go_on(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, turn: TurnId, hold: &Arc<Hold>) {
         env.fired(Fault::Replaced);
         let site = &mut self.sites[index];
-        let (Some(user), Some((holder, known))) = (site.users.get_mut(&turn), &mut site.holder) else {
+        let user = site.users.get_mut(&turn);
+        let known = user.and_then(|user| Some((user.hold.clone()?, user)));
+        let Some((known, user)) = known.filter(|(known, _)| known.check(now).is_ok()) else {
             env.watch.admitted_a_stranger(&site.name, turn);
             return;
         };
-        if *holder != turn || known.check(now).is_err() {
-            env.watch.admitted_a_stranger(&site.name, turn);
+        match (known.lease().terms.mode, hold.lease().terms.mode) {
+            (Mode::Exclusive, Mode::Shared) => env.fired(Fault::Downgraded),
+            (Mode::Shared, Mode::Exclusive) => env.fired(Fault::Upgraded),
+            _ => {}
         }
         env.watch.admitted(hold);
         env.note(format_args!("{:?} replaces the lease of {turn:?} by {hold:?}", self.id));
-        *known = Arc::clone(hold);
         user.hold = Some(Arc::clone(hold));
+        (user.goal, user.replacing) = (None, None);
     }
 
     fn join(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish) {
         let number = env.number();
         let (turn, site, ttl, max_hold) = (TurnId(number), wish.site, wish.ttl, wish.max_hold);
+        let mode = if self.can_share() && env.dice.chance(350) { Mode::Shared } else { Mode::Exclusive };
         let patience = match wish.wait {
             Wait::Not => Patience::Never,
             Wait::For(time) => Patience::Until(now + time),
@@ -99,21 +114,26 @@ impl<B: Backend> Process<B> {
         if let Some(cancel) = wish.cancel {
             env.plan(cancel, Plan::Act(self.id, Act::Leave { site, turn }));
         }
-        self.sites[site].users.insert(turn, User { wish, hold: None });
+        self.sites[site].users.insert(turn, User::new(wish));
         let note = Note::from_wire("1@sim");
         self.soon.push_back((
             site,
-            Input::Join(Join { turn, terms: Terms::exclusive(ttl), patience, attempts: None, max_hold, note }),
+            Input::Join(Join { turn, terms: Terms { mode, ttl }, patience, attempts: None, max_hold, note }),
         ));
     }
 
     /// A user gets its turn.
     pub(super) fn admit(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, turn: TurnId, hold: &Arc<Hold>) {
+        let can_share = self.can_share();
         let site = &mut self.sites[index];
+        let beside = site.users.values().filter_map(|user| user.hold.as_ref()).any(|hold| hold.check(now).is_ok());
         let Some(user) = site.users.get_mut(&turn) else {
             env.watch.admitted_a_stranger(&site.name, turn);
             return;
         };
+        if beside {
+            env.fired(Fault::ReadTogether);
+        }
         env.watch.begun(env.now, &site.name);
         // The facade checks the hold once more.
         if hold.check(now).is_ok() {
@@ -121,12 +141,14 @@ impl<B: Backend> Process<B> {
         }
         env.note(format_args!("{:?} admits {turn:?} of {} with {:?}", self.id, site.name, hold));
         user.hold = Some(Arc::clone(hold));
-        site.holder = Some((turn, Arc::clone(hold)));
         let hold_for = user.wish.hold_for;
         env.plan(hold_for, Plan::Act(self.id, Act::Leave { site: index, turn }));
         if self.store.abilities.contains(&Ability::Replace) && env.dice.chance(400) {
-            let (at, ttl) = (env.dice.between(Duration::ZERO, hold_for), longer(&mut env.dice, hold.lease().terms.ttl));
-            env.plan(at, Plan::Act(self.id, Act::Replace { site: index, turn, ttl }));
+            let at = env.dice.between(Duration::ZERO, hold_for);
+            let Terms { mode, ttl } = hold.lease().terms;
+            let mode = if can_share && env.dice.chance(500) { other(mode) } else { Mode::Exclusive };
+            let terms = Terms { mode, ttl: longer(&mut env.dice, ttl) };
+            env.plan(at, Plan::Act(self.id, Act::Replace { site: index, turn, terms }));
         }
         for _ in 0..2 {
             let at = env.dice.between(Duration::ZERO, hold_for);
@@ -137,10 +159,22 @@ impl<B: Backend> Process<B> {
     /// Who holds here now, in its own view.
     pub(crate) fn holdings(&self, at: Time) -> impl Iterator<Item = Holding<'_>> {
         let (now, clock) = (self.clock.read(at), self.clock);
-        let holds = self.sites.iter().filter_map(|site| Some((site.holder.as_ref()?.1.as_ref(), site.replacing)));
-        let valid = holds.filter(move |(hold, _)| !hold.remaining(now).is_zero());
-        valid.map(move |(hold, replacing)| Holding { hold, replacing, until: clock.when(hold.valid_until()) })
+        let users = self.sites.iter().flat_map(|site| site.users.values());
+        let holds = users.filter_map(|user| Some((user, user.hold.as_deref()?)));
+        let valid = holds.filter(move |(_, hold)| !hold.remaining(now).is_zero());
+        valid.map(move |(user, hold)| {
+            let (reads, until) = (user.reads(hold), clock.when(hold.valid_until()));
+            Holding { hold, replacing: user.replacing, reads, until }
+        })
     }
+
+    fn can_share(&self) -> bool {
+        self.store.modes.contains(&ModeKind::Shared)
+    }
+}
+
+fn other(mode: Mode) -> Mode {
+    if mode == Mode::Shared { Mode::Exclusive } else { Mode::Shared }
 }
 
 fn longer(dice: &mut Dice, ttl: Ttl) -> Ttl {

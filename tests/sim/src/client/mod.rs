@@ -5,12 +5,11 @@ mod backend;
 mod user;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use backend::{Backend, Heard};
 use lock_core::station::{Action, Floor, Input, Output, Request, Station, TurnId};
-use lock_core::{Capabilities, Claim, Event, Hold, Keeper, LockName, Moment, Owner, Policy};
+use lock_core::{Capabilities, Claim, Event, Keeper, LockName, Moment, Policy};
 use user::User;
 
 use crate::clock::{Clock, Time};
@@ -45,9 +44,6 @@ pub(crate) struct Site {
     pub(crate) name: LockName,
     pub(crate) station: Station,
     users: BTreeMap<TurnId, User>,
-    holder: Option<(TurnId, Arc<Hold>)>,
-    /// The owner that was last asked for in place of the holder's.
-    replacing: Option<Owner>,
     pub(crate) ledger: Ledger,
 }
 
@@ -86,7 +82,7 @@ impl<B: Backend> Process<B> {
         let mut site = |name: &LockName| {
             let station = Station::new(name.clone(), policy, env.dice.secret()).sharing(&floor);
             let ledger = Ledger::new(policy.store.waiting);
-            Site { name: name.clone(), station, users: BTreeMap::new(), holder: None, replacing: None, ledger }
+            Site { name: name.clone(), station, users: BTreeMap::new(), ledger }
         };
         let sites = names.iter().map(&mut site).collect();
         Self {
@@ -267,10 +263,12 @@ impl<B: Backend> Process<B> {
             Output::Lose { turn, .. } => {
                 env.fired(Fault::Lost);
                 site.users.remove(&turn);
-                site.holder.take_if(|(holder, _)| *holder == turn);
             }
             Output::Replaced { turn, result: Ok(hold) } => self.go_on(env, now, index, turn, &hold),
-            Output::Replaced { result: Err(_), .. } | Output::Ended { .. } => {}
+            Output::Replaced { turn, result: Err(_) } => {
+                site.users.get_mut(&turn).into_iter().for_each(|user| user.goal = None);
+            }
+            Output::Ended { .. } => {}
             Output::Run(action) => self.run(env, now, index, action),
             Output::Keep { lease, asked_at, valid_for } => self.keeper.keep(lease, asked_at, valid_for),
             Output::Renew(owner) => self.keeper.hasten(now, owner),
@@ -279,10 +277,11 @@ impl<B: Backend> Process<B> {
     }
 
     fn run(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, action: Action) {
-        let Site { ledger, replacing, .. } = &mut self.sites[index];
+        let Site { ledger, users, .. } = &mut self.sites[index];
         ledger.ran(now, &action);
-        if let Request::Acquire(Claim { replaces: Some(_), owner, .. }) = &action.request {
-            *replacing = Some(*owner);
+        if let Request::Acquire(Claim { replaces: Some(old), owner, .. }) = &action.request {
+            let holds = |user: &&mut User| user.hold.as_ref().is_some_and(|hold| hold.lease().owner == *old);
+            users.values_mut().filter(holds).for_each(|user| user.replacing = Some(*owner));
         }
         env.watch.report(Rule::BoundedDebt, invariants::bounded_debt(ledger, now, &action));
         let heard = self.backend.run(env, now, index, action);

@@ -2,13 +2,28 @@
 
 use std::sync::Arc;
 
-use lock_core::Hold;
+use lock_core::{Hold, Mode, Owner};
 
 use crate::wish::Wish;
 
-/// A user in line, or the holder.
+/// A user in line, or a holder.
 #[derive(Debug)]
 pub(crate) struct User {
     pub(crate) wish: Wish,
     pub(crate) hold: Option<Arc<Hold>>,
+    /// The mode that it wants instead of its own, until the answer.
+    pub(super) goal: Option<Mode>,
+    /// The owner that was last asked for in place of its own.
+    pub(super) replacing: Option<Owner>,
+}
+
+impl User {
+    pub(super) fn new(wish: Wish) -> Self {
+        Self { wish, hold: None, goal: None, replacing: None }
+    }
+
+    /// Whether it writes nothing under its hold. A holder that wants to go on as a reader has stopped writing.
+    pub(super) fn reads(&self, hold: &Hold) -> bool {
+        [Some(hold.lease().terms.mode), self.goal].contains(&Some(Mode::Shared))
+    }
 }

@@ -13,4 +13,9 @@ impl Fencing {
         *highest = token.max(*highest);
         *highest == token
     }
+
+    /// Whether it has accepted a write with a higher token.
+    pub(super) fn is_past(&self, name: &LockName, token: FencingToken) -> bool {
+        self.0.get(name).is_some_and(|highest| token < *highest)
+    }
 }

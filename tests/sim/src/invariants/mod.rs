@@ -27,7 +27,7 @@ use crate::network::ProcessId;
 /// A rule that must hold whatever happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// At most one holder at a time, in each holder's own view.
+    /// At most one holder at a time, in each holder's own view; or several that only read.
     OneHolder,
     /// Nobody relies on its lease for longer than the store keeps it.
     StoreKeeps,
@@ -40,7 +40,7 @@ pub enum Rule {
     NothingBelow,
     /// A node that votes again counts above all that it acknowledged before it forgot.
     Recovers,
-    /// The resource refuses no write of a valid holder.
+    /// The resource refuses no write of a valid holder, and no valid reader sees what a later writer wrote.
     Fencing,
     /// A waiter without a time limit is not rejected.
     Refusals,
@@ -86,6 +86,8 @@ pub(crate) struct Holding<'a> {
     pub(crate) hold: &'a Hold,
     /// The owner that was last asked for in place of this one.
     pub(crate) replacing: Option<Owner>,
+    /// Whether it writes nothing.
+    pub(crate) reads: bool,
     pub(crate) until: Time,
 }
 
@@ -193,6 +195,14 @@ impl Watch {
         tally.count(Fault::WriteRefused);
         if !remaining.is_zero() && !self.tokens_fell && self.epoch_of(lease) == Some(self.epoch()) {
             self.report(Rule::Fencing, Err(format!("the write of a valid holder was refused: {hold:?}")));
+        }
+    }
+
+    /// A valid holder reads.
+    pub(crate) fn read(&mut self, hold: &Hold) {
+        let lease = hold.lease();
+        if self.fencing.is_past(&lease.name, hold.token()) && self.epoch_of(lease) == Some(self.epoch()) {
+            self.report(Rule::Fencing, Err(format!("somebody has written beside a valid reader: {hold:?}")));
         }
     }
 

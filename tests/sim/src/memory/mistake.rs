@@ -13,4 +13,6 @@ pub enum Mistake {
     ReleasedTooSoon,
     /// A replacement that was not answered is asked again as another owner.
     AskedAsAnother,
+    /// A reader goes on as the writer although others read.
+    UpgradedBesideReaders,
 }

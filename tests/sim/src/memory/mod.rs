@@ -1,4 +1,5 @@
-//! The reference store of `lock-memory`, as if it were behind a network: it keeps locks and replaces leases.
+//! The reference store of `lock-memory`, as if it were behind a network: readers share its locks, and it keeps locks and
+//! replaces leases.
 //!
 //! The store itself never fails and forgets nothing. What goes wrong is between it and the processes, and in them.
 

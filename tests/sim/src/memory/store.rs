@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lock_core::{
-    Answer, BackendError, Claim, Event, Lease, Moment, Owner, ReleaseRequest, Released, Renewed, Terms, Ttl,
+    Answer, BackendError, Claim, Event, Lease, Mode, Moment, Owner, ReleaseRequest, Released, Renewed, Terms, Ttl,
 };
 use lock_memory::store::{ClientId, HandOver, Hint, Store};
 
@@ -78,8 +78,23 @@ impl Server {
                 self.store.release(now, &ReleaseRequest { name, owner: old, terms, certainty, keep: None })?;
                 self.store.acquire(now, client, &Claim { replaces: None, ..claim.clone() })
             }
+            Some(old) if self.mistake == Some(Mistake::UpgradedBesideReaders) => {
+                self.end_others(now, claim, old)?;
+                self.store.acquire(now, client, claim)
+            }
             Some(_) | None => self.store.acquire(now, client, claim),
         }
+    }
+
+    /// Ends the leases of all other readers of a lock that one of them wants to write.
+    fn end_others(&mut self, now: Moment, claim: &Claim, old: Owner) -> Result<(), BackendError> {
+        let holds = self.holds(now, &claim.name);
+        let others = holds.iter().map(|(owner, _)| *owner).filter(|owner| ![old, claim.owner].contains(owner));
+        for owner in others.filter(|_| claim.terms.mode == Mode::Exclusive) {
+            let (name, terms, certainty) = (claim.name.clone(), claim.terms, lock_core::Certainty::Answered);
+            self.store.release(now, &ReleaseRequest { name, owner, terms, certainty, keep: None })?;
+        }
+        Ok(())
     }
 
     fn release(&mut self, now: Moment, client: ClientId, request: &ReleaseRequest) -> Result<Released, BackendError> {
@@ -87,7 +102,7 @@ impl Server {
             (Some(_), Some(Mistake::FreedAtOnce)) => {
                 self.store.release(now, &ReleaseRequest { keep: None, ..request.clone() })
             }
-            (Some(keep), Some(Mistake::KeptForItsOwner)) if self.holds(now, request) => {
+            (Some(keep), Some(Mistake::KeptForItsOwner)) if self.is_holder(now, request) => {
                 let terms = Terms { ttl: Ttl::new(keep).unwrap_or(Ttl::MIN), ..request.terms };
                 let (width, floor, note) = (lock_core::Width::ONE, None, lock_core::Note::from_wire(""));
                 let (queueing, replaces) = (lock_core::Queueing::Unwanted, None);
@@ -99,13 +114,13 @@ impl Server {
         }
     }
 
-    fn holds(&self, now: Moment, request: &ReleaseRequest) -> bool {
+    fn is_holder(&self, now: Moment, request: &ReleaseRequest) -> bool {
         self.store.holds(now, &request.name).any(|hold| hold.owner == request.owner)
     }
 
     /// Who holds a lock, and until when.
-    pub(super) fn hold(&self, now: Moment, name: &lock_core::LockName) -> Option<(Owner, Moment)> {
-        self.store.holds(now, name).next().map(|hold| (hold.owner, hold.until))
+    pub(super) fn holds(&self, now: Moment, name: &lock_core::LockName) -> Vec<(Owner, Moment)> {
+        self.store.holds(now, name).map(|hold| (hold.owner, hold.until)).collect()
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lock_core::{
-    Ability, Answer, Capabilities, Durability, Event, FencingToken, LockName, Moment, Policy, Released, RequestOrder,
-    Waiting,
+    Ability, Answer, Capabilities, Durability, Event, FencingToken, LockName, Mode, ModeKind, Moment, Policy, Released,
+    RequestOrder, Waiting,
 };
 use lock_memory::store::ClientId;
 
@@ -27,8 +27,8 @@ const POOL: usize = 3;
 pub(crate) struct InMemory {
     server: Server,
     clock: Clock,
-    /// The highest token that was admitted at each lock.
-    admitted: BTreeMap<LockName, FencingToken>,
+    /// The highest token that was admitted at each lock, and the highest of a writer.
+    admitted: BTreeMap<LockName, (FencingToken, Option<FencingToken>)>,
 }
 
 impl InMemory {
@@ -53,9 +53,15 @@ impl World<InMemory> {
     fn check_admitted(&mut self) -> Result<(), String> {
         for hold in self.env.watch.take_admitted() {
             let (name, token) = (&hold.lease().name, hold.token());
-            if let Some(before) = self.stores.admitted.insert(name.clone(), token).filter(|before| *before >= token) {
-                return Err(format!("token {token} was admitted after {before}"));
+            let reads = hold.lease().terms.mode == Mode::Shared;
+            let before = self.stores.admitted.get(name).copied();
+            let floor = before.and_then(|(highest, written)| if reads { written } else { Some(highest) });
+            if let Some(floor) = floor.filter(|floor| *floor >= token) {
+                return Err(format!("token {token} was admitted after {floor}"));
             }
+            let highest = before.map_or(token, |(highest, _)| highest.max(token));
+            let written = if reads { before.and_then(|(_, written)| written) } else { Some(token) };
+            self.stores.admitted.insert(name.clone(), (highest, written));
         }
         Ok(())
     }
@@ -65,13 +71,14 @@ impl World<InMemory> {
         let holdings: Vec<Holding<'_>> = self.processes.values().flat_map(|process| process.holdings(now)).collect();
         for (index, one) in holdings.iter().enumerate() {
             let name = &one.hold.lease().name;
-            if let Some(other) = holdings[index + 1..].iter().find(|other| other.hold.lease().name == *name) {
+            let beside = |other: &&Holding<'_>| other.hold.lease().name == *name && !(one.reads && other.reads);
+            if let Some(other) = holdings[index + 1..].iter().find(beside) {
                 return Err((Rule::OneHolder, format!("two hold: {:?} and {:?}", one.hold, other.hold)));
             }
-            let stored = self.stores.server.hold(self.stores.clock.read(now), name);
+            let stored = self.stores.server.holds(self.stores.clock.read(now), name);
             let owners = [Some(one.hold.lease().owner), one.replacing];
             let until = self.stores.clock.read(one.until);
-            if stored.is_none_or(|(owner, ends)| !owners.contains(&Some(owner)) || ends < until) {
+            if !stored.iter().any(|(owner, ends)| owners.contains(&Some(*owner)) && until <= *ends) {
                 return Err((Rule::StoreKeeps, format!("{one:?} is relied on, but the store has {stored:?}")));
             }
         }
@@ -100,6 +107,7 @@ impl Stores for InMemory {
         let (ordering, pool) =
             if env.dice.chance(650) { (RequestOrder::InOrder, 1) } else { (RequestOrder::Unordered, POOL) };
         let capabilities = Capabilities::new("sim", Waiting::QueueWithPush, Durability::Process).with_shared_counter();
+        let capabilities = capabilities.with_modes(&[ModeKind::Exclusive, ModeKind::Shared]);
         let capabilities = capabilities.with_ordering(ordering).with_abilities(&[Ability::Keep, Ability::Replace]);
         let mut policy = Policy::new(capabilities);
         if env.dice.chance(500) {

@@ -41,10 +41,16 @@ fn a_replacement_in_two_steps_is_found() {
 
 #[test]
 fn a_replacement_that_is_released_too_soon_is_found() {
-    assert!(matches!(found(Mistake::ReleasedTooSoon), Rule::OneHolder | Rule::StoreKeeps));
+    let rule = found(Mistake::ReleasedTooSoon);
+    assert!(matches!(rule, Rule::OneHolder | Rule::StoreKeeps | Rule::Kept), "{rule:?}");
 }
 
 #[test]
 fn a_replacement_that_is_asked_as_another_owner_is_found() {
     assert!(matches!(found(Mistake::AskedAsAnother), Rule::OneHolder | Rule::StoreKeeps));
+}
+
+#[test]
+fn a_reader_that_becomes_the_writer_beside_others_is_found() {
+    assert!(matches!(found(Mistake::UpgradedBesideReaders), Rule::OneHolder | Rule::StoreKeeps));
 }

@@ -98,10 +98,10 @@ struct CountsLate;
 impl Breakage for CountsLate {
     fn latch(&self, store: &dyn BlockingBackend, request: &Request) -> Answer {
         let counts = look(store, request)?.state.is_some_and(|state| state.expected.is_some());
-        match request.act {
-            Act::Arrive { .. } if !counts => Ok(Seen { state: Some(LatchState::new(Generation::new(1))), told: false }),
-            _ => ask(store, request, request.act.clone()),
+        if matches!(request.act, Act::Arrive { .. }) && !counts {
+            return Ok(Seen { state: Some(LatchState::new(Generation::new(1))), told: false });
         }
+        ask(store, request, request.act.clone())
     }
 }
 
@@ -111,10 +111,8 @@ struct TakesTheLatestCount;
 impl Breakage for TakesTheLatestCount {
     fn latch(&self, store: &dyn BlockingBackend, request: &Request) -> Answer {
         let answer = ask(store, request, request.act.clone());
-        match request.act {
-            Act::Expect { count, .. } => with_state(answer, |state| state.expected = Some(count)),
-            _ => answer,
-        }
+        let Act::Expect { count, .. } = request.act else { return answer };
+        with_state(answer, |state| state.expected = Some(count))
     }
 }
 
@@ -141,10 +139,10 @@ impl Breakage for EndsWithTheLatestTtl {
     fn latch(&self, store: &dyn BlockingBackend, request: &Request) -> Answer {
         let now = self.clock.as_ref().unwrap().now();
         let mut until = self.until.lock().unwrap();
-        match request.act {
-            Act::Arrive { ttl, .. } => *until = Some(now + ttl.get()),
-            _ if until.is_some_and(|until| until <= now) => return Ok(Seen { state: None, told: false }),
-            _ => {}
+        if let Act::Arrive { ttl, .. } = request.act {
+            *until = Some(now + ttl.get());
+        } else if until.is_some_and(|until| until <= now) {
+            return Ok(Seen { state: None, told: false });
         }
         ask(store, request, request.act.clone())
     }
@@ -155,10 +153,8 @@ struct NeverResets;
 
 impl Breakage for NeverResets {
     fn latch(&self, store: &dyn BlockingBackend, request: &Request) -> Answer {
-        match request.act {
-            Act::Reset { .. } => look(store, request),
-            _ => ask(store, request, request.act.clone()),
-        }
+        let resets = matches!(request.act, Act::Reset { .. });
+        if resets { look(store, request) } else { ask(store, request, request.act.clone()) }
     }
 }
 
@@ -210,10 +206,8 @@ struct ShowsTheFirst(Mutex<Option<Seen>>);
 impl Breakage for ShowsTheFirst {
     fn latch(&self, store: &dyn BlockingBackend, request: &Request) -> Answer {
         let seen = ask(store, request, request.act.clone())?;
-        match request.act {
-            Act::Look { .. } => Ok(*self.0.lock().unwrap().get_or_insert(seen)),
-            _ => Ok(seen),
-        }
+        let looks = matches!(request.act, Act::Look { .. });
+        Ok(if looks { *self.0.lock().unwrap().get_or_insert(seen) } else { seen })
     }
 }
 
@@ -223,10 +217,8 @@ struct HidesTheCount;
 impl Breakage for HidesTheCount {
     fn latch(&self, store: &dyn BlockingBackend, request: &Request) -> Answer {
         let answer = ask(store, request, request.act.clone());
-        match request.act {
-            Act::Look { .. } => with_state(answer, |state| state.expected = None),
-            _ => answer,
-        }
+        let looks = matches!(request.act, Act::Look { .. });
+        if looks { with_state(answer, |state| state.expected = None) } else { answer }
     }
 }
 

@@ -3,6 +3,7 @@
 //! A failure prints its steps, and keeps their seed in `proptest-regressions`, which later runs replay first.
 //! `PROPTEST_CASES` sets the number of runs, and `PROPTEST_RNG_SEED` repeats them.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -325,4 +326,36 @@ fn late_events_about_an_ended_lease_admit_nobody() {
     assert!(world.clients[1].holders.is_empty());
     world.heal();
     assert!(world.is_at_rest());
+}
+
+/// Readers of one client overlap all the time. When a writer elsewhere has its place in the store's queue, those who read finish
+/// their work, and nobody joins them for longer than the store's word counts.
+#[test]
+fn overlapping_readers_let_a_writer_elsewhere_in_within_one_generation() {
+    const WORK: Duration = Duration::from_millis(10);
+    for waiting in [Waiting::QueueWithPush, Waiting::Queue] {
+        let mut world = World::new(policy(waiting, RequestOrder::InOrder, 16), None, 1);
+        let (came_at, mut begun) = (world.now + millis(100), BTreeMap::new());
+        let done_at = loop {
+            if world.now == came_at {
+                world.play_join(1, Wait::Forever, None, world.terms("3s", Mode::Exclusive, 1), None);
+            }
+            world.play_join(0, Wait::Forever, None, world.terms("3s", Mode::Shared, 1), None);
+            world.flow(3);
+            for turn in world.clients[0].holders.keys().copied().collect::<Vec<_>>() {
+                if world.now.since(*begun.entry(turn).or_insert(world.now)) >= WORK {
+                    world.leave(0, Leaving::now(turn));
+                }
+            }
+            world.flow(3);
+            if world.clients[0].holders.is_empty() {
+                break world.now;
+            }
+            world.pass(millis(1), None);
+        };
+        assert!(done_at.since(came_at) <= WORK + millis(21), "{:?}", done_at.since(came_at));
+        assert!(begun.len() >= 100, "{} have read", begun.len());
+        world.heal();
+        assert!(world.is_at_rest());
+    }
 }

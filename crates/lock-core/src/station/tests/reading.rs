@@ -114,6 +114,23 @@ fn if_others_wait_readers_ask_for_a_lease_behind_them() {
     assert_eq!(rig.hand_over(9, 9), admitted);
 }
 
+#[test]
+fn while_a_reader_has_a_place_only_those_who_do_not_wait_ask_for_the_word() {
+    let mut rig = reading();
+    rig.want();
+    rig.read(2);
+    rig.queue_after(8);
+    rig.pass(millis(50));
+    rig.read(3);
+    assert_eq!(rig.leave(2), none(), "the place is for the next reader now");
+    let mut rig = reading();
+    rig.want();
+    rig.read(2);
+    rig.leave(2);
+    rig.pass(millis(50));
+    assert_eq!(rig.feed(impatient(reader(3))), ["renew o1"], "the claim under way is for nobody else");
+}
+
 /// The writer before them has given up, so the lease that is held is still good.
 #[test]
 fn readers_whose_turn_comes_early_join_the_lease_that_is_held() {
@@ -128,6 +145,7 @@ fn readers_whose_turn_comes_early_join_the_lease_that_is_held() {
         "admit 3: token 7, valid for 29698ms",
     ];
     assert_eq!(rig.hand_over(9, 9), joined);
+    assert_eq!(rig.read(4), ["admit 4: token 7, valid for 29698ms"], "the grant said that nobody waits");
     assert_eq!(rig.leave(1), ["ended 1: released"]);
 }
 
@@ -416,4 +434,19 @@ fn beside_readers_nothing_is_asked_while_three_releases_are_pending() {
     assert_eq!(claim, ["run #8: acquire o5, ttl 30s, width 1, above 7, place wanted, within 1000ms"]);
     rig.queue_after(8);
     assert_eq!(rig.upgrade(1), none());
+}
+
+#[test]
+fn a_release_that_fails_does_not_reject_a_reader_that_waits_for_the_word() {
+    let mut rig = rig();
+    for turn in 2..5 {
+        rig.feed(impatient(join(turn)));
+        rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    }
+    rig.read(1);
+    rig.grant(7, 7);
+    rig.pass(millis(20));
+    assert_eq!(rig.feed(impatient(reader(6))), ["renew o4"]);
+    assert_eq!(rig.release(Err(error(ErrorKind::Unreachable, Effect::None))), none());
+    assert_eq!(rig.renewed(false), ["admit 6: token 7, valid for 29698ms"]);
 }

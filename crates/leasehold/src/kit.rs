@@ -1,0 +1,87 @@
+//! What is composed from locks: several locks at once, and re-entrant locks. It works on every store.
+//!
+//! Import [`Kit`] to call its methods on a client. `leasehold::blocking` has the same for plain threads.
+//!
+//! # Several locks at once
+//!
+//! `locks.all(names)` acquires and releases several locks as one. Sets of locks never wait for each other in a circle, in
+//! whatever order their names are given. A free set takes one round trip, whatever its size.
+//! [`leasehold::all`](crate::all) does that for mutexes of several clients, also of different stores.
+//!
+//! ```
+//! # #[cfg(all(feature = "async", feature = "memory"))]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let locks = leasehold::connect("memory:").await?;
+//! use std::time::Duration;
+//! use leasehold::Kit;
+//!
+//! let guard = locks.all(["account:7", "account:3"]).wait(Duration::from_secs(5)).acquire().await?;
+//! for (name, token) in guard.tokens() {
+//!     println!("{name} has token {token}");
+//! }
+//! guard.release().await?; // an error if any of them had been lost
+//! # Ok(())
+//! # }
+//! # #[cfg(not(all(feature = "async", feature = "memory")))]
+//! # fn main() {}
+//! ```
+//!
+//! Use one lock instead where you can: a set costs a lease for each of its locks, and holds the first ones while it waits for
+//! the last one.
+//!
+//! # Re-entrant locks
+//!
+//! `locks.reentrant(name)` is a lock that its holder can acquire again, without a request to the store and with the same
+//! fencing token. With plain threads, the holder is a thread:
+//!
+//! ```
+//! # #[cfg(all(feature = "blocking", feature = "memory"))]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let locks = leasehold::blocking::connect("memory:")?;
+//! use leasehold::blocking::Kit;
+//!
+//! let outer = locks.reentrant("order:7").acquire()?;
+//! let inner = locks.reentrant("order:7").acquire()?; // in a function that is called meanwhile
+//! assert_eq!(inner.fencing_token(), outer.fencing_token());
+//! inner.release()?; // the lock stays held
+//! outer.release()?; // the last guard releases it
+//! # Ok(())
+//! # }
+//! # #[cfg(not(all(feature = "blocking", feature = "memory")))]
+//! # fn main() {}
+//! ```
+//!
+//! In async code, neither a thread nor a task says which calls belong together. So the holder is a guard, which you pass on:
+//!
+//! ```
+//! # #[cfg(all(feature = "async", feature = "memory"))]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let locks = leasehold::connect("memory:").await?;
+//! use leasehold::Kit;
+//!
+//! let outer = locks.reentrant("order:7").acquire().await?;
+//! let inner = locks.reentrant("order:7").acquire_under(Some(&outer)).await?; // in a function that was given `outer`
+//! inner.release().await?;
+//! outer.release().await?;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(all(feature = "async", feature = "memory")))]
+//! # fn main() {}
+//! ```
+//!
+//! Use a plain mutex where you can: code that takes the guard as an argument shows who holds the lock.
+//!
+//! # Which errors to retry
+//!
+//! | error | what to do |
+//! |---|---|
+//! | [`AcquireAllError`] | it names the lock of the set, and has that lock's [error](crate::AcquireError) |
+//! | [`ReentrantError::Lost`] | drop all guards of the lost hold. Acquire again, and start from what the resource has stored |
+//! | [`ReleaseAllError`] | if [`lost`](ReleaseAllError::lost) names a lock, part of the work may have been done without it; otherwise nothing |
+
+#[cfg(feature = "async")]
+pub use lock_kit::nonblocking::{All, AllGuard, AllWatch, Kit, Reentrant, all};
+#[cfg(any(feature = "async", feature = "blocking"))]
+pub use lock_kit::{AcquireAllError, Guards, ReentrantError, ReleaseAllError};
