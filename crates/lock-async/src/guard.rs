@@ -142,7 +142,10 @@ impl Guard<Permits> {
     pub async fn give_back(self, count: u32) -> Result<Self, ChangeError<Self>> {
         let mode = match self.0.without(count) {
             Ok(mode) => mode,
-            Err(invalid) => return Err(ChangeError { guard: self, reason: AcquireError::from(invalid).into() }),
+            Err(invalid) => {
+                let reason = Box::new(AcquireError::from(invalid).into());
+                return Err(ChangeError { guard: self, reason });
+            }
         };
         let verdict = change(&self.0, mode).await;
         self.0.changed(verdict, Self).map(Self)

@@ -111,7 +111,7 @@ impl<D: Driver, M> Held<D, M> {
             Some(Err(Refusal::Error(error))) => error.into(),
             None => self.loss().into(),
         };
-        Err(ChangeError { guard: guard(self), reason })
+        Err(ChangeError { guard: guard(self), reason: Box::new(reason) })
     }
 
     /// Why the hold was lost.
@@ -172,15 +172,12 @@ impl<D: Driver> Held<D, Permits> {
     /// # Errors
     /// `Invalid` for none and for all of them.
     pub fn without(&self, count: u32) -> Result<Mode, Invalid> {
-        match self.hold().lease().terms.mode {
-            Mode::Permits { count: held, limit, .. } if (1..held.get()).contains(&count) => {
-                Mode::permits(held.get() - count, limit.get())
-            }
-            mode => {
-                let problem = format!("{} are held", mode.count());
-                Err(Invalid::new("number of permits", count, problem, "give back some of them, or release the guard"))
-            }
+        let mode = self.hold().lease().terms.mode;
+        if (1..mode.count()).contains(&count) {
+            return mode.with_count(mode.count() - count);
         }
+        let problem = format!("{} are held", mode.count());
+        Err(Invalid::new("number of permits", count, problem, "give back some of them, or release the guard"))
     }
 }
 
