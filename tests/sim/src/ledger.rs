@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use lock_core::station::{Action, ActionId, Input, Reply, Request};
-use lock_core::{Certainty, Moment, Owner, Waiting};
+use lock_core::{Certainty, Moment, NameKind, Owner, Waiting};
 
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) waiting: Waiting,
+    pub(crate) kind: NameKind,
+    /// Whether the last claim was the first one of its owner.
+    pub(crate) asks_anew: bool,
     owners: BTreeMap<Owner, Parted>,
     releases: BTreeMap<ActionId, Owner>,
 }
@@ -26,8 +29,8 @@ enum Parted {
 }
 
 impl Ledger {
-    pub(crate) fn new(waiting: Waiting) -> Self {
-        Self { waiting, owners: BTreeMap::new(), releases: BTreeMap::new() }
+    pub(crate) fn new(waiting: Waiting, kind: NameKind) -> Self {
+        Self { waiting, kind, asks_anew: false, owners: BTreeMap::new(), releases: BTreeMap::new() }
     }
 
     /// The owners whose release was not answered yet, and whether their claims were answered.
@@ -40,7 +43,7 @@ impl Ledger {
 
     pub(crate) fn ran(&mut self, now: Moment, action: &Action) {
         match &action.request {
-            Request::Acquire(claim) => _ = self.owners.insert(claim.owner, Parted::No),
+            Request::Acquire(claim) => self.asks_anew = self.owners.insert(claim.owner, Parted::No).is_none(),
             Request::Release(request) => {
                 let parted = self.owners.entry(request.owner).or_insert(Parted::No);
                 if *parted == Parted::No {

@@ -17,6 +17,8 @@ use crate::wish::{Act, Wait, Wish};
 
 /// How long a lock is kept at most, in milliseconds.
 const KEEP_MAX: u64 = 8000;
+/// What a replacement asks for at most: readers that join one after the other would ask for ever longer leases.
+const LONGEST: Duration = Duration::from_secs(120);
 /// How long a write takes from its check to the resource.
 const WRITE_WITHIN: Duration = Duration::from_millis(3);
 /// How long a few writes take where fewer users write, because others read.
@@ -49,9 +51,11 @@ impl<B: Backend> Process<B> {
             }
             Act::Write { site, turn, hold } => {
                 // The previous holder has already written, and so has a turn under the lease that was replaced.
-                let user = self.sites[site].users.get(&turn).and_then(|user| user.hold.as_ref());
-                if user.is_some_and(|known| Arc::ptr_eq(known, &hold)) || hold.lost().is_some() {
-                    env.watch.written(&hold, hold.remaining(now), &mut env.tally);
+                let user = self.sites[site].users.get(&turn);
+                let user = user.filter(|user| user.hold.as_ref().is_some_and(|known| Arc::ptr_eq(known, &hold)));
+                if user.is_some() || hold.lost().is_some() {
+                    let slots = user.map_or(hold.lease().slots.get(), |user| user.slots(&hold));
+                    env.watch.written(&hold, slots, hold.remaining(now), &mut env.tally);
                 }
             }
         }
@@ -62,7 +66,9 @@ impl<B: Backend> Process<B> {
         if user.as_ref().is_some_and(|user| user.hold.is_none()) {
             env.fired(Fault::Cancelled);
         }
-        let held = user.and_then(|user| Some((user.replacing, user.hold.clone().filter(|hold| !user.reads(hold))?)));
+        let can_keep = |user: &User, hold: &Hold| hold.lease().slots.get().is_empty() && !user.reads(hold);
+        let held =
+            user.and_then(|user| Some((user.replacing, user.hold.clone().filter(|hold| can_keep(&user, hold))?)));
         let wish = self.store.abilities.contains(&Ability::Keep) && env.dice.chance(300);
         let keep = wish.then(|| env.dice.millis(1, KEEP_MAX)).and_then(|time| self.store.keep(time).ok());
         if let (Some((replacing, hold)), Some(time)) = (held, keep.map(Keep::get)) {
@@ -94,6 +100,7 @@ impl<B: Backend> Process<B> {
         match (known.lease().terms.mode, hold.lease().terms.mode) {
             (Mode::Exclusive, Mode::Shared) => env.fired(Fault::Downgraded),
             (Mode::Shared, Mode::Exclusive) => env.fired(Fault::Upgraded),
+            (old, new) if new.count() < old.count() => env.fired(Fault::GaveBack),
             _ => {}
         }
         env.watch.admitted(hold);
@@ -105,7 +112,11 @@ impl<B: Backend> Process<B> {
     fn join(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish) {
         let number = env.number();
         let (turn, site, ttl, max_hold) = (TurnId(number), wish.site, wish.ttl, wish.max_hold);
-        let mode = if self.can_share() && env.dice.chance(350) { Mode::Shared } else { Mode::Exclusive };
+        let mode = match self.sites[wish.site].limit {
+            Some(limit) => permits(env.dice.pick(&[1, 1, 1, 2, 3]).unwrap_or(1).min(limit), limit),
+            None if self.can_share() && env.dice.chance(350) => Mode::Shared,
+            None => Mode::Exclusive,
+        };
         let patience = match wish.wait {
             Wait::Not => Patience::Never,
             Wait::For(time) => Patience::Until(now + time),
@@ -132,7 +143,7 @@ impl<B: Backend> Process<B> {
             return;
         };
         if beside {
-            env.fired(Fault::ReadTogether);
+            env.fired(if site.limit.is_some() { Fault::PermitsTogether } else { Fault::ReadTogether });
         }
         env.watch.begun(env.now, &site.name);
         // The facade checks the hold once more.
@@ -146,7 +157,13 @@ impl<B: Backend> Process<B> {
         if self.store.abilities.contains(&Ability::Replace) && env.dice.chance(400) {
             let at = env.dice.between(Duration::ZERO, hold_for);
             let Terms { mode, ttl } = hold.lease().terms;
-            let mode = if can_share && env.dice.chance(500) { other(mode) } else { Mode::Exclusive };
+            let mode = match mode {
+                Mode::Permits { count, limit, .. } => {
+                    permits(env.dice.pick(&[1, count.get()]).unwrap_or(1), limit.get())
+                }
+                mode if can_share && env.dice.chance(500) => other(mode),
+                Mode::Exclusive | Mode::Shared | _ => Mode::Exclusive,
+            };
             let terms = Terms { mode, ttl: longer(&mut env.dice, ttl) };
             env.plan(at, Plan::Act(self.id, Act::Replace { site: index, turn, terms }));
         }
@@ -164,7 +181,7 @@ impl<B: Backend> Process<B> {
         let valid = holds.filter(move |(_, hold)| !hold.remaining(now).is_zero());
         valid.map(move |(user, hold)| {
             let (reads, until) = (user.reads(hold), clock.when(hold.valid_until()));
-            Holding { hold, replacing: user.replacing, reads, until }
+            Holding { hold, replacing: user.replacing, reads, slots: user.slots(hold), until }
         })
     }
 
@@ -173,11 +190,15 @@ impl<B: Backend> Process<B> {
     }
 }
 
+fn permits(count: u32, limit: u32) -> Mode {
+    Mode::permits(count, limit).unwrap_or_default()
+}
+
 fn other(mode: Mode) -> Mode {
     if mode == Mode::Shared { Mode::Exclusive } else { Mode::Shared }
 }
 
 fn longer(dice: &mut Dice, ttl: Ttl) -> Ttl {
     let times = dice.pick(&[1, 2, 10]).unwrap_or(1);
-    Ttl::new(ttl.get() * times).unwrap_or(ttl)
+    Ttl::new((ttl.get() * times).min(LONGEST.max(ttl.get()))).unwrap_or(ttl)
 }

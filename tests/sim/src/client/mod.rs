@@ -9,7 +9,7 @@ use std::time::Duration;
 
 pub(crate) use backend::{Backend, Heard};
 use lock_core::station::{Action, Floor, Input, Output, Request, Station, TurnId};
-use lock_core::{Capabilities, Claim, Event, Keeper, LockName, Moment, Policy};
+use lock_core::{Capabilities, Claim, Event, Keeper, LockName, Moment, NameKind, Policy};
 use user::User;
 
 use crate::clock::{Clock, Time};
@@ -42,6 +42,8 @@ pub(crate) enum Motion {
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) name: LockName,
+    /// How many permits there are, if it is a semaphore.
+    pub(crate) limit: Option<u32>,
     pub(crate) station: Station,
     users: BTreeMap<TurnId, User>,
     pub(crate) ledger: Ledger,
@@ -81,8 +83,8 @@ impl<B: Backend> Process<B> {
         let floor = Floor::default();
         let mut site = |name: &LockName| {
             let station = Station::new(name.clone(), policy, env.dice.secret()).sharing(&floor);
-            let ledger = Ledger::new(policy.store.waiting);
-            Site { name: name.clone(), station, users: BTreeMap::new(), ledger }
+            let ledger = Ledger::new(policy.store.waiting, NameKind::Lock);
+            Site { name: name.clone(), limit: None, station, users: BTreeMap::new(), ledger }
         };
         let sites = names.iter().map(&mut site).collect();
         Self {
@@ -98,6 +100,15 @@ impl<B: Backend> Process<B> {
             timers_late: Duration::ZERO,
             soon: VecDeque::new(),
         }
+    }
+
+    /// The same process, for which this name is a semaphore of that limit.
+    pub(crate) fn with_semaphore(mut self, name: &LockName, limit: u32) -> Self {
+        for site in self.sites.iter_mut().filter(|site| site.name == *name) {
+            site.limit = Some(limit);
+            site.ledger = Ledger::new(self.store.waiting, NameKind::Semaphore);
+        }
+        self
     }
 
     /// When its timers fire next.

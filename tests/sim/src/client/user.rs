@@ -26,4 +26,11 @@ impl User {
     pub(super) fn reads(&self, hold: &Hold) -> bool {
         [Some(hold.lease().terms.mode), self.goal].contains(&Some(Mode::Shared))
     }
+
+    /// The slots that it uses under its hold. A holder that wants to give back permits has stopped using the last ones.
+    pub(super) fn slots<'a>(&self, hold: &'a Hold) -> &'a [u32] {
+        let slots = hold.lease().slots.get();
+        let count = self.goal.map_or(slots.len(), |goal| usize::try_from(goal.count()).unwrap_or(slots.len()));
+        &slots[..count.min(slots.len())]
+    }
 }

@@ -27,7 +27,7 @@ use crate::network::ProcessId;
 /// A rule that must hold whatever happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// At most one holder at a time, in each holder's own view; or several that only read.
+    /// At most one holder at a time, in each holder's own view; or several that only read, or that have other slots.
     OneHolder,
     /// Nobody relies on its lease for longer than the store keeps it.
     StoreKeeps,
@@ -58,6 +58,8 @@ pub enum Rule {
     BoundedDebt,
     /// A lock that is kept after its release is granted to nobody before its time.
     Kept,
+    /// Nobody is overtaken by a claim that reached the store later.
+    InTurn,
     /// The outputs of one input end.
     Endless,
 }
@@ -88,6 +90,8 @@ pub(crate) struct Holding<'a> {
     pub(crate) replacing: Option<Owner>,
     /// Whether it writes nothing.
     pub(crate) reads: bool,
+    /// The slots that it uses, at a semaphore.
+    pub(crate) slots: &'a [u32],
     pub(crate) until: Time,
 }
 
@@ -185,11 +189,11 @@ impl Watch {
         grant.revoked.is_none().then_some(grant.epoch)
     }
 
-    /// A holder writes, with this much left of its hold at that moment. If the store lost data since the grant, there
+    /// A holder writes, at a semaphore for these slots, with this much left of its hold at that moment. If the store lost data since the grant, there
     /// can be another holder.
-    pub(crate) fn written(&mut self, hold: &Hold, remaining: Duration, tally: &mut Tally) {
+    pub(crate) fn written(&mut self, hold: &Hold, slots: &[u32], remaining: Duration, tally: &mut Tally) {
         let lease = hold.lease();
-        if self.fencing.accepts(&lease.name, hold.token()) {
+        if self.fencing.accepts(lease, slots, hold.token()) {
             return;
         }
         tally.count(Fault::WriteRefused);

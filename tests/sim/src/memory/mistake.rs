@@ -15,4 +15,8 @@ pub enum Mistake {
     AskedAsAnother,
     /// A reader goes on as the writer although others read.
     UpgradedBesideReaders,
+    /// A permit is given although another holder has its slot.
+    SlotsGivenTwice,
+    /// Those that wait for permits are overtaken by one that fits.
+    Overtaken,
 }

@@ -1,9 +1,10 @@
-//! The reference store of `lock-memory`, as if it were behind a network: readers share its locks, and it keeps locks and
-//! replaces leases.
+//! The reference store of `lock-memory`, as if it were behind a network: readers share its locks, it keeps locks and
+//! replaces leases, and one name is a semaphore.
 //!
 //! The store itself never fails and forgets nothing. What goes wrong is between it and the processes, and in them.
 
 mod backend;
+mod in_turn;
 mod mistake;
 mod store;
 mod stores;

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use lock_core::{
-    Answer, BackendError, Claim, Event, Lease, Mode, Moment, Owner, ReleaseRequest, Released, Renewed, Terms, Ttl,
+    Answer, BackendError, Claim, Event, Lease, Mode, Moment, Owner, ReleaseRequest, Released, Renewed, Slots, Terms,
+    Ttl,
 };
 use lock_memory::store::{ClientId, HandOver, Hint, Store};
 
 use super::Mistake;
+use super::in_turn::InTurn;
 use crate::network::{ConnId, StoreId, Talk};
 
 /// There is only one.
@@ -45,6 +47,7 @@ pub(super) struct Server {
     /// The connection over which a client last asked for a lock.
     listening: BTreeMap<ClientId, ConnId>,
     pub(super) mistake: Option<Mistake>,
+    pub(super) in_turn: InTurn,
 }
 
 impl Server {
@@ -80,6 +83,17 @@ impl Server {
             }
             Some(old) if self.mistake == Some(Mistake::UpgradedBesideReaders) => {
                 self.end_others(now, claim, old)?;
+                self.store.acquire(now, client, claim)
+            }
+            None if self.mistake == Some(Mistake::SlotsGivenTwice) => {
+                self.store.acquire(now, client, claim).map(with_first_slots)
+            }
+            None if self.mistake == Some(Mistake::Overtaken) => {
+                let waiting = self.in_turn.waiting(&claim.name);
+                for owner in waiting.into_iter().filter(|owner| *owner != claim.owner) {
+                    let (name, terms, certainty) = (claim.name.clone(), claim.terms, lock_core::Certainty::Answered);
+                    self.store.release(now, &ReleaseRequest { name, owner, terms, certainty, keep: None })?;
+                }
                 self.store.acquire(now, client, claim)
             }
             Some(_) | None => self.store.acquire(now, client, claim),
@@ -121,6 +135,17 @@ impl Server {
     /// Who holds a lock, and until when.
     pub(super) fn holds(&self, now: Moment, name: &lock_core::LockName) -> Vec<(Owner, Moment)> {
         self.store.holds(now, name).map(|hold| (hold.owner, hold.until)).collect()
+    }
+}
+
+/// The same answer, with the first slots of the semaphore.
+fn with_first_slots(answer: Answer) -> Answer {
+    match answer {
+        Answer::Granted { lease, valid_for, wanted } => {
+            let lease = Lease { slots: Slots::new(0..lease.terms.mode.count()), ..lease };
+            Answer::Granted { lease, valid_for, wanted }
+        }
+        Answer::Queued { .. } | Answer::Busy { .. } => answer,
     }
 }
 

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lock_core::{
-    Ability, Answer, Capabilities, Durability, Event, FencingToken, LockName, Mode, ModeKind, Moment, Policy, Released,
-    RequestOrder, Waiting,
+    Ability, Answer, Capabilities, Durability, Event, FencingToken, Lease, LockName, Mode, ModeKind, Moment, Policy,
+    Released, RequestOrder, Waiting,
 };
 use lock_memory::store::ClientId;
 
 use super::Mistake;
 use super::backend::Direct;
-use super::store::{Ask, Say, Server, Words};
+use super::store::{Ask, Message, Say, Server, Words};
 use crate::client::{Make, Process};
 use crate::clock::Clock;
 use crate::env::{Env, Plan};
@@ -20,6 +20,8 @@ use crate::invariants::{Holding, Rule};
 use crate::network::{ConnId, ProcessId, Tag, Weather};
 use crate::world::{Stores, World};
 
+/// The name that is used as a semaphore.
+const SEMAPHORE: &str = "s";
 /// On how many connections requests go where they may overtake each other.
 const POOL: usize = 3;
 
@@ -29,22 +31,28 @@ pub(crate) struct InMemory {
     clock: Clock,
     /// The highest token that was admitted at each lock, and the highest of a writer.
     admitted: BTreeMap<LockName, (FencingToken, Option<FencingToken>)>,
+    /// The highest token that was admitted for each slot of the semaphore.
+    slots: BTreeMap<u32, FencingToken>,
+    /// How many permits the semaphore has.
+    limit: u32,
 }
 
 impl InMemory {
     pub(super) fn new(env: &mut Env<Words>, mistake: Option<Mistake>) -> Self {
         let server = Server::new(mistake);
         let clock = Clock::new(Moment::ORIGIN + Duration::from_secs(1000), env.dice.rate());
-        Self { server, clock, admitted: BTreeMap::new() }
+        let limit = env.dice.pick(&[1, 2, 3, 8]).unwrap_or(1);
+        Self { server, clock, admitted: BTreeMap::new(), slots: BTreeMap::new(), limit }
     }
 }
 
 impl World<InMemory> {
-    /// Some processes, at one lock or two.
+    /// Some processes, at one lock or two, and at a semaphore.
     pub(super) fn populate(&mut self) {
         if self.env.dice.chance(500) {
             self.names.truncate(1);
         }
+        self.names.extend(SEMAPHORE.parse());
         for _ in 0..self.env.dice.from(2, 4) {
             InMemory::begin_process(self);
         }
@@ -53,6 +61,11 @@ impl World<InMemory> {
     fn check_admitted(&mut self) -> Result<(), String> {
         for hold in self.env.watch.take_admitted() {
             let (name, token) = (&hold.lease().name, hold.token());
+            let slots = hold.lease().slots.get();
+            if !slots.is_empty() {
+                self.check_slots(hold.lease())?;
+                continue;
+            }
             let reads = hold.lease().terms.mode == Mode::Shared;
             let before = self.stores.admitted.get(name).copied();
             let floor = before.and_then(|(highest, written)| if reads { written } else { Some(highest) });
@@ -66,12 +79,30 @@ impl World<InMemory> {
         Ok(())
     }
 
+    /// The tokens of each slot rise.
+    fn check_slots(&mut self, lease: &Lease) -> Result<(), String> {
+        let tokens = (0..).filter_map(|index| lease.tokens.nth(index));
+        for (slot, token) in lease.slots.get().iter().zip(tokens) {
+            if let Some(before) = self.stores.slots.insert(*slot, token).filter(|before| *before >= token) {
+                return Err(format!("token {token} of slot {slot} was admitted after {before}"));
+            }
+        }
+        Ok(())
+    }
+
     fn check_holdings(&self) -> Result<(), (Rule, String)> {
         let now = self.env.now;
         let holdings: Vec<Holding<'_>> = self.processes.values().flat_map(|process| process.holdings(now)).collect();
         for (index, one) in holdings.iter().enumerate() {
             let name = &one.hold.lease().name;
-            let beside = |other: &&Holding<'_>| other.hold.lease().name == *name && !(one.reads && other.reads);
+            let same_slot = |other: &Holding<'_>| other.slots.iter().any(|slot| one.slots.contains(slot));
+            let are_apart = |other: &Holding<'_>| {
+                one.reads && other.reads || !one.slots.is_empty() && !other.slots.is_empty() && !same_slot(other)
+            };
+            let beside = |other: &&Holding<'_>| other.hold.lease().name == *name && !are_apart(other);
+            if one.slots.iter().any(|slot| *slot >= self.stores.limit) {
+                return Err((Rule::OneHolder, format!("there are only {} permits: {:?}", self.stores.limit, one.hold)));
+            }
             if let Some(other) = holdings[index + 1..].iter().find(beside) {
                 return Err((Rule::OneHolder, format!("two hold: {:?} and {:?}", one.hold, other.hold)));
             }
@@ -83,6 +114,26 @@ impl World<InMemory> {
             }
         }
         Ok(())
+    }
+
+    /// Whoever came to the store earlier is served earlier.
+    fn watch_turns(&mut self, now: Moment, ask: &Ask, say: &Say, messages: &[Message]) {
+        let in_turn = &mut self.stores.server.in_turn;
+        let mut handed = Vec::new();
+        for message in messages {
+            if let Event::Granted { lease, .. } = &message.event {
+                handed.push(lease.owner);
+            }
+        }
+        let result = match (ask, say) {
+            (Ask::Release(request), _) => {
+                in_turn.left(&request.name, request.owner);
+                in_turn.granted(now, &request.name, &handed)
+            }
+            (Ask::Acquire(claim), Say::Acquire(result)) => in_turn.answered(now, claim, result.as_ref().ok(), handed),
+            _ => Ok(()),
+        };
+        self.env.watch.report(Rule::InTurn, result);
     }
 
     /// What the store says is written down by those who watch.
@@ -107,7 +158,7 @@ impl Stores for InMemory {
         let (ordering, pool) =
             if env.dice.chance(650) { (RequestOrder::InOrder, 1) } else { (RequestOrder::Unordered, POOL) };
         let capabilities = Capabilities::new("sim", Waiting::QueueWithPush, Durability::Process).with_shared_counter();
-        let capabilities = capabilities.with_modes(&[ModeKind::Exclusive, ModeKind::Shared]);
+        let capabilities = capabilities.with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits]);
         let capabilities = capabilities.with_ordering(ordering).with_abilities(&[Ability::Keep, Ability::Replace]);
         let mut policy = Policy::new(capabilities);
         if env.dice.chance(500) {
@@ -117,6 +168,10 @@ impl Stores for InMemory {
         env.note(format_args!("{id:?} begins: {policy:?}"));
         let backend = Direct::new(env, id, pool, world.stores.server.mistake);
         let process = Process::new(env, Make { id, clock, policy, names: &world.names, backend });
+        let process = match SEMAPHORE.parse() {
+            Ok(name) => process.with_semaphore(&name, world.stores.limit),
+            Err(_) => process,
+        };
         world.add_process(process);
     }
 
@@ -128,6 +183,7 @@ impl Stores for InMemory {
         let now = world.stores.clock.read(world.env.now);
         let (say, messages) = world.stores.server.run(now, conn, ClientId::new(process.0), &ask);
         world.watch(&ask, &say);
+        world.watch_turns(now, &ask, &say, &messages);
         let env = &mut world.env;
         for message in messages {
             if let Event::Granted { lease, .. } = &message.event {

@@ -54,3 +54,13 @@ fn a_replacement_that_is_asked_as_another_owner_is_found() {
 fn a_reader_that_becomes_the_writer_beside_others_is_found() {
     assert!(matches!(found(Mistake::UpgradedBesideReaders), Rule::OneHolder | Rule::StoreKeeps));
 }
+
+#[test]
+fn a_slot_that_is_given_twice_is_found() {
+    assert!(matches!(found(Mistake::SlotsGivenTwice), Rule::OneHolder | Rule::TokensRise));
+}
+
+#[test]
+fn a_claim_that_overtakes_others_is_found() {
+    assert_eq!(found(Mistake::Overtaken), Rule::InTurn);
+}
