@@ -17,7 +17,7 @@ use crate::wish::{Act, Wait, Wish};
 
 /// How long a lock is kept at most, in milliseconds.
 const KEEP_MAX: u64 = 8000;
-/// What a replacement asks for at most: readers that join one after the other would ask for ever longer leases.
+/// What a replacement asks for at most: readers that join one after the other would ask for longer and longer leases.
 const LONGEST: Duration = Duration::from_secs(120);
 /// How long a write takes from its check to the resource.
 const WRITE_WITHIN: Duration = Duration::from_millis(3);

@@ -116,7 +116,7 @@ impl World<InMemory> {
         Ok(())
     }
 
-    /// Whoever came to the store earlier is served earlier.
+    /// Those who came to the store earlier are served earlier.
     fn watch_turns(&mut self, now: Moment, ask: &Ask, say: &Say, messages: &[Message]) {
         let in_turn = &mut self.stores.server.in_turn;
         let mut handed = Vec::new();
