@@ -111,7 +111,7 @@ impl Station {
                 return self.refuse_replacement(now, &replacement, Refusal::Busy { holder: Some(holder) });
             }
             Ok(Answer::Busy { .. }) => Effect::None,
-            Err(error) if error.effect() == Effect::None && replacement.unanswered_until.is_none() => {
+            Err(error) if error.effect() == Effect::None && replacement.never_happened(now) => {
                 return self.refuse_replacement(now, &replacement, Refusal::Error(error.into()));
             }
             Err(error) => error.effect(),
