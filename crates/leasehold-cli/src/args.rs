@@ -9,7 +9,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use leasehold::redlock::RedlockConfig;
-use lock_core::{Invalid, LockName, Note, Ttl, parse_duration};
+use lock_core::{Invalid, LockName, Mode, Note, Ttl, parse_duration};
 
 use crate::demo::args::DemoArgs;
 use crate::durations::whole_seconds_up;
@@ -25,7 +25,8 @@ Exit codes:
   69   the store is unreachable, does not answer in time or has a full disk, or too few nodes of a
        quorum vote
   77   the store refuses this client, or is read-only
-  78   the configuration or the URL is invalid
+  78   the configuration or the URL is invalid, or the name is in use as another kind of lock or with another number of
+       slots
   64   the command line is invalid
   126  the command cannot be executed      127  there is no such command
   130  Ctrl-C                              125  leasehold itself failed";
@@ -36,10 +37,13 @@ Examples:
   leasehold run -n deploy -- make deploy              give up at once if it is held (exit code 75)
   leasehold run -n -E 0 sync -- ./sync.sh             for cron: skip this run silently
   leasehold run -w 5m --why 'release 1.4' deploy -- ./deploy.sh
+  leasehold run -s catalog -- ./report.sh             beside other readers, while no writer (-x) holds the lock
+  leasehold run --slots 4 gpu -- ./train.sh           at most 4 at a time; LEASEHOLD_SLOT is 0 to 3
   LEASEHOLD_URL=redis://db1 leasehold run report -- sh -c './report --fence \"$LEASEHOLD_FENCE\"'
 
 The command receives LEASEHOLD_NAME, LEASEHOLD_FENCE (the fencing token), LEASEHOLD_TTL_MS and LEASEHOLD_HELD in its \
-environment.
+environment, and with --slots LEASEHOLD_SLOT. The token of a reader (--shared) says that what it reads is not older; a \
+resource must not record it as the token of a write. Tokens of different slots say nothing about each other.
 
 It runs in its own process group. The group has ended before the lease can expire, even if leasehold is killed or stopped: \
 it gets SIGTERM, and SIGKILL after the grace period. Processes that the command leaves running in its group are ended \
@@ -109,6 +113,8 @@ pub(crate) struct StoreArgs {
 /// `leasehold run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) mode: ModeArgs,
     /// Fail at once if the lock is held.
     #[arg(short, long, conflicts_with = "wait")]
     pub(crate) no_wait: bool,
@@ -157,6 +163,33 @@ pub(crate) struct RunArgs {
     /// The command and its arguments, preferably after `--`.
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
+}
+
+/// Who else may hold the lock at the same time.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct ModeArgs {
+    /// Hold the lock alone, as the writer of a read-write lock does; this is the default.
+    #[arg(short = 'x', long)]
+    exclusive: bool,
+    /// Hold the lock together with others that use this option: as readers.
+    ///
+    /// Readers and writers are served in the order in which they came.
+    #[arg(short, long)]
+    shared: bool,
+    /// Hold one of N slots of a semaphore: up to N commands run at the same time.
+    ///
+    /// The command receives the number of its slot, 0 to N-1, in LEASEHOLD_SLOT. All that use the name have to give the same N; another
+    /// N, or a lock of this name, is an error (exit code 78) while anybody holds it or waits for it.
+    #[arg(long, value_name = "N", value_parser = slots)]
+    slots: Option<Mode>,
+}
+
+impl ModeArgs {
+    /// The mode to ask for.
+    pub(crate) fn mode(&self) -> Mode {
+        self.slots.unwrap_or(if self.shared { Mode::Shared } else { Mode::Exclusive })
+    }
 }
 
 /// `leasehold ls`.
@@ -265,6 +298,14 @@ impl Command {
             Self::Demo(_) | Self::Completions { .. } => false,
         }
     }
+}
+
+fn slots(text: &str) -> Result<Mode, Invalid> {
+    let limit = text.parse().map_err(|_| {
+        let problem = format!("it is not a whole number between 1 and {}", Mode::LIMIT_MAX);
+        Invalid::new("number of slots", text, problem, "say how many commands may run at the same time")
+    })?;
+    Mode::permits(1, limit)
 }
 
 fn wait(text: &str) -> Result<Duration, Invalid> {

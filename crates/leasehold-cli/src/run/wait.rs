@@ -21,7 +21,8 @@ use super::troubles::{Trouble, Troubles};
 use crate::durations::rough;
 use crate::exit::{Exit, Failure};
 use crate::held::Held;
-use crate::locks::{Hold, Locks, Patience, Wish};
+use crate::hold::Hold;
+use crate::locks::{Locks, Patience, Wish};
 use crate::log::Log;
 use crate::report::Voice;
 use crate::store::Store;
@@ -62,7 +63,7 @@ pub(crate) fn acquire(
                 _ => return Err(asking.give_up(signal)),
             }
         }
-        if let Some(error) = troubles.news(HostClock.now(), asking.store_error(&wish.name)) {
+        if let Some(error) = troubles.news(HostClock.now(), asking.store_error(&wish)) {
             spinner.aside(|| voice.warn_waiting(&wish.name, &error));
         }
         if spinner.wants_look() {
@@ -112,10 +113,10 @@ impl Asking {
     }
 
     /// Why the store does not answer, if so.
-    fn store_error(&self, name: &LockName) -> Option<Trouble> {
+    fn store_error(&self, wish: &Wish) -> Option<Trouble> {
         match &*stage(&self.stage) {
             Stage::Connecting(trouble) => trouble.clone().map(Trouble::from),
-            Stage::Asking(locks) => locks.store_error(name).map(Trouble::from),
+            Stage::Asking(locks) => locks.store_error(wish).map(Trouble::from),
             Stage::GivenUp => None,
         }
     }
@@ -232,7 +233,7 @@ impl Request {
             return Ok(());
         }
         let message = format!(
-            "{name} is already held by an enclosing `leasehold run`, and waiting would deadlock; use another name, or \
+            "{name} is already held by an enclosing `leasehold run`, and waiting could deadlock; use another name, or \
              remove the inner run"
         );
         Err(Failure::new(Exit::Busy(self.wish.busy_code), message))

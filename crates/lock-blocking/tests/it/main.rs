@@ -6,6 +6,7 @@ mod cancelling;
 mod holding;
 mod hung;
 mod keeping;
+mod kinds;
 mod latches;
 mod panics;
 mod refused;
