@@ -171,13 +171,15 @@ impl<D: Driver> Held<D, Permits> {
     ///
     /// # Errors
     /// `Invalid` for none and for all of them.
-    pub fn without(&self, count: u32) -> Result<Mode, Invalid> {
+    pub fn without(&self, count: u32) -> Result<Mode, Refusal> {
         let mode = self.hold().lease().terms.mode;
-        if (1..mode.count()).contains(&count) {
-            return mode.with_count(mode.count() - count);
-        }
-        let problem = format!("{} are held", mode.count());
-        Err(Invalid::new("number of permits", count, problem, "give back some of them, or release the guard"))
+        let left = if (1..mode.count()).contains(&count) {
+            mode.with_count(mode.count() - count)
+        } else {
+            let problem = format!("{} are held", mode.count());
+            Err(Invalid::new("number of permits", count, problem, "give back some of them, or release the guard"))
+        };
+        left.map_err(|invalid| Refusal::Error(invalid.into()))
     }
 }
 
