@@ -62,7 +62,7 @@ pub fn as_many_hold_as_there_are_permits(bench: &Bench) {
     }
 }
 
-/// Whoever has a slot has a higher token than all who had it before.
+/// The holder of a slot has a higher token than all who had it before.
 pub fn tokens_of_each_slot_rise(bench: &Bench) {
     let ([one, two], highest) = (two_clients(bench), Mutex::new(BTreeMap::<u32, FencingToken>::new()));
     let held = Mutex::new(vec![false; LIMIT as usize]);
