@@ -133,13 +133,16 @@ pub(crate) async fn end(site: &Site, turn: TurnId) -> Option<Ended> {
 /// Asks for a hold to go on in another mode, and waits for the verdict; `None` if it is lost first.
 pub(crate) async fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verdict> {
     let (sender, verdict) = oneshot::channel();
-    let (site, turn) = (held.site(), held.turn());
-    let mut inner = site.lock();
-    if inner.waiters.hear_change(turn, sender) {
-        site.feed(&mut inner, held.change(mode));
+    ask_to_change(held, mode, sender);
+    answer(held.site(), held.turn(), verdict).await
+}
+
+/// Asks for the change, unless the turn has already ended. Not async, so that no future holds the lock of a site.
+fn ask_to_change<M>(held: &Held<Driver, M>, mode: Mode, verdict: oneshot::Sender<Verdict>) {
+    let mut inner = held.site().lock();
+    if inner.waiters.hear_change(held.turn(), verdict) {
+        held.site().feed(&mut inner, held.change(mode));
     }
-    drop(inner);
-    answer(site, turn, verdict).await
 }
 
 /// Leaves the line, or ends the hold; `ended` gets the outcome, if the turn has not ended yet.

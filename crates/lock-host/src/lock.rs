@@ -49,9 +49,9 @@ impl<D: Driver> Lock<D, Permits> {
     /// The same semaphore, for this many permits.
     #[must_use]
     pub fn with_count(&self, count: u32) -> Self {
-        let mode = self.mode.clone().and_then(|mode| match mode {
-            Mode::Permits { limit, .. } => Mode::permits(count, limit.get()),
-            other => Ok(other),
+        let mode = self.mode.clone().and_then(|mode| {
+            let Mode::Permits { limit, .. } = mode else { return Ok(mode) };
+            Mode::permits(count, limit.get())
         });
         Self { mode, ..self.clone() }
     }

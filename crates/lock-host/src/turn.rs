@@ -172,15 +172,14 @@ impl<D: Driver> Held<D, Permits> {
     /// # Errors
     /// `Invalid` for none and for all of them.
     pub fn without(&self, count: u32) -> Result<Mode, Invalid> {
-        match self.hold().lease().terms.mode {
-            Mode::Permits { count: held, limit, .. } if (1..held.get()).contains(&count) => {
-                Mode::permits(held.get() - count, limit.get())
-            }
-            mode => {
-                let problem = format!("{} are held", mode.count());
-                Err(Invalid::new("number of permits", count, problem, "give back some of them, or release the guard"))
-            }
+        let mode = self.hold().lease().terms.mode;
+        if let Mode::Permits { count: held, limit, .. } = mode
+            && (1..held.get()).contains(&count)
+        {
+            return Mode::permits(held.get() - count, limit.get());
         }
+        let problem = format!("{} are held", mode.count());
+        Err(Invalid::new("number of permits", count, problem, "give back some of them, or release the guard"))
     }
 }
 
