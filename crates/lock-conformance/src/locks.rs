@@ -258,13 +258,11 @@ impl<M> Guard<M> {
         match self {
             Self::Nonblocking(guard, runtime) => match runtime.block_on(nonblocking(guard)) {
                 Ok(guard) => Ok(Guard::Nonblocking(guard, runtime)),
-                Err(ChangeError { guard, reason }) => {
-                    Err(ChangeError { guard: Self::Nonblocking(guard, runtime), reason })
-                }
+                Err(error) => Err(error.map(|guard| Self::Nonblocking(guard, runtime))),
             },
             Self::Blocking(guard) => match blocking(guard) {
                 Ok(guard) => Ok(Guard::Blocking(guard)),
-                Err(ChangeError { guard, reason }) => Err(ChangeError { guard: Self::Blocking(guard), reason }),
+                Err(error) => Err(error.map(Self::Blocking)),
             },
         }
     }

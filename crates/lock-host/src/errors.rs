@@ -44,12 +44,36 @@ pub enum WhileHeldError {
 
 /// A hold was not changed, and goes on as it was: the guard comes back, with the reason.
 #[derive(Debug, thiserror::Error)]
-#[error("{reason}")]
-pub struct ChangeError<G> {
-    /// The guard as it was.
-    pub guard: G,
+#[error("{}", self.reason())]
+pub struct ChangeError<G>(Box<(G, Unchanged)>);
+
+impl<G> ChangeError<G> {
+    #[doc(hidden)]
+    pub fn new(guard: G, reason: Unchanged) -> Self {
+        Self(Box::new((guard, reason)))
+    }
+
     /// Why nothing changed.
-    pub reason: Box<Unchanged>,
+    pub fn reason(&self) -> &Unchanged {
+        &self.0.1
+    }
+
+    /// The guard as it was.
+    pub fn guard(&self) -> &G {
+        &self.0.0
+    }
+
+    /// Takes the guard, which still holds unless the hold was lost.
+    #[must_use = "the lock is released when the guard is dropped"]
+    pub fn into_guard(self) -> G {
+        self.0.0
+    }
+
+    #[doc(hidden)]
+    pub fn map<H>(self, change: impl FnOnce(G) -> H) -> ChangeError<H> {
+        let (guard, reason) = *self.0;
+        ChangeError::new(change(guard), reason)
+    }
 }
 
 /// Why a hold was not changed.

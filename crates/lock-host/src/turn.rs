@@ -111,7 +111,7 @@ impl<D: Driver, M> Held<D, M> {
             Some(Err(Refusal::Error(error))) => error.into(),
             None => self.loss().into(),
         };
-        Err(ChangeError { guard: guard(self), reason: Box::new(reason) })
+        Err(ChangeError::new(guard(self), reason))
     }
 
     /// Why the hold was lost.

@@ -62,7 +62,7 @@ pub fn as_many_hold_as_there_are_permits(bench: &Bench) {
     }
 }
 
-/// Whoever has a slot has a higher token than all who had it before.
+/// The holder of a slot has a higher token than all who had it before.
 pub fn tokens_of_each_slot_rise(bench: &Bench) {
     let ([one, two], highest) = (two_clients(bench), Mutex::new(BTreeMap::<u32, FencingToken>::new()));
     let held = Mutex::new(vec![false; LIMIT as usize]);
@@ -138,8 +138,8 @@ pub fn some_are_given_back(bench: &Bench) {
     let mut kept = kept;
     for count in [0, 2, 3] {
         let refused = kept.give_back(count).expect_err("none, all, or more than there are");
-        assert!(matches!(refused.reason, Unchanged::Refused(AcquireError::Invalid(_))), "{:?}", refused.reason);
-        kept = refused.guard;
+        assert!(matches!(refused.reason(), Unchanged::Refused(AcquireError::Invalid(_))), "{:?}", refused.reason());
+        kept = refused.into_guard();
         kept.verify().unwrap();
     }
     assert_eq!(kept.give_back(1).unwrap().slots(), [0]);
@@ -199,8 +199,8 @@ pub fn a_holder_learns_of_its_loss(bench: &Bench) {
     operator.revoke("a", mine.token());
     bench.until("the loss is told", || mine.lost().is_some());
     let refused = mine.give_back(1).expect_err("they are lost");
-    assert!(matches!(refused.reason, Unchanged::Lost(_)), "{:?}", refused.reason);
-    refused.guard.release().expect_err("they are lost");
+    assert!(matches!(refused.reason(), Unchanged::Lost(_)), "{:?}", refused.reason());
+    refused.into_guard().release().expect_err("they are lost");
     other.verify().unwrap();
     assert_eq!(semaphore(&two).try_acquire_many(3).unwrap().expect("they are free").slots().len(), 3);
 }
