@@ -102,11 +102,15 @@ pub enum Fault {
     Downgraded,
     /// A reader went on as the writer.
     Upgraded,
+    /// Permits were held beside others of the same process.
+    HeldTogether,
+    /// Some permits were given back.
+    GaveBack,
 }
 
 impl Fault {
     /// How many there are.
-    const COUNT: usize = Self::Upgraded as usize + 1;
+    const COUNT: usize = Self::GaveBack as usize + 1;
 
     /// What can go wrong with one Redis.
     pub const WITH_ONE_REDIS: [Self; 29] = [
@@ -142,7 +146,7 @@ impl Fault {
     ];
 
     /// What can go wrong with a store in memory.
-    pub const WITH_A_STORE_IN_MEMORY: [Self; 25] = [
+    pub const WITH_A_STORE_IN_MEMORY: [Self; 27] = [
         Self::RequestLost,
         Self::AnswerLost,
         Self::RequestDoubled,
@@ -168,6 +172,8 @@ impl Fault {
         Self::ReadTogether,
         Self::Downgraded,
         Self::Upgraded,
+        Self::HeldTogether,
+        Self::GaveBack,
     ];
 
     /// What goes wrong in the plots of a quorum.

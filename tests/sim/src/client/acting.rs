@@ -7,7 +7,7 @@ use lock_core::station::{Input, Join, Leaving, TurnId};
 use lock_core::{Ability, Hold, Keep, Mode, ModeKind, Moment, Note, Patience, Terms, Ttl, drift};
 
 use super::user::User;
-use super::{Backend, Process};
+use super::{Backend, Process, Usage};
 use crate::clock::Time;
 use crate::dice::Dice;
 use crate::env::{Env, Plan};
@@ -51,7 +51,9 @@ impl<B: Backend> Process<B> {
                 // The previous holder has already written, and so has a turn under the lease that was replaced.
                 let user = self.sites[site].users.get(&turn).and_then(|user| user.hold.as_ref());
                 if user.is_some_and(|known| Arc::ptr_eq(known, &hold)) || hold.lost().is_some() {
-                    env.watch.written(&hold, hold.remaining(now), &mut env.tally);
+                    let slots =
+                        self.sites[site].users.get(&turn).map_or(hold.lease().slots.get(), |user| user.slots(&hold));
+                    env.watch.written(&hold, slots, hold.remaining(now), &mut env.tally);
                 }
             }
         }
@@ -62,7 +64,8 @@ impl<B: Backend> Process<B> {
         if user.as_ref().is_some_and(|user| user.hold.is_none()) {
             env.fired(Fault::Cancelled);
         }
-        let held = user.and_then(|user| Some((user.replacing, user.hold.clone().filter(|hold| !user.reads(hold))?)));
+        let held =
+            user.and_then(|user| Some((user.replacing, user.hold.clone().filter(|hold| user.writes_alone(hold))?)));
         let wish = self.store.abilities.contains(&Ability::Keep) && env.dice.chance(300);
         let keep = wish.then(|| env.dice.millis(1, KEEP_MAX)).and_then(|time| self.store.keep(time).ok());
         if let (Some((replacing, hold)), Some(time)) = (held, keep.map(Keep::get)) {
@@ -94,6 +97,7 @@ impl<B: Backend> Process<B> {
         match (known.lease().terms.mode, hold.lease().terms.mode) {
             (Mode::Exclusive, Mode::Shared) => env.fired(Fault::Downgraded),
             (Mode::Shared, Mode::Exclusive) => env.fired(Fault::Upgraded),
+            (Mode::Permits { .. }, Mode::Permits { .. }) => env.fired(Fault::GaveBack),
             _ => {}
         }
         env.watch.admitted(hold);
@@ -105,7 +109,7 @@ impl<B: Backend> Process<B> {
     fn join(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish) {
         let number = env.number();
         let (turn, site, ttl, max_hold) = (TurnId(number), wish.site, wish.ttl, wish.max_hold);
-        let mode = if self.can_share() && env.dice.chance(350) { Mode::Shared } else { Mode::Exclusive };
+        let mode = self.mode(env, site);
         let patience = match wish.wait {
             Wait::Not => Patience::Never,
             Wait::For(time) => Patience::Until(now + time),
@@ -122,9 +126,18 @@ impl<B: Backend> Process<B> {
         ));
     }
 
+    /// What a user asks for; where the store can tell names apart, a few take the name for something else.
+    fn mode(&self, env: &mut Env<B::Talk>, site: usize) -> Mode {
+        let usage = self.sites[site].usage;
+        if usage != Usage::Mutex && env.dice.chance(4) {
+            env.watch.used_otherwise();
+            return usage.other(&mut env.dice);
+        }
+        usage.mode(&mut env.dice)
+    }
+
     /// A user gets its turn.
     pub(super) fn admit(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, turn: TurnId, hold: &Arc<Hold>) {
-        let can_share = self.can_share();
         let site = &mut self.sites[index];
         let beside = site.users.values().filter_map(|user| user.hold.as_ref()).any(|hold| hold.check(now).is_ok());
         let Some(user) = site.users.get_mut(&turn) else {
@@ -132,7 +145,7 @@ impl<B: Backend> Process<B> {
             return;
         };
         if beside {
-            env.fired(Fault::ReadTogether);
+            env.fired(if hold.lease().terms.mode == Mode::Shared { Fault::ReadTogether } else { Fault::HeldTogether });
         }
         env.watch.begun(env.now, &site.name);
         // The facade checks the hold once more.
@@ -146,8 +159,7 @@ impl<B: Backend> Process<B> {
         if self.store.abilities.contains(&Ability::Replace) && env.dice.chance(400) {
             let at = env.dice.between(Duration::ZERO, hold_for);
             let Terms { mode, ttl } = hold.lease().terms;
-            let mode = if can_share && env.dice.chance(500) { other(mode) } else { Mode::Exclusive };
-            let terms = Terms { mode, ttl: longer(&mut env.dice, ttl) };
+            let terms = Terms { mode: site.usage.instead(&mut env.dice, mode), ttl: longer(&mut env.dice, ttl) };
             env.plan(at, Plan::Act(self.id, Act::Replace { site: index, turn, terms }));
         }
         for _ in 0..2 {
@@ -164,17 +176,13 @@ impl<B: Backend> Process<B> {
         let valid = holds.filter(move |(_, hold)| !hold.remaining(now).is_zero());
         valid.map(move |(user, hold)| {
             let (reads, until) = (user.reads(hold), clock.when(hold.valid_until()));
-            Holding { hold, replacing: user.replacing, reads, until }
+            Holding { hold, replacing: user.replacing, reads, slots: user.slots(hold), until }
         })
     }
 
     fn can_share(&self) -> bool {
         self.store.modes.contains(&ModeKind::Shared)
     }
-}
-
-fn other(mode: Mode) -> Mode {
-    if mode == Mode::Shared { Mode::Exclusive } else { Mode::Shared }
 }
 
 fn longer(dice: &mut Dice, ttl: Ttl) -> Ttl {

@@ -2,6 +2,7 @@
 
 mod acting;
 mod backend;
+mod usage;
 mod user;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -10,6 +11,7 @@ use std::time::Duration;
 pub(crate) use backend::{Backend, Heard};
 use lock_core::station::{Action, Floor, Input, Output, Request, Station, TurnId};
 use lock_core::{Capabilities, Claim, Event, Keeper, LockName, Moment, Policy};
+pub(crate) use usage::Usage;
 use user::User;
 
 use crate::clock::{Clock, Time};
@@ -42,6 +44,8 @@ pub(crate) enum Motion {
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) name: LockName,
+    /// What users want from it.
+    usage: Usage,
     pub(crate) station: Station,
     users: BTreeMap<TurnId, User>,
     pub(crate) ledger: Ledger,
@@ -82,7 +86,7 @@ impl<B: Backend> Process<B> {
         let mut site = |name: &LockName| {
             let station = Station::new(name.clone(), policy, env.dice.secret()).sharing(&floor);
             let ledger = Ledger::new(policy.store.waiting);
-            Site { name: name.clone(), station, users: BTreeMap::new(), ledger }
+            Site { name: name.clone(), usage: Usage::Mutex, station, users: BTreeMap::new(), ledger }
         };
         let sites = names.iter().map(&mut site).collect();
         Self {
@@ -98,6 +102,12 @@ impl<B: Backend> Process<B> {
             timers_late: Duration::ZERO,
             soon: VecDeque::new(),
         }
+    }
+
+    /// What users want from each of its locks.
+    pub(crate) fn with_usages(mut self, usages: &[Usage]) -> Self {
+        self.sites.iter_mut().zip(usages).for_each(|(site, usage)| site.usage = *usage);
+        self
     }
 
     /// When its timers fire next.

@@ -22,6 +22,18 @@ impl User {
         Self { wish, hold: None, goal: None, replacing: None }
     }
 
+    /// The slots that it uses under its hold. A holder that wants to give some back has stopped using those.
+    pub(super) fn slots<'a>(&self, hold: &'a Hold) -> &'a [u32] {
+        let slots = hold.lease().slots.get();
+        let kept = self.goal.and_then(|goal| slots.get(..usize::try_from(goal.count()).ok()?));
+        kept.unwrap_or(slots)
+    }
+
+    /// Whether nobody else holds beside it.
+    pub(super) fn writes_alone(&self, hold: &Hold) -> bool {
+        hold.lease().terms.mode == Mode::Exclusive && !self.reads(hold)
+    }
+
     /// Whether it writes nothing under its hold. A holder that wants to go on as a reader has stopped writing.
     pub(super) fn reads(&self, hold: &Hold) -> bool {
         [Some(hold.lease().terms.mode), self.goal].contains(&Some(Mode::Shared))

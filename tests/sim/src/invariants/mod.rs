@@ -29,6 +29,10 @@ use crate::network::ProcessId;
 pub enum Rule {
     /// At most one holder at a time, in each holder's own view; or several that only read.
     OneHolder,
+    /// The permits that are held, in each holder's own view, are at most as many as there are.
+    Limit,
+    /// No two holders use one slot.
+    Slots,
     /// Nobody relies on its lease for longer than the store keeps it.
     StoreKeeps,
     /// Tokens rise: on one store in the order of admission, in a quorum if one was handed out before the other was
@@ -46,6 +50,8 @@ pub enum Rule {
     Refusals,
     /// Once nothing goes wrong any more, every waiter gets its turn.
     Everybody,
+    /// Nobody is overtaken by a later arrival at the store.
+    Overtaken,
     /// No key outlives its lease or its place.
     Outliving,
     /// A waiter that left leaves nothing at the store.
@@ -88,6 +94,8 @@ pub(crate) struct Holding<'a> {
     pub(crate) replacing: Option<Owner>,
     /// Whether it writes nothing.
     pub(crate) reads: bool,
+    /// The slots that it uses.
+    pub(crate) slots: &'a [u32],
     pub(crate) until: Time,
 }
 
@@ -120,6 +128,8 @@ pub(crate) struct Watch {
     tokens_fell: bool,
     /// Whether something is wrong that only an operator can fix.
     needs_operator: bool,
+    /// Whether anybody wanted a name for something that it is not used as.
+    used_otherwise: bool,
     broken: Option<Broken>,
 }
 
@@ -127,6 +137,11 @@ impl Watch {
     /// Something is wrong that only an operator can fix: clients may be refused.
     pub(crate) fn needs_operator(&mut self) {
         self.needs_operator = true;
+    }
+
+    /// Somebody wants a name for something that it is not used as: anybody may be refused there.
+    pub(crate) fn used_otherwise(&mut self) {
+        self.used_otherwise = true;
     }
 
     pub(crate) fn epoch(&self) -> Epoch {
@@ -187,9 +202,9 @@ impl Watch {
 
     /// A holder writes, with this much left of its hold at that moment. If the store lost data since the grant, there
     /// can be another holder.
-    pub(crate) fn written(&mut self, hold: &Hold, remaining: Duration, tally: &mut Tally) {
+    pub(crate) fn written(&mut self, hold: &Hold, slots: &[u32], remaining: Duration, tally: &mut Tally) {
         let lease = hold.lease();
-        if self.fencing.accepts(&lease.name, hold.token()) {
+        if self.fencing.accepts_all(hold, slots) {
             return;
         }
         tally.count(Fault::WriteRefused);

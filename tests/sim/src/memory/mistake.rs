@@ -15,4 +15,14 @@ pub enum Mistake {
     AskedAsAnother,
     /// A reader goes on as the writer although others read.
     UpgradedBesideReaders,
+    /// There is one permit more than the limit.
+    OneTooMany,
+    /// A slot is granted again while its holder lives.
+    SlotReused,
+    /// The last to come is served first.
+    LastServedFirst,
+    /// A lease ends a little before its time.
+    EndedEarly,
+    /// A lease that nobody renews never ends.
+    NeverEnded,
 }

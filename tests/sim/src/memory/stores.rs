@@ -1,18 +1,17 @@
 //! The store in the world: how it answers, and what must hold there.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lock_core::{
-    Ability, Answer, Capabilities, Durability, Event, FencingToken, LockName, Mode, ModeKind, Moment, Policy, Released,
-    RequestOrder, Waiting,
+    Ability, Answer, Capabilities, Durability, Event, ModeKind, Moment, Policy, Released, RequestOrder, Waiting,
 };
 use lock_memory::store::ClientId;
 
 use super::Mistake;
 use super::backend::Direct;
-use super::store::{Ask, Say, Server, Words};
-use crate::client::{Make, Process};
+use super::invariants::{self, Arrivals, Tokens};
+use super::store::{Ask, Message, Say, Server, Words};
+use crate::client::{Make, Process, Usage};
 use crate::clock::Clock;
 use crate::env::{Env, Plan};
 use crate::fault::Fault;
@@ -27,15 +26,18 @@ const POOL: usize = 3;
 pub(crate) struct InMemory {
     server: Server,
     clock: Clock,
-    /// The highest token that was admitted at each lock, and the highest of a writer.
-    admitted: BTreeMap<LockName, (FencingToken, Option<FencingToken>)>,
+    /// What its names are used as.
+    usages: Vec<Usage>,
+    tokens: Tokens,
+    arrivals: Arrivals,
 }
 
 impl InMemory {
-    pub(super) fn new(env: &mut Env<Words>, mistake: Option<Mistake>) -> Self {
+    pub(super) fn new(env: &mut Env<Words>, names: usize, mistake: Option<Mistake>) -> Self {
         let server = Server::new(mistake);
         let clock = Clock::new(Moment::ORIGIN + Duration::from_secs(1000), env.dice.rate());
-        Self { server, clock, admitted: BTreeMap::new() }
+        let usages = (0..names).map(|_| Usage::any(&mut env.dice)).collect();
+        Self { server, clock, usages, tokens: Tokens::default(), arrivals: Arrivals::default() }
     }
 }
 
@@ -51,38 +53,50 @@ impl World<InMemory> {
     }
 
     fn check_admitted(&mut self) -> Result<(), String> {
-        for hold in self.env.watch.take_admitted() {
-            let (name, token) = (&hold.lease().name, hold.token());
-            let reads = hold.lease().terms.mode == Mode::Shared;
-            let before = self.stores.admitted.get(name).copied();
-            let floor = before.and_then(|(highest, written)| if reads { written } else { Some(highest) });
-            if let Some(floor) = floor.filter(|floor| *floor >= token) {
-                return Err(format!("token {token} was admitted after {floor}"));
-            }
-            let highest = before.map_or(token, |(highest, _)| highest.max(token));
-            let written = if reads { before.and_then(|(_, written)| written) } else { Some(token) };
-            self.stores.admitted.insert(name.clone(), (highest, written));
-        }
-        Ok(())
+        let admitted = self.env.watch.take_admitted();
+        admitted.iter().try_for_each(|hold| self.stores.tokens.admitted(hold))
     }
 
     fn check_holdings(&self) -> Result<(), (Rule, String)> {
-        let now = self.env.now;
+        let (now, InMemory { server, clock, .. }) = (self.env.now, &self.stores);
         let holdings: Vec<Holding<'_>> = self.processes.values().flat_map(|process| process.holdings(now)).collect();
-        for (index, one) in holdings.iter().enumerate() {
-            let name = &one.hold.lease().name;
-            let beside = |other: &&Holding<'_>| other.hold.lease().name == *name && !(one.reads && other.reads);
-            if let Some(other) = holdings[index + 1..].iter().find(beside) {
-                return Err((Rule::OneHolder, format!("two hold: {:?} and {:?}", one.hold, other.hold)));
+        invariants::together(&holdings)?;
+        let keeps = |holding| invariants::store_keeps(server, clock.read(now), *clock, holding);
+        holdings.iter().try_for_each(keeps).map_err(|what| (Rule::StoreKeeps, what))
+    }
+
+    /// What must hold long after all is well.
+    pub(super) fn check_quiet(&mut self) {
+        let InMemory { server, clock, .. } = &self.stores;
+        let result = invariants::outliving(server, clock.read(self.env.now), &self.names);
+        self.env.watch.report(Rule::Outliving, result);
+    }
+
+    /// Follows who waits at the store, and who is served.
+    fn watch_queue(&mut self, now: Moment, ask: &Ask, say: &Say, messages: &[Message]) {
+        let pushed = messages.iter().filter_map(|message| match &message.event {
+            Event::Granted { lease, .. } => Some((lease, None)),
+            Event::Wanted { .. } | Event::Freed { .. } | Event::RecheckAll | _ => None,
+        });
+        let arrivals = &mut self.stores.arrivals;
+        let mut granted: Vec<_> = pushed.collect();
+        match (ask, say) {
+            (Ask::Acquire(claim), Say::Acquire(Ok(Answer::Granted { lease, .. }))) => {
+                granted.push((lease, claim.replaces))
             }
-            let stored = self.stores.server.holds(self.stores.clock.read(now), name);
-            let owners = [Some(one.hold.lease().owner), one.replacing];
-            let until = self.stores.clock.read(one.until);
-            if !stored.iter().any(|(owner, ends)| owners.contains(&Some(*owner)) && until <= *ends) {
-                return Err((Rule::StoreKeeps, format!("{one:?} is relied on, but the store has {stored:?}")));
+            (Ask::Acquire(claim), Say::Acquire(Ok(Answer::Queued { valid_for, .. }))) => {
+                arrivals.queued(now, &claim.name, claim.owner, now + *valid_for);
             }
+            (Ask::Acquire(claim), Say::Acquire(Ok(Answer::Busy { .. }))) => arrivals.left(&claim.name, claim.owner),
+            (Ask::Release(request), Say::Release(Ok(_))) => arrivals.left(&request.name, request.owner),
+            _ => {}
         }
-        Ok(())
+        // In the order in which they were granted.
+        granted.sort_by_key(|(lease, _)| lease.tokens);
+        for (lease, replaces) in granted {
+            let result = arrivals.granted(now, lease, replaces);
+            self.env.watch.report(Rule::Overtaken, result);
+        }
     }
 
     /// What the store says is written down by those who watch.
@@ -107,7 +121,7 @@ impl Stores for InMemory {
         let (ordering, pool) =
             if env.dice.chance(650) { (RequestOrder::InOrder, 1) } else { (RequestOrder::Unordered, POOL) };
         let capabilities = Capabilities::new("sim", Waiting::QueueWithPush, Durability::Process).with_shared_counter();
-        let capabilities = capabilities.with_modes(&[ModeKind::Exclusive, ModeKind::Shared]);
+        let capabilities = capabilities.with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits]);
         let capabilities = capabilities.with_ordering(ordering).with_abilities(&[Ability::Keep, Ability::Replace]);
         let mut policy = Policy::new(capabilities);
         if env.dice.chance(500) {
@@ -117,7 +131,7 @@ impl Stores for InMemory {
         env.note(format_args!("{id:?} begins: {policy:?}"));
         let backend = Direct::new(env, id, pool, world.stores.server.mistake);
         let process = Process::new(env, Make { id, clock, policy, names: &world.names, backend });
-        world.add_process(process);
+        world.add_process(process.with_usages(&world.stores.usages));
     }
 
     fn asked(world: &mut World<Self>, conn: ConnId, tag: Tag, ask: Ask) {
@@ -128,6 +142,7 @@ impl Stores for InMemory {
         let now = world.stores.clock.read(world.env.now);
         let (say, messages) = world.stores.server.run(now, conn, ClientId::new(process.0), &ask);
         world.watch(&ask, &say);
+        world.watch_queue(now, &ask, &say, &messages);
         let env = &mut world.env;
         for message in messages {
             if let Event::Granted { lease, .. } = &message.event {
