@@ -118,7 +118,7 @@ impl<B: Backend> Process<B> {
         if let Some(cancel) = wish.cancel {
             env.plan(cancel, Plan::Act(self.id, Act::Leave { site, turn }));
         }
-        self.sites[site].users.insert(turn, User::new(wish));
+        self.sites[site].users.insert(turn, User::new(wish, env.now));
         let note = Note::from_wire("1@sim");
         self.soon.push_back((
             site,
@@ -134,6 +134,17 @@ impl<B: Backend> Process<B> {
             return usage.other(&mut env.dice);
         }
         usage.mode(&mut env.dice)
+    }
+
+    /// A user gets its turn, and no answer to a claim has just come: if it reads under a lease that others hold already, it
+    /// passes nobody at the store.
+    pub(super) fn may_join(&self, env: &mut Env<B::Talk>, index: usize, turn: TurnId, hold: &Hold) {
+        let users = &self.sites[index].users;
+        let same = |user: &User| user.hold.as_ref().is_some_and(|held| held.lease().owner == hold.lease().owner);
+        let joins = users.values().any(|user| same(user) && user.begun < Some(env.now));
+        if let Some(user) = users.get(&turn).filter(|_| joins) {
+            env.watch.joined(&hold.lease().name, user.since);
+        }
     }
 
     /// A user gets its turn.
@@ -154,6 +165,7 @@ impl<B: Backend> Process<B> {
         }
         env.note(format_args!("{:?} admits {turn:?} of {} with {:?}", self.id, site.name, hold));
         user.hold = Some(Arc::clone(hold));
+        user.begun = Some(env.now);
         let hold_for = user.wish.hold_for;
         env.plan(hold_for, Plan::Act(self.id, Act::Leave { site: index, turn }));
         if self.store.abilities.contains(&Ability::Replace) && env.dice.chance(400) {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 pub(crate) use backend::{Backend, Heard};
-use lock_core::station::{Action, Floor, Input, Output, Request, Station, TurnId};
+use lock_core::station::{Action, Floor, Input, Output, Reply, Request, Station, TurnId};
 use lock_core::{Capabilities, Claim, Event, Keeper, LockName, Moment, Policy};
 pub(crate) use usage::Usage;
 use user::User;
@@ -250,10 +250,16 @@ impl<B: Backend> Process<B> {
             let site = &mut self.sites[index];
             site.ledger.heard(&input);
             let by_push = matches!(&input, Input::Event(Event::Granted { .. }));
+            let by_grant = by_push || matches!(&input, Input::Reply(_, Reply::Acquire(_)));
             site.station.handle_input(now, input);
             while let Some(output) = self.sites[index].station.poll_output() {
                 if by_push && matches!(output, Output::Admit { .. }) {
                     env.fired(Fault::AdmittedByPush);
+                }
+                if let Output::Admit { turn, hold } = &output
+                    && !by_grant
+                {
+                    self.may_join(env, index, *turn, hold);
                 }
                 self.carry_out(env, now, index, output);
             }

@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use lock_core::{Hold, Mode, Owner};
 
+use crate::clock::Time;
 use crate::wish::Wish;
 
 /// A user in line, or a holder.
 #[derive(Debug)]
 pub(crate) struct User {
     pub(crate) wish: Wish,
+    /// When it came.
+    pub(super) since: Time,
     pub(crate) hold: Option<Arc<Hold>>,
+    /// When its turn began.
+    pub(super) begun: Option<Time>,
     /// The mode that it wants instead of its own, until the answer.
     pub(super) goal: Option<Mode>,
     /// The owner that was last asked for in place of its own.
@@ -18,8 +23,8 @@ pub(crate) struct User {
 }
 
 impl User {
-    pub(super) fn new(wish: Wish) -> Self {
-        Self { wish, hold: None, goal: None, replacing: None }
+    pub(super) fn new(wish: Wish, since: Time) -> Self {
+        Self { wish, since, begun: None, hold: None, goal: None, replacing: None }
     }
 
     /// The slots that it uses under its hold. A holder that wants to give some back has stopped using those.

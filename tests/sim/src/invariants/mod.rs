@@ -50,7 +50,7 @@ pub enum Rule {
     Refusals,
     /// Once nothing goes wrong any more, every waiter gets its turn.
     Everybody,
-    /// Nobody is overtaken by a later arrival at the store.
+    /// Nobody is overtaken by a later arrival at the store, nor for long by readers that join a lease.
     Overtaken,
     /// No key outlives its lease or its place.
     Outliving,
@@ -120,6 +120,8 @@ pub(crate) struct Watch {
     grants: BTreeMap<LockName, BTreeMap<TokenRange, Grant>>,
     /// Holds that were handed out and not looked at yet.
     admitted: Admitted,
+    /// The readers that joined a lease and were not looked at yet, by lock, and when they came.
+    joined: Vec<(LockName, Time)>,
     fencing: Fencing,
     /// Owners of which something may be left through no fault of theirs: the store forgot their release.
     excused: BTreeSet<Owner>,
@@ -244,6 +246,16 @@ impl Watch {
     /// The holds that were handed out since this was last asked.
     pub(crate) fn take_admitted(&mut self) -> Admitted {
         std::mem::take(&mut self.admitted)
+    }
+
+    /// A reader that came then joins a lease.
+    pub(crate) fn joined(&mut self, name: &LockName, since: Time) {
+        self.joined.push((name.clone(), since));
+    }
+
+    /// Those who joined since this was last asked.
+    pub(crate) fn take_joined(&mut self) -> Vec<(LockName, Time)> {
+        std::mem::take(&mut self.joined)
     }
 
     pub(crate) fn admitted_a_stranger(&mut self, name: &LockName, turn: TurnId) {

@@ -15,6 +15,8 @@ pub enum Mistake {
     AskedAsAnother,
     /// A reader goes on as the writer although others read.
     UpgradedBesideReaders,
+    /// A station is not told that others wait, and readers go on joining its lease.
+    DeafReaders,
     /// There is one permit more than the limit.
     OneTooMany,
     /// A slot is granted again while its holder lives.

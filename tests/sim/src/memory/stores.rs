@@ -21,6 +21,8 @@ use crate::world::{Stores, World};
 
 /// On how many connections requests go where they may overtake each other.
 const POOL: usize = 3;
+/// How old the store's word that nobody waits may be for a reader to join a lease: 20 ms on any clock.
+const WORD_FOR: Duration = Duration::from_millis(21);
 
 #[derive(Debug)]
 pub(crate) struct InMemory {
@@ -55,6 +57,22 @@ impl World<InMemory> {
     fn check_admitted(&mut self) -> Result<(), String> {
         let admitted = self.env.watch.take_admitted();
         admitted.iter().try_for_each(|hold| self.stores.tokens.admitted(hold))
+    }
+
+    /// A reader joins only if nobody has waited at the store since it came, or a moment ago.
+    fn check_joined(&mut self) -> Result<(), String> {
+        let InMemory { clock, arrivals, .. } = &mut self.stores;
+        let (now, at) = (self.env.now, clock.read(self.env.now));
+        for (name, since) in self.env.watch.take_joined() {
+            let waited_for = arrivals.waited_since(at, &name).map(|since| now.since(clock.when(since)));
+            let may_wait_for = now.since(since).max(WORD_FOR);
+            if let Some(waited_for) = waited_for.filter(|time| *time > may_wait_for) {
+                return Err(format!(
+                    "a reader that came at {since:?} joined at {name}, where others wait for {waited_for:?}"
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn check_holdings(&self) -> Result<(), (Rule, String)> {
@@ -188,6 +206,8 @@ impl Stores for InMemory {
     fn check(world: &mut World<Self>) {
         let rising = world.check_admitted();
         world.env.watch.report(Rule::TokensRise, rising);
+        let joined = world.check_joined();
+        world.env.watch.report(Rule::Overtaken, joined);
         if let Err((rule, what)) = world.check_holdings() {
             world.env.watch.report(rule, Err(what));
         }

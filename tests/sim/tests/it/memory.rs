@@ -78,6 +78,11 @@ fn a_store_that_serves_the_last_first_is_found() {
 }
 
 #[test]
+fn readers_that_join_past_a_waiting_writer_are_found() {
+    assert_eq!(found(Mistake::DeafReaders), Rule::Overtaken);
+}
+
+#[test]
 fn a_lease_that_ends_early_is_found() {
     let rule = found(Mistake::EndedEarly);
     assert!(matches!(rule, Rule::StoreKeeps | Rule::OneHolder | Rule::Limit | Rule::Kept), "{rule:?}");
