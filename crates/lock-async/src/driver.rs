@@ -134,12 +134,15 @@ pub(crate) async fn end(site: &Site, turn: TurnId) -> Option<Ended> {
 pub(crate) async fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verdict> {
     let (sender, verdict) = oneshot::channel();
     let (site, turn) = (held.site(), held.turn());
-    let mut inner = site.lock();
-    if inner.waiters.hear_change(turn, sender) {
-        site.feed(&mut inner, held.change(mode));
-    }
-    drop(inner);
+    ask_change(held, mode, sender);
     answer(site, turn, verdict).await
+}
+
+fn ask_change<M>(held: &Held<Driver, M>, mode: Mode, verdict: oneshot::Sender<Verdict>) {
+    let mut inner = held.site().lock();
+    if inner.waiters.hear_change(held.turn(), verdict) {
+        held.site().feed(&mut inner, held.change(mode));
+    }
 }
 
 /// Leaves the line, or ends the hold; `ended` gets the outcome, if the turn has not ended yet.

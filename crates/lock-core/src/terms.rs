@@ -55,6 +55,17 @@ impl Mode {
         Ok(Self::Permits { count, limit })
     }
 
+    /// The same for another number of permits; a lock stays what it is.
+    ///
+    /// # Errors
+    /// As [`permits`](Self::permits).
+    pub fn with_count(self, count: u32) -> Result<Self, Invalid> {
+        match self {
+            Self::Exclusive | Self::Shared => Ok(self),
+            Self::Permits { limit, .. } => Self::permits(count, limit.get()),
+        }
+    }
+
     /// What a name is used as by leases of this mode.
     pub const fn name_kind(self) -> NameKind {
         match self {

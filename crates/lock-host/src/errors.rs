@@ -49,7 +49,7 @@ pub struct ChangeError<G> {
     /// The guard as it was.
     pub guard: G,
     /// Why nothing changed.
-    pub reason: Unchanged,
+    pub reason: Box<Unchanged>,
 }
 
 /// Why a hold was not changed.

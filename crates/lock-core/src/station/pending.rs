@@ -83,7 +83,7 @@ impl PendingReleases {
         let of_semaphore = |pending: &PendingRelease| pending.request.terms.mode.name_kind() == NameKind::Semaphore;
         let (permits, locks): (Vec<_>, Vec<_>) = self.0.iter().partition(|pending| of_semaphore(pending));
         let claims = permits.iter().filter(|pending| pending.of == Of::Claim).count();
-        locks.len() <= policy.owed_max && claims < policy.owed_max + QUESTS_MAX
+        locks.len() <= policy.owed_max && claims < policy.owed_max.saturating_add(QUESTS_MAX)
     }
 
     /// Why a release was not answered, if one was not.

@@ -37,7 +37,7 @@ impl Station {
     fn owed_most(&self, others: usize) -> usize {
         let owed_max = self.policy.owed_max;
         if self.is_semaphore() {
-            return owed_max + (QUESTS_MAX - 1) - others.min(QUESTS_MAX - 1);
+            return owed_max.saturating_add(QUESTS_MAX - 1) - others.min(QUESTS_MAX - 1);
         }
         let leases: usize = self.tenures.iter().map(|tenure| 1 + usize::from(tenure.replacement.is_some())).sum();
         owed_max.saturating_sub(leases + others)

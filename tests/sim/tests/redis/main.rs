@@ -71,7 +71,7 @@ fn the_model_says_what_the_scripts_say() {
 }
 
 /// The model after this step, if it says the same; and what it says if not.
-fn follow(model: &Model, at: Moment, ask: &Ask, said: &Said) -> Result<Model, Said> {
+fn follow(model: &Model, at: Moment, ask: &Ask, said: &Said) -> Result<Model, Box<Said>> {
     let mut first = None;
     for off in OFF {
         let mut model = model.clone();
@@ -79,7 +79,7 @@ fn follow(model: &Model, at: Moment, ask: &Ask, said: &Said) -> Result<Model, Sa
         if answer.is_like(said, LIKE) {
             return Ok(model);
         }
-        first.get_or_insert(answer);
+        first.get_or_insert_with(|| Box::new(answer));
     }
     Err(first.unwrap())
 }
