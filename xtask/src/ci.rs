@@ -45,6 +45,7 @@ const FEATURES: [(&str, &[&str]); 6] = [
 /// Runs everything: tests first, as a user would, and the cheapest checks last.
 pub(crate) fn run() -> Result<()> {
     test::run()?;
+    sim::run(&["--half".into(), "memory".into()])?;
     sim::run(&["--half".into(), "quorum".into()])?;
     sim::run(&["--half".into(), "plots".into(), "--seeds".into(), "4000".into()])?;
     step::cargo(&["fmt", "--all", "--check"])?;

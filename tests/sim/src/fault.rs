@@ -102,9 +102,9 @@ pub enum Fault {
     Downgraded,
     /// A reader went on as the writer.
     Upgraded,
-    /// A permit was given while others of its process held some.
-    PermitsTogether,
-    /// A holder gave back some of its permits.
+    /// Permits were held beside others of the same process.
+    HeldTogether,
+    /// Some permits were given back.
     GaveBack,
 }
 
@@ -172,7 +172,7 @@ impl Fault {
         Self::ReadTogether,
         Self::Downgraded,
         Self::Upgraded,
-        Self::PermitsTogether,
+        Self::HeldTogether,
         Self::GaveBack,
     ];
 

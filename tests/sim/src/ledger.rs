@@ -8,11 +8,12 @@ use lock_core::{Certainty, Moment, NameKind, Owner, Waiting};
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) waiting: Waiting,
-    pub(crate) kind: NameKind,
-    /// Whether the last claim was the first one of its owner.
-    pub(crate) asks_anew: bool,
     owners: BTreeMap<Owner, Parted>,
     releases: BTreeMap<ActionId, Owner>,
+    /// The owner of the last action, if it was its first.
+    new: Option<Owner>,
+    /// Whether permits were ever asked for.
+    pub(crate) permits: bool,
 }
 
 /// Whether the owner was released.
@@ -29,8 +30,8 @@ enum Parted {
 }
 
 impl Ledger {
-    pub(crate) fn new(waiting: Waiting, kind: NameKind) -> Self {
-        Self { waiting, kind, asks_anew: false, owners: BTreeMap::new(), releases: BTreeMap::new() }
+    pub(crate) fn new(waiting: Waiting) -> Self {
+        Self { waiting, owners: BTreeMap::new(), releases: BTreeMap::new(), new: None, permits: false }
     }
 
     /// The owners whose release was not answered yet, and whether their claims were answered.
@@ -43,7 +44,11 @@ impl Ledger {
 
     pub(crate) fn ran(&mut self, now: Moment, action: &Action) {
         match &action.request {
-            Request::Acquire(claim) => self.asks_anew = self.owners.insert(claim.owner, Parted::No).is_none(),
+            Request::Acquire(claim) => {
+                let known = self.owners.insert(claim.owner, Parted::No);
+                self.new = Some(claim.owner).filter(|_| known.is_none());
+                self.permits |= claim.terms.mode.name_kind() == NameKind::Semaphore;
+            }
             Request::Release(request) => {
                 let parted = self.owners.entry(request.owner).or_insert(Parted::No);
                 if *parted == Parted::No {
@@ -52,6 +57,11 @@ impl Ledger {
                 self.releases.insert(action.id, request.owner);
             }
         }
+    }
+
+    /// Whether this owner asks for the first time.
+    pub(crate) fn is_new(&self, owner: Owner) -> bool {
+        self.new == Some(owner)
     }
 
     pub(crate) fn heard(&mut self, input: &Input) {

@@ -2,8 +2,9 @@
 //!
 //! The stations and the keeper are the real ones. There are three kinds of store: [`redis`] is one Redis with our
 //! scripts, as `docs/wire.md` describes them, [`quorum`] is the real code of a quorum over the model nodes of
-//! `lock-memory`, and [`memory`] is the reference store of `lock-memory`, for what only that can do. Between processes and stores is a network that delays, loses, duplicates and reorders packets, cuts
-//! connections, and has partitions. Processes and stores are suspended, end and restart; stores restart with their
+//! `lock-memory`, and [`memory`] is the reference store of `lock-memory`, with readers, permits, kept locks and replaced
+//! leases. Between processes and stores is a network that delays, loses, duplicates and reorders packets, cuts connections,
+//! and has partitions. Processes and stores are suspended, end and restart; stores restart with their
 //! data, without it, or with an old copy. Every clock shows a different time.
 //!
 //! One seed decides everything: playing the same seed does the same in every detail. In the first part of a run

@@ -7,7 +7,7 @@ use lock_core::station::{Input, Join, Leaving, TurnId};
 use lock_core::{Ability, Hold, Keep, Mode, ModeKind, Moment, Note, Patience, Terms, Ttl, drift};
 
 use super::user::User;
-use super::{Backend, Process};
+use super::{Backend, Process, Usage};
 use crate::clock::Time;
 use crate::dice::Dice;
 use crate::env::{Env, Plan};
@@ -17,8 +17,6 @@ use crate::wish::{Act, Wait, Wish};
 
 /// How long a lock is kept at most, in milliseconds.
 const KEEP_MAX: u64 = 8000;
-/// What a replacement asks for at most: readers that join one after the other would ask for longer and longer leases.
-const LONGEST: Duration = Duration::from_secs(120);
 /// How long a write takes from its check to the resource.
 const WRITE_WITHIN: Duration = Duration::from_millis(3);
 /// How long a few writes take where fewer users write, because others read.
@@ -51,10 +49,10 @@ impl<B: Backend> Process<B> {
             }
             Act::Write { site, turn, hold } => {
                 // The previous holder has already written, and so has a turn under the lease that was replaced.
-                let user = self.sites[site].users.get(&turn);
-                let user = user.filter(|user| user.hold.as_ref().is_some_and(|known| Arc::ptr_eq(known, &hold)));
-                if user.is_some() || hold.lost().is_some() {
-                    let slots = user.map_or(hold.lease().slots.get(), |user| user.slots(&hold));
+                let user = self.sites[site].users.get(&turn).and_then(|user| user.hold.as_ref());
+                if user.is_some_and(|known| Arc::ptr_eq(known, &hold)) || hold.lost().is_some() {
+                    let slots =
+                        self.sites[site].users.get(&turn).map_or(hold.lease().slots.get(), |user| user.slots(&hold));
                     env.watch.written(&hold, slots, hold.remaining(now), &mut env.tally);
                 }
             }
@@ -66,9 +64,8 @@ impl<B: Backend> Process<B> {
         if user.as_ref().is_some_and(|user| user.hold.is_none()) {
             env.fired(Fault::Cancelled);
         }
-        let can_keep = |user: &User, hold: &Hold| hold.lease().slots.get().is_empty() && !user.reads(hold);
         let held =
-            user.and_then(|user| Some((user.replacing, user.hold.clone().filter(|hold| can_keep(&user, hold))?)));
+            user.and_then(|user| Some((user.replacing, user.hold.clone().filter(|hold| user.writes_alone(hold))?)));
         let wish = self.store.abilities.contains(&Ability::Keep) && env.dice.chance(300);
         let keep = wish.then(|| env.dice.millis(1, KEEP_MAX)).and_then(|time| self.store.keep(time).ok());
         if let (Some((replacing, hold)), Some(time)) = (held, keep.map(Keep::get)) {
@@ -100,7 +97,7 @@ impl<B: Backend> Process<B> {
         match (known.lease().terms.mode, hold.lease().terms.mode) {
             (Mode::Exclusive, Mode::Shared) => env.fired(Fault::Downgraded),
             (Mode::Shared, Mode::Exclusive) => env.fired(Fault::Upgraded),
-            (old, new) if new.count() < old.count() => env.fired(Fault::GaveBack),
+            (Mode::Permits { .. }, Mode::Permits { .. }) => env.fired(Fault::GaveBack),
             _ => {}
         }
         env.watch.admitted(hold);
@@ -112,11 +109,7 @@ impl<B: Backend> Process<B> {
     fn join(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish) {
         let number = env.number();
         let (turn, site, ttl, max_hold) = (TurnId(number), wish.site, wish.ttl, wish.max_hold);
-        let mode = match self.sites[wish.site].limit {
-            Some(limit) => permits(env.dice.pick(&[1, 1, 1, 2, 3]).unwrap_or(1).min(limit), limit),
-            None if self.can_share() && env.dice.chance(350) => Mode::Shared,
-            None => Mode::Exclusive,
-        };
+        let mode = self.mode(env, site);
         let patience = match wish.wait {
             Wait::Not => Patience::Never,
             Wait::For(time) => Patience::Until(now + time),
@@ -125,7 +118,7 @@ impl<B: Backend> Process<B> {
         if let Some(cancel) = wish.cancel {
             env.plan(cancel, Plan::Act(self.id, Act::Leave { site, turn }));
         }
-        self.sites[site].users.insert(turn, User::new(wish));
+        self.sites[site].users.insert(turn, User::new(wish, env.now));
         let note = Note::from_wire("1@sim");
         self.soon.push_back((
             site,
@@ -133,9 +126,29 @@ impl<B: Backend> Process<B> {
         ));
     }
 
+    /// What a user asks for; where the store can tell names apart, a few take the name for something else.
+    fn mode(&self, env: &mut Env<B::Talk>, site: usize) -> Mode {
+        let usage = self.sites[site].usage;
+        if usage != Usage::Mutex && env.dice.chance(4) {
+            env.watch.used_otherwise();
+            return usage.other(&mut env.dice);
+        }
+        usage.mode(&mut env.dice)
+    }
+
+    /// A user gets its turn, and no answer to a claim has just come: if it reads under a lease that others hold already, it
+    /// passes nobody at the store.
+    pub(super) fn may_join(&self, env: &mut Env<B::Talk>, index: usize, turn: TurnId, hold: &Hold) {
+        let users = &self.sites[index].users;
+        let same = |user: &User| user.hold.as_ref().is_some_and(|held| held.lease().owner == hold.lease().owner);
+        let joins = users.values().any(|user| same(user) && user.begun < Some(env.now));
+        if let Some(user) = users.get(&turn).filter(|_| joins) {
+            env.watch.joined(&hold.lease().name, user.since);
+        }
+    }
+
     /// A user gets its turn.
     pub(super) fn admit(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, turn: TurnId, hold: &Arc<Hold>) {
-        let can_share = self.can_share();
         let site = &mut self.sites[index];
         let beside = site.users.values().filter_map(|user| user.hold.as_ref()).any(|hold| hold.check(now).is_ok());
         let Some(user) = site.users.get_mut(&turn) else {
@@ -143,7 +156,7 @@ impl<B: Backend> Process<B> {
             return;
         };
         if beside {
-            env.fired(if site.limit.is_some() { Fault::PermitsTogether } else { Fault::ReadTogether });
+            env.fired(if hold.lease().terms.mode == Mode::Shared { Fault::ReadTogether } else { Fault::HeldTogether });
         }
         env.watch.begun(env.now, &site.name);
         // The facade checks the hold once more.
@@ -152,19 +165,13 @@ impl<B: Backend> Process<B> {
         }
         env.note(format_args!("{:?} admits {turn:?} of {} with {:?}", self.id, site.name, hold));
         user.hold = Some(Arc::clone(hold));
+        user.begun = Some(env.now);
         let hold_for = user.wish.hold_for;
         env.plan(hold_for, Plan::Act(self.id, Act::Leave { site: index, turn }));
         if self.store.abilities.contains(&Ability::Replace) && env.dice.chance(400) {
             let at = env.dice.between(Duration::ZERO, hold_for);
             let Terms { mode, ttl } = hold.lease().terms;
-            let mode = match mode {
-                Mode::Permits { count, limit, .. } => {
-                    permits(env.dice.pick(&[1, count.get()]).unwrap_or(1), limit.get())
-                }
-                mode if can_share && env.dice.chance(500) => other(mode),
-                Mode::Exclusive | Mode::Shared | _ => Mode::Exclusive,
-            };
-            let terms = Terms { mode, ttl: longer(&mut env.dice, ttl) };
+            let terms = Terms { mode: site.usage.instead(&mut env.dice, mode), ttl: longer(&mut env.dice, ttl) };
             env.plan(at, Plan::Act(self.id, Act::Replace { site: index, turn, terms }));
         }
         for _ in 0..2 {
@@ -190,15 +197,7 @@ impl<B: Backend> Process<B> {
     }
 }
 
-fn permits(count: u32, limit: u32) -> Mode {
-    Mode::permits(count, limit).unwrap_or_default()
-}
-
-fn other(mode: Mode) -> Mode {
-    if mode == Mode::Shared { Mode::Exclusive } else { Mode::Shared }
-}
-
 fn longer(dice: &mut Dice, ttl: Ttl) -> Ttl {
     let times = dice.pick(&[1, 2, 10]).unwrap_or(1);
-    Ttl::new((ttl.get() * times).min(LONGEST.max(ttl.get()))).unwrap_or(ttl)
+    Ttl::new(ttl.get() * times).unwrap_or(ttl)
 }

@@ -2,14 +2,16 @@
 
 mod acting;
 mod backend;
+mod usage;
 mod user;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 pub(crate) use backend::{Backend, Heard};
-use lock_core::station::{Action, Floor, Input, Output, Request, Station, TurnId};
-use lock_core::{Capabilities, Claim, Event, Keeper, LockName, Moment, NameKind, Policy};
+use lock_core::station::{Action, Floor, Input, Output, Reply, Request, Station, TurnId};
+use lock_core::{Capabilities, Claim, Event, Keeper, LockName, Moment, Policy};
+pub(crate) use usage::Usage;
 use user::User;
 
 use crate::clock::{Clock, Time};
@@ -42,8 +44,8 @@ pub(crate) enum Motion {
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) name: LockName,
-    /// How many permits there are, if it is a semaphore.
-    pub(crate) limit: Option<u32>,
+    /// What users want from it.
+    usage: Usage,
     pub(crate) station: Station,
     users: BTreeMap<TurnId, User>,
     pub(crate) ledger: Ledger,
@@ -83,8 +85,8 @@ impl<B: Backend> Process<B> {
         let floor = Floor::default();
         let mut site = |name: &LockName| {
             let station = Station::new(name.clone(), policy, env.dice.secret()).sharing(&floor);
-            let ledger = Ledger::new(policy.store.waiting, NameKind::Lock);
-            Site { name: name.clone(), limit: None, station, users: BTreeMap::new(), ledger }
+            let ledger = Ledger::new(policy.store.waiting);
+            Site { name: name.clone(), usage: Usage::Mutex, station, users: BTreeMap::new(), ledger }
         };
         let sites = names.iter().map(&mut site).collect();
         Self {
@@ -102,12 +104,9 @@ impl<B: Backend> Process<B> {
         }
     }
 
-    /// The same process, for which this name is a semaphore of that limit.
-    pub(crate) fn with_semaphore(mut self, name: &LockName, limit: u32) -> Self {
-        for site in self.sites.iter_mut().filter(|site| site.name == *name) {
-            site.limit = Some(limit);
-            site.ledger = Ledger::new(self.store.waiting, NameKind::Semaphore);
-        }
+    /// What users want from each of its locks.
+    pub(crate) fn with_usages(mut self, usages: &[Usage]) -> Self {
+        self.sites.iter_mut().zip(usages).for_each(|(site, usage)| site.usage = *usage);
         self
     }
 
@@ -251,10 +250,16 @@ impl<B: Backend> Process<B> {
             let site = &mut self.sites[index];
             site.ledger.heard(&input);
             let by_push = matches!(&input, Input::Event(Event::Granted { .. }));
+            let by_grant = by_push || matches!(&input, Input::Reply(_, Reply::Acquire(_)));
             site.station.handle_input(now, input);
             while let Some(output) = self.sites[index].station.poll_output() {
                 if by_push && matches!(output, Output::Admit { .. }) {
                     env.fired(Fault::AdmittedByPush);
+                }
+                if let Output::Admit { turn, hold } = &output
+                    && !by_grant
+                {
+                    self.may_join(env, index, *turn, hold);
                 }
                 self.carry_out(env, now, index, output);
             }

@@ -27,8 +27,12 @@ use crate::network::ProcessId;
 /// A rule that must hold whatever happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// At most one holder at a time, in each holder's own view; or several that only read, or that have other slots.
+    /// At most one holder at a time, in each holder's own view; or several that only read.
     OneHolder,
+    /// The permits that are held, in each holder's own view, are at most as many as there are.
+    Limit,
+    /// No two holders use one slot.
+    Slots,
     /// Nobody relies on its lease for longer than the store keeps it.
     StoreKeeps,
     /// Tokens rise: on one store in the order of admission, in a quorum if one was handed out before the other was
@@ -46,6 +50,8 @@ pub enum Rule {
     Refusals,
     /// Once nothing goes wrong any more, every waiter gets its turn.
     Everybody,
+    /// Nobody is overtaken by a later arrival at the store, nor for long by readers that join a lease.
+    Overtaken,
     /// No key outlives its lease or its place.
     Outliving,
     /// A waiter that left leaves nothing at the store.
@@ -58,8 +64,6 @@ pub enum Rule {
     BoundedDebt,
     /// A lock that is kept after its release is granted to nobody before its time.
     Kept,
-    /// Nobody is overtaken by a claim that reached the store later.
-    InTurn,
     /// The outputs of one input end.
     Endless,
 }
@@ -90,7 +94,7 @@ pub(crate) struct Holding<'a> {
     pub(crate) replacing: Option<Owner>,
     /// Whether it writes nothing.
     pub(crate) reads: bool,
-    /// The slots that it uses, at a semaphore.
+    /// The slots that it uses.
     pub(crate) slots: &'a [u32],
     pub(crate) until: Time,
 }
@@ -116,6 +120,8 @@ pub(crate) struct Watch {
     grants: BTreeMap<LockName, BTreeMap<TokenRange, Grant>>,
     /// Holds that were handed out and not looked at yet.
     admitted: Admitted,
+    /// The readers that joined a lease and were not looked at yet, by lock, and when they came.
+    joined: Vec<(LockName, Time)>,
     fencing: Fencing,
     /// Owners of which something may be left through no fault of theirs: the store forgot their release.
     excused: BTreeSet<Owner>,
@@ -124,6 +130,8 @@ pub(crate) struct Watch {
     tokens_fell: bool,
     /// Whether something is wrong that only an operator can fix.
     needs_operator: bool,
+    /// Whether anybody wanted a name for something that it is not used as.
+    used_otherwise: bool,
     broken: Option<Broken>,
 }
 
@@ -131,6 +139,11 @@ impl Watch {
     /// Something is wrong that only an operator can fix: clients may be refused.
     pub(crate) fn needs_operator(&mut self) {
         self.needs_operator = true;
+    }
+
+    /// Somebody wants a name for something that it is not used as: anybody may be refused there.
+    pub(crate) fn used_otherwise(&mut self) {
+        self.used_otherwise = true;
     }
 
     pub(crate) fn epoch(&self) -> Epoch {
@@ -189,11 +202,11 @@ impl Watch {
         grant.revoked.is_none().then_some(grant.epoch)
     }
 
-    /// A holder writes, at a semaphore for these slots, with this much left of its hold at that moment. If the store lost data since the grant, there
+    /// A holder writes, with this much left of its hold at that moment. If the store lost data since the grant, there
     /// can be another holder.
     pub(crate) fn written(&mut self, hold: &Hold, slots: &[u32], remaining: Duration, tally: &mut Tally) {
         let lease = hold.lease();
-        if self.fencing.accepts(lease, slots, hold.token()) {
+        if self.fencing.accepts_all(hold, slots) {
             return;
         }
         tally.count(Fault::WriteRefused);
@@ -233,6 +246,16 @@ impl Watch {
     /// The holds that were handed out since this was last asked.
     pub(crate) fn take_admitted(&mut self) -> Admitted {
         std::mem::take(&mut self.admitted)
+    }
+
+    /// A reader that came then joins a lease.
+    pub(crate) fn joined(&mut self, name: &LockName, since: Time) {
+        self.joined.push((name.clone(), since));
+    }
+
+    /// Those who joined since this was last asked.
+    pub(crate) fn take_joined(&mut self) -> Vec<(LockName, Time)> {
+        std::mem::take(&mut self.joined)
     }
 
     pub(crate) fn admitted_a_stranger(&mut self, name: &LockName, turn: TurnId) {

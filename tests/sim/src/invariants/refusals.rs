@@ -11,6 +11,7 @@ impl Watch {
             Refusal::Busy { .. } => wait == Wait::Not,
             Refusal::Error(AcquireError::TimedOut { .. }) => matches!(wait, Wait::For(_)),
             Refusal::Error(AcquireError::Backend(error)) if error.kind() == ErrorKind::Config => self.needs_operator,
+            Refusal::Error(AcquireError::Backend(error)) if error.kind() == ErrorKind::OtherKind => self.used_otherwise,
             Refusal::Error(AcquireError::Backend(error)) => wait != Wait::Forever && error.kind().is_transient(),
             Refusal::Error(_) => false,
         };

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use lock_core::station::{Action, ActionId, Reply, Request};
-use lock_core::{BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Moment, Operation, Owner, ReleaseRequest};
+use lock_core::station::{Action, ActionId, Input, Reply, Request};
+use lock_core::{
+    Answer, BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Event, Moment, Operation, Owner, ReleaseRequest,
+    Renewed,
+};
 
 use super::Mistake;
 use super::store::{Ask, STORE, Say, Words};
@@ -134,12 +137,44 @@ impl Backend for Direct {
         heard
     }
 
+    fn inward(&mut self, _: Moment, _: usize, input: Input) -> Input {
+        match self.mistake {
+            Some(Mistake::DeafReaders) => as_if_nobody_waited(input),
+            Some(_) | None => input,
+        }
+    }
+
     fn hears(&self, conn: ConnId) -> bool {
         self.conns.contains(&conn)
     }
 
     fn conns(&self) -> Vec<ConnId> {
         self.conns.clone()
+    }
+}
+
+fn as_if_nobody_waited(input: Input) -> Input {
+    let wanted = false;
+    match input {
+        Input::Renewal { owner, asked_at, answer: Ok(Renewed::Renewed { valid_for, .. }) } => {
+            Input::Renewal { owner, asked_at, answer: Ok(Renewed::Renewed { valid_for, wanted }) }
+        }
+        Input::Reply(id, Reply::Acquire(Ok(Answer::Granted { lease, valid_for, .. }))) => {
+            Input::Reply(id, Reply::Acquire(Ok(Answer::Granted { lease, valid_for, wanted })))
+        }
+        Input::Event(Event::Granted { lease, valid_for, .. }) => {
+            Input::Event(Event::Granted { lease, valid_for, wanted })
+        }
+        Input::Event(Event::Wanted { .. }) => Input::Tick,
+        input @ (Input::Join(_)
+        | Input::Leave(_)
+        | Input::Cancel(_)
+        | Input::Replace { .. }
+        | Input::Reply(..)
+        | Input::Renewal { .. }
+        | Input::Event(_)
+        | Input::Tick
+        | Input::Close) => input,
     }
 }
 

@@ -15,8 +15,16 @@ pub enum Mistake {
     AskedAsAnother,
     /// A reader goes on as the writer although others read.
     UpgradedBesideReaders,
-    /// A permit is given although another holder has its slot.
-    SlotsGivenTwice,
-    /// Those that wait for permits are overtaken by one that fits.
-    Overtaken,
+    /// A station is not told that others wait, and readers go on joining its lease.
+    DeafReaders,
+    /// There is one permit more than the limit.
+    OneTooMany,
+    /// A slot is granted again while its holder lives.
+    SlotReused,
+    /// The last to come is served first.
+    LastServedFirst,
+    /// A lease ends a little before its time.
+    EndedEarly,
+    /// A lease that nobody renews never ends.
+    NeverEnded,
 }

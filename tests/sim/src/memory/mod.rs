@@ -1,13 +1,14 @@
-//! The reference store of `lock-memory`, as if it were behind a network: readers share its locks, it keeps locks and
-//! replaces leases, and one name is a semaphore.
+//! The reference store of `lock-memory`, as if it were behind a network: readers share its locks, it gives permits, keeps
+//! locks and replaces leases.
 //!
 //! The store itself never fails and forgets nothing. What goes wrong is between it and the processes, and in them.
 
 mod backend;
-mod in_turn;
+mod invariants;
 mod mistake;
 mod store;
 mod stores;
+mod twin;
 
 use std::time::Duration;
 
@@ -37,12 +38,13 @@ pub fn tell(seed: u64, mistake: Option<Mistake>) -> Report {
 }
 
 fn run(seed: u64, mistake: Option<Mistake>, diary: Diary) -> Report {
-    let names = ["a", "b"].iter().filter_map(|name| name.parse().ok()).collect();
+    let names: Vec<_> = ["a", "b"].iter().filter_map(|name| name.parse().ok()).collect();
     let mut env = Env::new(seed, diary);
-    let stores = InMemory::new(&mut env, mistake);
+    let stores = InMemory::new(&mut env, names.len(), mistake);
     let mut world = World::new(env, stores, names, &TTLS);
     world.populate();
     world.go_through_chaos();
     world.rest_within(HEALED_WITHIN);
+    world.check_quiet();
     Report::of(world.env, world.steps)
 }

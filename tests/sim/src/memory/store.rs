@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use lock_core::{
-    Answer, BackendError, Claim, Event, Lease, Mode, Moment, Owner, ReleaseRequest, Released, Renewed, Slots, Terms,
+    Answer, BackendError, Claim, Event, Lease, LockName, Mode, Moment, Owner, ReleaseRequest, Released, Renewed, Terms,
     Ttl,
 };
-use lock_memory::store::{ClientId, HandOver, Hint, Store};
+use lock_memory::store::{ClientId, HandOver, Hint, Hold, Store};
 
 use super::Mistake;
-use super::in_turn::InTurn;
+use super::twin::Twin;
 use crate::network::{ConnId, StoreId, Talk};
 
 /// There is only one.
@@ -47,7 +47,7 @@ pub(super) struct Server {
     /// The connection over which a client last asked for a lock.
     listening: BTreeMap<ClientId, ConnId>,
     pub(super) mistake: Option<Mistake>,
-    pub(super) in_turn: InTurn,
+    twin: Twin,
 }
 
 impl Server {
@@ -57,6 +57,7 @@ impl Server {
 
     /// Runs what is asked, and tells what is to be sent over which connection.
     pub(super) fn run(&mut self, now: Moment, conn: ConnId, client: ClientId, ask: &Ask) -> (Say, Vec<Message>) {
+        self.twin.before(self.mistake, now, &mut self.store, ask);
         let say = match ask {
             Ask::Acquire(claim) => {
                 self.listening.insert(client, conn);
@@ -65,10 +66,10 @@ impl Server {
             Ask::Renew(leases) => Say::Renew(self.store.renew(now, leases)),
             Ask::Release(request) => Say::Release(self.release(now, client, request)),
         };
-        let granted =
-            self.store.take_hand_overs().into_iter().map(|HandOver { client, lease, valid_for, wanted }| {
-                (client, Event::Granted { lease, valid_for, wanted })
-            });
+        let (mistake, twin) = (self.mistake, &mut self.twin);
+        let granted = self.store.take_hand_overs().into_iter().map(|HandOver { client, lease, valid_for, wanted }| {
+            (client, Event::Granted { lease: twin.granted(mistake, lease), valid_for, wanted })
+        });
         let hints = self.store.take_hints().into_iter().map(|Hint { client, event }| (client, event));
         let message = |(client, event)| Message { conn: self.listening.get(&client).copied(), event };
         (say, granted.chain(hints).map(message).collect())
@@ -85,25 +86,22 @@ impl Server {
                 self.end_others(now, claim, old)?;
                 self.store.acquire(now, client, claim)
             }
-            None if self.mistake == Some(Mistake::SlotsGivenTwice) => {
-                self.store.acquire(now, client, claim).map(with_first_slots)
+            Some(_) | None => {
+                let answer = self.twin.acquire(self.mistake, now, &mut self.store, client, claim)?;
+                Ok(match answer {
+                    Answer::Granted { lease, valid_for, wanted } => {
+                        Answer::Granted { lease: self.twin.granted(self.mistake, lease), valid_for, wanted }
+                    }
+                    Answer::Queued { .. } | Answer::Busy { .. } => answer,
+                })
             }
-            None if self.mistake == Some(Mistake::Overtaken) => {
-                let waiting = self.in_turn.waiting(&claim.name);
-                for owner in waiting.into_iter().filter(|owner| *owner != claim.owner) {
-                    let (name, terms, certainty) = (claim.name.clone(), claim.terms, lock_core::Certainty::Answered);
-                    self.store.release(now, &ReleaseRequest { name, owner, terms, certainty, keep: None })?;
-                }
-                self.store.acquire(now, client, claim)
-            }
-            Some(_) | None => self.store.acquire(now, client, claim),
         }
     }
 
     /// Ends the leases of all other readers of a lock that one of them wants to write.
     fn end_others(&mut self, now: Moment, claim: &Claim, old: Owner) -> Result<(), BackendError> {
-        let holds = self.holds(now, &claim.name);
-        let others = holds.iter().map(|(owner, _)| *owner).filter(|owner| ![old, claim.owner].contains(owner));
+        let holders: Vec<_> = self.holds(now, &claim.name).map(|hold| hold.owner).collect();
+        let others = holders.into_iter().filter(|owner| ![old, claim.owner].contains(owner));
         for owner in others.filter(|_| claim.terms.mode == Mode::Exclusive) {
             let (name, terms, certainty) = (claim.name.clone(), claim.terms, lock_core::Certainty::Answered);
             self.store.release(now, &ReleaseRequest { name, owner, terms, certainty, keep: None })?;
@@ -132,20 +130,9 @@ impl Server {
         self.store.holds(now, &request.name).any(|hold| hold.owner == request.owner)
     }
 
-    /// Who holds a lock, and until when.
-    pub(super) fn holds(&self, now: Moment, name: &lock_core::LockName) -> Vec<(Owner, Moment)> {
-        self.store.holds(now, name).map(|hold| (hold.owner, hold.until)).collect()
-    }
-}
-
-/// The same answer, with the first slots of the semaphore.
-fn with_first_slots(answer: Answer) -> Answer {
-    match answer {
-        Answer::Granted { lease, valid_for, wanted } => {
-            let lease = Lease { slots: Slots::new(0..lease.terms.mode.count()), ..lease };
-            Answer::Granted { lease, valid_for, wanted }
-        }
-        Answer::Queued { .. } | Answer::Busy { .. } => answer,
+    /// Who holds a lock.
+    pub(super) fn holds(&self, now: Moment, name: &LockName) -> impl Iterator<Item = &Hold> {
+        self.store.holds(now, name)
     }
 }
 

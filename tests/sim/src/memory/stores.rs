@@ -1,18 +1,17 @@
 //! The store in the world: how it answers, and what must hold there.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lock_core::{
-    Ability, Answer, Capabilities, Durability, Event, FencingToken, Lease, LockName, Mode, ModeKind, Moment, Policy,
-    Released, RequestOrder, Waiting,
+    Ability, Answer, Capabilities, Durability, Event, ModeKind, Moment, Policy, Released, RequestOrder, Waiting,
 };
 use lock_memory::store::ClientId;
 
 use super::Mistake;
 use super::backend::Direct;
+use super::invariants::{self, Arrivals, Tokens};
 use super::store::{Ask, Message, Say, Server, Words};
-use crate::client::{Make, Process};
+use crate::client::{Make, Process, Usage};
 use crate::clock::Clock;
 use crate::env::{Env, Plan};
 use crate::fault::Fault;
@@ -20,120 +19,102 @@ use crate::invariants::{Holding, Rule};
 use crate::network::{ConnId, ProcessId, Tag, Weather};
 use crate::world::{Stores, World};
 
-/// The name that is used as a semaphore.
-const SEMAPHORE: &str = "s";
 /// On how many connections requests go where they may overtake each other.
 const POOL: usize = 3;
+/// How old the store's word that nobody waits may be for a reader to join a lease: 20 ms on any clock.
+const WORD_FOR: Duration = Duration::from_millis(21);
 
 #[derive(Debug)]
 pub(crate) struct InMemory {
     server: Server,
     clock: Clock,
-    /// The highest token that was admitted at each lock, and the highest of a writer.
-    admitted: BTreeMap<LockName, (FencingToken, Option<FencingToken>)>,
-    /// The highest token that was admitted for each slot of the semaphore.
-    slots: BTreeMap<u32, FencingToken>,
-    /// How many permits the semaphore has.
-    limit: u32,
+    /// What its names are used as.
+    usages: Vec<Usage>,
+    tokens: Tokens,
+    arrivals: Arrivals,
 }
 
 impl InMemory {
-    pub(super) fn new(env: &mut Env<Words>, mistake: Option<Mistake>) -> Self {
+    pub(super) fn new(env: &mut Env<Words>, names: usize, mistake: Option<Mistake>) -> Self {
         let server = Server::new(mistake);
         let clock = Clock::new(Moment::ORIGIN + Duration::from_secs(1000), env.dice.rate());
-        let limit = env.dice.pick(&[1, 2, 3, 8]).unwrap_or(1);
-        Self { server, clock, admitted: BTreeMap::new(), slots: BTreeMap::new(), limit }
+        let usages = (0..names).map(|_| Usage::any(&mut env.dice)).collect();
+        Self { server, clock, usages, tokens: Tokens::default(), arrivals: Arrivals::default() }
     }
 }
 
 impl World<InMemory> {
-    /// Some processes, at one lock or two, and at a semaphore.
+    /// Some processes, at one lock or two.
     pub(super) fn populate(&mut self) {
         if self.env.dice.chance(500) {
             self.names.truncate(1);
         }
-        self.names.extend(SEMAPHORE.parse());
         for _ in 0..self.env.dice.from(2, 4) {
             InMemory::begin_process(self);
         }
     }
 
     fn check_admitted(&mut self) -> Result<(), String> {
-        for hold in self.env.watch.take_admitted() {
-            let (name, token) = (&hold.lease().name, hold.token());
-            let slots = hold.lease().slots.get();
-            if !slots.is_empty() {
-                self.check_slots(hold.lease())?;
-                continue;
-            }
-            let reads = hold.lease().terms.mode == Mode::Shared;
-            let before = self.stores.admitted.get(name).copied();
-            let floor = before.and_then(|(highest, written)| if reads { written } else { Some(highest) });
-            if let Some(floor) = floor.filter(|floor| *floor >= token) {
-                return Err(format!("token {token} was admitted after {floor}"));
-            }
-            let highest = before.map_or(token, |(highest, _)| highest.max(token));
-            let written = if reads { before.and_then(|(_, written)| written) } else { Some(token) };
-            self.stores.admitted.insert(name.clone(), (highest, written));
-        }
-        Ok(())
+        let admitted = self.env.watch.take_admitted();
+        admitted.iter().try_for_each(|hold| self.stores.tokens.admitted(hold))
     }
 
-    /// The tokens of each slot rise.
-    fn check_slots(&mut self, lease: &Lease) -> Result<(), String> {
-        let tokens = (0..).filter_map(|index| lease.tokens.nth(index));
-        for (slot, token) in lease.slots.get().iter().zip(tokens) {
-            if let Some(before) = self.stores.slots.insert(*slot, token).filter(|before| *before >= token) {
-                return Err(format!("token {token} of slot {slot} was admitted after {before}"));
+    /// A reader joins only if nobody has waited at the store since it came, or a moment ago.
+    fn check_joined(&mut self) -> Result<(), String> {
+        let InMemory { clock, arrivals, .. } = &mut self.stores;
+        let (now, at) = (self.env.now, clock.read(self.env.now));
+        for (name, since) in self.env.watch.take_joined() {
+            let waited_for = arrivals.waited_since(at, &name).map(|since| now.since(clock.when(since)));
+            let may_wait_for = now.since(since).max(WORD_FOR);
+            if let Some(waited_for) = waited_for.filter(|time| *time > may_wait_for) {
+                return Err(format!(
+                    "a reader that came at {since:?} joined at {name}, where others wait for {waited_for:?}"
+                ));
             }
         }
         Ok(())
     }
 
     fn check_holdings(&self) -> Result<(), (Rule, String)> {
-        let now = self.env.now;
+        let (now, InMemory { server, clock, .. }) = (self.env.now, &self.stores);
         let holdings: Vec<Holding<'_>> = self.processes.values().flat_map(|process| process.holdings(now)).collect();
-        for (index, one) in holdings.iter().enumerate() {
-            let name = &one.hold.lease().name;
-            let same_slot = |other: &Holding<'_>| other.slots.iter().any(|slot| one.slots.contains(slot));
-            let are_apart = |other: &Holding<'_>| {
-                one.reads && other.reads || !one.slots.is_empty() && !other.slots.is_empty() && !same_slot(other)
-            };
-            let beside = |other: &&Holding<'_>| other.hold.lease().name == *name && !are_apart(other);
-            if one.slots.iter().any(|slot| *slot >= self.stores.limit) {
-                return Err((Rule::OneHolder, format!("there are only {} permits: {:?}", self.stores.limit, one.hold)));
-            }
-            if let Some(other) = holdings[index + 1..].iter().find(beside) {
-                return Err((Rule::OneHolder, format!("two hold: {:?} and {:?}", one.hold, other.hold)));
-            }
-            let stored = self.stores.server.holds(self.stores.clock.read(now), name);
-            let owners = [Some(one.hold.lease().owner), one.replacing];
-            let until = self.stores.clock.read(one.until);
-            if !stored.iter().any(|(owner, ends)| owners.contains(&Some(*owner)) && until <= *ends) {
-                return Err((Rule::StoreKeeps, format!("{one:?} is relied on, but the store has {stored:?}")));
-            }
-        }
-        Ok(())
+        invariants::together(&holdings)?;
+        let keeps = |holding| invariants::store_keeps(server, clock.read(now), *clock, holding);
+        holdings.iter().try_for_each(keeps).map_err(|what| (Rule::StoreKeeps, what))
     }
 
-    /// Those who came to the store earlier are served earlier.
-    fn watch_turns(&mut self, now: Moment, ask: &Ask, say: &Say, messages: &[Message]) {
-        let in_turn = &mut self.stores.server.in_turn;
-        let mut handed = Vec::new();
-        for message in messages {
-            if let Event::Granted { lease, .. } = &message.event {
-                handed.push(lease.owner);
+    /// What must hold long after all is well.
+    pub(super) fn check_quiet(&mut self) {
+        let InMemory { server, clock, .. } = &self.stores;
+        let result = invariants::outliving(server, clock.read(self.env.now), &self.names);
+        self.env.watch.report(Rule::Outliving, result);
+    }
+
+    /// Follows who waits at the store, and who is served.
+    fn watch_queue(&mut self, now: Moment, ask: &Ask, say: &Say, messages: &[Message]) {
+        let pushed = messages.iter().filter_map(|message| match &message.event {
+            Event::Granted { lease, .. } => Some((lease, None)),
+            Event::Wanted { .. } | Event::Freed { .. } | Event::RecheckAll | _ => None,
+        });
+        let arrivals = &mut self.stores.arrivals;
+        let mut granted: Vec<_> = pushed.collect();
+        match (ask, say) {
+            (Ask::Acquire(claim), Say::Acquire(Ok(Answer::Granted { lease, .. }))) => {
+                granted.push((lease, claim.replaces))
             }
+            (Ask::Acquire(claim), Say::Acquire(Ok(Answer::Queued { valid_for, .. }))) => {
+                arrivals.queued(now, &claim.name, claim.owner, now + *valid_for);
+            }
+            (Ask::Acquire(claim), Say::Acquire(Ok(Answer::Busy { .. }))) => arrivals.left(&claim.name, claim.owner),
+            (Ask::Release(request), Say::Release(Ok(_))) => arrivals.left(&request.name, request.owner),
+            _ => {}
         }
-        let result = match (ask, say) {
-            (Ask::Release(request), _) => {
-                in_turn.left(&request.name, request.owner);
-                in_turn.granted(now, &request.name, &handed)
-            }
-            (Ask::Acquire(claim), Say::Acquire(result)) => in_turn.answered(now, claim, result.as_ref().ok(), handed),
-            _ => Ok(()),
-        };
-        self.env.watch.report(Rule::InTurn, result);
+        // In the order in which they were granted.
+        granted.sort_by_key(|(lease, _)| lease.tokens);
+        for (lease, replaces) in granted {
+            let result = arrivals.granted(now, lease, replaces);
+            self.env.watch.report(Rule::Overtaken, result);
+        }
     }
 
     /// What the store says is written down by those who watch.
@@ -168,11 +149,7 @@ impl Stores for InMemory {
         env.note(format_args!("{id:?} begins: {policy:?}"));
         let backend = Direct::new(env, id, pool, world.stores.server.mistake);
         let process = Process::new(env, Make { id, clock, policy, names: &world.names, backend });
-        let process = match SEMAPHORE.parse() {
-            Ok(name) => process.with_semaphore(&name, world.stores.limit),
-            Err(_) => process,
-        };
-        world.add_process(process);
+        world.add_process(process.with_usages(&world.stores.usages));
     }
 
     fn asked(world: &mut World<Self>, conn: ConnId, tag: Tag, ask: Ask) {
@@ -183,7 +160,7 @@ impl Stores for InMemory {
         let now = world.stores.clock.read(world.env.now);
         let (say, messages) = world.stores.server.run(now, conn, ClientId::new(process.0), &ask);
         world.watch(&ask, &say);
-        world.watch_turns(now, &ask, &say, &messages);
+        world.watch_queue(now, &ask, &say, &messages);
         let env = &mut world.env;
         for message in messages {
             if let Event::Granted { lease, .. } = &message.event {
@@ -229,6 +206,8 @@ impl Stores for InMemory {
     fn check(world: &mut World<Self>) {
         let rising = world.check_admitted();
         world.env.watch.report(Rule::TokensRise, rising);
+        let joined = world.check_joined();
+        world.env.watch.report(Rule::Overtaken, joined);
         if let Err((rule, what)) = world.check_holdings() {
             world.env.watch.report(rule, Err(what));
         }

@@ -24,6 +24,13 @@ fn found(mistake: Mistake) -> Rule {
     seeds::found(500, |seed| play(seed, Some(mistake)))
 }
 
+/// Some seed finds that this rule is broken, whatever others find.
+#[track_caller]
+fn finds(mistake: Mistake, rule: Rule) {
+    let breaks = |seed| play(seed, Some(mistake)).broken.is_some_and(|broken| broken.rule == rule);
+    assert!((0..500).any(breaks), "{rule:?} was not found broken");
+}
+
 #[test]
 fn a_kept_lock_that_is_free_at_once_is_found() {
     assert_eq!(found(Mistake::FreedAtOnce), Rule::Kept);
@@ -56,11 +63,32 @@ fn a_reader_that_becomes_the_writer_beside_others_is_found() {
 }
 
 #[test]
-fn a_slot_that_is_given_twice_is_found() {
-    assert!(matches!(found(Mistake::SlotsGivenTwice), Rule::OneHolder | Rule::TokensRise));
+fn a_permit_too_many_is_found() {
+    finds(Mistake::OneTooMany, Rule::Limit);
 }
 
 #[test]
-fn a_claim_that_overtakes_others_is_found() {
-    assert_eq!(found(Mistake::Overtaken), Rule::InTurn);
+fn a_slot_that_is_granted_twice_is_found() {
+    assert_eq!(found(Mistake::SlotReused), Rule::Slots);
+}
+
+#[test]
+fn a_store_that_serves_the_last_first_is_found() {
+    assert_eq!(found(Mistake::LastServedFirst), Rule::Overtaken);
+}
+
+#[test]
+fn readers_that_join_past_a_waiting_writer_are_found() {
+    assert_eq!(found(Mistake::DeafReaders), Rule::Overtaken);
+}
+
+#[test]
+fn a_lease_that_ends_early_is_found() {
+    let rule = found(Mistake::EndedEarly);
+    assert!(matches!(rule, Rule::StoreKeeps | Rule::OneHolder | Rule::Limit | Rule::Kept), "{rule:?}");
+}
+
+#[test]
+fn a_lease_that_never_ends_is_found() {
+    assert!(matches!(found(Mistake::NeverEnded), Rule::Everybody | Rule::Outliving));
 }

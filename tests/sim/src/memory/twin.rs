@@ -1,0 +1,103 @@
+//! What a broken store does besides the reference store.
+
+use std::time::Duration;
+
+use lock_core::{Answer, BackendError, Certainty, Claim, Lease, Mode, Moment, ReleaseRequest, Slots, Terms};
+use lock_memory::store::{ClientId, Store};
+
+use super::Mistake;
+use super::store::Ask;
+
+/// How much too early a lease ends.
+const EARLY: Duration = Duration::from_millis(300);
+
+/// What a broken store remembers.
+#[derive(Debug, Default)]
+pub(super) struct Twin {
+    /// What was granted.
+    leases: Vec<Lease>,
+    /// The claims that wait, in the order in which they came.
+    waiting: Vec<(ClientId, Claim)>,
+}
+
+impl Twin {
+    /// What happens before a request is answered.
+    pub(super) fn before(&mut self, mistake: Option<Mistake>, now: Moment, store: &mut Store, ask: &Ask) {
+        match (mistake, ask) {
+            (Some(Mistake::NeverEnded), _) => _ = store.renew(now, &self.leases),
+            (Some(Mistake::EndedEarly), Ask::Acquire(claim)) => {
+                let ends_soon = store.holds(now, &claim.name).find(|hold| hold.until.since(now) < EARLY);
+                let owner = ends_soon.map(|hold| hold.owner);
+                owner.into_iter().for_each(|owner| leave(now, store, &Claim { owner, ..claim.clone() }));
+            }
+            (Some(Mistake::LastServedFirst), Ask::Release(request)) => {
+                self.waiting.retain(|(_, waits)| waits.owner != request.owner);
+            }
+            _ => {}
+        }
+    }
+
+    /// A lease as the broken store tells it.
+    pub(super) fn granted(&mut self, mistake: Option<Mistake>, lease: Lease) -> Lease {
+        let Some(mistake) = mistake else { return lease };
+        self.leases.push(lease.clone());
+        self.waiting.retain(|(_, waits)| waits.owner != lease.owner);
+        match (mistake, lease.terms.mode) {
+            (Mistake::SlotReused, Mode::Permits { count, .. }) => Lease { slots: Slots::new(0..count.get()), ..lease },
+            (Mistake::OneTooMany, Mode::Permits { count, limit, .. }) => {
+                let limit = limit.get() - 1;
+                let mode = Mode::permits(count.get(), limit).unwrap_or_default();
+                let slots = Slots::new(lease.slots.get().iter().map(|slot| slot % limit));
+                Lease { terms: Terms { mode, ..lease.terms }, slots, ..lease }
+            }
+            _ => lease,
+        }
+    }
+
+    pub(super) fn acquire(
+        &mut self,
+        mistake: Option<Mistake>,
+        now: Moment,
+        store: &mut Store,
+        client: ClientId,
+        claim: &Claim,
+    ) -> Result<Answer, BackendError> {
+        match (mistake, claim.terms.mode) {
+            (Some(Mistake::OneTooMany), Mode::Permits { count, limit, .. }) => {
+                let mode = Mode::permits(count.get(), limit.get() + 1).unwrap_or_default();
+                store.acquire(now, client, &Claim { terms: Terms { mode, ..claim.terms }, ..claim.clone() })
+            }
+            (Some(Mistake::LastServedFirst), _) if claim.replaces.is_none() => {
+                self.before_others(now, store, client, claim)
+            }
+            _ => store.acquire(now, client, claim),
+        }
+    }
+
+    /// Those who came before have to line up again behind it.
+    fn before_others(
+        &mut self,
+        now: Moment,
+        store: &mut Store,
+        client: ClientId,
+        claim: &Claim,
+    ) -> Result<Answer, BackendError> {
+        let is_other = |(_, waits): &&(ClientId, Claim)| waits.name == claim.name && waits.owner != claim.owner;
+        let others: Vec<_> = self.waiting.iter().filter(is_other).cloned().collect();
+        others.iter().for_each(|(_, waits)| leave(now, store, waits));
+        let answer = store.acquire(now, client, claim)?;
+        others.iter().for_each(|(client, waits)| _ = store.acquire(now, *client, waits));
+        if matches!(answer, Answer::Queued { .. }) && self.waiting.iter().all(|(_, waits)| waits.owner != claim.owner) {
+            self.waiting.push((client, claim.clone()));
+        }
+        Ok(answer)
+    }
+}
+
+/// Drops the place, or ends the lease, of whoever asked for this.
+fn leave(now: Moment, store: &mut Store, claim: &Claim) {
+    let (name, owner, terms) = (claim.name.clone(), claim.owner, claim.terms);
+    let request = ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None };
+    // The reference store only refuses to keep.
+    _ = store.release(now, &request);
+}
