@@ -13,7 +13,10 @@ use crate::{BackendConfig, ConnectError};
 pub use from_redis::FromRedis;
 #[cfg(feature = "r2d2")]
 pub use from_redis::PoolBuilder;
-pub use lock_blocking::{Builder, CancelToken, Client, Guard, Latch, LossWatch, Mutex, SharedGuard};
+pub use lock_blocking::{
+    Builder, CancelToken, Client, Guard, Latch, LossWatch, Mutex, NamedLock, PermitGuard, ReadGuard, ReadLock, RwLock,
+    Semaphore, SharedGuard,
+};
 pub use lock_kit::blocking::{All, AllGuard, AllWatch, Kit, Reentrant, ReentrantGuard, all};
 
 /// Connects to the store that a URL names, for plain threads. See [`BackendConfig::from_url`] for the forms.

@@ -116,6 +116,9 @@
 //!
 //! # Beyond single locks
 //!
+//! `locks.rw_lock(name)` is a lock for many readers or one writer, see [`RwLock`]. `locks.semaphore(name, limit)`
+//! has numbered permits, see [`Semaphore`].
+//!
 //! `locks.all(names)` acquires several locks as one, without deadlocks. `locks.reentrant(name)` is a lock that its holder can
 //! acquire again. Both are methods of the trait [`Kit`]; see [`kit`]. `locks.latch(name)` waits until a number of processes
 //! has arrived, such as all parts of a job; see [`latch`].
@@ -281,13 +284,17 @@ pub use from_redis::PoolBuilder;
 #[cfg(feature = "async")]
 pub use kit::{Kit, all};
 #[cfg(feature = "async")]
-pub use lock_async::{Builder, Client, Guard, Latch, LossWatch, Mutex, SharedGuard};
+pub use lock_async::{
+    Builder, Client, Guard, Latch, LossWatch, Mutex, NamedLock, PermitGuard, ReadGuard, ReadLock, RwLock, Semaphore,
+    SharedGuard,
+};
 pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, Lateness,
     LockName, LossReason, Lost, Moment, Note, Operation, Ttl,
 };
 pub use lock_host::{
-    Clock, HostClock, LockOptions, ManualClock, Proof, ReleaseError, SharedClock, VerifyError, WhileHeldError,
+    ChangeError, Clock, Exclusive, HostClock, LockOptions, ManualClock, Permits, Proof, ReleaseError, Shared,
+    SharedClock, Unchanged, VerifyError, WhileHeldError,
 };
 #[cfg(feature = "memory")]
 pub use lock_memory as memory;

@@ -7,7 +7,7 @@ use crate::driver::{Driver, verdict};
 use crate::guard::{Guard, PermitGuard};
 use crate::threads::Threads;
 
-/// A lock by its name, and how to hold it: a [`Mutex`] or a [`Semaphore`].
+/// A lock by its name, and how to hold it: a [`Mutex`], a [`ReadLock`] or a [`Semaphore`].
 ///
 /// No request is sent before [`acquire`](Self::acquire) or another method that acquires, which also reports an invalid
 /// name or option. It can be acquired any number of times.
@@ -15,7 +15,7 @@ use crate::threads::Threads;
 #[must_use = "a lock does nothing until it is acquired"]
 pub struct NamedLock<M = Exclusive>(pub(crate) Lock<Driver, M>);
 
-/// A lock that one holds at a time. Made by [`Client::mutex`](crate::Client::mutex).
+/// A lock with one holder at a time, and the write side of the [`RwLock`] of its name. Made by [`Client::mutex`](crate::Client::mutex).
 pub type Mutex = NamedLock<Exclusive>;
 
 /// The side of the readers of an [`RwLock`].
@@ -40,14 +40,16 @@ pub type Mutex = NamedLock<Exclusive>;
 /// ```
 ///
 /// # When not to use it
-/// If most holders write, or hold for a moment only, a [`Mutex`] is simpler and just as fast: readers have to tell the store of
-/// themselves as well. A reader that only needs one consistent snapshot is better served by the database's own.
+/// If most holders write, or hold for a moment only, a [`Mutex`] is simpler and just as fast: a reader costs requests to the store
+/// as well. A reader that only needs one consistent snapshot is better served by the database's own.
 pub type ReadLock = NamedLock<Shared>;
 
-/// A lock that as many hold at a time as it has permits. Made by [`Client::semaphore`](crate::Client::semaphore).
+/// A lock with several permits, which as many holders can have at a time. Made by
+/// [`Client::semaphore`](crate::Client::semaphore).
 ///
 /// Each permit is a slot with a number, which no other living holder has, and with fencing tokens of its own. The permits of
-/// a holder that dies come back when its ttl is over. Requests are served in the order in which they came, also large ones.
+/// a holder that dies come back when its ttl is over. Requests are served in the order in which they came, so a large one is not
+/// passed by small ones. A quorum (`redlock://`) has no semaphores, and says so before anything is sent.
 ///
 /// # Examples
 /// ```
@@ -218,10 +220,10 @@ impl<M> NamedLock<M> {
 }
 
 impl Semaphore {
-    /// Waits for so many permits, which are granted together.
+    /// Waits for `count` permits, from 1 to 64, which are granted together.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire); `Invalid` for none, and for more than there are.
+    /// As [`acquire`](Self::acquire); `Invalid` for none, for more than the limit, and for more than 64.
     ///
     /// # Blocking
     /// As the same call for one permit.
@@ -229,10 +231,10 @@ impl Semaphore {
         Self(self.0.with_count(count)).acquire()
     }
 
-    /// Takes so many permits if they are free; `None` if they are not.
+    /// Takes `count` permits, from 1 to 64, if they are free; `None` if they are not.
     ///
     /// # Errors
-    /// As [`try_acquire`](Self::try_acquire); `Invalid` for none, and for more than there are.
+    /// As [`try_acquire`](Self::try_acquire); `Invalid` for none, for more than the limit, and for more than 64.
     ///
     /// # Blocking
     /// As the same call for one permit.

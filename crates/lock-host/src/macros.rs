@@ -35,14 +35,17 @@ macro_rules! client_methods {
             NamedLock($crate::Lock::new(&self.0, name.as_ref()))
         }
 
-        /// A read-write lock by its name. [`mutex`](Self::mutex) is its write side.
+        /// A read-write lock by its name. The [`mutex`](Self::mutex) of the same name is its write side.
+        /// [`ReadLock`](crate::ReadLock) has an example.
         pub fn rw_lock(&self, name: impl AsRef<str>) -> RwLock {
             let name = name.as_ref();
             RwLock { read: NamedLock($crate::Lock::shared(&self.0, name)), write: self.mutex(name) }
         }
 
-        /// A semaphore by its name, with `limit` permits. All who use the name have to give the same limit. Name and limit are
-        /// checked when permits are acquired.
+        /// A semaphore by its name, with `limit` permits, from 1 to 2,147,483,646. All who use the name have to give the same
+        /// limit, and nobody can use it as a lock meanwhile: they get an error of the kind
+        /// [`OtherKind`](lock_core::ErrorKind::OtherKind). Name and limit are checked when permits are acquired.
+        /// [`Semaphore`](crate::Semaphore) has an example.
         pub fn semaphore(&self, name: impl AsRef<str>, limit: u32) -> Semaphore {
             NamedLock($crate::Lock::permits(&self.0, name.as_ref(), limit))
         }
@@ -111,10 +114,16 @@ macro_rules! lock_queries {
 #[macro_export]
 macro_rules! kinds {
     () => {
-        /// A lock that many read under or one writes under. Made by [`Client::rw_lock`](crate::Client::rw_lock).
+        /// A lock that many readers or one writer can hold. Made by [`Client::rw_lock`](crate::Client::rw_lock).
         ///
-        /// Readers and writers are served in the order in which they came, so that neither starve. A second read of the same task
-        /// behind a writer that waits is a deadlock: pass the guard on, or [share](Guard::share) it.
+        /// [`read`](Self::read) and [`write`](Self::write) give a lock each, with its own options (`ttl`, `wait` and the others) and
+        /// the methods that acquire it. [`ReadLock`] has an example, and says when not to use it.
+        ///
+        /// Readers and writers are served in the order in which they came, so neither side starves. So a reader waits behind a
+        /// writer that waits, even while others read. A task or thread that reads and acquires a second read then waits for
+        /// itself: pass the guard on, or [share](Guard::share) it.
+        ///
+        /// A quorum (`redlock://`) has no readers; its `read` reports an error before anything is sent.
         #[derive(Clone, Debug)]
         #[must_use = "a lock does nothing until it is acquired"]
         pub struct RwLock {

@@ -176,8 +176,8 @@ impl<D: Driver> Held<D, Permits> {
         if (1..mode.count()).contains(&count) {
             return mode.with_count(mode.count() - count);
         }
-        let problem = format!("{} are held", mode.count());
-        Err(Invalid::new("number of permits", count, problem, "give back some of them, or release the guard"))
+        let problem = format!("the guard has {}", mode.count());
+        Err(Invalid::new("number of permits", count, problem, "give back fewer, at least one, or release the guard"))
     }
 }
 
