@@ -1,6 +1,12 @@
 //! The code in the README compiles, and that in the page about the kinds of locks runs: it is here, word for word.
 #![cfg(feature = "full")]
-#![allow(unused_variables, dead_code, clippy::unused_async, reason = "the code of the README is compiled, not run")]
+#![allow(
+    unused_variables,
+    dead_code,
+    clippy::unused_async,
+    clippy::print_stdout,
+    reason = "the code of the README is compiled, not run"
+)]
 
 use std::error::Error;
 use std::io;
