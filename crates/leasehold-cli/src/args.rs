@@ -1,5 +1,7 @@
 //! The command line.
 
+mod mode;
+
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,6 +13,7 @@ use clap_complete::Shell;
 use leasehold::redlock::RedlockConfig;
 use lock_core::{Invalid, LockName, Note, Ttl, parse_duration};
 
+use self::mode::ModeArgs;
 use crate::demo::args::DemoArgs;
 use crate::durations::whole_seconds_up;
 use crate::log::LogLevel;
@@ -25,7 +28,8 @@ Exit codes:
   69   the store is unreachable, does not answer in time or has a full disk, or too few nodes of a
        quorum vote
   77   the store refuses this client, or is read-only
-  78   the configuration or the URL is invalid
+  78   the configuration or the URL is invalid, or the name is in use as another kind of lock or with another number of
+       slots
   64   the command line is invalid
   126  the command cannot be executed      127  there is no such command
   130  Ctrl-C                              125  leasehold itself failed";
@@ -36,10 +40,13 @@ Examples:
   leasehold run -n deploy -- make deploy              give up at once if it is held (exit code 75)
   leasehold run -n -E 0 sync -- ./sync.sh             for cron: skip this run silently
   leasehold run -w 5m --why 'release 1.4' deploy -- ./deploy.sh
+  leasehold run -s catalog -- ./report.sh             beside other readers, while no writer (-x) holds the lock
+  leasehold run --slots 4 gpu -- ./train.sh           at most 4 at a time; LEASEHOLD_SLOT is 0 to 3
   LEASEHOLD_URL=redis://db1 leasehold run report -- sh -c './report --fence \"$LEASEHOLD_FENCE\"'
 
 The command receives LEASEHOLD_NAME, LEASEHOLD_FENCE (the fencing token), LEASEHOLD_TTL_MS and LEASEHOLD_HELD in its \
-environment.
+environment, and with --slots LEASEHOLD_SLOT. The token of a reader (--shared) says that what it reads is not older; a \
+resource must not record it as the token of a write. Tokens of different slots say nothing about each other.
 
 It runs in its own process group. The group has ended before the lease can expire, even if leasehold is killed or stopped: \
 it gets SIGTERM, and SIGKILL after the grace period. Processes that the command leaves running in its group are ended \
@@ -109,6 +116,8 @@ pub(crate) struct StoreArgs {
 /// `leasehold run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) mode: ModeArgs,
     /// Fail at once if the lock is held.
     #[arg(short, long, conflicts_with = "wait")]
     pub(crate) no_wait: bool,

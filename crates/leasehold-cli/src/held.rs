@@ -33,7 +33,7 @@ impl Held {
         self.0.iter().any(|entry| entry.starts_with(&start))
     }
 
-    /// Whether an ancestor holds the lock of this name that a store shows: waiting for it would deadlock.
+    /// Whether an ancestor holds the lock of this name that a store shows: waiting for it could deadlock.
     pub(crate) fn includes(&self, name: &LockName, shown: &Entry) -> bool {
         let start = format!("{}@", encoded(name));
         let mut tokens = self.0.iter().filter_map(|entry| entry.strip_prefix(&start)?.parse::<u64>().ok());

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::BackendConfig;
-use leasehold::blocking::{self, Builder, Client, Guard};
+use leasehold::blocking::{self, Builder, Client};
 use lock_core::inspect::{Entry, Query};
 use lock_core::{
-    AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, LockName, Moment, Operation,
+    AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, LockName, Mode, Operation,
     Ttl,
 };
-use lock_host::{Clock, HostClock, ReleaseError};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::durations::{rough, whole_seconds};
 use crate::exit::{Exit, Failure};
+use crate::hold::{Hold, Lock};
 use crate::log::Log;
 use crate::quorum::{Quorum, failure};
 use crate::store::Store;
@@ -35,6 +35,7 @@ pub(crate) struct Locks {
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
     pub(crate) name: LockName,
+    pub(crate) mode: Mode,
     pub(crate) ttl: Ttl,
     pub(crate) why: String,
     pub(crate) patience: Patience,
@@ -84,22 +85,28 @@ impl Locks {
 
     /// Whether the store no longer shows this token; `None` if it does not answer.
     pub(crate) fn is_over(&self, name: &LockName, token: FencingToken) -> Option<bool> {
-        let entry = self.holder(name).ok()?;
-        Some(!entry.is_some_and(|entry| match entry.holder {
+        let Some(entry) = self.holder(name).ok()? else { return Some(true) };
+        let shown = entry.holders.iter().any(|held| match held.holder {
             Holder::Leasehold { tokens, .. } => (tokens.low()..=tokens.high()).contains(&token),
             Holder::Foreign => false,
-        }))
+        });
+        let complete = usize::try_from(entry.leases).is_ok_and(|leases| leases <= entry.holders.len());
+        (shown || complete).then_some(!shown)
     }
 
     /// Acquires a lock. Blocks for as long as the wish says.
     pub(crate) fn acquire(&self, wish: &Wish) -> Result<Hold, Failure> {
-        let mutex = self.client.mutex(&wish.name).ttl(wish.ttl.get()).why(wish.why.as_str());
-        let acquired = match wish.patience {
-            Patience::None => mutex.try_acquire().map_err(|error| refused(error, wish))?,
-            Patience::Until(limit) => Some(mutex.wait(limit).acquire().map_err(|error| refused(error, wish))?),
-            Patience::Endless => Some(mutex.acquire().map_err(|error| refused(error, wish))?),
-        };
-        acquired.map(Hold).ok_or_else(|| self.busy(wish))
+        let acquired = self.lock(wish).take(wish).map_err(|error| refused(error, wish))?;
+        acquired.ok_or_else(|| self.busy(wish))
+    }
+
+    /// The lock of a wish. The client tells locks and semaphores of one name apart.
+    fn lock(&self, wish: &Wish) -> Box<dyn Lock> {
+        match wish.mode {
+            Mode::Shared => Box::new(self.client.rw_lock(&wish.name).read()),
+            Mode::Permits { limit, .. } => Box::new(self.client.semaphore(&wish.name, limit.get())),
+            Mode::Exclusive | _ => Box::new(self.client.mutex(&wish.name)),
+        }
     }
 
     /// Who holds a lock.
@@ -111,13 +118,13 @@ impl Locks {
     pub(crate) fn obstacle(&self, name: &LockName) -> Option<String> {
         match &self.quorum {
             Some(quorum) => quorum.obstacle(),
-            None => self.holder(name).ok().flatten().map(|entry| format!("held by {}", name_of(Some(&entry.holder)))),
+            None => self.holder(name).ok().flatten().map(|entry| format!("held by {}", names_of(&entry))),
         }
     }
 
-    /// The store error that affects waiters for this lock, if any.
-    pub(crate) fn store_error(&self, name: &LockName) -> Option<BackendError> {
-        self.client.mutex(name).store_error()
+    /// The store error that affects those who wait by this wish, if any.
+    pub(crate) fn store_error(&self, wish: &Wish) -> Option<BackendError> {
+        self.lock(wish).store_error()
     }
 
     /// The held locks that match a glob, all of them.
@@ -148,7 +155,7 @@ impl Locks {
 
     fn busy(&self, wish: &Wish) -> Failure {
         let entry = self.holder(&wish.name).ok().flatten();
-        let holder = name_of(entry.as_ref().map(|entry| &entry.holder));
+        let holder = entry.as_ref().map_or_else(|| name_of(None), names_of);
         let rest = match entry.map(|entry| entry.remaining) {
             None => format!("; {WAIT}"),
             Some(Some(left)) => {
@@ -197,6 +204,16 @@ fn name_of(holder: Option<&Holder>) -> String {
     }
 }
 
+/// The holder whose lease ends last, and how many there are beside it.
+fn names_of(entry: &Entry) -> String {
+    let first = name_of(Some(&entry.holder));
+    match entry.leases.saturating_sub(1) {
+        0 => first,
+        1 => format!("{first} and 1 other"),
+        others => format!("{first} and {others} others"),
+    }
+}
+
 /// Whether the holder was a process of this host that has ended without a release, so that its lease has to expire; `None`
 /// for processes of other hosts.
 ///
@@ -206,53 +223,4 @@ pub(crate) fn is_gone(holder: &Holder) -> Option<bool> {
     lock_host::note("").ok().filter(|here| here.host() == note.host())?;
     let pid = note.pid().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw)?;
     Some(test_kill_process(pid) == Err(Errno::SRCH))
-}
-
-/// A lock that is held.
-#[derive(Debug)]
-pub(crate) struct Hold(Guard);
-
-/// How a release ended.
-#[derive(Debug)]
-pub(crate) enum Parted {
-    /// The lock was held until now.
-    Released,
-    /// It had already been lost, for this reason.
-    AlreadyLost(String),
-    /// Unknown, for this reason.
-    Unknown(String),
-}
-
-impl Hold {
-    /// The fencing token.
-    pub(crate) fn token(&self) -> FencingToken {
-        self.0.fencing_token()
-    }
-
-    /// When the hold ends, unless it is renewed first.
-    pub(crate) fn deadline(&self) -> Moment {
-        // Read first, so that a pause between the two makes the deadline early, not late.
-        let now = HostClock.now();
-        now + self.0.remaining()
-    }
-
-    /// Renews the lease now, if the store accepts it.
-    pub(crate) fn renew(&self) {
-        // A loss shows in `lost`, and after any other failure the regular renewals continue.
-        let _ = self.0.renew();
-    }
-
-    /// Why the hold was lost, if it was.
-    pub(crate) fn lost(&self) -> Option<String> {
-        self.0.check().err().map(|lost| lost.reason.to_string())
-    }
-
-    /// Releases the lock.
-    pub(crate) fn release(self) -> Parted {
-        match self.0.release() {
-            Ok(()) => Parted::Released,
-            Err(ReleaseError::Lost(lost)) => Parted::AlreadyLost(lost.reason.to_string()),
-            Err(error) => Parted::Unknown(error.to_string()),
-        }
-    }
 }

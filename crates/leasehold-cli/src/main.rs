@@ -1,13 +1,15 @@
 //! The `leasehold` command: distributed locks for shell scripts and interactive use.
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
-//! (who holds what) · `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are) · `log` (what happens to them).
+//! (who holds what) · `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are) · `hold` (one
+//! that is held, of any kind) · `log` (what happens to them).
 
 mod args;
 mod demo;
 mod durations;
 mod exit;
 mod held;
+mod hold;
 mod locks;
 mod log;
 mod look;

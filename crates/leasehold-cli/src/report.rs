@@ -199,6 +199,8 @@ pub(crate) struct Report {
     pub(crate) name: String,
     /// The fencing token, if the lock was acquired.
     pub(crate) token: Option<u64>,
+    /// The slot of the semaphore, if one was acquired.
+    pub(crate) slot: Option<u32>,
     /// How the command ended, if it did.
     pub(crate) command: Option<CommandEnd>,
     /// Milliseconds until the lock was acquired or the wait failed.

@@ -28,6 +28,11 @@ impl Column {
         Self { title, alignment: CellAlignment::Left, when_narrow: WhenNarrow::Keep }
     }
 
+    /// The heading.
+    pub(crate) const fn title(&self) -> &'static str {
+        self.title
+    }
+
     /// Aligned to the right, as numbers are.
     pub(crate) const fn right(mut self) -> Self {
         self.alignment = CellAlignment::Right;

@@ -116,8 +116,9 @@
 //!
 //! # Beyond single locks
 //!
-//! `locks.rw_lock(name)` is a lock for many readers or one writer, see [`RwLock`]. `locks.semaphore(name, limit)`
-//! has numbered permits, see [`Semaphore`].
+//! `locks.rw_lock(name)` is a lock that many readers or one writer can hold; see [`RwLock`]. `locks.semaphore(name, limit)` is
+//! one with several permits, each with a numbered slot and fencing tokens of its own; see [`Semaphore`]. A store that cannot do
+//! this refuses it; [`Capabilities::modes`] says which can.
 //!
 //! `locks.all(names)` acquires several locks as one, without deadlocks. `locks.reentrant(name)` is a lock that its holder can
 //! acquire again. Both are methods of the trait [`Kit`]; see [`kit`]. `locks.latch(name)` waits until a number of processes

@@ -215,7 +215,7 @@ impl Bench {
 
     /// Lets time pass for a holder, whose renewals must keep up with it.
     #[track_caller]
-    pub(crate) fn keep(&self, guard: &Guard, ttl: Duration, total: Duration) {
+    pub(crate) fn keep<M>(&self, guard: &Guard<M>, ttl: Duration, total: Duration) {
         let end = self.now() + total;
         while self.now() < end {
             self.elapse(ttl / 6);

@@ -5,10 +5,8 @@ use std::thread::JoinHandle as Thread;
 use std::time::{Duration, Instant};
 
 use lock_core::latch::{LatchError, LatchState};
-use lock_core::{AcquireError, FencingToken, Lost};
-use lock_host::{LockOptions, ReleaseError, VerifyError};
+use lock_host::LockOptions;
 use tokio::runtime::Handle;
-use tokio::task::JoinHandle as Task;
 
 /// Which facade a test uses, and the backend that goes with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,68 +46,20 @@ pub enum Client {
     Blocking(lock_blocking::Client),
 }
 
-/// A guard of either facade.
-#[derive(Debug)]
-pub enum Guard {
-    /// Of the tokio facade.
-    Nonblocking(lock_async::Guard, Handle),
-    /// Of the blocking facade.
-    Blocking(lock_blocking::Guard),
-}
-
-/// A waiter in the background.
-#[derive(Debug)]
-pub enum Waiter {
-    /// A task.
-    Nonblocking(Task<Result<lock_async::Guard, AcquireError>>, Handle),
-    /// A thread, and its client.
-    Blocking(Thread<Result<lock_blocking::Guard, AcquireError>>, lock_blocking::Client),
-}
-
 /// Options for a hold: the ttl, and no other limit.
 pub(crate) fn options(ttl: Duration) -> LockOptions {
     LockOptions::default().ttl(ttl)
 }
 
 impl Client {
-    pub(crate) fn acquire(&self, name: &str, options: &LockOptions) -> Result<Guard, AcquireError> {
+    /// Closes the client.
+    pub(crate) fn close(&self) {
         match self {
-            Self::Nonblocking(client, runtime) => {
-                let guard = runtime.block_on(client.mutex(name).options(options.clone()).acquire())?;
-                Ok(Guard::Nonblocking(guard, runtime.clone()))
-            }
-            Self::Blocking(client) => Ok(Guard::Blocking(client.mutex(name).options(options.clone()).acquire()?)),
+            Self::Nonblocking(client, runtime) => runtime.block_on(client.close()),
+            Self::Blocking(client) => client.close(),
         }
     }
 
-    pub(crate) fn try_acquire(&self, name: &str, options: &LockOptions) -> Result<Option<Guard>, AcquireError> {
-        match self {
-            Self::Nonblocking(client, runtime) => {
-                let guard = runtime.block_on(client.mutex(name).options(options.clone()).try_acquire())?;
-                Ok(guard.map(|guard| Guard::Nonblocking(guard, runtime.clone())))
-            }
-            Self::Blocking(client) => {
-                Ok(client.mutex(name).options(options.clone()).try_acquire()?.map(Guard::Blocking))
-            }
-        }
-    }
-
-    /// Begins to wait for a lock.
-    pub(crate) fn wait_for(&self, name: &str, options: &LockOptions) -> Waiter {
-        match self {
-            Self::Nonblocking(client, runtime) => {
-                let mutex = client.mutex(name).options(options.clone());
-                Waiter::Nonblocking(runtime.spawn(async move { mutex.acquire().await }), runtime.clone())
-            }
-            Self::Blocking(client) => {
-                let mutex = client.mutex(name).options(options.clone());
-                Waiter::Blocking(std::thread::spawn(move || mutex.acquire()), client.clone())
-            }
-        }
-    }
-}
-
-impl Client {
     /// Arrives at a latch as somebody new.
     pub(crate) fn arrive(&self, name: &str) -> Result<LatchState, LatchError> {
         match self {
@@ -169,93 +119,13 @@ impl<T> Background<T> {
     }
 }
 
-impl Waiter {
-    pub(crate) fn is_finished(&self) -> bool {
-        match self {
-            Self::Nonblocking(task, _) => task.is_finished(),
-            Self::Blocking(thread, _) => thread.is_finished(),
-        }
-    }
-
-    /// Waits for the outcome of the wait.
-    pub(crate) fn outcome(self) -> Result<Guard, AcquireError> {
-        end_of(|| self.is_finished());
-        match self {
-            Self::Nonblocking(task, runtime) => Ok(Guard::Nonblocking(runtime.block_on(task).unwrap()?, runtime)),
-            Self::Blocking(thread, _) => Ok(Guard::Blocking(thread.join().unwrap()?)),
-        }
-    }
-
-    /// Stops the waiting: the future is dropped, or, since a thread cannot be, its client is closed.
-    pub(crate) fn cancel(self) {
-        match self {
-            Self::Nonblocking(task, runtime) => {
-                task.abort();
-                assert!(runtime.block_on(task).is_err(), "it had its lock already");
-            }
-            Self::Blocking(thread, client) => {
-                client.close();
-                end_of(|| thread.is_finished());
-                assert!(matches!(thread.join().unwrap(), Err(AcquireError::Closed)), "it had its lock already");
-            }
-        }
-    }
-}
-
 /// Longer than any wait in a test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn end_of(is_finished: impl Fn() -> bool) {
+pub(crate) fn end_of(is_finished: impl Fn() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !is_finished() {
         assert!(Instant::now() < until, "a wait did not end within {PATIENCE:?}");
         std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-impl Guard {
-    pub(crate) fn token(&self) -> FencingToken {
-        match self {
-            Self::Nonblocking(guard, _) => guard.fencing_token(),
-            Self::Blocking(guard) => guard.fencing_token(),
-        }
-    }
-
-    pub(crate) fn remaining(&self) -> Duration {
-        match self {
-            Self::Nonblocking(guard, _) => guard.remaining(),
-            Self::Blocking(guard) => guard.remaining(),
-        }
-    }
-
-    pub(crate) fn check(&self) -> Result<(), Lost> {
-        match self {
-            Self::Nonblocking(guard, _) => guard.check(),
-            Self::Blocking(guard) => guard.check(),
-        }
-    }
-
-    pub(crate) fn verify(&self) -> Result<(), VerifyError> {
-        match self {
-            Self::Nonblocking(guard, runtime) => runtime.block_on(guard.verify()),
-            Self::Blocking(guard) => guard.verify(),
-        }
-    }
-
-    /// The notice of loss, if it has arrived.
-    pub(crate) fn lost(&self) -> Option<Lost> {
-        match self {
-            Self::Nonblocking(guard, runtime) => {
-                runtime.block_on(async { tokio::time::timeout(Duration::ZERO, guard.lost()).await.ok() })
-            }
-            Self::Blocking(guard) => guard.lost_within(Duration::ZERO),
-        }
-    }
-
-    pub(crate) fn release(self) -> Result<(), ReleaseError> {
-        match self {
-            Self::Nonblocking(guard, runtime) => runtime.block_on(guard.release()),
-            Self::Blocking(guard) => guard.release(),
-        }
     }
 }

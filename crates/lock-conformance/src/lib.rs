@@ -9,7 +9,7 @@
 //! store and print it.
 //!
 //! Reading order: `harness` (what a backend gives) · `list` (the cases) · `suite` (the macro that makes tests of them) ·
-//! `bench` (what a case gets) · `verbs` (over `on_runtime`), `facade` (the two layers, each for async and blocking) · `cases` (what must be
+//! `bench` (what a case gets) · `verbs` (over `on_runtime`), `facade` with `locks` (the two layers, each for async and blocking) · `cases` (what must be
 //! true) · `child` (other processes) · `on_command` (faults for stores that have none of their own).
 
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, reason = "a case fails by panicking")]
@@ -22,6 +22,7 @@ mod facade;
 mod fault;
 mod harness;
 mod list;
+mod locks;
 mod need;
 mod on_command;
 mod on_runtime;
@@ -30,10 +31,11 @@ mod suite;
 mod verbs;
 
 pub use bench::Bench;
-pub use facade::{Client, Facade, Guard, Waiter};
+pub use facade::{Client, Facade};
 pub use fault::{Fault, Faults, NoFaults};
 pub use harness::Harness;
 pub use list::{CASES, Case, case};
+pub use locks::{Guard, Waiter};
 pub use need::{Exemption, Need};
 pub use on_command::OnCommand;
 pub use play::play_child;

@@ -144,6 +144,32 @@ macro_rules! __cases {
                 permits_are_not_replaced_by_more: Mode(Permits);
                 each_holder_is_shown_with_its_slots: Mode(Permits);
             }
+            reading {
+                readers_exclude_writers_and_not_each_other: Mode(Shared);
+                a_mutex_is_the_write_side: Mode(Shared);
+                racing_readers_and_writers_never_hold_together: Mode(Shared);
+                a_writer_that_waits_is_before_later_readers: Mode(Shared);
+                the_only_reader_becomes_the_writer: Mode(Shared);
+                a_reader_beside_others_stays_one: Mode(Shared);
+                a_downgrade_lets_readers_in_and_no_writer: Mode(Shared);
+                a_hold_is_changed_again_and_again: Mode(Shared);
+                a_changed_hold_is_renewed: Mode(Shared);
+                a_reader_learns_of_its_loss: Mode(Shared);
+                closing_ends_readers: Mode(Shared);
+            }
+            semaphores {
+                as_many_hold_as_there_are_permits: Mode(Permits);
+                tokens_of_each_slot_rise: Mode(Permits);
+                several_are_granted_together: Mode(Permits);
+                a_large_request_is_not_overtaken: Mode(Permits);
+                some_are_given_back: Mode(Permits);
+                wrong_numbers_are_invalid: Mode(Permits);
+                another_limit_is_an_error: Mode(Permits);
+                another_kind_is_an_error: Mode(Permits);
+                a_holder_learns_of_its_loss: Mode(Permits);
+                permits_are_renewed: Mode(Permits);
+                closing_ends_permits: Mode(Permits);
+            }
             failure {
                 unreachable_is_not_busy: Need::Fault(Fault::Cut);
                 an_effect_of_none_is_true: Need::Fault(Fault::Cut);

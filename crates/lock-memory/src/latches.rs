@@ -1,20 +1,24 @@
 //! Latches as plain values: what each request means.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use lock_core::latch::{Act, ArrivalId, Generation, LatchState, Request, Seen, Watching};
 use lock_core::{LockName, Moment, Ttl};
 
 use crate::hand_over::ClientId;
 
-/// How many latches are stored before expired ones are dropped.
+/// How many entries are stored before those whose time is over are dropped.
 const KEPT: usize = 32;
+
+/// How long clients are notified after the last of them has looked. Chosen: a client that waits looks every few seconds.
+const WATCHED: Duration = Duration::from_secs(10);
 
 /// All latches, and who waits for them.
 #[derive(Debug, Default)]
 pub(crate) struct Latches {
     by_name: BTreeMap<LockName, Latch>,
-    watching: BTreeMap<LockName, BTreeSet<ClientId>>,
+    watching: BTreeMap<LockName, Watchers>,
     generations: u64,
     tidy_at: usize,
 }
@@ -26,6 +30,13 @@ struct Latch {
     arrived: Calls,
     /// The same for the generation before.
     before: Calls,
+    until: Moment,
+}
+
+/// Who waits for a latch.
+#[derive(Debug)]
+struct Watchers {
+    clients: BTreeSet<ClientId>,
     until: Moment,
 }
 
@@ -54,11 +65,11 @@ impl Latches {
                 Some(_) | None => self.stored(now, name, *ttl).change(|state| state.expected = Some(*count)),
             },
             Act::Reset { generation, ttl } => self.reset(now, name, *generation, *ttl),
-            Act::Look { watching } => return (self.look(client, name, *watching), BTreeSet::new()),
+            Act::Look { watching } => return (self.look(now, client, name, *watching), BTreeSet::new()),
         };
         let told = match change {
             Change::Small => BTreeSet::new(),
-            Change::Great => self.watching.remove(name).unwrap_or_default(),
+            Change::Great => self.watching.remove(name).map(|watchers| watchers.clients).unwrap_or_default(),
         };
         (Seen { state: self.state(name), told: false }, told)
     }
@@ -67,13 +78,23 @@ impl Latches {
         self.by_name.get(name).map(|latch| latch.state)
     }
 
-    fn look(&mut self, client: ClientId, name: &LockName, watching: Watching) -> Seen {
+    fn look(&mut self, now: Moment, client: ClientId, name: &LockName, watching: Watching) -> Seen {
         let state = self.state(name);
         let told = watching == Watching::Wanted && !state.is_some_and(|state| state.is_complete());
         if told {
-            self.watching.entry(name.clone()).or_default().insert(client);
+            self.watch(now, client, name);
         }
         Seen { state, told }
+    }
+
+    fn watch(&mut self, now: Moment, client: ClientId, name: &LockName) {
+        if !self.watching.contains_key(name) {
+            self.tidy(now);
+        }
+        let nobody = || Watchers { clients: BTreeSet::new(), until: now };
+        let watchers = self.watching.entry(name.clone()).or_insert_with(nobody);
+        watchers.clients.insert(client);
+        watchers.until = now + WATCHED;
     }
 
     fn reset(&mut self, now: Moment, name: &LockName, generation: Generation, ttl: Ttl) -> Change {
@@ -109,9 +130,10 @@ impl Latches {
     }
 
     fn tidy(&mut self, now: Moment) {
-        if self.by_name.len() >= self.tidy_at {
+        if self.by_name.len() + self.watching.len() >= self.tidy_at {
             self.by_name.retain(|_, latch| latch.until > now);
-            self.tidy_at = KEPT.max(self.by_name.len() * 2);
+            self.watching.retain(|_, watchers| watchers.until > now);
+            self.tidy_at = KEPT.max((self.by_name.len() + self.watching.len()) * 2);
         }
     }
 }
@@ -130,5 +152,28 @@ impl Latch {
         let was_complete = self.state.is_complete();
         change(&mut self.state);
         if self.state.is_complete() && !was_complete { Change::Great } else { Change::Small }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long after its last look a client is certainly no longer waiting.
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn those_who_waited_for_latches_that_nobody_used_are_forgotten() {
+        let (mut latches, mut now) = (Latches::default(), Moment::ORIGIN);
+        let look = |latches: &mut Latches, now, number: u32| {
+            let name = format!("job {number}").parse().unwrap();
+            let act = Act::Look { watching: Watching::Wanted };
+            assert!(latches.ask(now, ClientId::new(1), &Request { name, act }).0.told);
+        };
+        for number in 0..1000 {
+            look(&mut latches, now, number);
+            now = now + LONG;
+        }
+        assert!(latches.watching.len() <= 2 * KEPT, "{} are watched", latches.watching.len());
     }
 }

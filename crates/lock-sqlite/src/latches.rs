@@ -22,8 +22,9 @@ const DROP_ARRIVALS: &str = "DELETE FROM arrivals WHERE name = :name AND generat
 const DROP_ALL_ARRIVALS: &str = "DELETE FROM arrivals WHERE name = :name";
 
 const HAS_ARRIVED: &str = "SELECT 1 FROM arrivals WHERE name = :name AND generation = :generation AND id = :id";
-const CAME_BEFORE: &str = "SELECT 1 FROM arrivals
-    WHERE name = :name AND generation < :generation AND id = :id AND call = :call";
+/// In the generation before, which is the only other one that is stored. To look through all that is stored would read it row by row.
+const CAME_BEFORE: &str = "SELECT 1 FROM arrivals WHERE name = :name AND id = :id AND call = :call
+    AND generation = (SELECT max(generation) FROM arrivals WHERE name = :name AND generation < :generation)";
 const ADD_ARRIVAL: &str = "INSERT INTO arrivals(name, generation, id, call) VALUES (:name, :generation, :id, :call)";
 
 /// The latches that have expired, among those that follow a name and among the first ones.
@@ -138,4 +139,33 @@ fn state(row: &Row<'_>) -> Result<LatchState, SqlError> {
     state.arrived = count(row.get(2)?);
     state.completed = row.get::<_, Option<i64>>(3)?.map(number);
     Ok(state)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use rusqlite::{Connection, StatementStatus};
+
+    use super::*;
+    use crate::schema;
+
+    #[test]
+    fn an_arrival_does_not_read_all_those_of_the_generation_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Connection::open(directory.path().join("locks.db")).unwrap();
+        schema::adopt(&db, Path::new("locks.db")).unwrap();
+        db.execute_batch(
+            "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 10000)
+             INSERT INTO arrivals SELECT 'a', 7, 'id ' || n, '00' FROM n",
+        )
+        .unwrap();
+        let mut came_before = db.prepare(CAME_BEFORE).unwrap();
+        for (id, call, expected) in [("id 9", "00", true), ("id 9", "01", false), ("another", "00", false)] {
+            let arrival = named_params! { ":name": "a", ":generation": 8, ":id": id, ":call": call };
+            assert_eq!(came_before.exists(arrival).unwrap(), expected, "{id} {call}");
+        }
+        let steps = came_before.get_status(StatementStatus::VmStep);
+        assert!(steps < 1000, "{steps} steps");
+    }
 }

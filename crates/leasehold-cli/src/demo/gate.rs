@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use lock_core::{FencingToken, Moment, Ttl};
+use lock_core::{FencingToken, Mode, Moment, Ttl};
 use lock_host::{Clock, HostClock};
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,8 @@ use super::ground::Ground;
 use super::raw::Raw;
 use crate::durations::human;
 use crate::exit::{BUSY, Exit, Failure};
-use crate::locks::{Hold, Locks, Parted, Patience, Wish};
+use crate::hold::{Hold, Parted};
+use crate::locks::{Locks, Patience, Wish};
 
 /// How often a naive lock is tried.
 const POLL: Duration = Duration::from_millis(2);
@@ -183,6 +184,7 @@ fn never_got(failure: Failure) -> Failure {
 fn wish(ground: &Ground, ttl: Duration) -> Result<Wish, Failure> {
     Ok(Wish {
         name: ground.lock_name()?,
+        mode: Mode::Exclusive,
         ttl: Ttl::new(ttl).map_err(|error| Failure::system("the demo's ttl is invalid", error))?,
         why: "leasehold demo".to_owned(),
         patience: Patience::Until(LEASE_WITHIN),

@@ -27,8 +27,8 @@ const BURY_POLL: Duration = Duration::from_millis(2);
 pub(crate) struct Plan<'a> {
     /// The command and its arguments.
     pub(crate) command: &'a [OsString],
-    /// What is added to its environment.
-    pub(crate) environment: Vec<(&'static str, String)>,
+    /// What is changed in its environment; `None` removes what an enclosing run has set.
+    pub(crate) environment: Vec<(&'static str, Option<String>)>,
     /// The part of each lease that is reserved for ending the command.
     pub(crate) budget: Budget,
     /// The group from which the command takes the terminal as it starts.
@@ -55,7 +55,13 @@ impl Child {
         if let Some(home) = plan.foreground {
             command.arg(format!("--foreground={}", home.as_raw_pid()));
         }
-        command.arg("--").args(plan.command).envs(plan.environment.iter().cloned());
+        command.arg("--").args(plan.command);
+        for (variable, value) in &plan.environment {
+            match value {
+                Some(value) => command.env(variable, value),
+                None => command.env_remove(variable),
+            };
+        }
         command.stdin(Stdio::from(theirs));
         let guard = process::spawn(command, deadline - plan.budget.kept())?;
         // If the guard has died already, the broken channel is noticed later.

@@ -45,7 +45,8 @@ use crate::args::RunArgs;
 use crate::durations::{millis, rough};
 use crate::exit::{Exit, Failure};
 use crate::held::{HELD, Held};
-use crate::locks::{Hold, Locks, Parted, Patience, Wish};
+use crate::hold::{Hold, Parted};
+use crate::locks::{Locks, Patience, Wish};
 use crate::log::{Form, Log};
 use crate::report::{CommandEnd, Report, Tone, Voice};
 use crate::store::Store;
@@ -151,6 +152,7 @@ impl<'a> Session<'a> {
         self.report.waited_ms = millis(got.since(began));
         let (locks, hold) = acquired?;
         self.report.token = Some(hold.token().get());
+        self.report.slot = hold.slot();
         let waited = rough(got.since(began));
         self.voice.note(&format!("got {} with token {} after {waited}", self.args.name, hold.token()));
         let verdict = self.run_command(&hold);
@@ -173,6 +175,7 @@ impl<'a> Session<'a> {
         };
         let wish = Wish {
             name: self.args.name.clone(),
+            mode: self.args.mode.mode(),
             ttl: self.args.ttl,
             why: self.args.why.clone(),
             patience,
@@ -197,12 +200,13 @@ impl<'a> Session<'a> {
         Ok(verdict)
     }
 
-    fn environment(&self, hold: &Hold) -> Vec<(&'static str, String)> {
+    fn environment(&self, hold: &Hold) -> Vec<(&'static str, Option<String>)> {
         vec![
-            ("LEASEHOLD_NAME", self.args.name.to_string()),
-            ("LEASEHOLD_FENCE", hold.token().to_string()),
-            ("LEASEHOLD_TTL_MS", self.args.ttl.as_millis().to_string()),
-            (HELD, self.held.with(&self.args.name, hold.token())),
+            ("LEASEHOLD_NAME", Some(self.args.name.to_string())),
+            ("LEASEHOLD_FENCE", Some(hold.token().to_string())),
+            ("LEASEHOLD_TTL_MS", Some(self.args.ttl.as_millis().to_string())),
+            ("LEASEHOLD_SLOT", hold.slot().map(|slot| slot.to_string())),
+            (HELD, Some(self.held.with(&self.args.name, hold.token()))),
         ]
     }
 

@@ -11,7 +11,7 @@ use super::budget::{Budget, USABLE_MIN};
 use super::channel::sleep_on;
 use super::signals::{self, Signals};
 use crate::exit::{Exit, Failure};
-use crate::locks::Hold;
+use crate::hold::Hold;
 
 /// How often a lease that is too short is checked, if it could not be renewed at once.
 const RENEWAL_POLL: Duration = Duration::from_millis(20);

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lock_core::inspect::Entry;
 use lock_core::{LockName, Moment};
 use lock_host::{Clock, HostClock};
 use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
@@ -21,7 +22,8 @@ use super::troubles::{Trouble, Troubles};
 use crate::durations::rough;
 use crate::exit::{Exit, Failure};
 use crate::held::Held;
-use crate::locks::{Hold, Locks, Patience, Wish};
+use crate::hold::Hold;
+use crate::locks::{Locks, Patience, Wish};
 use crate::log::Log;
 use crate::report::Voice;
 use crate::store::Store;
@@ -62,7 +64,7 @@ pub(crate) fn acquire(
                 _ => return Err(asking.give_up(signal)),
             }
         }
-        if let Some(error) = troubles.news(HostClock.now(), asking.store_error(&wish.name)) {
+        if let Some(error) = troubles.news(HostClock.now(), asking.store_error(&wish)) {
             spinner.aside(|| voice.warn_waiting(&wish.name, &error));
         }
         if spinner.wants_look() {
@@ -112,10 +114,10 @@ impl Asking {
     }
 
     /// Why the store does not answer, if so.
-    fn store_error(&self, name: &LockName) -> Option<Trouble> {
+    fn store_error(&self, wish: &Wish) -> Option<Trouble> {
         match &*stage(&self.stage) {
             Stage::Connecting(trouble) => trouble.clone().map(Trouble::from),
-            Stage::Asking(locks) => locks.store_error(name).map(Trouble::from),
+            Stage::Asking(locks) => locks.store_error(wish).map(Trouble::from),
             Stage::GivenUp => None,
         }
     }
@@ -223,16 +225,17 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Refuses a lock that an enclosing run holds.
+    /// Refuses a lock that an enclosing run holds. What it holds as another kind is left to the store, whose error says so.
     fn refuse_nested(&self) -> Result<(), Failure> {
         let name = &self.wish.name;
+        let suits = |entry: &Entry| entry.holders.iter().all(|held| held.mode.suits(self.wish.mode));
         let held_above = self.held.mentions(name)
-            && Locks::shown(&self.store, name).iter().any(|entry| self.held.includes(name, entry));
+            && Locks::shown(&self.store, name).iter().any(|entry| suits(entry) && self.held.includes(name, entry));
         if !held_above {
             return Ok(());
         }
         let message = format!(
-            "{name} is already held by an enclosing `leasehold run`, and waiting would deadlock; use another name, or \
+            "{name} is already held by an enclosing `leasehold run`, and waiting could deadlock; use another name, or \
              remove the inner run"
         );
         Err(Failure::new(Exit::Busy(self.wish.busy_code), message))

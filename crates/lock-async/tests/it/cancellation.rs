@@ -10,7 +10,7 @@ use lock_core::Operation;
 use crate::support::{Bench, PATIENCE, YIELDS, Yielding, until};
 
 /// Polls a future this many times, with everything else running in between, then drops it. Returns whether it had ended.
-async fn drop_after<F: Future>(polls: usize, future: F) -> bool {
+pub(crate) async fn drop_after<F: Future>(polls: usize, future: F) -> bool {
     let mut future = pin!(future);
     for _ in 0..polls {
         if future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {

@@ -7,6 +7,7 @@ mod driving;
 mod holding;
 mod hung;
 mod keeping;
+mod kinds;
 mod latches;
 mod panics;
 mod shared;

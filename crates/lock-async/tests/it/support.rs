@@ -48,6 +48,18 @@ impl Bench {
         }
     }
 
+    /// Waits until nothing is left of the name, of whatever kind it was: while anything is, a mutex of it is refused.
+    pub(crate) async fn becomes_unused(&self, name: &str) {
+        let probe = self.client_of(self.store.nonblocking());
+        for _ in 0..2000 {
+            if let Ok(Some(guard)) = probe.mutex(name).try_acquire().await {
+                return guard.release().await.unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("{name} was never free");
+    }
+
     pub(crate) async fn becomes_free(&self, name: &str) {
         for _ in 0..2000 {
             if self.is_free(name).await {

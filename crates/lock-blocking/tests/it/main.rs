@@ -3,9 +3,11 @@
 
 mod asking;
 mod cancelling;
+mod changing;
 mod holding;
 mod hung;
 mod keeping;
+mod kinds;
 mod latches;
 mod panics;
 mod refused;

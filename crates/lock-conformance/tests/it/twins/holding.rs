@@ -182,7 +182,7 @@ impl Breakage for ReleasesStrangers {
 
 /// Says that it released, and does not.
 #[derive(Default)]
-struct ReleasesNothing;
+pub(super) struct ReleasesNothing;
 
 impl Breakage for ReleasesNothing {
     fn release(&self, _store: &dyn BlockingBackend, _parting: &ReleaseRequest) -> Result<Released, BackendError> {

@@ -85,7 +85,7 @@ impl Breakage for GrantsForLonger {
 
 /// Says that it moved the end of a lease, and did not.
 #[derive(Default)]
-struct RenewsNothing;
+pub(super) struct RenewsNothing;
 
 impl Breakage for RenewsNothing {
     fn renew(&self, _store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {

@@ -110,7 +110,7 @@ fn release(store: &dyn BlockingBackend, claim: &Claim, owner: lock_core::Owner) 
 }
 
 #[derive(Default)]
-struct GrantsToReaders;
+pub(super) struct GrantsToReaders;
 
 impl Breakage for GrantsToReaders {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
@@ -122,7 +122,7 @@ impl Breakage for GrantsToReaders {
 
 /// Grants whatever fits beside the holders.
 #[derive(Default)]
-struct Overtakes;
+pub(super) struct Overtakes;
 
 impl Breakage for Overtakes {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
@@ -252,7 +252,7 @@ impl Breakage for TakesLateClaims {
 }
 
 #[derive(Default)]
-struct UpgradesBesideOthers;
+pub(super) struct UpgradesBesideOthers;
 
 impl Breakage for UpgradesBesideOthers {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
@@ -264,7 +264,7 @@ impl Breakage for UpgradesBesideOthers {
 }
 
 #[derive(Default)]
-struct GivesUpForAnUpgrade;
+pub(super) struct GivesUpForAnUpgrade;
 
 impl Breakage for GivesUpForAnUpgrade {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
@@ -314,7 +314,7 @@ fn with_limit(
 }
 
 #[derive(Default)]
-struct GrantsOneMore;
+pub(super) struct GrantsOneMore;
 
 impl Breakage for GrantsOneMore {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
@@ -323,7 +323,7 @@ impl Breakage for GrantsOneMore {
 }
 
 #[derive(Default)]
-struct TakesAnyLimit;
+pub(super) struct TakesAnyLimit;
 
 impl Breakage for TakesAnyLimit {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
@@ -332,7 +332,7 @@ impl Breakage for TakesAnyLimit {
 }
 
 #[derive(Default)]
-struct GivesSlotsTwice;
+pub(super) struct GivesSlotsTwice;
 
 impl Breakage for GivesSlotsTwice {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
@@ -343,7 +343,7 @@ impl Breakage for GivesSlotsTwice {
 
 /// Has two locks for one name.
 #[derive(Default)]
-struct KeepsKindsApart;
+pub(super) struct KeepsKindsApart;
 
 fn apart(name: &LockName, terms: &Terms) -> LockName {
     if terms.mode.count() == 0 { name.clone() } else { format!("{name} as a semaphore").parse().unwrap() }
