@@ -116,8 +116,8 @@
 //!
 //! # Beyond single locks
 //!
-//! `locks.rw_lock(name)` is a lock that many read under or one writes under, and `locks.semaphore(name, limit)` one that as
-//! many hold at a time as it has permits, each with a numbered slot and fencing tokens of its own. A store that cannot do
+//! `locks.rw_lock(name)` is a lock that many readers or one writer can hold; see [`RwLock`]. `locks.semaphore(name, limit)` is
+//! one with several permits, each with a numbered slot and fencing tokens of its own; see [`Semaphore`]. A store that cannot do
 //! this refuses it; [`Capabilities::modes`] says which can.
 //!
 //! `locks.all(names)` acquires several locks as one, without deadlocks. `locks.reentrant(name)` is a lock that its holder can

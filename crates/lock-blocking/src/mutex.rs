@@ -187,10 +187,10 @@ impl<M> NamedLock<M> {
 }
 
 impl Semaphore {
-    /// Waits for so many permits, which are granted together.
+    /// Waits for `count` permits, from 1 to 64, which are granted together.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire); `Invalid` for none, and for more than there are.
+    /// As [`acquire`](Self::acquire); `Invalid` for none, for more than the limit, and for more than 64.
     ///
     /// # Blocking
     /// As the same call for one permit.
@@ -198,10 +198,10 @@ impl Semaphore {
         Self(self.0.with_count(count)).acquire()
     }
 
-    /// Takes so many permits if they are free; `None` if they are not.
+    /// Takes `count` permits, from 1 to 64, if they are free; `None` if they are not.
     ///
     /// # Errors
-    /// As [`try_acquire`](Self::try_acquire); `Invalid` for none, and for more than there are.
+    /// As [`try_acquire`](Self::try_acquire); `Invalid` for none, for more than the limit, and for more than 64.
     ///
     /// # Blocking
     /// As the same call for one permit.

@@ -164,8 +164,12 @@ impl Capabilities {
         if self.modes.contains(&mode.kind()) {
             return Ok(());
         }
-        let what = format!("grant locks of mode \"{}\"", mode.kind());
-        Err(self.unsupported(Operation::Acquire, &what).with_remedy("choose another store, or an exclusive lock"))
+        let what = match mode.kind() {
+            ModeKind::Exclusive => "grant exclusive locks",
+            ModeKind::Shared => "grant read locks",
+            ModeKind::Permits => "grant the permits of a semaphore",
+        };
+        Err(self.unsupported(Operation::Acquire, what).with_remedy("choose another store, or use a mutex"))
     }
 
     /// Refuses an ability that the store does not declare.

@@ -51,7 +51,10 @@ fn holder_text(holder: Option<&Holder>) -> String {
     holder.map_or_else(|| "somebody".to_owned(), ToString::to_string)
 }
 
-/// Somebody else holds the lock, according to the store. The answer to a call that does not wait.
+/// The lock is not free, according to the store. The answer to a call that does not wait.
+///
+/// Usually somebody else holds it. For a reader, a writer holds it or waits for it. For a semaphore, too few permits are free, or
+/// somebody waits who came first. Of several holders, the one whose lease ends last is named.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the lock \"{name}\" is held by {}", holder_text(holder.as_ref()))]
 pub struct Busy {

@@ -43,8 +43,11 @@ pub enum WhileHeldError {
 }
 
 /// A hold was not changed, and goes on as it was: the guard comes back, with the reason.
+///
+/// The lock stays held as long as this error lives. After a `?`, the guard is in the error of the caller; the lock is released
+/// when that is dropped.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", self.reason())]
+#[error("the hold was not changed: {}", self.reason())]
 pub struct ChangeError<G>(Box<(G, Unchanged)>);
 
 impl<G> ChangeError<G> {
@@ -80,8 +83,8 @@ impl<G> ChangeError<G> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unchanged {
-    /// Others hold the lock as well.
-    #[error(transparent)]
+    /// Others hold the lock as well: other readers, of which one is named.
+    #[error("{0} as well")]
     Busy(#[from] Busy),
     /// The lock is no longer held.
     #[error(transparent)]
@@ -120,4 +123,16 @@ pub fn counted<T>(done: Result<T, Lost>, released: Result<(), ReleaseError>) -> 
 pub(crate) fn no_randomness(error: io::Error) -> BackendError {
     BackendError::new("host", Operation::Acquire, ErrorKind::Unavailable, Effect::None, "the random source failed")
         .with_source(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_that_others_prevent_says_what_was_not_done_and_who_prevents_it() {
+        let busy = Busy { name: "a".parse().unwrap(), holder: None };
+        let error = ChangeError { guard: (), reason: Box::new(busy.into()) };
+        assert_eq!(error.to_string(), "the hold was not changed: the lock \"a\" is held by somebody as well");
+    }
 }

@@ -38,7 +38,8 @@ macro_rules! guards {
         $crate::deref_guard!($guard => $crate::Proof);
 
         impl $guard<$crate::Exclusive> {
-            /// Goes on as a reader, in one step: no other writer gets in between, and it never waits for anybody.
+            /// Goes on as a reader, in one step: no other writer gets in between, and it never waits for anybody. Other readers of
+            /// an [`RwLock`](crate::RwLock) of this name can then read as well.
             ///
             /// # Errors
             /// The guard as it was, with the reason: the hold was lost, or the store failed or cannot do it.
@@ -51,7 +52,7 @@ macro_rules! guards {
         }
 
         impl $guard<$crate::Shared> {
-            /// Goes on as the writer, in one step, if nobody else reads. A writer that waits does not matter: it is passed. There is no
+            /// Goes on as the writer, in one step, if nobody else reads. It goes ahead of writers that wait. There is no
             /// upgrade that waits, because two of them would wait for each other.
             ///
             /// # Errors
@@ -65,7 +66,8 @@ macro_rules! guards {
         }
 
         impl $guard<$crate::Permits> {
-            /// Gives back so many permits, those with the highest numbers, and holds the others under new tokens.
+            /// Gives back `count` permits, those with the highest numbers, and keeps the others under new tokens. To give back all
+            /// of them, [`release`](Self::release) the guard.
             ///
             /// # Errors
             /// The guard as it was, with the reason: `Invalid` for none or all of the permits; the hold was lost, or the store failed

@@ -35,14 +35,17 @@ macro_rules! client_methods {
             NamedLock($crate::Lock::new(&self.0, name.as_ref()))
         }
 
-        /// A read-write lock by its name. [`mutex`](Self::mutex) is its write side.
+        /// A read-write lock by its name. The [`mutex`](Self::mutex) of the same name is its write side.
+        /// [`ReadLock`](crate::ReadLock) has an example.
         pub fn rw_lock(&self, name: impl AsRef<str>) -> RwLock {
             let name = name.as_ref();
             RwLock { read: NamedLock($crate::Lock::shared(&self.0, name)), write: self.mutex(name) }
         }
 
-        /// A semaphore by its name, with `limit` permits. All who use the name have to give the same limit. Name and limit are
-        /// checked when permits are acquired.
+        /// A semaphore by its name, with `limit` permits, from 1 to 2,147,483,646. All who use the name have to give the same
+        /// limit, and nobody can use it as a lock meanwhile: they get an error of the kind
+        /// [`OtherKind`](lock_core::ErrorKind::OtherKind). Name and limit are checked when permits are acquired.
+        /// [`Semaphore`](crate::Semaphore) has an example.
         pub fn semaphore(&self, name: impl AsRef<str>, limit: u32) -> Semaphore {
             NamedLock($crate::Lock::permits(&self.0, name.as_ref(), limit))
         }
@@ -112,7 +115,7 @@ macro_rules! lock_queries {
 #[macro_export]
 macro_rules! kinds {
     ($(#[$read:meta])* ReadLock $(#[$permits:meta])* Semaphore) => {
-        /// A lock by its name, and how to hold it: a [`Mutex`] or a [`Semaphore`].
+        /// A lock by its name, and how to hold it: a [`Mutex`], a [`ReadLock`] or a [`Semaphore`].
         ///
         /// No request is sent before [`acquire`](Self::acquire) or another method that acquires, which also reports an invalid
         /// name or option. It can be acquired any number of times.
@@ -120,7 +123,7 @@ macro_rules! kinds {
         #[must_use = "a lock does nothing until it is acquired"]
         pub struct NamedLock<M = $crate::Exclusive>(pub(crate) $crate::Lock<Driver, M>);
 
-        /// A lock that one holds at a time. Made by [`Client::mutex`](crate::Client::mutex).
+        /// A lock with one holder at a time, and the write side of the [`RwLock`] of its name. Made by [`Client::mutex`](crate::Client::mutex).
         pub type Mutex = NamedLock<$crate::Exclusive>;
 
         /// The side of the readers of an [`RwLock`].
@@ -131,14 +134,16 @@ macro_rules! kinds {
         $(#[$read])*
         ///
         /// # When not to use it
-        /// If most holders write, or hold for a moment only, a [`Mutex`] is simpler and just as fast: readers have to tell the store of
-        /// themselves as well. A reader that only needs one consistent snapshot is better served by the database's own.
+        /// If most holders write, or hold for a moment only, a [`Mutex`] is simpler and just as fast: a reader costs requests to the
+        /// store as well. A reader that only needs one consistent snapshot is better served by the database's own.
         pub type ReadLock = NamedLock<$crate::Shared>;
 
-        /// A lock that as many hold at a time as it has permits. Made by [`Client::semaphore`](crate::Client::semaphore).
+        /// A lock with several permits, which as many holders can have at a time. Made by
+        /// [`Client::semaphore`](crate::Client::semaphore).
         ///
         /// Each permit is a slot with a number, which no other living holder has, and with fencing tokens of its own. The permits of
-        /// a holder that dies come back when its ttl is over. Requests are served in the order in which they came, also large ones.
+        /// a holder that dies come back when its ttl is over. Requests are served in the order in which they came, so a large one is
+        /// not passed by small ones. A quorum (`redlock://`) has no semaphores, and says so before anything is sent.
         ///
         $(#[$permits])*
         ///
@@ -160,10 +165,16 @@ macro_rules! kinds {
             }
         }
 
-        /// A lock that many read under or one writes under. Made by [`Client::rw_lock`](crate::Client::rw_lock).
+        /// A lock that many readers or one writer can hold. Made by [`Client::rw_lock`](crate::Client::rw_lock).
         ///
-        /// Readers and writers are served in the order in which they came, so that neither starve. A second read of the same task
-        /// behind a writer that waits is a deadlock: pass the guard on, or [share](Guard::share) it.
+        /// [`read`](Self::read) and [`write`](Self::write) give a lock each, with its own options (`ttl`, `wait` and the others) and
+        /// the methods that acquire it. [`ReadLock`] has an example, and says when not to use it.
+        ///
+        /// Readers and writers are served in the order in which they came, so neither side starves. So a reader waits behind a
+        /// writer that waits, even while others read. A task or thread that reads and acquires a second read then waits for
+        /// itself: pass the guard on, or [share](Guard::share) it.
+        ///
+        /// A quorum (`redlock://`) has no readers; its `read` reports an error before anything is sent.
         #[derive(Clone, Debug)]
         #[must_use = "a lock does nothing until it is acquired"]
         pub struct RwLock {

@@ -31,6 +31,9 @@ impl Proof {
     }
 
     /// The number that the protected resource checks: higher than that of every earlier holder.
+    ///
+    /// Of a reader, it tells how fresh its reads are, and must not go with a write. Of several permits, it is the token of the
+    /// first slot.
     pub fn fencing_token(&self) -> FencingToken {
         self.hold.token()
     }

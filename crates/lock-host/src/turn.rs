@@ -176,8 +176,13 @@ impl<D: Driver> Held<D, Permits> {
         let left = if (1..mode.count()).contains(&count) {
             mode.with_count(mode.count() - count)
         } else {
-            let problem = format!("{} are held", mode.count());
-            Err(Invalid::new("number of permits", count, problem, "give back some of them, or release the guard"))
+            let problem = format!("the guard has {}", mode.count());
+            Err(Invalid::new(
+                "number of permits",
+                count,
+                problem,
+                "give back fewer, at least one, or release the guard",
+            ))
         };
         left.map_err(|invalid| Refusal::Error(invalid.into()))
     }
