@@ -19,7 +19,7 @@ async fn wrong_numbers_are_refused_before_anything_is_sent() {
     let mut guard = client.semaphore("a", 4).acquire_many(2).await.unwrap();
     for count in [0, 2, 3] {
         let refused = guard.give_back(count).await.unwrap_err();
-        assert!(matches!(refused.reason, Unchanged::Refused(AcquireError::Invalid(_))));
+        assert!(matches!(*refused.reason, Unchanged::Refused(AcquireError::Invalid(_))));
         guard = refused.guard;
     }
     assert_eq!(bench.faults.calls(Operation::Acquire), 1);

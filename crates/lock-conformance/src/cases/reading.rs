@@ -141,7 +141,7 @@ pub fn a_reader_beside_others_stays_one(bench: &Bench) {
     for client in clients {
         let (mine, other) = (reader(one).acquire().unwrap(), reader(client).acquire().unwrap());
         let refused = mine.try_upgrade().expect_err("somebody else reads");
-        assert!(matches!(refused.reason, Unchanged::Busy(_)), "{:?}", refused.reason);
+        assert!(matches!(*refused.reason, Unchanged::Busy(_)), "{:?}", refused.reason);
         [&refused.guard, &other].into_iter().for_each(|guard| guard.verify().unwrap());
         refused.guard.release().unwrap();
         assert!(writer(one).try_acquire().unwrap().is_none(), "the other reads on");
@@ -209,7 +209,7 @@ pub fn a_reader_learns_of_its_loss(bench: &Bench) {
         bench.until("the loss is told", || guard.lost().is_some());
         guard.check().expect_err("it is lost");
         let refused = guard.try_upgrade().expect_err("it is lost");
-        assert!(matches!(refused.reason, Unchanged::Lost(_)), "{:?}", refused.reason);
+        assert!(matches!(*refused.reason, Unchanged::Lost(_)), "{:?}", refused.reason);
         refused.guard.release().expect_err("it is lost");
     }
     other.verify().unwrap();

@@ -138,7 +138,7 @@ pub fn some_are_given_back(bench: &Bench) {
     let mut kept = kept;
     for count in [0, 2, 3] {
         let refused = kept.give_back(count).expect_err("none, all, or more than there are");
-        assert!(matches!(refused.reason, Unchanged::Refused(AcquireError::Invalid(_))), "{:?}", refused.reason);
+        assert!(matches!(*refused.reason, Unchanged::Refused(AcquireError::Invalid(_))), "{:?}", refused.reason);
         kept = refused.guard;
         kept.verify().unwrap();
     }
@@ -199,7 +199,7 @@ pub fn a_holder_learns_of_its_loss(bench: &Bench) {
     operator.revoke("a", mine.token());
     bench.until("the loss is told", || mine.lost().is_some());
     let refused = mine.give_back(1).expect_err("they are lost");
-    assert!(matches!(refused.reason, Unchanged::Lost(_)), "{:?}", refused.reason);
+    assert!(matches!(*refused.reason, Unchanged::Lost(_)), "{:?}", refused.reason);
     refused.guard.release().expect_err("they are lost");
     other.verify().unwrap();
     assert_eq!(semaphore(&two).try_acquire_many(3).unwrap().expect("they are free").slots().len(), 3);
