@@ -1,5 +1,7 @@
 //! The command line.
 
+mod mode;
+
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,8 +11,9 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use leasehold::redlock::RedlockConfig;
-use lock_core::{Invalid, LockName, Mode, Note, Ttl, parse_duration};
+use lock_core::{Invalid, LockName, Note, Ttl, parse_duration};
 
+use self::mode::ModeArgs;
 use crate::demo::args::DemoArgs;
 use crate::durations::whole_seconds_up;
 use crate::log::LogLevel;
@@ -165,33 +168,6 @@ pub(crate) struct RunArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Who else may hold the lock at the same time.
-#[derive(Debug, Args)]
-#[group(multiple = false)]
-pub(crate) struct ModeArgs {
-    /// Hold the lock alone, as the writer of a read-write lock does; this is the default.
-    #[arg(short = 'x', long)]
-    exclusive: bool,
-    /// Hold the lock together with others that use this option: as readers.
-    ///
-    /// Readers and writers are served in the order in which they came.
-    #[arg(short, long)]
-    shared: bool,
-    /// Hold one of N slots of a semaphore: up to N commands run at the same time.
-    ///
-    /// The command receives the number of its slot, 0 to N-1, in LEASEHOLD_SLOT. All that use the name have to give the same N; another
-    /// N, or a lock of this name, is an error (exit code 78) while anybody holds it or waits for it.
-    #[arg(long, value_name = "N", value_parser = slots)]
-    slots: Option<Mode>,
-}
-
-impl ModeArgs {
-    /// The mode to ask for.
-    pub(crate) fn mode(&self) -> Mode {
-        self.slots.unwrap_or(if self.shared { Mode::Shared } else { Mode::Exclusive })
-    }
-}
-
 /// `leasehold ls`.
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
@@ -298,14 +274,6 @@ impl Command {
             Self::Demo(_) | Self::Completions { .. } => false,
         }
     }
-}
-
-fn slots(text: &str) -> Result<Mode, Invalid> {
-    let limit = text.parse().map_err(|_| {
-        let problem = format!("it is not a whole number between 1 and {}", Mode::LIMIT_MAX);
-        Invalid::new("number of slots", text, problem, "say how many commands may run at the same time")
-    })?;
-    Mode::permits(1, limit)
 }
 
 fn wait(text: &str) -> Result<Duration, Invalid> {

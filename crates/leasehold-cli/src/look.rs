@@ -173,6 +173,7 @@ mod tests {
             ["nightly", "pid 17 on no-such-host", "exclusive", "the books", "7..8", "1s 500ms", "3", "exclusive x3"]
         );
         let row = serde_json::to_value(Row::from(&entry)).unwrap();
+        let alone = serde_json::json!({ "mode": "exclusive", "permits": 0 });
         let expected = serde_json::json!({
             "name": "nightly", "held": true, "leasehold": true, "pid": 17, "host": "no-such-host", "gone": null,
             "why": "the books", "token": 8, "remaining_ms": 1500, "waiters": 3, "kind": "lock", "limit": null, "leases": 1,
@@ -180,7 +181,7 @@ mod tests {
                 "leasehold": true, "pid": 17, "host": "no-such-host", "gone": null, "why": "the books", "token": 8,
                 "mode": "exclusive", "slots": [], "remaining_ms": 1500,
             }],
-            "queue": [{ "mode": "exclusive", "permits": 0 }, { "mode": "exclusive", "permits": 0 }, { "mode": "exclusive", "permits": 0 }],
+            "queue": [alone, alone, alone],
         });
         assert_eq!(row, expected);
         assert_eq!(shown(&elsewhere("?@no-such-host"))[1], "no-such-host");

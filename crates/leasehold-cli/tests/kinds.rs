@@ -120,6 +120,8 @@ fn the_slot_in_the_environment_is_that_of_the_innermost_run() {
     let same = leasehold.run("--slots 2 gpu", &format!("{} true", inner("--slots 2 gpu")));
     assert_eq!(code(same.status), 75);
     assert!(text(&same.stderr).contains("enclosing"), "{}", text(&same.stderr));
+    let other = leasehold.run("--slots 2 gpu", &format!("{} true", inner("gpu")));
+    assert_eq!(code(other.status), 78, "{}", text(&other.stderr));
 }
 
 #[test]

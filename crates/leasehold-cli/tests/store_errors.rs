@@ -65,16 +65,25 @@ fn a_full_disk_is_reported_while_the_wait_goes_on() {
 
 #[test]
 fn waiters_are_told_that_a_primary_became_a_replica() {
+    told_of_a_replica("-x");
+}
+
+#[test]
+fn waiters_for_a_slot_are_told_as_well() {
+    told_of_a_replica("--slots 1");
+}
+
+fn told_of_a_replica(kind: &str) {
     let (leasehold, server) = (Leasehold::new(), RedisServer::start());
     let url = server.url();
-    let _holder = leasehold.start(&format!("--url {url} a"), "echo r > held; sleep 60", "held");
+    let _holder = leasehold.start(&format!("{kind} --url {url} a"), "echo r > held; sleep 60", "held");
     let mut told = leasehold.program("sh");
-    let line = format!("exec {} run --url {url} a -- true 2> log", env!("CARGO_BIN_EXE_leasehold"));
+    let line = format!("exec {} run {kind} --url {url} a -- true 2> log", env!("CARGO_BIN_EXE_leasehold"));
     let told = Running::spawn({
         told.args(["-c", &line]);
         told
     });
-    let json = Running::spawn(leasehold.command(&format!("run --json -w 15s --url {url} a -- true")));
+    let json = Running::spawn(leasehold.command(&format!("run {kind} --json -w 15s --url {url} a -- true")));
     wait_for("two waiters", || (leasehold.json(&format!("show --url {url} a"))["waiters"] == 2).then_some(()));
     let _: () = server.command(&["REPLICAOF", "127.0.0.1", "1"]);
     let log = || std::fs::read_to_string(leasehold.scratch.file("log")).unwrap_or_default();

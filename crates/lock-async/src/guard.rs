@@ -1,22 +1,28 @@
 //! Proof of holding a lock.
 
-use lock_core::{AcquireError, Lost, Mode};
-use lock_host::{ChangeError, Exclusive, Held, Permits, ReleaseError, Shared, VerifyError};
+use lock_core::Lost;
+use lock_host::{ReleaseError, VerifyError};
 
 use crate::driver::{Driver, change, end};
 
-/// Proof that the lock is held, until it is released, dropped or lost.
-///
-/// Hand [`fencing_token`](lock_host::Proof::fencing_token) to what the lock protects, call
-/// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`lost`](Self::lost) resolves.
-/// Dropping a guard releases the lock in the background, in order, without waiting; [`release`](Self::release) waits and
-/// reports the outcome.
-///
-/// A process that exits right after a drop may not have sent the release, and the lock stays held until its ttl is over.
-/// Before the process exits, await [`release`](Self::release) or [`Client::close`](crate::Client::close).
-#[must_use = "the lock is released when the guard is dropped"]
-#[derive(Debug)]
-pub struct Guard<M = Exclusive>(pub(crate) Held<Driver, M>);
+lock_host::guards! {
+    [async] [.await]
+
+    /// Proof that the lock is held, until it is released, dropped or lost.
+    ///
+    /// Hand [`fencing_token`](lock_host::Proof::fencing_token) to what the lock protects, call
+    /// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`lost`](Self::lost) resolves.
+    /// Dropping a guard releases the lock in the background, in order, without waiting; [`release`](Self::release) waits and
+    /// reports the outcome.
+    ///
+    /// A process that exits right after a drop may not have sent the release, and the lock stays held until its ttl is over.
+    /// Before the process exits, await [`release`](Self::release) or [`Client::close`](crate::Client::close).
+    struct Guard;
+
+    /// # Cancel safety
+    /// Dropping the future drops the guard, which releases the lock in the background.
+    async fn change;
+}
 
 impl<M> Guard<M> {
     /// Asks the store whether the lock is still held under this grant.
@@ -93,63 +99,3 @@ impl<M> Guard<M> {
         self.0.ended(ended)
     }
 }
-
-/// A guard of a [`ReadLock`](crate::ReadLock). Its fencing token says that what is read is not older than that; a resource must
-/// not record it as the token of a write.
-pub type ReadGuard = Guard<Shared>;
-
-/// A guard of a [`Semaphore`](crate::Semaphore).
-pub type PermitGuard = Guard<Permits>;
-
-impl Guard<Exclusive> {
-    /// Goes on as a reader, in one step: no other writer gets in between, and it never waits for anybody.
-    ///
-    /// # Errors
-    /// The guard as it was, with the reason: the hold was lost, or the store failed or cannot do it.
-    ///
-    /// # Cancel safety
-    /// Dropping the future drops the guard, which releases the lock in the background.
-    pub async fn downgrade(self) -> Result<ReadGuard, ChangeError<Self>> {
-        let verdict = change(&self.0, Mode::Shared).await;
-        self.0.changed(verdict, Self).map(Guard)
-    }
-}
-
-impl Guard<Shared> {
-    /// Goes on as the writer, in one step, if nobody else reads. A writer that waits does not matter: it is passed. There is no
-    /// upgrade that waits, because two of them would wait for each other.
-    ///
-    /// # Errors
-    /// The guard as it was, with the reason: others read as well, the hold was lost, or the store failed or cannot do it.
-    ///
-    /// # Cancel safety
-    /// Dropping the future drops the guard, which releases the lock in the background.
-    pub async fn try_upgrade(self) -> Result<Guard, ChangeError<Self>> {
-        let verdict = change(&self.0, Mode::Exclusive).await;
-        self.0.changed(verdict, Self).map(Guard)
-    }
-}
-
-impl Guard<Permits> {
-    /// Gives back so many permits, those with the highest numbers, and holds the others under new tokens.
-    ///
-    /// # Errors
-    /// The guard as it was, with the reason: `Invalid` for none or all of the permits; the hold was lost, or the store failed
-    /// or cannot do it.
-    ///
-    /// # Cancel safety
-    /// Dropping the future drops the guard, which releases the lock in the background.
-    pub async fn give_back(self, count: u32) -> Result<Self, ChangeError<Self>> {
-        let mode = match self.0.without(count) {
-            Ok(mode) => mode,
-            Err(invalid) => {
-                let reason = Box::new(AcquireError::from(invalid).into());
-                return Err(ChangeError { guard: self, reason });
-            }
-        };
-        let verdict = change(&self.0, mode).await;
-        self.0.changed(verdict, Self).map(Self)
-    }
-}
-
-lock_host::deref_guard!(Guard => lock_host::Proof);

@@ -1,81 +1,52 @@
 //! A lock by its name, and how to hold it.
 
 use lock_core::{AcquireError, Busy, Refusal};
-use lock_host::{Asking, Exclusive, Held, Lock, Permits, Shared, WhileHeldError, counted};
+use lock_host::{Asking, Held, WhileHeldError, counted};
 
 use crate::driver::{Driver, answer};
 use crate::guard::{Guard, PermitGuard};
 use crate::tasks::Tasks;
 
-/// A lock by its name, and how to hold it: a [`Mutex`] or a [`Semaphore`].
-///
-/// No request is sent before [`acquire`](Self::acquire) or another method that acquires, which also reports an invalid
-/// name or option. It can be acquired any number of times.
-#[derive(Debug)]
-#[must_use = "a lock does nothing until it is acquired"]
-pub struct NamedLock<M = Exclusive>(pub(crate) Lock<Driver, M>);
+lock_host::kinds! {
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// let catalog = client.rw_lock("catalog");
+    /// let (one, two) = (catalog.read().acquire().await?, catalog.read().acquire().await?);
+    /// assert!(catalog.write().try_acquire().await?.is_none());
+    /// one.release().await?;
+    /// let writer = two.try_upgrade().await?; // the only reader; otherwise it stays one, in the error
+    /// let reader = writer.downgrade().await?; // no other writer gets in between
+    /// reader.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ReadLock
 
-/// A lock that one holds at a time. Made by [`Client::mutex`](crate::Client::mutex).
-pub type Mutex = NamedLock<Exclusive>;
-
-/// The side of the readers of an [`RwLock`].
-///
-/// Readers of one client share a lease, so a reader that joins others costs no request while the store has said within
-/// 20 ms that nobody waits. The lease has the ttl of its first reader.
-///
-/// # Examples
-/// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let store = lock_memory::MemoryStore::default();
-/// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-/// let catalog = client.rw_lock("catalog");
-/// let (one, two) = (catalog.read().acquire().await?, catalog.read().acquire().await?);
-/// assert!(catalog.write().try_acquire().await?.is_none());
-/// one.release().await?;
-/// let writer = two.try_upgrade().await?; // the only reader; otherwise it stays one, in the error
-/// let reader = writer.downgrade().await?; // no other writer gets in between
-/// reader.release().await?;
-/// # Ok(())
-/// # }
-/// ```
-///
-/// # When not to use it
-/// If most holders write, or hold for a moment only, a [`Mutex`] is simpler and just as fast: readers have to tell the store of
-/// themselves as well. A reader that only needs one consistent snapshot is better served by the database's own.
-pub type ReadLock = NamedLock<Shared>;
-
-/// A lock that as many hold at a time as it has permits. Made by [`Client::semaphore`](crate::Client::semaphore).
-///
-/// Each permit is a slot with a number, which no other living holder has, and with fencing tokens of its own. The permits of
-/// a holder that dies come back when its ttl is over. Requests are served in the order in which they came, also large ones.
-///
-/// # Examples
-/// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let store = lock_memory::MemoryStore::default();
-/// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-/// let gpus = client.semaphore("gpu", 4);
-/// let guard = gpus.acquire().await?;
-/// println!("use GPU {}", guard.slot()); // 0 to 3, and nobody else has it
-/// let two = gpus.acquire_many(2).await?;
-/// for (slot, token) in two.tokens() {
-///     println!("GPU {slot} can refuse tokens below {token}");
-/// }
-/// assert!(gpus.try_acquire_many(2).await?.is_none());
-/// # Ok(())
-/// # }
-/// ```
-///
-/// # When not to use it
-/// A semaphore limits how many hold at a time, and not how often: for requests per second, use a rate limiter. Permits within
-/// one process are cheaper from a semaphore of that process.
-pub type Semaphore = NamedLock<Permits>;
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// let gpus = client.semaphore("gpu", 4);
+    /// let guard = gpus.acquire().await?;
+    /// println!("use GPU {}", guard.slot()); // 0 to 3, and nobody else has it
+    /// let two = gpus.acquire_many(2).await?;
+    /// for (slot, token) in two.tokens() {
+    ///     println!("GPU {slot} can refuse tokens below {token}");
+    /// }
+    /// assert!(gpus.try_acquire_many(2).await?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    Semaphore
+}
 
 impl<M> NamedLock<M> {
-    lock_host::option_setters!();
-
     /// Waits for the lock.
     ///
     /// # Errors
@@ -131,8 +102,6 @@ impl<M> NamedLock<M> {
         let asking = self.0.ask()?.at_once();
         asking.tried(take_turn(&asking).await.map(Guard))
     }
-
-    lock_host::lock_queries!();
 
     /// Waits for the lock, works while it is held, and releases it.
     ///
@@ -213,23 +182,13 @@ impl Semaphore {
     }
 }
 
-// Not derived: the clone of a lock needs no clone of its marker.
-impl<M> Clone for NamedLock<M> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
 /// Waits for a turn, for a guard of any kind.
 async fn take_turn<M>(asking: &Asking<'_, Driver, M>) -> Result<Held<Driver, M>, Refusal> {
     loop {
         let (turn, verdict) = asking.join(Tasks::begin);
         let verdict = answer(turn.site(), turn.id(), verdict).await;
-        let hold = verdict.unwrap_or(Err(Refusal::Error(AcquireError::Closed)))?;
-        if let Some(held) = asking.held(turn, hold) {
-            return Ok(held);
+        if let Some(held) = asking.held(turn, verdict.unwrap_or(Err(Refusal::Error(AcquireError::Closed)))) {
+            return held;
         }
     }
 }
-
-lock_host::kinds!();

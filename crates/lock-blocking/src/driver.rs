@@ -160,11 +160,11 @@ fn sleep<'a>(site: &'a Site, mut inner: Locked<'a>, turn: TurnId) -> Locked<'a> 
     inner
 }
 
-/// Has what is pending run: claims by a thread that waits for its turn, and by the pool what no thread here will run.
+/// Has what is pending run: claims by a thread that waits for them, and by the pool what no thread here will run.
 /// The present thread does no I/O.
 pub(crate) fn find_hands(site: &Site, threads: &mut Threads) {
     if threads.pending.iter().any(|action| matches!(action.request, Request::Acquire(_))) {
-        threads.wake_a_waiter();
+        threads.wake_for_claims();
     }
     if !threads.attended
         && threads.has_left()

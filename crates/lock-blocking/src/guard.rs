@@ -2,21 +2,27 @@
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, Lost, Mode};
-use lock_host::{ChangeError, Exclusive, Held, NAP_MAX, Permits, ReleaseError, Shared, VerifyError};
+use lock_core::Lost;
+use lock_host::{NAP_MAX, ReleaseError, VerifyError};
 
 use crate::driver::{Driver, change, leave};
 
-/// Proof that the lock is held, until it is released, dropped or lost.
-///
-/// Hand [`fencing_token`](lock_host::Proof::fencing_token) to what the lock protects, call
-/// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`watch`](Self::watch) tells another
-/// thread of a loss.
-/// Dropping a guard releases the lock, and blocks for at most an operation timeout; [`release`](Self::release) does the
-/// same and reports the outcome.
-#[must_use = "the lock is released when the guard is dropped"]
-#[derive(Debug)]
-pub struct Guard<M = Exclusive>(pub(crate) Held<Driver, M>);
+lock_host::guards! {
+    [] []
+
+    /// Proof that the lock is held, until it is released, dropped or lost.
+    ///
+    /// Hand [`fencing_token`](lock_host::Proof::fencing_token) to what the lock protects, call
+    /// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`watch`](Self::watch) tells another
+    /// thread of a loss.
+    /// Dropping a guard releases the lock, and blocks for at most an operation timeout; [`release`](Self::release) does the
+    /// same and reports the outcome.
+    struct Guard;
+
+    /// # Blocking
+    /// Until the store has answered, or the hold has ended.
+    fn change;
+}
 
 impl<M> Guard<M> {
     /// Asks the store whether the lock is still held under this grant.
@@ -99,63 +105,3 @@ impl<M> Guard<M> {
         self.0.ended(leave(self.0.site(), self.0.turn()))
     }
 }
-
-/// A guard of a [`ReadLock`](crate::ReadLock). Its fencing token says that what is read is not older than that; a resource must
-/// not record it as the token of a write.
-pub type ReadGuard = Guard<Shared>;
-
-/// A guard of a [`Semaphore`](crate::Semaphore).
-pub type PermitGuard = Guard<Permits>;
-
-impl Guard<Exclusive> {
-    /// Goes on as a reader, in one step: no other writer gets in between, and it never waits for anybody.
-    ///
-    /// # Errors
-    /// The guard as it was, with the reason: the hold was lost, or the store failed or cannot do it.
-    ///
-    /// # Blocking
-    /// Until the store has answered, or the hold has ended.
-    pub fn downgrade(self) -> Result<ReadGuard, ChangeError<Self>> {
-        let verdict = change(&self.0, Mode::Shared);
-        self.0.changed(verdict, Self).map(Guard)
-    }
-}
-
-impl Guard<Shared> {
-    /// Goes on as the writer, in one step, if nobody else reads. A writer that waits does not matter: it is passed. There is no
-    /// upgrade that waits, because two of them would wait for each other.
-    ///
-    /// # Errors
-    /// The guard as it was, with the reason: others read as well, the hold was lost, or the store failed or cannot do it.
-    ///
-    /// # Blocking
-    /// Until the store has answered, or the hold has ended.
-    pub fn try_upgrade(self) -> Result<Guard, ChangeError<Self>> {
-        let verdict = change(&self.0, Mode::Exclusive);
-        self.0.changed(verdict, Self).map(Guard)
-    }
-}
-
-impl Guard<Permits> {
-    /// Gives back so many permits, those with the highest numbers, and holds the others under new tokens.
-    ///
-    /// # Errors
-    /// The guard as it was, with the reason: `Invalid` for none or all of the permits; the hold was lost, or the store failed
-    /// or cannot do it.
-    ///
-    /// # Blocking
-    /// Until the store has answered, or the hold has ended.
-    pub fn give_back(self, count: u32) -> Result<Self, ChangeError<Self>> {
-        let mode = match self.0.without(count) {
-            Ok(mode) => mode,
-            Err(invalid) => {
-                let reason = Box::new(AcquireError::from(invalid).into());
-                return Err(ChangeError { guard: self, reason });
-            }
-        };
-        let verdict = change(&self.0, mode);
-        self.0.changed(verdict, Self).map(Self)
-    }
-}
-
-lock_host::deref_guard!(Guard => lock_host::Proof);

@@ -1,208 +1,71 @@
 //! Waiting until a number of processes has arrived.
 
-use std::time::Duration;
-
-use lock_core::latch::{LatchError, LatchState, Request, Seen, Step, Watching};
 use lock_core::{BackendError, Moment, Operation};
-use lock_host::{NAP_MAX, NamedLatch, Wake, caught};
+use lock_host::{NAP_MAX, Wake, caught};
 
 use crate::driver::Driver;
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A latch by its name: it opens when as many have arrived as are expected. Made by [`Client::latch`](crate::Client::latch).
-///
-/// One process, the coordinator or a waiter, sets how many are expected with [`expect`](Self::expect). The others
-/// [`arrive`](Self::arrive) and need to know neither that number nor each other. They may arrive before the number is set.
-/// Callers of [`wait`](Self::wait) continue when all have arrived. The latch stays open until it is
-/// [`reset`](Self::reset) or its [`ttl`](Self::ttl) is over.
-///
-/// The store keeps the arrivals, so they survive the end of the processes that arrived and of those that wait. It does so for
-/// the latch's own ttl, an hour if not set; each arrival, count and reset re-arms it. A machine that restarts forgets the
-/// latches of its SQLite files.
-///
-/// A request that fails is repeated for up to 10 s, and counts once even if its first attempt was not answered. Waiters are
-/// woken by the store if it can push (Redis over a URL, memory); otherwise they look again, at least every quarter of a second.
-///
-/// **When not to use it.** A latch does not know who is alive: if a process dies before it arrives, the others wait until their
-/// limit. To let one process at a time do something, use a [`Mutex`](crate::Mutex). To hand out work or results, use a queue or
-/// a database. A quorum (`redlock://`) has no latches: each of its nodes would count on its own.
-///
-/// # Examples
-/// ```
-/// # mod leasehold { pub use lock_core::latch; }
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let store = lock_memory::MemoryStore::default();
-/// # let locks = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
-/// use std::time::Duration;
-/// use leasehold::latch::LatchError;
-///
-/// let loaded = locks.latch("load:2026-11-22");
-/// loaded.expect(3)?; // the coordinator
-/// for shard in ["shard-1", "shard-2"] {
-///     loaded.arrive_as(shard)?; // in other processes; a shard that is loaded again counts once
-/// }
-/// match loaded.wait_for(Duration::from_millis(10)) {
-///     Err(error @ LatchError::TimedOut { .. }) => assert_eq!(error.missing(), Some(1)),
-///     other => other?,
-/// }
-/// loaded.arrive_as("shard-3")?;
-/// loaded.wait()?;
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-#[must_use = "a latch does nothing until it is used"]
-pub struct Latch(pub(crate) NamedLatch<Driver>);
+lock_host::latch! {
+    [] []
 
-impl Latch {
-    /// Sets how long the store keeps the latch after the latest arrival, count or reset: 100 ms to 365 days, an hour if not set.
+    /// # Examples
+    /// ```
+    /// # mod leasehold { pub use lock_core::latch; }
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let locks = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// use std::time::Duration;
+    /// use leasehold::latch::LatchError;
     ///
-    /// A request never shortens the time that is left. When it is over, arrivals and count are forgotten.
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.0.set_ttl(ttl);
-        self
-    }
+    /// let loaded = locks.latch("load:2026-11-22");
+    /// loaded.expect(3)?; // the coordinator
+    /// for shard in ["shard-1", "shard-2"] {
+    ///     loaded.arrive_as(shard)?; // in other processes; a shard that is loaded again counts once
+    /// }
+    /// match loaded.wait_for(Duration::from_millis(10)) {
+    ///     Err(error @ LatchError::TimedOut { .. }) => assert_eq!(error.missing(), Some(1)),
+    ///     other => other?,
+    /// }
+    /// loaded.arrive_as("shard-3")?;
+    /// loaded.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    struct Latch;
 
-    /// Sets how many arrivals are expected: 1 to 100,000. The same number again changes nothing.
-    ///
-    /// A request that was not answered is repeated for up to 10 s. If the latch is reset meanwhile, the number may be set for the
-    /// new generation too. So reset a latch only after the calls that set its number have returned.
-    ///
-    /// # Errors
-    /// `OtherCount` if another number is set for this generation, which stays; `Invalid` for an invalid number, name or ttl;
-    /// `Backend` if the store failed or has no latches; `Closed` if this client was closed.
-    ///
     /// # Blocking
     /// Until the store has answered; for at most 10 s and an operation timeout.
-    pub fn expect(&self, count: u32) -> Result<LatchState, LatchError> {
-        let call = self.0.call(Bell::default())?;
-        let (request, count) = call.expectation(count)?;
-        call.expected(count, insist(&call, &request)?)
-    }
+    fn expect;
 
-    /// Arrives, as somebody who has not arrived before: each call counts.
-    ///
-    /// Returns the latch as it is then. Once it is open, later arrivals are not counted.
-    ///
-    /// # Errors
-    /// `Invalid` for an invalid name or ttl; `Backend` if the store failed or has no latches; its effect says whether the
-    /// arrival may have been counted; `Closed` if this client was closed.
-    ///
     /// # Blocking
     /// As [`expect`](Self::expect).
-    pub fn arrive(&self) -> Result<LatchState, LatchError> {
-        self.arrive_with(None)
-    }
+    fn arrive;
 
-    /// Arrives under an id of 1 to 200 bytes, such as the name of a part of the work. An id counts once in each generation,
-    /// whichever process arrives under it.
-    ///
-    /// # Errors
-    /// As [`arrive`](Self::arrive), and `Invalid` for an invalid id.
-    ///
     /// # Blocking
     /// As [`expect`](Self::expect).
-    pub fn arrive_as(&self, id: &str) -> Result<LatchState, LatchError> {
-        self.arrive_with(Some(id))
-    }
+    fn arrive_as;
 
-    fn arrive_with(&self, id: Option<&str>) -> Result<LatchState, LatchError> {
-        let call = self.0.call(Bell::default())?;
-        let request = call.arrival(id)?;
-        call.stored(insist(&call, &request)?)
-    }
-
-    /// How many are missing. `None` if nobody has said yet how many are expected.
-    ///
-    /// # Errors
-    /// As [`arrive`](Self::arrive).
-    ///
     /// # Blocking
     /// As [`expect`](Self::expect).
-    pub fn remaining(&self) -> Result<Option<u32>, LatchError> {
-        Ok(self.state()?.and_then(|state| state.missing()))
-    }
+    fn remaining;
 
-    /// The latch as it is now. `None` if nobody has used it, or its ttl is over.
-    ///
-    /// # Errors
-    /// As [`arrive`](Self::arrive).
-    ///
     /// # Blocking
     /// As [`expect`](Self::expect).
-    pub fn state(&self) -> Result<Option<LatchState>, LatchError> {
-        let call = self.0.call(Bell::default())?;
-        Ok(insist(&call, &call.look(Watching::Unwanted))?.state)
-    }
+    fn state;
 
-    /// Waits until all that are expected have arrived, however long that takes.
-    ///
-    /// The wait is for the first generation that it sees, the present one if there is one.
-    ///
-    /// # Errors
-    /// `Reset` if that generation was reset before it was complete; `Expired` if the ttl of the latch passed; `Invalid` for an
-    /// invalid name or ttl; `Backend` for errors that are permanent, or if the store has no latches; `Closed` if this client
-    /// was closed.
-    ///
     /// # Blocking
     /// Until all have arrived, or the client is closed.
-    pub fn wait(&self) -> Result<(), LatchError> {
-        self.wait_until(None)
-    }
+    fn wait;
 
-    /// The same, but waits for at most this time. With a time of zero, it looks once.
-    ///
-    /// # Errors
-    /// `TimedOut` when the time is over, which says how many are missing; those of [`wait`](Self::wait); `Backend` if the
-    /// store did not answer at the end.
-    ///
     /// # Blocking
     /// For at most this time and two operation timeouts.
-    pub fn wait_for(&self, limit: Duration) -> Result<(), LatchError> {
-        self.wait_until(Some(limit))
-    }
+    fn wait_for;
 
-    fn wait_until(&self, limit: Option<Duration>) -> Result<(), LatchError> {
-        let call = self.0.call(Bell::default())?;
-        let (mut wait, look) = (call.wait(limit)?, call.look(Watching::Wanted));
-        loop {
-            let driver = call.driver()?;
-            let asked_at = call.now();
-            match wait.step(asked_at) {
-                Step::End(end) => return end,
-                Step::Look => {
-                    let answer = ask(driver, &look, &call)?;
-                    wait.looked(asked_at, call.now(), answer);
-                }
-                Step::Sleep(until) => {
-                    sleep(&call, until);
-                    wait.hear(call.now());
-                }
-            }
-        }
-    }
-
-    /// Begins a new generation: arrivals and count of the present one are forgotten, and do not count for the new one.
-    ///
-    /// Those who wait for the old generation continue if it was complete, and otherwise get the error `Reset`. If several call
-    /// this at the same time, one new generation begins. A latch that nobody has used needs no reset.
-    ///
-    /// # Errors
-    /// As [`arrive`](Self::arrive).
-    ///
     /// # Blocking
     /// Until the store has answered two requests, each as in [`expect`](Self::expect).
-    pub fn reset(&self) -> Result<(), LatchError> {
-        let call = self.0.call(Bell::default())?;
-        // Repeating it ends no later generation, because it names the one to end.
-        if let Some(state) = insist(&call, &call.look(Watching::Unwanted))?.state {
-            insist(&call, &call.reset(&state))?;
-        }
-        Ok(())
-    }
+    fn reset;
 }
-
-type Call<'a> = lock_host::LatchCall<'a, Driver, Bell>;
 
 /// What a thread sleeps on.
 #[derive(Default)]
@@ -231,17 +94,6 @@ impl Wake for Bell {
 fn ask(driver: &Driver, request: &Request, call: &Call<'_>) -> Result<Result<Seen, BackendError>, LatchError> {
     let latches = driver.backend.latch()?;
     Ok(caught(Operation::Latch, || latches.ask(request, call.within())))
-}
-
-/// Repeats a request until the store has answered.
-fn insist(call: &Call<'_>, request: &Request) -> Result<Seen, LatchError> {
-    let mut repeat = call.repeat()?;
-    loop {
-        match ask(call.driver()?, request, call)? {
-            Ok(seen) => return Ok(seen),
-            Err(error) => sleep(call, repeat.failed(call.now(), error)?),
-        }
-    }
 }
 
 /// Sleeps until this moment, or until the latch may have changed.

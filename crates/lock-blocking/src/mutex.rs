@@ -1,79 +1,50 @@
 //! A lock by its name, and how to hold it.
 
 use lock_core::{AcquireError, Busy, Refusal};
-use lock_host::{Asking, CancelToken, Exclusive, Held, Lock, Permits, Shared, WhileHeldError, counted};
+use lock_host::{Asking, CancelToken, Held, WhileHeldError, counted};
 
 use crate::driver::{Driver, verdict};
 use crate::guard::{Guard, PermitGuard};
 use crate::threads::Threads;
 
-/// A lock by its name, and how to hold it: a [`Mutex`] or a [`Semaphore`].
-///
-/// No request is sent before [`acquire`](Self::acquire) or another method that acquires, which also reports an invalid
-/// name or option. It can be acquired any number of times.
-#[derive(Debug)]
-#[must_use = "a lock does nothing until it is acquired"]
-pub struct NamedLock<M = Exclusive>(pub(crate) Lock<Driver, M>);
+lock_host::kinds! {
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// let catalog = client.rw_lock("catalog");
+    /// let (one, two) = (catalog.read().acquire()?, catalog.read().acquire()?);
+    /// assert!(catalog.write().try_acquire()?.is_none());
+    /// one.release()?;
+    /// let writer = two.try_upgrade()?; // the only reader; otherwise it stays one, in the error
+    /// let reader = writer.downgrade()?; // no other writer gets in between
+    /// reader.release()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ReadLock
 
-/// A lock that one holds at a time. Made by [`Client::mutex`](crate::Client::mutex).
-pub type Mutex = NamedLock<Exclusive>;
-
-/// The side of the readers of an [`RwLock`].
-///
-/// Readers of one client share a lease, so a reader that joins others costs no request while the store has said within
-/// 20 ms that nobody waits. The lease has the ttl of its first reader.
-///
-/// # Examples
-/// ```
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let store = lock_memory::MemoryStore::default();
-/// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
-/// let catalog = client.rw_lock("catalog");
-/// let (one, two) = (catalog.read().acquire()?, catalog.read().acquire()?);
-/// assert!(catalog.write().try_acquire()?.is_none());
-/// one.release()?;
-/// let writer = two.try_upgrade()?; // the only reader; otherwise it stays one, in the error
-/// let reader = writer.downgrade()?; // no other writer gets in between
-/// reader.release()?;
-/// # Ok(())
-/// # }
-/// ```
-///
-/// # When not to use it
-/// If most holders write, or hold for a moment only, a [`Mutex`] is simpler and just as fast: readers have to tell the store of
-/// themselves as well. A reader that only needs one consistent snapshot is better served by the database's own.
-pub type ReadLock = NamedLock<Shared>;
-
-/// A lock that as many hold at a time as it has permits. Made by [`Client::semaphore`](crate::Client::semaphore).
-///
-/// Each permit is a slot with a number, which no other living holder has, and with fencing tokens of its own. The permits of
-/// a holder that dies come back when its ttl is over. Requests are served in the order in which they came, also large ones.
-///
-/// # Examples
-/// ```
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let store = lock_memory::MemoryStore::default();
-/// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
-/// let gpus = client.semaphore("gpu", 4);
-/// let guard = gpus.acquire()?;
-/// println!("use GPU {}", guard.slot()); // 0 to 3, and nobody else has it
-/// let two = gpus.acquire_many(2)?;
-/// for (slot, token) in two.tokens() {
-///     println!("GPU {slot} can refuse tokens below {token}");
-/// }
-/// assert!(gpus.try_acquire_many(2)?.is_none());
-/// # Ok(())
-/// # }
-/// ```
-///
-/// # When not to use it
-/// A semaphore limits how many hold at a time, and not how often: for requests per second, use a rate limiter. Permits within
-/// one process are cheaper from a semaphore of that process.
-pub type Semaphore = NamedLock<Permits>;
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// let gpus = client.semaphore("gpu", 4);
+    /// let guard = gpus.acquire()?;
+    /// println!("use GPU {}", guard.slot()); // 0 to 3, and nobody else has it
+    /// let two = gpus.acquire_many(2)?;
+    /// for (slot, token) in two.tokens() {
+    ///     println!("GPU {slot} can refuse tokens below {token}");
+    /// }
+    /// assert!(gpus.try_acquire_many(2)?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    Semaphore
+}
 
 impl<M> NamedLock<M> {
-    lock_host::option_setters!();
-
     /// Waits for the lock.
     ///
     /// # Errors
@@ -163,8 +134,6 @@ impl<M> NamedLock<M> {
         asking.tried(take_turn(&asking).map(Guard))
     }
 
-    lock_host::lock_queries!();
-
     /// Waits for the lock, works while it is held, and releases it.
     ///
     /// A thread cannot be stopped from outside, so long work should call [`Guard::check`](lock_host::Proof::check)
@@ -241,22 +210,13 @@ impl Semaphore {
     }
 }
 
-// Not derived: the clone of a lock needs no clone of its marker.
-impl<M> Clone for NamedLock<M> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
 /// Waits for a turn, for a guard of any kind.
 fn take_turn<M>(asking: &Asking<'_, Driver, M>) -> Result<Held<Driver, M>, Refusal> {
     loop {
         let (turn, ()) = asking.join(Threads::begin);
-        let hold = verdict(turn.site(), turn.id())?;
-        if let Some(held) = asking.held(turn, hold) {
-            return Ok(held);
+        let verdict = verdict(turn.site(), turn.id());
+        if let Some(held) = asking.held(turn, verdict) {
+            return held;
         }
     }
 }
-
-lock_host::kinds!();

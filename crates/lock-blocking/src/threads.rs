@@ -155,11 +155,14 @@ impl Threads {
         self.pending.iter().map(|action| (action.id, action.within)).chain(self.running.iter().copied())
     }
 
-    /// Wakes a thread that waits for its turn, unless all are awake.
-    pub(crate) fn wake_a_waiter(&mut self) {
-        let waits =
-            |thread: &&mut Box<Thread>| thread.presence == Presence::Asleep && matches!(thread.part, Part::Waits);
-        if let Some(thread) = self.by_turn.values_mut().find(waits) {
+    /// Wakes a thread that will run a pending claim, unless all such threads are awake.
+    pub(crate) fn wake_for_claims(&mut self) {
+        let claims = self.pending.iter().map(|action| &action.request);
+        let claims = claims.filter(|request| matches!(request, Request::Acquire(_)));
+        let sleeps = |thread: &&mut Box<Thread>| {
+            thread.presence == Presence::Asleep && claims.clone().any(|claim| thread.runs(claim))
+        };
+        if let Some(thread) = self.by_turn.values_mut().find(sleeps) {
             thread.presence = Presence::Here;
             thread.ring();
         }

@@ -62,6 +62,8 @@ pub struct Hold {
     lost: OnceLock<LossReason>,
     /// Whether its guard has ended it.
     given_up: AtomicBool,
+    /// The same turn under the lease that has replaced this one.
+    next: OnceLock<Arc<Self>>,
 }
 
 impl Hold {
@@ -70,7 +72,8 @@ impl Hold {
     pub fn new(lease: Arc<Lease>, token: FencingToken, valid_until: Moment, hold_until: Option<Moment>) -> Self {
         let (valid_until, over, lost) =
             (AtomicU64::new(valid_until.as_nanos()), AtomicBool::new(false), OnceLock::new());
-        Self { lease, token, valid_until, hold_until, over, lost, given_up: AtomicBool::new(false) }
+        let (given_up, next) = (AtomicBool::new(false), OnceLock::new());
+        Self { lease, token, valid_until, hold_until, over, lost, given_up, next }
     }
 
     /// The lease that the turn is under.
@@ -146,8 +149,32 @@ impl Hold {
         self.given_up.store(true, Ordering::Release);
     }
 
+    /// What the turn has come to: this hold, unless its lease was replaced.
+    pub fn latest(&self) -> &Self {
+        let mut latest = self;
+        while let Some(next) = latest.next.get() {
+            latest = next;
+        }
+        latest
+    }
+
+    /// Notes that the turn goes on under another lease.
+    pub(crate) fn go_on_as(&self, next: Arc<Self>) {
+        _ = self.next.set(next);
+    }
+
     fn loss(&self, reason: LossReason) -> Lost {
         Lost { name: self.lease.name.clone(), token: self.token, reason }
+    }
+}
+
+impl Drop for Hold {
+    /// One after the other: a guard may have changed its mode any number of times while a watch kept its first hold.
+    fn drop(&mut self) {
+        let mut next = self.next.take();
+        while let Some(hold) = next {
+            next = Arc::into_inner(hold).and_then(|mut hold| hold.next.take());
+        }
     }
 }
 
@@ -192,6 +219,18 @@ mod tests {
         assert_eq!(hold.check(Moment::from_nanos(0)).unwrap_err().reason, LossReason::NotHeld);
         assert_eq!(hold.lost().unwrap().reason, LossReason::NotHeld);
         assert_eq!(hold.remaining(Moment::from_nanos(0)), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_turn_that_has_changed_its_lease_any_number_of_times_is_found_from_its_first_hold() {
+        let mut chain = Arc::new(hold(Some(150)));
+        for _ in 0..200_000 {
+            let earlier = Arc::new(hold(None));
+            earlier.go_on_as(chain);
+            chain = earlier;
+        }
+        assert_eq!(chain.latest().hold_until, Some(Moment::from_nanos(150)));
+        drop(chain);
     }
 
     #[test]

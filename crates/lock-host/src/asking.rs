@@ -85,14 +85,17 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         (turn, begun)
     }
 
-    /// Checks the hold of an admitted turn one last time. `None` if this process was suspended for so long that the hold
-    /// has ended; then join the line again.
-    pub fn held(&self, mut turn: Turn<D>, hold: Arc<Hold>) -> Option<Held<D, M>> {
+    /// What a turn has come to by the station's verdict. `None` if this process was suspended for so long that the hold has
+    /// already ended; then join the line again.
+    pub fn held(&self, mut turn: Turn<D>, verdict: Result<Arc<Hold>, Refusal>) -> Option<Result<Held<D, M>, Refusal>> {
         turn.watch = None;
-        let held = Held::new(turn, hold, Arc::clone(self.stations));
+        let held = match verdict {
+            Ok(hold) => Held::new(turn, hold, Arc::clone(self.stations)),
+            Err(refusal) => return Some(Err(refusal)),
+        };
         held.check().ok()?;
         self.acquisition.succeeded(held.fencing_token());
-        Some(held)
+        Some(Ok(held))
     }
 
     /// What a call that waits returns.
@@ -147,7 +150,7 @@ mod tests {
             grant(turn.site(), claim(turn.site()), 7);
             let hold = turn.site().lock().waiters.here[&turn.id()].clone().unwrap();
             clock.advance(pause);
-            assert_eq!(asking.held(turn, hold).is_some(), pause.is_zero());
+            assert_eq!(asking.held(turn, Ok(hold)).is_some(), pause.is_zero());
             assert!(asking.site.lock().waiters.here.is_empty(), "the turn is left");
         }
     }

@@ -9,7 +9,7 @@
 //!   wait), `site` (a station with its waiters).
 //! - One hold: `turn`, `proof`, `inquiry` (a request to the store about it).
 //! - One latch: `named_latch` (its name and ttl, and a call about it), `sleepers` (who sleeps until it may have changed).
-//! - `macros`: methods that the types of both facades have.
+//! - `macros`, `guard_macros`, `latch_macro`: what the types of both facades have in common.
 //! - Observing: `observer` and `outcome` (what is told), `diary` (from a station's inputs and outputs), `watch` (to whom), `locked` (when:
 //!   once the site is unlocked), `traced` (to `tracing`, where that feature is on; else `untraced`).
 //! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
@@ -23,10 +23,12 @@ mod cancel;
 mod clock;
 mod diary;
 mod errors;
+mod guard_macros;
 mod host;
 mod inquiry;
 mod keeping;
 mod kinds;
+mod latch_macro;
 mod lock;
 mod locked;
 mod macros;

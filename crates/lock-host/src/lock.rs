@@ -20,8 +20,8 @@ use crate::turn::Held;
 /// The name of a lock and how to hold it, as a user gave them. Errors in them are reported when the lock is requested.
 pub struct Lock<D: Driver, M = Exclusive> {
     stations: Arc<Stations<D>>,
-    name: Result<LockName, Invalid>,
-    mode: Result<Mode, Invalid>,
+    /// Its name, and what it is wanted for.
+    wanted: Result<(LockName, Mode), Invalid>,
     options: LockOptions,
     marker: PhantomData<fn() -> M>,
 }
@@ -49,15 +49,15 @@ impl<D: Driver> Lock<D, Permits> {
     /// The same semaphore, for this many permits.
     #[must_use]
     pub fn with_count(&self, count: u32) -> Self {
-        let mode = self.mode.clone().and_then(|mode| mode.with_count(count));
-        Self { mode, ..self.clone() }
+        let wanted = self.wanted.clone().and_then(|(name, mode)| Ok((name, mode.with_count(count)?)));
+        Self { wanted, ..self.clone() }
     }
 }
 
 impl<D: Driver, M> Lock<D, M> {
     fn in_mode(stations: &Arc<Stations<D>>, name: &str, mode: Result<Mode, Invalid>) -> Self {
-        let (name, options) = (name.parse(), LockOptions::default());
-        Self { stations: Arc::clone(stations), name, mode, options, marker: PhantomData }
+        let wanted = name.parse().and_then(|name| Ok((name, mode?)));
+        Self { stations: Arc::clone(stations), wanted, options: LockOptions::default(), marker: PhantomData }
     }
 
     /// Replaces all options.
@@ -76,10 +76,10 @@ impl<D: Driver, M> Lock<D, M> {
     /// `Invalid` for an invalid name or option; `Backend` if the system's random source fails.
     pub fn ask(&self) -> Result<Asking<'_, D, M>, AcquireError> {
         self.options.validate()?;
-        let (name, mode) = (self.name.as_ref().map_err(Clone::clone)?, self.mode.clone()?);
+        let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
         let note = note(&self.options.why)?;
         let site = self.stations.site(name, mode.name_kind()).map_err(no_randomness)?;
-        Ok(Asking::new(&self.stations, site, name, mode, &self.options, note))
+        Ok(Asking::new(&self.stations, site, name, *mode, &self.options, note))
     }
 
     /// The lock as a part of something larger. `locate` asks the store where it keeps the lock.
@@ -100,7 +100,7 @@ impl<D: Driver, M> Lock<D, M> {
     /// `Invalid` for an invalid name or option.
     pub fn identity(&self) -> Result<(ClientId, LockName), Invalid> {
         self.options.validate()?;
-        let name = self.name.as_ref().map_err(Clone::clone)?;
+        let (name, _) = self.wanted.as_ref().map_err(Clone::clone)?;
         Ok((ClientId::of(&self.stations), name.clone()))
     }
 
@@ -115,24 +115,22 @@ impl<D: Driver, M> Lock<D, M> {
     }
 
     fn site(&self) -> Option<Arc<Site<D>>> {
-        self.stations.find(self.name.as_ref().ok()?, self.mode.as_ref().ok()?.name_kind())
+        let (name, mode) = self.wanted.as_ref().ok()?;
+        self.stations.find(name, mode.name_kind())
     }
 }
 
 impl<D: Driver, M> Clone for Lock<D, M> {
     fn clone(&self) -> Self {
-        let (name, mode, options) = (self.name.clone(), self.mode.clone(), self.options.clone());
-        Self { stations: Arc::clone(&self.stations), name, mode, options, marker: PhantomData }
+        let (wanted, options) = (self.wanted.clone(), self.options.clone());
+        Self { stations: Arc::clone(&self.stations), wanted, options, marker: PhantomData }
     }
 }
 
 impl<D: Driver, M> fmt::Debug for Lock<D, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lock")
-            .field("name", &self.name)
-            .field("mode", &self.mode)
-            .field("options", &self.options)
-            .finish_non_exhaustive()
+        let (wanted, options) = (&self.wanted, &self.options);
+        f.debug_struct("Lock").field("wanted", wanted).field("options", options).finish_non_exhaustive()
     }
 }
 

@@ -107,10 +107,59 @@ macro_rules! lock_queries {
     };
 }
 
-/// A read-write lock, and what its guards and those of a semaphore know beyond a hold.
+/// Locks of all kinds, each by its name, with the facade's examples of two of them; and what the guards of a semaphore know
+/// beyond a hold. The facade adds how it acquires them.
 #[macro_export]
 macro_rules! kinds {
-    () => {
+    ($(#[$read:meta])* ReadLock $(#[$permits:meta])* Semaphore) => {
+        /// A lock by its name, and how to hold it: a [`Mutex`] or a [`Semaphore`].
+        ///
+        /// No request is sent before [`acquire`](Self::acquire) or another method that acquires, which also reports an invalid
+        /// name or option. It can be acquired any number of times.
+        #[derive(Debug)]
+        #[must_use = "a lock does nothing until it is acquired"]
+        pub struct NamedLock<M = $crate::Exclusive>(pub(crate) $crate::Lock<Driver, M>);
+
+        /// A lock that one holds at a time. Made by [`Client::mutex`](crate::Client::mutex).
+        pub type Mutex = NamedLock<$crate::Exclusive>;
+
+        /// The side of the readers of an [`RwLock`].
+        ///
+        /// Readers of one client share a lease, so a reader that joins others costs no request while the store has said within
+        /// 20 ms that nobody waits. The lease has the ttl of its first reader.
+        ///
+        $(#[$read])*
+        ///
+        /// # When not to use it
+        /// If most holders write, or hold for a moment only, a [`Mutex`] is simpler and just as fast: readers have to tell the store of
+        /// themselves as well. A reader that only needs one consistent snapshot is better served by the database's own.
+        pub type ReadLock = NamedLock<$crate::Shared>;
+
+        /// A lock that as many hold at a time as it has permits. Made by [`Client::semaphore`](crate::Client::semaphore).
+        ///
+        /// Each permit is a slot with a number, which no other living holder has, and with fencing tokens of its own. The permits of
+        /// a holder that dies come back when its ttl is over. Requests are served in the order in which they came, also large ones.
+        ///
+        $(#[$permits])*
+        ///
+        /// # When not to use it
+        /// A semaphore limits how many hold at a time, and not how often: for requests per second, use a rate limiter. Permits within
+        /// one process are cheaper from a semaphore of that process.
+        pub type Semaphore = NamedLock<$crate::Permits>;
+
+        impl<M> NamedLock<M> {
+            $crate::option_setters!();
+
+            $crate::lock_queries!();
+        }
+
+        // Not derived: the clone of a lock needs no clone of its marker.
+        impl<M> Clone for NamedLock<M> {
+            fn clone(&self) -> Self {
+                Self(self.0.clone())
+            }
+        }
+
         /// A lock that many read under or one writes under. Made by [`Client::rw_lock`](crate::Client::rw_lock).
         ///
         /// Readers and writers are served in the order in which they came, so that neither starve. A second read of the same task
@@ -149,102 +198,6 @@ macro_rules! kinds {
             /// earlier holder. Tokens of different slots say nothing about each other.
             pub fn tokens(&self) -> impl Iterator<Item = (u32, ::lock_core::FencingToken)> {
                 self.0.tokens()
-            }
-        }
-    };
-}
-
-/// Makes a guard, which is a tuple struct, deref to a target that its field derefs to.
-#[macro_export]
-macro_rules! deref_guard {
-    ($guard:ident => $target:ty) => {
-        impl<M> ::std::ops::Deref for $guard<M> {
-            type Target = $target;
-
-            fn deref(&self) -> &$target {
-                &self.0
-            }
-        }
-    };
-}
-
-/// A guard with clones, beside the guard that it is made of. The facade adds how the last clone is released.
-#[macro_export]
-macro_rules! shared_guard {
-    ($guard:ident) => {
-        /// A guard with clones: the lock is held until the last of them is dropped or released.
-        ///
-        #[doc = concat!("Made by [`", stringify!($guard), "::share`], and used like the [`", stringify!($guard), "`].")]
-        /// All clones have the same fencing token, so the protected resource cannot tell them apart.
-        ///
-        #[doc = concat!(
-            "A clone that waits in [`lost`](", stringify!($guard), "::lost) keeps the lock held as well. A [`watch`](",
-            stringify!($guard), "::watch) does not: it ends with the last clone."
-        )]
-        #[must_use = "the lock is released when the last clone is dropped"]
-        #[derive(Debug)]
-        pub struct SharedGuard<M = $crate::Exclusive>(::std::sync::Arc<$guard<M>>);
-
-        impl<M> $guard<M> {
-            /// Makes a guard that can be cloned, for instance to give one to each of several tasks or threads.
-            pub fn share(self) -> SharedGuard<M> {
-                SharedGuard(::std::sync::Arc::new(self))
-            }
-        }
-
-        // Not derived: the clone of a guard needs no clone of its marker.
-        impl<M> Clone for SharedGuard<M> {
-            fn clone(&self) -> Self {
-                Self(::std::sync::Arc::clone(&self.0))
-            }
-        }
-
-        impl<M> SharedGuard<M> {
-            /// Acquires the lock again, for a part of the work that needs it as well: a clone of this guard, if the lock is
-            /// still held. Local and cheap; the store is not asked.
-            ///
-            /// # Errors
-            /// `Lost`, with the reason.
-            pub fn again(&self) -> Result<Self, ::lock_core::Lost> {
-                self.check().map(|()| self.clone())
-            }
-
-            /// The guard, if this is the last clone of it. A clone before the last one only tells whether the lock is held.
-            fn last(self) -> Result<Option<$guard<M>>, ::lock_core::Lost> {
-                let checked = self.check();
-                match ::std::sync::Arc::into_inner(self.0) {
-                    Some(guard) => Ok(Some(guard)),
-                    None => checked.map(|()| None),
-                }
-            }
-        }
-
-        $crate::deref_guard!(SharedGuard => $guard<M>);
-    };
-}
-
-/// The watch of a hold, and how a guard makes one, with the facade's documentation of that. The facade adds how it waits.
-#[macro_export]
-macro_rules! loss_watch {
-    ($(#[$docs:meta])* $guard:ident) => {
-        impl<M> $guard<M> {
-            $(#[$docs])*
-            pub fn watch(&self) -> LossWatch {
-                LossWatch(self.0.downgrade())
-            }
-        }
-
-        /// Waits for the loss of a hold, and does not keep the lock.
-        #[doc = concat!("Made by [`", stringify!($guard), "::watch`](crate::", stringify!($guard), "::watch).")]
-        ///
-        /// It keeps neither the lock nor the client alive, so it can be kept for any time, and cloned into any task or thread.
-        #[derive(Clone, Debug)]
-        pub struct LossWatch(pub(crate) $crate::WeakHeld<Driver>);
-
-        impl LossWatch {
-            /// Whether the hold has ended: it was lost, or its guard was dropped or is being released.
-            pub fn has_ended(&self) -> bool {
-                self.0.has_ended()
             }
         }
     };

@@ -171,13 +171,15 @@ impl<D: Driver> Held<D, Permits> {
     ///
     /// # Errors
     /// `Invalid` for none and for all of them.
-    pub fn without(&self, count: u32) -> Result<Mode, Invalid> {
+    pub fn without(&self, count: u32) -> Result<Mode, Refusal> {
         let mode = self.hold().lease().terms.mode;
-        if (1..mode.count()).contains(&count) {
-            return mode.with_count(mode.count() - count);
-        }
-        let problem = format!("{} are held", mode.count());
-        Err(Invalid::new("number of permits", count, problem, "give back some of them, or release the guard"))
+        let left = if (1..mode.count()).contains(&count) {
+            mode.with_count(mode.count() - count)
+        } else {
+            let problem = format!("{} are held", mode.count());
+            Err(Invalid::new("number of permits", count, problem, "give back some of them, or release the guard"))
+        };
+        left.map_err(|invalid| Refusal::Error(invalid.into()))
     }
 }
 
@@ -210,24 +212,30 @@ impl<D: Driver> WeakHeld<D> {
         self.turn
     }
 
+    /// What the station knows of the hold, which may have changed its mode since.
+    fn hold(&self) -> &Hold {
+        self.hold.latest()
+    }
+
     /// Why the hold was lost, if it was.
     pub fn lost(&self) -> Option<Lost> {
-        self.hold.lost()
+        self.hold().lost()
     }
 
     /// Whether the hold was lost, or its guard has ended it.
     pub fn has_ended(&self) -> bool {
-        self.hold.lost().is_some() || self.hold.is_given_up() || self.site.strong_count() == 0
+        let hold = self.hold();
+        hold.lost().is_some() || hold.is_given_up() || self.site.strong_count() == 0
     }
 
     /// How the hold stands. At the deadline this ticks the station, so that the hold is lost even if the alarms
     /// are late.
     pub fn standing(&self, site: &Site<D>) -> Standing {
-        let remaining = || self.hold.remaining(site.ports().clock.now());
+        let remaining = || self.hold().remaining(site.ports().clock.now());
         if !self.has_ended() && remaining().is_zero() {
             site.handle(Input::Tick);
         }
-        match self.hold.lost() {
+        match self.hold().lost() {
             Some(lost) => Standing::Lost(lost),
             None if self.has_ended() => Standing::GivenUp,
             None => Standing::Held(remaining()),
@@ -243,7 +251,10 @@ impl<D: Driver> Clone for WeakHeld<D> {
 
 impl<D: Driver> fmt::Debug for WeakHeld<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = &self.hold.lease().name;
-        f.debug_struct("WeakHeld").field("name", name).field("token", &self.hold.token()).finish_non_exhaustive()
+        let hold = self.hold();
+        f.debug_struct("WeakHeld")
+            .field("name", &hold.lease().name)
+            .field("token", &hold.token())
+            .finish_non_exhaustive()
     }
 }

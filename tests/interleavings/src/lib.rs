@@ -30,6 +30,8 @@ mod clock;
 mod diary;
 #[path = "../../../crates/lock-host/src/errors.rs"]
 mod errors;
+#[path = "../../../crates/lock-host/src/guard_macros.rs"]
+mod guard_macros;
 mod host;
 #[path = "../../../crates/lock-host/src/inquiry.rs"]
 mod inquiry;
@@ -37,6 +39,8 @@ mod inquiry;
 mod keeping;
 #[path = "../../../crates/lock-host/src/kinds.rs"]
 mod kinds;
+#[path = "../../../crates/lock-host/src/latch_macro.rs"]
+mod latch_macro;
 #[path = "../../../crates/lock-host/src/lock.rs"]
 mod lock;
 #[path = "../../../crates/lock-host/src/locked.rs"]

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lock_core::inspect::Entry;
 use lock_core::{LockName, Moment};
 use lock_host::{Clock, HostClock};
 use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
@@ -224,11 +225,12 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Refuses a lock that an enclosing run holds.
+    /// Refuses a lock that an enclosing run holds. What it holds as another kind is left to the store, whose error says so.
     fn refuse_nested(&self) -> Result<(), Failure> {
         let name = &self.wish.name;
+        let suits = |entry: &Entry| entry.holders.iter().all(|held| held.mode.suits(self.wish.mode));
         let held_above = self.held.mentions(name)
-            && Locks::shown(&self.store, name).iter().any(|entry| self.held.includes(name, entry));
+            && Locks::shown(&self.store, name).iter().any(|entry| suits(entry) && self.held.includes(name, entry));
         if !held_above {
             return Ok(());
         }

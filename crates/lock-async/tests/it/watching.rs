@@ -98,3 +98,30 @@ async fn a_watch_keeps_no_client_alive() {
     until(|| kept.strong_count() == 0).await;
     assert_eq!((told(task).await, watch.lost().await), (None, None));
 }
+
+/// The guard that is left holds under another lease, and the watch is of its turn.
+#[tokio::test]
+async fn a_watch_follows_a_guard_that_changes_its_mode() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let guard = client.mutex("a").acquire().await.unwrap();
+    let watch = guard.watch();
+    let task = waiting(&watch);
+    let reader = guard.downgrade().await.unwrap();
+    let writer = reader.try_upgrade().await.unwrap();
+    assert!(!watch.has_ended());
+    writer.release().await.unwrap();
+    assert_eq!(told(task).await, None);
+    assert!(watch.has_ended());
+}
+
+#[tokio::test]
+async fn a_watch_tells_of_the_loss_of_a_guard_that_has_changed_its_mode() {
+    let bench = Bench::new();
+    let guard = bench.client().mutex("a").max_hold(5 * SECOND).acquire().await.unwrap();
+    let task = waiting(&guard.watch());
+    let reader = guard.downgrade().await.unwrap();
+    bench.clock.advance(5 * SECOND);
+    let lost = told(task).await.unwrap();
+    assert_eq!((lost.reason, lost.token), (LossReason::MaxHold, reader.fencing_token()));
+}

@@ -3,6 +3,7 @@
 
 mod asking;
 mod cancelling;
+mod changing;
 mod holding;
 mod hung;
 mod keeping;

@@ -110,3 +110,29 @@ fn a_watch_keeps_no_client_alive() {
     until(|| kept.strong_count() == 0);
     assert_eq!((told(thread), watch.lost()), (None, None));
 }
+
+/// The guard that is left holds under another lease, and the watch is of its turn.
+#[test]
+fn a_watch_follows_a_guard_that_changes_its_mode() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let guard = client.mutex("a").acquire().unwrap();
+    let watch = guard.watch();
+    let thread = waiting(&watch);
+    let writer = guard.downgrade().unwrap().try_upgrade().unwrap();
+    assert!(!watch.has_ended());
+    writer.release().unwrap();
+    assert_eq!(told(thread), None);
+    assert!(watch.has_ended());
+}
+
+#[test]
+fn a_watch_tells_of_the_loss_of_a_guard_that_has_changed_its_mode() {
+    let bench = Bench::new();
+    let guard = bench.client().mutex("a").max_hold(5 * SECOND).acquire().unwrap();
+    let thread = waiting(&guard.watch());
+    let reader = guard.downgrade().unwrap();
+    bench.clock.advance(5 * SECOND);
+    let lost = told(thread).unwrap();
+    assert_eq!((lost.reason, lost.token), (LossReason::MaxHold, reader.fencing_token()));
+}

@@ -48,6 +48,12 @@ impl Replacement {
         self.unanswered_until.is_none_or(|until| until <= now)
     }
 
+    /// Whether the store surely has the old lease, if that is still valid: then it was renewed after the last claim could
+    /// arrive.
+    pub(super) fn never_happened(&self, now: Moment) -> bool {
+        self.unanswered_until.is_none_or(|until| until + self.terms.ttl.get() <= now)
+    }
+
     /// Whether this is the lease that was asked for. Of several slots, the first ones stay.
     pub(super) fn is_granted_by(&self, lease: &Lease, old: &Lease) -> bool {
         lease.owner == self.owner

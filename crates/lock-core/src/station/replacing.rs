@@ -111,7 +111,7 @@ impl Station {
                 return self.refuse_replacement(now, &replacement, Refusal::Busy { holder: Some(holder) });
             }
             Ok(Answer::Busy { .. }) => Effect::None,
-            Err(error) if error.effect() == Effect::None && replacement.unanswered_until.is_none() => {
+            Err(error) if error.effect() == Effect::None && replacement.never_happened(now) => {
                 return self.refuse_replacement(now, &replacement, Refusal::Error(error.into()));
             }
             Err(error) => error.effect(),
@@ -139,7 +139,7 @@ impl Station {
     fn go_on_under(&mut self, now: Moment, grant: Grant, replacement: &Replacement) {
         let is_old = |tenure: &Tenure| tenure.lease.owner == replacement.replaces;
         let Some(mut old) = self.tenures.take(is_old) else { return };
-        let Some(Turn { id, hold, note }) = old.turns.take(|_| true) else { return };
+        let Some(Turn { id, hold: before, note }) = old.turns.take(|_| true) else { return };
         let certainty = match replacement.unanswered_until {
             Some(_) => Certainty::Unknown,
             None => Certainty::Answered,
@@ -152,7 +152,8 @@ impl Station {
         }
         let mut tenure = self.keep(grant, certainty);
         tenure.passes = old.passes;
-        let hold = tenure.begin(now, id, token, note, hold.hold_until);
+        let hold = tenure.begin(now, id, token, note, before.hold_until);
+        before.go_on_as(Arc::clone(&hold));
         self.raise_floor(&tenure.lease, token);
         self.outbox.push_back(Output::Replaced { turn: id, result: Ok(hold) });
         self.tenures.push(tenure);

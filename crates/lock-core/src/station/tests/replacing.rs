@@ -149,6 +149,24 @@ fn a_refusal_is_final_once_no_earlier_claim_can_arrive() {
     assert!(rig.now.since(asked) > Duration::from_secs(60), "for the ttl that the new lease would have had");
 }
 
+/// Such as a full server, which renews leases and refuses everything else for hours.
+#[test]
+fn an_error_without_effect_is_final_once_the_old_lease_was_renewed_after_any_earlier_claim() {
+    let mut rig = replacing();
+    lost_reply(&mut rig);
+    let asked = rig.now;
+    let settled = loop {
+        rig.renewal(rig.now, renewed());
+        rig.wake();
+        if let [told] = &rig.fail(ErrorKind::Unavailable, Effect::None)[..] {
+            break told.clone();
+        }
+        assert!(rig.now.since(asked) < Duration::from_secs(180), "it is asked for without an end");
+    };
+    assert_eq!(settled, "replaced 1: error Unavailable, effect None");
+    assert!(rig.now.since(asked) > Duration::from_secs(120), "a claim may arrive in the first half of that");
+}
+
 #[test]
 fn an_error_without_effect_is_reported_at_once() {
     let mut rig = replacing();

@@ -1,0 +1,39 @@
+//! Which kind of lock `leasehold run` holds.
+
+use clap::Args;
+use lock_core::{Invalid, Mode};
+
+/// Who else may hold the lock at the same time.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct ModeArgs {
+    /// Hold the lock alone, as the writer of a read-write lock does; this is the default.
+    #[arg(short = 'x', long)]
+    exclusive: bool,
+    /// Hold the lock together with others that use this option: as readers.
+    ///
+    /// Readers and writers are served in the order in which they came.
+    #[arg(short, long)]
+    shared: bool,
+    /// Hold one of N slots of a semaphore: up to N commands run at the same time.
+    ///
+    /// The command receives the number of its slot, 0 to N-1, in LEASEHOLD_SLOT. All that use the name have to give the
+    /// same N; another N, or a lock of this name, is an error (exit code 78) while anybody holds it or waits for it.
+    #[arg(long, value_name = "N", value_parser = slots)]
+    slots: Option<Mode>,
+}
+
+impl ModeArgs {
+    /// The mode to ask for.
+    pub(crate) fn mode(&self) -> Mode {
+        self.slots.unwrap_or(if self.shared { Mode::Shared } else { Mode::Exclusive })
+    }
+}
+
+fn slots(text: &str) -> Result<Mode, Invalid> {
+    let limit = text.parse().map_err(|_| {
+        let problem = format!("it is not a whole number between 1 and {}", Mode::LIMIT_MAX);
+        Invalid::new("number of slots", text, problem, "say how many commands may run at the same time")
+    })?;
+    Mode::permits(1, limit)
+}

@@ -1,0 +1,166 @@
+//! The guards of both facades, and what is made of them, as far as it neither waits nor asks the store.
+
+/// Makes a guard, which is a tuple struct, deref to a target that its field derefs to.
+#[macro_export]
+macro_rules! deref_guard {
+    ($guard:ident => $target:ty) => {
+        impl<M> ::std::ops::Deref for $guard<M> {
+            type Target = $target;
+
+            fn deref(&self) -> &$target {
+                &self.0
+            }
+        }
+    };
+}
+
+/// The guards of all kinds of locks, and how they change, with the facade's own part of the documentation. `async` and `.await`
+/// are passed in, or nothing in their place. The facade adds what else asks the store, and a function `change`.
+#[macro_export]
+macro_rules! guards {
+    (
+        [$($async:tt)?] [$($await:tt)*]
+        $(#[$docs:meta])* struct $guard:ident;
+        $(#[$change:meta])* $(async)? fn change;
+    ) => {
+        $(#[$docs])*
+        #[must_use = "the lock is released when the guard is dropped"]
+        #[derive(Debug)]
+        pub struct $guard<M = $crate::Exclusive>(pub(crate) $crate::Held<Driver, M>);
+
+        /// A guard of a [`ReadLock`](crate::ReadLock). Its fencing token says that what is read is not older than that; a resource must
+        /// not record it as the token of a write.
+        pub type ReadGuard = $guard<$crate::Shared>;
+
+        /// A guard of a [`Semaphore`](crate::Semaphore).
+        pub type PermitGuard = $guard<$crate::Permits>;
+
+        $crate::deref_guard!($guard => $crate::Proof);
+
+        impl $guard<$crate::Exclusive> {
+            /// Goes on as a reader, in one step: no other writer gets in between, and it never waits for anybody.
+            ///
+            /// # Errors
+            /// The guard as it was, with the reason: the hold was lost, or the store failed or cannot do it.
+            ///
+            $(#[$change])*
+            pub $($async)? fn downgrade(self) -> Result<ReadGuard, $crate::ChangeError<Self>> {
+                let verdict = change(&self.0, ::lock_core::Mode::Shared)$($await)*;
+                self.0.changed(verdict, Self).map($guard)
+            }
+        }
+
+        impl $guard<$crate::Shared> {
+            /// Goes on as the writer, in one step, if nobody else reads. A writer that waits does not matter: it is passed. There is no
+            /// upgrade that waits, because two of them would wait for each other.
+            ///
+            /// # Errors
+            /// The guard as it was, with the reason: others read as well, the hold was lost, or the store failed or cannot do it.
+            ///
+            $(#[$change])*
+            pub $($async)? fn try_upgrade(self) -> Result<$guard, $crate::ChangeError<Self>> {
+                let verdict = change(&self.0, ::lock_core::Mode::Exclusive)$($await)*;
+                self.0.changed(verdict, Self).map($guard)
+            }
+        }
+
+        impl $guard<$crate::Permits> {
+            /// Gives back so many permits, those with the highest numbers, and holds the others under new tokens.
+            ///
+            /// # Errors
+            /// The guard as it was, with the reason: `Invalid` for none or all of the permits; the hold was lost, or the store failed
+            /// or cannot do it.
+            ///
+            $(#[$change])*
+            pub $($async)? fn give_back(self, count: u32) -> Result<Self, $crate::ChangeError<Self>> {
+                let verdict = match self.0.without(count) {
+                    Ok(mode) => change(&self.0, mode)$($await)*,
+                    Err(refusal) => Some(Err(refusal)),
+                };
+                self.0.changed(verdict, Self).map(Self)
+            }
+        }
+    };
+}
+
+/// A guard with clones, beside the guard that it is made of. The facade adds how the last clone is released.
+#[macro_export]
+macro_rules! shared_guard {
+    ($guard:ident) => {
+        /// A guard with clones: the lock is held until the last of them is dropped or released.
+        ///
+        #[doc = concat!("Made by [`", stringify!($guard), "::share`], and used like the [`", stringify!($guard), "`].")]
+        /// All clones have the same fencing token, so the protected resource cannot tell them apart.
+        ///
+        #[doc = concat!(
+            "A clone that waits in [`lost`](", stringify!($guard), "::lost) keeps the lock held as well. A [`watch`](",
+            stringify!($guard), "::watch) does not: it ends with the last clone."
+        )]
+        #[must_use = "the lock is released when the last clone is dropped"]
+        #[derive(Debug)]
+        pub struct SharedGuard<M = $crate::Exclusive>(::std::sync::Arc<$guard<M>>);
+
+        impl<M> $guard<M> {
+            /// Makes a guard that can be cloned, for instance to give one to each of several tasks or threads.
+            pub fn share(self) -> SharedGuard<M> {
+                SharedGuard(::std::sync::Arc::new(self))
+            }
+        }
+
+        // Not derived: the clone of a guard needs no clone of its marker.
+        impl<M> Clone for SharedGuard<M> {
+            fn clone(&self) -> Self {
+                Self(::std::sync::Arc::clone(&self.0))
+            }
+        }
+
+        impl<M> SharedGuard<M> {
+            /// Acquires the lock again, for a part of the work that needs it as well: a clone of this guard, if the lock is
+            /// still held. Local and cheap; the store is not asked.
+            ///
+            /// # Errors
+            /// `Lost`, with the reason.
+            pub fn again(&self) -> Result<Self, ::lock_core::Lost> {
+                self.check().map(|()| self.clone())
+            }
+
+            /// The guard, if this is the last clone of it. A clone before the last one only tells whether the lock is held.
+            fn last(self) -> Result<Option<$guard<M>>, ::lock_core::Lost> {
+                let checked = self.check();
+                match ::std::sync::Arc::into_inner(self.0) {
+                    Some(guard) => Ok(Some(guard)),
+                    None => checked.map(|()| None),
+                }
+            }
+        }
+
+        $crate::deref_guard!(SharedGuard => $guard<M>);
+    };
+}
+
+/// The watch of a hold, and how a guard makes one, with the facade's documentation of that. The facade adds how it waits.
+#[macro_export]
+macro_rules! loss_watch {
+    ($(#[$docs:meta])* $guard:ident) => {
+        impl<M> $guard<M> {
+            $(#[$docs])*
+            pub fn watch(&self) -> LossWatch {
+                LossWatch(self.0.downgrade())
+            }
+        }
+
+        /// Waits for the loss of a hold, and does not keep the lock.
+        #[doc = concat!("Made by [`", stringify!($guard), "::watch`](crate::", stringify!($guard), "::watch).")]
+        ///
+        /// It keeps neither the lock nor the client alive, so it can be kept for any time, and cloned into any task or thread.
+        #[derive(Clone, Debug)]
+        pub struct LossWatch(pub(crate) $crate::WeakHeld<Driver>);
+
+        impl LossWatch {
+            /// Whether the hold has ended: it was lost, or its guard was dropped or is being released.
+            pub fn has_ended(&self) -> bool {
+                self.0.has_ended()
+            }
+        }
+    };
+}
