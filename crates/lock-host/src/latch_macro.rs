@@ -54,6 +54,9 @@ macro_rules! latch {
 
             /// Sets how many arrivals are expected: 1 to 100,000. The same number again changes nothing.
             ///
+            /// A request that was not answered is repeated for up to 10 s. If the latch is reset meanwhile, the number may be set for the
+            /// new generation too. So reset a latch only after the calls that set its number have returned.
+            ///
             /// # Errors
             /// `OtherCount` if another number is set for this generation, which stays; `Invalid` for an invalid number, name or ttl;
             /// `Backend` if the store failed or has no latches; `Closed` if this client was closed.

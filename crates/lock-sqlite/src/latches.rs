@@ -22,7 +22,7 @@ const DROP_ARRIVALS: &str = "DELETE FROM arrivals WHERE name = :name AND generat
 const DROP_ALL_ARRIVALS: &str = "DELETE FROM arrivals WHERE name = :name";
 
 const HAS_ARRIVED: &str = "SELECT 1 FROM arrivals WHERE name = :name AND generation = :generation AND id = :id";
-/// In the generation before, which is the only other one that is stored. To look through all that is stored would read it row by row.
+/// In the generation before, the only other one that is stored. With `generation < :generation`, SQLite would read all its rows.
 const CAME_BEFORE: &str = "SELECT 1 FROM arrivals WHERE name = :name AND id = :id AND call = :call
     AND generation = (SELECT max(generation) FROM arrivals WHERE name = :name AND generation < :generation)";
 const ADD_ARRIVAL: &str = "INSERT INTO arrivals(name, generation, id, call) VALUES (:name, :generation, :id, :call)";

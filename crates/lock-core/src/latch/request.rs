@@ -105,7 +105,8 @@ impl Generation {
     }
 }
 
-/// A request about one latch. Each may be repeated if its outcome is unknown: it takes effect once.
+/// A request about one latch. Each may be repeated if its outcome is unknown: it takes effect once. The exception is
+/// a count that is repeated after a reset: it is also set for the new generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Which latch. A latch and a lock of the same name have nothing in common.
