@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use lock_blocking::{Guard, NamedLock};
+use leasehold::blocking::{Guard, NamedLock};
 use lock_core::{AcquireError, BackendError, FencingToken, Moment};
 use lock_host::{Clock, HostClock, Proof, ReleaseError, VerifyError};
 
-use crate::locks::{Patience, Wish};
+use crate::wish::{Patience, Wish};
 
 /// A lock of any kind.
 pub(crate) trait Lock {

@@ -19,6 +19,7 @@ use crate::hold::{Hold, Lock};
 use crate::log::Log;
 use crate::quorum::{Quorum, failure};
 use crate::store::Store;
+use crate::wish::{Patience, Wish};
 
 /// How long a store may take to show its locks.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
@@ -29,28 +30,6 @@ pub(crate) struct Locks {
     client: Client,
     quorum: Option<Quorum>,
     warnings: Vec<String>,
-}
-
-/// Which lock to ask for, and how.
-#[derive(Clone, Debug)]
-pub(crate) struct Wish {
-    pub(crate) name: LockName,
-    pub(crate) mode: Mode,
-    pub(crate) ttl: Ttl,
-    pub(crate) why: String,
-    pub(crate) patience: Patience,
-    pub(crate) busy_code: u8,
-}
-
-/// How long to wait for a lock.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Patience {
-    /// Not at all.
-    None,
-    /// At most this long.
-    Until(Duration),
-    /// Without limit.
-    Endless,
 }
 
 impl Locks {

@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod store;
 mod table;
+mod wish;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -76,7 +76,7 @@ async fn readers(locks: &leasehold::Client) -> Result<(), Box<dyn Error>> {
     let reader = catalog.read().wait(Duration::from_secs(5)).acquire().await?;
     let reader = match reader.try_upgrade().await {
         Ok(writer) => writer.downgrade().await?,
-        Err(unchanged) => unchanged.guard,
+        Err(unchanged) => unchanged.into_guard(),
     };
     reader.release().await?;
     Ok(())

@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_change_that_others_prevent_says_what_was_not_done_and_who_prevents_it() {
         let busy = Busy { name: "a".parse().unwrap(), holder: None };
-        let error = ChangeError { guard: (), reason: Box::new(busy.into()) };
+        let error = ChangeError::new((), busy.into());
         assert_eq!(error.to_string(), "the hold was not changed: the lock \"a\" is held by somebody as well");
     }
 }

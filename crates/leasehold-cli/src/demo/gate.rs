@@ -14,7 +14,8 @@ use super::raw::Raw;
 use crate::durations::human;
 use crate::exit::{BUSY, Exit, Failure};
 use crate::hold::{Hold, Parted};
-use crate::locks::{Locks, Patience, Wish};
+use crate::locks::Locks;
+use crate::wish::{Patience, Wish};
 
 /// How often a naive lock is tried.
 const POLL: Duration = Duration::from_millis(2);

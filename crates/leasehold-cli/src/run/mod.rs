@@ -46,10 +46,11 @@ use crate::durations::{millis, rough};
 use crate::exit::{Exit, Failure};
 use crate::held::{HELD, Held};
 use crate::hold::{Hold, Parted};
-use crate::locks::{Locks, Patience, Wish};
+use crate::locks::Locks;
 use crate::log::{Form, Log};
 use crate::report::{CommandEnd, Report, Tone, Voice};
 use crate::store::Store;
+use crate::wish::{Patience, Wish};
 
 /// How often to ask a store whether an unanswered release has taken effect.
 const RELEASE_POLL: Duration = Duration::from_millis(20);

@@ -10,8 +10,8 @@ use lock_host::{Clock, HostClock};
 
 use crate::durations::human;
 use crate::exit::Exit;
-use crate::locks::{Patience, Wish};
 use crate::report::{Tone, Voice};
+use crate::wish::{Patience, Wish};
 
 /// How long a wait must last before it is mentioned.
 const PATIENCE: Duration = Duration::from_millis(300);

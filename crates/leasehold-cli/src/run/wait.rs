@@ -23,10 +23,11 @@ use crate::durations::rough;
 use crate::exit::{Exit, Failure};
 use crate::held::Held;
 use crate::hold::Hold;
-use crate::locks::{Locks, Patience, Wish};
+use crate::locks::Locks;
 use crate::log::Log;
 use crate::report::Voice;
 use crate::store::Store;
+use crate::wish::{Patience, Wish};
 
 const TURN: Duration = Duration::from_millis(200);
 /// The pause before an unreachable store is tried again.

@@ -9,7 +9,8 @@ use lock_core::{
 };
 
 use super::Mistake;
-use super::store::{Ask, STORE, Say, Words};
+use super::asked::{Ask, Say};
+use super::store::{STORE, Words};
 use crate::client::{Backend, Heard};
 use crate::env::Env;
 use crate::network::{ConnId, ProcessId, Tag};

@@ -3,6 +3,7 @@
 //!
 //! The store itself never fails and forgets nothing. What goes wrong is between it and the processes, and in them.
 
+mod asked;
 mod backend;
 mod invariants;
 mod mistake;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use lock_core::{
-    Answer, BackendError, Claim, Event, Lease, LockName, Mode, Moment, Owner, ReleaseRequest, Released, Renewed, Terms,
-    Ttl,
+    Answer, BackendError, Claim, Event, LockName, Mode, Moment, Owner, ReleaseRequest, Released, Terms, Ttl,
 };
 use lock_memory::store::{ClientId, HandOver, Hint, Hold, Store};
 
 use super::Mistake;
+use super::asked::{Ask, Say};
 use super::twin::Twin;
 use crate::network::{ConnId, StoreId, Talk};
 
@@ -22,22 +22,6 @@ pub(crate) enum Words {}
 impl Talk for Words {
     type Ask = Ask;
     type Say = Say;
-}
-
-/// What is asked.
-#[derive(Clone, Debug)]
-pub(crate) enum Ask {
-    Acquire(Claim),
-    Renew(Vec<Lease>),
-    Release(ReleaseRequest),
-}
-
-/// What is answered.
-#[derive(Clone, Debug)]
-pub(crate) enum Say {
-    Acquire(Result<Answer, BackendError>),
-    Renew(Vec<Renewed>),
-    Release(Result<Released, BackendError>),
 }
 
 /// The store, and where its clients listen.

@@ -8,9 +8,10 @@ use lock_core::{
 use lock_memory::store::ClientId;
 
 use super::Mistake;
+use super::asked::{Ask, Say};
 use super::backend::Direct;
 use super::invariants::{self, Arrivals, Tokens};
-use super::store::{Ask, Message, Say, Server, Words};
+use super::store::{Message, Server, Words};
 use crate::client::{Make, Process, Usage};
 use crate::clock::Clock;
 use crate::env::{Env, Plan};

@@ -6,7 +6,7 @@ use lock_core::{Answer, BackendError, Certainty, Claim, Lease, Mode, Moment, Rel
 use lock_memory::store::{ClientId, Store};
 
 use super::Mistake;
-use super::store::Ask;
+use super::asked::Ask;
 
 /// How much too early a lease ends.
 const EARLY: Duration = Duration::from_millis(300);
@@ -94,7 +94,7 @@ impl Twin {
     }
 }
 
-/// Drops the place, or ends the lease, of whoever asked for this.
+/// Drops the place, or ends the lease, of everyone who asked for this.
 fn leave(now: Moment, store: &mut Store, claim: &Claim) {
     let (name, owner, terms) = (claim.name.clone(), claim.owner, claim.terms);
     let request = ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None };

@@ -1,0 +1,27 @@
+//! What is asked of a lock.
+
+use std::time::Duration;
+
+use lock_core::{LockName, Mode, Ttl};
+
+/// Which lock to ask for, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    pub(crate) name: LockName,
+    pub(crate) mode: Mode,
+    pub(crate) ttl: Ttl,
+    pub(crate) why: String,
+    pub(crate) patience: Patience,
+    pub(crate) busy_code: u8,
+}
+
+/// How long to wait for a lock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Patience {
+    /// Not at all.
+    None,
+    /// At most this long.
+    Until(Duration),
+    /// Without limit.
+    Endless,
+}
