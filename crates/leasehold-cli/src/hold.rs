@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lock_blocking::{Guard, NamedLock};
+use leasehold::blocking::{Guard, NamedLock};
 use lock_core::{AcquireError, BackendError, FencingToken, Moment};
 use lock_host::{Clock, HostClock, Proof, ReleaseError, VerifyError};
 
