@@ -8,7 +8,6 @@ use leasehold::blocking::{self, Builder, Client};
 use lock_core::inspect::{Entry, Query};
 use lock_core::{
     AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, LockName, Mode, Operation,
-    Ttl,
 };
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -19,7 +18,7 @@ use crate::hold::{Hold, Lock};
 use crate::log::Log;
 use crate::quorum::{Quorum, failure};
 use crate::store::Store;
-use crate::wish::{Patience, Wish};
+use crate::wish::Wish;
 
 /// How long a store may take to show its locks.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);

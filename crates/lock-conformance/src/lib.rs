@@ -17,6 +17,7 @@
 mod absence;
 mod bench;
 pub mod cases;
+mod changes;
 mod child;
 mod facade;
 mod fault;

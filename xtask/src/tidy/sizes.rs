@@ -15,8 +15,10 @@ use crate::step::root;
 const LIMIT: usize = 300;
 
 /// Longer files, each with its reason. Remove an entry when its file is short again.
-const LONGER: [(&str, &str); 1] =
-    [("tests/support/src/redis_server.rs", "one server process and everything that a test does to it")];
+const LONGER: [(&str, &str); 2] = [
+    ("crates/leasehold/src/lib.rs", "the front page of the documentation, and nearly nothing else"),
+    ("tests/support/src/redis_server.rs", "one server process and everything that a test does to it"),
+];
 
 /// Looks through every source file of the workspace.
 pub(super) fn run() -> Result<()> {

@@ -3,6 +3,7 @@
 mod budget;
 mod channel;
 mod child;
+mod failures;
 pub(crate) mod front;
 mod group;
 pub(crate) mod guard;
@@ -22,7 +23,7 @@ mod watch;
 mod wire;
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ use signal_hook::consts::{SIGINT, SIGQUIT};
 use self::budget::Budget;
 pub(crate) use self::budget::smallest_ttl;
 use self::child::{Child, Plan};
+use self::failures::{lost, unguardable};
 use self::lookup::cannot_execute;
 use self::signals::Signals;
 use self::supervise::{Supervisor, Verdict};
@@ -289,17 +291,4 @@ impl<'a> Session<'a> {
         }
         typed.is_some()
     }
-}
-
-fn unguardable(error: &io::Error) -> Failure {
-    let message = format!("cannot find this program's executable, which guards the command: {error}; mount /proc");
-    Failure::new(Exit::Internal, message)
-}
-
-fn lost(reason: &str) -> Failure {
-    let message = format!(
-        "the lease was lost before the command ended: {reason}; its work may be incomplete, and writes with its fencing \
-         token are refused where tokens are checked"
-    );
-    Failure::new(Exit::Lost, message)
 }

@@ -2,6 +2,7 @@
 
 mod acting;
 mod backend;
+mod outputs;
 mod usage;
 mod user;
 
@@ -9,15 +10,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 pub(crate) use backend::{Backend, Heard};
-use lock_core::station::{Action, Floor, Input, Output, Reply, Request, Station, TurnId};
-use lock_core::{Capabilities, Claim, Event, Keeper, LockName, Moment, Policy};
+use lock_core::station::{Floor, Input, Output, Reply, Station, TurnId};
+use lock_core::{Capabilities, Event, Keeper, LockName, Moment, Policy};
 pub(crate) use usage::Usage;
 use user::User;
 
 use crate::clock::{Clock, Time};
 use crate::env::Env;
 use crate::fault::Fault;
-use crate::invariants::{self, Rule};
 use crate::ledger::Ledger;
 use crate::network::{ConnId, ConnectionEnd, Packet, ProcessId, Talk};
 use crate::wish::Act;
@@ -265,42 +265,5 @@ impl<B: Backend> Process<B> {
             }
         }
         env.watch.endless(self.id);
-    }
-
-    fn carry_out(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, output: Output) {
-        let site = &mut self.sites[index];
-        match output {
-            Output::Admit { turn, hold } => self.admit(env, now, index, turn, &hold),
-            Output::Refuse { turn, refusal } => {
-                if let Some(user) = site.users.remove(&turn) {
-                    env.watch.refused(user.wish.wait, &refusal);
-                }
-            }
-            Output::Lose { turn, .. } => {
-                env.fired(Fault::Lost);
-                site.users.remove(&turn);
-            }
-            Output::Replaced { turn, result: Ok(hold) } => self.go_on(env, now, index, turn, &hold),
-            Output::Replaced { turn, result: Err(_) } => {
-                site.users.get_mut(&turn).into_iter().for_each(|user| user.goal = None);
-            }
-            Output::Ended { .. } => {}
-            Output::Run(action) => self.run(env, now, index, action),
-            Output::Keep { lease, asked_at, valid_for } => self.keeper.keep(lease, asked_at, valid_for),
-            Output::Renew(owner) => self.keeper.hasten(now, owner),
-            Output::Forget(owner) => self.keeper.forget(owner),
-        }
-    }
-
-    fn run(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, action: Action) {
-        let Site { ledger, users, .. } = &mut self.sites[index];
-        ledger.ran(now, &action);
-        if let Request::Acquire(Claim { replaces: Some(old), owner, .. }) = &action.request {
-            let holds = |user: &&mut User| user.hold.as_ref().is_some_and(|hold| hold.lease().owner == *old);
-            users.values_mut().filter(holds).for_each(|user| user.replacing = Some(*owner));
-        }
-        env.watch.report(Rule::BoundedDebt, invariants::bounded_debt(ledger, now, &action));
-        let heard = self.backend.run(env, now, index, action);
-        self.all_heard(now, heard);
     }
 }

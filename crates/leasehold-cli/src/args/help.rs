@@ -1,0 +1,45 @@
+//! Texts below the options in the help.
+
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  the command's own code, or 128+n if signal n ended it; if leasehold received that signal too, it
+       ends by the same signal, so that Ctrl-C ends a shell loop
+  75   the lock is held, or the wait timed out (see --busy-code)
+  76   the lease was lost before the command ended, whatever its own code
+  69   the store is unreachable, does not answer in time or has a full disk, or too few nodes of a
+       quorum vote
+  77   the store refuses this client, or is read-only
+  78   the configuration or the URL is invalid, or the name is in use as another kind of lock or with another number of
+       slots
+  64   the command line is invalid
+  126  the command cannot be executed      127  there is no such command
+  130  Ctrl-C                              125  leasehold itself failed";
+
+pub(super) const RUN_EXAMPLES: &str = "\
+Examples:
+  leasehold run nightly-backup -- ./backup.sh         wait for the lock, then run
+  leasehold run -n deploy -- make deploy              give up at once if it is held (exit code 75)
+  leasehold run -n -E 0 sync -- ./sync.sh             for cron: skip this run silently
+  leasehold run -w 5m --why 'release 1.4' deploy -- ./deploy.sh
+  leasehold run -s catalog -- ./report.sh             beside other readers, while no writer (-x) holds the lock
+  leasehold run --slots 4 gpu -- ./train.sh           at most 4 at a time; LEASEHOLD_SLOT is 0 to 3
+  LEASEHOLD_URL=redis://db1 leasehold run report -- sh -c './report --fence \"$LEASEHOLD_FENCE\"'
+
+The command receives LEASEHOLD_NAME, LEASEHOLD_FENCE (the fencing token), LEASEHOLD_TTL_MS and LEASEHOLD_HELD in its \
+environment, and with --slots LEASEHOLD_SLOT. The token of a reader (--shared) says that what it reads is not older; a \
+resource must not record it as the token of a write. Tokens of different slots say nothing about each other.
+
+It runs in its own process group. The group has ended before the lease can expire, even if leasehold is killed or stopped: \
+it gets SIGTERM, and SIGKILL after the grace period. Processes that the command leaves running in its group are ended \
+with it. Processes that left the group (setsid, daemons, jobs of an interactive shell) or run as another user are not \
+ended. If leasehold and its guard process are killed at the same moment, only the command itself is killed, not the \
+processes that it started.";
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  leasehold run nightly-backup -- ./backup.sh         run a command while holding a lock
+  leasehold ls                                        who holds what
+  leasehold show nightly-backup                       one lock
+
+Without a URL, locks are kept in a per-user file: they exclude all your processes on this machine. To lock across \
+machines, set --url or LEASEHOLD_URL, such as redis://host.";
