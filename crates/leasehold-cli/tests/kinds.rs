@@ -161,7 +161,7 @@ fn a_reader_or_a_slot_that_is_lost_ends_the_command() {
 fn a_quorum_has_neither_readers_nor_slots_and_says_so() {
     let leasehold = Leasehold::new();
     let nodes = Nodes::founded(3);
-    for (options, word) in [("-s", "shared"), ("--slots 2", "permits")] {
+    for (options, word) in [("-s", "read locks"), ("--slots 2", "permits")] {
         let refused = leasehold.run(&format!("--url {} {options} -n a", nodes.url()), "touch ran");
         let said = text(&refused.stderr);
         assert_eq!(code(refused.status), 78, "{options}: {said}");
