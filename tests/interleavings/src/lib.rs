@@ -127,7 +127,7 @@ pub use lock::Lock;
 pub use locked::Telling;
 pub use loss::LossWatch;
 pub use member::{ClientId, Member};
-pub use mutex::Mutex;
+pub use mutex::{Mutex, ReadLock, RwLock, Semaphore};
 pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
 pub use options::LockOptions;
