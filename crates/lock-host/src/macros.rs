@@ -172,7 +172,7 @@ macro_rules! kinds {
         ///
         /// Readers and writers are served in the order in which they came, so neither side starves. So a reader waits behind a
         /// writer that waits, even while others read. A task or thread that reads and acquires a second read then waits for
-        /// itself: pass the guard on, or [share](Guard::share) it.
+        /// itself: pass the guard on, or share it (`Guard::share`).
         ///
         /// A quorum (`redlock://`) has no readers; its `read` reports an error before anything is sent.
         #[derive(Clone, Debug)]
