@@ -42,7 +42,7 @@ pub enum WhileHeldError {
     Lost(#[from] Lost),
 }
 
-/// A hold was not changed, and goes on as it was: the guard comes back, with the reason.
+/// A hold could not be changed, and continues as before. Contains the guard and the reason.
 ///
 /// The lock stays held as long as this error lives. After a `?`, the guard is in the error of the caller; the lock is released
 /// when that is dropped.

@@ -38,7 +38,7 @@ macro_rules! guards {
         $crate::deref_guard!($guard => $crate::Proof);
 
         impl $guard<$crate::Exclusive> {
-            /// Goes on as a reader, in one step: no other writer gets in between, and it never waits for anybody. Other readers of
+            /// Continues as a reader, in one step: no other writer gets in between, and it never waits for another holder. Other readers of
             /// an [`RwLock`](crate::RwLock) of this name can then read as well.
             ///
             /// # Errors
@@ -52,7 +52,7 @@ macro_rules! guards {
         }
 
         impl $guard<$crate::Shared> {
-            /// Goes on as the writer, in one step, if nobody else reads. It goes ahead of writers that wait. There is no
+            /// Continues as the writer, in one step, if nobody else reads. Passes waiting writers. There is no
             /// upgrade that waits, because two of them would wait for each other.
             ///
             /// # Errors

@@ -234,7 +234,7 @@ fn refuse_other_use(claim: &Claim, used: Option<Mode>) -> Result<(), Fault> {
     }
 }
 
-/// The rows are not as any program of ours leaves them.
+/// The rows contradict each other. No version of this crate leaves them like that.
 fn contradiction(claim: &Claim) -> BackendError {
     let message = format!("the rows of {:?} contradict each other", claim.name.as_str());
     refusal(Operation::Acquire, ErrorKind::Protocol, message)
