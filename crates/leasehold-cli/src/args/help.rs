@@ -9,8 +9,8 @@ Exit codes:
   69   the store is unreachable, does not answer in time or has a full disk, or too few nodes of a
        quorum vote
   77   the store refuses this client, or is read-only
-  78   the configuration or the URL is invalid, or the name is in use as another kind of lock or with another number of
-       slots
+  78   the configuration or the URL is invalid, or the name is in use as another kind of lock or
+       with another number of slots
   64   the command line is invalid
   126  the command cannot be executed      127  there is no such command
   130  Ctrl-C                              125  leasehold itself failed";
