@@ -14,8 +14,8 @@ use super::replacement::Replacement;
 use super::tenure::{Tenure, Turn};
 use crate::policy::pace;
 use crate::{
-    Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Claim, Effect, Invalid, LossReason, Mode,
-    Moment, Owner, Queueing, Refusal, Terms,
+    Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Claim, Effect, Fairness, Invalid, LossReason,
+    Mode, Moment, Owner, Queueing, Refusal, Terms,
 };
 
 impl Station {
@@ -71,6 +71,7 @@ impl Station {
             note,
             queueing: Queueing::Unwanted,
             replaces: Some(replaces),
+            fairness: Fairness::Fair,
         };
         replacement.progress = self.run(now, Request::Acquire(claim), replacement.terms);
         self.go_on_replacing(replacement);
