@@ -13,6 +13,10 @@ use crate::support::{Client, SOON, both, claim, granted, owner, release_of, take
 const ACQUIRE: &str = include_str!("older/exclusive_acquire.lua");
 const RELEASE: &str = include_str!("older/exclusive_release.lua");
 
+/// The hashes by which clients of that version call these scripts.
+const HASHES: [(&str, &str); 2] =
+    [(ACQUIRE, "e52578cf4c71d95ae3a0af143282fee7d9238c84"), (RELEASE, "1f87477462d6589975068758c17f4aec0c26df68")];
+
 /// The inbox that the test subscribes to.
 const HERE: &str = "leasehold:inbox:00000000000000000000000000000001";
 
@@ -70,6 +74,13 @@ fn give_back(client: &Client, claim: &Claim) {
 
 fn stored(server: &RedisServer, name: &str) -> Option<String> {
     server.command(&["GET", name])
+}
+
+#[test]
+fn the_scripts_are_those_that_older_clients_call() {
+    for (text, hash) in HASHES {
+        assert_eq!(redis::Script::new(text).get_hash(), hash);
+    }
 }
 
 #[test]
