@@ -181,6 +181,7 @@ macro_rules! __cases {
                 wrong_numbers_are_invalid: Mode(Permits);
                 another_limit_is_an_error: Mode(Permits);
                 another_kind_is_an_error: Mode(Permits);
+                a_name_is_used_otherwise_right_after_a_drop: Mode(Permits);
                 a_holder_learns_of_its_loss: Mode(Permits);
                 permits_are_renewed: Mode(Permits);
                 closing_ends_permits: Mode(Permits);
