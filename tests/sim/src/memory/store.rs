@@ -5,8 +5,8 @@ use std::mem;
 use std::time::Duration;
 
 use lock_core::{
-    Ability, Answer, BackendError, Capabilities, Certainty, Claim, ErrorKind, Event, FencingToken, Holder, Lease,
-    LockName, ModeKind, Moment, Note, Owner, Queueing, ReleaseRequest, Released, Terms, TokenRange, Ttl, Width,
+    Ability, Answer, BackendError, Capabilities, Certainty, Claim, ErrorKind, Event, Fairness, FencingToken, Holder,
+    Lease, LockName, ModeKind, Moment, Note, Owner, Queueing, ReleaseRequest, Released, Terms, TokenRange, Ttl, Width,
 };
 use lock_memory::store::{ClientId, HandOver, Hint, Hold, Store};
 
@@ -82,8 +82,8 @@ impl Server {
     fn foreign_set(&mut self, now: Moment, name: &LockName, value: u64, life: Duration) -> Option<TokenRange> {
         let (name, owner, terms) = (name.clone(), outsider(value), Terms::exclusive(Ttl::new(life).ok()?));
         let (width, floor, note) = (Width::ONE, None, Note::from_wire(""));
-        let (queueing, replaces) = (Queueing::Unwanted, None);
-        let claim = Claim { name, owner, terms, width, floor, note, queueing, replaces };
+        let (queueing, fairness, replaces) = (Queueing::Unwanted, Fairness::Fair, None);
+        let claim = Claim { name, owner, terms, width, floor, note, queueing, fairness, replaces };
         match self.store.acquire(now, SILENT, &claim) {
             Ok(Answer::Granted { lease, .. }) => Some(lease.tokens),
             Ok(_) | Err(_) => None,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Lease, Mode, Moment, Note, Owner, Queueing, ReleaseRequest, Released,
-    Slots, Terms, Ttl, Width,
+    Answer, BackendError, Certainty, Claim, Fairness, Lease, Mode, Moment, Note, Owner, Queueing, ReleaseRequest,
+    Released, Slots, Terms, Ttl, Width,
 };
 use lock_memory::store::{ClientId, Store};
 
@@ -92,9 +92,9 @@ impl Twin {
             (Some(keep), Some(Mistake::KeptForItsOwner)) if holds => {
                 let terms = Terms { ttl: Ttl::new(keep).unwrap_or(Ttl::MIN), ..request.terms };
                 let (width, floor, note) = (Width::ONE, None, Note::from_wire(""));
-                let (queueing, replaces) = (Queueing::Unwanted, None);
+                let (queueing, fairness, replaces) = (Queueing::Unwanted, Fairness::Fair, None);
                 let (name, owner) = (request.name.clone(), request.owner);
-                let claim = Claim { name, owner, terms, width, floor, note, queueing, replaces };
+                let claim = Claim { name, owner, terms, width, floor, note, queueing, fairness, replaces };
                 store.acquire(now, ClientId::new(0), &claim).map(|_| Released::Released)
             }
             _ => store.release(now, request),
