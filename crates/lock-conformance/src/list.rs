@@ -89,6 +89,7 @@ macro_rules! __cases {
                 the_owner_that_left_has_nothing_of_a_kept_lock: Ability(Keep);
                 a_release_ends_the_keeping: Ability(Keep);
                 a_waiter_has_a_kept_lock_when_its_time_is_over: Ability(Keep);
+                a_guard_is_released_for_later: Ability(Keep);
             }
             replacing {
                 a_lease_is_replaced_in_one_step_past_the_queue: Ability(Replace);
