@@ -11,6 +11,7 @@ mod keeping;
 mod kinds;
 mod lasting;
 mod latching;
+mod limits;
 mod modes;
 mod ordering;
 mod processes;
@@ -97,8 +98,16 @@ const UNTRIED: [(&str, &str); 2] = [
 
 #[test]
 fn every_case_catches_a_twin() {
-    let of_leases =
-        [holding::CAUGHT, keeping::CAUGHT, lasting::CAUGHT, kinds::CAUGHT, modes::CAUGHT, replacing::CAUGHT].concat();
+    let of_leases = [
+        holding::CAUGHT,
+        keeping::CAUGHT,
+        lasting::CAUGHT,
+        kinds::CAUGHT,
+        modes::CAUGHT,
+        replacing::CAUGHT,
+        limits::CAUGHT,
+    ]
+    .concat();
     let of_requests = [answering::CAUGHT, telling::CAUGHT, ordering::CAUGHT].concat();
     let caught = [&of_leases, &of_requests, latching::CAUGHT, processes::CAUGHT, dead::CAUGHT].concat();
     for case in CASES {
