@@ -12,7 +12,8 @@ impl Station {
     fn used(&self) -> Option<Mode> {
         let held = self.tenures.first().map(|tenure| tenure.lease.terms);
         let asked = self.quests.first().map(|quest| quest.terms);
-        held.or(asked).or_else(|| self.line.terms()).map(|terms| terms.mode)
+        let adopted = self.adoptions.first().map(|adoption| adoption.terms());
+        held.or(asked).or(adopted).or_else(|| self.line.terms()).map(|terms| terms.mode)
     }
 
     /// Whether the name is used as a semaphore here.

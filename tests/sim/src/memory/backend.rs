@@ -168,6 +168,8 @@ fn as_if_nobody_waited(input: Input) -> Input {
         }
         Input::Event(Event::Wanted { .. }) => Input::Tick,
         input @ (Input::Join(_)
+        | Input::Adopt { .. }
+        | Input::Detach(_)
         | Input::Leave(_)
         | Input::Cancel(_)
         | Input::Replace { .. }

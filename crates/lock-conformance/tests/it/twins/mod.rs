@@ -15,6 +15,7 @@ mod ordering;
 mod processes;
 mod replacing;
 mod telling;
+mod tickets;
 
 use std::panic::catch_unwind;
 
@@ -106,6 +107,7 @@ const UNTRIED: [(&str, &str); 9] = [
 fn every_case_catches_a_twin() {
     let of_leases =
         [holding::CAUGHT, keeping::CAUGHT, lasting::CAUGHT, kinds::CAUGHT, modes::CAUGHT, replacing::CAUGHT].concat();
+    let of_leases = [&of_leases, tickets::CAUGHT].concat();
     let of_requests = [answering::CAUGHT, telling::CAUGHT, ordering::CAUGHT].concat();
     let caught = [&of_leases, &of_requests, latching::CAUGHT, processes::CAUGHT].concat();
     for case in CASES {
