@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, TurnId};
-use lock_core::{AcquireError, Busy, Hold, LockName, Mode, Note, Patience, Refusal, Terms, Ticket};
+use lock_core::{AcquireError, Busy, Fairness, Hold, LockName, Mode, Note, Patience, Refusal, Terms, Ticket};
 
 use crate::cancel::CancelToken;
 use crate::kinds::Exclusive;
@@ -80,12 +80,12 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
     pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> (Turn<D>, T) {
         let id = self.site.ports().next_turn();
         let LockOptions { attempts, max_hold, .. } = *self.options;
-        let (terms, patience, note) = (self.terms, self.patience, self.note.clone());
+        let (terms, patience, fairness, note) = (self.terms, self.patience, Fairness::Fair, self.note.clone());
         let mut turn = Turn::new(Arc::clone(&self.site), id);
         let mut inner = self.site.lock();
         let begun = begin(&mut inner.waiters, id);
         inner.joins(&self.acquisition);
-        let join = Join { turn: id, terms, patience, attempts, max_hold, note };
+        let join = Join { turn: id, terms, patience, attempts, fairness, max_hold, note };
         let input = match self.ticket.clone() {
             Some(ticket) => Input::Adopt { join, ticket },
             None => Input::Join(join),

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use lock_core::inspect::Held;
-use lock_core::{Claim, Holder, Lease, Mode, Moment, Note, Owner, Slots, TokenRange};
+use lock_core::{Claim, Holder, Lease, Limit, Mode, Moment, Note, Owner, Slots, TokenRange};
 
 use crate::hand_over::ClientId;
 
@@ -116,6 +116,16 @@ impl Holds {
         self.by_end.first().and_then(|(_, owner)| self.by_owner.get(owner)).map(|hold| hold.mode)
     }
 
+    /// How many permits are held.
+    pub(crate) fn permits(&self) -> u32 {
+        self.permits
+    }
+
+    /// Goes on under another limit.
+    pub(crate) fn set_limit(&mut self, limit: Limit) {
+        self.by_owner.values_mut().for_each(|hold| hold.mode = hold.mode.under(limit));
+    }
+
     /// Whether a lease of this mode can be held beside them.
     pub(crate) fn fits(&self, mode: Mode) -> bool {
         let Some(held) = self.mode() else { return true };
@@ -205,7 +215,7 @@ impl Holds {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{FencingToken, Queueing, Terms, Ttl, Width};
+    use lock_core::{Fairness, FencingToken, Queueing, Terms, Ttl, Width};
 
     use super::*;
 
@@ -228,6 +238,7 @@ mod tests {
             note: Note::from_wire("1@h"),
             queueing: Queueing::Unwanted,
             replaces: None,
+            fairness: Fairness::Fair,
         };
         holds.add(Hold::new(at(0), None, &claim, TokenRange::new(token, token).unwrap()))
     }

@@ -3,7 +3,8 @@
 use super::io::{ActionId, Join};
 use super::progress::Progress;
 use crate::{
-    BackendError, Certainty, Claim, FencingToken, Lease, LockName, Moment, Owner, Patience, Queueing, Terms, Ticket,
+    BackendError, Certainty, Claim, Fairness, FencingToken, Lease, LockName, Moment, Owner, Patience, Queueing, Terms,
+    Ticket,
 };
 
 /// An effort to adopt the lease of a ticket. It keeps the same two owners until the store has said how it ended, or nobody wants
@@ -49,6 +50,7 @@ impl Adoption {
             note: self.join.note.clone(),
             queueing: Queueing::Unwanted,
             replaces: Some(self.replaces),
+            fairness: Fairness::Fair,
         }
     }
 

@@ -38,6 +38,7 @@
 mod adopting;
 mod adoption;
 mod asking;
+mod by_turn;
 mod few;
 mod floor;
 mod holding;
@@ -54,6 +55,7 @@ mod replacement;
 mod replacing;
 mod semaphore;
 mod tenure;
+mod turns;
 
 #[cfg(test)]
 mod tests;
@@ -62,6 +64,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use adoption::Adoption;
+pub use by_turn::ByTurn;
 use few::Few;
 pub use floor::Floor;
 use floor::Floors;
@@ -180,7 +183,7 @@ impl Station {
     pub fn next_wake(&self) -> Option<Moment> {
         let quests =
             self.quests.iter().filter(|quest| !self.has_to_wait(quest)).filter_map(|quest| quest.progress.due());
-        let tenures = self.tenures.iter().flat_map(|tenure| [tenure.turns_until(), self.replacement_due(tenure)]);
+        let tenures = self.tenures.iter().flat_map(|tenure| [Some(tenure.turns_until()), self.replacement_due(tenure)]);
         let adoptions = self.adoptions.iter().flat_map(|adoption| [adoption.deadline(), self.adoption_due(adoption)]);
         let others = [self.line.next_deadline(), self.pending_releases.next_due()];
         quests.chain(tenures.chain(adoptions).chain(others).flatten()).min()

@@ -1,11 +1,13 @@
 //! Tests of the machine, from tables of all states and inputs to random play against a small store.
 
 mod adopting;
+mod barging;
 mod edges;
 mod floor;
 mod inputs;
 mod keeping;
 mod late;
+mod many;
 mod model;
 mod owing;
 mod property;

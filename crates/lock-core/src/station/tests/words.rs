@@ -7,12 +7,13 @@ use super::super::owners::Owners;
 use super::super::progress::Progress;
 use super::super::quest::{Hint, Place, Quest};
 use super::super::replacement::Replacement;
-use super::super::tenure::{Tenure, Turn};
-use super::super::{Action, Output, Request, Station};
+use super::super::tenure::Tenure;
+use super::super::turns::Turn;
+use super::super::{Action, Output, Request, Station, TurnId};
 use super::rig::{SECRET, detached};
 use crate::{
-    AcquireError, BackendError, Certainty, Holder, LossReason, Mode, Moment, Owner, Queueing, Refusal, Released,
-    TokenRange,
+    AcquireError, BackendError, Certainty, Fairness, Holder, LossReason, Mode, Moment, Owner, Queueing, Refusal,
+    Released, TokenRange,
 };
 
 /// `o1` for the first owner that a station draws, `o2` for the next; `t` for that of a ticket.
@@ -64,12 +65,16 @@ fn run(action: &Action) -> String {
                 Queueing::Wanted => "place wanted",
                 Queueing::Unwanted => "no place",
             };
+            let fairness = match claim.fairness {
+                Fairness::Fair => "",
+                Fairness::Barging => ", barging",
+            };
             let floor = claim.floor.map_or_else(String::new, |floor| format!(", above {floor}"));
             let (whose, ttl, width) = (owner(claim.owner), claim.terms.ttl, claim.width.get());
             let old = claim.replaces.map_or_else(String::new, |old| format!(" in place of {}", owner(old)));
             let mode = mode(claim.terms.mode);
             format!(
-                "run #{id}: acquire {whose}{old}{mode}, ttl {ttl}, width {width}{floor}, {queueing}, within {within}ms"
+                "run #{id}: acquire {whose}{old}{mode}, ttl {ttl}, width {width}{floor}, {queueing}{fairness}, within {within}ms"
             )
         }
         Request::Release(request) => {
@@ -194,13 +199,13 @@ fn holding(now: Moment, tenure: &Tenure) -> String {
         (true, true) => format!(", wanted {} ago", after(tenure.word.at, now)),
     };
     let asked = if tenure.word_asked_at.is_some() { ", a renewal asked for" } else { "" };
-    let turn = |turn: &Turn| {
+    let turn = |(id, turn): (TurnId, &Turn)| {
         let (token, left) = (turn.hold.token(), after(now, turn.hold.valid_until()));
         let slots = match tenure.lease.slots.get() {
             [] => String::new(),
             _ => format!(", slots {}", tenure.lease.slots),
         };
-        format!("{} as {}, token {token}{slots}, for {left}", turn.id.0, owner(tenure.lease.owner))
+        format!("{} as {}, token {token}{slots}, for {left}", id.0, owner(tenure.lease.owner))
     };
     let turns: Vec<_> = tenure.turns.iter().map(turn).collect();
     let replacement = tenure.replacement.as_ref().map_or_else(String::new, |new| replacing(now, new));
