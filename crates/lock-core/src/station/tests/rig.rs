@@ -309,7 +309,7 @@ impl Rig {
     /// What the present guard knows.
     pub(super) fn hold(&self) -> Arc<Hold> {
         let tenure = self.station.tenures.first().expect("somebody holds");
-        Arc::clone(&tenure.turns[0].hold)
+        Arc::clone(&tenure.turns.first().expect("a turn").1.hold)
     }
 
     pub(super) fn claim_id(&self) -> ActionId {
