@@ -4,6 +4,7 @@
 //! true of the reference backend, and others are true of the twin.
 
 mod answering;
+mod barging;
 mod cover;
 mod holding;
 mod keeping;
@@ -106,6 +107,7 @@ const UNTRIED: [(&str, &str); 9] = [
 #[test]
 fn every_case_catches_a_twin() {
     let of_leases = [
+        barging::CAUGHT,
         holding::CAUGHT,
         keeping::CAUGHT,
         lasting::CAUGHT,
