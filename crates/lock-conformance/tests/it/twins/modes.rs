@@ -100,7 +100,7 @@ pub(super) fn forced(store: &dyn BlockingBackend, claim: &Claim) -> Result<Answe
 }
 
 /// The answer to a claim for which the store was asked with other terms.
-fn in_terms_of(claim: &Claim, answer: Answer) -> Answer {
+pub(super) fn in_terms_of(claim: &Claim, answer: Answer) -> Answer {
     regrant(answer, |lease, _| (Lease { terms: claim.terms, ..lease }, claim.terms.ttl.get()))
 }
 
