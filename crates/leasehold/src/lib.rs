@@ -290,8 +290,8 @@ pub use lock_async::{
     SharedGuard,
 };
 pub use lock_core::{
-    AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, Lateness,
-    LockName, LossReason, Lost, Moment, Note, Operation, Ttl,
+    AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, Fairness, FencingToken, Holder, Invalid,
+    Lateness, LockName, LossReason, Lost, Moment, Note, Operation, Ticket, Ttl,
 };
 pub use lock_host::{
     ChangeError, Clock, Exclusive, HostClock, LockOptions, ManualClock, Permits, Proof, ReleaseError, Shared,
