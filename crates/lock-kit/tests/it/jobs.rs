@@ -211,8 +211,8 @@ async fn a_job_that_runs_leaves_the_other_slot_free_for_tasks() {
     use nonblocking::Kit;
     let bench = Bench::new();
     let (one, two) = (bench.tokio(), bench.tokio());
-    let job = two.job("nightly").slot(slot(0));
-    let outcome = one.job("nightly").slot(slot(1)).run(async |_| {
+    let (runs, job) = (one.job("nightly").slot(slot(1)), two.job("nightly").slot(slot(0)));
+    let outcome = runs.run(async |_| {
         let skipped = skipped(job.run(async |_| ()).await);
         assert_eq!((skipped.reason, skipped.holder.is_some()), (SkipReason::Running, true));
     });
