@@ -4,9 +4,9 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::station::TurnId;
+use lock_core::station::{ByTurn, TurnId};
 use lock_core::{BackendError, Hold, LossReason, Moment, Refusal, Released};
-use lock_host::{ByTurn, Waiters};
+use lock_host::Waiters;
 use tokio::sync::futures::OwnedNotified;
 use tokio::sync::{Notify, oneshot};
 

@@ -9,8 +9,8 @@ use lock_core::latch::{Act, LatchState, Request, Watching};
 use lock_core::limit::{self, Usage};
 use lock_core::{
     Answer, AsyncBackend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Certainty, Claim, Effect,
-    EventSink, Fenced, FencingToken, Holder, Lease, Limit, LockName, Mode, Queueing, ReleaseRequest, Released, Renewed,
-    Terms, Ttl, Width,
+    EventSink, Fairness, Fenced, FencingToken, Holder, Lease, Limit, LockName, Mode, Queueing, ReleaseRequest,
+    Released, Renewed, Terms, Ttl, Width,
 };
 use tokio::runtime::Handle;
 
@@ -38,6 +38,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         note: lock_host::note("conformance").unwrap(),
         queueing: Queueing::Unwanted,
         replaces: None,
+        fairness: Fairness::Fair,
     }
 }
 

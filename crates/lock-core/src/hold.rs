@@ -54,11 +54,10 @@ pub struct Lost {
 pub struct Hold {
     lease: Arc<Lease>,
     token: FencingToken,
+    /// [`OVER`] once it was reported as expired: from then on no renewal can revive it.
     valid_until: AtomicU64,
     /// When `max_hold` ends the turn.
     pub(crate) hold_until: Option<Moment>,
-    /// Whether it was ever reported as ended: from then on no renewal can revive it.
-    over: AtomicBool,
     lost: OnceLock<LossReason>,
     /// Whether its guard has ended it.
     given_up: AtomicBool,
@@ -66,14 +65,16 @@ pub struct Hold {
     next: OnceLock<Arc<Self>>,
 }
 
+/// The end of a validity that is over for good. None ends so early.
+const OVER: u64 = 0;
+
 impl Hold {
     /// A turn under `lease` with this token, valid until this moment unless it is extended, but never beyond
     /// `hold_until`, where `max_hold` ends it.
     pub fn new(lease: Arc<Lease>, token: FencingToken, valid_until: Moment, hold_until: Option<Moment>) -> Self {
-        let (valid_until, over, lost) =
-            (AtomicU64::new(valid_until.as_nanos()), AtomicBool::new(false), OnceLock::new());
+        let (valid_until, lost) = (AtomicU64::new(valid_until.as_nanos()), OnceLock::new());
         let (given_up, next) = (AtomicBool::new(false), OnceLock::new());
-        Self { lease, token, valid_until, hold_until, over, lost, given_up, next }
+        Self { lease, token, valid_until, hold_until, lost, given_up, next }
     }
 
     /// The lease that the turn is under.
@@ -103,9 +104,19 @@ impl Hold {
     /// # Errors
     /// `Lost`, with the reason as far as it is known here; [`lost`](Self::lost) may know more a moment later.
     pub fn check(&self, now: Moment) -> Result<(), Lost> {
-        let Some(reason) = self.ended(now) else { return Ok(()) };
-        self.over.store(true, Ordering::Release);
-        Err(self.loss(reason))
+        while let Some(reason) = self.ended(now) {
+            // The end by `max_hold` is final by itself, and so is a loss.
+            if !matches!(reason, LossReason::Expired(_)) || self.lost.get().is_some() || self.expire(now) {
+                return Err(self.loss(reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the validity for good, unless a renewal was confirmed in between.
+    fn expire(&self, now: Moment) -> bool {
+        let over = |until| (until <= now.as_nanos()).then_some(OVER);
+        self.valid_until.fetch_update(Ordering::AcqRel, Ordering::Acquire, over).is_ok()
     }
 
     /// Why the hold is not valid, if it is not.
@@ -113,11 +124,11 @@ impl Hold {
         if let Some(reason) = self.lost.get() {
             return Some(reason.clone());
         }
-        if !self.over.load(Ordering::Acquire) && now < self.valid_until() {
-            return None;
+        let lease_until = self.lease_until();
+        match self.hold_until.filter(|end| *end <= lease_until) {
+            Some(end) => (end <= now).then_some(LossReason::MaxHold),
+            None => (lease_until <= now).then_some(LossReason::Expired(None)),
         }
-        let held_long_enough = self.hold_until.is_some_and(|end| end <= self.lease_until());
-        Some(if held_long_enough { LossReason::MaxHold } else { LossReason::Expired(None) })
     }
 
     fn lease_until(&self) -> Moment {
@@ -129,9 +140,10 @@ impl Hold {
         self.lost.get().map(|reason| self.loss(reason.clone()))
     }
 
-    /// Moves the end of the validity. A hold that was reported as ended is not revived.
-    pub fn extend(&self, valid_until: Moment) {
-        self.valid_until.fetch_max(valid_until.as_nanos(), Ordering::Release);
+    /// Moves the end of the validity. Returns false for a hold that was reported as expired, which is not revived.
+    pub fn extend(&self, valid_until: Moment) -> bool {
+        let later = |until| (until != OVER).then(|| valid_until.as_nanos().max(until));
+        self.valid_until.fetch_update(Ordering::AcqRel, Ordering::Acquire, later).is_ok()
     }
 
     /// Marks the hold as lost; the first reason stays.

@@ -61,4 +61,6 @@ pub use station::Patience;
 pub use terms::{Limit, Mode, ModeKind, NameKind, Terms};
 pub use time::{Moment, Ttl, human_duration, parse_duration, to_the_millisecond};
 pub use token::{FencingToken, TokenRange, Width};
-pub use verbs::{Answer, Certainty, Claim, Fenced, Holder, Lease, Queueing, ReleaseRequest, Released, Renewed};
+pub use verbs::{
+    Answer, Certainty, Claim, Fairness, Fenced, Holder, Lease, Queueing, ReleaseRequest, Released, Renewed,
+};

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{FencingToken, LockName, Mode, Note, Owner, Slots, Terms, TokenRange, Width};
 
 /// Whether a claim would like a place in the store's queue if the lock is held.
@@ -14,6 +16,18 @@ pub enum Queueing {
     Wanted,
     /// Answer at once and keep nothing.
     Unwanted,
+}
+
+/// Whether a claim respects those who wait before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fairness {
+    /// It is granted after all who wait before it.
+    #[default]
+    Fair,
+    /// It is granted whenever it fits beside the present holders, whoever waits. If it does not fit, it takes its place in the
+    /// queue like any other.
+    Barging,
 }
 
 /// A request for a lease.
@@ -50,6 +64,8 @@ pub struct Claim {
     /// nothing from then on: the store refuses what arrives late of it, as after a release of unknown certainty. Where it does
     /// not hold the lock, nothing is granted; but if this owner does, it was granted before.
     pub replaces: Option<Owner>,
+    /// Whether it may be granted past those who wait. With [`Claim::replaces`] it changes nothing.
+    pub fairness: Fairness,
 }
 
 impl Claim {

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, TurnId};
-use lock_core::{AcquireError, Busy, Hold, LockName, Mode, Note, Patience, Refusal, Terms};
+use lock_core::{AcquireError, Busy, Fairness, Hold, LockName, Mode, Note, Patience, Refusal, Terms};
 
 use crate::cancel::CancelToken;
 use crate::kinds::Exclusive;
@@ -71,12 +71,12 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
     pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> (Turn<D>, T) {
         let id = self.site.ports().next_turn();
         let LockOptions { attempts, max_hold, .. } = *self.options;
-        let (terms, patience, note) = (self.terms, self.patience, self.note.clone());
+        let (terms, patience, fairness, note) = (self.terms, self.patience, Fairness::Fair, self.note.clone());
         let mut turn = Turn::new(Arc::clone(&self.site), id);
         let mut inner = self.site.lock();
         let begun = begin(&mut inner.waiters, id);
         inner.joins(&self.acquisition);
-        self.site.feed(&mut inner, Input::Join(Join { turn: id, terms, patience, attempts, max_hold, note }));
+        self.site.feed(&mut inner, Input::Join(Join { turn: id, terms, patience, attempts, fairness, max_hold, note }));
         drop(inner);
         turn.watch = self.cancel.as_ref().map(|token| {
             let site = Arc::clone(&self.site);

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lock_core::station::{Action, ActionId, Input, Output, Reply, Request, Station, TurnId};
+use lock_core::station::{Action, ActionId, ByTurn, Input, Output, Reply, Request, Station, TurnId};
 use lock_core::{Answer, BackendError, FencingToken, Hold, LossReason, Moment, Owner, Refusal, Released, Renewed};
 
-use crate::by_turn::ByTurn;
 use crate::observer::Occurrence;
 use crate::outcome::Outcome;
 use crate::sync::Arc;

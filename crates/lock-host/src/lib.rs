@@ -18,7 +18,6 @@
 mod alarms;
 mod asking;
 mod builder;
-mod by_turn;
 mod cancel;
 mod clock;
 mod diary;
@@ -59,7 +58,6 @@ mod watch;
 pub use alarms::{Alarm, Alarms, NAP_MAX, Ring};
 pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
-pub use by_turn::ByTurn;
 pub use cancel::CancelToken;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use errors::{ChangeError, ReleaseError, Unchanged, VerifyError, WhileHeldError, caught, counted, panicked};

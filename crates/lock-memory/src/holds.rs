@@ -215,7 +215,7 @@ impl Holds {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{FencingToken, Queueing, Terms, Ttl, Width};
+    use lock_core::{Fairness, FencingToken, Queueing, Terms, Ttl, Width};
 
     use super::*;
 
@@ -238,6 +238,7 @@ mod tests {
             note: Note::from_wire("1@h"),
             queueing: Queueing::Unwanted,
             replaces: None,
+            fairness: Fairness::Fair,
         };
         holds.add(Hold::new(at(0), None, &claim, TokenRange::new(token, token).unwrap()))
     }

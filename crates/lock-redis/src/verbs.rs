@@ -262,7 +262,7 @@ pub(crate) fn tombstone_life(terms: Terms) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Note, Owner, Prefix, Slots, Terms, Ttl, Width};
+    use lock_core::{Fairness, Note, Owner, Prefix, Slots, Terms, Ttl, Width};
 
     use super::*;
     use crate::script::Counting;
@@ -314,7 +314,17 @@ mod tests {
     fn an_answer_in_other_words_is_strange() {
         let (name, terms, note) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT), Note::from_wire("1@h"));
         let (width, queueing) = (Width::ONE, Queueing::Wanted);
-        let claim = Claim { name, owner: owner(1), terms, width, floor: None, note, queueing, replaces: None };
+        let claim = Claim {
+            name,
+            owner: owner(1),
+            terms,
+            width,
+            floor: None,
+            note,
+            queueing,
+            replaces: None,
+            fairness: Fairness::Fair,
+        };
         let value = text(&format!("{}7:9:1@h", of_owner(owner(2))));
         let numbers = |count: usize| vec![Value::Int(7); count];
         for (word, rest) in [

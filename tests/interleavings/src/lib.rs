@@ -20,8 +20,6 @@ mod alarms;
 mod asking;
 #[path = "../../../crates/lock-host/src/builder.rs"]
 mod builder;
-#[path = "../../../crates/lock-host/src/by_turn.rs"]
-mod by_turn;
 #[path = "../../../crates/lock-host/src/cancel.rs"]
 mod cancel;
 #[path = "../../../crates/lock-host/src/clock.rs"]
@@ -112,7 +110,6 @@ mod store;
 pub use alarms::{Alarm, Alarms, NAP_MAX, Ring};
 pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
-pub use by_turn::ByTurn;
 pub use cancel::CancelToken;
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};

@@ -9,8 +9,8 @@ use super::progress::Progress;
 use super::quest::{Grant, Hint, Place, Quest};
 use crate::policy::pace;
 use crate::{
-    AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Mode, Moment, Operation,
-    Queueing, Terms, Ttl, Waiting, Width,
+    AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Fairness, Holder, Mode, Moment,
+    Operation, Queueing, Terms, Ttl, Waiting, Width,
 };
 
 /// This many stale grants in a row are a failure: the store answers too slowly for the ttl, and may continue to.
@@ -57,6 +57,7 @@ impl Station {
             note: waiter.join.note.clone(),
             queueing: self.queueing(&quest),
             replaces: None,
+            fairness: Fairness::Fair,
         };
         self.last_asked = Some(quest.owner);
         quest.hint = Hint::Nothing;

@@ -114,7 +114,7 @@ impl Station {
 
     /// All who hold under this owner's lease lose their hold.
     pub(super) fn lose_lease(&mut self, now: Moment, owner: Owner, reason: &LossReason) {
-        while let Some(id) = self.tenure_of(owner).and_then(|tenure| Some(tenure.turns.first()?.id)) {
+        while let Some(id) = self.tenure_of(owner).and_then(|tenure| Some(tenure.turns.first()?.0)) {
             self.lose(now, id, reason.clone());
         }
     }
@@ -166,7 +166,8 @@ impl Station {
             Ok(Renewed::Renewed { valid_for, wanted }) => {
                 tenure.last_error = None;
                 tenure.hear(asked_at, wanted);
-                tenure.extend(validity(asked_at, valid_for), valid_for);
+                let over = tenure.extend(validity(asked_at, valid_for), valid_for);
+                over.into_iter().for_each(|turn| self.lose(now, turn, LossReason::Expired(None)));
             }
             Ok(Renewed::NotHeld) => match tenure.replacement.as_mut().filter(|new| new.may_have_happened()) {
                 Some(replacement) => replacement.old_is_gone = true,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Answer, BackendError, Claim, Event, Hold, Keep, Lease, LossReason, Moment, Note, Owner, Refusal, ReleaseRequest,
-    Released, Renewed, Terms,
+    Answer, BackendError, Claim, Event, Fairness, Hold, Keep, Lease, LossReason, Moment, Note, Owner, Refusal,
+    ReleaseRequest, Released, Renewed, Terms,
 };
 
 /// Names one turn at a station, from joining the line to the end of the hold. Made by the facade: unique per station, and rising,
@@ -29,6 +29,8 @@ pub struct Join {
     pub patience: Patience,
     /// How many answers of the store it waits for at most. A claim that is under way already is the first.
     pub attempts: Option<NonZeroU32>,
+    /// Whether it may be served before those who came first, if it fits.
+    pub fairness: Fairness,
     /// How long it holds at most.
     pub max_hold: Option<Duration>,
     /// What it says of itself.

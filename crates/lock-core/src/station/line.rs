@@ -181,7 +181,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     use super::*;
-    use crate::{Note, Ttl};
+    use crate::{Fairness, Note, Ttl};
 
     const TERMS: Terms = Terms::exclusive(Ttl::DEFAULT);
 
@@ -194,7 +194,10 @@ mod tests {
         for (turn, patience) in (1..).zip(patiences) {
             let note = Note::from_wire("1@test");
             let (turn, terms, patience) = (TurnId(turn), TERMS, *patience);
-            line.join(at(0), Join { turn, terms, patience, attempts: None, max_hold: None, note });
+            line.join(
+                at(0),
+                Join { turn, terms, patience, attempts: None, fairness: Fairness::Fair, max_hold: None, note },
+            );
         }
         line
     }
@@ -278,7 +281,18 @@ mod tests {
             // The last to come are the first to go.
             let patience = Patience::Until(at(1 + MANY - turn));
             let turn = TurnId(turn);
-            line.join(at(0), Join { turn, terms: TERMS, patience, attempts: None, max_hold: None, note: note.clone() });
+            line.join(
+                at(0),
+                Join {
+                    turn,
+                    terms: TERMS,
+                    patience,
+                    attempts: None,
+                    fairness: Fairness::Fair,
+                    max_hold: None,
+                    note: note.clone(),
+                },
+            );
         }
         for left in (0..MANY).rev() {
             let Some(end) = line.next_deadline() else { panic!("{left} have no deadline") };

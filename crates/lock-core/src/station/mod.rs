@@ -35,6 +35,7 @@
 //!   At a semaphore each waiter asks for itself, in that order.
 
 mod asking;
+mod by_turn;
 mod few;
 mod floor;
 mod holding;
@@ -51,6 +52,7 @@ mod replacement;
 mod replacing;
 mod semaphore;
 mod tenure;
+mod turns;
 
 #[cfg(test)]
 mod tests;
@@ -58,6 +60,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+pub use by_turn::ByTurn;
 use few::Few;
 pub use floor::Floor;
 use floor::Floors;
@@ -170,7 +173,7 @@ impl Station {
     pub fn next_wake(&self) -> Option<Moment> {
         let quests =
             self.quests.iter().filter(|quest| !self.has_to_wait(quest)).filter_map(|quest| quest.progress.due());
-        let tenures = self.tenures.iter().flat_map(|tenure| [tenure.turns_until(), self.replacement_due(tenure)]);
+        let tenures = self.tenures.iter().flat_map(|tenure| [Some(tenure.turns_until()), self.replacement_due(tenure)]);
         let others = [self.line.next_deadline(), self.pending_releases.next_due()];
         quests.chain(tenures.chain(others).flatten()).min()
     }

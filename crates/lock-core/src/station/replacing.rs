@@ -11,11 +11,12 @@ use super::io::{ActionId, Output, Request, TurnId};
 use super::progress::Progress;
 use super::quest::Grant;
 use super::replacement::Replacement;
-use super::tenure::{Tenure, Turn};
+use super::tenure::Tenure;
+use super::turns::Turn;
 use crate::policy::pace;
 use crate::{
-    Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Claim, Effect, Invalid, LossReason, Mode,
-    Moment, Owner, Queueing, Refusal, Terms,
+    Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Claim, Effect, Fairness, Invalid, LossReason,
+    Mode, Moment, Owner, Queueing, Refusal, Terms,
 };
 
 impl Station {
@@ -56,7 +57,7 @@ impl Station {
 
     fn ask_replacement(&mut self, now: Moment, replaces: Owner) {
         let Some(tenure) = self.tenure_of(replaces) else { return };
-        let note = tenure.turns.first().map(|turn| turn.note.clone());
+        let note = tenure.turns.first().map(|(_, turn)| turn.note.clone());
         let (Some(mut replacement), Some(note)) = (tenure.replacement.take(), note) else { return };
         if replacement.tries == 0 {
             replacement.floor = self.floor.get();
@@ -71,6 +72,7 @@ impl Station {
             note,
             queueing: Queueing::Unwanted,
             replaces: Some(replaces),
+            fairness: Fairness::Fair,
         };
         replacement.progress = self.run(now, Request::Acquire(claim), replacement.terms);
         self.go_on_replacing(replacement);
@@ -128,7 +130,7 @@ impl Station {
 
     fn refuse_replacement(&mut self, now: Moment, replacement: &Replacement, refusal: Refusal) {
         let Some(tenure) = self.tenure_of(replacement.replaces) else { return };
-        let Some(turn) = tenure.turns.first().map(|turn| turn.id) else { return };
+        let Some(turn) = tenure.turns.first().map(|(id, _)| id) else { return };
         self.outbox.push_back(Output::Replaced { turn, result: Err(refusal) });
         if replacement.old_is_gone {
             self.lose_lease(now, replacement.replaces, &LossReason::NotHeld);
@@ -139,7 +141,7 @@ impl Station {
     fn go_on_under(&mut self, now: Moment, grant: Grant, replacement: &Replacement) {
         let is_old = |tenure: &Tenure| tenure.lease.owner == replacement.replaces;
         let Some(mut old) = self.tenures.take(is_old) else { return };
-        let Some(Turn { id, hold: before, note }) = old.turns.take(|_| true) else { return };
+        let Some((id, Turn { hold: before, note })) = old.take_first() else { return };
         let certainty = match replacement.unanswered_until {
             Some(_) => Certainty::Unknown,
             None => Certainty::Answered,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::few::Few;
 use super::io::TurnId;
 use super::quest::Grant;
 use super::replacement::Replacement;
+use super::turns::{Turn, Turns};
 use crate::policy::WORD_FOR;
 use crate::{BackendError, Certainty, FencingToken, Hold, Holder, Lease, LossReason, Mode, Moment, Note};
 
@@ -27,8 +27,7 @@ pub(super) struct Tenure {
     pub(super) word: Word,
     /// Since when a renewal is asked for whose answer refreshes that, if one is.
     pub(super) word_asked_at: Option<Moment>,
-    /// Who holds under the lease: one turn, where the mode is exclusive.
-    pub(super) turns: Few<Turn>,
+    pub(super) turns: Turns,
     /// What is to replace the lease. Boxed, because most leases are never replaced.
     pub(super) replacement: Option<Box<Replacement>>,
 }
@@ -42,19 +41,11 @@ pub(super) struct Word {
     pub(super) wanted: bool,
 }
 
-/// One guard's hold under a lease.
-#[derive(Debug)]
-pub(super) struct Turn {
-    pub(super) id: TurnId,
-    pub(super) hold: Arc<Hold>,
-    pub(super) note: Note,
-}
-
 impl Tenure {
     pub(super) fn new(grant: Grant, certainty: Certainty) -> Self {
         let (until, word) = (grant.until(), Word { at: grant.basis, wanted: grant.wanted });
         let Grant { lease, valid_for, .. } = grant;
-        let (lease, last_error, turns, replacement) = (Arc::new(lease), None, Few::default(), None);
+        let (lease, last_error, turns, replacement) = (Arc::new(lease), None, Turns::default(), None);
         let (passes, word_asked_at) = (0, None);
         Self { lease, until, valid_for, certainty, passes, last_error, word, word_asked_at, turns, replacement }
     }
@@ -92,13 +83,13 @@ impl Tenure {
     ) -> Arc<Hold> {
         let hold = Arc::new(Hold::new(Arc::clone(&self.lease), token, self.until, hold_until));
         assert!(now < hold.valid_until(), "a turn begins only while it is valid");
-        self.turns.push(Turn { id, hold: Arc::clone(&hold), note });
+        self.turns.add(id, Turn { hold: Arc::clone(&hold), note });
         hold
     }
 
     /// The end of the first turn that ends.
-    pub(super) fn turns_until(&self) -> Option<Moment> {
-        self.turns.iter().map(|turn| turn.hold.valid_until()).min()
+    pub(super) fn turns_until(&self) -> Moment {
+        self.turns.first_end().map_or(self.until, |end| end.min(self.until))
     }
 
     /// Whether enough of the lease is left for another local turn. A lease that was handed over lasts for a place at first,
@@ -107,11 +98,13 @@ impl Tenure {
         self.until.since(now) >= self.valid_for / 2
     }
 
-    pub(super) fn extend(&mut self, until: Moment, valid_for: Duration) {
-        if self.until < until {
-            (self.until, self.valid_for) = (until, valid_for);
+    /// Moves the end of the lease. Returns the turns whose guards have reported by a later clock that it is over.
+    pub(super) fn extend(&mut self, until: Moment, valid_for: Duration) -> Vec<TurnId> {
+        if until <= self.until {
+            return Vec::new();
         }
-        self.turns.iter().for_each(|turn| turn.hold.extend(self.until));
+        (self.until, self.valid_for) = (until, valid_for);
+        self.turns.iter().filter(|(_, turn)| !turn.hold.extend(until)).map(|(id, _)| id).collect()
     }
 
     /// Whether the store may hold another lease instead of this one.
@@ -120,25 +113,33 @@ impl Tenure {
     }
 
     pub(super) fn has(&self, id: TurnId) -> bool {
-        self.turns.iter().any(|turn| turn.id == id)
+        self.turns.has(id)
     }
 
     pub(super) fn take(&mut self, id: TurnId) -> Option<Turn> {
-        self.turns.take(|turn| turn.id == id)
+        self.turns.take(id)
+    }
+
+    pub(super) fn take_first(&mut self) -> Option<(TurnId, Turn)> {
+        let (id, _) = self.turns.first()?;
+        Some((id, self.take(id)?))
     }
 
     /// The turns whose time is over, and why.
     pub(super) fn ended(&self, now: Moment) -> Vec<(TurnId, LossReason)> {
-        let reason = |turn: &Turn| match turn.hold.ended(now)? {
-            LossReason::Expired(_) => Some((turn.id, LossReason::Expired(self.last_error.clone()))),
-            reason @ (LossReason::NotHeld | LossReason::MaxHold | LossReason::Closed) => Some((turn.id, reason)),
+        if now < self.until {
+            return self.turns.held_long_enough(now).map(|id| (id, LossReason::MaxHold)).collect();
+        }
+        let reason = |turn: &Turn| match turn.hold.ended(now) {
+            None | Some(LossReason::Expired(_)) => LossReason::Expired(self.last_error.clone()),
+            Some(reason @ (LossReason::NotHeld | LossReason::MaxHold | LossReason::Closed)) => reason,
         };
-        self.turns.iter().filter_map(reason).collect()
+        self.turns.iter().map(|(id, turn)| (id, reason(turn))).collect()
     }
 
     /// This tenure as waiters see it.
     pub(super) fn as_holder(&self) -> Option<Holder> {
-        let note = self.turns.first()?.note.clone();
+        let note = self.turns.first()?.1.note.clone();
         Some(Holder::Leasehold { tokens: self.lease.tokens, note })
     }
 }

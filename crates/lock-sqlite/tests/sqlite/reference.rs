@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use lock_core::inspect::{Entry, Revoked};
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Fenced, FencingToken, Holder, Lease, LockName,
-    Mode, Note, Owner, Queueing, ReleaseRequest, Renewed, Slots, Terms, Ttl, Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Fairness, Fenced, FencingToken, Holder, Lease,
+    LockName, Mode, Note, Owner, Queueing, ReleaseRequest, Renewed, Slots, Terms, Ttl, Width,
 };
 use lock_host::Clock;
 use lock_memory::store::{ClientId, Store};
@@ -167,6 +167,7 @@ impl Both {
             note: Note::new("h", 1, &who.to_string()).unwrap(),
             queueing: Queueing::Wanted,
             replaces: None,
+            fairness: Fairness::Fair,
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, Leaving, TurnId};
-use lock_core::{Ability, Hold, Keep, Mode, ModeKind, Moment, Note, Patience, Terms, Ttl, drift};
+use lock_core::{Ability, Fairness, Hold, Keep, Mode, ModeKind, Moment, Note, Patience, Terms, Ttl, drift};
 
 use super::user::User;
 use super::{Backend, Process, Usage};
@@ -122,7 +122,15 @@ impl<B: Backend> Process<B> {
         let note = Note::from_wire("1@sim");
         self.soon.push_back((
             site,
-            Input::Join(Join { turn, terms: Terms { mode, ttl }, patience, attempts: None, max_hold, note }),
+            Input::Join(Join {
+                turn,
+                terms: Terms { mode, ttl },
+                patience,
+                attempts: None,
+                fairness: Fairness::Fair,
+                max_hold,
+                note,
+            }),
         ));
     }
 

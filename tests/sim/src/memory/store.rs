@@ -103,7 +103,8 @@ impl Server {
                 let (width, floor, note) = (lock_core::Width::ONE, None, lock_core::Note::from_wire(""));
                 let (queueing, replaces) = (lock_core::Queueing::Unwanted, None);
                 let (name, owner) = (request.name.clone(), request.owner);
-                let claim = Claim { name, owner, terms, width, floor, note, queueing, replaces };
+                let fairness = lock_core::Fairness::Fair;
+                let claim = Claim { name, owner, terms, width, floor, note, queueing, replaces, fairness };
                 self.store.acquire(now, client, &claim).map(|_| Released::Released)
             }
             _ => self.store.release(now, request),

@@ -5,6 +5,7 @@ mod floor;
 mod inputs;
 mod keeping;
 mod late;
+mod many;
 mod model;
 mod owing;
 mod property;

@@ -13,7 +13,8 @@ use super::super::{Join, Leaving, TurnId};
 use super::rig::{self, millis, ttl};
 use super::world::{CLIENTS, Way, World};
 use crate::{
-    Ability, Capabilities, Durability, Event, Mode, ModeKind, Note, Patience, Policy, RequestOrder, Terms, Waiting,
+    Ability, Capabilities, Durability, Event, Fairness, Mode, ModeKind, Note, Patience, Policy, RequestOrder, Terms,
+    Waiting,
 };
 
 /// Every way in which a store wakes waiters.
@@ -181,7 +182,7 @@ impl World {
             Wait::Forever => Patience::Forever,
         };
         let note = Note::from_wire("1@test");
-        self.join(client, Join { turn, terms, patience, attempts, max_hold, note });
+        self.join(client, Join { turn, terms, patience, attempts, fairness: Fairness::Fair, max_hold, note });
     }
 
     /// These permits, as far as there are as many, or a lease of this mode.

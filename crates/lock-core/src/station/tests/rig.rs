@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Station, TurnId};
 use super::words;
 use crate::{
-    Ability, Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Event, FencingToken, Hold,
-    Holder, Keep, Lease, Mode, ModeKind, Moment, Note, Operation, Owner, Patience, Policy, Released, Renewed,
+    Ability, Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Event, Fairness, FencingToken,
+    Hold, Holder, Keep, Lease, Mode, ModeKind, Moment, Note, Operation, Owner, Patience, Policy, Released, Renewed,
     RequestOrder, Slots, Terms, TokenRange, Ttl, Waiting,
 };
 
@@ -49,6 +49,7 @@ pub(super) fn join(turn: u8) -> Join {
         terms: Terms::exclusive(Ttl::DEFAULT),
         patience: Patience::Forever,
         attempts: None,
+        fairness: Fairness::Fair,
         max_hold: None,
         note: Note::from_wire("1@test"),
     }
@@ -308,7 +309,7 @@ impl Rig {
     /// What the present guard knows.
     pub(super) fn hold(&self) -> Arc<Hold> {
         let tenure = self.station.tenures.first().expect("somebody holds");
-        Arc::clone(&tenure.turns[0].hold)
+        Arc::clone(&tenure.turns.first().expect("a turn").1.hold)
     }
 
     pub(super) fn claim_id(&self) -> ActionId {

@@ -6,8 +6,9 @@ use super::super::owners::Owners;
 use super::super::progress::Progress;
 use super::super::quest::{Hint, Place, Quest};
 use super::super::replacement::Replacement;
-use super::super::tenure::{Tenure, Turn};
-use super::super::{Action, Output, Request, Station};
+use super::super::tenure::Tenure;
+use super::super::turns::Turn;
+use super::super::{Action, Output, Request, Station, TurnId};
 use super::rig::SECRET;
 use crate::{
     AcquireError, BackendError, Certainty, Holder, LossReason, Mode, Moment, Owner, Queueing, Refusal, Released,
@@ -186,13 +187,13 @@ fn holding(now: Moment, tenure: &Tenure) -> String {
         (true, true) => format!(", wanted {} ago", after(tenure.word.at, now)),
     };
     let asked = if tenure.word_asked_at.is_some() { ", a renewal asked for" } else { "" };
-    let turn = |turn: &Turn| {
+    let turn = |(id, turn): (TurnId, &Turn)| {
         let (token, left) = (turn.hold.token(), after(now, turn.hold.valid_until()));
         let slots = match tenure.lease.slots.get() {
             [] => String::new(),
             _ => format!(", slots {}", tenure.lease.slots),
         };
-        format!("{} as {}, token {token}{slots}, for {left}", turn.id.0, owner(tenure.lease.owner))
+        format!("{} as {}, token {token}{slots}, for {left}", id.0, owner(tenure.lease.owner))
     };
     let turns: Vec<_> = tenure.turns.iter().map(turn).collect();
     let replacement = tenure.replacement.as_ref().map_or_else(String::new, |new| replacing(now, new));

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Event, FencingToken, Lease, LockName, Moment, Note, Owner, Queueing, ReleaseRequest,
-    Terms, Ttl, Width,
+    Answer, Certainty, Claim, Event, Fairness, FencingToken, Lease, LockName, Moment, Note, Owner, Queueing,
+    ReleaseRequest, Terms, Ttl, Width,
 };
 
 pub use met::Met;
@@ -162,6 +162,7 @@ impl Author {
             note: Note::from_wire("4711@here why not"),
             queueing,
             replaces: None,
+            fairness: Fairness::Fair,
         };
         Some((claim, seat))
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::mem;
 
-use lock_core::station::TurnId;
+use super::io::TurnId;
 
 /// A map from turns to values, in the order of the turns.
 ///
@@ -76,6 +76,19 @@ impl<T> ByTurn<T> {
                 Some(value)
             }
         }
+    }
+
+    /// How many turns there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::One(one) => usize::from(one.is_some()),
+            Self::Many(many) => many.slots.len() - many.gaps,
+        }
+    }
+
+    /// The first turn.
+    pub fn first_turn(&self) -> Option<TurnId> {
+        self.iter().next().map(|(turn, _)| turn)
     }
 
     /// The value of the first turn.
