@@ -39,6 +39,7 @@ mod error;
 mod file;
 mod inspecting;
 mod latches;
+mod limits;
 mod line;
 mod lookout;
 mod modes;
