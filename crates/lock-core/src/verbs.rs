@@ -71,6 +71,12 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// The same claim in another mode.
+    #[must_use]
+    pub fn in_mode(&self, mode: Mode) -> Self {
+        Self { terms: Terms { mode, ..self.terms }, ..self.clone() }
+    }
+
     /// The lease that grants these tokens to this claim, without slots.
     pub fn lease(&self, tokens: TokenRange) -> Lease {
         self.lease_of(tokens, Slots::NONE)
