@@ -12,7 +12,7 @@
 //!
 //! Then: `verbs` and `backend` (the requests to a store), `node` (those to one node of a quorum) · `hold` (what a guard
 //! knows) · `keeper` (which lease is renewed when) · `latch` (counting arrivals) · `policy` (the numbers, with their
-//! reasons) · `name`, `location`, `owner`, `token`, `time`, `note` (the values).
+//! reasons) · `name`, `location`, `owner`, `lease_id`, `token`, `time`, `note` (the values).
 
 mod backend;
 mod capabilities;
@@ -23,6 +23,7 @@ pub mod inspect;
 mod invalid;
 mod keeper;
 pub mod latch;
+mod lease_id;
 mod location;
 mod name;
 pub mod node;
@@ -45,6 +46,7 @@ pub use event::{Event, EventSink, Heard, Listener, Listeners};
 pub use hold::{Hold, LossReason, Lost};
 pub use invalid::Invalid;
 pub use keeper::{BATCH_MAX, Batch, Keeper, Lateness, Renewal};
+pub use lease_id::LeaseId;
 pub use location::Location;
 pub use name::LockName;
 pub use note::Note;
