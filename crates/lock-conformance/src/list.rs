@@ -144,6 +144,21 @@ macro_rules! __cases {
                 permits_are_not_replaced_by_more: Mode(Permits);
                 each_holder_is_shown_with_its_slots: Mode(Permits);
             }
+            limits {
+                a_raised_limit_serves_those_who_wait: Ability(SetLimit);
+                a_lowered_limit_takes_nothing_away: Ability(SetLimit);
+                slots_stay_below_the_limit_in_force: Ability(SetLimit);
+                a_limit_that_was_replaced_stands_for_the_one_in_force: Ability(SetLimit);
+                a_limit_that_was_set_outlives_the_holders: Ability(SetLimit);
+                a_claim_above_the_limit_is_refused_and_blocks_nobody: Ability(SetLimit);
+                a_lease_goes_on_under_another_limit: Ability(SetLimit);
+                a_limit_can_be_set_again: Ability(SetLimit);
+                a_lock_has_no_limit: Ability(SetLimit);
+                permits_are_counted: Ability(SetLimit);
+                a_deployment_changes_the_limit: Ability(SetLimit);
+                a_waiter_that_can_never_be_served_gets_an_error: Ability(SetLimit);
+                wrong_limits_are_invalid: Ability(SetLimit);
+            }
             reading {
                 readers_exclude_writers_and_not_each_other: Mode(Shared);
                 a_mutex_is_the_write_side: Mode(Shared);
@@ -212,7 +227,7 @@ macro_rules! table {
         /// All cases, group by group.
         pub const CASES: &[Case] = {
             use Need::{Ability, Inspect, Latch, Mode, Nothing, Processes, Queue};
-            use lock_core::Ability::{Keep, Replace};
+            use lock_core::Ability::{Keep, Replace, SetLimit};
             use lock_core::ModeKind::{Permits, Shared};
             &[$($(Case {
                 path: concat!(stringify!($group), "::", stringify!($name)),

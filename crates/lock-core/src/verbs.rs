@@ -25,7 +25,7 @@ pub enum Fairness {
     /// It is granted after all who wait before it.
     #[default]
     Fair,
-    /// It is granted whenever it fits beside the present holders, whoever waits. If it does not fit, it takes its place in the
+    /// It is granted whenever it fits beside the present holders, even if others wait. If it does not fit, it takes its place in the
     /// queue like any other.
     Barging,
 }
@@ -71,7 +71,13 @@ pub struct Claim {
 impl Claim {
     /// The lease that grants these tokens to this claim, without slots.
     pub fn lease(&self, tokens: TokenRange) -> Lease {
-        Lease { name: self.name.clone(), owner: self.owner, tokens, terms: self.terms, slots: Slots::NONE }
+        self.lease_of(tokens, Slots::NONE)
+    }
+
+    /// The lease that grants these tokens and slots to this claim.
+    pub fn lease_of(&self, tokens: TokenRange, slots: Slots) -> Lease {
+        let terms = Terms { mode: self.terms.mode.covering(&slots), ..self.terms };
+        Lease { name: self.name.clone(), owner: self.owner, tokens, terms, slots }
     }
 }
 
@@ -84,7 +90,8 @@ pub struct Lease {
     pub owner: Owner,
     /// The tokens of the turns under this lease.
     pub tokens: TokenRange,
-    /// The terms for which a renewal asks the store.
+    /// The terms for which a renewal asks the store. Those of the claim; only the limit of permits may be another one, because it
+    /// was [changed](crate::limit) since.
     pub terms: Terms,
     /// The slots of its permits, as many as the mode counts; [`Slots::NONE`] in any other mode.
     pub slots: Slots,

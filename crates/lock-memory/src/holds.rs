@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use lock_core::inspect::Held;
-use lock_core::{Claim, Holder, Lease, Mode, Moment, Note, Owner, Slots, TokenRange};
+use lock_core::{Claim, Holder, Lease, Limit, Mode, Moment, Note, Owner, Slots, TokenRange};
 
 use crate::hand_over::ClientId;
 
@@ -114,6 +114,16 @@ impl Holds {
     /// The mode of one of them: all suit each other.
     pub(crate) fn mode(&self) -> Option<Mode> {
         self.by_end.first().and_then(|(_, owner)| self.by_owner.get(owner)).map(|hold| hold.mode)
+    }
+
+    /// How many permits are held.
+    pub(crate) fn permits(&self) -> u32 {
+        self.permits
+    }
+
+    /// Goes on under another limit.
+    pub(crate) fn set_limit(&mut self, limit: Limit) {
+        self.by_owner.values_mut().for_each(|hold| hold.mode = hold.mode.under(limit));
     }
 
     /// Whether a lease of this mode can be held beside them.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::{Claim, Moment, Note, Owner, Terms, Ttl, Width};
+use lock_core::{Claim, Limit, Moment, Note, Owner, Terms, Ttl, Width};
 
 use crate::hand_over::ClientId;
 
@@ -50,6 +50,12 @@ pub(crate) struct Queue(Vec<Place>);
 impl Queue {
     pub(crate) fn forget_what_is_over(&mut self, now: Moment) {
         self.0.retain(|place| place.lives_at(now));
+    }
+
+    /// Goes on under another limit, without those that could never be served under it.
+    pub(crate) fn set_limit(&mut self, limit: Limit) {
+        self.0.retain(|place| place.terms.mode.count() <= limit.get());
+        self.0.iter_mut().for_each(|place| place.terms.mode = place.terms.mode.under(limit));
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -106,6 +106,7 @@ fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
         "UNREPLACED" => {
             refused("a lease cannot be replaced by one of this mode").remedy("release it, and acquire the lock again")
         }
+        "UNKEPT" => refused("only an exclusive lease can be kept").remedy("release it at once"),
         "GIVENUP" => refused("this claim was given up"),
         "SPENT" => refused("the fencing tokens are used up")
             .remedy("the counter leasehold:counter was set too high; see the guarantees before you lower it"),

@@ -11,6 +11,7 @@ pub mod failure;
 pub mod fencing;
 pub mod keeping;
 pub mod latching;
+pub mod limits;
 pub mod ownership;
 pub mod permits;
 pub mod reading;

@@ -9,8 +9,8 @@ use super::progress::Progress;
 use super::quest::{Grant, Hint, Place, Quest};
 use crate::policy::pace;
 use crate::{
-    AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Fairness, Holder, Mode, Moment,
-    Operation, Queueing, Terms, Ttl, Waiting, Width,
+    AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Mode, Moment, Operation,
+    Queueing, Terms, Ttl, Waiting, Width,
 };
 
 /// This many stale grants in a row are a failure: the store answers too slowly for the ttl, and may continue to.
@@ -57,9 +57,10 @@ impl Station {
             note: waiter.join.note.clone(),
             queueing: self.queueing(&quest),
             replaces: None,
-            fairness: Fairness::Fair,
+            fairness: waiter.join.fairness,
         };
         self.last_asked = Some(quest.owner);
+        quest.fairness = claim.fairness;
         quest.hint = Hint::Nothing;
         quest.progress = self.run(now, Request::Acquire(claim), quest.terms);
         self.quests.push(quest);
@@ -198,9 +199,9 @@ impl Station {
     /// Continues under an owner that the store has never seen, at the same pace.
     fn with_next_owner(&mut self, now: Moment, quest: Quest) -> Box<Quest> {
         let first = self.line.terms().filter(|_| quest.turn.is_none());
-        let Quest { terms, turn, tries, hint, holder, drawn, .. } = quest;
+        let Quest { terms, fairness, turn, tries, hint, holder, drawn, .. } = quest;
         let next = Quest::new(self.owners.draw(), first.unwrap_or(terms), turn, now);
-        Box::new(Quest { tries, hint, holder, drawn, ..next })
+        Box::new(Quest { fairness, tries, hint, holder, drawn, ..next })
     }
 
     fn retry(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
@@ -230,6 +231,9 @@ impl Station {
         } else {
             self.exchange(now, &mut quest);
             self.admit_first(now, grant, &quest);
+            if quest.tries > 0 {
+                self.next_may_be_served(now);
+            }
             // Its answer is still to come, and says how the lease stands.
             if quest.progress.due().is_none() {
                 self.quests.push(quest);

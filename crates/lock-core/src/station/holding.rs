@@ -9,8 +9,8 @@ use super::pending::Of;
 use super::quest::{Grant, Quest, validity};
 use super::tenure::Tenure;
 use crate::{
-    Answer, BackendError, Certainty, Effect, FencingToken, Keep, Lease, LossReason, Mode, Moment, Owner,
-    ReleaseRequest, Released, Renewed, Waiting,
+    Answer, BackendError, Capabilities, Certainty, Effect, FencingToken, Keep, Lease, LossReason, Mode, Moment, Owner,
+    ReleaseRequest, Released, Renewed, RequestOrder, Waiting,
 };
 
 /// The shortest turn, so that none ends before it has begun.
@@ -24,11 +24,11 @@ impl Station {
             None => self.line.admit(grant.lease.terms),
         };
         let Some(waiter) = waiter else { return };
-        let token = grant.lease.tokens.low();
+        let (token, others_join) = (grant.lease.tokens.low(), quest.shares_its_grant(grant.wanted));
         let mut tenure = self.keep(grant, quest.certainty);
         self.raise_floor(&tenure.lease, token);
         self.admit(now, &mut tenure, waiter.join, token);
-        if tenure.is_shared() {
+        if tenure.is_shared() && others_join {
             self.join_all(now, &mut tenure);
         }
         self.tenures.push(tenure);
@@ -140,10 +140,7 @@ impl Station {
         // A claim that the hand-over overtook ends with the lease.
         let certainty = self.take_quest_of(owner).map_or(tenure.certainty, |quest| quest.certainty());
         let request = ReleaseRequest { name, owner, terms, certainty, keep };
-        // Those who wait here have a claim at the store already, and would hear of the hand-over late.
-        if self.policy.store.waiting != Waiting::QueueWithPush {
-            self.quests.iter_mut().for_each(|quest| quest.may_be_free(now));
-        }
+        self.others_may_be_served(now);
         let Some(new) = tenure.replacement.filter(|new| new.may_have_happened()) else {
             return self.release(now, request, Of::Lease, turn);
         };
@@ -151,6 +148,29 @@ impl Station {
         self.release(now, request.clone(), Of::OneOfTwo, None);
         let (owner, terms) = (new.owner, new.terms);
         self.release(now, ReleaseRequest { owner, terms, ..request }, Of::OneOfTwo, turn);
+    }
+
+    /// A lease ends that was held here. Those who wait here have a claim at the store already, which may serve them now. Where it
+    /// cannot tell them, they would hear of it late, so they ask: the first one, or all where claims may overtake each other.
+    fn others_may_be_served(&mut self, now: Moment) {
+        match self.policy.store {
+            Capabilities { waiting: Waiting::QueueWithPush, .. } => {}
+            Capabilities { ordering: RequestOrder::InOrder, .. } => self.next_may_be_served(now),
+            Capabilities { ordering: RequestOrder::Unordered, .. } => {
+                self.quests.iter_mut().for_each(|quest| quest.may_be_free(now));
+            }
+        }
+    }
+
+    /// One that waited here was served, and the next one may have been.
+    pub(super) fn next_may_be_served(&mut self, now: Moment) {
+        let Capabilities { waiting, ordering, .. } = self.policy.store;
+        if waiting != Waiting::QueueWithPush
+            && ordering == RequestOrder::InOrder
+            && let Some(next) = self.quests.iter_mut().min_by_key(|quest| quest.turn)
+        {
+            next.may_be_free(now);
+        }
     }
 
     /// The store said how a lease stands.

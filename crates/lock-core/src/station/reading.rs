@@ -3,7 +3,7 @@
 //! A reader joins the living lease if the store has said that nobody waits elsewhere: since the reader came, or a moment ago.
 //! If the last word is older, one renewal refreshes it for all. If somebody waits, readers wait like everybody else: the
 //! station asks the store for them, beside the lease that it holds. A writer here does the same, so that it has its place in
-//! the store's queue, and no reader passes it.
+//! the store's queue, and no reader passes it but one that is barging: that joins the living lease even then.
 
 use super::Station;
 use super::io::Output;
@@ -26,6 +26,7 @@ enum Need {
 impl Station {
     /// Readers in line join the shared lease. The first waiter that cannot join asks the store.
     pub(super) fn advance_readers(&mut self, now: Moment) {
+        self.join_barging(now);
         let need = loop {
             match self.need(now) {
                 Need::Turn => self.join_first(now),
@@ -76,6 +77,19 @@ impl Station {
         self.tenures.push(tenure);
     }
 
+    /// The barging readers begin under the lease, wherever they are in line.
+    fn join_barging(&mut self, now: Moment) {
+        if self.line.barging().next().is_none() {
+            return;
+        }
+        let Some(mut tenure) = self.tenures.take(|tenure| tenure.replacement.is_none()) else { return };
+        let token = tenure.lease.tokens.low();
+        while let Some(waiter) = self.line.admit_barging_reader() {
+            self.admit(now, &mut tenure, waiter.join, token);
+        }
+        self.tenures.push(tenure);
+    }
+
     /// The readers in line up to the first writer begin under the lease.
     pub(super) fn join_all(&mut self, now: Moment, tenure: &mut Tenure) {
         let (terms, token) = (tenure.lease.terms, tenure.lease.tokens.low());
@@ -99,7 +113,7 @@ impl Station {
         self.part(now, quest);
         let Some(mut tenure) = self.tenures.take(|_| true) else { return };
         tenure.hear(grant.basis, grant.wanted);
-        if tenure.replacement.is_none() {
+        if tenure.replacement.is_none() && quest.shares_its_grant(grant.wanted) {
             self.join_all(now, &mut tenure);
         }
         self.tenures.push(tenure);

@@ -23,8 +23,9 @@ impl Station {
     /// Whether a quest has to wait before it asks: for a release, or for a waiter that came earlier.
     pub(super) fn has_to_wait(&self, quest: &Quest) -> bool {
         let owes = || self.is_release_due(self.quests.len().saturating_sub(1));
-        let overtakes = |turn| quest.place == Place::Outside && self.would_overtake(turn, quest.terms);
-        quest.is_unknown_to_store() && owes() || quest.turn.is_some_and(overtakes)
+        let waiter = || quest.turn.and_then(|turn| self.line.get(turn));
+        let overtakes = || quest.place == Place::Outside && waiter().is_some_and(|waiter| self.would_overtake(waiter));
+        quest.is_unknown_to_store() && owes() || overtakes()
     }
 
     /// Whether a release has to be answered before another claim goes out beside so many other quests.

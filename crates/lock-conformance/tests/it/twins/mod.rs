@@ -10,6 +10,7 @@ mod keeping;
 mod kinds;
 mod lasting;
 mod latching;
+mod limits;
 mod modes;
 mod ordering;
 mod processes;
@@ -104,8 +105,16 @@ const UNTRIED: [(&str, &str); 9] = [
 
 #[test]
 fn every_case_catches_a_twin() {
-    let of_leases =
-        [holding::CAUGHT, keeping::CAUGHT, lasting::CAUGHT, kinds::CAUGHT, modes::CAUGHT, replacing::CAUGHT].concat();
+    let of_leases = [
+        holding::CAUGHT,
+        keeping::CAUGHT,
+        lasting::CAUGHT,
+        kinds::CAUGHT,
+        modes::CAUGHT,
+        replacing::CAUGHT,
+        limits::CAUGHT,
+    ]
+    .concat();
     let of_requests = [answering::CAUGHT, telling::CAUGHT, ordering::CAUGHT].concat();
     let caught = [&of_leases, &of_requests, latching::CAUGHT, processes::CAUGHT].concat();
     for case in CASES {

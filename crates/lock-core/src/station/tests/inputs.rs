@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::super::{ActionId, Input, Join, Reply};
 use super::rig::{Rig, error, join, millis, reader, somebody, stranger, ttl};
 use super::states::{FIRST, FLOOR, SECOND};
-use crate::{Answer, Effect, ErrorKind, Event, FencingToken, Holder, Lease, Patience, Released, Renewed, Terms};
+use crate::{
+    Answer, Effect, ErrorKind, Event, Fairness, FencingToken, Holder, Lease, Patience, Released, Renewed, Terms,
+};
 
 /// The waiter that an input adds.
 const NEW: u8 = 3;
@@ -18,7 +20,7 @@ pub(super) type Feed = fn(&mut Rig) -> Vec<String>;
 /// Too short a validity: most of it has passed when the answer arrives.
 const LITTLE: Duration = Duration::from_millis(4);
 
-pub(super) const INPUTS: [(&str, Feed); 58] = [
+pub(super) const INPUTS: [(&str, Feed); 59] = [
     ("join", |rig| rig.join(NEW)),
     ("join, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..join(NEW) }))),
     ("join, wait is over", |rig| {
@@ -32,6 +34,7 @@ pub(super) const INPUTS: [(&str, Feed); 58] = [
     ("join, other ttl", |rig| rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("20s")), ..join(NEW) }))),
     ("join, reads", |rig| rig.read(NEW)),
     ("join, reads, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..reader(NEW) }))),
+    ("join, reads, barging", |rig| rig.feed(Input::Join(Join { fairness: Fairness::Barging, ..reader(NEW) }))),
     ("leave: first", |rig| rig.leave(FIRST)),
     ("leave: second", |rig| rig.leave(SECOND)),
     ("cancel: first", |rig| rig.cancel(FIRST)),

@@ -11,8 +11,8 @@ use super::super::turns::Turn;
 use super::super::{Action, Output, Request, Station, TurnId};
 use super::rig::SECRET;
 use crate::{
-    AcquireError, BackendError, Certainty, Holder, LossReason, Mode, Moment, Owner, Queueing, Refusal, Released,
-    TokenRange,
+    AcquireError, BackendError, Certainty, Fairness, Holder, LossReason, Mode, Moment, Owner, Queueing, Refusal,
+    Released, TokenRange,
 };
 
 /// `o1` for the first owner that a station draws, `o2` for the next.
@@ -60,12 +60,16 @@ fn run(action: &Action) -> String {
                 Queueing::Wanted => "place wanted",
                 Queueing::Unwanted => "no place",
             };
+            let fairness = match claim.fairness {
+                Fairness::Fair => "",
+                Fairness::Barging => ", barging",
+            };
             let floor = claim.floor.map_or_else(String::new, |floor| format!(", above {floor}"));
             let (whose, ttl, width) = (owner(claim.owner), claim.terms.ttl, claim.width.get());
             let old = claim.replaces.map_or_else(String::new, |old| format!(" in place of {}", owner(old)));
             let mode = mode(claim.terms.mode);
             format!(
-                "run #{id}: acquire {whose}{old}{mode}, ttl {ttl}, width {width}{floor}, {queueing}, within {within}ms"
+                "run #{id}: acquire {whose}{old}{mode}, ttl {ttl}, width {width}{floor}, {queueing}{fairness}, within {within}ms"
             )
         }
         Request::Release(request) => {
