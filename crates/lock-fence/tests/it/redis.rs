@@ -5,6 +5,7 @@ use std::time::Duration;
 use ::redis::{Commands, Connection};
 use lock_fence::Refused;
 use lock_fence::redis::{Fenced, FencedError};
+use test_support::bounds::wait_for;
 use test_support::{RedisOptions, RedisServer, RedisVersion};
 
 use crate::token;
@@ -103,6 +104,24 @@ fn odd_keys_values_and_the_highest_token_are_exact() {
             assert!(is_refused(fenced.set(token(highest.get() - 1), "").run(redis), highest.get()));
         }
     });
+}
+
+#[test]
+fn a_value_and_its_fence_are_in_one_slot_of_a_cluster() {
+    let server = RedisServer::start_with(RedisOptions::default().arguments(&["--cluster-enabled", "yes"]));
+    let mut redis = connect(&server);
+    let _: () = ::redis::cmd("CLUSTER").arg(&["ADDSLOTSRANGE", "0", "16383"]).query(&mut redis).unwrap();
+    wait_for("the cluster", || {
+        let info: String = ::redis::cmd("CLUSTER").arg("INFO").query(&mut redis).unwrap();
+        info.contains("cluster_state:ok").then_some(())
+    });
+    for key in ["text", "späť \n", "{user:7}:cart", "cart:{user:7}", "{", "a{b", "{{x}}", "{a}{b}"] {
+        let fenced = Fenced::new(key).unwrap();
+        fenced.set(token(34), "new").run(&mut redis).unwrap();
+        assert!(is_refused(fenced.set(token(33), "old").run(&mut redis), 34), "{key}");
+    }
+    let error = Fenced::new("a}b").unwrap().set(token(34), "new").run(&mut redis).unwrap_err();
+    assert!(error.to_string().contains("slot"), "{error}");
 }
 
 #[test]

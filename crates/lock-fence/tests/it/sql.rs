@@ -65,6 +65,14 @@ fn a_row_that_is_not_there_says_so() {
 }
 
 #[test]
+fn a_trigger_that_ignores_the_write_is_an_error() {
+    let (db, column) = accounts();
+    db.execute_batch("CREATE TRIGGER no BEFORE UPDATE ON account BEGIN SELECT RAISE(IGNORE); END").unwrap();
+    let error = column.update(&db, token(34), &[("balance", &1)], &[("id", &2)]).unwrap_err();
+    assert!(matches!(error, SqlError::Sql(rusqlite::Error::StatementChangedRows(0))), "{error}");
+}
+
+#[test]
 fn a_missing_column_names_the_statement_that_adds_it() {
     let (db, _) = accounts();
     let column = FenceColumn::new("account", "token \"seen\"").unwrap();
