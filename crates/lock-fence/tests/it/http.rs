@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
@@ -9,6 +10,8 @@ use ::http::{Method, Request, Response};
 use lock_core::FencingToken;
 use lock_fence::Gate;
 use lock_fence::http::{FENCING_TOKEN, Fencing, FencingLayer, WithoutToken};
+use test_support::bounds::PATIENCE;
+use tokio::sync::Notify;
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -43,7 +46,14 @@ impl Service<Request<String>> for Store {
 
 /// Runs one request to its end.
 #[tokio::main(flavor = "current_thread")]
-async fn send<S>(mut service: S, request: Request<String>) -> Response<String>
+async fn send<S>(service: S, request: Request<String>) -> Response<String>
+where
+    S: Service<Request<String>, Response = Response<String>, Error = Infallible>,
+{
+    sent(service, request).await
+}
+
+async fn sent<S>(mut service: S, request: Request<String>) -> Response<String>
 where
     S: Service<Request<String>, Response = Response<String>, Error = Infallible>,
 {
@@ -134,4 +144,57 @@ fn each_path_is_a_resource_unless_the_layer_says_otherwise() {
     );
     let one = FencingLayer::new(Arc::default()).resource(|_| "all".to_owned());
     assert_eq!((status(&one, "/a", "34"), status(&one, "/b", "33")), (200, 409));
+}
+
+/// A service that is told when to write.
+#[derive(Clone, Default)]
+struct Slow {
+    store: Store,
+    entered: Arc<Notify>,
+    go: Arc<Notify>,
+}
+
+impl Service<Request<String>> for Slow {
+    type Response = Response<String>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<String>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.store.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<String>) -> Self::Future {
+        let mut slow = self.clone();
+        Box::pin(async move {
+            if request.body() == "slow" {
+                slow.entered.notify_one();
+                slow.go.notified().await;
+            }
+            slow.store.call(request).await
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_later_write_waits_until_the_service_has_answered_an_earlier_one() {
+    let (slow, gate) = (Slow::default(), Arc::new(Gate::new()));
+    let service = FencingLayer::new(Arc::clone(&gate)).layer(slow.clone());
+    let put = |token: &str, body: &str| sent(service.clone(), request(Method::PUT, "/x", Some(token), body));
+    let play = async {
+        let earlier = tokio::spawn(put("33", "slow"));
+        slow.entered.notified().await;
+        let later = tokio::spawn(put("34", "new"));
+        while gate.highest("/x") != Some(token(34)) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(put("33", "old").await.status(), 409);
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert!(!later.is_finished(), "it was written beside an earlier holder's");
+        slow.go.notify_one();
+        (earlier.await.unwrap().status().as_u16(), later.await.unwrap().status().as_u16())
+    };
+    assert_eq!(tokio::time::timeout(PATIENCE, play).await.expect("both writes end"), (200, 200));
+    assert_eq!(slow.store.value(), "new");
 }
