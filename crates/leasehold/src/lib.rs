@@ -293,8 +293,8 @@ pub use lock_async::{
     SharedGuard,
 };
 pub use lock_core::{
-    AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, Lateness,
-    LeaseId, LockName, LossReason, Lost, Moment, Note, Operation, Ttl,
+    AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, Fairness, FencingToken, Holder, Invalid,
+    Lateness, LeaseId, LockName, LossReason, Lost, Moment, Note, Operation, Ticket, Ttl,
 };
 #[cfg(feature = "fence")]
 pub use lock_fence as fence;

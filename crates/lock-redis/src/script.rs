@@ -124,8 +124,8 @@ pub(crate) static ACQUIRE: Drawing = drawing!(
     "claims_left"
 );
 
-/// Asks for a lease that others may share. Keys: those of an acquire, holders, leases. Arguments: those of an acquire, and the
-/// limit.
+/// Asks for a lease that others may share. Keys: those of an acquire, holders, leases. Arguments: those of an acquire, the
+/// limit, and `barging` for a claim that may be granted past those who wait.
 ///
 /// Answers like an acquire, except that a grant is `granted`, low and high token, slots, and 1 if others wait.
 pub(crate) static SHARE: Drawing =
