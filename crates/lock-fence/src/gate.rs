@@ -94,8 +94,8 @@ impl Gate {
         raise(&mut self.lock(), resource, token).map(|_| ())
     }
 
-    /// Whether a reader with this token reads nothing but what it may know of: no higher token has been seen. Notes nothing,
-    /// so a reader never shuts out a writer.
+    /// Checks for a reader that no later holder has written: the resource has seen no token that is higher. Notes nothing, so a
+    /// reader never shuts out a writer.
     ///
     /// # Errors
     /// `Refused`: a later holder has written, so what the reader knows is out of date.

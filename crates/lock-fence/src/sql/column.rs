@@ -90,8 +90,8 @@ impl FenceColumn {
         Err(rusqlite::Error::StatementChangedRows(0).into())
     }
 
-    /// Whether a reader with this token reads nothing but what it may know of: no row with this key has seen a higher token.
-    /// Changes nothing, so a reader never shuts out a writer. Read in the same transaction.
+    /// Checks for a reader that no later holder has written: no row with this key has seen a token that is higher. Changes
+    /// nothing, so a reader never shuts out a writer. Read in the same transaction.
     ///
     /// # Errors
     /// As [`update`](Self::update).
@@ -155,7 +155,7 @@ impl FenceColumn {
         Ok(equal.collect::<Result<Vec<_>, Invalid>>()?.join(" AND "))
     }
 
-    /// Says what to do if the database failed because the column is missing.
+    /// Adds what to do, if the database failed because the column is missing.
     fn named<T>(&self, db: &Connection, result: rusqlite::Result<T>) -> Result<T, SqlError> {
         let Self { table, column } = self;
         let error = match result {

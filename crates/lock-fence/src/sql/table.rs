@@ -58,8 +58,8 @@ impl FenceTable {
         Self::check_read(transaction, resource, token)
     }
 
-    /// Whether a reader with this token reads nothing but what it may know of: the resource has seen no higher one. Notes
-    /// nothing, so a reader never shuts out a writer. What is read in the same transaction belongs to the answer.
+    /// Checks for a reader that no later holder has written: the resource has seen no token that is higher. Notes nothing, so
+    /// a reader never shuts out a writer. Read in the same transaction.
     ///
     /// # Errors
     /// As [`raise`](Self::raise).
@@ -75,7 +75,7 @@ impl FenceTable {
     }
 }
 
-/// Says what to do if the database failed because the table is missing.
+/// Adds what to do, if the database failed because the table is missing.
 fn named(db: &Connection, error: rusqlite::Error) -> SqlError {
     match db.table_exists(None, "leasehold_fence") {
         Ok(false) => SqlError::NoFence {
