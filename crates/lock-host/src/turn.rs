@@ -6,10 +6,12 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use lock_core::station::{Input, Leaving, TurnId};
-use lock_core::{BackendError, Busy, FencingToken, Hold, Invalid, LossReason, Lost, Mode, Refusal, Released, Terms};
+use lock_core::{
+    Ability, BackendError, Busy, FencingToken, Hold, Invalid, LossReason, Lost, Mode, Refusal, Released, Terms, Ticket,
+};
 
 use crate::cancel::Watch;
-use crate::errors::{ChangeError, ReleaseError};
+use crate::errors::{ChangeError, ReleaseError, Unchanged, VerifyError};
 use crate::inquiry::Inquiry;
 use crate::kinds::{Exclusive, Permits};
 use crate::proof::Proof;
@@ -110,6 +112,39 @@ impl<D: Driver, M> Held<D, M> {
             Some(Err(Refusal::Busy { holder })) => Busy { name: self.name().clone(), holder }.into(),
             Some(Err(Refusal::Error(error))) => error.into(),
             None => self.loss().into(),
+        };
+        Err(ChangeError::new(guard(self), reason))
+    }
+
+    /// Refuses to detach the lease where nobody could adopt it.
+    ///
+    /// # Errors
+    /// `Backend` if the store cannot replace leases.
+    pub fn can_be_adopted(&self) -> Result<(), VerifyError> {
+        Ok(self.site().ports().policy.store.check_ability(Ability::Replace)?)
+    }
+
+    /// Ends the turn and leaves its lease at the store, if it could be renewed before.
+    ///
+    /// # Errors
+    /// The guard that is left, and the reason.
+    pub fn detached<G>(
+        self,
+        renewed: Result<(), VerifyError>,
+        guard: impl FnOnce(Self) -> G,
+    ) -> Result<Ticket, ChangeError<G>> {
+        let reason = match renewed {
+            Ok(()) => {
+                self.site().handle(Input::Detach(self.turn.id));
+                let hold = self.hold();
+                match hold.lost() {
+                    Some(lost) => lost.into(),
+                    None if hold.is_given_up() => return Ok(Ticket::new(hold.lease(), self.remaining())),
+                    None => Unchanged::Shared,
+                }
+            }
+            Err(VerifyError::Lost(lost)) => lost.into(),
+            Err(VerifyError::Backend(error)) => Unchanged::Refused(error.into()),
         };
         Err(ChangeError::new(guard(self), reason))
     }

@@ -70,7 +70,8 @@ impl Store {
     /// `OtherKind` if the name is in use as the other kind, or as a semaphore of another limit, or if the claim is for more permits
     /// than the limit that was set. `Protocol` if the claim was
     /// given up by a release of unknown certainty, if its owner holds the lock in another mode, if it replaces what it cannot,
-    /// or if the tokens are used up. None of these changes anything.
+    /// or if the tokens are used up. `NotHeld` if the lease that it replaces
+    /// is not held. None of these changes anything.
     pub fn acquire(&mut self, now: Moment, client: ClientId, claim: &Claim) -> Result<Answer, BackendError> {
         let answer = self.visit(now, &claim.name, |visit| visit.acquire(client, claim));
         if answer.is_err() {
