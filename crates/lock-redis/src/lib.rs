@@ -65,7 +65,8 @@ pub use config::RedisConfig;
 const MODES: &[lock_core::ModeKind] =
     &[lock_core::ModeKind::Exclusive, lock_core::ModeKind::Shared, lock_core::ModeKind::Permits];
 /// What it can do besides.
-const ABILITIES: &[lock_core::Ability] = &[lock_core::Ability::Replace, lock_core::Ability::SetLimit];
+const ABILITIES: &[lock_core::Ability] =
+    &[lock_core::Ability::Keep, lock_core::Ability::Replace, lock_core::Ability::SetLimit];
 
 /// The name under which errors and capabilities speak of this backend.
 const BACKEND: &str = "redis";

@@ -217,19 +217,24 @@ impl Question for &ReleaseRequest {
 
     fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = Keys::of(&wire.prefix, &self.name);
-        let script = script::RELEASE.counting(server_info.counting);
+        let script = if self.keep.is_some() { &script::KEEP } else { &script::RELEASE };
+        let script = script.counting(server_info.counting);
         let [lock, queue, waiters] = [keys.lock(), keys.queue(), keys.waiters()];
-        Ok(match self.certainty {
-            Certainty::Answered => {
-                Call::script(script, &[Key::Counter, lock, queue, waiters]).arg(of_owner(self.owner))
-            }
+        let call = match self.certainty {
+            Certainty::Answered => Call::script(script, &[Key::Counter, lock, queue, waiters]),
             Certainty::Unknown => {
                 let tombstone = keys.tombstone(self.owner);
-                Call::script(script, &[Key::Counter, lock, queue, waiters, tombstone])
-                    .alone()
-                    .arg(of_owner(self.owner))
-                    .arg(tombstone_life(self.terms))
+                Call::script(script, &[Key::Counter, lock, queue, waiters, tombstone]).alone()
             }
+        };
+        let call = call.arg(of_owner(self.owner));
+        let call = match self.keep {
+            Some(time) => call.arg(of_owner(self.owner.kept())).arg(keep_for(time)),
+            None => call,
+        };
+        Ok(match self.certainty {
+            Certainty::Answered => call,
+            Certainty::Unknown => call.arg(tombstone_life(self.terms)),
         })
     }
 
@@ -278,6 +283,11 @@ impl Question for &Lease {
             Some(_) | None => Ok(Fenced::NotHeld),
         }
     }
+}
+
+/// How long a lock is kept, in milliseconds: not for less than was asked for.
+fn keep_for(time: Duration) -> u64 {
+    to_millis(time.saturating_add(Duration::from_nanos(999_999)))
 }
 
 /// How long a tombstone lives, in milliseconds.

@@ -9,8 +9,8 @@ use super::progress::Progress;
 use super::quest::{Grant, Hint, Place, Quest};
 use crate::policy::pace;
 use crate::{
-    AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Fairness, Holder, Mode, Moment,
-    Operation, Queueing, Terms, Ttl, Waiting, Width,
+    AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Mode, Moment, Operation,
+    Queueing, Terms, Ttl, Waiting, Width,
 };
 
 /// This many stale grants in a row are a failure: the store answers too slowly for the ttl, and may continue to.
@@ -57,16 +57,17 @@ impl Station {
             note: waiter.join.note.clone(),
             queueing: self.queueing(&quest),
             replaces: None,
-            fairness: Fairness::Fair,
+            fairness: waiter.join.fairness,
         };
         self.last_asked = Some(quest.owner);
+        quest.fairness = claim.fairness;
         quest.hint = Hint::Nothing;
         quest.progress = self.run(now, Request::Acquire(claim), quest.terms);
         self.quests.push(quest);
     }
 
     /// The waiter that the quest is for.
-    fn waiter_of(&self, quest: &Quest) -> Option<&Waiter> {
+    pub(super) fn waiter_of(&self, quest: &Quest) -> Option<&Waiter> {
         match quest.turn {
             Some(turn) => self.line.get(turn),
             None => self.line.front_with(quest.terms),
@@ -92,6 +93,8 @@ impl Station {
     pub(super) fn on_acquire_reply(&mut self, now: Moment, id: ActionId, result: Result<Answer, BackendError>) {
         if let Some((asked_at, replacement)) = self.take_replacement(id) {
             self.on_replacement_answer(now, asked_at, replacement, result);
+        } else if let Some((asked_at, adoption)) = self.take_adopting(id) {
+            self.on_adoption_answer(now, asked_at, adoption, result);
         } else if let Some((asked_at, quest)) = self.take_asking(id) {
             let turn = quest.turn;
             self.on_answer(now, asked_at, quest, result);
@@ -116,6 +119,9 @@ impl Station {
             return self.on_overtaken(now, asked_at, quest.owner, result);
         }
         quest.progress = Progress::Due(now);
+        if self.is_left_over(&quest) {
+            return self.on_useless_answer(now, *quest, &result);
+        }
         if result.is_ok() {
             (quest.basis, quest.trouble) = (asked_at, None);
         }
@@ -146,6 +152,16 @@ impl Station {
             }
             Err(error) => self.on_ask_error(now, quest, error),
         }
+    }
+
+    /// Nobody wants what the quest asked for: what the store keeps of it is released.
+    fn on_useless_answer(&mut self, now: Moment, mut quest: Quest, result: &Result<Answer, BackendError>) {
+        match result {
+            Ok(Answer::Granted { .. } | Answer::Queued { .. }) => quest.place = Place::Queued,
+            Err(error) if error.effect() == Effect::Unknown => quest.certainty = Certainty::Unknown,
+            Ok(Answer::Busy { .. }) | Err(_) => {}
+        }
+        self.leave_queue(now, &quest);
     }
 
     /// How long until a queued waiter asks again, if nothing is heard from the store.
@@ -198,9 +214,9 @@ impl Station {
     /// Continues under an owner that the store has never seen, at the same pace.
     fn with_next_owner(&mut self, now: Moment, quest: Quest) -> Box<Quest> {
         let first = self.line.terms().filter(|_| quest.turn.is_none());
-        let Quest { terms, turn, tries, hint, holder, drawn, .. } = quest;
+        let Quest { terms, fairness, turn, tries, hint, holder, drawn, .. } = quest;
         let next = Quest::new(self.owners.draw(), first.unwrap_or(terms), turn, now);
-        Box::new(Quest { tries, hint, holder, drawn, ..next })
+        Box::new(Quest { fairness, tries, hint, holder, drawn, ..next })
     }
 
     fn retry(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
@@ -230,6 +246,9 @@ impl Station {
         } else {
             self.exchange(now, &mut quest);
             self.admit_first(now, grant, &quest);
+            if quest.tries > 0 {
+                self.next_may_be_served(now);
+            }
             // Its answer is still to come, and says how the lease stands.
             if quest.progress.due().is_none() {
                 self.quests.push(quest);
@@ -294,7 +313,7 @@ impl Station {
     }
 }
 
-fn too_slow(ttl: Ttl) -> BackendError {
+pub(super) fn too_slow(ttl: Ttl) -> BackendError {
     let message = format!("the store answers too slowly for a ttl of {ttl}");
     BackendError::new("backend", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)
         .with_remedy("use a longer ttl")

@@ -33,6 +33,8 @@ enum Step {
     Replace(Who, Who),
     Renew(Who),
     Release(Who),
+    /// Twice, as when the first answer is lost.
+    Keep(Who, [Duration; 2]),
     Fence(Who),
     Revoke(Who),
     SetLimit(Known, Known),
@@ -63,11 +65,13 @@ fn terms() -> impl Strategy<Value = Vec<Terms>> {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let queueing = prop_oneof![3 => Just(Queueing::Wanted), 1 => Just(Queueing::Unwanted)];
+    let time = (1_u64..20).prop_map(|count| Duration::from_millis(count * 500));
     let step = prop_oneof![
         8 => (0..WHO, queueing).prop_map(|(who, queueing)| Step::Acquire(who, queueing)),
         2 => (0..WHO, 0..WHO).prop_map(|(new, old)| Step::Replace(new, old)),
         3 => (0..WHO).prop_map(Step::Renew),
         4 => (0..WHO).prop_map(Step::Release),
+        3 => (0..WHO, [time.clone(), time]).prop_map(|(who, times)| Step::Keep(who, times)),
         1 => (0..WHO).prop_map(Step::Fence),
         1 => (0..WHO).prop_map(Step::Revoke),
         1 => (3..7_u32, 1..8_u32).prop_map(|(known, new)| Step::SetLimit(known, new)),
@@ -109,10 +113,11 @@ impl Both {
                 let there = self.store.renew(now, std::slice::from_ref(there))[0];
                 prop_assert_eq!(without_wanted(here), without_wanted(there));
             }
-            Step::Release(who) => {
-                let request = self.release(who);
-                let here = self.file.release(&request, WITHIN).unwrap();
-                prop_assert_eq!(here, self.store.release(now, &request).unwrap());
+            Step::Release(who) => self.release_by(&self.release(who))?,
+            Step::Keep(who, times) => {
+                for time in times {
+                    self.release_by(&ReleaseRequest { keep: Some(time), ..self.release(who) })?;
+                }
             }
             Step::Fence(who) => {
                 let Some((here, there)) = self.leases.get(&who) else { return Ok(()) };
@@ -141,6 +146,13 @@ impl Both {
         }
         self.serve();
         self.compare_entries()
+    }
+
+    fn release_by(&mut self, request: &ReleaseRequest) -> Result<(), TestCaseError> {
+        let here = self.file.release(request, WITHIN).map_err(|error| error.kind());
+        let there = self.store.release(self.rig.clock.now(), request).map_err(|error| error.kind());
+        prop_assert_eq!(here, there);
+        Ok(())
     }
 
     /// A visit of a stranger: the file does not serve those who wait when it refuses something, and the reference does.
