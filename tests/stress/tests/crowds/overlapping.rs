@@ -11,7 +11,7 @@ use stress::crew::Crew;
 use stress::fair::generations;
 use stress::run::{await_that, await_workers, judge, storm};
 
-use crate::{crew, redis, turns_of};
+use crate::{crew, file_in, redis, turns_of};
 
 /// How long they overlap, unless the environment says otherwise.
 const USUAL: Duration = Duration::from_secs(3);
@@ -74,8 +74,7 @@ fn a_reader_waits_for_one_generation_of_writers() {
 #[test]
 fn a_writer_waits_for_one_generation_of_readers_of_a_file() {
     let directory = test_support::temp_dir();
-    let url = format!("sqlite:{}", directory.path().join("locks.db").display());
-    is_served(&url, Cast::Readers, 2, Cast::Writer);
+    is_served(&file_in(directory.path()), Cast::Readers, 2, Cast::Writer);
 }
 
 /// It asks again and again instead of waiting in the queue.
