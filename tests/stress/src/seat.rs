@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use leasehold::{AcquireError, BackendError};
 
-use crate::cast::{Mistake, Wish};
+use crate::cast::{Mistake, Wish, limit};
 use crate::dice::Dice;
 use crate::history::{Ending, Leaving, Log, What, now};
 use crate::hold::Hold;
@@ -51,10 +51,10 @@ impl Seat {
 
     /// The name of its lock at the store.
     pub(crate) fn name(&self) -> String {
-        match self.mistake {
-            Mistake::Apart => format!("{}@{}", self.wish.lock, process::id()),
-            Mistake::None | Mistake::OldTokens | Mistake::Believes | Mistake::Pushes => self.wish.lock.to_owned(),
+        if self.mistake == Mistake::Apart {
+            return format!("{}@{}", self.wish.lock, process::id());
         }
+        self.wish.lock.to_owned()
     }
 
     /// Records that it has a guard, as far as the check of the guard says so.
@@ -65,7 +65,8 @@ impl Seat {
         }
         let hold = match self.mistake {
             Mistake::OldTokens => self.first.get_or_init(|| hold).clone(),
-            Mistake::None | Mistake::Apart | Mistake::Believes | Mistake::Pushes => hold,
+            Mistake::WrongSlots => hold.beyond(limit(self.wish.lock)),
+            Mistake::None | Mistake::Apart | Mistake::Believes | Mistake::Pushes | Mistake::Deaf => hold,
         };
         self.say_of(at, What::Has(hold.clone()));
         Some(hold)
@@ -83,7 +84,7 @@ impl Seat {
 
     /// Whether it stops at the signal of its loss.
     pub(crate) fn heeds_loss(&self) -> bool {
-        self.mistake != Mistake::Believes
+        !matches!(self.mistake, Mistake::Believes | Mistake::Deaf)
     }
 
     /// What is read at the beginning of a turn.
@@ -99,6 +100,7 @@ impl Seat {
 
     /// Records a loss, and whether its signal arrived.
     pub(crate) fn lost(&self, was_told: bool) {
+        let was_told = was_told && self.mistake != Mistake::Deaf;
         self.say(What::Ended(if was_told { Ending::Lost } else { Ending::Untold }));
     }
 

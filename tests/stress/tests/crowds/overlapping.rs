@@ -5,11 +5,14 @@
 use std::thread;
 use std::time::Duration;
 
-use stress::cast::{Cast, Mistake, TTL};
+use stress::cast::{Cast, Mistake, STEADY, TTL};
 use stress::check::{Rules, exclusion};
 use stress::crew::Crew;
-use stress::fair::generations;
+use stress::fair::{Calm, generations, starved};
+use stress::history::now;
+use stress::problem::Problem;
 use stress::run::{await_that, await_workers, judge, storm};
+use stress::turn::seat_name;
 
 use crate::{crew, file_in, redis, turns_of};
 
@@ -80,11 +83,16 @@ fn a_writer_waits_for_one_generation_of_readers_of_a_file() {
 /// It asks again and again instead of waiting in the queue.
 #[test]
 fn a_writer_that_takes_no_place_in_the_queue_starves() {
-    let server = redis();
+    let (server, from) = (redis(), now());
     let crew = crew(
         &server.url(),
         &[(Cast::Readers, Mistake::None), (Cast::Readers, Mistake::None), (Cast::Writer, Mistake::Pushes)],
     );
     await_that("it waits for far too many", || counted(&crew).last() > Some(&FAR_TOO_MANY));
+    let calm = Calm { from, until: now(), patience: STEADY * 20 };
+    assert!(matches!(
+        starved(&crew.turns(), &[seat_name(crew.workers[2].name(), 0)], calm)[..],
+        [Problem::Starved(..)]
+    ));
     judge(crew, &[]);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stress::cast::{BOOK, Cast, Mistake, POOL, TTL, limit};
+use stress::cast::{BOOK, COOL, Cast, Mistake, POOL, TTL, limit};
 use stress::check::{Rules, exclusion};
 use stress::history::{Ending, What, now};
 use stress::hold::Hold;
@@ -15,17 +15,16 @@ use crate::{FACADES, file_in, post, redis, start, turns_of};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// A writer and a holder of all permits are stopped. Meanwhile others read and write, and have the permits. Those that were
-/// stopped learn that they lost, and their late writes are refused: one for the lock, and one for each slot.
+/// A writer, a reader and a holder of all permits are stopped. Meanwhile others read and write, and have the permits. Those that
+/// were stopped learn that they lost, and their late writes are refused: one for the lock, and one for each slot.
 fn is_refused(url: &str, facade: Facade) {
     let mut crew = start(vec![post(url, facade, Cast::Hoarders, Mistake::None)]);
-    await_that("it holds both, and has read what it will write", || {
-        turns_of(&crew, 0).iter().filter(|turn| turn.from < turn.until).count() >= 2
+    await_that("it holds all, and has read what it will write", || {
+        turns_of(&crew, 0).iter().filter(|turn| turn.from < turn.until).count() >= 3
     });
     crew.workers[0].freeze();
     let client = leasehold::blocking::connect(url).unwrap();
-    let book = client.rw_lock(BOOK);
-    let reader = book.read().wait(SOON).acquire().unwrap();
+    let reader = client.rw_lock(BOOK).read().wait(SOON).acquire().unwrap();
     let read = Turn {
         lock: BOOK.into(),
         who: "reader".into(),
@@ -34,9 +33,11 @@ fn is_refused(url: &str, facade: Facade) {
         until: now(),
     };
     let writer = reader.try_upgrade().unwrap();
+    let other = client.mutex(COOL).wait(SOON).acquire().unwrap();
     let permits = client.semaphore(POOL, limit(POOL)).wait(SOON).acquire_many(limit(POOL)).unwrap();
     let slots: Vec<_> = permits.tokens().map(|(slot, token)| (slot, token.get())).collect();
-    let own = [(BOOK, Hold::Write(writer.fencing_token().get())), (POOL, Hold::Permits(slots))];
+    let [book, cool] = [&writer, &other].map(|guard| Hold::Write(guard.fencing_token().get()));
+    let own = [(BOOK, book), (COOL, cool), (POOL, Hold::Permits(slots))];
     let own = own.map(|(lock, hold)| Turn { lock: lock.into(), who: "test".into(), hold, from: now(), until: now() });
     own.iter().for_each(|turn| crew.register.begin(&turn.lock, &turn.hold));
 
@@ -45,14 +46,14 @@ fn is_refused(url: &str, facade: Facade) {
         let history = crew.history_of(0);
         history.iter().filter(|event| event.what == What::Ended(Ending::Lost)).count()
     };
-    await_that("it learns of both losses", || lost() >= 2);
-    assert!(writer.check().is_ok() && permits.check().is_ok());
+    await_that("it learns of all losses", || lost() >= 3);
+    assert!(writer.check().is_ok() && other.check().is_ok() && permits.check().is_ok());
     let late: Vec<_> = crew.register.entries().into_iter().map(|entry| (entry.lock, entry.taken)).collect();
     let expected = [BOOK.to_owned(), format!("{POOL}#0"), format!("{POOL}#1"), format!("{POOL}#2")];
     assert!(expected.into_iter().all(|resource| late.contains(&(resource, Taken::Refused))), "{late:?}");
     let turns = [turns_of(&crew, 0), vec![read], own.to_vec()].concat();
     let problems = exclusion(turns, Rules { losses: &[], ttl: TTL });
-    drop((writer, permits));
+    drop((writer, other, permits));
     judge(crew, &problems);
 }
 
