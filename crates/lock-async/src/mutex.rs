@@ -1,7 +1,7 @@
 //! A lock by its name, and how to hold it.
 
 use lock_core::limit::{LimitError, Usage};
-use lock_core::{AcquireError, Busy, Refusal};
+use lock_core::{AcquireError, Busy, Refusal, Ticket};
 use lock_host::{Asking, Held, LimitCall, WhileHeldError, counted};
 
 use crate::driver::{Driver, answer};
@@ -102,6 +102,25 @@ impl<M> NamedLock<M> {
     pub async fn try_acquire_or_holder(&self) -> Result<Result<Guard<M>, Busy>, AcquireError> {
         let asking = self.0.ask()?.at_once();
         asking.tried(take_turn(&asking).await.map(Guard))
+    }
+
+    /// Goes on with the lock of a ticket, which another guard has let go of with [`Guard::detach`](crate::Guard::detach). The lock
+    /// stays held in between, and those who wait for it keep their places.
+    ///
+    /// Whoever adopts a ticket first has the lock. The guard has a higher token than the one before. `ttl`, `max_hold` and
+    /// `why` are those of this lock, and `max_hold` counts from now. Of a semaphore, it has as many permits as the ticket, with the
+    /// same slots. While the store is away, this waits as `acquire` does, but never for another holder.
+    ///
+    /// # Errors
+    /// `TicketOver` if the ticket was adopted already, if the lock was released or revoked, or if the ttl is over; then nothing is
+    /// acquired. `Invalid` for a ticket for something else; otherwise as [`acquire`](Self::acquire). If the store did not say
+    /// whether the ticket was adopted, the lock is being released.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives the ticket up: if it was adopted already, the lock is released in the background.
+    pub async fn adopt(&self, ticket: &Ticket) -> Result<Guard<M>, AcquireError> {
+        let asking = self.0.ask_for(ticket)?;
+        asking.waited(take_turn(&asking).await).map(Guard)
     }
 
     /// Waits for the lock, works while it is held, and releases it.

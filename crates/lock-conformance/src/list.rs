@@ -89,6 +89,7 @@ macro_rules! __cases {
                 the_owner_that_left_has_nothing_of_a_kept_lock: Ability(Keep);
                 a_release_ends_the_keeping: Ability(Keep);
                 a_waiter_has_a_kept_lock_when_its_time_is_over: Ability(Keep);
+                a_guard_is_released_for_later: Ability(Keep);
             }
             replacing {
                 a_lease_is_replaced_in_one_step_past_the_queue: Ability(Replace);
@@ -126,7 +127,7 @@ macro_rules! __cases {
                 a_downgrade_lets_waiting_readers_in_and_no_writer: Mode(Shared);
                 an_upgrade_is_granted_to_the_only_reader: Mode(Shared);
                 an_upgrade_beside_another_reader_changes_nothing: Mode(Shared);
-                a_reader_is_replaced_by_a_writer_alone: Mode(Shared);
+                a_reader_is_replaced_by_another_owner: Mode(Shared);
                 each_reader_is_shown_and_revoked_alone: Mode(Shared);
             }
             permits {
@@ -141,7 +142,7 @@ macro_rules! __cases {
                 another_kind_is_refused_and_changes_nothing: Mode(Permits);
                 a_late_claim_for_permits_leaves_nothing: Mode(Permits);
                 permits_are_given_back_in_part: Mode(Permits);
-                permits_are_not_replaced_by_more: Mode(Permits);
+                permits_are_replaced_by_as_many_and_not_by_more: Mode(Permits);
                 each_holder_is_shown_with_its_slots: Mode(Permits);
             }
             limits {
@@ -181,9 +182,22 @@ macro_rules! __cases {
                 wrong_numbers_are_invalid: Mode(Permits);
                 another_limit_is_an_error: Mode(Permits);
                 another_kind_is_an_error: Mode(Permits);
+                a_name_is_used_otherwise_right_after_a_drop: Mode(Permits);
                 a_holder_learns_of_its_loss: Mode(Permits);
                 permits_are_renewed: Mode(Permits);
                 closing_ends_permits: Mode(Permits);
+            }
+            tickets {
+                a_detached_lock_goes_on_under_a_higher_token: Ability(Replace);
+                a_ticket_is_adopted_once: Ability(Replace);
+                a_ticket_of_a_released_lock_is_over: Ability(Replace);
+                those_who_wait_keep_their_places: Ability(Replace);
+                a_ticket_that_is_not_adopted_ends_with_its_ttl: Ability(Replace);
+                an_adopted_lease_is_renewed: Ability(Replace);
+                a_lost_lock_is_not_detached: Ability(Replace);
+                an_adoption_survives_lost_answers: Need::Fault(Fault::LoseReplies);
+                a_reader_goes_on_beside_others: Mode(Shared);
+                permits_go_on_with_their_slots: Mode(Permits);
             }
             failure {
                 unreachable_is_not_busy: Need::Fault(Fault::Cut);
@@ -206,6 +220,7 @@ macro_rules! __cases {
                 a_killed_holder_frees_the_lock_after_its_ttl_and_not_before: Processes;
                 a_killed_waiter_is_not_waited_for: Processes;
                 a_stopped_holder_knows_that_it_lost: Processes;
+                a_process_goes_on_with_the_lock_of_another: Processes;
             }
             truth {
                 capabilities_do_not_change: Nothing;

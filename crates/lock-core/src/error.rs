@@ -27,6 +27,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The name is in use by another kind of lock or value, which was left untouched.
     OtherKind,
+    /// The lease that the request is to replace is not held.
+    NotHeld,
 }
 
 impl ErrorKind {
@@ -40,6 +42,7 @@ impl ErrorKind {
         match self {
             Self::Unreachable | Self::Timeout | Self::Unavailable => true,
             Self::Config | Self::Denied | Self::Protocol | Self::Unsupported | Self::OtherKind => false,
+            Self::NotHeld => false,
         }
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! Then: `verbs` and `backend` (the requests to a store), `node` (those to one node of a quorum) · `hold` (what a guard
 //! knows) · `keeper` (which lease is renewed when) · `latch` (counting arrivals) · `limit` (of a semaphore) · `policy` (the numbers, with their
-//! reasons) · `name`, `location`, `owner`, `token`, `time`, `note` (the values).
+//! reasons) · `name`, `location`, `owner`, `token`, `ticket`, `time`, `note` (the values).
 
 mod backend;
 mod capabilities;
@@ -35,6 +35,7 @@ mod prefix;
 mod slots;
 pub mod station;
 mod terms;
+mod ticket;
 mod time;
 mod token;
 mod verbs;
@@ -59,6 +60,7 @@ pub use prefix::Prefix;
 pub use slots::Slots;
 pub use station::Patience;
 pub use terms::{Limit, Mode, ModeKind, NameKind, Terms};
+pub use ticket::Ticket;
 pub use time::{Moment, Ttl, human_duration, parse_duration, to_the_millisecond};
 pub use token::{FencingToken, TokenRange, Width};
 pub use verbs::{

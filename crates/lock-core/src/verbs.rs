@@ -56,13 +56,15 @@ pub struct Claim {
     /// [`Ability::Replace`](crate::Ability::Replace).
     ///
     /// - An exclusive lease is replaced by an exclusive one, or by a shared one.
-    /// - A shared lease is replaced by an exclusive one if no other lease holds the lock. Otherwise the answer is
-    ///   [`Answer::Busy`], and nothing changes.
-    /// - Permits are replaced by fewer permits of the same limit, which keep the first of the slots.
+    /// - A shared lease is replaced by a shared one; or by an exclusive one if no other lease holds the lock. Otherwise the
+    ///   answer is [`Answer::Busy`], and nothing changes.
+    /// - Permits are replaced by as many or fewer permits of the same limit, which keep the first of the slots.
     ///
     /// Anything else is refused as a violation of the protocol. What is no longer held is handed over. The old owner has
     /// nothing from then on: the store refuses what arrives late of it, as after a release of unknown certainty. Where it does
-    /// not hold the lock, nothing is granted; but if this owner does, it was granted before.
+    /// not hold the lock, nothing is granted, and the error is [`ErrorKind::NotHeld`](crate::ErrorKind::NotHeld); but if this
+    /// owner does, it was granted before. So of several claims that replace one lease, only one is granted: that is how a
+    /// [`Ticket`](crate::Ticket) is adopted at most once.
     pub replaces: Option<Owner>,
     /// Whether it may be granted past those who wait. With [`Claim::replaces`] it changes nothing.
     pub fairness: Fairness,

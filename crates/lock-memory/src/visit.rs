@@ -276,7 +276,7 @@ impl Visit<'_> {
 /// Which leases can be replaced in one step.
 fn is_replaced_by(old: Mode, new: Mode) -> bool {
     let of_a_writer = old == Mode::Exclusive && new.name_kind() == NameKind::Lock;
-    let by_a_writer = (old, new) == (Mode::Shared, Mode::Exclusive);
-    let by_fewer = old.suits(new) && (1..old.count()).contains(&new.count());
-    of_a_writer || by_a_writer || by_fewer
+    let of_a_reader = old == Mode::Shared && new.name_kind() == NameKind::Lock;
+    let of_permits = old.suits(new) && (1..=old.count()).contains(&new.count());
+    of_a_writer || of_a_reader || of_permits
 }

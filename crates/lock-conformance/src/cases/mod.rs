@@ -18,6 +18,7 @@ pub mod reading;
 pub mod replacing;
 pub mod semaphores;
 pub mod sharing;
+pub mod tickets;
 pub mod time;
 pub mod truth;
 pub mod unknown;

@@ -67,7 +67,7 @@ impl Station {
     }
 
     /// The waiter that the quest is for.
-    fn waiter_of(&self, quest: &Quest) -> Option<&Waiter> {
+    pub(super) fn waiter_of(&self, quest: &Quest) -> Option<&Waiter> {
         match quest.turn {
             Some(turn) => self.line.get(turn),
             None => self.line.front_with(quest.terms),
@@ -93,6 +93,8 @@ impl Station {
     pub(super) fn on_acquire_reply(&mut self, now: Moment, id: ActionId, result: Result<Answer, BackendError>) {
         if let Some((asked_at, replacement)) = self.take_replacement(id) {
             self.on_replacement_answer(now, asked_at, replacement, result);
+        } else if let Some((asked_at, adoption)) = self.take_adopting(id) {
+            self.on_adoption_answer(now, asked_at, adoption, result);
         } else if let Some((asked_at, quest)) = self.take_asking(id) {
             let turn = quest.turn;
             self.on_answer(now, asked_at, quest, result);
@@ -117,6 +119,9 @@ impl Station {
             return self.on_overtaken(now, asked_at, quest.owner, result);
         }
         quest.progress = Progress::Due(now);
+        if self.is_left_over(&quest) {
+            return self.on_useless_answer(now, *quest, &result);
+        }
         if result.is_ok() {
             (quest.basis, quest.trouble) = (asked_at, None);
         }
@@ -147,6 +152,16 @@ impl Station {
             }
             Err(error) => self.on_ask_error(now, quest, error),
         }
+    }
+
+    /// Nobody wants what the quest asked for: what the store keeps of it is released.
+    fn on_useless_answer(&mut self, now: Moment, mut quest: Quest, result: &Result<Answer, BackendError>) {
+        match result {
+            Ok(Answer::Granted { .. } | Answer::Queued { .. }) => quest.place = Place::Queued,
+            Err(error) if error.effect() == Effect::Unknown => quest.certainty = Certainty::Unknown,
+            Ok(Answer::Busy { .. }) | Err(_) => {}
+        }
+        self.leave_queue(now, &quest);
     }
 
     /// How long until a queued waiter asks again, if nothing is heard from the store.
@@ -298,7 +313,7 @@ impl Station {
     }
 }
 
-fn too_slow(ttl: Ttl) -> BackendError {
+pub(super) fn too_slow(ttl: Ttl) -> BackendError {
     let message = format!("the store answers too slowly for a ttl of {ttl}");
     BackendError::new("backend", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)
         .with_remedy("use a longer ttl")

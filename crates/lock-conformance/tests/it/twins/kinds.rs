@@ -66,7 +66,7 @@ twins! {
 
 /// Renews and vouches for leases that have ended.
 #[derive(Default)]
-struct NobodyLoses;
+pub(super) struct NobodyLoses;
 
 impl Breakage for NobodyLoses {
     fn renew(&self, store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {

@@ -17,6 +17,7 @@ mod ordering;
 mod processes;
 mod replacing;
 mod telling;
+mod tickets;
 
 use std::panic::catch_unwind;
 
@@ -106,6 +107,7 @@ fn every_case_catches_a_twin() {
         modes::CAUGHT,
         replacing::CAUGHT,
         limits::CAUGHT,
+        tickets::CAUGHT,
     ]
     .concat();
     let of_requests = [answering::CAUGHT, telling::CAUGHT, ordering::CAUGHT].concat();

@@ -227,7 +227,7 @@ impl World {
                 let lost = client.holders.remove(&turn);
                 assert!(lost.is_none_or(|hold| hold.check(self.now).is_err()), "a lost hold says so");
             }
-            Output::Ended { .. } => {}
+            Output::Ended { .. } | Output::Detached(_) => {}
             Output::Run(action) => {
                 match &action.request {
                     Request::Release(ReleaseRequest { owner, certainty: Certainty::Unknown, .. }) => {
