@@ -4,9 +4,9 @@ use std::process;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use leasehold::{AcquireError, BackendError};
+use leasehold::{AcquireError, BackendError, Ticket};
 
-use crate::cast::{Mistake, Wish, limit};
+use crate::cast::{Mistake, Role, Wish, limit};
 use crate::dice::Dice;
 use crate::history::{Ending, Leaving, Log, What, now};
 use crate::hold::Hold;
@@ -98,6 +98,26 @@ impl Seat {
         drafts.iter().for_each(|draft| self.register.write(draft));
     }
 
+    /// Leaves a ticket for those who want the same.
+    pub(crate) fn leave(&self, ticket: &Ticket) {
+        self.say(What::Ended(Ending::Detached));
+        self.register.leave(&self.purpose(), &ticket.expose());
+    }
+
+    /// Takes a ticket that somebody who wanted the same has left.
+    pub(crate) fn take(&self) -> Option<Ticket> {
+        self.register.take(&self.purpose()).map(|ticket| ticket.parse().unwrap())
+    }
+
+    fn purpose(&self) -> String {
+        let kind = match self.wish.role {
+            Role::Write => "write",
+            Role::Read => "read",
+            Role::Permits(_) => "permits",
+        };
+        format!("{}/{kind}", self.name())
+    }
+
     /// Records a loss, and whether its signal arrived.
     pub(crate) fn lost(&self, was_told: bool) {
         let was_told = was_told && self.mistake != Mistake::Deaf;
@@ -119,6 +139,8 @@ pub(crate) fn leaving(error: &AcquireError) -> Leaving {
     let passes = |failed: &BackendError| failed.kind().is_transient();
     if matches!(error, AcquireError::TimedOut { .. }) {
         Leaving::TimedOut
+    } else if matches!(error, AcquireError::TicketOver { .. }) {
+        Leaving::TicketOver
     } else if matches!(error, AcquireError::Backend(failed) if passes(failed)) {
         Leaving::Unavailable
     } else {
