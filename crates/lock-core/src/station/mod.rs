@@ -35,6 +35,7 @@
 //!   At a semaphore each waiter asks for itself, in that order.
 
 mod asking;
+mod at_once;
 mod by_turn;
 mod few;
 mod floor;

@@ -1,5 +1,6 @@
 //! Tests of the machine, from tables of all states and inputs to random play against a small store.
 
+mod at_once;
 mod edges;
 mod floor;
 mod inputs;
